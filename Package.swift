@@ -1,0 +1,178 @@
+// swift-tools-version: 6.2
+// The manifest is the architecture page: one MARK per target, layers bottom-up, arrays alphabetical,
+// one dependency per line. A test reads `swift package dump-package` and compares the edges with
+// proto-docs/modules.md.
+
+import PackageDescription
+
+let nio = "swift-nio"
+
+let package = Package(
+  name: "postern",
+  platforms: [.macOS(.v15)],
+  products: [
+    .executable(name: "postern", targets: ["postern"]),
+    .library(name: "AuthEngine", targets: ["AuthEngine"]),
+    .library(name: "CurlTransport", targets: ["CurlTransport"]),
+    .library(name: "JOSE", targets: ["JOSE"]),
+    .executable(name: "playground", targets: ["PlaygroundCommand"]),
+  ],
+  dependencies: [
+    .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
+    .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
+    .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
+    .package(url: "https://github.com/jpsim/Yams", from: "6.2.2"),
+  ],
+  targets: [
+    // MARK: - Layer C: system libraries
+
+    .systemLibrary(name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
+    .systemLibrary(name: "CJansson", pkgConfig: "jansson", providers: [.apt(["libjansson-dev"])]),
+    .systemLibrary(name: "COpenSSL", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
+    .target(name: "CLinux"),
+
+    // MARK: - Layer 0: Support
+
+    .target(name: "Support"),
+    .testTarget(name: "SupportTests", dependencies: ["Support", "TestSupport"]),
+
+    // MARK: - Layer 1: JSON
+
+    .target(name: "JSON", dependencies: ["CJansson", "Support"]),
+    .testTarget(name: "JSONTests", dependencies: ["JSON", "TestSupport"]),
+
+    // MARK: - Layer 1: Crypto
+
+    .target(name: "Crypto", dependencies: ["COpenSSL", "Support"]),
+    .testTarget(name: "CryptoTests", dependencies: ["Crypto", "TestSupport"]),
+
+    // MARK: - Layer 1: HTTPMessages
+
+    .target(name: "HTTPMessages", dependencies: ["Support"]),
+    .testTarget(name: "HTTPMessagesTests", dependencies: ["HTTPMessages", "TestSupport"]),
+
+    // MARK: - Layer 2: CurlTransport
+
+    .target(name: "CurlTransport", dependencies: ["CCurl", "HTTPMessages", "Support"]),
+    .testTarget(name: "CurlTransportTests", dependencies: ["CurlTransport", "HTTPMessages", "TestSupport"]),
+
+    // MARK: - Layer 2: JOSE
+
+    .target(name: "JOSE", dependencies: ["Crypto", "JSON", "Support"]),
+    .testTarget(name: "JOSETests", dependencies: ["Crypto", "JOSE", "JSON", "TestSupport"]),
+
+    // MARK: - Layer 2: JSONRPC
+
+    .target(name: "JSONRPC", dependencies: ["JSON", "Support"]),
+    .testTarget(name: "JSONRPCTests", dependencies: ["JSON", "JSONRPC", "TestSupport"]),
+
+    // MARK: - Layer 2: SocketServer
+
+    .target(
+      name: "SocketServer",
+      dependencies: [
+        "CLinux",
+        .product(name: "NIOCore", package: nio),
+        .product(name: "NIOPosix", package: nio),
+        "Support",
+      ]
+    ),
+    .testTarget(name: "SocketServerTests", dependencies: ["SocketServer", "TestSupport"]),
+
+    // MARK: - Layer 3: AuthEngine
+
+    .target(name: "AuthEngine", dependencies: ["HTTPMessages", "JOSE", "JSON", "Support"]),
+    .testTarget(name: "AuthEngineTests", dependencies: ["AuthEngine", "HTTPMessages", "JSON", "TestSupport"]),
+
+    // MARK: - Layer 3: Protocol
+
+    .target(name: "Protocol", dependencies: ["JSON", "JSONRPC", "Support"]),
+    .testTarget(name: "ProtocolTests", dependencies: ["JSON", "Protocol", "TestSupport"]),
+
+    // MARK: - Layer 4: Configuration
+
+    .target(
+      name: "Configuration",
+      dependencies: [
+        "JSON",
+        "Support",
+        .product(name: "Yams", package: "Yams"),
+      ]
+    ),
+    .testTarget(name: "ConfigurationTests", dependencies: ["Configuration", "TestSupport"]),
+
+    // MARK: - Layer 4: Sidecar
+
+    .target(
+      name: "Sidecar",
+      dependencies: [
+        "AuthEngine",
+        "Configuration",
+        "HTTPMessages",
+        "JSON",
+        "JSONRPC",
+        .product(name: "Logging", package: "swift-log"),
+        "Protocol",
+        "Support",
+      ]
+    ),
+    .testTarget(name: "SidecarTests", dependencies: ["Sidecar", "TestSupport"]),
+
+    // MARK: - Layer 5: postern, the command line
+
+    .executableTarget(
+      name: "postern",
+      dependencies: [
+        .product(name: "ArgumentParser", package: "swift-argument-parser"),
+        "Configuration",
+        "CurlTransport",
+        "JSON",
+        .product(name: "Logging", package: "swift-log"),
+        "Sidecar",
+        "SocketServer",
+        "Support",
+      ]
+    ),
+
+    // MARK: - Playground: a development upstream; no product depends on it
+
+    .target(
+      name: "Playground",
+      dependencies: [
+        "Crypto",
+        "JOSE",
+        "JSON",
+        .product(name: "NIOCore", package: nio),
+        .product(name: "NIOHTTP1", package: nio),
+        .product(name: "NIOPosix", package: nio),
+        "Support",
+      ]
+    ),
+    .executableTarget(
+      name: "PlaygroundCommand",
+      dependencies: [
+        .product(name: "ArgumentParser", package: "swift-argument-parser"),
+        "Playground",
+      ]
+    ),
+    .testTarget(name: "PlaygroundTests", dependencies: ["JSON", "Playground", "TestSupport"]),
+
+    // MARK: - Test support: may import everything, imported by tests only
+
+    .target(name: "TestSupport", dependencies: ["HTTPMessages", "Support"]),
+  ],
+  swiftLanguageModes: [.v6]
+)
+
+// One loop, so that no target can opt out.
+// ExistentialAny SE-0335 · InternalImportsByDefault SE-0409 · MemberImportVisibility SE-0444 ·
+// NonisolatedNonsendingByDefault SE-0461 · treatAllWarnings SE-0480
+for target in package.targets where target.type != .system && target.name != "CLinux" {
+  target.swiftSettings = [
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+    .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
+    .treatAllWarnings(as: .error),
+  ]
+}

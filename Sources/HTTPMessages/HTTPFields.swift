@@ -1,0 +1,56 @@
+/// HTTP header fields: ordered, repeats kept, names compared without case (RFC 9110 section 5.1).
+public struct HTTPFields: Sendable, Hashable {
+  /// One field line.
+  public struct Field: Sendable, Hashable {
+    /// The name as it was given; compared without case.
+    public let name: String
+    /// The value without surrounding white space.
+    public let value: String
+
+    /// A field line of `name` and `value`.
+    public init(name: String, value: String) {
+      self.name = name
+      self.value = value
+    }
+  }
+
+  /// The field lines in order.
+  public private(set) var lines: [Field]
+
+  /// No fields.
+  public init() { lines = [] }
+
+  /// The given lines, in order.
+  public init(_ lines: [Field]) { self.lines = lines }
+
+  /// The first value of `name`; setting replaces every line of that name (nil removes them).
+  public subscript(name: String) -> String? {
+    get { lines.first { Self.sameName($0.name, name) }?.value }
+    set {
+      lines.removeAll { Self.sameName($0.name, name) }
+      if let newValue { lines.append(Field(name: name, value: newValue)) }
+    }
+  }
+
+  /// Every value of `name` in order.
+  public func values(of name: String) -> [String] {
+    lines.filter { Self.sameName($0.name, name) }.map(\.value)
+  }
+
+  /// Adds a line behind the others.
+  public mutating func append(_ name: String, _ value: String) {
+    lines.append(Field(name: name, value: value))
+  }
+
+  /// Removes the lines whose name `condition` accepts; the name is passed in lower case.
+  public mutating func removeAll(where condition: (_ lowercasedName: String) -> Bool) {
+    lines.removeAll { condition($0.name.lowercased()) }
+  }
+
+  private static func sameName(_ left: String, _ right: String) -> Bool {
+    left.utf8.count == right.utf8.count
+      && left.utf8.elementsEqual(right.utf8) { ($0 | (isUpper($0) ? 0x20 : 0)) == ($1 | (isUpper($1) ? 0x20 : 0)) }
+  }
+
+  private static func isUpper(_ byte: UInt8) -> Bool { byte >= 0x41 && byte <= 0x5A }
+}

@@ -1,0 +1,30 @@
+public import Support
+
+/// How one exchange is carried out: bounds and trust, never content.
+public struct TransferOptions: Sendable, Hashable {
+  /// When the exchange must be over; running out is `TransportError.Code.timedOut`.
+  public var deadline: Deadline
+  /// Bound for name resolution, TCP and TLS together; `serverUnreachable` beyond it.
+  public var connectTimeout: Duration
+  /// Bound of the decoded body in bytes; `responseTooLarge` beyond it.
+  public var maxBodyBytes: Int
+  /// Whether `http://` may be used at all. Off, the transport refuses such a URL by itself.
+  public var allowsPlainHTTP: Bool
+  /// PEM file with the certificate authorities to trust instead of the system's.
+  public var caFile: String?
+
+  /// Options; the defaults are those of a call nobody configured.
+  public init(
+    deadline: Deadline = .never,
+    connectTimeout: Duration = .seconds(10),
+    maxBodyBytes: Int = 16 << 20,
+    allowsPlainHTTP: Bool = false,
+    caFile: String? = nil
+  ) {
+    self.deadline = deadline
+    self.connectTimeout = connectTimeout
+    self.maxBodyBytes = maxBodyBytes
+    self.allowsPlainHTTP = allowsPlainHTTP
+    self.caFile = caFile
+  }
+}

@@ -1,0 +1,34 @@
+import Glibc
+
+/// A value behind a pthread mutex.
+///
+/// Not `Synchronization.Mutex`: ThreadSanitizer cannot see that one with this toolchain and reports false races.
+/// Never call out (resume a continuation, run a closure of somebody else's) while holding it.
+public final class Locked<Value>: @unchecked Sendable {
+  // Sendable because `value` is only touched between lock and unlock of `mutex`.
+  private let mutex: UnsafeMutablePointer<pthread_mutex_t>
+  private var value: Value
+
+  /// Takes ownership of `value`; afterwards it is reachable only through `withLock`.
+  public init(_ value: sending Value) {
+    mutex = .allocate(capacity: 1)
+    mutex.initialize(to: pthread_mutex_t())
+    pthread_mutex_init(mutex, nil)
+    self.value = value
+  }
+
+  deinit {
+    pthread_mutex_destroy(mutex)
+    mutex.deinitialize(count: 1)
+    mutex.deallocate()
+  }
+
+  /// Runs `body` with exclusive access to the value.
+  public func withLock<Result: ~Copyable, Failure: Error>(
+    _ body: (inout Value) throws(Failure) -> Result
+  ) throws(Failure) -> Result {
+    pthread_mutex_lock(mutex)
+    defer { pthread_mutex_unlock(mutex) }
+    return try body(&value)
+  }
+}
