@@ -7,7 +7,9 @@ public struct MonotonicInstant: Sendable, Hashable, Comparable {
   public init(nanoseconds: Int64) { self.nanoseconds = nanoseconds }
 
   /// Earlier first.
-  public static func < (left: MonotonicInstant, right: MonotonicInstant) -> Bool { left.nanoseconds < right.nanoseconds }
+  public static func < (left: MonotonicInstant, right: MonotonicInstant) -> Bool {
+    left.nanoseconds < right.nanoseconds
+  }
 
   /// The instant `duration` later, clamped at the ends of the range.
   public static func + (left: MonotonicInstant, right: Duration) -> MonotonicInstant {

@@ -1,0 +1,132 @@
+/// Standard base64 with padding (RFC 4648 section 4), strict: no white space, padding exactly as long as needed,
+/// unused bits zero. Foundation's decoder accepts excess padding and non-zero unused bits.
+public enum Base64 {
+  private static let alphabet = Base64Alphabet(
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/", isPadded: true)
+
+  /// The encoding of `bytes`, padded.
+  public static func encode(_ bytes: [UInt8]) -> [UInt8] { alphabet.encode(bytes.span.bytes) }
+
+  /// The encoding of `bytes`, padded.
+  public static func encode(_ bytes: RawSpan) -> [UInt8] { alphabet.encode(bytes) }
+
+  /// The encoding of `bytes` as a string, padded.
+  public static func string(_ bytes: [UInt8]) -> String {
+    String(decoding: alphabet.encode(bytes.span.bytes), as: UTF8.self)
+  }
+
+  /// The bytes that `text` encodes; nil unless `text` is exactly what `encode` makes of them.
+  public static func decode(_ text: [UInt8]) -> [UInt8]? { alphabet.decode(text.span.bytes) }
+
+  /// The bytes that `text` encodes; nil unless `text` is exactly what `encode` makes of them.
+  public static func decode(_ text: RawSpan) -> [UInt8]? { alphabet.decode(text) }
+
+  /// The bytes that `text` encodes; nil unless `text` is exactly what `string` makes of them.
+  public static func decode(_ text: String) -> [UInt8]? { alphabet.decode(Array(text.utf8).span.bytes) }
+}
+
+/// One of the two alphabets of RFC 4648 with its padding rule; both encodings are this one algorithm.
+struct Base64Alphabet: Sendable {
+  private static let invalid: UInt8 = 0xff
+  private static let padding = UInt8(ascii: "=")
+
+  private let symbols: [UInt8]
+  private let values: [UInt8]
+  private let isPadded: Bool
+
+  /// `symbols` are the 64 characters in order of their values.
+  init(_ symbols: String, isPadded: Bool) {
+    self.symbols = Array(symbols.utf8)
+    self.isPadded = isPadded
+    var values = [UInt8](repeating: Self.invalid, count: 256)
+    for (value, symbol) in self.symbols.enumerated() { values[Int(symbol)] = UInt8(value) }
+    self.values = values
+  }
+
+  func encode(_ bytes: RawSpan) -> [UInt8] {
+    // An array of no capacity would be the shared empty one, whose count its initializer writes: a race, if a harmless one.
+    guard bytes.byteCount > 0 else { return [] }
+    let (whole, rest) = bytes.byteCount.quotientAndRemainder(dividingBy: 3)
+    let tail = rest == 0 ? 0 : (isPadded ? 4 : rest + 1)
+    return [UInt8](unsafeUninitializedCapacity: whole * 4 + tail) { text, count in
+      bytes.withUnsafeBytes { input in
+        symbols.withUnsafeBufferPointer { symbols in
+          func put(_ value: UInt32) {
+            text[count] = symbols[Int(value & 0x3f)]
+            count += 1
+          }
+          count = 0
+          for group in 0..<whole {
+            let word = UInt32(input[group * 3]) << 16 | UInt32(input[group * 3 + 1]) << 8 | UInt32(input[group * 3 + 2])
+            put(word >> 18)
+            put(word >> 12)
+            put(word >> 6)
+            put(word)
+          }
+          guard rest > 0 else { return }
+          let word = UInt32(input[whole * 3]) << 16 | (rest == 2 ? UInt32(input[whole * 3 + 1]) << 8 : 0)
+          put(word >> 18)
+          put(word >> 12)
+          if rest == 2 { put(word >> 6) }
+          while count < text.count {
+            text[count] = Self.padding
+            count += 1
+          }
+        }
+      }
+    }
+  }
+
+  func decode(_ text: RawSpan) -> [UInt8]? {
+    guard text.byteCount > 0 else { return [] }
+    var length = text.byteCount
+    if isPadded {
+      guard length.isMultiple(of: 4) else { return nil }
+      var padding = 0
+      while padding < 2, length > 0, text.unsafeLoad(fromByteOffset: length - 1, as: UInt8.self) == Self.padding {
+        length -= 1
+        padding += 1
+      }
+    }
+    let (whole, rest) = length.quotientAndRemainder(dividingBy: 4)
+    guard rest != 1, length > 0 else { return nil }
+    var isValid = true
+    let bytes = [UInt8](unsafeUninitializedCapacity: whole * 3 + (rest == 0 ? 0 : rest - 1)) { output, count in
+      text.withUnsafeBytes { input in
+        values.withUnsafeBufferPointer { values in
+          // A value above 63 marks a foreign character: collected here, judged once at the end.
+          var seen: UInt8 = 0
+          func word(at offset: Int, symbols: Int) -> UInt32 {
+            var word: UInt32 = 0
+            for position in 0..<symbols {
+              let value = values[Int(input[offset + position])]
+              seen |= value
+              word = word << 6 | UInt32(value & 0x3f)
+            }
+            return word << UInt32(6 * (4 - symbols))
+          }
+          count = 0
+          for group in 0..<whole {
+            let word = word(at: group * 4, symbols: 4)
+            output[count] = UInt8(truncatingIfNeeded: word >> 16)
+            output[count + 1] = UInt8(truncatingIfNeeded: word >> 8)
+            output[count + 2] = UInt8(truncatingIfNeeded: word)
+            count += 3
+          }
+          if rest > 0 {
+            let word = word(at: whole * 4, symbols: rest)
+            output[count] = UInt8(truncatingIfNeeded: word >> 16)
+            count += 1
+            if rest == 3 {
+              output[count] = UInt8(truncatingIfNeeded: word >> 8)
+              count += 1
+            }
+            isValid = word & (rest == 2 ? 0xffff : 0xff) == 0
+          }
+          if seen > 0x3f { isValid = false }
+        }
+      }
+    }
+    return isValid ? bytes : nil
+  }
+}
