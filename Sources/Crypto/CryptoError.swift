@@ -1,0 +1,44 @@
+/// Why a cryptographic operation could not be done. Open set of codes; equality looks at `code` only, never at prose.
+public struct CryptoError: Error, Sendable {
+  /// What went wrong.
+  public struct Code: Sendable, Hashable, RawRepresentable {
+    /// The stable symbol.
+    public let rawValue: String
+    /// A code of that symbol.
+    public init(rawValue: String) { self.rawValue = rawValue }
+
+    /// The key material is malformed or inconsistent.
+    public static let invalidKey = Code(rawValue: "invalid_key")
+    /// The key is sound but too weak to be used at all.
+    public static let weakKey = Code(rawValue: "weak_key")
+    /// The kind of key or parameter is not supported here.
+    public static let unsupported = Code(rawValue: "unsupported")
+    /// An argument has an impossible length or value.
+    public static let invalidInput = Code(rawValue: "invalid_input")
+    /// An authentication tag, padding or wrapped key is wrong.
+    public static let authenticationFailed = Code(rawValue: "authentication_failed")
+    /// The library failed for another reason, such as lack of memory.
+    public static let operationFailed = Code(rawValue: "operation_failed")
+  }
+
+  /// What went wrong.
+  public let code: Code
+  /// For people and logs: never holds key material or plaintext.
+  public let message: String
+
+  /// An error of the given parts.
+  public init(code: Code, message: String) {
+    self.code = code
+    self.message = message
+  }
+}
+
+extension CryptoError: Equatable {
+  /// Same code.
+  public static func == (left: CryptoError, right: CryptoError) -> Bool { left.code == right.code }
+}
+
+extension CryptoError: CustomStringConvertible {
+  /// `code: message`.
+  public var description: String { "\(code.rawValue): \(message)" }
+}

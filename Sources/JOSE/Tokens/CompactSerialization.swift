@@ -1,0 +1,43 @@
+/// A token as text, cut at its dots (RFC 7515 section 7.1, RFC 7516 section 7.1); nothing decoded yet.
+public struct CompactSerialization: Sendable {
+  /// Which of the two serializations it is.
+  public enum Kind: Sendable, Hashable {
+    /// Three parts.
+    case jws
+    /// Five parts.
+    case jwe
+  }
+
+  /// Which it is, by the number of parts.
+  public let kind: Kind
+  let bytes: [UInt8]
+  let dots: [Int]
+
+  /// Cuts `token`. `token_too_large` beyond the limit, `malformed_token` unless there are exactly two or four dots; the scan
+  /// ends at the fifth (CVE-2025-27144).
+  public init(_ token: String, limits: TokenLimits = TokenLimits()) throws(JOSEError) {
+    guard token.utf8.count <= limits.maxBytes else {
+      throw JOSEError(.tokenTooLarge, "token is larger than \(limits.maxBytes) bytes")
+    }
+    let bytes = Array(token.utf8)
+    var dots: [Int] = []
+    dots.reserveCapacity(5)
+    for (position, byte) in bytes.enumerated() where byte == UInt8(ascii: ".") {
+      dots.append(position)
+      if dots.count > 4 { break }
+    }
+    switch dots.count {
+    case 2: kind = .jws
+    case 4: kind = .jwe
+    default: throw JOSEError(.malformedToken, "token has neither three nor five parts")
+    }
+    self.bytes = bytes
+    self.dots = dots
+  }
+
+  /// Where part `index` stands.
+  func range(_ index: Int) -> Range<Int> {
+    let start = index == 0 ? 0 : dots[index - 1] + 1
+    return start..<(index == dots.count ? bytes.count : dots[index])
+  }
+}

@@ -1,0 +1,66 @@
+public import JSON
+public import Support
+
+/// The claims of a JWT whose registered members have been found to be of the right JSON type (RFC 7519 section 4.1, OpenID
+/// Connect Core section 2). Whether they are true is another question.
+public struct JWTClaims: Sendable {
+  /// All members as they came.
+  public let members: JSONObject
+  /// `aud`: one or more; nil when absent.
+  public let audiences: [String]?
+  /// `exp`.
+  public let expiresAt: Timestamp?
+  /// `nbf`.
+  public let notBefore: Timestamp?
+  /// `iat`.
+  public let issuedAt: Timestamp?
+  /// `auth_time`.
+  public let authenticatedAt: Timestamp?
+
+  private static let stringNames = [
+    "iss", "sub", "nonce", "azp", "acr", "at_hash", "c_hash", "s_hash", "jti", "sid", "client_id",
+  ]
+
+  /// Checks the types. `invalid_claim_type` with the claim's name: a string where a number must be, a boolean where a time must
+  /// be, an `aud` that is empty or holds something else than strings.
+  public init(_ members: JSONObject) throws(JOSEError) {
+    for name in Self.stringNames {
+      guard let value = members[name] else { continue }
+      guard value.stringValue != nil else {
+        throw JOSEError(.invalidClaimType, "\(name) is not a string", claim: name)
+      }
+    }
+    self.members = members
+    audiences = try Self.audiences(members["aud"])
+    expiresAt = try Self.time("exp", members)
+    notBefore = try Self.time("nbf", members)
+    issuedAt = try Self.time("iat", members)
+    authenticatedAt = try Self.time("auth_time", members)
+  }
+
+  /// The string member `name`; nil when absent or of another type.
+  public func string(_ name: String) -> String? { members[name]?.stringValue }
+
+  private static func audiences(_ value: JSONValue?) throws(JOSEError) -> [String]? {
+    guard let value else { return nil }
+    if let single = value.stringValue { return [single] }
+    let names = value.arrayValue?.map(\.stringValue)
+    guard let names, !names.isEmpty, !names.contains(nil) else {
+      throw JOSEError(.invalidClaimType, "aud is neither a string nor an array of strings", claim: "aud")
+    }
+    return names.compactMap { $0 }
+  }
+
+  /// NumericDate: seconds, fractions allowed. Beyond what a timestamp holds it is clamped, so that far away stays far away.
+  private static func time(_ name: String, _ members: JSONObject) throws(JOSEError) -> Timestamp? {
+    switch members[name] {
+    case nil: return nil
+    case .integer(let seconds)?: return Timestamp(secondsSinceEpoch: seconds)
+    case .real(let seconds)? where seconds.isFinite:
+      let milliseconds = (seconds * 1000).rounded(.down)
+      return Timestamp(
+        millisecondsSinceEpoch: Int64(exactly: milliseconds) ?? (milliseconds < 0 ? .min : .max))
+    default: throw JOSEError(.invalidClaimType, "\(name) is not a number", claim: name)
+    }
+  }
+}

@@ -1,0 +1,33 @@
+import Crypto
+import Support
+
+/// The hash claims of OpenID Connect (`at_hash`, `c_hash`, `s_hash`): the left half of a hash of the value, base64url
+/// (Core section 3.1.3.6, 3.3.2.11; FAPI 1.0 Advanced for `s_hash`).
+public enum TokenHash {
+  /// What a token signed with `algorithm` by `key` says about `value`.
+  ///
+  /// The algorithm's own hash, but SHA-512 for Ed25519 and SHAKE256 with 114 bytes for Ed448. `key_alg_mismatch` when the key is
+  /// not one of the algorithm: an unknown pair fails, it is never skipped.
+  public static func claim(
+    for value: String, algorithm: SignatureAlgorithm, key: JWK
+  ) throws(JOSEError) -> String {
+    let text = Array(value.utf8)
+    let hash: [UInt8]
+    switch (algorithm.scheme, key.material.curve) {
+    case (.rsa(let scheme), nil): hash = scheme.hashFunction.hash(text)
+    case (.hmac(let function), nil): hash = function.hash(text)
+    case (.ecdsa(_, let function), .weierstrass?): hash = function.hash(text)
+    case (.edwards, .edwards(.ed25519)?): hash = HashFunction.sha512.hash(text)
+    case (.edwards, .edwards(.ed448)?): hash = SHAKE256.hash(text.span.bytes, byteCount: 114)
+    default: throw JOSEError(.keyAlgMismatch, "the key is not one of \(algorithm.name)")
+    }
+    return Base64URL.string(Array(hash[..<(hash.count / 2)]))
+  }
+
+  /// Whether `claim` is what a token signed with `algorithm` by `key` must say about `value`. Compared in constant time.
+  public static func matches(
+    _ claim: String, value: String, algorithm: SignatureAlgorithm, key: JWK
+  ) throws(JOSEError) -> Bool {
+    ConstantTime.equals(Array(claim.utf8), Array(try self.claim(for: value, algorithm: algorithm, key: key).utf8))
+  }
+}

@@ -1,0 +1,44 @@
+import Crypto
+import Testing
+
+@Suite("Key derivation")
+struct KeyDerivationTests {
+  @Test("PBKDF2 with HMAC-SHA-256 gives RFC 7914 section 11's first 64 bytes")
+  func published() throws {
+    let derived = try PBKDF2.derive(
+      from: SymmetricKey(Array("passwd".utf8)), salt: Array("salt".utf8), iterations: 1, hash: .sha256, byteCount: 64)
+    #expect(
+      derived.reveal()
+        == hex(
+          """
+          55ac046e56e3089fec1691c22544b605f94185216dde0465e68b9d57c20dacbc
+          49ca9cccf179b645991664b39d77ef317c71b845b1e30bd509112041d3a19783
+          """))
+  }
+
+  @Test("PBKDF2 with HMAC-SHA-512 agrees with Python's hashlib")
+  func crossChecked() throws {
+    let derived = try PBKDF2.derive(
+      from: SymmetricKey(Array("password".utf8)), salt: Array("saltsalt".utf8), iterations: 4096, hash: .sha512,
+      byteCount: 32)
+    #expect(derived.reveal() == hex("fa31702cc69e57e90bdeccf1fa5f5874e2eb576b7ce2059ee4682a27e61e70ec"))
+  }
+
+  @Test("Impossible parameters are errors, not traps", arguments: [0, -1, Int.max, Int(Int32.max) + 1])
+  func bounds(_ iterations: Int) {
+    #expect(throws: CryptoError(code: .invalidInput, message: "")) {
+      try PBKDF2.derive(from: SymmetricKey([1]), salt: [1], iterations: iterations, hash: .sha256, byteCount: 16)
+    }
+    #expect(throws: CryptoError(code: .invalidInput, message: "")) {
+      try PBKDF2.derive(from: SymmetricKey([1]), salt: [1], iterations: 1, hash: .sha256, byteCount: 65)
+    }
+  }
+
+  @Test("The concatenation KDF gives more than one hash's worth by counting on")
+  func concatenation() {
+    let long = ConcatKDF.derive(from: SymmetricKey([1, 2]), info: [3], byteCount: 64).reveal()
+    #expect(Array(long[..<32]) == HashFunction.sha256.hash([0, 0, 0, 1, 1, 2, 3]))
+    #expect(Array(long[32...]) == HashFunction.sha256.hash([0, 0, 0, 2, 1, 2, 3]))
+    #expect(ConcatKDF.derive(from: SymmetricKey([1, 2]), info: [3], byteCount: 20).reveal() == Array(long[..<20]))
+  }
+}

@@ -1,0 +1,51 @@
+import JOSE
+import JSON
+import Testing
+
+@Suite("Attacks: keys that the sender brings")
+struct EmbeddedKeyTests {
+  @Test("A jwk in the header never verifies its own token (CVE-2018-0114, CVE-2026-27962)")
+  func embeddedKeyIsIgnored() throws {
+    let attacker = TestKeys.otherRSA
+    let json = try #require(attacker.publicJSON())
+    let token = try CompactJWS.sign(
+      claims: ["sub": "admin"], with: attacker, algorithm: .rs256, header: ["jwk": .object(json), "kid": "rsa"])
+    expectRefusal(.badSignature) { try verify(token, keys: JWKSet([TestKeys.rsa])) }
+    expectRefusal(.keyNotFound) { try verify(token, keys: JWKSet([])) }
+  }
+
+  @Test("Tokens that have no business carrying keys can be refused for it", arguments: ["jwk", "jku", "x5u", "x5c"])
+  func refusedWhereAsked(_ name: String) throws {
+    let token = try CompactJWS.sign([1], with: TestKeys.p256, algorithm: .es256, header: [name: "x"])
+    let jws = try CompactJWS(token)
+    #expect(try jws.verifiedPayload(with: TestKeys.p256, algorithm: .es256) == [1])
+    expectRefusal(.forbiddenHeader) { try jws.header.refuseEmbeddedKeys() }
+  }
+
+  @Test("A proof of possession yields its public key, and no private or symmetric one")
+  func proofKey() throws {
+    func header(_ jwk: JSONValue?) throws -> JOSEHeader {
+      var parameters: JSONObject = ["alg": "ES256"]
+      parameters["jwk"] = jwk
+      return try JOSEHeader(parameters: parameters)
+    }
+    let json = try #require(TestKeys.p256.publicJSON())
+    #expect(try header(.object(json)).untrustedProofKey().thumbprint == TestKeys.p256.thumbprint)
+    let revealed = try TestKeys.p256.privateJSONRevealingSecrets()
+    expectRefusal(.invalidKey) { try header(.object(revealed)).untrustedProofKey() }
+    let secret = try TestKeys.secret.privateJSONRevealingSecrets()
+    expectRefusal(.invalidKey) { try header(.object(secret)).untrustedProofKey() }
+    expectRefusal(.malformedToken) { try header(nil).untrustedProofKey() }
+    expectRefusal(.malformedToken) { try header("x").untrustedProofKey() }
+  }
+
+  @Test(
+    "A kid is compared, never interpreted", arguments: ["../../etc/passwd", "http://evil/", "' OR 1=1", "", "\u{212A}"])
+  func keyIDIsData(_ keyID: String) throws {
+    let token = try CompactJWS.sign(
+      [1], with: TestKeys.p256, algorithm: .es256, header: ["kid": .string(keyID)])
+    let keys = JWKSet([TestKeys.p256.identified(by: "K"), TestKeys.p256.identified(by: nil)])
+    expectRefusal(.keyNotFound) { try verify(token, keys: keys) }
+    #expect(try verify(token, keys: JWKSet([TestKeys.p256.identified(by: keyID)])) == [1])
+  }
+}

@@ -1,0 +1,64 @@
+import Crypto
+import JOSE
+import JSON
+import Support
+import Testing
+
+@Suite("JWK: certificates")
+struct CertificateTests {
+  static func certified() throws -> JSONObject {
+    let vector = try #require(Vector.load("rfc-keys").first { $0.string("name").contains("x5c") })
+    return try #require(try vector.keys().first)
+  }
+
+  @Test("The certificate of RFC 7517 appendix B belongs to its key")
+  func matching() throws {
+    let key = try JWK(json: Self.certified())
+    #expect(key.certificates.count == 1)
+    #expect(key.publicJSON()?["x5c"]?.arrayValue?.count == 1)
+  }
+
+  @Test("A certificate for another key is refused")
+  func otherKey() throws {
+    for key in [TestKeys.rsa, TestKeys.p256, TestKeys.ed25519] {
+      var json = try #require(key.publicJSON())
+      json["x5c"] = try Self.certified()["x5c"]
+      expectRefusal(.invalidKey) { try JWK(json: json) }
+    }
+  }
+
+  @Test("x5c must be an array of a few standard-base64 DER certificates")
+  func malformed() throws {
+    let certificate = try #require(Self.certified()["x5c"]?.arrayValue?.first)
+    let text = try #require(certificate.stringValue)
+    let values: [JSONValue] = [
+      "x", [], [1], ["x"], [""], [.string(text + "\n")], [.string(String(text.dropLast(4)))], [.string(text + "AAAA")],
+      .string(text), .array(Array(repeating: certificate, count: 11)), [certificate, "MIIB"],
+    ]
+    for value in values {
+      var json = try Self.certified()
+      json["x5c"] = value
+      expectRefusal(.invalidKey) { try JWK(json: json) }
+    }
+  }
+
+  @Test("Thumbprints must be those of the leaf, and of the right length even without it")
+  func thumbprints() throws {
+    var json = try Self.certified()
+    let leaf = try #require(try JWK(json: json).certificates.first)
+    let other = [UInt8](repeating: 1, count: 32)
+    json["x5t#S256"] = .string(Base64URL.string(leaf.thumbprint(.sha256)))
+    json["x5t"] = .string(Base64URL.string(leaf.thumbprint(.insecureSHA1)))
+    #expect(throws: Never.self) { try JWK(json: json) }
+    json["x5t#S256"] = .string(Base64URL.string(other))
+    expectRefusal(.invalidKey) { try JWK(json: json) }
+    json["x5t#S256"] = nil
+    json["x5t"] = .string(Base64URL.string(Array(other[..<20])))
+    expectRefusal(.invalidKey) { try JWK(json: json) }
+    var plain = try #require(TestKeys.rsa.publicJSON())
+    plain["x5t"] = .string(Base64URL.string(other))
+    expectRefusal(.invalidKey) { try JWK(json: plain) }
+    plain["x5t"] = 1
+    expectRefusal(.invalidKey) { try JWK(json: plain) }
+  }
+}

@@ -1,0 +1,196 @@
+import Crypto
+import JOSE
+import JSON
+import Support
+import Testing
+
+@Suite("JWK: import and export")
+struct JWKImportTests {
+  @Test("The keys of RFC 7517's appendices are accepted, with their metadata", arguments: Vector.load("rfc-keys"))
+  func publishedKeys(_ vector: Vector) throws {
+    for members in try vector.keys() {
+      let key = try JWK(json: members)
+      #expect(key.keyID == members["kid"]?.stringValue)
+      #expect(key.use == members["use"]?.stringValue)
+      #expect(key.algorithm == members["alg"]?.stringValue)
+      #expect(key.material.isSecret == (members["d"] != nil || members["k"] != nil))
+      #expect(key.certificates.isEmpty == (members["x5c"] == nil))
+    }
+  }
+
+  @Test("The thumbprints of RFC 7638 and 8037 come out", arguments: Vector.load("rfc-thumbprints"))
+  func thumbprints(_ vector: Vector) throws {
+    #expect(try vector.key().thumbprint == vector.string("thumbprint"))
+  }
+
+  static let pairs = [
+    TestKeys.rsa, TestKeys.p256, TestKeys.p384, TestKeys.p521, TestKeys.secp256k1, TestKeys.ed25519, TestKeys.ed448,
+    TestKeys.x25519,
+  ]
+
+  @Test("A public export has no private member, and its thumbprint is the pair's", arguments: pairs)
+  func publicExport(_ key: JWK) throws {
+    let json = try #require(key.publicJSON())
+    for name in ["d", "p", "q", "dp", "dq", "qi", "oth", "k"] { #expect(json[name] == nil) }
+    let copy = try JWK(json: json)
+    #expect(copy.thumbprint == key.thumbprint && copy.keyID == key.keyID && !copy.material.isSecret)
+  }
+
+  @Test("A private export round-trips, and a private member of another key is noticed", arguments: pairs)
+  func privateExport(_ key: JWK) throws {
+    let json = try key.privateJSONRevealingSecrets()
+    #expect(try JWK(json: json).material.isSecret)
+    for name in ["d", "p", "q", "dp", "dq", "qi"] where json[name] != nil {
+      var changed = json
+      var bytes = try #require(Base64URL.decode(json[name]?.stringValue ?? ""))
+      bytes[bytes.count - 1] ^= 2
+      bytes[bytes.count / 2] ^= 2
+      changed[name] = .string(Base64URL.string(bytes))
+      // Montgomery and Edwards seeds are any bytes, but then the public half is another one.
+      expectRefusal(.invalidKey, "\(name)") { try JWK(json: changed) }
+    }
+  }
+
+  @Test("A symmetric key is exported only where its secret is asked for, and has no thumbprint to leak it")
+  func symmetricExport() throws {
+    #expect(TestKeys.secret.publicJSON() == nil)
+    #expect(TestKeys.secret.publicKey == nil)
+    #expect(TestKeys.secret.thumbprint == nil)
+    #expect(try TestKeys.secret.privateJSONRevealingSecrets()["k"] != nil)
+  }
+
+  @Test("Neither description nor dump of a key shows what is secret")
+  func discretion() throws {
+    for key in Self.pairs + [TestKeys.secret] {
+      let json = try key.privateJSONRevealingSecrets()
+      var text = "\(key) \(String(reflecting: key)) "
+      dump(key, to: &text)
+      for name in ["d", "p", "k"] {
+        if let secret = json[name]?.stringValue { #expect(!text.contains(secret)) }
+      }
+    }
+  }
+
+  static func changed(_ key: JWK, _ change: (inout JSONObject) -> Void) throws -> JSONObject {
+    var json = try #require(key.publicJSON())
+    change(&json)
+    return json
+  }
+
+  @Test("Members of the wrong type, missing, padded or empty make a key unusable, with a reason")
+  func malformed() throws {
+    for name in ["n", "e"] {
+      for value: JSONValue? in [nil, 1, "", "AQ==", "A", "+/", " AQAB", .some(.null)] {
+        let json = try Self.changed(TestKeys.rsa) { $0[name] = value }
+        expectRefusal(.invalidKey, "\(name)") { try JWK(json: json) }
+      }
+    }
+    for (name, value) in [("kid", 1), ("alg", 1), ("use", []), ("key_ops", "verify"), ("key_ops", [1])]
+      as [(String, JSONValue)]
+    {
+      let json = try Self.changed(TestKeys.rsa) { $0[name] = value }
+      expectRefusal(.invalidKey, "\(name)") { try JWK(json: json) }
+    }
+    expectRefusal(.invalidKey) { try JWK(json: ["kty": 1]) }
+    expectRefusal(.invalidKey) { try JWK(json: [:]) }
+  }
+
+  @Test("Unknown key types and curves are unsupported, not malformed", arguments: ["AKP", "rsa", "ec", "OCT", "x", ""])
+  func unknownTypes(_ type: String) throws {
+    let json = try Self.changed(TestKeys.rsa) { $0["kty"] = .string(type) }
+    expectRefusal(.algNotSupported) { try JWK(json: json) }
+  }
+
+  @Test(
+    "A curve belongs to its key type", arguments: ["Ed25519", "P-257", "p-256", "brainpoolP256r1", "X448", "P-256K"])
+  func unknownCurves(_ curve: String) throws {
+    let json = try Self.changed(TestKeys.p256) { $0["crv"] = .string(curve) }
+    expectRefusal(.algNotSupported) { try JWK(json: json) }
+    let octetPair = try Self.changed(TestKeys.ed25519) { $0["crv"] = "P-256" }
+    expectRefusal(.algNotSupported) { try JWK(json: octetPair) }
+  }
+
+  @Test("RSA numbers with leading zeros, an even modulus or an exponent of 1 or 2 are refused")
+  func rsaNumbers() throws {
+    let n = try #require(Base64URL.decode(TestKeys.rsa.publicJSON()?["n"]?.stringValue ?? ""))
+    func refused(_ name: String, _ bytes: [UInt8], _ code: JOSEError.Code) throws {
+      let json = try Self.changed(TestKeys.rsa) { $0[name] = .string(Base64URL.string(bytes)) }
+      expectRefusal(code) { try JWK(json: json) }
+    }
+    try refused("n", [0] + n, .invalidKey)
+    try refused("n", Array(n.dropLast()) + [n[n.count - 1] & 0xfe], .invalidKey)
+    try refused("n", [UInt8](repeating: 0xff, count: 1025), .invalidKey)
+    try refused("e", [0, 1, 0, 1], .invalidKey)
+    try refused("e", [UInt8](repeating: 0xff, count: 9), .invalidKey)
+    try refused("e", [1], .weakKey)
+    try refused("e", [2], .weakKey)
+    try refused("e", [1, 0, 0], .weakKey)
+  }
+
+  @Test("EC coordinates must be on the curve and of full length")
+  func coordinates() throws {
+    for key in [TestKeys.p256, TestKeys.p384, TestKeys.p521, TestKeys.secp256k1] {
+      let x = try #require(Base64URL.decode(key.publicJSON()?["x"]?.stringValue ?? ""))
+      let variants: [[UInt8]] = [
+        Array(x.dropFirst()), [0] + x, x.map { $0 ^ 1 }, [UInt8](repeating: 0, count: x.count),
+        [UInt8](repeating: 0xff, count: x.count),
+      ]
+      for bytes in variants {
+        let json = try Self.changed(key) { $0["x"] = .string(Base64URL.string(bytes)) }
+        expectRefusal(.invalidKey) { try JWK(json: json) }
+      }
+      let zero = Base64URL.string([UInt8](repeating: 0, count: x.count))
+      let origin = try Self.changed(key) {
+        $0["x"] = .string(zero)
+        $0["y"] = .string(zero)
+      }
+      expectRefusal(.invalidKey) { try JWK(json: origin) }
+    }
+  }
+
+  @Test("Octet key pairs must have their curve's length")
+  func octetLengths() throws {
+    for key in [TestKeys.ed25519, TestKeys.ed448, TestKeys.x25519] {
+      let x = try #require(Base64URL.decode(key.publicJSON()?["x"]?.stringValue ?? ""))
+      for bytes in [Array(x.dropLast()), x + [0], [1]] {
+        let json = try Self.changed(key) { $0["x"] = .string(Base64URL.string(bytes)) }
+        expectRefusal(.invalidKey) { try JWK(json: json) }
+      }
+    }
+  }
+
+  @Test("use and key_ops must agree, and no key both signs and encrypts")
+  func consistency() throws {
+    func refused(_ use: JSONValue?, _ operations: JSONValue) throws {
+      let json = try Self.changed(TestKeys.rsa) {
+        $0["use"] = use
+        $0["key_ops"] = operations
+      }
+      expectRefusal(.invalidKey) { try JWK(json: json) }
+    }
+    try refused("sig", ["encrypt"])
+    try refused("enc", ["verify"])
+    try refused(nil, ["verify", "encrypt"])
+    try refused(nil, ["sign", "unwrapKey"])
+    try refused(nil, ["verify", "verify"])
+    try refused(nil, .array((0..<17).map { .string("x\($0)") }))
+    let good = try Self.changed(TestKeys.rsa) {
+      $0["use"] = "sig"
+      $0["key_ops"] = ["verify", "urn:own"]
+    }
+    #expect(throws: Never.self) { try JWK(json: good) }
+  }
+
+  @Test("RSA private keys without d but with other private members, or with more primes, are refused")
+  func partialPrivateKeys() throws {
+    var json = try TestKeys.rsa.privateJSONRevealingSecrets()
+    json["oth"] = []
+    expectRefusal(.algNotSupported) { try JWK(json: json) }
+    json["oth"] = nil
+    json["d"] = nil
+    expectRefusal(.invalidKey) { try JWK(json: json) }
+    var onlyExponent = try TestKeys.rsa.privateJSONRevealingSecrets()
+    for name in ["p", "q", "dp", "dq", "qi"] { onlyExponent[name] = nil }
+    expectRefusal(.invalidKey) { try JWK(json: onlyExponent) }
+  }
+}
