@@ -1,5 +1,79 @@
-// Typed shims over libcurl's variadic calls; nothing else lives in this header.
+// Typed shims over libcurl's variadic calls, and the two calls of the loop's thread that Swift cannot reach:
+// prctl is variadic, and OpenSSL must be told about its clean-up before libcurl initialises it.
 #ifndef POSTERN_CCURL_H
 #define POSTERN_CCURL_H
 #include <curl/curl.h>
+#include <stdint.h>
+#include <sys/prctl.h>
+
+// Initialises OpenSSL without its atexit handler: that handler would free what the loop's thread still uses while the
+// process exits. Declared here, inside the function, so that this module does not share OpenSSL's headers with COpenSSL.
+// 0x00080000 is OPENSSL_INIT_NO_ATEXIT. Returns 1 on success.
+struct ossl_init_settings_st;
+static inline int postern_curl_init_openssl(void) {
+  extern int OPENSSL_init_crypto(uint64_t opts, const struct ossl_init_settings_st *settings);
+  return OPENSSL_init_crypto(UINT64_C(0x00080000), (const struct ossl_init_settings_st *)0);
+}
+
+static inline void postern_curl_name_thread(const char *name) {
+  (void)prctl(PR_SET_NAME, name, 0, 0, 0);
+}
+
+// The argument is a macro that Swift does not import.
+static inline curl_version_info_data *postern_curl_version(void) {
+  return curl_version_info(CURLVERSION_NOW);
+}
+
+static inline CURLcode postern_curl_set_long(CURL *easy, CURLoption option, long value) {
+  return curl_easy_setopt(easy, option, value);
+}
+
+static inline CURLcode postern_curl_set_offset(CURL *easy, CURLoption option, curl_off_t value) {
+  return curl_easy_setopt(easy, option, value);
+}
+
+static inline CURLcode postern_curl_set_string(CURL *easy, CURLoption option, const char *value) {
+  return curl_easy_setopt(easy, option, value);
+}
+
+static inline CURLcode postern_curl_set_pointer(CURL *easy, CURLoption option, void *value) {
+  return curl_easy_setopt(easy, option, value);
+}
+
+static inline CURLcode postern_curl_set_fields(CURL *easy, struct curl_slist *list) {
+  return curl_easy_setopt(easy, CURLOPT_HTTPHEADER, list);
+}
+
+// `option` is CURLOPT_WRITEFUNCTION or CURLOPT_HEADERFUNCTION.
+static inline CURLcode postern_curl_set_sink(CURL *easy, CURLoption option, curl_write_callback callback) {
+  return curl_easy_setopt(easy, option, callback);
+}
+
+static inline CURLcode postern_curl_set_before_request(CURL *easy, curl_prereq_callback callback) {
+  return curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, callback);
+}
+
+static inline CURLcode postern_curl_set_open_socket(CURL *easy, curl_opensocket_callback callback) {
+  return curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, callback);
+}
+
+static inline CURLcode postern_curl_set_close_socket(CURL *easy, curl_closesocket_callback callback) {
+  return curl_easy_setopt(easy, CURLOPT_CLOSESOCKETFUNCTION, callback);
+}
+
+static inline CURLcode postern_curl_get_long(CURL *easy, CURLINFO info, long *value) {
+  return curl_easy_getinfo(easy, info, value);
+}
+
+static inline CURLcode postern_curl_get_offset(CURL *easy, CURLINFO info, curl_off_t *value) {
+  return curl_easy_getinfo(easy, info, value);
+}
+
+static inline CURLcode postern_curl_get_private(CURL *easy, char **value) {
+  return curl_easy_getinfo(easy, CURLINFO_PRIVATE, value);
+}
+
+static inline CURLMcode postern_curl_multi_set_long(CURLM *multi, CURLMoption option, long value) {
+  return curl_multi_setopt(multi, option, value);
+}
 #endif

@@ -1,4 +1,5 @@
-/// The port through which the engine reaches the network. One call is one exchange: redirects are returned, not followed.
+/// The port through which the engine reaches the network. One call is one exchange: redirects are returned, not
+/// followed.
 public protocol HTTPTransport: Sendable {
   /// Sends `request` and returns the whole response, whatever its status.
   ///

@@ -1,10 +1,18 @@
-/// An absolute `http` or `https` URL, parsed strictly (RFC 3986) and normalised, so that two spellings of one place compare equal.
+/// An absolute `http` or `https` URL, parsed strictly (RFC 3986) and normalised, so that two spellings of one place
+/// compare equal.
 ///
-/// Normalised: scheme and host lower case, default port dropped, dot segments removed (`%2e` counts as a dot), an empty path is `/`,
-/// unreserved characters are never percent-encoded, hex digits upper case. Refused: user information, fragments are dropped,
-/// control characters, spaces, backslashes, raw non-ASCII (the caller must percent-encode), ports outside 1…65535, empty hosts,
-/// numeric hosts that are not canonical dotted-quad IPv4 (`0x7f.1`, `2130706433`), IPv6 zone identifiers.
+/// Normalised: scheme and host lower case, default port dropped, dot segments removed (`%2e` counts as a dot), an empty
+/// path is `/`, unreserved characters are never percent-encoded, hex digits upper case, `[` and `]` in path and query
+/// percent-encoded (everybody writes them, RFC 3986 does not allow them), IPv6 addresses as RFC 5952 writes them,
+/// fragments dropped. An encoded slash stays what it is: it never becomes a separator.
+///
+/// Refused: user information, control characters, spaces, backslashes, raw non-ASCII and the other characters that must
+/// be percent-encoded, ports outside 1…65535, empty hosts, hosts with a trailing dot or an empty label, numeric hosts
+/// that are not canonical dotted-quad IPv4 (`0x7f.1`, `2130706433`), IPv6 zone identifiers.
 public struct HTTPURL: Sendable, Hashable {
+  /// The longest URL in bytes.
+  public static let maxBytes = 65_536
+
   /// Scheme, host and effective port: what the web calls an origin (RFC 6454).
   public struct Origin: Sendable, Hashable, CustomStringConvertible {
     /// `http` or `https`.
@@ -17,6 +25,12 @@ public struct HTTPURL: Sendable, Hashable {
     /// `https://host` or `https://host:8443`.
     public var description: String {
       port == HTTPURL.defaultPort(of: scheme) ? "\(scheme)://\(host)" : "\(scheme)://\(host):\(port)"
+    }
+
+    /// Whether the host is a loopback address: 127.0.0.0/8 or `[::1]`. A name never is, `localhost` included:
+    /// what a name resolves to is not known before it is resolved.
+    public var isLoopbackAddress: Bool {
+      host == "[::1]" || HTTPHost.dottedQuad(ArraySlice(host.utf8))?.first == 127
     }
 
     init(scheme: String, host: String, port: Int) {
@@ -40,6 +54,9 @@ public struct HTTPURL: Sendable, Hashable {
   }
 
   static func defaultPort(of scheme: String) -> Int { scheme == "https" ? 443 : 80 }
+
+  /// The URL without its query: what logs and error texts may show.
+  public var withoutQuery: HTTPURL { HTTPURL(origin: origin, path: path, query: nil) }
 }
 
 extension HTTPURL: CustomStringConvertible {

@@ -1,0 +1,61 @@
+public import Support
+
+extension CurlTransport {
+  /// What holds for the whole transport; what differs between exchanges is in `TransferOptions`.
+  public struct Configuration: Sendable {
+    /// PEM file with the authorities to trust where `TransferOptions.caFile` names none; nil is the system's bundle.
+    public var caFile: String?
+    /// The proxy's URL as libcurl reads it; nil is none. The environment is never asked.
+    public var proxy: String?
+    /// Whether HTTP/2 is offered (by ALPN, so over TLS only).
+    public var allowsHTTP2 = true
+    /// Whether exchanges share an HTTP/2 connection at the same time, instead of one after the other.
+    ///
+    /// Off, because libcurl 7.88 does not notice the reset of a stream that a neighbour has read off the socket: its
+    /// exchange would hang until its deadline. It also does not tell a stream the server refused from one that was
+    /// lost, so that requests which are not idempotent would fail whenever a server retires a busy connection.
+    public var multiplexesHTTP2 = false
+
+    /// Bound of open connections, used or kept; exchanges beyond it wait, and their deadlines run.
+    public var maxConnections = 256
+    /// Bound of open connections to one origin; exchanges beyond it wait, and their deadlines run.
+    public var maxConnectionsPerHost = 64
+    /// How long an unused connection may be taken up again; whole seconds count.
+    public var idleLifetime: Duration = .seconds(60)
+    /// The age beyond which a connection takes no new exchange, so that changed addresses and authorities come into
+    /// effect; whole seconds count, zero is no bound.
+    public var connectionLifetime: Duration = .seconds(600)
+
+    /// Bound of a response's header section in bytes: status lines, interim responses and trailers included.
+    public var maxFieldBytes = 256 << 10
+    /// Bound of the number of field lines, interim responses and trailers included.
+    public var maxFieldCount = 1000
+    /// Bound of the interim (1xx) responses before the final one.
+    public var maxInterimResponses = 32
+
+    /// The longest time the thread waits without looking at the clock and its inbox again. Only a bound: new work
+    /// wakes it.
+    public var pollInterval: Duration = .seconds(1)
+    /// The clock of the deadlines.
+    public var clock: any EngineClock
+
+    /// The defaults, on `clock`.
+    public init(clock: any EngineClock = SystemClock()) { self.clock = clock }
+  }
+
+  /// Versions of the libraries below the transport.
+  public struct LibraryVersions: Sendable, Hashable {
+    /// libcurl's version, such as `7.88.1`.
+    public let curl: String
+    /// The TLS library and its version, such as `OpenSSL/3.0.15`.
+    public let tls: String
+  }
+
+  /// Why no transport could be made.
+  public struct StartError: Error, Sendable, CustomStringConvertible {
+    /// For people.
+    public let description: String
+
+    init(_ description: String) { self.description = description }
+  }
+}

@@ -1,0 +1,67 @@
+public import HTTPMessages
+import Support
+
+/// HTTP over libcurl: one dedicated thread owns every libcurl handle, callers only exchange messages with it.
+///
+/// Connections are kept and shared between exchanges of the same origin and trust. Redirects are returned, cookies,
+/// `.netrc`, HSTS and Alt-Svc are not used, and no environment variable changes where a request goes. What the
+/// transport adds to a request by itself: `Host`, `Content-Length`, `Accept-Encoding` (and HTTP's own framing);
+/// these, `Transfer-Encoding` and `Expect` are left out of the caller's fields, all others are sent as given.
+///
+/// A request that met a dead kept connection is repeated on a fresh one when no byte of it had left or its method is
+/// idempotent (RFC 9110 section 9.2.2); any other fails with outcome `sent_no_reply`.
+///
+/// `close()` ends the thread and waits for it. A transport that is dropped without it ends its thread in its own time.
+public final class CurlTransport: HTTPTransport {
+  private let inbox: Inbox
+  private let thread: LoopThread
+  private let uptime = SystemClock()
+
+  /// Starts the thread.
+  ///
+  /// - Throws: `StartError` when libcurl lacks what is needed or the machine has no thread to give.
+  public init(configuration: Configuration = Configuration()) throws(StartError) {
+    if let problem = CurlLibrary.problem { throw StartError(problem) }
+    let multi = try MultiHandle(configuration: configuration)
+    inbox = Inbox(multi: multi)
+    thread = try LoopThread(inbox: inbox, multi: multi, configuration: configuration)
+  }
+
+  deinit {
+    inbox.close()
+    thread.abandon()
+  }
+
+  /// The versions of libcurl and of its TLS library, as found at run time.
+  public static var libraryVersions: LibraryVersions { CurlLibrary.versions }
+
+  /// Sends `request` and returns the whole response, whatever its status.
+  ///
+  /// Cancelling the calling task ends the exchange: `TransportError.Code.cancelled`, exactly once, unless it had
+  /// ended before.
+  public func send(
+    _ request: HTTPRequest, options: TransferOptions
+  ) async throws(TransportError) -> HTTPResponse {
+    let exchange = Exchange(request: request, options: options, submittedAt: uptime.monotonicNow)
+    let result = await withTaskCancellationHandler {
+      await withUnsafeContinuation { continuation in
+        if let refusal = inbox.submit(exchange, continuation) { continuation.resume(returning: .failure(refusal)) }
+      }
+    } onCancel: {
+      inbox.cancel(exchange)
+    }
+    return try result.get()
+  }
+
+  /// Ends every outstanding exchange with `TransportError.Code.cancelled`, closes all connections and waits for the
+  /// thread.
+  ///
+  /// Later calls of `send` fail with the same code. Calling it again does nothing.
+  public func close() {
+    inbox.close()
+    thread.join()
+  }
+
+  /// Counts for metrics: those of the thread are as of its last turn.
+  public func statistics() -> Statistics { inbox.statistics() }
+}

@@ -1,0 +1,28 @@
+import HTTPMessages
+import Support
+
+/// One call of `CurlTransport.send`, from the calling task to the loop and back.
+///
+/// `isCancelled` and `hasArrived` belong to the inbox's lock. `continuation`, `ticket` and `transfer` belong to the
+/// loop from the moment the inbox has taken the exchange in, so that the loop alone can end it, once.
+// Sendable because each mutable property has one owner, handed over by the inbox's lock.
+final class Exchange: @unchecked Sendable {
+  typealias Continuation = UnsafeContinuation<Result<HTTPResponse, TransportError>, Never>
+
+  let request: HTTPRequest
+  let options: TransferOptions
+  let submittedAt: MonotonicInstant
+
+  var isCancelled = false
+  var hasArrived = false
+  var continuation: Continuation?
+  /// Its place in the queue, while it waits for a connection.
+  var ticket: Admission<HTTPURL.Origin, Exchange>.Ticket?
+  var transfer: Transfer?
+
+  init(request: HTTPRequest, options: TransferOptions, submittedAt: MonotonicInstant) {
+    self.request = request
+    self.options = options
+    self.submittedAt = submittedAt
+  }
+}

@@ -1,0 +1,37 @@
+/// The grammar of field lines, on bytes (RFC 9110 section 5).
+enum FieldSyntax {
+  /// `1*tchar` (RFC 9110 section 5.6.2).
+  static func isToken(_ bytes: some Sequence<UInt8>) -> Bool {
+    var isEmpty = true
+    for byte in bytes {
+      guard isTokenByte(byte) else { return false }
+      isEmpty = false
+    }
+    return !isEmpty
+  }
+
+  /// Whether the bytes spell `name`, which is lower case, in any case.
+  static func isName(_ bytes: some Sequence<UInt8>, _ name: StaticString) -> Bool {
+    var index = 0
+    let count = name.utf8CodeUnitCount
+    for byte in bytes {
+      let lower = byte >= 0x41 && byte <= 0x5A ? byte | 0x20 : byte
+      guard index < count, lower == name.utf8Start[index] else { return false }
+      index += 1
+    }
+    return index == count
+  }
+
+  /// Whether the bytes can be a field value: no NUL, CR or LF.
+  static func isValue(_ bytes: some Sequence<UInt8>) -> Bool {
+    bytes.allSatisfy { $0 != 0 && $0 != 0x0D && $0 != 0x0A }
+  }
+
+  private static func isTokenByte(_ byte: UInt8) -> Bool {
+    switch byte {
+    case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: true
+    case 0x21, 0x23...0x27, 0x2A, 0x2B, 0x2D, 0x2E, 0x5E, 0x5F, 0x60, 0x7C, 0x7E: true
+    default: false
+    }
+  }
+}

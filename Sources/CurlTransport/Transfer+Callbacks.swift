@@ -1,0 +1,92 @@
+import CCurl
+import Glibc
+import HTTPMessages
+
+/// What libcurl calls while it performs, always on the loop's thread.
+extension Transfer {
+  /// Hands `count` bytes to `body`; the return value tells libcurl to go on or to stop.
+  static func receive(
+    _ bytes: UnsafeMutablePointer<CChar>?, _ count: Int, _ pointer: UnsafeMutableRawPointer?,
+    _ body: (Transfer, UnsafeBufferPointer<UInt8>) -> Bool
+  ) -> Int {
+    guard let bytes, count > 0, let pointer else { return 0 }
+    let transfer = Unmanaged<Transfer>.fromOpaque(pointer).takeUnretainedValue()
+    let buffer = UnsafeRawBufferPointer(start: bytes, count: count).assumingMemoryBound(to: UInt8.self)
+    return body(transfer, buffer) ? count : 0
+  }
+
+  /// One header line.
+  func receiveLine(_ line: UnsafeBufferPointer<UInt8>) -> Bool {
+    switch head.consume(line) {
+    case .more: return true
+    case .complete: return beginBody()
+    case .malformed(let detail): return object(.protocolError, "malformed response: \(detail)")
+    case .tooLarge(let detail): return object(.responseTooLarge, detail)
+    }
+  }
+
+  /// A piece of the body, content codings undone.
+  func receiveBody(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
+    guard bytes.count <= maxBodyBytes - body.count else { return objectToBody() }
+    body.append(contentsOf: bytes)
+    return true
+  }
+
+  /// The connection stands and the request is about to go, possibly for the second time.
+  static func beforeRequest(_ pointer: UnsafeMutableRawPointer?, localPort: Int32) -> Int32 {
+    guard let pointer else { return CURL_PREREQFUNC_ABORT }
+    let transfer = Unmanaged<Transfer>.fromOpaque(pointer).takeUnretainedValue()
+    if !transfer.openedSockets.isEmpty {
+      transfer.connections.add(transfer.openedSockets, localPort: localPort)
+      transfer.openedSockets = []
+    }
+    if transfer.hasSent, !isIdempotent(transfer.exchange?.request.method ?? "") { return CURL_PREREQFUNC_ABORT }
+    if transfer.bytesBeforeRequest == nil { transfer.bytesBeforeRequest = transfer.number(CURLINFO_REQUEST_SIZE) }
+    return CURL_PREREQFUNC_OK
+  }
+
+  /// Whether sending it twice is sending it once (RFC 9110 section 9.2.2).
+  private static func isIdempotent(_ method: String) -> Bool {
+    switch method {
+    case "GET", "HEAD", "PUT", "DELETE", "OPTIONS", "TRACE": true
+    default: false
+    }
+  }
+
+  /// A socket for a new connection.
+  static func openSocket(
+    _ pointer: UnsafeMutableRawPointer?, _ address: UnsafeMutablePointer<curl_sockaddr>?
+  ) -> curl_socket_t {
+    guard let pointer, let address else { return CURL_SOCKET_BAD }
+    // Close-on-exec from the start: a process that starts another must not hand it connections.
+    let type = address.pointee.socktype | Int32(SOCK_CLOEXEC.rawValue)
+    let descriptor = socket(address.pointee.family, type, address.pointee.protocol)
+    guard descriptor >= 0 else { return CURL_SOCKET_BAD }
+    Unmanaged<Transfer>.fromOpaque(pointer).takeUnretainedValue().openedSockets.append(descriptor)
+    return descriptor
+  }
+
+  private var maxBodyBytes: Int { max(0, exchange?.options.maxBodyBytes ?? 0) }
+
+  /// Beyond it memory is only taken as bytes arrive, whatever the peer declares.
+  private static let reservedAtMost = 256 << 10
+
+  private func beginBody() -> Bool {
+    guard !head.hasContentCoding, hasBody, let length = head.contentLength else { return true }
+    guard length <= maxBodyBytes else { return objectToBody() }
+    body.reserveCapacity(min(length, Self.reservedAtMost))
+    return true
+  }
+
+  /// Whether this response has a body by HTTP's rules (RFC 9110 section 6.4.1).
+  var hasBody: Bool {
+    exchange?.request.method != "HEAD" && head.status != 204 && head.status != 304
+  }
+
+  private func objectToBody() -> Bool { object(.responseTooLarge, "the body is larger than \(maxBodyBytes) bytes") }
+
+  private func object(_ code: TransportError.Code, _ detail: String) -> Bool {
+    objection = Objection(code: code, detail: detail)
+    return false
+  }
+}

@@ -1,0 +1,161 @@
+import CCurl
+import HTTPMessages
+import Support
+
+extension Transfer {
+  /// What the options of a handle depend on. A handle whose last exchange had the same shape needs no reset:
+  /// URL, fields and body are set every time.
+  struct Shape: Equatable {
+    let method: String
+    let hasBody: Bool
+    let isSecure: Bool
+    let allowsPlainHTTP: Bool
+    let connectMilliseconds: Int
+    let caFile: String?
+
+    init(_ exchange: Exchange, _ configuration: CurlTransport.Configuration) {
+      method = exchange.request.method
+      hasBody = exchange.request.body != nil || Self.impliesBody(exchange.request.method)
+      isSecure = exchange.request.url.origin.scheme == "https"
+      allowsPlainHTTP = exchange.options.allowsPlainHTTP
+      // Zero would be libcurl's default, and its own limit is that of an int.
+      connectMilliseconds = Int(min(max(1, exchange.options.connectTimeout.wholeMilliseconds), Int64(Int32.max)))
+      caFile = exchange.options.caFile ?? configuration.caFile
+    }
+
+    /// Methods whose request says `Content-Length: 0` when there is no body (RFC 9110 section 8.6).
+    private static func impliesBody(_ method: String) -> Bool {
+      method == "POST" || method == "PUT" || method == "PATCH"
+    }
+  }
+
+  /// Sets everything for `exchange`; returns why it cannot be sent.
+  func prepare(
+    for exchange: Exchange, configuration: CurlTransport.Configuration, now: MonotonicInstant
+  ) -> TransportError? {
+    self.exchange = exchange
+    handedOverAt = now
+    let request = exchange.request
+    let shape = Shape(exchange, configuration)
+    if let refusal = Self.refusal(of: request, shape: shape) { return refusal }
+    var settings = Settings(easy: easy)
+    if self.shape != shape {
+      self.shape = nil
+      curl_easy_reset(easy)
+      setConstants(configuration, in: &settings)
+      setCallbacks(in: &settings)
+      setDestination(shape, configuration: configuration, in: &settings)
+      setMethod(shape, in: &settings)
+    }
+    errorText[0] = 0
+    settings.set(CURLOPT_URL, request.url.description)
+    do {
+      settings.setFields(try fieldLines.build(request.fields, hasBody: shape.hasBody))
+    } catch {
+      return TransportError(
+        code: .protocolError, outcome: .notSent, detail: "the request's fields cannot be sent: \(error)")
+    }
+    if shape.hasBody, shape.method != "HEAD" { setBody(request.body, in: &settings) }
+    if let problem = settings.problem {
+      return TransportError(code: .invalidURL, outcome: .notSent, detail: "libcurl refuses the request: \(problem)")
+    }
+    self.shape = shape
+    return nil
+  }
+
+  private static func refusal(of request: HTTPRequest, shape: Shape) -> TransportError? {
+    if !shape.isSecure, !shape.allowsPlainHTTP {
+      return TransportError(code: .invalidURL, outcome: .notSent, detail: "plain http is not allowed")
+    }
+    if !FieldSyntax.isToken(request.method.utf8) {
+      return TransportError(code: .protocolError, outcome: .notSent, detail: "the method is no token")
+    }
+    if request.method == "HEAD", let body = request.body, !body.isEmpty {
+      return TransportError(code: .protocolError, outcome: .notSent, detail: "HEAD with a body")
+    }
+    return nil
+  }
+
+  private func setConstants(_ configuration: CurlTransport.Configuration, in settings: inout Settings) {
+    settings.set(CURLOPT_PRIVATE, pointer: Unmanaged.passUnretained(self).toOpaque())
+    settings.set(CURLOPT_ERRORBUFFER, pointer: errorText)
+    settings.set(CURLOPT_NOSIGNAL, 1)
+    // Ending an exchange must not wait for its name look-up: it would stop the whole loop.
+    settings.set(CURLOPT_QUICK_EXIT, 1)
+    settings.set(CURLOPT_TCP_KEEPALIVE, 1)
+    settings.set(CURLOPT_MAXAGE_CONN, Self.seconds(configuration.idleLifetime))
+    settings.set(CURLOPT_MAXLIFETIME_CONN, Self.seconds(configuration.connectionLifetime))
+    // Every coding this libcurl knows.
+    settings.set(CURLOPT_ACCEPT_ENCODING, "")
+    settings.set(CURLOPT_PATH_AS_IS, 1)
+    settings.set(CURLOPT_DISALLOW_USERNAME_IN_URL, 1)
+    let version = configuration.allowsHTTP2 ? CURL_HTTP_VERSION_2TLS : CURL_HTTP_VERSION_1_1
+    settings.set(CURLOPT_HTTP_VERSION, version)
+    // An empty string, unlike none, keeps the environment's proxies out.
+    settings.set(CURLOPT_PROXY, configuration.proxy ?? "")
+    if configuration.proxy != nil {
+      settings.set(CURLOPT_NOPROXY, "")
+      // The proxy sees none of the request's fields, and its answer does not pass for the server's.
+      settings.set(CURLOPT_HEADEROPT, Int(CURLHEADER_SEPARATE))
+      settings.set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
+    }
+  }
+
+  private static func seconds(_ duration: Duration) -> Int {
+    Int(min(max(0, duration.components.seconds), Int64(Int32.max)))
+  }
+
+  private func setDestination(
+    _ shape: Shape, configuration: CurlTransport.Configuration, in settings: inout Settings
+  ) {
+    settings.set(CURLOPT_PROTOCOLS_STR, shape.allowsPlainHTTP ? "http,https" : "https")
+    settings.set(CURLOPT_CONNECTTIMEOUT_MS, shape.connectMilliseconds)
+    settings.set(CURLOPT_SSLVERSION, CURL_SSLVERSION_TLSv1_2)
+    settings.set(CURLOPT_SSL_VERIFYPEER, 1)
+    settings.set(CURLOPT_SSL_VERIFYHOST, 2)
+    // Without this the system's directory would be trusted beside the file; and only without it are parsed
+    // authorities kept.
+    settings.set(CURLOPT_CAPATH, nil)
+    settings.set(CURLOPT_CA_CACHE_TIMEOUT, 300)
+    // libcurl keys its connections and TLS sessions by this, too.
+    if let caFile = shape.caFile { settings.set(CURLOPT_CAINFO, caFile) }
+    // Rather share a connection that is about to speak HTTP/2 than open another.
+    settings.set(CURLOPT_PIPEWAIT, shape.isSecure && configuration.multiplexesHTTP2 ? 1 : 0)
+  }
+
+  private func setMethod(_ shape: Shape, in settings: inout Settings) {
+    if shape.method == "HEAD" { return settings.set(CURLOPT_NOBODY, 1) }
+    if shape.hasBody { settings.set(CURLOPT_POST, 1) }
+    if shape.method != (shape.hasBody ? "POST" : "GET") { settings.set(CURLOPT_CUSTOMREQUEST, shape.method) }
+  }
+
+  /// libcurl reads the body where it lies until the transfer ends.
+  ///
+  /// The pointer outlives the closure on purpose: the array's storage is a heap object that does not move,
+  /// `Exchange.request` is immutable and holds it, and the transfer holds the exchange until libcurl has let go.
+  private func setBody(_ body: [UInt8]?, in settings: inout Settings) {
+    let address = body?.withUnsafeBytes { $0.baseAddress }
+    settings.set(CURLOPT_POSTFIELDSIZE_LARGE, offset: curl_off_t(body?.count ?? 0))
+    // libcurl takes a null pointer for "ask the read callback".
+    let bytes = address ?? UnsafeRawPointer(Self.emptyBody.utf8Start)
+    settings.set(CURLOPT_POSTFIELDS, pointer: UnsafeMutableRawPointer(mutating: bytes))
+  }
+
+  private static let emptyBody: StaticString = ""
+
+  private func setCallbacks(in settings: inout Settings) {
+    let this = Unmanaged.passUnretained(self).toOpaque()
+    settings.set(CURLOPT_WRITEDATA, pointer: this)
+    settings.setSink(CURLOPT_WRITEFUNCTION) { Transfer.receive($0, $1 * $2, $3) { $0.receiveBody($1) } }
+    settings.set(CURLOPT_HEADERDATA, pointer: this)
+    settings.setSink(CURLOPT_HEADERFUNCTION) { Transfer.receive($0, $1 * $2, $3) { $0.receiveLine($1) } }
+    settings.set(CURLOPT_PREREQDATA, pointer: this)
+    settings.note(
+      postern_curl_set_before_request(easy) { pointer, _, _, _, localPort in
+        Transfer.beforeRequest(pointer, localPort: localPort)
+      })
+    settings.set(CURLOPT_OPENSOCKETDATA, pointer: this)
+    settings.note(postern_curl_set_open_socket(easy) { pointer, _, address in Transfer.openSocket(pointer, address) })
+    connections.attach(to: easy, in: &settings)
+  }
+}

@@ -1,0 +1,56 @@
+import CCurl
+import Glibc
+import HTTPMessages
+import Support
+
+extension Transfer {
+  /// What the exchange came to, now that libcurl is done with it.
+  func result(of code: CURLcode, now: MonotonicInstant) -> Result<HTTPResponse, TransportError> {
+    if let objection {
+      return .failure(TransportError(code: objection.code, outcome: outcome, detail: objection.detail))
+    }
+    guard code == CURLE_OK else {
+      let failure = CurlFailure(
+        code: code,
+        systemError: Int32(clamping: number(CURLINFO_OS_ERRNO)),
+        outcome: outcome,
+        text: String(cString: errorText))
+      return .failure(failure.transportError)
+    }
+    guard head.isComplete else {
+      return .failure(TransportError(code: .protocolError, outcome: outcome, detail: "no complete response"))
+    }
+    return .success(response(now: now))
+  }
+
+  private func response(now: MonotonicInstant) -> HTTPResponse {
+    var lines = head.lines
+    if head.hasContentCoding, hasBody {
+      lines.removeAll {
+        FieldSyntax.isName($0.name.utf8, "content-encoding") || FieldSyntax.isName($0.name.utf8, "content-length")
+      }
+    }
+    return HTTPResponse(
+      status: head.status, reason: head.reason, fields: HTTPFields(lines), body: body, timing: timing(now: now))
+  }
+
+  private func timing(now: MonotonicInstant) -> HTTPResponse.Timing {
+    let submittedAt = exchange?.submittedAt ?? handedOverAt
+    let queued = handedOverAt - submittedAt
+    let connected = max(offset(CURLINFO_CONNECT_TIME_T), offset(CURLINFO_APPCONNECT_TIME_T))
+    return HTTPResponse.Timing(
+      total: now - submittedAt,
+      queued: queued,
+      connect: number(CURLINFO_NUM_CONNECTS) == 0 ? .zero : .microseconds(connected),
+      firstByte: queued + .microseconds(offset(CURLINFO_STARTTRANSFER_TIME_T)))
+  }
+
+  /// Adds what this exchange moved.
+  func addTraffic(to counts: inout CurlTransport.Statistics) {
+    let connects = number(CURLINFO_NUM_CONNECTS)
+    counts.connectionsOpened += connects
+    if connects == 0, bytesBeforeRequest != nil { counts.connectionsReused += 1 }
+    counts.bodyBytesSent += offset(CURLINFO_SIZE_UPLOAD_T)
+    counts.bodyBytesReceived += offset(CURLINFO_SIZE_DOWNLOAD_T)
+  }
+}

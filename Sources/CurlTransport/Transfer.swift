@@ -1,0 +1,92 @@
+import CCurl
+import HTTPMessages
+import Support
+
+/// One easy handle and what it has received: used for one exchange after the other, by the loop's thread alone.
+final class Transfer {
+  /// Why a callback told libcurl to stop.
+  struct Objection {
+    let code: TransportError.Code
+    let detail: String
+  }
+
+  let easy: UnsafeMutableRawPointer
+  let errorText: UnsafeMutablePointer<CChar>
+  let fieldLines = FieldLines()
+  let connections: ConnectionCount
+  let limits: ResponseHead.Limits
+
+  /// What the handle is set up for; nil when it must be reset first.
+  var shape: Shape?
+  /// Where the loop keeps it.
+  var position = 0
+  var exchange: Exchange?
+  var handedOverAt = MonotonicInstant(nanoseconds: 0)
+
+  var head: ResponseHead
+  var body: [UInt8] = []
+  var objection: Objection?
+  /// Whether the connection stood and the request was about to go, and what libcurl had sent by then (to a proxy, say).
+  var bytesBeforeRequest: Int?
+  /// What was opened for this exchange and has not become its connection yet.
+  var openedSockets: [Int32] = []
+
+  /// Nil when libcurl has no memory.
+  init?(connections: ConnectionCount, limits: ResponseHead.Limits) {
+    guard let easy = curl_easy_init() else { return nil }
+    self.easy = easy
+    self.connections = connections
+    self.limits = limits
+    head = ResponseHead(limits: limits)
+    errorText = .allocate(capacity: Int(CURL_ERROR_SIZE))
+    errorText.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
+  }
+
+  /// The transfer behind an easy handle that the loop added.
+  static func of(_ easy: UnsafeMutableRawPointer) -> Transfer? {
+    var pointer: UnsafeMutablePointer<CChar>?
+    guard postern_curl_get_private(easy, &pointer) == CURLE_OK, let pointer else { return nil }
+    return Unmanaged<Transfer>.fromOpaque(UnsafeRawPointer(pointer)).takeUnretainedValue()
+  }
+
+  /// Lets go of the exchange; libcurl must not be working on the handle any more.
+  func reset() {
+    fieldLines.reset()
+    exchange = nil
+    head = ResponseHead(limits: limits)
+    body = []
+    objection = nil
+    bytesBeforeRequest = nil
+    openedSockets = []
+  }
+
+  /// The end, called by the loop.
+  func cleanUp() {
+    curl_easy_cleanup(easy)
+    fieldLines.release()
+    errorText.deallocate()
+  }
+
+  // MARK: - What libcurl knows
+
+  func number(_ info: CURLINFO) -> Int {
+    var value = 0
+    return postern_curl_get_long(easy, info, &value) == CURLE_OK ? value : 0
+  }
+
+  func offset(_ info: CURLINFO) -> Int64 {
+    var value: curl_off_t = 0
+    return postern_curl_get_offset(easy, info, &value) == CURLE_OK ? Int64(value) : 0
+  }
+
+  /// Whether bytes of the request itself have left.
+  var hasSent: Bool {
+    guard let bytesBeforeRequest else { return false }
+    return number(CURLINFO_REQUEST_SIZE) > bytesBeforeRequest
+  }
+
+  /// How far the exchange has come.
+  var outcome: TransportError.Outcome {
+    if head.isComplete { .replied } else if hasSent { .sentNoReply } else { .notSent }
+  }
+}

@@ -1,0 +1,217 @@
+import CCurl
+import Glibc
+import HTTPMessages
+import Support
+
+/// The life of the transport's thread: take the inbox, start and end exchanges, let libcurl work, wait.
+///
+/// Lives on that thread alone and owns every easy handle. It ends exchanges, each once, and never inside the inbox's
+/// lock.
+final class TransferLoop {
+  /// Easy handles kept for the next exchanges; each holds some 10 KiB.
+  private static let maxPooled = 64
+
+  private let inbox: Inbox
+  private let multi: MultiHandle
+  private let configuration: CurlTransport.Configuration
+  private let connections = ConnectionCount()
+  private let uptime = SystemClock()
+
+  private var batch = Inbox.Batch()
+  private var admission: Admission<HTTPURL.Origin, Exchange>
+  private var active: [Transfer] = []
+  private var pool: [Transfer] = []
+  private var ended: [(Exchange.Continuation, Result<HTTPResponse, TransportError>)] = []
+  /// No deadline of an exchange is before this; it may belong to none any more.
+  private var earliestDeadline: MonotonicInstant?
+  private var counts = CurlTransport.Statistics()
+
+  init(inbox: Inbox, multi: MultiHandle, configuration: CurlTransport.Configuration) {
+    self.inbox = inbox
+    self.multi = multi
+    self.configuration = configuration
+    // Where exchanges share connections they cannot be counted for them: then libcurl alone keeps the bounds.
+    let shares = configuration.multiplexesHTTP2
+    admission = Admission(
+      bound: shares ? .max : configuration.maxConnections,
+      boundPerKey: shares ? .max : configuration.maxConnectionsPerHost)
+  }
+
+  /// Until the transport is closed.
+  func run() {
+    while true {
+      inbox.take(into: &batch)
+      if batch.isClosing { break }
+      for exchange in batch.arrivals { start(exchange) }
+      for exchange in batch.cancellations { cancel(exchange) }
+      batch.removeAll()
+      expire()
+      admitWaiting()
+      var isWell = multi.perform()
+      collectFinished()
+      admitWaiting()
+      resumeEnded()
+      if inbox.fallAsleep(publishing: snapshot()) {
+        isWell = multi.poll(milliseconds: patience()) && isWell
+      }
+      // libcurl out of memory or descriptors: do not spin, deadlines end what cannot go on.
+      if !isWell { usleep(10_000) }
+    }
+    shutDown()
+  }
+
+  private func shutDown() {
+    for exchange in batch.arrivals { end(exchange, code: .cancelled, detail: "the transport was closed") }
+    for exchange in admission.waiting { end(exchange, code: .cancelled, detail: "the transport was closed") }
+    while let transfer = active.last { abort(transfer, code: .cancelled, detail: "the transport was closed") }
+    resumeEnded()
+    for transfer in pool { transfer.cleanUp() }
+    pool.removeAll()
+    inbox.awaitWakers()
+    multi.cleanUp()
+    inbox.publish(snapshot())
+  }
+
+  // MARK: - Beginning
+
+  private func start(_ exchange: Exchange) {
+    let deadline = exchange.options.deadline
+    if deadline.hasPassed(on: configuration.clock) {
+      return end(exchange, code: .timedOut, detail: "the deadline had passed before it began")
+    }
+    if let instant = deadline.instant { earliestDeadline = min(instant, earliestDeadline ?? instant) }
+    exchange.ticket = admission.enter(exchange, exchange.request.url.origin)
+    if exchange.ticket == nil { begin(exchange) }
+  }
+
+  private func admitWaiting() {
+    while let exchange = admission.next() { begin(exchange) }
+  }
+
+  /// Hands an exchange that has been let in to libcurl.
+  private func begin(_ exchange: Exchange) {
+    guard
+      let transfer = pool.popLast() ?? Transfer(connections: connections, limits: ResponseHead.Limits(configuration))
+    else {
+      admission.leave(exchange.request.url.origin)
+      return end(exchange, code: .serverUnreachable, detail: "libcurl gives no handle")
+    }
+    var problem = transfer.prepare(for: exchange, configuration: configuration, now: uptime.monotonicNow)
+    if problem == nil, !multi.add(transfer.easy) {
+      problem = TransportError(code: .serverUnreachable, outcome: .notSent, detail: "libcurl does not take it")
+    }
+    if let problem {
+      transfer.reset()
+      recycle(transfer)
+      admission.leave(exchange.request.url.origin)
+      return end(exchange, with: .failure(problem))
+    }
+    exchange.transfer = transfer
+    transfer.position = active.count
+    active.append(transfer)
+    counts.exchangesStarted += 1
+  }
+
+  // MARK: - Ending
+
+  private func cancel(_ exchange: Exchange) {
+    if let transfer = exchange.transfer {
+      abort(transfer, code: .cancelled, detail: "cancelled")
+    } else if let ticket = exchange.ticket, admission.giveUp(ticket) != nil {
+      end(exchange, code: .cancelled, detail: "cancelled while it waited for a connection")
+    }
+  }
+
+  /// Ends what has run out of time. Looks at all exchanges only when the earliest of them may be due.
+  private func expire() {
+    guard let due = earliestDeadline else { return }
+    let now = configuration.clock.monotonicNow
+    guard due <= now else { return }
+    earliestDeadline = nil
+    for exchange in active.compactMap(\.exchange) + admission.waiting {
+      guard let instant = exchange.options.deadline.instant else { continue }
+      if instant > now {
+        earliestDeadline = min(instant, earliestDeadline ?? instant)
+      } else if let transfer = exchange.transfer {
+        abort(transfer, code: .timedOut, detail: "the deadline passed")
+      } else if let ticket = exchange.ticket, admission.giveUp(ticket) != nil {
+        end(exchange, code: .timedOut, detail: "the deadline passed while it waited for a connection")
+      }
+    }
+  }
+
+  private func collectFinished() {
+    while let (easy, code) = multi.nextFinished() {
+      guard let transfer = Transfer.of(easy) else { continue }
+      complete(transfer, with: transfer.result(of: code, now: uptime.monotonicNow))
+    }
+  }
+
+  private func abort(_ transfer: Transfer, code: TransportError.Code, detail: String) {
+    complete(transfer, with: .failure(TransportError(code: code, outcome: transfer.outcome, detail: detail)))
+  }
+
+  /// Takes the transfer out of libcurl; its exchange ends with `result`.
+  private func complete(_ transfer: Transfer, with result: Result<HTTPResponse, TransportError>) {
+    transfer.addTraffic(to: &counts)
+    multi.remove(transfer.easy)
+    let last = active.removeLast()
+    if last !== transfer {
+      active[transfer.position] = last
+      last.position = transfer.position
+    }
+    let exchange = transfer.exchange
+    transfer.reset()
+    recycle(transfer)
+    guard let exchange else { return }
+    exchange.transfer = nil
+    admission.leave(exchange.request.url.origin)
+    end(exchange, with: result)
+  }
+
+  private func recycle(_ transfer: Transfer) {
+    if pool.count < Self.maxPooled { pool.append(transfer) } else { transfer.cleanUp() }
+  }
+
+  private func end(_ exchange: Exchange, code: TransportError.Code, detail: String) {
+    end(exchange, with: .failure(TransportError(code: code, outcome: .notSent, detail: detail)))
+  }
+
+  private func end(_ exchange: Exchange, with result: Result<HTTPResponse, TransportError>) {
+    guard let continuation = exchange.continuation else { return }
+    exchange.continuation = nil
+    switch result {
+    case .success: counts.responses += 1
+    case .failure(let error):
+      counts.failures += 1
+      if error.code == .cancelled { counts.cancellations += 1 }
+    }
+    ended.append((continuation, result))
+  }
+
+  /// Resumes whoever waited, after libcurl's work of this turn: the callers run while the loop waits.
+  private func resumeEnded() {
+    guard !ended.isEmpty else { return }
+    // First, so that whoever has a result sees it counted.
+    inbox.publish(snapshot())
+    for (continuation, result) in ended { continuation.resume(returning: result) }
+    ended.removeAll(keepingCapacity: true)
+  }
+
+  // MARK: - Waiting
+
+  /// How long to wait at most, in milliseconds; libcurl cuts it short for its own timers.
+  private func patience() -> Int32 {
+    var wait = max(.zero, configuration.pollInterval)
+    if let earliestDeadline { wait = min(wait, max(.zero, earliestDeadline - configuration.clock.monotonicNow)) }
+    // Rounded up, so that the deadline has passed afterwards.
+    return Int32(clamping: min(wait.wholeMilliseconds, Int64(Int32.max) - 1) + 1)
+  }
+
+  private func snapshot() -> CurlTransport.Statistics {
+    counts.exchangesQueued = admission.waitingCount
+    counts.exchangesInFlight = active.count
+    counts.connectionsOpen = connections.open
+    return counts
+  }
+}

@@ -1,0 +1,52 @@
+extension HTTPURL {
+  /// `text`, a relative path with or without a leading slash and perhaps a query, put behind this URL's path with one
+  /// slash between.
+  ///
+  /// An empty `text` gives this URL's own path. This URL's query is not kept. Dot segments are resolved, so the result
+  /// can lie outside of this URL: ask `lies(under:)`.
+  public func appending(relativePath text: String) throws(HTTPURLError) -> HTTPURL {
+    let bytes = Array(text.utf8)
+    try Self.checkCharacters(bytes[...])
+    let first = bytes.first
+    if first == nil || first == Self.questionMark || first == Self.numberSign {
+      let (_, query) = try Self.pathAndQuery(bytes[...])
+      return HTTPURL(origin: origin, path: path, query: query)
+    }
+    var joined = Array(path.utf8)
+    if joined.last == Self.slash { joined.removeLast() }
+    if first != Self.slash { joined.append(Self.slash) }
+    joined += bytes
+    let (joinedPath, query) = try Self.pathAndQuery(joined[...])
+    return try HTTPURL(origin: origin, path: joinedPath, query: query).checkingLength()
+  }
+
+  /// The URL with `encoded` (names and values already percent-encoded) behind its query, joined by `&`; nothing changes
+  /// when it is empty.
+  public func addingQuery(_ encoded: String) throws(HTTPURLError) -> HTTPURL {
+    guard !encoded.isEmpty else { return self }
+    let joined = (query ?? "").isEmpty ? encoded : "\(query ?? "")&\(encoded)"
+    let (_, checked) = try Self.pathAndQuery(Array("?\(joined)".utf8)[...])
+    return try HTTPURL(origin: origin, path: path, query: checked).checkingLength()
+  }
+
+  /// Whether this URL has the origin of `base` and its path begins with `base`'s, on a segment boundary: below `/a` are
+  /// `/a` and `/a/b` but not `/ab`, below `/a/` is `/a/b` but not `/a`.
+  public func lies(under base: HTTPURL) -> Bool {
+    guard origin == base.origin, path.hasPrefix(base.path) else { return false }
+    return base.path.utf8.last == Self.slash || path.utf8.count == base.path.utf8.count
+      || path.utf8.dropFirst(base.path.utf8.count).first == Self.slash
+  }
+
+  /// The same origin with path and query of `text`, which begins with `/`: for well-known locations.
+  public func replacingPath(_ text: String) throws(HTTPURLError) -> HTTPURL {
+    let bytes = Array(text.utf8)
+    try Self.checkCharacters(bytes[...])
+    let (path, query) = try Self.pathAndQuery(bytes[...])
+    return HTTPURL(origin: origin, path: path, query: query)
+  }
+
+  func checkingLength() throws(HTTPURLError) -> HTTPURL {
+    guard path.utf8.count + (query?.utf8.count ?? 0) <= Self.maxBytes else { throw HTTPURLError(.tooLong) }
+    return self
+  }
+}

@@ -1,0 +1,67 @@
+/// A media type as `Content-Type` gives it (RFC 9110 section 8.3.1).
+public struct MediaType: Sendable, Hashable {
+  /// The type in lower case: `application`.
+  public let type: String
+  /// The subtype in lower case: `problem+json`.
+  public let subtype: String
+  /// The `charset` parameter in lower case, when there is one.
+  public let charset: String?
+
+  /// Parses a field value; nil when it holds no media type. Parameters that make no sense are passed over.
+  public init?(_ value: String) {
+    let parts = Self.splitOutsideQuotes(value)
+    let names = (parts.first ?? "").split(separator: "/", omittingEmptySubsequences: false)
+    guard names.count == 2, HTTPFieldRules.isName(String(names[0])), HTTPFieldRules.isName(String(names[1])) else {
+      return nil
+    }
+    type = names[0].lowercased()
+    subtype = names[1].lowercased()
+    charset = parts.dropFirst().lazy.compactMap(Self.charset(of:)).first
+  }
+
+  /// `application/problem+json`.
+  public var essence: String { "\(type)/\(subtype)" }
+
+  /// Whether it is JSON: `application/json`, `text/json` or `…+json` (RFC 6839 section 3.1).
+  public var isJSON: Bool { subtype == "json" || subtype.hasSuffix("+json") }
+
+  /// Whether the content is text for people or programs to read as characters: `text/…`, JSON, XML, and the
+  /// `application` types that are text by their definition.
+  public var isTextual: Bool {
+    if type == "text" || isJSON || subtype == "xml" || subtype.hasSuffix("+xml") || subtype.hasSuffix("+yaml") {
+      return true
+    }
+    return type == "application" && Self.textualApplicationSubtypes.contains(subtype)
+  }
+
+  private static let textualApplicationSubtypes: Set<String> = [
+    "ecmascript", "graphql", "javascript", "json-seq", "jsonl", "jose", "jwt", "ndjson", "openmetrics-text",
+    "sql", "toml", "x-javascript", "x-jsonlines", "x-ndjson", "x-sh", "x-www-form-urlencoded", "x-yaml", "yaml",
+  ]
+
+  private static func charset(of parameter: String) -> String? {
+    let parts = parameter.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+    guard parts.count == 2, parts[0].lowercased() == "charset" else { return nil }
+    var value = String(parts[1])
+    if value.hasPrefix("\""), value.hasSuffix("\""), value.count >= 2 { value = String(value.dropFirst().dropLast()) }
+    return HTTPFieldRules.isName(value) ? value.lowercased() : nil
+  }
+
+  /// The parts between semicolons outside of quotes, without spaces around them; at most 16.
+  private static func splitOutsideQuotes(_ value: String) -> [String] {
+    var parts: [[UInt8]] = [[]]
+    var quoted = false
+    var escaped = false
+    for byte in value.utf8.prefix(4096) {
+      if byte == UInt8(ascii: ";"), !quoted {
+        guard parts.count < 16 else { break }
+        parts.append([])
+        continue
+      }
+      if byte == UInt8(ascii: "\""), !escaped { quoted.toggle() }
+      escaped = quoted && !escaped && byte == UInt8(ascii: "\\")
+      parts[parts.count - 1].append(byte)
+    }
+    return parts.map { HTTPFieldRules.trimmed(String(decoding: $0, as: UTF8.self)) }
+  }
+}

@@ -1,0 +1,106 @@
+import Testing
+
+@testable import CurlTransport
+
+@Suite("Who may go now and who waits")
+struct AdmissionTests {
+  /// Fills the places of `key` with elements nobody asks about.
+  private func filled(bound: Int, boundPerKey: Int, _ key: String, _ count: Int) -> Admission<String, Int> {
+    var admission = Admission<String, Int>(bound: bound, boundPerKey: boundPerKey)
+    for _ in 0..<count { #expect(admission.enter(-1, key) == nil) }
+    return admission
+  }
+
+  @Test("the bound of a key holds, and a place that becomes free goes to who came first")
+  func perKey() {
+    var admission = filled(bound: 10, boundPerKey: 2, "a", 2)
+    #expect((1...3).allSatisfy { admission.enter($0, "a") != nil })
+    #expect(admission.next() == nil)
+    admission.leave("a")
+    #expect(admission.next() == 1)
+    #expect(admission.next() == nil)
+    admission.leave("a")
+    admission.leave("a")
+    #expect(admission.next() == 2)
+    #expect(admission.next() == 3)
+    #expect(admission.next() == nil)
+    #expect(admission.waitingCount == 0)
+  }
+
+  @Test("a long queue for one server holds nobody up who wants another")
+  func independence() {
+    var admission = filled(bound: 10, boundPerKey: 2, "slow", 2)
+    for element in 0..<1000 { _ = admission.enter(element, "slow") }
+    for _ in 0..<2 { #expect(admission.enter(-2, "quick") == nil) }
+    #expect(admission.enter(5000, "quick") != nil)
+    admission.leave("quick")
+    #expect(admission.next() == 5000)
+    #expect(admission.next() == nil)
+  }
+
+  @Test("the bound over all holds, and is shared in the order of arrival")
+  func overAll() {
+    var admission = filled(bound: 3, boundPerKey: 3, "a", 3)
+    #expect(admission.enter(1, "b") != nil)
+    #expect(admission.enter(2, "a") != nil)
+    #expect(admission.enter(3, "b") != nil)
+    for expected in [1, 2, 3] {
+      #expect(admission.next() == nil)
+      admission.leave("a")
+      #expect(admission.next() == expected)
+    }
+  }
+
+  @Test("who gives up is skipped and given back, once, and nobody who waits behind loses the place")
+  func givingUp() {
+    var admission = filled(bound: 1, boundPerKey: 1, "a", 1)
+    let tickets = (0..<5).compactMap { admission.enter($0, "a") }
+    #expect(tickets.count == 5)
+    for index in [0, 1, 3] {
+      #expect(admission.giveUp(tickets[index]) == index)
+      #expect(admission.giveUp(tickets[index]) == nil)
+    }
+    #expect(admission.waiting.sorted() == [2, 4])
+    for expected in [2, 4] {
+      admission.leave("a")
+      #expect(admission.next() == expected)
+      #expect(admission.giveUp(tickets[expected]) == nil)
+    }
+    admission.leave("a")
+    #expect(admission.next() == nil)
+    #expect(admission.enter(9, "a") == nil)
+  }
+
+  @Test("bounds below one let one through, and the largest let everybody through")
+  func extremes() {
+    var least = Admission<String, Int>(bound: 0, boundPerKey: -1)
+    #expect(least.enter(1, "a") == nil)
+    #expect(least.enter(2, "a") != nil)
+    var most = Admission<String, Int>(bound: .max, boundPerKey: .max)
+    #expect((0..<1000).allSatisfy { most.enter($0, "a") == nil })
+  }
+
+  @Test("a queue that is used for long comes out in order, whatever leaves in between")
+  func longRun() {
+    var admission = filled(bound: 1, boundPerKey: 1, "a", 1)
+    var expected: [Int] = []
+    var got: [Int] = []
+    for element in 0..<2000 {
+      let ticket = admission.enter(element, "a")
+      if element % 3 == 0, let ticket {
+        #expect(admission.giveUp(ticket) == element)
+      } else {
+        expected.append(element)
+      }
+      if element % 2 == 0 {
+        admission.leave("a")
+        if let next = admission.next() { got.append(next) } else { #expect(admission.enter(-1, "a") == nil) }
+      }
+    }
+    while admission.waitingCount > 0 {
+      admission.leave("a")
+      if let next = admission.next() { got.append(next) }
+    }
+    #expect(got == expected)
+  }
+}

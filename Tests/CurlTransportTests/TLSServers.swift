@@ -1,0 +1,132 @@
+import Foundation
+import Glibc
+
+/// nginx as a TLS and HTTP/2 front of every sort, before one upstream of ours. Shared by the run's tests; ends with
+/// the process.
+final class TLSServers: Sendable {
+  struct Failure: Error { let text: String }
+
+  /// Started by the first test that needs it.
+  static let shared = Result { try TLSServers() }
+
+  enum Site: Int, CaseIterable {
+    /// HTTP/2, certificate of authority A.
+    case good
+    /// HTTP/1.1 only, certificate of authority A.
+    case old
+    /// HTTP/2, certificate of authority B.
+    case other
+    /// For another name.
+    case wrong
+    case expired
+    /// TLS 1.1 at most.
+    case weak
+    /// HTTP/2, says goodbye after every ten requests.
+    case brief
+  }
+
+  let certificates: Certificates
+  /// What nginx passes `/upstream/…` on to.
+  let upstream: RawServer
+  private let ports: [Int]
+  private let process: Process
+
+  private init() throws {
+    let folder = FileManager.default.temporaryDirectory.appendingPathComponent("postern-tls-\(UUID().uuidString)").path
+    try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+    certificates = try Certificates(in: folder)
+    upstream = try RawServer { $0.serveUpstream() }
+    ports = try Loopback.freePorts(Site.allCases.count)
+    let text = Self.configuration(certificates, folder: folder, ports: ports, upstream: upstream.port)
+    try text.write(toFile: "\(folder)/nginx.conf", atomically: true, encoding: .utf8)
+    process = Process()
+    process.executableURL = URL(fileURLWithPath: "/bin/sh")
+    // nginx lives as long as this process, however that ends. It holds none of its descriptors: whoever reads the test's output waits
+    // for the last one that has it open. It may have inherited a mask that blocks every other signal.
+    let script = """
+      PATH=$PATH:/usr/sbin
+      nginx -p "$0" -c "$0/nginx.conf" -e "$0/error.log" &
+      while kill -0 "$1" 2>/dev/null; do sleep 0.1; done
+      kill -9 $!
+      wait $!
+      rm -rf "$0"
+      """
+    process.arguments = ["-c", script, folder, "\(getpid())"]
+    process.standardInput = FileHandle.nullDevice
+    process.standardOutput = FileHandle.nullDevice
+    process.standardError = FileHandle.nullDevice
+    try process.run()
+    for port in ports { try Self.awaitListener(port, log: "\(folder)/error.log") }
+  }
+
+  func url(_ site: Site, _ path: String = "/", host: String = "127.0.0.1") -> String {
+    "https://\(host):\(ports[site.rawValue])\(path)"
+  }
+
+  private static func awaitListener(_ port: Int, log: String) throws {
+    for _ in 0..<2000 {
+      if let descriptor = Loopback.connect(port: port) {
+        close(descriptor)
+        return
+      }
+      usleep(5000)
+    }
+    throw Failure(
+      text: (try? String(contentsOfFile: log, encoding: .utf8))
+        ?? "nginx is not installed (apt-get install nginx-light)")
+  }
+
+  private static func configuration(
+    _ certificates: Certificates, folder: String, ports: [Int], upstream: Int
+  ) -> String {
+    func server(_ site: Site, _ certificate: String, http2: Bool = true, _ more: String = "") -> String {
+      """
+        server {
+          listen 127.0.0.1:\(ports[site.rawValue]) ssl\(http2 ? " http2" : "");
+          ssl_certificate \(certificates.certificate(certificate));
+          ssl_certificate_key \(certificates.key(certificate));
+          \(more)
+          location / { return 200 "\(site) over $server_protocol with $ssl_protocol"; }
+          location /upstream/ {
+            proxy_pass http://127.0.0.1:\(upstream);
+            proxy_http_version 1.1;
+            proxy_set_header Connection "";
+          }
+          location /gzip/ { gzip on; gzip_types *; gzip_min_length 1; proxy_pass http://127.0.0.1:\(upstream); }
+        }
+
+      """
+    }
+    let temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map { "\($0)_temp_path \(folder)/\($0);" }
+    return """
+      daemon off; master_process off; pid \(folder)/nginx.pid; error_log \(folder)/error.log;
+      events { worker_connections 1024; }
+      http {
+        access_log off; client_max_body_size 0; \(temporary.joined(separator: " "))
+        ssl_protocols TLSv1.2 TLSv1.3;
+      \(server(.good, "good"))\(server(.old, "good", http2: false))\(server(.other, "other"))\(server(.wrong, "wrong"))
+      \(server(.expired, "expired"))
+      \(server(.weak, "good", http2: false, "ssl_protocols TLSv1 TLSv1.1; ssl_ciphers DEFAULT@SECLEVEL=0;"))
+      \(server(.brief, "good", "keepalive_requests 10;"))
+      }
+      """
+  }
+}
+
+extension RawConnection {
+  /// Echoes bodies; `/upstream/hold` never answers, `/upstream/cut` breaks off in its body.
+  func serveUpstream() {
+    while let request = readRequest() {
+      switch request.target {
+      case "/upstream/hold": return waitForPeer()
+      case "/upstream/cut":
+        send("HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n" + String(repeating: "x", count: 100_000))
+        return
+      default:
+        let body = request.body.isEmpty ? Array("hello \(request.method) \(request.target)".utf8) : request.body
+        send("HTTP/1.1 200 OK\r\nContent-Length: \(body.count)\r\nContent-Type: text/plain\r\nA: 1\r\nA: 2\r\n\r\n")
+        guard send(body) else { return }
+      }
+    }
+  }
+}

@@ -1,0 +1,62 @@
+import HTTPMessages
+import Testing
+
+@Suite("A redirect's reference resolves as RFC 3986 section 5 says")
+struct HTTPURLResolutionTests {
+  /// RFC 3986 section 5.4, with `https` for `http` and without what this type refuses.
+  static let rows: [(String, String)] = [
+    ("g", "https://a/b/c/g"),
+    ("./g", "https://a/b/c/g"),
+    ("g/", "https://a/b/c/g/"),
+    ("/g", "https://a/g"),
+    ("//g", "https://g/"),
+    ("?y", "https://a/b/c/d;p?y"),
+    ("g?y", "https://a/b/c/g?y"),
+    ("#s", "https://a/b/c/d;p?q"),
+    ("g#s", "https://a/b/c/g"),
+    ("g?y#s", "https://a/b/c/g?y"),
+    (";x", "https://a/b/c/;x"),
+    ("g;x", "https://a/b/c/g;x"),
+    ("", "https://a/b/c/d;p?q"),
+    (".", "https://a/b/c/"),
+    ("./", "https://a/b/c/"),
+    ("..", "https://a/b/"),
+    ("../", "https://a/b/"),
+    ("../g", "https://a/b/g"),
+    ("../..", "https://a/"),
+    ("../../g", "https://a/g"),
+    ("../../../g", "https://a/g"),
+    ("/./g", "https://a/g"),
+    ("/../g", "https://a/g"),
+    ("g.", "https://a/b/c/g."),
+    (".g", "https://a/b/c/.g"),
+    ("..g", "https://a/b/c/..g"),
+    ("./../g", "https://a/b/g"),
+    ("./g/.", "https://a/b/c/g/"),
+    ("g/../h", "https://a/b/c/h"),
+    ("g;x=1/../y", "https://a/b/c/y"),
+    ("g?y/../x", "https://a/b/c/g?y/../x"),
+    ("%2e%2e/g", "https://a/b/g"),
+    ("http://other/x", "http://other/x"),
+    ("//other:8443/x?y", "https://other:8443/x?y"),
+  ]
+
+  @Test("each example of the RFC", arguments: rows)
+  func resolves(reference: String, expected: String) throws {
+    let base = try HTTPURL("https://a/b/c/d;p?q")
+    #expect(try base.resolving(reference: reference).description == expected)
+  }
+
+  @Test(
+    "a hostile Location is refused, never repaired",
+    arguments: [
+      ("g:h", HTTPURLError.Reason.unsupportedScheme), ("javascript:alert(1)", .unsupportedScheme),
+      ("//user@evil/", .userInformation), ("///x", .emptyHost), ("\\\\evil\\x", .backslash), ("/\\evil", .backslash),
+      ("/a b", .controlCharacter), ("/a\r\nSet-Cookie: x", .controlCharacter), ("/é", .notASCII),
+      ("/%zz", .invalidPercentEncoding), ("https:/x", .missingAuthority),
+    ])
+  func refuses(reference: String, reason: HTTPURLError.Reason) throws {
+    let base = try HTTPURL("https://a/b/c/d;p?q")
+    #expect(throws: HTTPURLError(reason)) { try base.resolving(reference: reference) }
+  }
+}
