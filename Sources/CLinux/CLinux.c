@@ -1,1 +1,38 @@
+// struct ucred is behind _GNU_SOURCE.
+#define _GNU_SOURCE
 #include "CLinux.h"
+
+#include <errno.h>
+#include <sys/socket.h>
+
+// Younger than the kernel headers of Debian 12; the numbers are part of the kernel's ABI.
+#ifndef SO_PEERGROUPS
+#define SO_PEERGROUPS 59
+#endif
+#ifndef SO_PEERPIDFD
+#define SO_PEERPIDFD 77
+#endif
+
+int clinux_peer_credentials(int fd, uid_t *uid, gid_t *gid, pid_t *pid) {
+  struct ucred credentials;
+  socklen_t length = sizeof credentials;
+  if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &length) != 0) return errno;
+  *uid = credentials.uid;
+  *gid = credentials.gid;
+  *pid = credentials.pid;
+  return 0;
+}
+
+int clinux_peer_groups(int fd, gid_t *groups, size_t capacity, size_t *count) {
+  socklen_t length = (socklen_t)(capacity * sizeof(gid_t));
+  int failed = getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, groups, &length) != 0 ? errno : 0;
+  *count = failed == 0 || failed == ERANGE ? length / sizeof(gid_t) : 0;
+  return failed;
+}
+
+int clinux_peer_pidfd(int fd) {
+  int descriptor = -1;
+  socklen_t length = sizeof descriptor;
+  if (getsockopt(fd, SOL_SOCKET, SO_PEERPIDFD, &descriptor, &length) != 0) return -errno;
+  return descriptor;
+}

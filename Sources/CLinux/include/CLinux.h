@@ -1,4 +1,18 @@
 // What Glibc's Swift overlay does not show: Linux-only structures, constants and calls.
 #ifndef POSTERN_CLINUX_H
 #define POSTERN_CLINUX_H
+
+#include <sys/types.h>
+
+// Who called connect() on the other end of the Unix stream socket `fd` (SO_PEERCRED); `pid` is 0 when the peer
+// lives in a PID namespace that this process cannot see. Returns 0, or errno.
+int clinux_peer_credentials(int fd, uid_t *uid, gid_t *gid, pid_t *pid);
+
+// The supplementary groups of that peer at connect() time (SO_PEERGROUPS): at most `capacity` of them into
+// `groups`, their number into `count`. Returns 0, ERANGE with the needed number in `count`, or another errno.
+int clinux_peer_groups(int fd, gid_t *groups, size_t capacity, size_t *count);
+
+// A new descriptor (close-on-exec) for that peer's process (SO_PEERPIDFD, Linux 6.5), or -errno.
+int clinux_peer_pidfd(int fd);
+
 #endif

@@ -1,0 +1,21 @@
+public import JSON
+
+/// One request or notification to carry out.
+public struct Call: Sendable {
+  /// Unique within the connection.
+  public let key: UInt64
+  /// Nil for a notification.
+  public let id: RPCID?
+  /// The method's name, not yet known to exist.
+  public let method: String
+  /// The params, an object, or nil.
+  public let params: JSONValue?
+
+  /// A call of the given parts.
+  public init(key: UInt64, id: RPCID?, method: String, params: JSONValue?) {
+    self.key = key
+    self.id = id
+    self.method = method
+    self.params = params
+  }
+}

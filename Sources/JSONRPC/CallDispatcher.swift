@@ -1,0 +1,13 @@
+/// What a call turns into: an answer at once, or work.
+public enum Dispatch: Sendable {
+  /// Answered without waiting for anything.
+  case answered(Result<RPCResult, RPCFault>)
+  /// Work that may wait; cancelled through its task.
+  case work(@Sendable () async -> Result<RPCResult, RPCFault>)
+}
+
+/// Who carries out the calls of one connection.
+public protocol CallDispatcher: Sendable {
+  /// Looks at `call` and answers or starts it. Called in the order of arrival; must not block.
+  func dispatch(_ call: Call) -> Dispatch
+}

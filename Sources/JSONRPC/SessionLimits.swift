@@ -1,0 +1,28 @@
+/// The bounds of one connection's conversation.
+public struct SessionLimits: Sendable, Hashable {
+  /// Requests and notifications being worked on at once; more are refused with `overloaded`.
+  public var inFlight: Int
+  /// Members of a batch; more and the batch is refused with `batch_too_large`.
+  public var batch: Int
+  /// Malformed texts in a row after which the connection is closed.
+  public var malformedInARow: Int
+  /// Requests of ours the caller has not answered yet.
+  public var outgoing: Int
+  /// Bytes of one message, named in the answer to a larger one.
+  public var messageBytes: Int
+  /// Nesting of one message.
+  public var depth: Int
+
+  /// Limits; the defaults are those of the wire contract.
+  public init(
+    inFlight: Int = 128, batch: Int = 64, malformedInARow: Int = 16, outgoing: Int = 64, messageBytes: Int = 16 << 20,
+    depth: Int = 128
+  ) {
+    self.inFlight = inFlight
+    self.batch = batch
+    self.malformedInARow = malformedInARow
+    self.outgoing = outgoing
+    self.messageBytes = messageBytes
+    self.depth = depth
+  }
+}

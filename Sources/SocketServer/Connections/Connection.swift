@@ -1,0 +1,148 @@
+import NIOCore
+import Support
+
+/// One peer's connection: what the layer above holds to answer on. Everything here may be called from any thread.
+///
+/// Owned by the server until the peer or this side closes it. Shared state is behind `outbox`'s lock; the socket itself
+/// belongs to the connection's event loop.
+public final class Connection: Sendable {
+  /// Counts connections of this server from 1; never used again.
+  public let id: UInt64
+
+  /// Who connected.
+  public let peer: PeerCredentials
+
+  /// Runs tasks on this connection's event loop: a task started with this preference hops no threads, and must not
+  /// block.
+  public let taskExecutor: any TaskExecutor
+
+  let channel: any Channel
+  private let outbox: Locked<Outbox>
+  private let handler: Locked<ConnectionChannelHandler?>
+
+  init(
+    id: UInt64, peer: PeerCredentials, channel: any Channel, taskExecutor: any TaskExecutor, outbox: Outbox
+  ) {
+    self.id = id
+    self.peer = peer
+    self.channel = channel
+    self.taskExecutor = taskExecutor
+    self.outbox = Locked(outbox)
+    handler = Locked(nil)
+  }
+
+  /// The framing this connection speaks; `stream` until the peer's first byte says otherwise.
+  public var framing: Framing { outbox.withLock { $0.framing } }
+
+  /// Whether the caller runs on this connection's event loop.
+  public var isOnEventLoop: Bool { channel.eventLoop.inEventLoop }
+
+  /// Runs `body` on this connection's event loop, later even when called there.
+  public func execute(_ body: @escaping @Sendable () -> Void) { channel.eventLoop.execute(body) }
+
+  // MARK: - Sending
+
+  /// Sends one message: frames it as this connection speaks and queues it. `message` must hold no line feed in stream
+  /// framing. Order is that of the calls; messages sent before the event loop gets to write go out in one write.
+  ///
+  /// False when nothing was sent because the connection is closing or closed. Never waits: a caller with a lot to send
+  /// waits in `writable()` first, and a connection with more than `pendingBytes` waiting is closed.
+  @discardableResult
+  public func send(_ message: UnsafeRawBufferPointer) -> Bool {
+    switch outbox.withLock({ $0.append(message) }) {
+    case .queued: return true
+    case .drainNeeded:
+      scheduleDrain()
+      return true
+    case .dropped: return false
+    case .overflow:
+      close(.overflow)
+      return false
+    }
+  }
+
+  /// Sends one message; see `send(_: UnsafeRawBufferPointer)`.
+  @discardableResult
+  public func send(_ message: [UInt8]) -> Bool { message.withUnsafeBytes { send($0) } }
+
+  /// Sends a last message, then closes as `closeAfterFlush` does.
+  public func sendAndClose(_ message: [UInt8]) {
+    send(message)
+    closeAfterFlush()
+  }
+
+  /// Bytes waiting to be written, as last seen: a slow peer's progress is looked at every few seconds.
+  public var pendingWriteBytes: Int { outbox.withLock { $0.pendingBytes } }
+
+  /// Whether the peer keeps up. Nothing is read from a peer that does not.
+  public var isWritable: Bool { outbox.withLock { $0.isWritable } }
+
+  /// Waits until the peer keeps up; false when the connection is closing or the task was cancelled first.
+  @discardableResult
+  public func writable() async -> Bool {
+    let ticket = outbox.withLock { $0.makeTicket() }
+    return await withTaskCancellationHandler {
+      await withCheckedContinuation { continuation in
+        if let answer = outbox.withLock({ $0.wait(ticket, continuation) }) {
+          continuation.resume(returning: answer)
+        } else if Task.isCancelled {
+          // Cancelled before there was a waiter to find.
+          cancelWaiter(ticket)
+        }
+      }
+    } onCancel: {
+      cancelWaiter(ticket)
+    }
+  }
+
+  private func cancelWaiter(_ ticket: Int) {
+    outbox.withLock { $0.removeWaiter(ticket) }?.resume(returning: false)
+  }
+
+  // MARK: - Closing
+
+  /// Closes at once; what waits to be written is lost.
+  public func close() { close(.requested) }
+
+  /// Writes what was sent so far, then closes: the write side first, and the rest when the peer has closed too, or
+  /// after the linger time, so that the peer gets the last bytes before any reset. Later sends are dropped, what the
+  /// peer sends is thrown away.
+  public func closeAfterFlush() {
+    let mustSchedule = outbox.withLock { outbox in
+      let begins = outbox.beginClosing()
+      return begins && outbox.oweDrain()
+    }
+    if mustSchedule { scheduleDrain() }
+    resumeWaiters()
+  }
+
+  func close(_ reason: CloseReason) {
+    _ = outbox.withLock { $0.beginClosing() }
+    resumeWaiters()
+    guard let handler = handler.withLock({ $0 }) else { return }
+    channel.eventLoop.execute { handler.closeNow(reason) }
+  }
+
+  private func resumeWaiters() {
+    // Closing: `wait` answers false from here on, and so must those who came before.
+    let waiting = outbox.withLock { outbox in outbox.phase == .open ? [] : outbox.takeAllWaiters() }
+    for waiter in waiting { waiter.resume(returning: false) }
+  }
+
+  // MARK: - Between the connection and its channel handler
+
+  func attach(_ handler: ConnectionChannelHandler) { self.handler.withLock { $0 = handler } }
+
+  func withOutbox<Result>(_ body: (inout Outbox) -> Result) -> Result { outbox.withLock(body) }
+
+  /// The channel is gone.
+  func didClose() {
+    handler.withLock { $0 = nil }
+    for waiter in outbox.withLock({ $0.close() }) { waiter.resume(returning: false) }
+  }
+
+  private func scheduleDrain() {
+    guard let handler = handler.withLock({ $0 }) else { return }
+    channel.eventLoop.execute { handler.drain() }
+  }
+}

@@ -1,0 +1,53 @@
+import NIOCore
+import Support
+
+extension ConnectionChannelHandler {
+  /// Bytes came and a message is incomplete: starts or feeds the stall clock.
+  func watchStall(_ context: ChannelHandlerContext) {
+    stall.progressed(
+      ordinal: framer.messageOrdinal, length: framer.messageLength, now: MonotonicInstant(context.eventLoop.now))
+    // One timer per connection, left to run: it looks at the clock again instead of being moved with every read.
+    guard stallTimer == nil else { return }
+    stallTimer = context.eventLoop.scheduleTask(in: .init(timeouts.stall)) { self.checkStall() }
+  }
+
+  private func checkStall() {
+    stallTimer = nil
+    guard let context, acceptsInput, framer.isMidMessage else { return }
+    let now = MonotonicInstant(context.eventLoop.now)
+    if isReadSuppressed { stall.suspended(now: now) }
+    switch stall.verdict(now: now) {
+    case .stalled: closeNow(.stalled)
+    case .checkAgain(let delay):
+      stallTimer = context.eventLoop.scheduleTask(in: .init(delay)) { self.checkStall() }
+    }
+  }
+
+  /// Something was handed to the channel: starts the write clock unless it runs.
+  func watchWrites(_ context: ChannelHandlerContext) {
+    guard writeTimer == nil else { return }
+    writeTimer = context.eventLoop.scheduleTask(in: .init(writeWatch.interval)) { self.checkWrites() }
+  }
+
+  private func checkWrites() {
+    writeTimer = nil
+    guard let context else { return }
+    let buffered = bufferedBytes(context)
+    // Keeps `pendingWriteBytes` fresh while a slow peer drains.
+    reportChannel(context)
+    let now = MonotonicInstant(context.eventLoop.now)
+    switch writeWatch.sample(written: handedOver - buffered, buffered: buffered, now: now) {
+    case .idle: break
+    case .stuck: closeNow(.writeTimeout)
+    case .checkAgain(let delay):
+      writeTimer = context.eventLoop.scheduleTask(in: .init(delay)) { self.checkWrites() }
+    }
+  }
+}
+
+extension MonotonicInstant {
+  /// The event loop's clock. Not the boot clock: only differences of these instants are used.
+  fileprivate init(_ deadline: NIODeadline) {
+    self.init(nanoseconds: Int64(clamping: deadline.uptimeNanoseconds))
+  }
+}

@@ -1,0 +1,120 @@
+import Glibc
+import NIOCore
+
+/// No SIGPIPE for a peer that is gone (NIO ignores the signal, too), and never blocking.
+private let sendFlags = CInt(MSG_NOSIGNAL) | CInt(MSG_DONTWAIT)
+
+extension ConnectionChannelHandler {
+  /// Writes the outbox: straight to the socket, and through NIO what the kernel does not take at once.
+  ///
+  /// The short way saves a quarter of the processor time of a small answer. It is taken only while NIO holds nothing,
+  /// so the order stays.
+  func drain() {
+    isInBatch = false
+    guard isActive, let context else { return }
+    var taken = recycledBuffer()
+    let (isClosing, hasWaiters) = connection.withOutbox { outbox in
+      swap(&outbox.buffer, &taken)
+      outbox.isDrainOwed = false
+      return (outbox.phase == .closing, outbox.hasWaiters)
+    }
+    if taken.readableBytes > 0 {
+      if !channelHoldsBytes { writeNow(&taken) }
+      if taken.readableBytes > 0 { writeThroughChannel(taken, context) }
+    }
+    spare = taken
+    if hasWaiters { resumeWaiters() }
+    if isClosing, !isFlushingLast { flushLast(context) }
+  }
+
+  /// Whether NIO still holds bytes that the kernel did not take.
+  private var channelHoldsBytes: Bool {
+    guard mayChannelHoldBytes, let context else { return false }
+    mayChannelHoldBytes = bufferedBytes(context) > 0
+    return mayChannelHoldBytes
+  }
+
+  /// One send; moves the buffer's reader index by what the kernel took. Errors are left for NIO to meet again.
+  private func writeNow(_ buffer: inout ByteBuffer) {
+    var sent = -1
+    repeat {
+      sent = buffer.withUnsafeReadableBytes { Glibc.send(descriptor, $0.baseAddress, $0.count, sendFlags) }
+    } while sent < 0 && errno == EINTR
+    if sent > 0 { buffer.moveReaderIndex(forwardBy: sent) }
+  }
+
+  private func writeThroughChannel(_ buffer: ByteBuffer, _ context: ChannelHandlerContext) {
+    handedOver += buffer.readableBytes
+    mayChannelHoldBytes = true
+    context.writeAndFlush(Self.wrapOutboundOut(buffer), promise: nil)
+    // The write may have failed and ended the connection.
+    guard self.context != nil else { return }
+    reportChannel(context)
+    watchWrites(context)
+  }
+
+  /// Everything is taken; lingers once it is with the kernel.
+  private func flushLast(_ context: ChannelHandlerContext) {
+    isFlushingLast = true
+    guard channelHoldsBytes else {
+      linger()
+      return
+    }
+    let flushed = context.eventLoop.makePromise(of: Void.self)
+    flushed.futureResult.whenSuccess { self.linger() }
+    context.writeAndFlush(Self.wrapOutboundOut(ByteBuffer()), promise: flushed)
+  }
+
+  /// Tells the outbox how the channel stands.
+  func reportChannel(_ context: ChannelHandlerContext) {
+    let isWritable = context.channel.isWritable
+    let bytes = bufferedBytes(context)
+    guard isWritable != reportedWritable || bytes != reportedChannelBytes else { return }
+    reportedWritable = isWritable
+    reportedChannelBytes = bytes
+    connection.withOutbox { outbox in
+      outbox.isChannelWritable = isWritable
+      outbox.channelBytes = bytes
+    }
+  }
+
+  /// Resumes those who wait for room, if there is some.
+  func resumeWaiters() {
+    for waiter in connection.withOutbox({ $0.takeWaitersIfWritable() }) { waiter.resume(returning: true) }
+  }
+
+  /// Bytes the channel holds because the kernel does not take them yet.
+  func bufferedBytes(_ context: ChannelHandlerContext) -> Int {
+    // The one error is a closed channel, which holds nothing.
+    (try? context.channel.syncOptions?.getOption(.bufferedWritableBytes)) ?? 0
+  }
+
+  /// Everything is with the kernel: ends the write side and waits a little for the peer to do the same, reading on.
+  /// Closing with unread input would make the peer see a reset.
+  private func linger() {
+    guard let context, !isLingering else { return }
+    closeReason = closeReason ?? .requested
+    isLingering = true
+    // When the peer has half-closed, both directions are over now and NIO closes for good.
+    context.close(mode: .output, promise: nil)
+    guard self.context != nil else { return }
+    lingerTimer = context.eventLoop.scheduleTask(in: .init(timeouts.linger)) { self.closeNow(.requested) }
+    resumeReading(context)
+  }
+
+  /// Closes both directions now.
+  func closeNow(_ reason: CloseReason) {
+    guard let context else { return }
+    closeReason = closeReason ?? reason
+    context.close(promise: nil)
+  }
+
+  /// The buffer of the last write, if it is free again and not one that a large message has blown up.
+  private func recycledBuffer() -> ByteBuffer {
+    guard spare.capacity > 0, spare.capacity <= 1 << 16 else { return ByteBuffer() }
+    var buffer = spare
+    spare = ByteBuffer()
+    buffer.clear()
+    return buffer
+  }
+}

@@ -1,0 +1,23 @@
+/// Takes what one connection delivers. Made per connection; every call comes on the connection's event loop, one at a
+/// time, and must not block: other connections wait behind it.
+public protocol ConnectionDelegate: AnyObject {
+  /// Messages in the order of their bytes: those of one read together, in groups of at most 32.
+  ///
+  /// What is sent during the call goes out in one write after it.
+  func received(_ events: [InboundEvent], on connection: Connection)
+
+  /// The peer has half-closed: no more events will come, but it still reads. End with `closeAfterFlush` once everything
+  /// is answered.
+  func inputEnded(on connection: Connection)
+
+  /// `connection.isWritable` has changed.
+  func writabilityChanged(on connection: Connection)
+
+  /// The connection is over; called once, last. Nothing can be sent any more.
+  func closed(_ connection: Connection, reason: CloseReason)
+}
+
+extension ConnectionDelegate {
+  /// Nothing: for delegates that wait in `Connection.writable()`, or send little.
+  public func writabilityChanged(on connection: Connection) {}
+}

@@ -1,0 +1,106 @@
+import NIOCore
+import NIOPosix
+import Support
+
+/// The open connections of one server: admits new ones and sets up their pipelines.
+final class ConnectionRegistry: Sendable {
+  /// Over this many bytes waiting in the channel a peer counts as not reading.
+  static let highWaterMark = 1 << 20
+
+  private struct State {
+    var ledger: AdmissionLedger
+    var open: [UInt64: Connection] = [:]
+    var executors: [ObjectIdentifier: LoopTaskExecutor] = [:]
+
+    mutating func executor(for eventLoop: any EventLoop) -> LoopTaskExecutor {
+      let key = ObjectIdentifier(eventLoop)
+      if let executor = executors[key] { return executor }
+      let executor = LoopTaskExecutor(eventLoop: eventLoop)
+      executors[key] = executor
+      return executor
+    }
+  }
+
+  private let configuration: SocketServer.Configuration
+  private let timeouts: ConnectionTimeouts
+  private let makeDelegate: @Sendable (Connection) -> any ConnectionDelegate
+  private let state: Locked<State>
+
+  init(
+    _ configuration: SocketServer.Configuration, delegate: @escaping @Sendable (Connection) -> any ConnectionDelegate
+  ) {
+    self.configuration = configuration
+    makeDelegate = delegate
+    timeouts = ConnectionTimeouts(
+      stall: configuration.stallTimeout, write: configuration.writeTimeout, linger: configuration.lingerTime)
+    state = Locked(
+      State(
+        ledger: AdmissionLedger(
+          connections: configuration.connections, connectionsPerUid: configuration.connectionsPerUid)))
+  }
+
+  /// How many connections are admitted.
+  var count: Int { state.withLock { $0.ledger.total } }
+
+  /// Closes all of them.
+  func closeAll() {
+    for connection in state.withLock({ Array($0.open.values) }) { connection.close() }
+  }
+
+  /// Decides about a channel that was just accepted and gives it its handler. On the channel's event loop.
+  func admit(_ channel: any Channel) throws {
+    let asked = try channel.pipeline.syncOperations.withUnsafeTransportIfAvailable(of: NIOBSDSocket.Handle.self) {
+      (descriptor: $0, peer: try PeerCredentials(socket: $0))
+    }
+    guard let (descriptor, peer) = asked else { throw ChannelError.operationUnsupported }
+    let (decision, executor) = state.withLock { state in
+      (state.ledger.admit(uid: peer.uid), state.executor(for: channel.eventLoop))
+    }
+    switch decision {
+    case .admitted(let id):
+      let outbox = Outbox(pendingLimit: configuration.pendingBytes, highWaterMark: Self.highWaterMark)
+      let connection = Connection(id: id, peer: peer, channel: channel, taskExecutor: executor, outbox: outbox)
+      state.withLock { $0.open[id] = connection }
+      do {
+        try channel.pipeline.syncOperations.addHandler(handler(for: connection, descriptor: descriptor))
+      } catch {
+        // Closed in the meantime: the handler will not tell.
+        release(connection)
+        throw error
+      }
+    case .refused(let reason, let lingers):
+      let handler = RefusalChannelHandler(
+        payload: configuration.refusal(reason),
+        linger: lingers ? timeouts.linger : nil,
+        onClosed: { [self] in releaseRefusal(lingers) })
+      do {
+        try channel.pipeline.syncOperations.addHandler(handler)
+      } catch {
+        releaseRefusal(lingers)
+        throw error
+      }
+    }
+  }
+
+  private func release(_ connection: Connection) {
+    state.withLock { state in
+      state.open[connection.id] = nil
+      state.ledger.release(uid: connection.peer.uid)
+    }
+  }
+
+  private func releaseRefusal(_ lingered: Bool) {
+    if lingered { state.withLock { $0.ledger.releaseRefusal() } }
+  }
+
+  private func handler(for connection: Connection, descriptor: CInt) -> ConnectionChannelHandler {
+    ConnectionChannelHandler(
+      connection: connection,
+      descriptor: descriptor,
+      framer: InboundFramer(
+        messageBytes: min(configuration.messageBytes, Outbox.maximumMessage), depth: configuration.depth),
+      timeouts: timeouts,
+      makeDelegate: makeDelegate,
+      onClosed: { [self] in release($0) })
+  }
+}

@@ -1,0 +1,132 @@
+import NIOCore
+
+/// What waits to be written on one connection, and who waits for room: the state that all threads share, behind the
+/// connection's lock. Methods say what the caller does after releasing it.
+struct Outbox {
+  /// Where the connection stands in its life, as far as sending goes.
+  enum Phase: Hashable {
+    case open
+    /// Nothing new is taken; what is here still goes out.
+    case closing
+    case closed
+  }
+
+  /// What became of a send.
+  enum Outcome: Hashable {
+    /// Taken; someone is already going to write it.
+    case queued
+    /// Taken; the caller has the event loop drain the outbox.
+    case drainNeeded
+    /// Not taken: the connection is closing or closed.
+    case dropped
+    /// Not taken, and the connection has to go: its peer reads too slowly for what is sent.
+    case overflow
+  }
+
+  /// The most that one message may have: ByteBuffer counts in 32 bits.
+  static let maximumMessage = 1 << 30
+
+  /// Framed bytes that are not with the channel yet.
+  var buffer = ByteBuffer()
+  /// The framing answers go out in.
+  var framing = Framing.stream
+  /// Whether the event loop is going to drain: the rest of a batch, or a task on its way.
+  var isDrainOwed = false
+  /// Bytes the channel held when it was last asked.
+  var channelBytes = 0
+  /// What the channel last said.
+  var isChannelWritable = true
+  private(set) var phase = Phase.open
+  private var nextTicket = 0
+  private var waiters: [Int: CheckedContinuation<Bool, Never>] = [:]
+  private let pendingLimit: Int
+  private let highWaterMark: Int
+
+  /// An outbox that takes nothing more once over `pendingLimit` bytes wait.
+  init(pendingLimit: Int, highWaterMark: Int) {
+    self.pendingLimit = pendingLimit
+    self.highWaterMark = highWaterMark
+  }
+
+  /// Bytes waiting, here and in the channel.
+  var pendingBytes: Int { buffer.readableBytes + channelBytes }
+
+  /// Whether a sender that can wait should go on.
+  var isWritable: Bool { phase == .open && isChannelWritable && buffer.readableBytes < highWaterMark }
+
+  /// Whether someone waits for room.
+  var hasWaiters: Bool { !waiters.isEmpty }
+
+  /// Frames `message` and takes it.
+  mutating func append(_ message: UnsafeRawBufferPointer) -> Outcome {
+    guard phase == .open else { return .dropped }
+    guard pendingBytes <= pendingLimit, message.count <= Self.maximumMessage,
+      buffer.readableBytes <= Self.maximumMessage
+    else { return .overflow }
+    switch framing {
+    case .stream:
+      buffer.reserveCapacity(minimumWritableBytes: message.count + 1)
+      buffer.writeBytes(message)
+      buffer.writeInteger(UInt8(ascii: "\n"))
+    case .headers:
+      buffer.reserveCapacity(minimumWritableBytes: message.count + 40)
+      buffer.writeStaticString("Content-Length: ")
+      buffer.writeString(String(message.count))
+      buffer.writeStaticString("\r\n\r\n")
+      buffer.writeBytes(message)
+    }
+    return oweDrain() ? .drainNeeded : .queued
+  }
+
+  /// Notes that the event loop has to drain; false when it is going to anyway.
+  mutating func oweDrain() -> Bool {
+    guard !isDrainOwed else { return false }
+    isDrainOwed = true
+    return true
+  }
+
+  /// Takes nothing more from now on; false when that was so already.
+  mutating func beginClosing() -> Bool {
+    guard phase == .open else { return false }
+    phase = .closing
+    return true
+  }
+
+  /// The channel is gone: forgets everything and hands over the waiters, to be resumed with false.
+  mutating func close() -> [CheckedContinuation<Bool, Never>] {
+    phase = .closed
+    buffer = ByteBuffer()
+    channelBytes = 0
+    return takeAllWaiters()
+  }
+
+  /// A number for a waiter to be known by.
+  mutating func makeTicket() -> Int {
+    nextTicket += 1
+    return nextTicket
+  }
+
+  /// Adds a waiter, or says at once whether there is room (nil: wait).
+  mutating func wait(_ ticket: Int, _ continuation: CheckedContinuation<Bool, Never>) -> Bool? {
+    guard phase == .open else { return false }
+    guard !isWritable else { return true }
+    waiters[ticket] = continuation
+    return nil
+  }
+
+  /// Takes one waiter back.
+  mutating func removeWaiter(_ ticket: Int) -> CheckedContinuation<Bool, Never>? {
+    waiters.removeValue(forKey: ticket)
+  }
+
+  /// The waiters to be resumed with true, when there is room.
+  mutating func takeWaitersIfWritable() -> [CheckedContinuation<Bool, Never>] {
+    isWritable ? takeAllWaiters() : []
+  }
+
+  /// All waiters, to be resumed by the caller.
+  mutating func takeAllWaiters() -> [CheckedContinuation<Bool, Never>] {
+    defer { waiters = [:] }
+    return Array(waiters.values)
+  }
+}

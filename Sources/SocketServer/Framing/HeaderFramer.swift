@@ -1,0 +1,132 @@
+import Glibc
+import NIOCore
+
+/// Cuts `Content-Length` messages apart (LSP base protocol). A body's buffer grows with the bytes that came, never with
+/// the length that was promised.
+struct HeaderFramer: Sendable {
+  private enum Phase {
+    case block
+    case body
+    /// In a body over the limit, not kept.
+    case oversizedBody
+    case failed
+  }
+
+  private let limit: Int
+  private var phase = Phase.block
+  private var block = HeaderBlock()
+  private var blockLength = 0
+  /// The line at hand as far as it came in earlier reads.
+  private var line: [UInt8] = []
+  private var bodyLeft = 0
+  private var collected = ByteBuffer()
+
+  /// How many messages have begun: tells one unfinished message from the next.
+  private(set) var messageOrdinal = 0
+  /// How many bytes of the message at hand have come, its header block included.
+  private(set) var messageLength = 0
+
+  /// A framer for bodies of at most `limit` bytes.
+  init(limit: Int) {
+    self.limit = limit
+  }
+
+  /// Whether a message has begun and not ended; also after a violation, when the connection only waits to be closed.
+  var isMidMessage: Bool { phase != .block || blockLength > 0 }
+
+  /// What the body at hand occupies.
+  var bufferedCapacity: Int { collected.capacity }
+
+  /// Takes the bytes of one read and appends what they complete.
+  mutating func receive(_ chunk: MessageBytes, into events: inout [InboundEvent]) {
+    chunk.buffer.withUnsafeReadableBytes { bytes in
+      var index = 0
+      while index < bytes.count {
+        switch phase {
+        case .block:
+          do throws(HeaderBlock.Violation) {
+            index = try readLine(bytes, from: index, into: &events)
+          } catch {
+            events.append(.violation(reason: error.reason))
+            phase = .failed
+          }
+        case .body, .oversizedBody: index = readBody(chunk, bytes.count, from: index, into: &events)
+        case .failed: return
+        }
+      }
+    }
+  }
+
+  /// The peer has half-closed: a message that has begun is cut off.
+  mutating func end(into events: inout [InboundEvent]) {
+    if phase == .body || phase == .block && blockLength > 0 {
+      events.append(.malformed(reason: "the message is cut off by the end of the input", sharesLine: false))
+    }
+    collected = ByteBuffer()
+    phase = .failed
+  }
+
+  private mutating func readLine(
+    _ bytes: UnsafeRawBufferPointer, from start: Int, into events: inout [InboundEvent]
+  ) throws(HeaderBlock.Violation) -> Int {
+    if blockLength == 0 {
+      messageOrdinal &+= 1
+      messageLength = 0
+    }
+    let rest = UnsafeRawBufferPointer(rebasing: bytes[start...])
+    let lineFeed = rest.baseAddress.flatMap { base in
+      memchr(base, 0x0A, rest.count).map { UnsafeRawPointer($0) - base }
+    }
+    let taken = lineFeed.map { $0 + 1 } ?? rest.count
+    blockLength += taken
+    messageLength += taken
+    guard blockLength <= HeaderBlock.maximumLength else { throw .blockTooLong }
+    line.append(contentsOf: rest[..<taken])
+    guard lineFeed != nil else { return start + taken }
+    defer { line.removeAll(keepingCapacity: true) }
+    guard line.count >= 2, line[line.count - 2] == UInt8(ascii: "\r") else { throw .lineEnding }
+    if line.count > 2 {
+      try block.append(line: line[..<(line.count - 2)])
+    } else {
+      beginBody(try block.finish(), into: &events)
+    }
+    return start + taken
+  }
+
+  private mutating func beginBody(_ length: Int, into events: inout [InboundEvent]) {
+    bodyLeft = length
+    if length > limit {
+      events.append(.oversized(limit: limit, sharesLine: false))
+      phase = .oversizedBody
+    } else if length == 0 {
+      events.append(.text(MessageBytes(ByteBuffer()), sharesLine: false))
+      beginBlock()
+    } else {
+      phase = .body
+    }
+  }
+
+  private mutating func readBody(
+    _ chunk: MessageBytes, _ count: Int, from start: Int, into events: inout [InboundEvent]
+  ) -> Int {
+    let taken = min(bodyLeft, count - start)
+    bodyLeft -= taken
+    messageLength += taken
+    if phase == .body {
+      let piece = chunk.window(start..<(start + taken))
+      if bodyLeft > 0 || collected.readableBytes > 0 { collected.writeImmutableBuffer(piece) }
+      if bodyLeft == 0 {
+        events.append(.text(MessageBytes(collected.readableBytes > 0 ? collected : piece), sharesLine: false))
+        collected = ByteBuffer()
+      }
+    }
+    if bodyLeft == 0 { beginBlock() }
+    return start + taken
+  }
+
+  private mutating func beginBlock() {
+    phase = .block
+    block = HeaderBlock()
+    blockLength = 0
+  }
+}

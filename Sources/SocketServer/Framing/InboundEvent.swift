@@ -1,0 +1,16 @@
+/// What one connection delivers, in the order of its bytes.
+///
+/// `sharesLine` is true where, in stream framing, no line feed stood between the end of the previous text and the
+/// start of this one. Whoever refuses a text that was whole by its brackets (a duplicate member name, say) drops the
+/// following ones that share its line: a malformed text costs what stands before the next line feed.
+public enum InboundEvent: Sendable, Hashable {
+  /// One complete JSON text (stream framing), or one message body, possibly empty (header framing).
+  case text(MessageBytes, sharesLine: Bool)
+  /// Bytes that cannot be a JSON text, or a message cut off by the peer's half-close. In stream framing everything up
+  /// to the next line feed is already being skipped.
+  case malformed(reason: String, sharesLine: Bool)
+  /// A message over `limit` bytes; the rest of it is read and thrown away. Reported once per message.
+  case oversized(limit: Int, sharesLine: Bool)
+  /// An unusable first byte or header block. Nothing after it is read as messages: answer once with `sendAndClose`.
+  case violation(reason: String)
+}

@@ -1,0 +1,56 @@
+import Glibc
+
+/// A listening Unix stream socket, ready to be given to the event loop, which then owns the descriptor.
+struct ListeningSocket: Sendable {
+  /// Connections that may wait to be accepted; the kernel caps it at `net.core.somaxconn`.
+  static let backlog: CInt = 1024
+
+  let descriptor: CInt
+  /// The file we made; nil for an inherited socket, whose file is the service manager's.
+  let file: SocketFile?
+  let path: String?
+
+  init(_ endpoint: SocketServer.Endpoint) throws(SocketServerError) {
+    switch endpoint {
+    case .inherited(let socket):
+      descriptor = socket.descriptor
+      file = nil
+      path = socket.path
+    case .path(let path, let mode, let group):
+      let address = try UnixAddress(path: path)
+      let directory = try DirectoryLock(for: address)
+      try SocketFile.clearStale(address, in: directory)
+      (descriptor, file) = try Self.bind(address, mode: mode & 0o777, group: group, in: directory)
+      self.path = path
+    }
+  }
+
+  /// Binds, sets group and mode, then listens: `connect()` is refused (ECONNREFUSED) until `listen()`, so nobody gets in
+  /// on any but the final mode and group. The file is born with no more than `mode`, too (Linux takes the mode of an
+  /// unbound socket, less the umask), so that it never even looks wider; what the umask took away is put back after.
+  private static func bind(
+    _ address: UnixAddress, mode: UInt32, group: UInt32?, in directory: borrowing DirectoryLock
+  ) throws(SocketServerError) -> (CInt, SocketFile) {
+    let socket = try Descriptor(
+      "socket", socket(AF_UNIX, CInt(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue), 0))
+    guard fchmod(socket.number, mode) == 0 else { throw .system(call: "fchmod", errno: errno) }
+    guard address.withSockaddr({ Glibc.bind(socket.number, $0, $1) }) == 0 else {
+      throw .system(call: "bind(\(address.path))", errno: errno)
+    }
+    let file = try SocketFile(at: address, in: directory)
+    do throws(SocketServerError) {
+      if let group, fchownat(directory.descriptor, address.name, uid_t.max, group, AT_SYMLINK_NOFOLLOW) != 0 {
+        throw .groupRefused(path: address.path, group: group, errno: errno)
+      }
+      // The C library does this through an O_PATH descriptor: a symbolic link in the file's place is an error.
+      guard fchmodat(directory.descriptor, address.name, mode, AT_SYMLINK_NOFOLLOW) == 0 else {
+        throw .system(call: "chmod(\(address.path))", errno: errno)
+      }
+      guard listen(socket.number, backlog) == 0 else { throw .system(call: "listen", errno: errno) }
+    } catch {
+      unlinkat(directory.descriptor, address.name, 0)
+      throw error
+    }
+    return (socket.release(), file)
+  }
+}

@@ -1,0 +1,54 @@
+import CLinux
+import Glibc
+
+/// Who connected, as the kernel recorded it when the peer called `connect()`: it cannot be forged, and it does not
+/// change when the peer changes its ids or hands the descriptor on.
+public struct PeerCredentials: Sendable, Hashable {
+  /// The effective user id.
+  public let uid: UInt32
+  /// The effective group id.
+  public let gid: UInt32
+  /// The process id; nil when the peer's PID namespace cannot be seen from here (two containers of one pod). A number
+  /// for logs only: the process may be gone and its number used again. `Connection.peerProcess()` has no such gap.
+  public let pid: Int32?
+  /// The supplementary group ids.
+  public let groups: [UInt32]
+
+  /// Credentials made by hand.
+  public init(uid: UInt32, gid: UInt32, pid: Int32?, groups: [UInt32]) {
+    self.uid = uid
+    self.gid = gid
+    self.pid = pid
+    self.groups = groups
+  }
+
+  /// Whether the peer is in the group `gid`, be it as its effective or as a supplementary one.
+  public func isMember(of gid: UInt32) -> Bool { self.gid == gid || groups.contains(gid) }
+
+  /// Asks the kernel about the peer of a connected Unix socket.
+  init(socket descriptor: CInt) throws(SocketServerError) {
+    var (uid, gid, pid): (UInt32, UInt32, Int32) = (0, 0, 0)
+    let failed = clinux_peer_credentials(descriptor, &uid, &gid, &pid)
+    guard failed == 0 else { throw .system(call: "getsockopt(SO_PEERCRED)", errno: failed) }
+    self.init(uid: uid, gid: gid, pid: pid > 0 ? pid : nil, groups: try Self.groups(of: descriptor))
+  }
+
+  private static func groups(of descriptor: CInt) throws(SocketServerError) -> [UInt32] {
+    var capacity = 32
+    while true {
+      var count = 0
+      var failed: CInt = 0
+      let groups = [UInt32](unsafeUninitializedCapacity: capacity) { buffer, initialized in
+        failed = clinux_peer_groups(descriptor, buffer.baseAddress, capacity, &count)
+        initialized = failed == 0 ? min(count, capacity) : 0
+      }
+      // The answer cannot change: the kernel keeps the credentials of connect(). One retry is enough, but a kernel that
+      // answers ERANGE without a larger number must not keep us here.
+      guard failed == ERANGE, count > capacity else {
+        guard failed == 0 else { throw .system(call: "getsockopt(SO_PEERGROUPS)", errno: failed) }
+        return groups
+      }
+      capacity = count
+    }
+  }
+}

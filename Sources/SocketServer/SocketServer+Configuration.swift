@@ -1,0 +1,41 @@
+import NIOCore
+
+extension SocketServer {
+  /// What a server needs to know. The limits' defaults are those of the wire contract.
+  public struct Configuration: Sendable {
+    /// Where to listen.
+    public var endpoint: Endpoint
+    /// The largest message in bytes (1 GiB at most).
+    public var messageBytes = 16 << 20
+    /// How many brackets may be open in stream framing.
+    public var depth = 128
+    /// How many connections may be open.
+    public var connections = 1024
+    /// How many of them may belong to one uid.
+    public var connectionsPerUid = 256
+    /// How long a peer that has begun a message may be silent. It also has to send 64 KiB of it, or its end, within ten
+    /// times as long.
+    public var stallTimeout = Duration.seconds(30)
+    /// How long a peer may take no byte while something is waiting for it.
+    public var writeTimeout = Duration.seconds(45)
+    /// How long to wait for the peer's end after this side has closed.
+    public var lingerTime = Duration.seconds(1)
+    /// Bytes that may wait for one peer; who sends more to it loses the connection.
+    public var pendingBytes = 256 << 20
+    /// Event loop threads; connections are dealt out to them in turn.
+    public var eventLoops = min(System.coreCount, 4)
+    /// What a connection over a limit reads before it is closed: one message, without a line feed.
+    public var refusal: @Sendable (RefusalReason) -> [UInt8] = { _ in [] }
+
+    /// The defaults at `endpoint`.
+    public init(endpoint: Endpoint) { self.endpoint = endpoint }
+  }
+
+  /// Where a server listens.
+  public enum Endpoint: Sendable, Hashable {
+    /// A socket file made at `path` with exactly `mode`, given to `group` when there is one.
+    case path(String, mode: UInt32 = 0o600, group: UInt32? = nil)
+    /// A listening descriptor from the service manager; the server owns it from here on.
+    case inherited(InheritedSocket)
+  }
+}

@@ -1,0 +1,117 @@
+import Glibc
+import NIOCore
+import NIOPosix
+import Support
+
+/// Listens on a Unix stream socket, admits connections and gives each a delegate. Knows bytes and peers only.
+///
+/// Owns the listening socket, the socket file if it made one, and the event loop threads.
+public final class SocketServer: Sendable {
+  /// The path clients connect to; nil when the inherited socket has none.
+  public let path: String?
+
+  private let group: MultiThreadedEventLoopGroup
+  private let listener: any Channel
+  private let file: SocketFile?
+  private let registry: ConnectionRegistry
+  private let lifecycle = Locked(Lifecycle())
+
+  /// The steps towards the end that were begun.
+  private struct Lifecycle {
+    var stop: Task<Void, Never>?
+    var shutdown: Task<Void, Never>?
+  }
+
+  private init(
+    path: String?, group: MultiThreadedEventLoopGroup, listener: any Channel, file: SocketFile?,
+    registry: ConnectionRegistry
+  ) {
+    self.path = path
+    self.group = group
+    self.listener = listener
+    self.file = file
+    self.registry = registry
+  }
+
+  /// Starts to listen. When this returns, clients can connect. `delegate` is called per admitted connection, on its
+  /// event loop, before anything is read.
+  public static func start(
+    _ configuration: Configuration,
+    delegate: @escaping @Sendable (Connection) -> any ConnectionDelegate
+  ) async throws(SocketServerError) -> SocketServer {
+    let listening = try ListeningSocket(configuration.endpoint)
+    let group = MultiThreadedEventLoopGroup(numberOfThreads: max(1, configuration.eventLoops))
+    let registry = ConnectionRegistry(configuration, delegate: delegate)
+    do {
+      let listener = try await bootstrap(group, registry).withBoundSocket(listening.descriptor).get()
+      return SocketServer(
+        path: listening.path, group: group, listener: listener, file: listening.file, registry: registry)
+    } catch {
+      listening.file?.remove()
+      try? await group.shutdownGracefully()
+      throw .eventLoop(reason: "\(error)")
+    }
+  }
+
+  /// How many connections are open.
+  public var connectionCount: Int { registry.count }
+
+  /// Takes the socket file away and stops accepting; open connections go on. A successor can start at once.
+  public func stopListening() async {
+    await once(\.stop) { [self] in
+      file?.remove()
+      // The one error is that it is closed already.
+      try? await listener.close().get()
+    }
+  }
+
+  /// Closes every connection now. What waits to be written is lost; `Connection.closeAfterFlush` is the gentle way.
+  public func closeAll() { registry.closeAll() }
+
+  /// Stops listening, closes what is open and ends the event loop threads. Connections are told before it returns.
+  /// Not to be called from an event loop.
+  public func shutdown() async {
+    await stopListening()
+    closeAll()
+    await once(\.shutdown) { [self] in
+      // Closes what slipped in; the one error is that it is shut down already.
+      try? await group.shutdownGracefully()
+    }
+  }
+
+  /// Runs `body` the first time; whoever comes later waits for that one run. NIO's own calls do not survive a second
+  /// time: a future of an event loop that has ended never completes.
+  private func once(
+    _ step: WritableKeyPath<Lifecycle, Task<Void, Never>?>, _ body: @escaping @Sendable () async -> Void
+  ) async {
+    let task = lifecycle.withLock { lifecycle in
+      if let running = lifecycle[keyPath: step] { return running }
+      let task = Task { await body() }
+      lifecycle[keyPath: step] = task
+      return task
+    }
+    await task.value
+  }
+
+  private static func bootstrap(
+    _ group: MultiThreadedEventLoopGroup, _ registry: ConnectionRegistry
+  ) -> ServerBootstrap {
+    ServerBootstrap(group: group)
+      .serverChannelInitializer { channel in
+        channel.eventLoop.makeCompletedFuture {
+          try channel.pipeline.syncOperations.addHandler(AcceptPauseHandler())
+          // NIO has called listen() with a backlog of its own; a later call sets the length again.
+          try channel.pipeline.syncOperations.withUnsafeTransportIfAvailable(of: NIOBSDSocket.Handle.self) {
+            _ = listen($0, ListeningSocket.backlog)
+          }
+        }
+      }
+      .childChannelInitializer { channel in
+        channel.eventLoop.makeCompletedFuture { try registry.admit(channel) }
+      }
+      .childChannelOption(.allowRemoteHalfClosure, value: true)
+      .childChannelOption(.writeBufferWaterMark, value: .init(low: 1 << 16, high: ConnectionRegistry.highWaterMark))
+      .childChannelOption(
+        .recvAllocator, value: AdaptiveRecvByteBufferAllocator(minimum: 1 << 11, initial: 1 << 12, maximum: 1 << 16))
+  }
+}

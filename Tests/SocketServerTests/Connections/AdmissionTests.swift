@@ -1,0 +1,80 @@
+import Glibc
+import Testing
+
+@testable import SocketServer
+
+@Suite("Connection limits", .timeLimit(.minutes(1)))
+struct AdmissionTests {
+  @Test("the ledger counts in total and by uid, and gives places back")
+  func ledger() {
+    var ledger = AdmissionLedger(connections: 3, connectionsPerUid: 2)
+    #expect(ledger.admit(uid: 1) == .admitted(id: 1))
+    #expect(ledger.admit(uid: 1) == .admitted(id: 2))
+    #expect(ledger.admit(uid: 1) == .refused(.connectionsPerUid(limit: 2), lingers: true))
+    #expect(ledger.admit(uid: 2) == .admitted(id: 3))
+    #expect(ledger.admit(uid: 3) == .refused(.connections(limit: 3), lingers: true))
+    ledger.release(uid: 1)
+    #expect(ledger.admit(uid: 3) == .admitted(id: 4), "ids are never used again")
+    ledger.release(uid: 2)
+    #expect(ledger.admit(uid: 1) == .admitted(id: 5))
+    #expect(ledger.total == 3)
+  }
+
+  @Test("turning away costs a bounded number of lingering sockets")
+  func lingering() {
+    var ledger = AdmissionLedger(connections: 0, connectionsPerUid: 1)
+    for _ in 0..<AdmissionLedger.lingeringRefusals {
+      #expect(ledger.admit(uid: 1) == .refused(.connections(limit: 0), lingers: true))
+    }
+    #expect(ledger.admit(uid: 1) == .refused(.connections(limit: 0), lingers: false))
+    ledger.releaseRefusal()
+    #expect(ledger.admit(uid: 1) == .refused(.connections(limit: 0), lingers: true))
+  }
+
+  @Test(
+    "a connection over a limit reads the refusal and the end, and a place that comes free is given again",
+    arguments: [
+      (1, 10, RefusalReason.connections(limit: 1)), (10, 1, .connectionsPerUid(limit: 1)),
+    ])
+  func refused(connections: Int, perUid: Int, reason: RefusalReason) async throws {
+    try await EchoServer.run {
+      $0.connections = connections
+      $0.connectionsPerUid = perUid
+    } _: { echo in
+      let first = try echo.client()
+      try await first.send("[1]\n")
+      #expect(try await first.line() == "[1]")
+      let second = try echo.client()
+      // What it has sent already must not turn the refusal into a reset.
+      try? await second.send("{\"lost\":1}\n")
+      #expect(try await second.rest() == "\"refused \(reason)\"\n")
+      try await first.send("[2]\n")
+      #expect(try await first.line() == "[2]", "the admitted one is not disturbed")
+      first.close()
+      await echo.log.first("closed 1")
+      let third = try echo.client()
+      try await third.send("[3]\n")
+      #expect(try await third.line() == "[3]")
+    }
+  }
+
+  @Test("a crowd over the limit is all answered and leaves nothing behind")
+  func crowd() async throws {
+    try await EchoServer.run {
+      $0.connections = 2
+    } _: { echo in
+      let admitted = [try echo.client(), try echo.client()]
+      for client in admitted {
+        try await client.send("[1]\n")
+        _ = try await client.line()
+      }
+      let crowd = try (0..<150).map { _ in try echo.client() }
+      for client in crowd { #expect(try await client.rest() == "\"refused connections(limit: 2)\"\n") }
+      for client in admitted {
+        try await client.send("[2]\n")
+        #expect(try await client.line() == "[2]")
+      }
+      #expect(echo.server.connectionCount == 2)
+    }
+  }
+}

@@ -1,0 +1,68 @@
+import Testing
+
+@testable import SocketServer
+
+@Suite("Outbox")
+struct OutboxTests {
+  private func append(_ text: String, to outbox: inout Outbox) -> Outbox.Outcome {
+    Array(text.utf8).withUnsafeBytes { outbox.append($0) }
+  }
+
+  @Test(
+    "messages are framed as the connection speaks, in order, and one drain is owed for all of them",
+    arguments: [
+      (Framing.stream, "{}\n[1]\n\n"),
+      (.headers, "Content-Length: 2\r\n\r\n{}Content-Length: 3\r\n\r\n[1]Content-Length: 0\r\n\r\n"),
+    ])
+  func frames(framing: Framing, expected: String) {
+    var outbox = Outbox(pendingLimit: 1000, highWaterMark: 100)
+    outbox.framing = framing
+    #expect(append("{}", to: &outbox) == .drainNeeded)
+    #expect(append("[1]", to: &outbox) == .queued)
+    #expect(append("", to: &outbox) == .queued)
+    #expect(MessageBytes(outbox.buffer).bytes == Array(expected.utf8))
+  }
+
+  @Test("over the limit nothing more is taken, but a single large message is")
+  func limit() {
+    var outbox = Outbox(pendingLimit: 10, highWaterMark: 5)
+    #expect(append("0123456789abcdef", to: &outbox) == .drainNeeded)
+    #expect(append("x", to: &outbox) == .overflow)
+    #expect(outbox.pendingBytes == 17)
+  }
+
+  @Test("what the channel holds counts as waiting")
+  func channelBytes() {
+    var outbox = Outbox(pendingLimit: 10, highWaterMark: 5)
+    outbox.channelBytes = 11
+    #expect(append("x", to: &outbox) == .overflow)
+  }
+
+  @Test("writable means: open, the channel keeps up, and little waits")
+  func writable() {
+    var outbox = Outbox(pendingLimit: 100, highWaterMark: 5)
+    #expect(outbox.isWritable)
+    outbox.isChannelWritable = false
+    #expect(!outbox.isWritable)
+    outbox.isChannelWritable = true
+    _ = append("01234", to: &outbox)
+    #expect(!outbox.isWritable)
+  }
+
+  @Test("closing keeps what is here and takes nothing more; closed drops everything")
+  func phases() {
+    var outbox = Outbox(pendingLimit: 100, highWaterMark: 5)
+    _ = append("{}", to: &outbox)
+    let begins = outbox.beginClosing()
+    let beginsAgain = outbox.beginClosing()
+    #expect(begins && !beginsAgain)
+    #expect(append("{}", to: &outbox) == .dropped)
+    #expect(outbox.pendingBytes == 3)
+    let waiters = outbox.close()
+    #expect(waiters.isEmpty)
+    #expect(outbox.pendingBytes == 0)
+    #expect(append("{}", to: &outbox) == .dropped)
+    let beginsClosed = outbox.beginClosing()
+    #expect(!beginsClosed)
+  }
+}
