@@ -1,0 +1,74 @@
+public import HTTPMessages
+
+/// A configured authorization server and this sidecar's registration there.
+///
+/// A value: whatever changes in the configuration makes another issuer, with caches of its own.
+public struct Issuer: Sendable {
+  /// The name it has in the configuration; appears in events and error texts.
+  public let name: String
+  /// The issuer identifier exactly as configured: compared code point by code point (RFC 8414 section 3.3).
+  public let identifier: String
+  /// The identifier as a URL.
+  public let url: HTTPURL
+  /// The client identifier.
+  public let clientID: String
+  /// How the client proves who it is.
+  public let clientAuthentication: any ClientAuthentication
+  /// Endpoints given by the configuration: they go before the server's metadata, which is not even asked then.
+  public let endpoints: [ProviderEndpoint: HTTPURL]
+  /// PEM file with the certificate authorities to trust instead of the system's.
+  public let caFile: String?
+  /// Whether `http` is accepted on loopback addresses; never elsewhere.
+  public let allowsPlainHTTPOnLoopback: Bool
+
+  /// An issuer; throws when `identifier` is no URL, or has a query or a fragment (RFC 8414 section 2).
+  public init(
+    name: String,
+    identifier: String,
+    clientID: String,
+    clientAuthentication: any ClientAuthentication,
+    endpoints: [ProviderEndpoint: HTTPURL] = [:],
+    caFile: String? = nil,
+    allowsPlainHTTPOnLoopback: Bool = false
+  ) throws(HTTPURLError) {
+    url = try HTTPURL(identifier)
+    guard !identifier.utf8.contains(UInt8(ascii: "?")), !identifier.utf8.contains(UInt8(ascii: "#")) else {
+      throw HTTPURLError(.forbiddenCharacter)
+    }
+    self.name = name
+    self.identifier = identifier
+    self.clientID = clientID
+    self.clientAuthentication = clientAuthentication
+    self.endpoints = endpoints
+    self.caFile = caFile
+    self.allowsPlainHTTPOnLoopback = allowsPlainHTTPOnLoopback
+  }
+
+  /// Whether `url` may be talked to: `https`, or `http` on a loopback address where the configuration says so.
+  func accepts(_ url: HTTPURL) -> Bool {
+    url.isSecure(allowingPlainHTTPOnLoopback: allowsPlainHTTPOnLoopback)
+  }
+}
+
+extension Issuer: Hashable {
+  /// Same configuration in every part.
+  public static func == (left: Issuer, right: Issuer) -> Bool {
+    left.name == right.name && left.identifier == right.identifier && left.clientID == right.clientID
+      && left.clientAuthentication.isEqual(to: right.clientAuthentication) && left.endpoints == right.endpoints
+      && left.caFile == right.caFile && left.allowsPlainHTTPOnLoopback == right.allowsPlainHTTPOnLoopback
+  }
+
+  /// Feeds identifier, client and client authentication; the rest hardly ever differs when these do not.
+  public func hash(into hasher: inout Hasher) {
+    hasher.combine(identifier)
+    hasher.combine(clientID)
+    clientAuthentication.hash(into: &hasher)
+  }
+}
+
+extension HTTPURL {
+  /// Whether the scheme is `https`, or `http` on a loopback address and `allowed`.
+  func isSecure(allowingPlainHTTPOnLoopback allowed: Bool) -> Bool {
+    origin.scheme == "https" || (allowed && origin.isLoopbackAddress)
+  }
+}

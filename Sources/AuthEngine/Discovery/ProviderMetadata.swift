@@ -1,0 +1,52 @@
+public import HTTPMessages
+import JSON
+
+/// What an authorization server says about itself (RFC 8414 section 2, OpenID Connect Discovery section 3).
+public struct ProviderMetadata: Sendable {
+  /// The issuer identifier; equal to the configured one.
+  public let issuer: String
+  /// The endpoints that are acceptable URLs; a member that is none counts as absent.
+  public let endpoints: [ProviderEndpoint: HTTPURL]
+  /// `grant_types_supported`; nil when not said. Servers leave out grants that work, so it never decides anything by
+  /// itself.
+  public let grantTypesSupported: [String]?
+  /// `token_endpoint_auth_methods_supported`; nil when not said.
+  public let tokenEndpointAuthMethodsSupported: [String]?
+  /// `scopes_supported`; nil when not said.
+  public let scopesSupported: [String]?
+  /// `code_challenge_methods_supported` (RFC 7636); nil when not said.
+  public let codeChallengeMethodsSupported: [String]?
+  /// `id_token_signing_alg_values_supported`; nil when not said.
+  public let idTokenSigningAlgorithmsSupported: [String]?
+  /// `authorization_response_iss_parameter_supported` (RFC 9207); false when not said.
+  public let sendsIssuerInAuthorizationResponse: Bool
+
+  /// Reads a metadata document fetched for `issuer`; throws when it is no object, names no issuer, or another one.
+  init(_ document: JSONValue, for issuer: Issuer) throws(DiscoveryError) {
+    guard let object = document.objectValue else { throw DiscoveryError(.failed, "the metadata is no JSON object") }
+    guard let identifier = object["issuer"]?.stringValue else {
+      throw DiscoveryError(.issuerMismatch, "the metadata names no issuer")
+    }
+    // Byte by byte: Swift's own comparison would let canonically equivalent code points pass.
+    guard identifier.utf8.elementsEqual(issuer.identifier.utf8) else {
+      throw DiscoveryError(.issuerMismatch, "the metadata names another issuer than the configured one")
+    }
+    self.issuer = identifier
+    var endpoints: [ProviderEndpoint: HTTPURL] = [:]
+    for endpoint in ProviderEndpoint.allCases {
+      guard let text = object[endpoint.rawValue]?.stringValue, let url = try? HTTPURL(text), issuer.accepts(url) else {
+        continue
+      }
+      endpoints[endpoint] = url
+    }
+    self.endpoints = endpoints
+    func list(_ name: String) -> [String]? { object[name]?.arrayValue?.compactMap(\.stringValue) }
+    grantTypesSupported = list("grant_types_supported")
+    tokenEndpointAuthMethodsSupported = list("token_endpoint_auth_methods_supported")
+    scopesSupported = list("scopes_supported")
+    codeChallengeMethodsSupported = list("code_challenge_methods_supported")
+    idTokenSigningAlgorithmsSupported = list("id_token_signing_alg_values_supported")
+    sendsIssuerInAuthorizationResponse =
+      object["authorization_response_iss_parameter_supported"]?.boolValue ?? false
+  }
+}

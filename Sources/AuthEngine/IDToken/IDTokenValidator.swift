@@ -1,0 +1,45 @@
+public import JOSE
+public import Support
+
+/// Validates ID tokens (OpenID Connect Core section 3.1.3.7 and what the other flows add to it).
+///
+/// The order of the checks is fixed: encoding, header and algorithm, choice of key, signature, claims; the verdict names the
+/// first that failed. A value without state of its own beside the cache it shares; use one for everything.
+public struct IDTokenValidator: Sendable {
+  private let verification: TokenVerification
+
+  /// A validator that judges by `clock`. `cache` nil switches the cache of verdicts off.
+  public init(
+    clock: some EngineClock, cache: VerdictCache? = VerdictCache(), limits: TokenLimits = TokenLimits()
+  ) {
+    verification = TokenVerification(limits: limits, cache: cache, clock: clock)
+  }
+
+  /// The verdict on `idToken` by `configuration` and what this call expects of it.
+  ///
+  /// A bad token is a verdict. Throws only when it cannot be decided: there is no key set to be had until `deadline`.
+  public func validate(
+    _ idToken: String, expecting expectations: IDTokenExpectations, configuration: IDTokenConfiguration,
+    keys: any KeySource, deadline: Deadline = .never
+  ) async throws(KeySetError) -> TokenVerdict {
+    let policy = IDTokenPolicy(configuration: configuration, expectations: expectations)
+    return try await verification.verdict(
+      on: idToken, by: policy.profile(limits: verification.limits, isKept: verification.keepsVerdicts), keys: keys,
+      deadline: deadline)
+  }
+
+  /// The call as `ValidationManager` had it: a token, the authorization code and nonce of the request, the client, where the
+  /// keys are, and what is configured.
+  ///
+  /// With an authorization code the token came beside it (the hybrid flow), so that `c_hash` must be there.
+  public func validate(
+    idTokenString: String, authorizationCode: String?, clientID: String, nonce: String, keys: any KeySource,
+    configuration: IDTokenConfiguration, deadline: Deadline = .never
+  ) async throws(KeySetError) -> TokenVerdict {
+    let expectations = IDTokenExpectations(
+      clientID: clientID, nonce: nonce, authorizationCode: authorizationCode.map { Secret($0) },
+      flow: authorizationCode == nil ? .code : .hybrid())
+    return try await validate(
+      idTokenString, expecting: expectations, configuration: configuration, keys: keys, deadline: deadline)
+  }
+}

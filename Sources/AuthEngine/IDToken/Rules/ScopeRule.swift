@@ -1,0 +1,19 @@
+import JOSE
+import JSON
+
+/// `scope` grants everything that is needed (RFC 9068 section 4, RFC 6750 section 3.1).
+struct ScopeRule: ClaimRule {
+  let required: [String]
+
+  func outcome(in context: RuleContext) -> RuleOutcome {
+    guard !required.isEmpty else { return .met }
+    let granted = (context.claims.string("scope") ?? "").utf8.split(separator: UInt8(ascii: " "))
+    let missing = required.filter { scope in !granted.contains { $0.elementsEqual(scope.utf8) } }
+    return .require(
+      missing.isEmpty,
+      TokenFault(
+        .insufficientScope, "a scope that is needed is not granted", claim: "scope",
+        expected: .array(required.map { .string($0) }),
+        actual: context.claims.string("scope").map { .string($0) }))
+  }
+}

@@ -1,0 +1,17 @@
+import JOSE
+import JSON
+
+/// A token whose signature has been verified.
+struct VerifiedToken: Sendable {
+  let header: JOSEHeader
+  let claims: JWTClaims
+  let algorithm: SignatureAlgorithm
+  let key: JWK
+
+  /// The verdict once the claims have been judged too.
+  func verdict(cached: Bool) -> TokenVerdict {
+    .valid(
+      claims: claims.members, header: header.parameters,
+      key: TokenKey(kid: key.keyID, alg: algorithm.name, thumbprint: key.thumbprint), cached: cached)
+  }
+}

@@ -1,0 +1,150 @@
+import HTTPMessages
+import JOSE
+import Support
+
+/// What is known of one published key set: the set in force, its times, and what went wrong last. A pure state machine:
+/// the owner keeps it behind a lock and acts on what it returns outside of it.
+struct KeySetState: Sendable {
+  /// A set in force.
+  struct Held: Sendable {
+    let keys: JWKSet
+    let thumbprints: Set<String>
+    /// Where it came from; another URL has other entity tags.
+    let url: HTTPURL
+    let entityTag: String?
+    let sequence: UInt64
+    /// The attempt that fetched or last confirmed it: what older attempts bring is dropped.
+    var attempt: UInt64
+    var fetchedAt: MonotonicInstant
+    var refreshAt: MonotonicInstant
+    var expiresAt: MonotonicInstant
+  }
+
+  /// What a caller gets.
+  enum Reading: Sendable {
+    case serve(KeySetSnapshot)
+    /// Serve this, and begin a refresh behind the caller's back; `refreshEnded` must follow.
+    case serveAndRefresh(KeySetSnapshot)
+    /// There is nothing to serve before a request has been made.
+    case fetch
+    case refuse(KeySetError)
+  }
+
+  /// What an answer changed.
+  struct Change: Sendable {
+    let keyCount: Int
+    let added: [String]
+    let removed: [String]
+    var isRotation: Bool { !added.isEmpty || !removed.isEmpty }
+  }
+
+  let policy: KeySetPolicy
+  private(set) var held: Held?
+  private(set) var lastError: KeySetError?
+  private var failedAt: MonotonicInstant?
+  private var failures = 0
+  private var retryAt: MonotonicInstant?
+  private var lastRefetch: MonotonicInstant?
+  private var isRefreshing = false
+
+  init(policy: KeySetPolicy) { self.policy = policy }
+
+  /// The set as callers see it; nil when there is none within its lifetime and the bound of stale-if-error.
+  func snapshot(at now: MonotonicInstant) -> KeySetSnapshot? {
+    guard let held, now < held.expiresAt + policy.staleIfError else { return nil }
+    return KeySetSnapshot(
+      keys: held.keys, sequence: held.sequence, fetchedAt: held.fetchedAt, isStale: held.expiresAt <= now)
+  }
+
+  /// What to do for a caller who wants keys.
+  mutating func read(at now: MonotonicInstant) -> Reading {
+    guard let held, let snapshot = snapshot(at: now) else {
+      if let lastError, isWaiting(at: now) { return .refuse(lastError) }
+      return .fetch
+    }
+    // Past its lifetime it stands in for what could not be had, not for what was never tried.
+    guard !snapshot.isStale || isWaiting(at: now) || failedAt.map({ $0 >= held.expiresAt }) == true else {
+      return .fetch
+    }
+    guard held.refreshAt <= now, !isRefreshing, !isWaiting(at: now) else { return .serve(snapshot) }
+    isRefreshing = true
+    return .serveAndRefresh(snapshot)
+  }
+
+  /// Looks again when a load begins: the one before it may have ended since the caller looked. Nil when the request is
+  /// to be made.
+  func settled(at now: MonotonicInstant) -> Result<KeySetSnapshot, KeySetError>? {
+    if let held, now < held.refreshAt, let snapshot = snapshot(at: now) { return .success(snapshot) }
+    guard let lastError, isWaiting(at: now) else { return nil }
+    return snapshot(at: now).map { .success($0) } ?? .failure(lastError)
+  }
+
+  /// The background refresh that `read` asked for is over, however it ended.
+  mutating func refreshEnded() { isRefreshing = false }
+
+  /// Whether the cool-down allows a refetch for an unknown `kid`.
+  func allowsRefetch(at now: MonotonicInstant) -> Bool {
+    lastRefetch.map { $0 + policy.cooldown <= now } ?? true
+  }
+
+  /// Starts the cool-down; to be called before the attempt, so that a failing one counts too.
+  mutating func stampRefetch(at now: MonotonicInstant) { lastRefetch = now }
+
+  /// The entity tag to send along to `url`.
+  func entityTag(for url: HTTPURL) -> String? { held.flatMap { $0.url == url ? $0.entityTag : nil } }
+
+  /// Takes what `attempt`, begun at `sentAt` and ended at `now`, brought from `url`; nil when a younger attempt was
+  /// faster, and when the server confirmed a set that is no longer the one held.
+  mutating func take(
+    _ answer: KeySetRequest.Answer, from url: HTTPURL, attempt: UInt64, sentAt: MonotonicInstant,
+    at now: MonotonicInstant
+  ) -> Change? {
+    if let held, attempt < held.attempt { return nil }
+    switch answer {
+    case .keys(let keys, let entityTag, let ttl):
+      let thumbprints = Set(keys.keys.compactMap(\.thumbprint))
+      let old = held?.thumbprints ?? thumbprints
+      held = Held(
+        keys: keys, thumbprints: thumbprints, url: url, entityTag: entityTag, sequence: attempt, attempt: attempt,
+        fetchedAt: sentAt, refreshAt: now, expiresAt: now)
+      setTimes(ttl.map { $0 - (now - sentAt) }, from: now)
+      return Change(
+        keyCount: keys.keys.count, added: thumbprints.subtracting(old).sorted(),
+        removed: old.subtracting(thumbprints).sorted())
+    case .notModified(let entityTag, let ttl):
+      guard let held, held.url == url, held.entityTag == entityTag else { return nil }
+      self.held?.attempt = attempt
+      self.held?.fetchedAt = sentAt
+      setTimes(ttl.map { $0 - (now - sentAt) }, from: now)
+      return Change(keyCount: held.keys.keys.count, added: [], removed: [])
+    }
+  }
+
+  /// Remembers that `attempt` failed, unless a younger one has succeeded meanwhile. What is held stays. False when it
+  /// was too late to matter.
+  @discardableResult
+  mutating func fail(_ error: KeySetError, attempt: UInt64, at now: MonotonicInstant) -> Bool {
+    if let held, attempt < held.attempt { return false }
+    lastError = error
+    failedAt = now
+    failures = min(failures + 1, 6)
+    retryAt = now + min(.seconds(1 << (failures - 1)), Self.maxRetryInterval)
+    return true
+  }
+
+  /// Failing servers are asked after 1, 2, 4, 8, 16 seconds and then at this interval.
+  static let maxRetryInterval: Duration = .seconds(30)
+
+  private func isWaiting(at now: MonotonicInstant) -> Bool { retryAt.map { now < $0 } ?? false }
+
+  /// The last fifth of the lifetime, five minutes at most, is for refreshing ahead.
+  private mutating func setTimes(_ ttl: Duration?, from now: MonotonicInstant) {
+    let lifetime = policy.lifetime(ttl)
+    held?.expiresAt = now + lifetime
+    held?.refreshAt = now + (lifetime - min(lifetime / 5, .seconds(300)))
+    lastError = nil
+    failedAt = nil
+    failures = 0
+    retryAt = nil
+  }
+}

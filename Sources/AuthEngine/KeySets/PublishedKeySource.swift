@@ -1,0 +1,171 @@
+import HTTPMessages
+import JOSE
+public import Support
+
+/// The key set of one issuer, or at one URL: fetched when first needed, kept, and refreshed before it expires.
+///
+/// Made by `KeySetStore`, which hands out the same one for the same place. Requests are driven by callers: there are no
+/// timers, and an issuer nobody asks about is not polled. The state is behind a lock; requests run in tasks of their
+/// own, which no caller's cancellation ends.
+public final class PublishedKeySource: KeySource {
+  private let place: KeySetPlace
+  private let context: KeySetContext
+  private let budget: Locked<RequestBudget>
+  private let state: Locked<KeySetState>
+  private let loads: SingleFlight<KeySetName, KeySetSnapshot, KeySetError>
+  /// Apart from loads: one that began before the unknown `kid` was seen may bring a set that is older than the key.
+  private let refetches: SingleFlight<KeySetName, KeySetSnapshot?, KeySetError>
+
+  init(place: KeySetPlace, policy: KeySetPolicy, context: KeySetContext, budget: Locked<RequestBudget>) {
+    self.place = place
+    self.context = context
+    self.budget = budget
+    state = Locked(KeySetState(policy: policy))
+    loads = SingleFlight(clock: context.upstream.clock)
+    refetches = SingleFlight(clock: context.upstream.clock)
+  }
+
+  /// What the set is called.
+  public var name: KeySetName { place.name }
+
+  /// The set in force. Waits for a request only when there is no set within its lifetime, and none that stands in
+  /// during an outage.
+  public func keySet(deadline: Deadline) async throws(KeySetError) -> KeySetSnapshot {
+    let now = now
+    switch state.withLock({ $0.read(at: now) }) {
+    case .serve(let snapshot): return snapshot
+    case .serveAndRefresh(let snapshot):
+      Task { [self] in
+        _ = try? await load(deadline: .never)
+        state.withLock { $0.refreshEnded() }
+      }
+      return snapshot
+    case .refuse(let error): throw error
+    case .fetch: return try await load(deadline: deadline)
+    }
+  }
+
+  /// A set fetched after `snapshot`: what came meanwhile, or what one request brings now, if cool-down and budget allow
+  /// one. Throws only when the caller is cancelled or its deadline passes.
+  public func keySet(
+    newerThan snapshot: KeySetSnapshot, deadline: Deadline
+  ) async throws(KeySetError) -> KeySetSnapshot? {
+    if let newer = held(newerThan: snapshot) { return newer }
+    do throws(SingleFlightError<KeySetError>) {
+      let fetched = try await refetches.value(for: name, deadline: deadline) {
+        [self] () async throws(KeySetError) in
+        if let newer = held(newerThan: snapshot) { return newer }
+        return try await refetch()
+      }
+      return fetched.flatMap { $0.sequence > snapshot.sequence ? $0 : nil }
+    } catch {
+      switch error {
+      case .failed: return nil
+      case .cancelled, .deadlineExceeded: throw KeySetError(error)
+      }
+    }
+  }
+
+  /// How the set stands, under the name `issuer`.
+  func age(of issuer: String) -> KeySetAge {
+    let now = now
+    return state.withLock { state in
+      KeySetAge(
+        issuer: issuer, age: state.held.map { now - $0.fetchedAt }, keyCount: state.held?.keys.keys.count ?? 0,
+        isExpired: state.held.map { $0.expiresAt <= now } ?? false, isUsable: state.snapshot(at: now) != nil,
+        lastError: state.lastError)
+    }
+  }
+
+  private var now: MonotonicInstant { context.upstream.clock.monotonicNow }
+
+  private func held(newerThan snapshot: KeySetSnapshot) -> KeySetSnapshot? {
+    let now = now
+    return state.withLock { state in
+      state.snapshot(at: now).flatMap { $0.sequence > snapshot.sequence ? $0 : nil }
+    }
+  }
+
+  private func load(deadline: Deadline) async throws(KeySetError) -> KeySetSnapshot {
+    do throws(SingleFlightError<KeySetError>) {
+      return try await loads.value(for: name, deadline: deadline) { [self] () async throws(KeySetError) in
+        let now = now
+        if let settled = state.withLock({ $0.settled(at: now) }) { return try settled.get() }
+        // A refresh is bounded by the lifetime itself; without a set, the budget bounds what callers can cause.
+        let isWithinBudget = budget.withLock { $0.take(at: now) }
+        guard isWithinBudget || state.withLock({ $0.held != nil }) else {
+          throw KeySetError(.fetchFailed, "too many requests for key sets", isRetryable: true)
+        }
+        return try await attempt()
+      }
+    } catch {
+      throw KeySetError(error)
+    }
+  }
+
+  /// One request for an unknown `kid`; nil when it is too early for one.
+  private func refetch() async throws(KeySetError) -> KeySetSnapshot? {
+    let now = now
+    // Refetches of one source never overlap: nothing changes between the question and the stamp.
+    guard state.withLock({ $0.allowsRefetch(at: now) }), budget.withLock({ $0.take(at: now) }) else { return nil }
+    state.withLock { $0.stampRefetch(at: now) }
+    return try await attempt()
+  }
+
+  /// One request, wherever it leads; afterwards the set in force, or the error when there is none.
+  private func attempt() async throws(KeySetError) -> KeySetSnapshot {
+    let number = context.nextAttempt()
+    do throws(KeySetError) {
+      return try await take(attempt: number)
+    } catch {
+      let now = now
+      let (counts, snapshot) = state.withLock { state in
+        (state.fail(error, attempt: number, at: now), state.snapshot(at: now))
+      }
+      if counts {
+        context.observer?.observe(.failed(source: name, error: error, servesOlderSet: snapshot != nil))
+      }
+      guard let snapshot else { throw error }
+      return snapshot
+    }
+  }
+
+  private func take(attempt: UInt64) async throws(KeySetError) -> KeySetSnapshot {
+    let sentAt = now
+    let url = try await url()
+    let entityTag = state.withLock { $0.entityTag(for: url) }
+    let answer = try await KeySetRequest(place: place, url: url, entityTag: entityTag).send(over: context.upstream)
+    let now = now
+    let (change, snapshot) = state.withLock { state in
+      (state.take(answer, from: url, attempt: attempt, sentAt: sentAt, at: now), state.snapshot(at: now))
+    }
+    if let change { report(change) }
+    guard let snapshot else { throw KeySetError(.fetchFailed, "the key set was confirmed after its time") }
+    return snapshot
+  }
+
+  private func report(_ change: KeySetState.Change) {
+    context.observer?.observe(.loaded(source: name, keyCount: change.keyCount))
+    guard change.isRotation else { return }
+    context.observer?.observe(.rotated(source: name, added: change.added, removed: change.removed))
+  }
+
+  /// Where the set is now: asked of the metadata each time, so that a new `jwks_uri` counts as soon as it is known.
+  private func url() async throws(KeySetError) -> HTTPURL {
+    switch place {
+    case .location(let url, _, _): return url
+    case .issuer(let issuer):
+      if let url = issuer.endpoints[.jwks] { return url }
+      let metadata: ProviderMetadata
+      do throws(SingleFlightError<DiscoveryError>) {
+        metadata = try await context.discovery.metadata(for: issuer)
+      } catch {
+        throw KeySetError(discovery: error)
+      }
+      guard let url = metadata.endpoints[.jwks] else {
+        throw KeySetError(.discoveryFailed, "the issuer's metadata names no acceptable jwks_uri")
+      }
+      return url
+    }
+  }
+}

@@ -1,0 +1,51 @@
+public import HTTPMessages
+
+/// Something the engine did. Holds names of the configuration, codes and durations, never a token, a query or a body.
+public enum EngineEvent: Sendable {
+  /// A fresh token was at hand.
+  case tokenCacheHit(issuer: String)
+  /// No fresh token was at hand; the caller waits for one.
+  case tokenCacheMiss(issuer: String)
+  /// The token endpoint gave a token.
+  case tokenObtained(issuer: String)
+  /// No token could be got; told once per attempt, however many callers waited.
+  case tokenFailed(issuer: String, error: TokenError)
+  /// A resource refused its token and the request is repeated with a newer one.
+  case tokenRejected(resource: String)
+  /// An issuer's metadata was read.
+  case metadataLoaded(issuer: String)
+  /// An issuer's metadata could not be read; with `servesStaleCopy` an older copy stands in.
+  case metadataFailed(issuer: String, error: DiscoveryError, servesStaleCopy: Bool)
+  /// An exchange with an upstream server ended.
+  case exchange(UpstreamExchange)
+}
+
+/// One exchange with an upstream server, for counters and latency histograms.
+public struct UpstreamExchange: Sendable {
+  /// What the exchange was for.
+  public enum Purpose: Sendable, Hashable {
+    /// A fetch from the configured resource of that name.
+    case resource(String)
+    /// A token from the configured issuer of that name.
+    case token(String)
+    /// Metadata of the configured issuer of that name.
+    case discovery(String)
+  }
+
+  /// How it ended.
+  public enum Outcome: Sendable, Hashable {
+    /// With a response of that status.
+    case status(Int)
+    /// Without a response.
+    case failed(TransportError.Code)
+  }
+
+  /// What the exchange was for.
+  public let purpose: Purpose
+  /// The request's method.
+  public let method: String
+  /// How it ended.
+  public let outcome: Outcome
+  /// How long it took.
+  public let duration: Duration
+}

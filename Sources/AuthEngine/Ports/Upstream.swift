@@ -1,0 +1,33 @@
+import HTTPMessages
+import Support
+
+/// The transport as the engine uses it: every request carries the sidecar's name, every exchange is told to the
+/// observer.
+struct Upstream: Sendable {
+  let transport: any HTTPTransport
+  let clock: any EngineClock
+  let observer: any EngineObserver
+  let userAgent: String
+
+  func send(
+    _ request: HTTPRequest, options: TransferOptions, for purpose: UpstreamExchange.Purpose
+  ) async throws(TransportError) -> HTTPResponse {
+    var request = request
+    request.fields["User-Agent"] = userAgent
+    let started = clock.monotonicNow
+    func report(_ outcome: UpstreamExchange.Outcome) {
+      let duration = clock.monotonicNow - started
+      observer.observe(
+        .exchange(
+          UpstreamExchange(purpose: purpose, method: request.method, outcome: outcome, duration: duration)))
+    }
+    do throws(TransportError) {
+      let response = try await transport.send(request, options: options)
+      report(.status(response.status))
+      return response
+    } catch {
+      report(.failed(error.code))
+      throw error
+    }
+  }
+}

@@ -1,0 +1,32 @@
+public import HTTPMessages
+public import Support
+
+/// What a caller may decide about one fetch.
+public struct FetchOptions: Sendable {
+  /// Whose token the request carries; nil: as the resource server says.
+  public var authentication: ResourceServer.Authentication?
+  /// How long the whole fetch may take, token, redirects and retry included; nil: as the resource server says. At most
+  /// `ResourceServer.maxTimeout`.
+  public var timeout: Duration?
+  /// When the caller's own patience ends, whatever `timeout` says.
+  public var deadline: Deadline
+  /// Whether redirects are followed.
+  public var followsRedirects: Bool
+  /// The caller's place in a distributed trace.
+  public var trace: TraceContext?
+  /// Decides whether a response means that the token must be renewed, in place of the built-in rule; nil: as the rule says. The
+  /// seed's `TokenManagementPolicyDelegate.evaluateTokenRefresh`. Asked for the first answer to a request that carried a token.
+  public var evaluateTokenRefresh: (@Sendable (HTTPResponse) async -> Bool?)?
+
+  /// Options; the defaults are those of a caller that says nothing.
+  public init(
+    authentication: ResourceServer.Authentication? = nil, timeout: Duration? = nil, deadline: Deadline = .never,
+    followsRedirects: Bool = true, trace: TraceContext? = nil
+  ) {
+    self.authentication = authentication
+    self.timeout = timeout
+    self.deadline = deadline
+    self.followsRedirects = followsRedirects
+    self.trace = trace
+  }
+}

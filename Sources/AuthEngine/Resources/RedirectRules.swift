@@ -1,0 +1,44 @@
+import HTTPMessages
+
+/// Whether and how a redirect is followed (RFC 9110 section 15.4). A pure function of request, response and resource
+/// server.
+enum RedirectRules {
+  /// More than this many in one fetch are a protocol error.
+  static let limit = 10
+
+  /// The next request.
+  struct Step {
+    let request: HTTPRequest
+    let crossesOrigins: Bool
+  }
+
+  /// The request that `response` redirects `request` to; nil when it is no redirect or its target is not acceptable:
+  /// then it is the result.
+  static func next(after request: HTTPRequest, _ response: HTTPResponse, within server: ResourceServer) -> Step? {
+    guard [301, 302, 303, 307, 308].contains(response.status) else { return nil }
+    let locations = response.fields.values(of: "Location")
+    guard locations.count == 1, let target = try? request.url.resolving(reference: locations[0]), server.covers(target)
+    else { return nil }
+    // Plain http may be allowed on loopback, but nothing that began in secret goes on in the open.
+    guard request.url.origin.scheme == "http" || target.origin.scheme == "https" else { return nil }
+    var next = request
+    next.url = target
+    if becomesGET(request.method, response.status) {
+      next.method = "GET"
+      next.body = nil
+      next.fields.removeAll { $0.hasPrefix("content-") }
+    }
+    let crosses = target.origin != request.url.origin
+    if crosses { next.fields.removeAll { !HTTPFieldRules.crossesOrigins($0) } }
+    return Step(request: next, crossesOrigins: crosses)
+  }
+
+  /// 303 asks for a GET; 301 and 302 turn a POST into one, as every browser does; 307 and 308 change nothing.
+  private static func becomesGET(_ method: String, _ status: Int) -> Bool {
+    switch status {
+    case 303: method != "GET" && method != "HEAD"
+    case 301, 302: method == "POST"
+    default: false
+    }
+  }
+}

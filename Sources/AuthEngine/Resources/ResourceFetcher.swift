@@ -1,0 +1,53 @@
+public import HTTPMessages
+public import Support
+
+/// Fetches protected resources: checks the call, gets the token, follows redirects, renews a refused token once.
+///
+/// Holds no state of its own; the tokens are `ClientCredentialsTokens`'. Resource servers and issuers come with every
+/// call, so a call ends on the configuration it began with.
+public final class ResourceFetcher: Sendable {
+  private let upstream: Upstream
+  private let deviceTokens: ClientCredentialsTokens
+
+  /// A fetcher over `transport` that says `userAgent` of itself and takes the device's tokens from `deviceTokens`.
+  public init(
+    transport: any HTTPTransport, clock: any EngineClock, observer: any EngineObserver, userAgent: String,
+    deviceTokens: ClientCredentialsTokens
+  ) {
+    upstream = Upstream(transport: transport, clock: clock, observer: observer, userAgent: userAgent)
+    self.deviceTokens = deviceTokens
+  }
+
+  /// Fetches `request` from `server`. Any HTTP status is a result; only what kept the request from being carried out is
+  /// an error.
+  public func fetch(
+    _ request: ResourceRequest, from server: ResourceServer, options: FetchOptions = FetchOptions()
+  ) async throws(ResourceError) -> ResourceResponse {
+    let prepared = try PreparedRequest(request, to: server, trace: options.trace)
+    let timeout = min(options.timeout ?? server.timeout, ResourceServer.maxTimeout)
+    let deadline = options.deadline.earlier(Deadline(in: timeout, on: upstream.clock))
+    let source = try tokenSource(for: options.authentication ?? server.authentication, of: server)
+    var call = ResourceCall(
+      upstream: upstream, server: server, tokens: source, method: prepared.method, deadline: deadline,
+      fetch: options)
+    return try await call.run(prepared.message)
+  }
+
+  private func tokenSource(
+    for authentication: ResourceServer.Authentication, of server: ResourceServer
+  ) throws(ResourceError) -> DeviceTokenSource? {
+    switch authentication {
+    case .none: return nil
+    // No session can be named yet, so none is live.
+    case .user: throw ResourceError(.notAuthenticated, "no live user session")
+    case .implicit: throw ResourceError(.notImplicitlyAuthenticated, "no live implicit session")
+    case .device:
+      guard let issuer = server.issuer else {
+        throw ResourceError(
+          .deviceNotAuthenticated, "the resource is configured without an issuer", retryable: false)
+      }
+      let grant = ClientCredentialsGrant(issuer: issuer, scope: server.scope, audience: server.audience)
+      return DeviceTokenSource(tokens: deviceTokens, grant: grant)
+    }
+  }
+}

@@ -1,0 +1,21 @@
+public import HTTPMessages
+
+/// What came back, whatever its status.
+public struct ResourceResponse: Sendable {
+  /// The status code.
+  public let status: Int
+  /// The reason phrase, when there was one.
+  public let reason: String?
+  /// Where it came from, after redirects.
+  public let url: HTTPURL
+  /// The fields in order.
+  public let fields: HTTPFields
+  /// The body, content codings undone.
+  public let body: [UInt8]
+  /// How often the request was sent: 1, or 2 when it was repeated with a newer token. Redirects followed do not count.
+  public let attempts: Int
+  /// Whether the answer is that to a request repeated with a newer token.
+  public let tokenRefreshed: Bool
+  /// The whole fetch in `total`, waiting for tokens included; the other parts are sums over its exchanges.
+  public let timing: HTTPResponse.Timing
+}

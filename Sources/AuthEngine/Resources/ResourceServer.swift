@@ -1,0 +1,77 @@
+public import HTTPMessages
+
+/// A configured resource server: where it is, and how requests to it are authenticated and bounded.
+public struct ResourceServer: Sendable {
+  /// Whose token a request carries.
+  public enum Authentication: String, Sendable, Hashable, CaseIterable {
+    /// The user's, of a session.
+    case user
+    /// That of a user recognised without interaction.
+    case implicit
+    /// The sidecar's own (client credentials).
+    case device
+    /// None.
+    case none
+  }
+
+  /// The longest time a fetch may be given.
+  public static let maxTimeout: Duration = .seconds(600)
+
+  /// The name it has in the configuration.
+  public var name: String
+  /// Below this every relative path lies.
+  public var baseURL: HTTPURL
+  /// Further places absolute URLs and redirects may point to: an origin, or an origin with a path prefix.
+  public var additionalOrigins: [HTTPURL]
+  /// Whose token a request carries unless the call says otherwise.
+  public var authentication: Authentication
+  /// Who gives the tokens.
+  public var issuer: Issuer?
+  /// The scope tokens are asked for.
+  public var scope: String?
+  /// Whom tokens are for; see `ClientCredentialsGrant`.
+  public var audience: String?
+  /// The statuses at which a token is renewed, whatever the challenge; nil: 401 with a bearer challenge.
+  public var refreshOn: Set<Int>?
+  /// Names of cookies a caller must not send: the single sign-on cookie.
+  public var reservedCookies: Set<String>
+  /// How long a fetch may take unless the call says otherwise.
+  public var timeout: Duration
+  /// Bound of a response's decoded body in bytes.
+  public var maxBodyBytes: Int
+  /// PEM file with the certificate authorities to trust instead of the system's.
+  public var caFile: String?
+  /// Whether `http` is accepted on loopback addresses; never elsewhere.
+  public var allowsPlainHTTPOnLoopback: Bool
+
+  /// A resource server; the defaults are the configuration's.
+  public init(
+    name: String,
+    baseURL: HTTPURL,
+    additionalOrigins: [HTTPURL] = [],
+    authentication: Authentication,
+    issuer: Issuer? = nil,
+    scope: String? = nil,
+    audience: String? = nil,
+    refreshOn: Set<Int>? = nil,
+    reservedCookies: Set<String> = [],
+    timeout: Duration = .seconds(30),
+    maxBodyBytes: Int = 16 << 20,
+    caFile: String? = nil,
+    allowsPlainHTTPOnLoopback: Bool = false
+  ) {
+    self.name = name
+    self.baseURL = baseURL
+    self.additionalOrigins = additionalOrigins
+    self.authentication = authentication
+    self.issuer = issuer
+    self.scope = scope
+    self.audience = audience
+    self.refreshOn = refreshOn
+    self.reservedCookies = reservedCookies
+    self.timeout = timeout
+    self.maxBodyBytes = maxBodyBytes
+    self.caFile = caFile
+    self.allowsPlainHTTPOnLoopback = allowsPlainHTTPOnLoopback
+  }
+}

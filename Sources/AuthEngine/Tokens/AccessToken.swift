@@ -1,0 +1,21 @@
+public import Support
+
+/// An access token as the token endpoint gave it.
+public struct AccessToken: Sendable {
+  /// The token itself: visible ASCII without spaces, ready for `Authorization: Bearer`.
+  public let value: Secret<String>
+  /// Counts the tokens of one engine upwards: of two tokens for the same grant the newer has the greater number.
+  public let generation: UInt64
+  /// When it expires by the boot clock, counted from before its request was sent.
+  public let expiry: MonotonicInstant
+  /// When it expires by the wall clock, for people.
+  public let expiresAt: Timestamp
+  /// From when on it is no longer used: min(30 s, a tenth of its life) before it expires.
+  public let renewal: MonotonicInstant
+  /// The scope that was granted; nil when the answer did not say, which means the scope asked for (RFC 6749 section
+  /// 5.1).
+  public let scope: String?
+
+  /// Whether it may still be used at `now`.
+  public func isFresh(at now: MonotonicInstant) -> Bool { renewal > now }
+}

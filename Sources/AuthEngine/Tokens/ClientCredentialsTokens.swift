@@ -1,0 +1,160 @@
+public import HTTPMessages
+public import Support
+
+/// Tokens of the sidecar itself (client credentials, RFC 6749 section 4.4), cached and renewed: the device's tokens.
+///
+/// One token request for any number of waiters; once begun it runs to its end and its token is kept, whoever still
+/// waits. The cache is behind a lock that is never held across a call.
+public final class ClientCredentialsTokens: Sendable {
+  private struct State: Sendable {
+    var tokens = BoundedCache<ClientCredentialsGrant, AccessToken>(capacity: 1024)
+    var backoffs = BoundedCache<ClientCredentialsGrant, TokenBackoff>(capacity: 1024)
+    var lastGeneration: UInt64 = 0
+  }
+
+  static let requestTimeout: Duration = .seconds(30)
+
+  private let upstream: Upstream
+  private let discovery: ProviderDiscovery
+  private let state = Locked(State())
+  private let flights: SingleFlight<ClientCredentialsGrant, AccessToken, TokenError>
+
+  /// Tokens over `transport`; endpoints that the configuration does not give come from `discovery`.
+  public init(
+    transport: any HTTPTransport, clock: any EngineClock, observer: any EngineObserver, userAgent: String,
+    discovery: ProviderDiscovery
+  ) {
+    upstream = Upstream(transport: transport, clock: clock, observer: observer, userAgent: userAgent)
+    self.discovery = discovery
+    flights = SingleFlight(clock: clock)
+  }
+
+  /// A fresh token, from the cache or from the issuer.
+  public func token(
+    for grant: ClientCredentialsGrant, deadline: Deadline = .never, trace: TraceContext? = nil
+  ) async throws(TokenError) -> AccessToken {
+    if let token = freshToken(for: grant) {
+      upstream.observer.observe(.tokenCacheHit(issuer: grant.issuer.name))
+      return token
+    }
+    upstream.observer.observe(.tokenCacheMiss(issuer: grant.issuer.name))
+    return try await obtain(grant, newerThan: 0, deadline: deadline, trace: trace)
+  }
+
+  /// A token newer than `rejected`, which a resource refused: the current one when it is newer already, else one from
+  /// the issuer.
+  public func token(
+    for grant: ClientCredentialsGrant, replacing rejected: AccessToken, deadline: Deadline = .never,
+    trace: TraceContext? = nil
+  ) async throws(TokenError) -> AccessToken {
+    try await obtain(grant, newerThan: rejected.generation, deadline: deadline, trace: trace)
+  }
+
+  private func freshToken(for grant: ClientCredentialsGrant, newerThan generation: UInt64 = 0) -> AccessToken? {
+    let now = upstream.clock.monotonicNow
+    return state.withLock { state in
+      state.tokens[grant].flatMap { $0.isFresh(at: now) && $0.generation > generation ? $0 : nil }
+    }
+  }
+
+  private func obtain(
+    _ grant: ClientCredentialsGrant, newerThan generation: UInt64, deadline: Deadline, trace: TraceContext?
+  ) async throws(TokenError) -> AccessToken {
+    while true {
+      let token: AccessToken
+      do throws(SingleFlightError<TokenError>) {
+        token = try await flights.value(for: grant, deadline: deadline) { [self] () async throws(TokenError) in
+          if let token = freshToken(for: grant, newerThan: generation) { return token }
+          return try await request(grant, trace: trace)
+        }
+      } catch {
+        switch error {
+        case .failed(let failure): throw failure
+        case .cancelled: throw TokenError(.cancelled, "the wait for a token was cancelled")
+        case .deadlineExceeded: throw TokenError(.deadlineExceeded, "the deadline passed while waiting for a token")
+        }
+      }
+      // A flight that somebody began who was content with the current token may end with the very one that was refused.
+      if token.generation > generation { return token }
+    }
+  }
+
+  /// One request to the token endpoint, its outcome kept.
+  private func request(_ grant: ClientCredentialsGrant, trace: TraceContext?) async throws(TokenError) -> AccessToken {
+    let previous = state.withLock { $0.backoffs[grant] }
+    if let refusal = previous?.refusal(at: upstream.clock.monotonicNow) { throw refusal }
+    do throws(TokenError) {
+      let (response, sent) = try await exchange(grant, trace: trace)
+      let token = store(response, for: grant, sent: sent)
+      upstream.observer.observe(.tokenObtained(issuer: grant.issuer.name))
+      return token
+    } catch {
+      let backoff = TokenBackoff(after: error, previous: previous, now: upstream.clock.monotonicNow)
+      if let backoff { state.withLock { $0.backoffs[grant] = backoff } }
+      upstream.observer.observe(.tokenFailed(issuer: grant.issuer.name, error: error))
+      throw backoff?.refusal(at: upstream.clock.monotonicNow) ?? error
+    }
+  }
+
+  private func store(_ response: TokenResponse, for grant: ClientCredentialsGrant, sent: MonotonicInstant)
+    -> AccessToken
+  {
+    let clock = upstream.clock
+    let expiry = sent + response.lifetime
+    let expiresAt = clock.wallNow + (expiry - clock.monotonicNow)
+    let renewal = sent + (response.lifetime - min(.seconds(30), response.lifetime / 10))
+    return state.withLock { state in
+      state.lastGeneration += 1
+      let token = AccessToken(
+        value: Secret(response.accessToken), generation: state.lastGeneration, expiry: expiry, expiresAt: expiresAt,
+        renewal: renewal, scope: response.scope)
+      state.tokens[grant] = token
+      state.backoffs[grant] = nil
+      return token
+    }
+  }
+
+  private func exchange(
+    _ grant: ClientCredentialsGrant, trace: TraceContext?
+  ) async throws(TokenError) -> (TokenResponse, sent: MonotonicInstant) {
+    let issuer = grant.issuer
+    let endpoint = try await tokenEndpoint(of: issuer, trace: trace)
+    let sent = upstream.clock.monotonicNow
+    let options = TransferOptions(
+      deadline: Deadline(instant: sent + Self.requestTimeout), maxBodyBytes: TokenResponse.maxBytes,
+      allowsPlainHTTP: issuer.allowsPlainHTTPOnLoopback, caFile: issuer.caFile)
+    var fields = HTTPFields()
+    trace?.add(to: &fields)
+    var request = TokenEndpointRequest(
+      endpoint: endpoint, issuer: issuer.identifier, fields: fields, form: grant.form, options: options)
+    try issuer.clientAuthentication.authenticate(&request, as: issuer.clientID)
+    let response: HTTPResponse
+    do throws(TransportError) {
+      response = try await upstream.send(request.httpRequest, options: request.options, for: .token(issuer.name))
+    } catch {
+      throw TokenError(.unreachable(error), "the token endpoint cannot be reached: \(error.code.rawValue)")
+    }
+    return (try TokenResponse(response), sent)
+  }
+
+  private func tokenEndpoint(of issuer: Issuer, trace: TraceContext?) async throws(TokenError) -> HTTPURL {
+    if let endpoint = issuer.endpoints[.token] {
+      guard issuer.accepts(endpoint) else { throw TokenError(.notPossible, "the token endpoint's scheme is not https") }
+      return endpoint
+    }
+    let metadata: ProviderMetadata
+    do throws(SingleFlightError<DiscoveryError>) {
+      metadata = try await discovery.metadata(for: issuer, trace: trace)
+    } catch {
+      switch error {
+      case .failed(let failure): throw TokenError(.discovery(failure), failure.detail, status: failure.status)
+      case .cancelled: throw TokenError(.cancelled, "the wait for the issuer's metadata was cancelled")
+      case .deadlineExceeded: throw TokenError(.deadlineExceeded, "the deadline passed while waiting for metadata")
+      }
+    }
+    guard let endpoint = metadata.endpoints[.token] else {
+      throw TokenError(.notPossible, "the issuer's metadata names no usable token_endpoint")
+    }
+    return endpoint
+  }
+}

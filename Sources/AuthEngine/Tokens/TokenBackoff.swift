@@ -1,0 +1,34 @@
+import Support
+
+/// The pause after a token endpoint said no: 1 s after the first refusal in a row, doubling to 30 s.
+///
+/// Only for refusals, and for as long as a busy server asked for in `Retry-After`: wrong credentials do not get better
+/// by asking again at once, and a server that is down costs nobody anything.
+struct TokenBackoff: Sendable {
+  let error: TokenError
+  let until: MonotonicInstant
+  /// The pause after the latest refusal in a row; nil after anything else.
+  private let refusalPause: Duration?
+
+  /// The state after `error` at `now`; nil when the error calls for no pause.
+  init?(after error: TokenError, previous: TokenBackoff?, now: MonotonicInstant) {
+    let pause: Duration
+    switch error.kind {
+    case .refused:
+      pause = min(.seconds(30), previous?.refusalPause.map { $0 * 2 } ?? .seconds(1))
+      refusalPause = pause
+    case .unavailable:
+      guard let retryAfter = error.retryAfter, retryAfter > .zero else { return nil }
+      pause = retryAfter
+      refusalPause = nil
+    default: return nil
+    }
+    self.error = error
+    until = now + pause
+  }
+
+  /// The error for a caller that comes at `now`, with what is left of the pause; nil when it is over.
+  func refusal(at now: MonotonicInstant) -> TokenError? {
+    until > now ? error.waiting(until - now) : nil
+  }
+}

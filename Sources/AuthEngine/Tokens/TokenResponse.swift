@@ -1,0 +1,71 @@
+import HTTPMessages
+import JSON
+import Support
+
+/// A token endpoint's answer, read strictly (RFC 6749 sections 5.1 and 5.2).
+struct TokenResponse: Sendable {
+  static let maxBytes = 256 << 10
+  static let maxTokenBytes = 16 << 10
+  /// The life of a token whose answer does not say: short, since nothing is known.
+  static let defaultLifetime: Duration = .seconds(300)
+  /// Longer lives count as this, so that a nonsensical number overflows nothing.
+  static let maxLifetime: Duration = .seconds(366 * 86_400)
+
+  let accessToken: String
+  let lifetime: Duration
+  let scope: String?
+
+  init(_ response: HTTPResponse) throws(TokenError) {
+    let document = try? JSONParser(maxBytes: Self.maxBytes, maxDepth: 16).parse(response.body)
+    guard response.status == 200 else { throw Self.failure(response, OAuthError(document)) }
+    func malformed(_ detail: String) -> TokenError {
+      TokenError(.malformed, "the token endpoint's answer \(detail)", status: response.status)
+    }
+    guard let object = document?.objectValue else { throw malformed("is no JSON object") }
+    guard let token = object["access_token"]?.stringValue else { throw malformed("has no access_token") }
+    guard (1...Self.maxTokenBytes).contains(token.utf8.count), token.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else {
+      throw malformed("has an access_token that cannot be sent")
+    }
+    guard object["token_type"]?.stringValue?.lowercased() == "bearer" else {
+      throw malformed("has a token_type other than Bearer")
+    }
+    accessToken = token
+    guard let lifetime = Self.lifetime(object["expires_in"]) else { throw malformed("has an unusable expires_in") }
+    self.lifetime = lifetime
+    scope = object["scope"]?.stringValue
+  }
+
+  /// Seconds as a number or, as some servers send them, as a string of digits; nil when it is neither.
+  private static func lifetime(_ value: JSONValue?) -> Duration? {
+    let seconds: Double
+    switch value {
+    case nil, .null: return defaultLifetime
+    case .integer(let number): seconds = Double(number)
+    case .real(let number): seconds = number
+    case .string(let text):
+      guard (1...18).contains(text.utf8.count), text.utf8.allSatisfy({ (0x30...0x39).contains($0) }),
+        let number = Double(text)
+      else { return nil }
+      seconds = number
+    default: return nil
+    }
+    guard seconds >= 0 else { return nil }
+    return seconds >= 366 * 86_400 ? maxLifetime : .seconds(Int64(seconds))
+  }
+
+  private static func failure(_ response: HTTPResponse, _ error: OAuthError?) -> TokenError {
+    let said = error.map { "answered \(response.status) \($0.code)" } ?? "answered \(response.status)"
+    switch response.status {
+    case 429, 500...:
+      let retryAfter = response.fields["Retry-After"].flatMap { Int64($0) }.map {
+        Duration.seconds(max(0, min($0, 30)))
+      }
+      return TokenError(
+        .unavailable(error), "the token endpoint \(said)", status: response.status, retryAfter: retryAfter)
+    case 400..<500:
+      return TokenError(.refused(error), "the token endpoint \(said)", status: response.status)
+    default:
+      return TokenError(.malformed, "the token endpoint \(said)", status: response.status)
+    }
+  }
+}

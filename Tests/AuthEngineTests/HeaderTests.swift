@@ -1,0 +1,103 @@
+import AuthEngine
+import HTTPMessages
+import TestSupport
+import Testing
+
+@Suite("A caller's headers are checked before anything is sent")
+struct HeaderTests {
+  static let refused: [(String, String, String)] = [
+    ("Authorization", "Bearer x", "/headers/Authorization"), ("authorization", "x", "/headers/authorization"),
+    ("AUTHORIZATION", "x", "/headers/AUTHORIZATION"), ("User-Agent", "x", "/headers/User-Agent"),
+    ("Host", "evil.test", "/headers/Host"), ("Content-Length", "5", "/headers/Content-Length"),
+    ("Transfer-Encoding", "chunked", "/headers/Transfer-Encoding"), ("Connection", "close", "/headers/Connection"),
+    ("Proxy-Authorization", "x", "/headers/Proxy-Authorization"), ("proxy-anything", "x", "/headers/proxy-anything"),
+    ("DPoP", "x", "/headers/DPoP"), ("dpop", "x", "/headers/dpop"), ("Upgrade", "h2c", "/headers/Upgrade"),
+    ("TE", "trailers", "/headers/TE"), ("Expect", "100-continue", "/headers/Expect"),
+    ("", "x", "/headers/"), ("X Y", "x", "/headers/X Y"), ("X:Y", "x", "/headers/X:Y"),
+    ("X\r\nY", "x", "/headers/X\r\nY"),
+    ("X/Y~Z", "x", "/headers/X~1Y~0Z"), ("Ü", "x", "/headers/Ü"), ("Authorization ", "x", "/headers/Authorization "),
+    ("X", "a\r\nHost: evil", "/headers/X"), ("X", "a\n", "/headers/X"), ("X", "a\r", "/headers/X"),
+    ("X", "a\u{0}b", "/headers/X"), ("X", "\u{1b}[31m", "/headers/X"), ("X", "\u{7f}", "/headers/X"),
+    ("Cookie", "sso=1", "/headers/Cookie"), ("cookie", "a=1; SSO=2", "/headers/cookie"),
+    ("Cookie", "a=1;sso = 2", "/headers/Cookie"), ("Cookie", "a=1, sso=2", "/headers/Cookie"),
+  ]
+
+  @Test("a reserved or malformed header is invalid_headers with its path", arguments: refused)
+  func refuses(row: (String, String, String)) async throws {
+    let engine = Engine { _, _ in .status(204) }
+    var server = try ResourceServer.testing(authentication: .none)
+    server.reservedCookies = ["sso"]
+    let headers = HTTPFields([.init(name: "X-Fine", value: "1"), .init(name: row.0, value: row.1)])
+    let error = await #expect(throws: ResourceError.self) {
+      try await engine.fetcher.fetch(ResourceRequest(path: "x", headers: headers), from: server)
+    }
+    #expect(error?.code == .invalidHeaders)
+    #expect(error?.path == row.2)
+    #expect(error?.outcome == .notSent)
+    #expect(error?.detail.contains("Bearer") == false)
+    #expect(engine.transport.requests.isEmpty)
+  }
+
+  @Test("what is allowed goes out as it came, repeated names and order kept, the sidecar's User-Agent added")
+  func passes() async throws {
+    let engine = Engine { _, _ in .status(204) }
+    var server = try ResourceServer.testing(authentication: .none)
+    server.reservedCookies = ["sso"]
+    let headers = HTTPFields([
+      .init(name: "X-A", value: "1"), .init(name: "x-a", value: " 2\t"), .init(name: "Cookie", value: "a=1; notsso=2"),
+      .init(name: "X-Text", value: "grüße\tda"), .init(name: "X-Empty", value: ""),
+      .init(name: "Accept-Encoding", value: "br"),
+    ])
+    _ = try await engine.fetcher.fetch(ResourceRequest(path: "x", headers: headers), from: server)
+    let fields = try #require(engine.transport.requests.first).fields
+    #expect(fields.values(of: "X-A") == ["1", "2"])
+    #expect(fields["Cookie"] == "a=1; notsso=2")
+    #expect(fields["X-Text"] == "grüße\tda")
+    #expect(fields["X-Empty"] == "")
+    #expect(fields["Accept-Encoding"] == nil, "codings are the transport's to negotiate and undo")
+    #expect(fields.values(of: "User-Agent") == ["postern/test"])
+    #expect(fields["Authorization"] == nil)
+  }
+
+  @Test("two Content-Types, too many headers and too large ones are refused")
+  func limits() async throws {
+    let engine = Engine { _, _ in .status(204) }
+    let tooMany = HTTPFields((0..<257).map { .init(name: "X-\($0)", value: "1") })
+    let tooLarge = HTTPFields([.init(name: "X", value: String(repeating: "a", count: 70_000))])
+    let twice = HTTPFields([.init(name: "Content-Type", value: "a/b"), .init(name: "content-type", value: "c/d")])
+    for headers in [tooMany, tooLarge, twice] {
+      let error = await #expect(throws: ResourceError.self) {
+        try await engine.fetcher.fetch(
+          ResourceRequest(path: "x", headers: headers), from: .testing(authentication: .none))
+      }
+      #expect(error?.code == .invalidHeaders)
+    }
+  }
+
+  @Test(
+    "only the six methods are allowed, in any case",
+    arguments: ["OPTIONS", "TRACE", "CONNECT", "", "GET ", "G\u{0}ET", "PROPFIND"])
+  func methods(name: String) async throws {
+    let engine = Engine { _, _ in .status(204) }
+    let error = await #expect(throws: ResourceError.self) {
+      try await engine.fetcher.fetch(
+        ResourceRequest(path: "x", method: name), from: .testing(authentication: .none))
+    }
+    #expect(error?.code == .methodNotAllowed && error?.path == "/method")
+  }
+
+  @Test("the caller's trace goes out on every request, a trace header of its own goes first")
+  func trace() async throws {
+    let engine = Engine { request, _ in
+      request.url.path == "/token" ? .token("t") : .status(200)
+    }
+    let options = FetchOptions(trace: TraceContext(parent: "00-aa-bb-01", state: "v=1"))
+    _ = try await engine.fetcher.fetch(ResourceRequest(path: "x"), from: .testing(), options: options)
+    #expect(engine.transport.requests.map { $0.fields["traceparent"] } == ["00-aa-bb-01", "00-aa-bb-01"])
+    #expect(engine.transport.requests.map { $0.fields["tracestate"] } == ["v=1", "v=1"])
+    let own = HTTPFields([.init(name: "Traceparent", value: "00-cc-dd-01")])
+    _ = try await engine.fetcher.fetch(ResourceRequest(path: "x", headers: own), from: .testing(), options: options)
+    #expect(engine.transport.requests.last?.fields.values(of: "traceparent") == ["00-cc-dd-01"])
+    #expect(TraceContext(parent: "a\r\nX: y") == nil)
+  }
+}

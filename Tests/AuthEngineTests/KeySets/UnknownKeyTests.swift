@@ -1,0 +1,140 @@
+import AuthEngine
+import HTTPMessages
+import JOSE
+import Support
+import TestSupport
+import Testing
+
+@Suite("Refetching for an unknown kid")
+struct UnknownKeyTests {
+  @Test("the first load starts no cool-down: a key published a moment later is found at once")
+  func afterLoad() async throws {
+    let server = KeyServer()
+    let source = try server.source()
+    let old = try await source.keySet(deadline: .never)
+    server.answer(.keys([.first, .second]))
+    let newer = try await source.keySet(newerThan: old, deadline: .never)
+    #expect(newer?.keyIDs == ["first", "second"] && newer.map { $0.sequence > old.sequence } == true)
+    #expect(try await source.keyIDs() == ["first", "second"], "and everybody else gets it too")
+    #expect(server.requests.count == 2)
+  }
+
+  @Test("an older snapshot gets the newer set that is there already, without a request")
+  func alreadyThere() async throws {
+    let server = KeyServer()
+    let source = try server.source()
+    let old = try await source.keySet(deadline: .never)
+    server.answer(.keys([.second]))
+    _ = try await source.keySet(newerThan: old, deadline: .never)
+    for _ in 0..<10 { #expect(try await source.keySet(newerThan: old, deadline: .never)?.keyIDs == ["second"]) }
+    #expect(server.requests.count == 2)
+  }
+
+  static let endings: [HTTPResponse] = [
+    .keys([.first]), .status(503), .status(404), .json("{}"), .status(304, ("ETag", #""x""#)),
+  ]
+
+  @Test("one refetch per cool-down, which begins before the attempt: failing ones count too", arguments: endings)
+  func cooldown(answer: HTTPResponse) async throws {
+    let server = KeyServer()
+    server.answer(.keys([.first], ("ETag", #""x""#)))
+    let source = try server.source(KeySetPolicy(cooldown: .seconds(30)))
+    var set = try await source.keySet(deadline: .never)
+    server.answer(answer)
+    for round in 2...4 {
+      for _ in 0..<20 { set = try await source.keySet(newerThan: set, deadline: .never) ?? set }
+      #expect(server.requests.count == round)
+      server.clock.advance(by: .seconds(30) - .nanoseconds(1))
+      #expect(try await source.keySet(newerThan: set, deadline: .never) == nil)
+      #expect(server.requests.count == round)
+      server.clock.advance(by: .nanoseconds(1))
+    }
+  }
+
+  @Test("the cool-down runs from the moment the request is sent, not from its answer")
+  func stampedBefore() async throws {
+    let server = KeyServer()
+    let source = try server.source()
+    let old = try await source.keySet(deadline: .never)
+    let gate = server.holdNext()
+    async let refetched = source.keySet(newerThan: old, deadline: .never)
+    #expect(await eventually { gate.waiterCount == 1 })
+    server.clock.advance(by: .seconds(30))
+    gate.open()
+    let newer = try #require(try await refetched)
+    _ = try await source.keySet(newerThan: newer, deadline: .never)
+    #expect(server.requests.count == 3)
+  }
+
+  @Test("an unknown kid finds nothing newer when the request fails: the old set stands")
+  func failing() async throws {
+    let server = KeyServer()
+    let source = try server.source()
+    let old = try await source.keySet(deadline: .never)
+    server.state.withLock { $0.transportFailure = .serverUnreachable }
+    #expect(try await source.keySet(newerThan: old, deadline: .never) == nil)
+    #expect(try await source.keyIDs() == ["first"])
+  }
+
+  @Test("ten requests a minute, however short the cool-down")
+  func budget() async throws {
+    let server = KeyServer()
+    let source = try server.source(KeySetPolicy(cooldown: .zero))
+    var set = try await source.keySet(deadline: .never)
+    for _ in 0..<50 { set = try await source.keySet(newerThan: set, deadline: .never) ?? set }
+    #expect(server.requests.count == 10, "the first load is one of them")
+    server.clock.advance(by: .seconds(60))
+    for _ in 0..<50 { set = try await source.keySet(newerThan: set, deadline: .never) ?? set }
+    #expect(server.requests.count == 20)
+  }
+
+  @Test("URLs of one origin share a budget, so that naming ever new ones is bounded; other origins have their own")
+  func originBudget() async throws {
+    let server = KeyServer()
+    for index in 0..<30 {
+      let source = server.store.source(at: try HTTPURL("https://keys.test/\(index)"))
+      let error = await source.failure()
+      #expect((error == nil) == (index < 10))
+      if let error { #expect(error.kind == .fetchFailed && error.isRetryable) }
+    }
+    #expect(server.requests.count == 10)
+    #expect(await server.store.source(at: try HTTPURL("https://other.test/a")).failure() == nil)
+    #expect(await (try server.source()).failure() == nil)
+  }
+
+  @Test("a slow refresh that was begun before the refetch does not overwrite what the refetch brought")
+  func lateOlderAnswer() async throws {
+    let server = KeyServer()
+    let source = try server.source()
+    let old = try await source.keySet(deadline: .never)
+    server.clock.advance(by: .seconds(240))
+    let gate = server.holdNext()
+    _ = try await source.keySet(deadline: .never)
+    #expect(await eventually { gate.waiterCount == 1 }, "the refresh in the background, with the old set as its answer")
+    server.answer(.keys([.second]))
+    #expect(try await source.keySet(newerThan: old, deadline: .never)?.keyIDs == ["second"])
+    gate.open()
+    #expect(await eventually { server.exchanges.events.count == 3 })
+    for _ in 0..<1000 { await Task.yield() }
+    #expect(try await source.keyIDs() == ["second"])
+    #expect(server.log.rotations.count == 1 && server.log.loadCount == 2)
+  }
+
+  @Test("a slow refresh that fails after a refetch succeeded leaves no error behind")
+  func lateOlderFailure() async throws {
+    let server = KeyServer()
+    let source = try server.source()
+    let old = try await source.keySet(deadline: .never)
+    server.clock.advance(by: .seconds(240))
+    server.answer(.status(500))
+    let gate = server.holdNext()
+    _ = try await source.keySet(deadline: .never)
+    #expect(await eventually { gate.waiterCount == 1 })
+    server.answer(.keys([.second]))
+    #expect(try await source.keySet(newerThan: old, deadline: .never)?.keyIDs == ["second"])
+    gate.open()
+    #expect(await eventually { server.exchanges.events.count == 3 })
+    for _ in 0..<1000 { await Task.yield() }
+    #expect(server.log.failures.isEmpty && server.store.ages().first?.lastError == nil)
+  }
+}
