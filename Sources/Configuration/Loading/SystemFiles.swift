@@ -1,0 +1,36 @@
+import Glibc
+
+/// Reads files from disk, at most as much as asked for.
+enum SystemFiles {
+  /// The file at `path`, symbolic links followed (Kubernetes mounts secrets as such).
+  static func read(_ path: String, limit: Int) -> Result<ConfigurationFile, ConfigurationFile.Failure> {
+    // Non-blocking, so that a pipe at that path cannot hang the start.
+    let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)
+    guard descriptor >= 0 else { return .failure(failure(errno)) }
+    defer { close(descriptor) }
+    var status = stat()
+    guard fstat(descriptor, &status) == 0 else { return .failure(failure(errno)) }
+    guard status.st_mode & S_IFMT == S_IFREG else { return .failure(.notARegularFile) }
+    var bytes: [UInt8] = []
+    while bytes.count <= limit {
+      let wanted = min(1 << 16, limit + 1 - bytes.count)
+      var count = 0
+      bytes.append(
+        contentsOf: [UInt8](unsafeUninitializedCapacity: wanted) { buffer, initialized in
+          repeat { count = Glibc.read(descriptor, buffer.baseAddress, wanted) } while count < 0 && errno == EINTR
+          initialized = max(0, count)
+        })
+      guard count >= 0 else { return .failure(failure(errno)) }
+      if count == 0 { return .success(ConfigurationFile(bytes: bytes, permissions: status.st_mode & 0o7777)) }
+    }
+    return .failure(.tooLarge)
+  }
+
+  private static func failure(_ code: Int32) -> ConfigurationFile.Failure {
+    switch code {
+    case ENOENT, ENOTDIR: .notFound
+    case EACCES, EPERM: .permissionDenied
+    default: .other(String(cString: strerror(code)))
+    }
+  }
+}

@@ -1,0 +1,74 @@
+import JSON
+
+/// One rule about who may call what. Whoever has the uid and the gid, as far as they are given, may call the methods on the resources.
+public struct PeerRule: Sendable, Equatable {
+  /// The caller's user id; nil matches every one.
+  public var uid: UInt32?
+  /// The caller's group id; nil matches every one.
+  public var gid: UInt32?
+  /// The methods, `*` for all of them; empty for none.
+  public var methods: [String]
+  /// The configured resources; nil or `*` for all of them.
+  public var resources: [String]?
+
+  /// A rule.
+  public init(uid: UInt32? = nil, gid: UInt32? = nil, methods: [String], resources: [String]? = nil) {
+    self.uid = uid
+    self.gid = gid
+    self.methods = methods
+    self.resources = resources
+  }
+
+  /// Whether the rule is about a caller with these ids.
+  public func matches(uid: UInt32, gid: UInt32) -> Bool {
+    (self.uid ?? uid) == uid && (self.gid ?? gid) == gid
+  }
+
+  /// Whether the rule lets its callers call `method`.
+  public func permits(method: String) -> Bool { methods.contains("*") || methods.contains(method) }
+
+  /// Whether the rule lets its callers use `resource`.
+  public func permits(resource: String) -> Bool {
+    guard let resources else { return true }
+    return resources.contains("*") || resources.contains(resource)
+  }
+}
+
+extension PeerRule: ConfigurationSection {
+  init(reading keys: SectionReader) {
+    // (uid_t) -1 means "no change" to the kernel and belongs to nobody.
+    let identifiers = ValueForm.integer(0...Int(UInt32.max - 1))
+    uid = keys.optional("uid", identifiers, "User id the rule is about.", example: .shown(1000)).map(UInt32.init)
+    gid = keys.optional(
+      "gid", identifiers, "Group id the rule is about. With uid as well both must match.", example: .commented(3000)
+    ).map(UInt32.init)
+    methods = keys.requiredList(
+      "methods", of: .methodName, "Methods these callers may call; \"*\" for all, an empty list for none.",
+      example: .shown(["*"]))
+    resources = keys.optionalList(
+      "resources", of: .text, "Resources these callers may use. Left out: all.", example: .commented(["billing"]))
+    if uid == nil, gid == nil, !keys.isGiven("uid"), !keys.isGiven("gid") { keys.problem("a rule needs uid or gid") }
+  }
+}
+
+extension ValueForm where Value == String {
+  /// The name of a method as on the wire, or `*`.
+  fileprivate static var methodName: Self {
+    var form = text
+    form.schema = ["type": "string", "pattern": "^([*]|[$]?[A-Za-z./]+)$"]
+    form.parse = { scalar, context throws(ValueProblem) in
+      let name = try line(scalar, context)
+      let isName = name.unicodeScalars.allSatisfy { scalar in
+        switch scalar {
+        case "a"..."z", "A"..."Z", ".", "/", "$": true
+        default: false
+        }
+      }
+      guard name == "*" || isName else {
+        throw ValueProblem("must be the name of a method, such as fetchResource, or \"*\"")
+      }
+      return name
+    }
+    return form
+  }
+}

@@ -1,0 +1,37 @@
+extension PosternConfiguration {
+  /// The top-level keys whose values differ from `earlier`'s, in the order of the documentation. Secrets count by value and are never shown:
+  /// a rotated client secret makes `issuers` differ.
+  public func changedKeys(from earlier: PosternConfiguration) -> [String] {
+    Self.comparisons.filter { !$0.isSame(self, earlier) }.map(\.key)
+  }
+
+  /// One comparison for each top-level key; a test holds the keys against the schema.
+  private static let comparisons: [Comparison] = [
+    Comparison("listen") { $0.listen },
+    Comparison("peers") { $0.peers },
+    Comparison("limits") { $0.limits },
+    Comparison("tokens") { $0.tokens },
+    Comparison("http") { $0.http },
+    Comparison("store") { $0.store },
+    Comparison("validation") { $0.validation },
+    Comparison("issuers") { $0.issuers },
+    Comparison("resources") { $0.resources },
+    Comparison("preauthorization") { $0.preauthorization },
+    Comparison("log") { $0.log },
+    Comparison("hardening") { $0.hardening },
+    Comparison("development") { $0.development },
+  ]
+
+  /// The keys that can change.
+  static var comparedKeys: [String] { comparisons.map(\.key) }
+
+  private struct Comparison: Sendable {
+    let key: String
+    let isSame: @Sendable (PosternConfiguration, PosternConfiguration) -> Bool
+
+    init(_ key: String, _ value: @escaping @Sendable (PosternConfiguration) -> some Equatable & Sendable) {
+      self.key = key
+      isSame = { value($0) == value($1) }
+    }
+  }
+}

@@ -1,0 +1,58 @@
+extension PosternConfiguration {
+  /// What no section can check by itself: names that refer to other sections, and demands that sections make on each other.
+  func checkReferences(_ keys: SectionReader) {
+    let context = keys.context
+    for (index, rule) in (peers ?? []).enumerated() {
+      for (place, name) in (rule.resources ?? []).enumerated() where name != "*" && resources[name] == nil {
+        let path = keys.path.key("peers").index(index).key("resources").index(place)
+        context.problem(Self.unknown("resource", name, among: resources.keys), at: path)
+      }
+    }
+    for (name, resource) in resources { check(resource, at: keys.path.key("resources").key(name), in: context) }
+    for (name, provider) in preauthorization {
+      let path = keys.path.key("preauthorization").key(name)
+      if let issuer = provider.issuer, issuers[issuer] == nil {
+        context.problem(Self.unknown("issuer", issuer, among: issuers.keys), at: path.key("issuer"))
+      }
+      if provider.credentials.bearer != .none, provider.issuer == nil {
+        let message = "bearer: \(provider.credentials.bearer.rawValue) needs an issuer the token comes from"
+        context.problem(message, at: path.key("credentials").key("bearer"))
+      }
+    }
+  }
+
+  private func check(_ resource: ResourceConfiguration, at path: ConfigurationPath, in context: ReadingContext) {
+    guard let name = resource.issuer else {
+      if resource.auth != .none {
+        context.problem("auth: \(resource.auth.rawValue) needs an issuer", at: path.key("auth"))
+      }
+      return
+    }
+    guard let issuer = issuers[name] else {
+      context.problem(Self.unknown("issuer", name, among: issuers.keys), at: path.key("issuer"))
+      return
+    }
+    if resource.auth != .none, issuer.clientID == nil {
+      context.problem("auth: \(resource.auth.rawValue) needs issuers.\(name).clientId", at: path.key("auth"))
+    }
+    if resource.auth == .implicit, issuer.implicit == nil {
+      context.problem("auth: implicit needs the section issuers.\(name).implicit", at: path.key("auth"))
+    }
+    if resource.auth == .device, issuer.clientAuth == .none {
+      let message =
+        "issuers.\(name) has no client authentication; most issuers give device tokens to confidential clients only"
+      context.warn("\(message) (RFC 6749 section 4.4)", at: path.key("auth"))
+    }
+    if resource.senderConstraint == .mtls, resource.tls.clientCertificateFile == nil,
+      issuer.clientCertificateFile == nil
+    {
+      let message = "mtls needs a client certificate: tls.clientCertificateFile, or the issuer's clientCertificateFile"
+      context.problem(message, at: path.key("senderConstraint"))
+    }
+  }
+
+  private static func unknown(_ kind: String, _ name: String, among names: some Sequence<String>) -> String {
+    let message = "there is no \(kind) \(ConfigurationPath.printable(name))"
+    return Suggestion.closest(to: name, among: names).map { "\(message); did you mean \($0)?" } ?? message
+  }
+}

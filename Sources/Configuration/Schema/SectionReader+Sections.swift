@@ -1,0 +1,92 @@
+extension SectionReader {
+  /// A section that holds its defaults when it is left out.
+  func section<Section: ConfigurationSection>(
+    _ name: String, _: Section.Type, _ documentation: String, commented: Bool = false
+  ) -> Section {
+    readSection(name, documentation, commented: commented)
+  }
+
+  /// A section that may be missing, which means something else than its defaults.
+  func optionalSection<Section: ConfigurationSection>(
+    _ name: String, _: Section.Type, _ documentation: String, commented: Bool = false
+  ) -> Section? {
+    let section: Section = readSection(name, documentation, commented: commented)
+    return isGiven(name) ? section : nil
+  }
+
+  /// Sections by names the operator chooses.
+  func map<Section: ConfigurationSection>(
+    _ name: String, of _: Section.Type, _ documentation: String, exampleName: String
+  ) -> [String: Section] {
+    describe(
+      KeySpecification(
+        name: name, documentation: documentation,
+        form: .map(Self.specification(of: Section.self), exampleName: exampleName)))
+    guard let entry = entry(name) else { return [:] }
+    switch entry.value.content {
+    case .scalar(let scalar) where scalar.isNull:
+      return [:]
+    case .mapping(let entries):
+      return entries.reduce(into: [:]) { sections, entry in
+        let path = path.key(name).key(entry.key)
+        if let complaint = Self.complaint(aboutName: entry.key) {
+          context.problem(complaint, at: path, origin: entry.keyOrigin)
+        }
+        let section: Section = read(entry.value, at: path)
+        sections[entry.key] = section
+      }
+    default:
+      problem("must be a section of names, not \(entry.value.kind)", at: name)
+      return [:]
+    }
+  }
+
+  /// A list of sections; nil when it is left out.
+  func sections<Section: ConfigurationSection>(
+    _ name: String, _: Section.Type, _ documentation: String, commented: Bool = false
+  ) -> [Section]? {
+    describe(
+      KeySpecification(
+        name: name, documentation: documentation, form: .sections(Self.specification(of: Section.self)),
+        isCommentedSection: commented))
+    guard let entry = entry(name) else { return nil }
+    guard case .sequence(let items) = entry.value.content else {
+      problem("must be a list, not \(entry.value.kind)", at: name)
+      return nil
+    }
+    return items.enumerated().map { index, item in read(item, at: path.key(name).index(index)) }
+  }
+
+  private func readSection<Section: ConfigurationSection>(
+    _ name: String, _ documentation: String, commented: Bool
+  ) -> Section {
+    let reader = SectionReader(entry(name)?.value, at: path.key(name), in: context)
+    let section = Section(reading: reader)
+    reader.finish()
+    describe(
+      KeySpecification(
+        name: name, documentation: documentation, form: .section(reader.specification), isCommentedSection: commented))
+    return section
+  }
+
+  private func read<Section: ConfigurationSection>(_ node: SourceNode, at path: ConfigurationPath) -> Section {
+    let reader = SectionReader(node, at: path, in: context)
+    let section = Section(reading: reader)
+    reader.finish()
+    return section
+  }
+
+  private static func specification(of section: (some ConfigurationSection).Type) -> SectionSpecification {
+    let reader = SectionReader(describing: .describing())
+    _ = section.init(reading: reader)
+    return reader.specification
+  }
+
+  private static func complaint(aboutName name: String) -> String? {
+    guard !name.isEmpty, name.utf8.count <= 128 else { return "a name has 1 to 128 bytes" }
+    let isVisible = name.unicodeScalars.allSatisfy {
+      !$0.properties.isWhitespace && $0.properties.generalCategory != .control
+    }
+    return isVisible ? nil : "a name must not contain white space or control characters"
+  }
+}

@@ -1,0 +1,109 @@
+import Glibc
+
+/// An absolute URL as text, taken apart just far enough to judge it (RFC 3986). The messages never quote it: people put passwords there.
+struct URLText {
+  /// Lower case, without the colon.
+  var scheme: String
+  /// As written, IPv6 in brackets.
+  var host: String
+  /// The port, if there is one.
+  var port: UInt16?
+  /// Beginning with `/`, or empty.
+  var path: String
+  /// Behind `?`; nil without one.
+  var query: String?
+  /// Whether there is a `#`.
+  var hasFragment: Bool
+  /// Whether there is something before an `@` in the authority.
+  var hasUserInfo: Bool
+
+  /// Takes `text` apart; throws when it is no URL with an authority.
+  init(_ text: String) throws(ValueProblem) {
+    let isClean = text.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F && !"\"<>\\^`{|}".utf8.contains($0) }
+    guard isClean else {
+      throw ValueProblem("a URL has no spaces, quotes, backslashes or characters beyond ASCII; percent-encode them")
+    }
+    guard let colon = text.firstIndex(of: ":"), text[colon...].hasPrefix("://"), colon != text.startIndex else {
+      throw ValueProblem("must be an absolute URL, as in https://example.com/")
+    }
+    scheme = text[..<colon].lowercased()
+    var rest = text[text.index(colon, offsetBy: 3)...]
+    hasFragment = rest.contains("#")
+    if let mark = rest.firstIndex(of: "#") { rest = rest[..<mark] }
+    query = rest.firstIndex(of: "?").map { String(rest[rest.index(after: $0)...]) }
+    if let mark = rest.firstIndex(of: "?") { rest = rest[..<mark] }
+    let authorityEnd = rest.firstIndex(of: "/") ?? rest.endIndex
+    path = String(rest[authorityEnd...])
+    var authority = rest[..<authorityEnd]
+    hasUserInfo = authority.contains("@")
+    if let at = authority.lastIndex(of: "@") { authority = authority[authority.index(after: at)...] }
+    (host, port) = try Self.split(authority)
+    guard Self.isHost(host) else {
+      throw ValueProblem("the URL's host is not a host name, a dotted IPv4 address or an IPv6 address in brackets")
+    }
+    guard !Self.hasBadEscape(path), !Self.hasBadEscape(query ?? "") else {
+      throw ValueProblem("the URL has a % without two hexadecimal digits behind it")
+    }
+  }
+
+  /// Whether the host is a loopback address, written as an address.
+  var isLoopback: Bool { Self.isLoopbackAddress(host) }
+
+  /// Whether `host` is one of 127.0.0.0/8 or `[::1]`.
+  static func isLoopbackAddress(_ host: String) -> Bool { host == "[::1]" || isIPv4(host) && host.hasPrefix("127.") }
+
+  private static func split(_ authority: Substring) throws(ValueProblem) -> (host: String, port: UInt16?) {
+    let hostEnd: Substring.Index
+    if authority.hasPrefix("["), let bracket = authority.firstIndex(of: "]") {
+      hostEnd = authority.index(after: bracket)
+    } else {
+      hostEnd = authority.firstIndex(of: ":") ?? authority.endIndex
+    }
+    let host = String(authority[..<hostEnd])
+    guard hostEnd != authority.endIndex else { return (host, nil) }
+    let digits = authority[hostEnd...].dropFirst()
+    guard authority[hostEnd] == ":", digits.utf8.allSatisfy({ (0x30...0x39).contains($0) }), digits.utf8.count <= 5,
+      let port = UInt16(digits), port > 0
+    else { throw ValueProblem("the URL's port must be 1 to 65535") }
+    return (host, port)
+  }
+
+  private static func isHost(_ host: String) -> Bool {
+    if host.hasPrefix("[") {
+      guard host.hasSuffix("]") else { return false }
+      var address = in6_addr()
+      return inet_pton(AF_INET6, String(host.dropFirst().dropLast()), &address) == 1
+    }
+    guard (1...253).contains(host.utf8.count) else { return false }
+    let labels = host.split(separator: ".", omittingEmptySubsequences: false)
+    let areLabels = labels.allSatisfy { label in
+      (1...63).contains(label.utf8.count)
+        && label.unicodeScalars.allSatisfy { YAMLText.mayNameAnchor($0) }
+    }
+    // A last label that is a number means an address (WHATWG URL, "ends in a number"); only the dotted quad is one for us.
+    let last = labels.last ?? ""
+    let endsInNumber =
+      last.first?.isNumber == true && (last.allSatisfy(\.isNumber) || last.lowercased().hasPrefix("0x"))
+    return areLabels && (!endsInNumber || isIPv4(host))
+  }
+
+  private static func isIPv4(_ host: String) -> Bool {
+    let parts = host.split(separator: ".", omittingEmptySubsequences: false)
+    return parts.count == 4 && parts.allSatisfy { part in UInt8(part).map { String($0) == part } ?? false }
+  }
+
+  private static func hasBadEscape(_ text: String) -> Bool {
+    let bytes = Array(text.utf8)
+    return bytes.indices.contains { index in
+      bytes[index] == UInt8(ascii: "%")
+        && !(index + 2 < bytes.count && Self.isHexadecimal(bytes[index + 1]) && Self.isHexadecimal(bytes[index + 2]))
+    }
+  }
+
+  private static func isHexadecimal(_ byte: UInt8) -> Bool {
+    switch byte {
+    case 0x30...0x39, 0x41...0x46, 0x61...0x66: true
+    default: false
+    }
+  }
+}
