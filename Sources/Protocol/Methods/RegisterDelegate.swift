@@ -1,0 +1,26 @@
+/// `registerDelegate`: this connection answers the sidecar's own requests.
+public enum RegisterDelegate: RPCMethod {
+  public static let name = "registerDelegate"
+  public static let summary = "This connection answers the named requests of the sidecar from now on"
+  public static let explanation =
+    "Replaces what the connection registered before. This release asks `delegate.evaluateTokenRefresh` only; the others wait for the features that need them."
+  public static let resultSummary = "What is registered now"
+
+  public struct Params: RPCObject {
+    public let methods: [DelegateMethod]
+
+    /// The requests this connection answers.
+    public init(methods: [DelegateMethod]) { self.methods = methods }
+
+    public static let memberDocs = ["methods": "The requests this connection answers"]
+  }
+
+  public struct Result: RPCObject {
+    public let registered: [DelegateMethod]
+
+    /// What is registered.
+    public init(registered: [DelegateMethod]) { self.registered = registered }
+
+    public static let memberDocs = ["registered": "The requests this connection is registered for"]
+  }
+}

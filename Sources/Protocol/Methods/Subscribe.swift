@@ -1,0 +1,26 @@
+/// `subscribe`: events as notifications on this connection.
+public enum Subscribe: RPCMethod {
+  public static let name = "subscribe"
+  public static let summary = "Sends the named events to this connection from now on"
+  public static let explanation =
+    "Events arrive as notifications whose method is the event's name. No connection gets any without asking."
+  public static let resultSummary = "What this connection is subscribed to now"
+
+  public struct Params: RPCObject {
+    public let events: [EventName]
+
+    /// The events to add.
+    public init(events: [EventName]) { self.events = events }
+
+    public static let memberDocs = ["events": "The events' names"]
+  }
+
+  public struct Result: RPCObject {
+    public let subscribed: [EventName]
+
+    /// What the connection is subscribed to.
+    public init(subscribed: [EventName]) { self.subscribed = subscribed }
+
+    public static let memberDocs = ["subscribed": "Every event this connection is subscribed to now"]
+  }
+}

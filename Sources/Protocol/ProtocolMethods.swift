@@ -1,0 +1,17 @@
+/// Every method of this build, in the order of the documentation.
+public enum ProtocolMethods {
+  /// Their types.
+  public static let all: [any RPCMethod.Type] = [
+    Discover.self, GetInfo.self, Health.self, Metrics.self, ReloadConfig.self, Subscribe.self, Unsubscribe.self,
+    RegisterDelegate.self, CancelRequest.self, FetchResource.self,
+  ]
+
+  /// Their descriptions, for the OpenRPC document.
+  public static var descriptions: [MethodDescription] {
+    all.map { describe($0) }
+  }
+
+  private static func describe<Method: RPCMethod>(_ method: Method.Type) -> MethodDescription {
+    MethodDescription(method)
+  }
+}

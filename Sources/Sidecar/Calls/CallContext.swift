@@ -1,0 +1,16 @@
+import JSONRPC
+import Support
+
+/// What a handler knows about the call it carries out.
+struct CallContext: Sendable {
+  /// Whose connection it came on.
+  let caller: Caller
+  /// The configuration it runs on from beginning to end, whatever is reloaded meanwhile.
+  let runtime: Runtime
+  /// The rule that let it in.
+  let rule: AccessRules.Rule
+  /// The bound of `meta.timeoutMs`.
+  let deadline: Deadline
+  /// The W3C trace context to pass on upstream.
+  let trace: CallTrace
+}

@@ -1,0 +1,48 @@
+import Support
+
+/// The W3C trace context of one call (https://www.w3.org/TR/trace-context/).
+struct CallTrace: Sendable, Hashable {
+  /// 32 lower-case hex digits; `traceId` in errors and logs.
+  let traceID: String
+  /// The header to send upstream: a span of ours within the caller's trace, or a new trace.
+  let traceparent: String
+
+  /// None: for calls that are answered at once and cause nothing upstream.
+  static let none = CallTrace()
+
+  private init() {
+    traceID = ""
+    traceparent = ""
+  }
+
+  /// Continues the caller's trace, or begins one when it gave none or an unusable one (as the recommendation asks).
+  init(continuing header: String?) {
+    let generator = NonSecretRandom.shared
+    let parts = header.flatMap(Self.parse)
+    traceID = parts?.traceID ?? Self.hex(generator.next()) + Self.hex(generator.next() | 1)
+    traceparent = "00-\(traceID)-\(Self.hex(generator.next() | 1))-\(parts?.flags ?? "00")"
+  }
+
+  /// `00-<32 hex>-<16 hex>-<2 hex>`, lower case, ids not all zero (section 3.2).
+  static func parse(_ header: String) -> (traceID: String, flags: String)? {
+    let parts = header.utf8.split(separator: UInt8(ascii: "-"), omittingEmptySubsequences: false)
+    guard parts.count >= 4, parts[0].count == 2, parts[1].count == 32, parts[2].count == 16, parts[3].count == 2 else {
+      return nil
+    }
+    let isHex = parts[0..<4].allSatisfy { part in
+      part.allSatisfy { (0x30...0x39).contains($0) || (0x61...0x66).contains($0) }
+    }
+    let zero = UInt8(ascii: "0")
+    guard isHex, !parts[1].allSatisfy({ $0 == zero }), !parts[2].allSatisfy({ $0 == zero }) else { return nil }
+    let version = String(parts[0])
+    // Version 00 has exactly four fields; later ones may add some; ff is forbidden.
+    guard let version, version != "ff", version != "00" || parts.count == 4 else { return nil }
+    guard let traceID = String(parts[1]), let flags = String(parts[3]) else { return nil }
+    return (traceID, flags)
+  }
+
+  private static func hex(_ value: UInt64) -> String {
+    let digits = String(value, radix: 16)
+    return String(repeating: "0", count: 16 - digits.count) + digits
+  }
+}

@@ -1,0 +1,51 @@
+import JSON
+import JSONRPC
+import Protocol
+import Support
+
+/// One connection as the handlers see it: who it is, what it subscribed to, which delegate requests it answers.
+final class Caller: Sendable {
+  private struct State {
+    var events: Set<EventName> = []
+    var delegates: Set<DelegateMethod> = []
+    var session: RPCSession?
+  }
+
+  /// Unique in this process.
+  let connection: UInt64
+  let peer: Peer
+  private let state = Locked(State())
+
+  init(connection: UInt64, peer: Peer) {
+    self.connection = connection
+    self.peer = peer
+  }
+
+  /// Given once the session exists; taken away when the connection is gone.
+  func attach(_ session: RPCSession?) { state.withLock { $0.session = session } }
+
+  var session: RPCSession? { state.withLock { $0.session } }
+
+  /// What it is subscribed to after `change`, in the documented order.
+  func events(_ change: (inout Set<EventName>) -> Void) -> [EventName] {
+    let events = state.withLock { state in
+      change(&state.events)
+      return state.events
+    }
+    return EventName.allCases.filter(events.contains)
+  }
+
+  /// Replaces what it registered.
+  func register(_ delegates: Set<DelegateMethod>) { state.withLock { $0.delegates = delegates } }
+
+  /// The session to ask, when this connection answers `method`.
+  func delegate(for method: DelegateMethod) -> RPCSession? {
+    state.withLock { $0.delegates.contains(method) ? $0.session : nil }
+  }
+
+  /// Sends an event if it is subscribed to.
+  func notify(_ event: EventName, _ params: JSONValue) {
+    let session = state.withLock { $0.events.contains(event) ? $0.session : nil }
+    session?.notify(event.rawValue, params)
+  }
+}

@@ -1,0 +1,150 @@
+import JSON
+import JSONRPC
+import Logging
+import Protocol
+import Support
+
+/// Carries out the calls of one connection: authorisation, `meta`, the method, the deadline, metrics and the log.
+final class ConnectionDispatcher: CallDispatcher {
+  private let caller: Caller
+  private let service: SidecarService
+  private let methods: MethodTable
+
+  init(caller: Caller, service: SidecarService) {
+    self.caller = caller
+    self.service = service
+    methods = service.methods
+  }
+
+  func dispatch(_ call: Call) -> Dispatch {
+    let start = service.clock.monotonicNow
+    guard let handler = methods[call.method] else {
+      return answered(
+        call, "unknown", start,
+        .failure(RPCFault(.methodNotFound, data: ["method": .string(Self.shortened(call.method))])))
+    }
+    let runtime = service.runtime
+    guard let rule = runtime.access.rule(for: caller.peer), rule.allows(method: call.method) else {
+      return answered(call, call.method, start, .failure(RPCFault(.peerForbidden)))
+    }
+    let meta: CallMeta
+    let params: JSONValue?
+    do {
+      (meta, params) = try Self.splitMeta(call.params)
+    } catch {
+      return answered(call, call.method, start, .failure(error))
+    }
+    switch handler {
+    case .immediate(let body):
+      let context = context(meta, runtime, rule, trace: CallTrace.none)
+      do {
+        return answered(call, call.method, start, .success(try body(params, context)))
+      } catch {
+        return answered(call, call.method, start, .failure(error))
+      }
+    case .waiting(let body):
+      let context = context(meta, runtime, rule, trace: CallTrace(continuing: meta.traceparent))
+      return .work { [self] in
+        let outcome = await bounded(context) { () throws(RPCFault) in try await body(params, context) }
+        return note(call, call.method, start, outcome, context.trace)
+      }
+    }
+  }
+
+  private func context(
+    _ meta: CallMeta, _ runtime: Runtime, _ rule: AccessRules.Rule, trace: CallTrace
+  ) -> CallContext {
+    let deadline = meta.timeoutMs.map { Deadline(in: .milliseconds($0), on: service.clock) } ?? .never
+    return CallContext(caller: caller, runtime: runtime, rule: rule, deadline: deadline, trace: trace)
+  }
+
+  /// Takes `meta` out of the params, so that methods see only what is theirs.
+  private static func splitMeta(_ params: JSONValue?) throws(RPCFault) -> (CallMeta, JSONValue?) {
+    guard case .object(var object)? = params, let meta = object["meta"] else { return (CallMeta(), params) }
+    object["meta"] = nil
+    guard meta != .null else { return (CallMeta(), .object(object)) }
+    do throws(JSONDecodingError) {
+      let meta = try JSONValueDecoder().decode(CallMeta.self, from: meta)
+      if let timeout = meta.timeoutMs, timeout < 1 {
+        throw JSONDecodingError(path: "/timeoutMs", problem: .invalid("must be at least 1"))
+      }
+      return (meta, .object(object))
+    } catch {
+      throw RPCFault(JSONDecodingError(path: "/meta" + error.path, problem: error.problem))
+    }
+  }
+
+  /// What a caller wrote, in a length for logs and answers; counted in bytes, a single character may have millions.
+  private static func shortened(_ text: String) -> String { String(decoding: text.utf8.prefix(64), as: UTF8.self) }
+
+  /// What a method gets on top of the deadline to end by itself: it knows whether the request may have had an effect.
+  private static let grace = Duration.milliseconds(100)
+
+  /// Runs `body`, which knows its deadline; when it has not ended a little after that it is cancelled and the answer is `deadline_exceeded`.
+  private func bounded(
+    _ context: CallContext, _ body: @escaping @Sendable () async throws(RPCFault) -> RPCResult
+  ) async -> Result<RPCResult, RPCFault> {
+    guard let remaining = context.deadline.remaining(on: service.clock) else { return await Self.outcome(body) }
+    let clock = service.clock
+    return await withTaskGroup(of: Result<RPCResult, RPCFault>?.self) { group in
+      group.addTask { await Self.outcome(body) }
+      group.addTask {
+        do {
+          try await clock.sleep(for: remaining + Self.grace)
+          return .failure(RPCFault(.deadlineExceeded))
+        } catch {
+          return nil
+        }
+      }
+      defer { group.cancelAll() }
+      while let first = await group.next() {
+        if let first { return first }
+      }
+      return .failure(RPCFault(.requestCancelled))
+    }
+  }
+
+  private static func outcome(
+    _ body: @Sendable () async throws(RPCFault) -> RPCResult
+  ) async -> Result<RPCResult, RPCFault> {
+    do {
+      return .success(try await body())
+    } catch {
+      return .failure(error)
+    }
+  }
+
+  private func answered(
+    _ call: Call, _ method: String, _ start: MonotonicInstant, _ outcome: Result<RPCResult, RPCFault>
+  ) -> Dispatch {
+    .answered(note(call, method, start, outcome, .none))
+  }
+
+  /// Counts and logs the end of a call, and adds the trace id to a fault.
+  private func note(
+    _ call: Call, _ method: String, _ start: MonotonicInstant, _ outcome: Result<RPCResult, RPCFault>,
+    _ trace: CallTrace
+  ) -> Result<RPCResult, RPCFault> {
+    let duration = service.clock.monotonicNow - start
+    guard case .failure(var fault) = outcome else {
+      service.metrics.callEnded(method, "result", after: duration)
+      log(.debug, call, "result", duration, trace)
+      return outcome
+    }
+    service.metrics.callEnded(method, fault.code.reason, after: duration)
+    log(fault.code == .internalError ? .error : .debug, call, fault.code.reason, duration, trace)
+    if !trace.traceID.isEmpty { fault.data["traceId"] = .string(trace.traceID) }
+    return .failure(fault)
+  }
+
+  private func log(_ level: Logger.Level, _ call: Call, _ outcome: String, _ duration: Duration, _ trace: CallTrace) {
+    guard service.logger.logLevel <= level else { return }
+    service.logger.log(
+      level: level, "call ended",
+      metadata: [
+        "method": .string(Self.shortened(call.method)), "outcome": .string(outcome),
+        "uid": .stringConvertible(caller.peer.uid), "connection": .stringConvertible(caller.connection),
+        "ms": .stringConvertible(duration.wholeMilliseconds), "traceId": .string(trace.traceID),
+      ])
+  }
+}

@@ -1,0 +1,75 @@
+import JSON
+import JSONRPC
+import Protocol
+
+/// The methods of this sidecar by name, their types erased. Built once, then immutable.
+struct MethodTable: Sendable {
+  /// How one method is carried out.
+  enum Handler: Sendable {
+    /// Never waits: runs right where the request was read.
+    case immediate(@Sendable (JSONValue?, CallContext) throws(RPCFault) -> RPCResult)
+    /// May wait: runs in a task of its own.
+    case waiting(@Sendable (JSONValue?, CallContext) async throws(RPCFault) -> RPCResult)
+  }
+
+  private var handlers: [String: Handler] = [:]
+
+  init() {}
+
+  subscript(name: String) -> Handler? { handlers[name] }
+
+  /// Adds a method that answers at once.
+  mutating func immediate<Method: RPCMethod>(
+    _ method: Method.Type, _ body: @escaping @Sendable (Method.Params, CallContext) throws(RPCFault) -> Method.Result
+  ) {
+    handlers[Method.name] = .immediate { (params, context) throws(RPCFault) in
+      try Self.encode(body(try Self.decode(Method.Params.self, params), context))
+    }
+  }
+
+  /// Adds a method that may wait.
+  mutating func waiting<Method: RPCMethod>(
+    _ method: Method.Type,
+    _ body: @escaping @Sendable (Method.Params, CallContext) async throws(RPCFault) -> Method.Result
+  ) {
+    handlers[Method.name] = .waiting { (params, context) async throws(RPCFault) in
+      try Self.encode(await body(try Self.decode(Method.Params.self, params), context))
+    }
+  }
+
+  /// Adds a method that may wait and builds its result, a `Method.Result`, as a value by itself.
+  mutating func waitingForValue<Method: RPCMethod>(
+    _ method: Method.Type,
+    _ body: @escaping @Sendable (Method.Params, CallContext) async throws(RPCFault) -> JSONValue
+  ) {
+    handlers[Method.name] = .waiting { (params, context) async throws(RPCFault) in
+      .value(try await body(try Self.decode(Method.Params.self, params), context))
+    }
+  }
+
+  /// Adds a method whose answer has been written beforehand.
+  mutating func prepared<Method: RPCMethod>(
+    _ method: Method.Type, _ body: @escaping @Sendable (CallContext) -> JSONText
+  ) {
+    handlers[Method.name] = .immediate { (params, context) throws(RPCFault) in
+      if let params { _ = try Self.decode(Method.Params.self, params) }
+      return .text(body(context))
+    }
+  }
+
+  private static func decode<Params: Decodable>(_ type: Params.Type, _ params: JSONValue?) throws(RPCFault) -> Params {
+    do {
+      return try JSONValueDecoder().decode(type, from: params ?? .object(JSONObject()))
+    } catch {
+      throw RPCFault(error)
+    }
+  }
+
+  private static func encode(_ result: some Encodable) throws(RPCFault) -> RPCResult {
+    do {
+      return .value(try JSONValueEncoder().encode(result))
+    } catch {
+      throw RPCFault(.internalError)
+    }
+  }
+}

@@ -1,0 +1,94 @@
+import AuthEngine
+import Configuration
+import HTTPMessages
+import Support
+
+/// Configuration values to engine values.
+struct EngineAssembly {
+  let configuration: PosternConfiguration
+
+  init(_ configuration: PosternConfiguration) { self.configuration = configuration }
+
+  /// Every configured resource server. The configuration's own checks leave nothing to find here but what only the engine knows.
+  func servers() throws(ConfigurationProblems) -> [String: ResourceServer] {
+    var issuers: [String: Issuer] = [:]
+    for (name, issuer) in configuration.issuers { issuers[name] = try self.issuer(name, issuer) }
+    var servers: [String: ResourceServer] = [:]
+    for (name, resource) in configuration.resources {
+      servers[name] = try server(name, resource, resource.issuer.flatMap { issuers[$0] })
+    }
+    return servers
+  }
+
+  private func server(
+    _ name: String, _ resource: ResourceConfiguration, _ issuer: Issuer?
+  ) throws(ConfigurationProblems) -> ResourceServer {
+    let path = "resources.\(name)"
+    var origins: [HTTPURL] = []
+    for origin in resource.additionalOrigins { origins.append(try url(origin, "\(path).additionalOrigins")) }
+    return ResourceServer(
+      name: name,
+      baseURL: try url(resource.baseURL, "\(path).baseUrl"),
+      additionalOrigins: origins,
+      authentication: ResourceServer.Authentication(rawValue: resource.auth.rawValue) ?? .none,
+      issuer: issuer,
+      scope: resource.scope,
+      audience: resource.audience,
+      refreshOn: resource.refreshOn.map { Set($0.status) },
+      reservedCookies: ssoCookie(resource),
+      timeout: resource.timeout,
+      maxBodyBytes: resource.maxBodyBytes,
+      caFile: resource.tls.trust.caFile,
+      allowsPlainHTTPOnLoopback: configuration.development.plainHTTPOnLoopback)
+  }
+
+  private func issuer(_ name: String, _ issuer: IssuerConfiguration) throws(ConfigurationProblems) -> Issuer {
+    let path = "issuers.\(name)"
+    let given: [(ProviderEndpoint, String?)] = [
+      (.token, issuer.endpoints.token), (.authorization, issuer.endpoints.authorization),
+      (.jwks, issuer.endpoints.jwks), (.introspection, issuer.endpoints.introspection),
+      (.revocation, issuer.endpoints.revocation), (.deviceAuthorization, issuer.endpoints.deviceAuthorization),
+      (.endSession, issuer.endpoints.endSession),
+    ]
+    var endpoints: [ProviderEndpoint: HTTPURL] = [:]
+    for (endpoint, text) in given {
+      if let text { endpoints[endpoint] = try url(text, "\(path).endpoints") }
+    }
+    do {
+      return try Issuer(
+        name: name, identifier: issuer.issuer, clientID: issuer.clientID ?? "",
+        clientAuthentication: clientAuthentication(issuer), endpoints: endpoints, caFile: issuer.tls.caFile,
+        allowsPlainHTTPOnLoopback: configuration.development.plainHTTPOnLoopback)
+    } catch {
+      throw problem("\(path).issuer", "is not usable: \(error)")
+    }
+  }
+
+  private func clientAuthentication(_ issuer: IssuerConfiguration) -> any AuthEngine.ClientAuthentication {
+    let secret = issuer.clientSecret?.value
+    return switch (issuer.clientAuth, secret) {
+    case (.clientSecretBasic, let secret?): ClientSecretBasic(secret: secret)
+    case (.clientSecretPost, let secret?): ClientSecretPost(secret: secret)
+    case (.none, _): PublicClient()
+    default: UnavailableClientAuthentication(method: issuer.clientAuth.rawValue)
+    }
+  }
+
+  /// The single sign-on cookie is the sidecar's to send, never a caller's.
+  private func ssoCookie(_ resource: ResourceConfiguration) -> Set<String> {
+    guard let manager = resource.issuer.flatMap({ configuration.issuers[$0]?.accessManager }) else { return [] }
+    return [manager.cookieName ?? "iPlanetDirectoryPro"]
+  }
+
+  private func url(_ text: String, _ path: String) throws(ConfigurationProblems) -> HTTPURL {
+    do {
+      return try HTTPURL(text)
+    } catch {
+      throw problem(path, "is not usable: \(error)")
+    }
+  }
+
+  private func problem(_ path: String, _ message: String) -> ConfigurationProblems {
+    ConfigurationProblems([ConfigurationProblem(file: "configuration", keyPath: path, message: message)])
+  }
+}

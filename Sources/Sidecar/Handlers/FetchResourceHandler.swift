@@ -1,0 +1,82 @@
+import AuthEngine
+import Configuration
+import HTTPMessages
+import JSON
+import JSONRPC
+import Protocol
+import Support
+
+/// `fetchResource`: params to a resource request, the engine, and its response to a result.
+struct FetchResourceHandler: Sendable {
+  /// The most a caller may ask for in `timeoutMs`.
+  static let maxTimeout = 600_000
+
+  let engine: Engine
+  let tasks: TaskNames
+  let clock: any EngineClock
+
+  func callAsFunction(
+    _ params: FetchResource.Params, _ context: CallContext
+  ) async throws(RPCFault) -> JSONValue {
+    let name = try resourceName(params, context)
+    let request = try request(params)
+    var options = FetchOptions(deadline: context.deadline, followsRedirects: params.followRedirects ?? true)
+    options.authentication = params.auth.flatMap { ResourceServer.Authentication(rawValue: $0.rawValue) }
+    options.trace = TraceContext(parent: context.trace.traceparent)
+    if let timeout = params.timeoutMs {
+      guard (1...Self.maxTimeout).contains(timeout) else {
+        throw .invalidParams("timeoutMs must be from 1 to \(Self.maxTimeout)", path: "/timeoutMs")
+      }
+      options.timeout = .milliseconds(timeout)
+    }
+    // No session can exist in this release, so any handle is unknown.
+    guard params.session == nil else { throw RPCFault(.sessionNotFound, data: ["path": "/session"]) }
+    let server = try context.runtime.server(name)
+    let uid = context.caller.peer.uid
+    guard params.task.map({ (1...128).contains($0.utf8.count) }) ?? true else {
+      throw .invalidParams("A task's name has 1 to 128 bytes", path: "/task")
+    }
+    guard let task = tasks.take(params.task, for: uid) else {
+      throw .invalidParams("A task of that name is running", path: "/task")
+    }
+    defer { tasks.release(task, of: uid) }
+    options.evaluateTokenRefresh = TokenRefreshDelegate(caller: context.caller, task: task, clock: clock)?.evaluate
+    do throws(ResourceError) {
+      return FetchResult.make(try await engine.fetcher.fetch(request, from: server, options: options), task: task)
+    } catch {
+      throw ErrorMap.fault(error)
+    }
+  }
+
+  private func resourceName(_ params: FetchResource.Params, _ context: CallContext) throws(RPCFault) -> String {
+    let known = context.runtime.configuration.resources
+    guard let name = params.resource ?? (known.count == 1 ? known.keys.first : nil) else {
+      throw .invalidParams("Several resources are configured: say which", path: "/resource")
+    }
+    guard known[name] != nil else { throw .invalidParams("No such resource is configured", path: "/resource") }
+    guard context.rule.allows(resource: name) else {
+      throw RPCFault(.peerForbidden, "This peer may not use the resource", data: ["path": "/resource"])
+    }
+    return name
+  }
+
+  private func request(_ params: FetchResource.Params) throws(RPCFault) -> ResourceRequest {
+    var request = ResourceRequest(path: params.path ?? "", method: params.method ?? "GET")
+    request.parameters = params.parameters?.object
+    if params.parametersEncoding == .formUrl { request.parametersEncoding = .formURL }
+    if params.body != nil, params.bodyBase64 != nil {
+      throw .invalidParams("At most one of body and bodyBase64", path: "/bodyBase64")
+    }
+    if let body = params.body { request.body = Array(body.text.utf8) }
+    if let encoded = params.bodyBase64 {
+      guard let body = Base64.decode(encoded) else {
+        throw .invalidParams("bodyBase64 must be standard base64 with padding", path: "/bodyBase64")
+      }
+      request.body = body
+    }
+    for (name, value) in (params.headers ?? [:]).sorted(by: { $0.key < $1.key }) {
+      for value in value.values { request.headers.append(name, value) }
+    }
+    return request
+  }
+}

@@ -1,0 +1,63 @@
+import AuthEngine
+import HTTPMessages
+import JSON
+import Protocol
+import Support
+
+/// A resource's response as it goes over the wire: `FetchResource.Result`, built as a value because it is the hot path. A test decodes it
+/// as that type, strictly.
+enum FetchResult {
+  static func make(_ response: ResourceResponse, task: String) -> JSONValue {
+    var members: [JSONObject.Member] = []
+    members.reserveCapacity(10)
+    func add(_ name: String, _ value: JSONValue) { members.append(JSONObject.Member(name: name, value: value)) }
+    add("task", .string(task))
+    add("status", .integer(Int64(response.status)))
+    if let reason = response.reason { add("reason", .string(reason)) }
+    add("url", .string("\(response.url)"))
+    add("headers", headers(response.fields))
+    if let text = text(of: response) {
+      add("body", .string(text))
+    } else {
+      add("bodyBase64", .string(Base64.string(response.body)))
+    }
+    add("attempts", .integer(Int64(response.attempts)))
+    add("tokenRefreshed", .bool(response.tokenRefreshed))
+    add("advicesSatisfied", .array([]))
+    add("timing", timing(response.timing))
+    return .object(JSONObject(distinct: members))
+  }
+
+  /// Lower-case names to their values in order; names in the order of their first line.
+  static func headers(_ fields: HTTPFields) -> JSONValue {
+    var object = JSONObject()
+    for line in fields.lines {
+      let name = line.name.lowercased()
+      object[name] = .array((object[name]?.arrayValue ?? []) + [.string(line.value)])
+    }
+    return .object(object)
+  }
+
+  private static func timing(_ timing: HTTPResponse.Timing) -> JSONValue {
+    func part(_ name: String, _ duration: Duration) -> JSONObject.Member {
+      JSONObject.Member(name: name, value: .integer(duration.wholeMilliseconds))
+    }
+    return .object(
+      JSONObject(distinct: [
+        part("totalMs", timing.total), part("queueMs", timing.queued), part("connectMs", timing.connect),
+        part("firstByteMs", timing.firstByte),
+      ]))
+  }
+
+  /// The body as text when its type is textual and its bytes are UTF-8; an empty body always is.
+  private static func text(of response: ResourceResponse) -> String? {
+    if response.body.isEmpty { return "" }
+    guard let type = response.fields["content-type"], isTextual(type) else { return nil }
+    return String(validating: response.body, as: UTF8.self)
+  }
+
+  private static func isTextual(_ type: String) -> Bool {
+    // By far the most frequent one is not taken apart.
+    type == "application/json" || MediaType(type)?.isTextual ?? false
+  }
+}

@@ -1,0 +1,48 @@
+import JSON
+import JSONRPC
+import Protocol
+import Support
+
+extension SidecarService {
+  /// Every method of this build with what carries it out.
+  func makeMethodTable() -> MethodTable {
+    var table = MethodTable()
+    let document = JSONText(Product.openRPCDocument)
+    table.prepared(Discover.self) { _ in document }
+    table.prepared(GetInfo.self) { $0.runtime.info }
+    table.immediate(Health.self) { [health] (_, _) throws(RPCFault) in health.report }
+    table.immediate(Metrics.self) { [self] (_, _) throws(RPCFault) in Metrics.Result(text: exposition) }
+    table.immediate(Subscribe.self) { (params, context) throws(RPCFault) in
+      Subscribe.Result(subscribed: context.caller.events { $0.formUnion(params.events) })
+    }
+    table.immediate(Unsubscribe.self) { (params, context) throws(RPCFault) in
+      Subscribe.Result(subscribed: context.caller.events { $0.subtract(params.events) })
+    }
+    table.immediate(RegisterDelegate.self) { (params, context) throws(RPCFault) in
+      let registered = Set(params.methods)
+      context.caller.register(registered)
+      return RegisterDelegate.Result(registered: DelegateMethod.allCases.filter(registered.contains))
+    }
+    table.waiting(ReloadConfig.self) { [self] (_, _) async throws(RPCFault) in
+      // Reads files: not on the thread that serves connections.
+      let outcome = await Task.detached { [self] in Result { () throws(ReloadFailure) in try reload() } }.value
+      do throws(ReloadFailure) {
+        return ReloadConfig.Result(changed: try outcome.get())
+      } catch {
+        throw ErrorMap.fault(error)
+      }
+    }
+    let fetch = FetchResourceHandler(engine: engine, tasks: tasks, clock: clock)
+    table.waitingForValue(FetchResource.self) { (params, context) async throws(RPCFault) in
+      try await fetch(params, context)
+    }
+    return table
+  }
+
+  private var exposition: String {
+    let connections = hub.connections
+    return metrics.exposition(
+      openConnections: connections.count, inFlight: connections.reduce(0) { $0 + ($1.session?.inFlightCount ?? 0) },
+      startedAt: startedAt, version: Product.version)
+  }
+}

@@ -1,0 +1,44 @@
+import AuthEngine
+import HTTPMessages
+import JSON
+import JSONRPC
+import Protocol
+import Support
+
+/// Asks the calling connection whether a response calls for a new token (`delegate.evaluateTokenRefresh`, wire.md section 6).
+struct TokenRefreshDelegate: Sendable {
+  /// How long the caller has to answer.
+  static let patience = Duration.seconds(180)
+
+  private let session: RPCSession
+  private let task: String
+  private let clock: any EngineClock
+
+  /// Nil when the connection has not registered for it.
+  init?(caller: Caller, task: String, clock: any EngineClock) {
+    guard let session = caller.delegate(for: .evaluateTokenRefresh) else { return nil }
+    self.session = session
+    self.task = task
+    self.clock = clock
+  }
+
+  /// The caller's decision; nil, the documented default, when it answers late, with an error or with nonsense.
+  @Sendable func evaluate(_ response: HTTPResponse) async -> Bool? {
+    var params: JSONObject = [
+      "task": .string(task), "status": .integer(Int64(response.status)),
+      "headers": FetchResult.headers(response.fields),
+    ]
+    if let text = String(validating: response.body, as: UTF8.self), !text.isEmpty { params["body"] = .string(text) }
+    let request = JSONValue.object(params)
+    let answer = await withTaskGroup(of: JSONValue?.self) { group in
+      group.addTask { try? await session.request(DelegateMethod.evaluateTokenRefresh.rawValue, request) }
+      group.addTask {
+        try? await clock.sleep(for: Self.patience)
+        return nil
+      }
+      defer { group.cancelAll() }
+      return await group.next() ?? nil
+    }
+    return answer?["refresh"]?.boolValue
+  }
+}

@@ -1,0 +1,89 @@
+import Protocol
+import Support
+
+/// What the last real use of each part showed. Never calls anybody to find out.
+final class HealthBoard: Sendable {
+  private struct Observation: Sendable {
+    var status: Health.Status
+    var detail: String?
+    var at: MonotonicInstant
+  }
+
+  private struct State {
+    var configuration: Observation
+    var issuers: [String: Observation?] = [:]
+    var lastReported = Health.Status.ok
+  }
+
+  private let state: Locked<State>
+  private let clock: any EngineClock
+
+  init(clock: any EngineClock) {
+    self.clock = clock
+    state = Locked(State(configuration: Observation(status: .ok, detail: nil, at: clock.monotonicNow)))
+  }
+
+  /// A configuration is in force; what is known of issuers that stay is kept.
+  func configurationLoaded(issuers: [String]) {
+    let now = clock.monotonicNow
+    state.withLock { state in
+      state.configuration = Observation(status: .ok, detail: nil, at: now)
+      state.issuers = Dictionary(uniqueKeysWithValues: issuers.map { ($0, state.issuers[$0] ?? nil) })
+    }
+  }
+
+  /// A reload failed; the running configuration stays.
+  func configurationFailed() {
+    let now = clock.monotonicNow
+    let detail = "the configuration file has problems; the configuration before it is in force"
+    state.withLock { $0.configuration = Observation(status: .degraded, detail: detail, at: now) }
+  }
+
+  /// An issuer was used; nil `fault` means with success.
+  func issuer(_ name: String, fault: String?) {
+    let observation = Observation(status: fault == nil ? .ok : .degraded, detail: fault, at: clock.monotonicNow)
+    state.withLock { state in
+      if state.issuers[name] != nil { state.issuers[name] = observation }
+    }
+  }
+
+  /// All checks and the worst of them.
+  var report: Health.Result {
+    let now = clock.monotonicNow
+    return state.withLock { Self.report($0, now) }
+  }
+
+  /// The overall status when it differs from the last time this was asked.
+  func changedStatus() -> Health.Status? {
+    let now = clock.monotonicNow
+    return state.withLock { state in
+      let status = Self.report(state, now).status
+      guard state.lastReported != status else { return nil }
+      state.lastReported = status
+      return status
+    }
+  }
+
+  private static func report(_ state: State, _ now: MonotonicInstant) -> Health.Result {
+    var checks = ["configuration": check(state.configuration, now)]
+    for (name, observation) in state.issuers {
+      checks["issuer.\(name)"] =
+        observation.map { check($0, now) } ?? Health.Check(status: .ok, detail: "not used yet")
+    }
+    let worst = checks.values.map(\.status).max { severity($0) < severity($1) } ?? .ok
+    return Health.Result(status: worst, checks: checks)
+  }
+
+  private static func check(_ observation: Observation, _ now: MonotonicInstant) -> Health.Check {
+    Health.Check(
+      status: observation.status, detail: observation.detail, ageMs: (now - observation.at).wholeMilliseconds)
+  }
+
+  private static func severity(_ status: Health.Status) -> Int {
+    switch status {
+    case .ok: 0
+    case .degraded: 1
+    case .down: 2
+    }
+  }
+}

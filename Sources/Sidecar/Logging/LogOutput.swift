@@ -1,0 +1,45 @@
+import Glibc
+import Support
+
+/// Standard error as the log's end: never waits. Lines that a reader too slow to take them would hold up are counted and dropped, and the
+/// next line that goes out says how many: a full pipe must not stop the sidecar.
+public final class LogOutput: Sendable {
+  /// A pipe that polls writable takes this much at once (PIPE_BUF).
+  private static let longestLine = 4096
+
+  /// The one of this process.
+  public static let standardError = LogOutput()
+
+  private let descriptor: Int32
+  private let dropped = Locked(0)
+
+  /// Output to `descriptor`, standard error unless told otherwise.
+  public init(descriptor: Int32 = 2) { self.descriptor = descriptor }
+
+  /// Writes one line, its line feed included; longer ones are cut.
+  public func write(_ line: [UInt8]) {
+    guard isReady else { return dropped.withLock { $0 += 1 } }
+    let missing = dropped.withLock { count in
+      defer { count = 0 }
+      return count
+    }
+    if missing > 0 { send(Array("postern: \(missing) log lines dropped, standard error was full\n".utf8)) }
+    send(line.count <= Self.longestLine ? line : Array(line.prefix(Self.longestLine - 1)) + [UInt8(ascii: "\n")])
+  }
+
+  private var isReady: Bool {
+    var waiting = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+    return poll(&waiting, 1, 0) == 1 && waiting.revents & Int16(POLLOUT) != 0
+  }
+
+  private func send(_ line: [UInt8]) {
+    var sent = 0
+    while sent < line.count {
+      let count = line.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress?.advanced(by: sent), $0.count - sent) }
+      if count < 0, errno == EINTR { continue }
+      // Nobody reads the log any more: there is nobody to tell.
+      guard count > 0 else { return }
+      sent += count
+    }
+  }
+}

@@ -1,0 +1,97 @@
+import Support
+
+/// Everything counted in this process. Label values come from closed sets, so that no caller can make it grow.
+final class MetricsRegistry: Sendable {
+  private struct MethodOutcome: Hashable, Sendable {
+    let method: String
+    let outcome: String
+  }
+
+  private struct Upstream: Hashable, Sendable {
+    let kind: String
+    let outcome: String
+  }
+
+  private struct State {
+    var calls: [MethodOutcome: Histogram] = [:]
+    var upstream: [Upstream: Histogram] = [:]
+    var tokens: [String: UInt64] = [:]
+    var opened: UInt64 = 0
+    var refused: [String: UInt64] = [:]
+    var reloads: [String: UInt64] = [:]
+  }
+
+  private let state = Locked(State())
+
+  /// A call ended: `outcome` is `result` or the error's reason.
+  func callEnded(_ method: String, _ outcome: String, after duration: Duration) {
+    state.withLock { $0.calls[MethodOutcome(method: method, outcome: outcome), default: Histogram()].observe(duration) }
+  }
+
+  /// An exchange with somebody upstream ended: `kind` is `resource`, `token` or `discovery`.
+  func upstreamEnded(_ kind: String, _ outcome: String, after duration: Duration) {
+    state.withLock { $0.upstream[Upstream(kind: kind, outcome: outcome), default: Histogram()].observe(duration) }
+  }
+
+  /// A token was asked for: `event` is `hit`, `miss`, `joined` or `refresh`.
+  func tokenCache(_ event: String) { state.withLock { $0.tokens[event, default: 0] += 1 } }
+
+  /// A connection was accepted.
+  func connectionOpened() { state.withLock { $0.opened += 1 } }
+
+  /// A connection was refused, for `reason`.
+  func connectionRefused(_ reason: String) { state.withLock { $0.refused[reason, default: 0] += 1 } }
+
+  /// The configuration was read again: `outcome` is `ok` or `failed`.
+  func reloaded(_ outcome: String) { state.withLock { $0.reloads[outcome, default: 0] += 1 } }
+
+  /// The exposition; `openConnections` and `inFlight` are read at this moment.
+  func exposition(openConnections: Int, inFlight: Int, startedAt: Timestamp, version: String) -> String {
+    let state = state.withLock { $0 }
+    var families: [MetricFamily] = []
+    func family(_ name: String, _ kind: MetricFamily.Kind, _ help: String, _ fill: (inout MetricFamily) -> Void) {
+      var family = MetricFamily(name, kind, help)
+      fill(&family)
+      families.append(family)
+    }
+    family("postern_build_info", .gauge, "Always 1; the labels say what is running.") {
+      $0.sample([("version", version)], 1)
+    }
+    family("process_start_time_seconds", .gauge, "When the process started, in seconds since the epoch.") {
+      $0.sample([], Double(startedAt.millisecondsSinceEpoch) / 1000)
+    }
+    family("postern_connections", .gauge, "Open connections.") { $0.sample([], openConnections) }
+    family("postern_connections_opened_total", .counter, "Connections accepted.") { $0.sample([], state.opened) }
+    family("postern_connections_refused_total", .counter, "Connections refused, by limit.") { family in
+      for (reason, count) in state.refused.sorted(by: { $0.key < $1.key }) {
+        family.sample([("reason", reason)], count)
+      }
+    }
+    family("postern_rpc_in_flight", .gauge, "Calls being worked on.") { $0.sample([], inFlight) }
+    let calls = state.calls.sorted { ($0.key.method, $0.key.outcome) < ($1.key.method, $1.key.outcome) }
+    family("postern_rpc_requests_total", .counter, "Calls by method and outcome: result, or the error's reason.") {
+      for (key, histogram) in calls {
+        $0.sample([("method", key.method), ("outcome", key.outcome)], histogram.count)
+      }
+    }
+    family("postern_rpc_duration_seconds", .histogram, "Time from a call's arrival to its answer.") {
+      for (key, histogram) in calls { $0.sample([("method", key.method), ("outcome", key.outcome)], histogram) }
+    }
+    let upstream = state.upstream.sorted { ($0.key.kind, $0.key.outcome) < ($1.key.kind, $1.key.outcome) }
+    family("postern_upstream_requests_total", .counter, "Exchanges with upstream servers by kind and outcome.") {
+      for (key, histogram) in upstream { $0.sample([("kind", key.kind), ("outcome", key.outcome)], histogram.count) }
+    }
+    family("postern_upstream_duration_seconds", .histogram, "Time an upstream exchange took.") {
+      for (key, histogram) in upstream { $0.sample([("kind", key.kind), ("outcome", key.outcome)], histogram) }
+    }
+    family("postern_token_cache_requests_total", .counter, "Tokens asked for, by how the cache answered.") { family in
+      for (event, count) in state.tokens.sorted(by: { $0.key < $1.key }) { family.sample([("result", event)], count) }
+    }
+    family("postern_config_reloads_total", .counter, "Reloads of the configuration by outcome.") { family in
+      for (outcome, count) in state.reloads.sorted(by: { $0.key < $1.key }) {
+        family.sample([("outcome", outcome)], count)
+      }
+    }
+    return families.map(\.text).joined()
+  }
+}

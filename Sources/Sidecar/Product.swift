@@ -1,0 +1,28 @@
+import Glibc
+public import JSON
+import Protocol
+
+/// What this build is.
+public enum Product {
+  /// The release (semantic versioning).
+  public static let version = "0.1.0"
+  /// The wire contract's version.
+  public static let protocolVersion = "1.0"
+  /// The compiler this was built with, by its language version.
+  public static let swiftVersion: String = {
+    #if swift(>=6.4)
+      "6.4 or newer"
+    #elseif swift(>=6.3)
+      "6.3"
+    #else
+      "6.2"
+    #endif
+  }()
+
+  static var processID: Int32 { getpid() }
+
+  /// The OpenRPC document of this build.
+  public static var openRPCDocument: JSONValue {
+    OpenRPCDocument.document(methods: ProtocolMethods.descriptions, version: version)
+  }
+}

@@ -1,0 +1,9 @@
+public import Configuration
+
+/// Why the configuration was not reloaded; the running one stays.
+public enum ReloadFailure: Error, Sendable {
+  /// The file has problems.
+  case problems(ConfigurationProblems)
+  /// Another reload is at work.
+  case busy
+}

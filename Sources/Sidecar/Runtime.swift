@@ -1,0 +1,60 @@
+import AuthEngine
+import Configuration
+import Glibc
+import HTTPMessages
+import JSON
+import JSONRPC
+import Protocol
+import Support
+
+/// One configuration made ready to run on. Immutable: a reload makes another.
+final class Runtime: Sendable {
+  let configuration: PosternConfiguration
+  let access: AccessRules
+  let limits: SessionLimits
+  /// The answer to `getInfo`.
+  let info: JSONText
+  /// What the configuration asks for and this release does not do; said at start.
+  let unsupported: [String]
+  private let servers: [String: ResourceServer]
+  /// Resources that would be less safe than their configuration says: refused, with the reason.
+  private let refused: [String: String]
+
+  /// Throws when a value cannot be used after all.
+  init(_ configuration: PosternConfiguration, _ identity: ProcessIdentity) throws(ConfigurationProblems) {
+    self.configuration = configuration
+    access = AccessRules(configuration.peers, ownUID: getuid())
+    limits = SessionLimits(
+      inFlight: configuration.limits.inFlightPerConnection, batch: configuration.limits.batch,
+      outgoing: configuration.limits.inFlightPerConnection,
+      messageBytes: configuration.limits.messageBytes, depth: configuration.limits.depth)
+    let switches = configuration.development.activeSwitches.map { "development.\($0)" }
+    info = identity.info(features: ["fetchResource.device", "fetchResource.none"] + switches)
+    let support = FeatureSupport(configuration)
+    unsupported = support.notes
+    refused = support.refusedResources
+    let assembly = EngineAssembly(configuration)
+    servers = try assembly.servers()
+  }
+
+  /// The resource server of that configured name.
+  func server(_ name: String) throws(RPCFault) -> ResourceServer {
+    if let reason = refused[name] { throw RPCFault(.tlsFailure, reason, data: ["outcome": "not_sent"]) }
+    guard let server = servers[name] else { throw .invalidParams("No such resource is configured", path: "/resource") }
+    return server
+  }
+}
+
+extension AccessRules {
+  /// The configuration's `peers`.
+  init(_ peers: [PeerRule]?, ownUID: UInt32) {
+    let rules = peers?.map { peer in
+      Rule(
+        uid: peer.uid, gid: peer.gid, methods: Self.names(peer.methods), resources: peer.resources.flatMap(Self.names))
+    }
+    self.init(rules: rules, ownUID: ownUID)
+  }
+
+  /// `*` stands for all.
+  private static func names(_ names: [String]) -> Set<String>? { names.contains("*") ? nil : Set(names) }
+}

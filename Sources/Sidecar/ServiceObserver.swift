@@ -1,0 +1,62 @@
+import AuthEngine
+import HTTPMessages
+import JSON
+import Logging
+import Protocol
+import Support
+
+/// Turns what the engine does into metrics, health and log lines.
+struct ServiceObserver: EngineObserver {
+  let metrics: MetricsRegistry
+  let health: HealthBoard
+  let hub: EventHub
+  let logger: Logger
+
+  func observe(_ event: EngineEvent) {
+    switch event {
+    case .tokenCacheHit: metrics.tokenCache("hit")
+    case .tokenCacheMiss: metrics.tokenCache("miss")
+    case .tokenObtained(let issuer):
+      metrics.tokenCache("obtained")
+      issuerUsed(issuer, fault: nil)
+    case .tokenFailed(let issuer, let error):
+      metrics.tokenCache("failed")
+      logger.warning("no token", metadata: ["issuer": .string(issuer), "error": .string("\(error)")])
+      issuerUsed(issuer, fault: "no token: \(error)")
+    case .tokenRejected(let resource):
+      metrics.tokenCache("rejected")
+      logger.info("token refused by the resource, renewing", metadata: ["resource": .string(resource)])
+    case .metadataLoaded(let issuer): issuerUsed(issuer, fault: nil)
+    case .metadataFailed(let issuer, let error, let servesStaleCopy):
+      logger.warning("no issuer metadata", metadata: ["issuer": .string(issuer), "error": .string("\(error)")])
+      issuerUsed(issuer, fault: "no metadata\(servesStaleCopy ? ", an older copy is used" : ""): \(error)")
+    case .exchange(let exchange): count(exchange)
+    }
+  }
+
+  private func issuerUsed(_ issuer: String, fault: String?) {
+    health.issuer(issuer, fault: fault)
+    if let status = health.changedStatus() { hub.publish(.healthChanged, ["status": .string(status.rawValue)]) }
+  }
+
+  private func count(_ exchange: UpstreamExchange) {
+    let kind =
+      switch exchange.purpose {
+      case .resource: "resource"
+      case .token: "token"
+      case .discovery: "discovery"
+      }
+    let outcome =
+      switch exchange.outcome {
+      case .status(let status): "\(status / 100)xx"
+      case .failed(let code): code.rawValue
+      }
+    metrics.upstreamEnded(kind, outcome, after: exchange.duration)
+    logger.trace(
+      "exchange ended",
+      metadata: [
+        "kind": .string(kind), "outcome": .string(outcome),
+        "ms": .stringConvertible(exchange.duration.wholeMilliseconds),
+      ])
+  }
+}

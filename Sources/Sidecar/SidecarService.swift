@@ -1,0 +1,167 @@
+import AuthEngine
+public import Configuration
+public import HTTPMessages
+import JSON
+public import JSONRPC
+public import Logging
+import Protocol
+public import Support
+
+/// The sidecar without its socket: opens conversations, carries out their calls on the running configuration, reloads, drains.
+///
+/// The running configuration is one immutable `Runtime`, exchanged as a whole under its lock; each call keeps the one it began with.
+public final class SidecarService: Sendable {
+  /// What the service needs from the process around it.
+  public struct Surroundings: Sendable {
+    /// How HTTP leaves the process.
+    public var transport: any HTTPTransport
+    /// The clocks.
+    public var clock: any EngineClock
+    /// The log; its level is that of the configuration at start.
+    public var logger: Logger
+    /// Versions of the libraries, for `getInfo`.
+    public var libraries: LibraryVersions
+    /// Reads the configuration again, from where it came.
+    public var loadConfiguration: @Sendable () throws(ConfigurationProblems) -> ConfigurationLoader.Loaded
+
+    /// Surroundings of the given parts.
+    public init(
+      transport: any HTTPTransport, clock: any EngineClock, logger: Logger, libraries: LibraryVersions,
+      loadConfiguration: @escaping @Sendable () throws(ConfigurationProblems) -> ConfigurationLoader.Loaded
+    ) {
+      self.transport = transport
+      self.clock = clock
+      self.logger = logger
+      self.libraries = libraries
+      self.loadConfiguration = loadConfiguration
+    }
+  }
+
+  let clock: any EngineClock
+  let logger: Logger
+  let metrics = MetricsRegistry()
+  let health: HealthBoard
+  let hub: EventHub
+  let tasks = TaskNames()
+  let startedAt: Timestamp
+  /// Set once at the end of `init`, before any call can come.
+  var methods: MethodTable { methodTable.withLock { $0 } }
+
+  private let methodTable = Locked(MethodTable())
+  private let state: Locked<Runtime>
+  private let reloading = Locked(false)
+  private let draining = Locked(false)
+  private let surroundings: Surroundings
+  private let identity: ProcessIdentity
+  let engine: Engine
+
+  /// A service on `configuration`.
+  public init(_ configuration: PosternConfiguration, _ surroundings: Surroundings) throws(ConfigurationProblems) {
+    clock = surroundings.clock
+    logger = surroundings.logger
+    startedAt = clock.wallNow
+    hub = EventHub(clock: clock)
+    health = HealthBoard(clock: clock)
+    self.surroundings = surroundings
+    engine = Engine(
+      transport: surroundings.transport, clock: clock,
+      observer: ServiceObserver(metrics: metrics, health: health, hub: hub, logger: logger))
+    identity = ProcessIdentity(startedAt: startedAt, libraries: surroundings.libraries)
+    state = Locked(try Runtime(configuration, identity))
+    let table = makeMethodTable()
+    methodTable.withLock { $0 = table }
+    health.configurationLoaded(issuers: configuration.issuers.keys.sorted())
+    noteUnsupported(runtime)
+  }
+
+  /// Whether `configuration` can be run on, offline; returns what it asks for and this release does not do.
+  public static func check(_ configuration: PosternConfiguration) throws(ConfigurationProblems) -> [String] {
+    let unknown = LibraryVersions(curl: "", openssl: "", jansson: "", swift: "")
+    let identity = ProcessIdentity(startedAt: Timestamp(secondsSinceEpoch: 0), libraries: unknown)
+    return try Runtime(configuration, identity).unsupported
+  }
+
+  /// The configuration that new calls run on.
+  var runtime: Runtime { state.withLock { $0 } }
+
+  /// How many conversations are open.
+  public var connectionCount: Int { hub.connections.count }
+
+  /// Begins the conversation of a new connection.
+  public func open(connection: UInt64, peer: Peer, output: RPCSession.Output) -> RPCSession {
+    let caller = Caller(connection: connection, peer: peer)
+    let session = RPCSession(
+      limits: runtime.limits, dispatcher: ConnectionDispatcher(caller: caller, service: self), output: output)
+    caller.attach(session)
+    hub.add(caller)
+    metrics.connectionOpened()
+    // One that slipped in while the others were told.
+    if draining.withLock({ $0 }) { session.drain() }
+    return session
+  }
+
+  /// The connection is gone: what it alone owned is cancelled.
+  public func closed(connection: UInt64, session: RPCSession) {
+    session.close()
+    hub.remove(connection)?.attach(nil)
+  }
+
+  /// Says why a connection was ended that neither side had asked to end.
+  public func connectionBroke(connection: UInt64, why reason: String) {
+    logger.info(
+      "connection broken", metadata: ["connection": .stringConvertible(connection), "reason": .string(reason)])
+  }
+
+  /// Counts a connection turned away, and gives the answer it reads: an `overloaded` error.
+  public func refusal(_ reason: ConnectionRefusal) -> [UInt8] {
+    metrics.connectionRefused(reason.rawValue)
+    let fault = RPCFault(
+      .overloaded, reason.message, data: ["retryable": true, "retryAfterMs": 1000, "outcome": "not_sent"])
+    return JSONWriter().write(["jsonrpc": "2.0", "id": .null, "error": fault.jsonValue])
+  }
+
+  /// No new requests from here on; each connection closes when its pending answers are written.
+  public func drain() {
+    draining.withLock { $0 = true }
+    for caller in hub.connections { caller.session?.drain() }
+  }
+
+  /// Reads the configuration again: checked whole before anything changes. Returns the keys that differ.
+  public func reload() throws(ReloadFailure) -> [String] {
+    let isFirst = reloading.withLock { busy in
+      defer { busy = true }
+      return !busy
+    }
+    guard isFirst else { throw .busy }
+    defer { reloading.withLock { $0 = false } }
+    do throws(ConfigurationProblems) {
+      let loaded = try surroundings.loadConfiguration()
+      let next = try Runtime(loaded.configuration, identity)
+      let changed = loaded.configuration.changedKeys(from: runtime.configuration)
+      state.withLock { $0 = next }
+      health.configurationLoaded(issuers: loaded.configuration.issuers.keys.sorted())
+      publishHealthChange()
+      metrics.reloaded("ok")
+      for warning in loaded.warnings { logger.warning("\(warning.description)") }
+      noteUnsupported(next)
+      logger.info("configuration reloaded", metadata: ["changed": .string(changed.joined(separator: ", "))])
+      hub.publish(.configReloaded, ["changed": .array(changed.map(JSONValue.string))])
+      return changed
+    } catch {
+      metrics.reloaded("failed")
+      health.configurationFailed()
+      publishHealthChange()
+      for problem in error.problems { logger.error("configuration not reloaded: \(problem.description)") }
+      throw .problems(error)
+    }
+  }
+
+  private func publishHealthChange() {
+    if let status = health.changedStatus() { hub.publish(.healthChanged, ["status": .string(status.rawValue)]) }
+  }
+
+  /// What the configuration asks for and this release does not do is said at once, not found out later.
+  private func noteUnsupported(_ runtime: Runtime) {
+    for note in runtime.unsupported { logger.warning("\(note)") }
+  }
+}

@@ -1,0 +1,29 @@
+import ArgumentParser
+import Configuration
+import Sidecar
+import Support
+
+/// `postern check-config`: the checks of `serve`, offline.
+struct CheckConfiguration: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "check-config",
+    abstract: "Checks a configuration file, reports every problem with its place, and exits 0 or 1.",
+    discussion: "Environment overrides (POSTERN__…) and secret files are read as `serve` would; nothing is contacted."
+  )
+
+  @Option(help: "The configuration file (YAML or JSON).")
+  var config: String
+
+  func run() throws {
+    do throws(ConfigurationProblems) {
+      let loaded = try ConfigurationLoader().load(path: config, environment: ProcessEnvironment.current)
+      for warning in loaded.warnings { FailureNote.print("warning: \(warning.description)") }
+      for note in try SidecarService.check(loaded.configuration) { FailureNote.print("warning: \(note)") }
+      print("\(config): ok")
+    } catch {
+      for warning in error.warnings { FailureNote.print("warning: \(warning.description)") }
+      for problem in error.problems { FailureNote.print(problem.description) }
+      throw ExitCode(1)
+    }
+  }
+}

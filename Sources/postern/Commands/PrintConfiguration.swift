@@ -1,0 +1,30 @@
+import ArgumentParser
+import Configuration
+import JSON
+
+/// `postern configuration`: what can be configured.
+struct PrintConfiguration: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "configuration", abstract: "Prints an annotated example of the configuration, or its JSON Schema.")
+
+  /// What to print.
+  enum Form: String, EnumerableFlag {
+    case example, schema
+
+    static func help(for value: Form) -> ArgumentHelp? {
+      switch value {
+      case .example: "An annotated example in YAML (default)."
+      case .schema: "The JSON Schema (draft 2020-12)."
+      }
+    }
+  }
+
+  @Flag var form = Form.example
+
+  func run() {
+    switch form {
+    case .example: print(ConfigurationSchema.annotatedExample(), terminator: "")
+    case .schema: print(JSONWriter(pretty: true).string(ConfigurationSchema.jsonSchema()))
+    }
+  }
+}

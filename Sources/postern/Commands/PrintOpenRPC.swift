@@ -1,0 +1,13 @@
+import ArgumentParser
+import JSON
+import Sidecar
+
+/// `postern openrpc`.
+struct PrintOpenRPC: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "openrpc", abstract: "Prints the OpenRPC document, as rpc.discover returns it.")
+
+  func run() {
+    print(JSONWriter(pretty: true).string(Product.openRPCDocument))
+  }
+}

@@ -1,0 +1,40 @@
+import ArgumentParser
+import JSON
+
+/// `postern probe`: for exec probes of containers, where neither socat nor curl is at hand.
+struct Probe: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    abstract: "Exits 0 when the sidecar answers, 1 when it does not.",
+    discussion:
+      "With --ready it must also be able to do its work: health is not \"down\". Prints nothing when all is well."
+  )
+
+  @Option(help: "The socket. Default as for `call`.")
+  var socket: String?
+
+  @Option(help: "Seconds to wait for the answer.")
+  var timeout: Double = 2
+
+  @Flag(help: "Ask for readiness, not only for life.")
+  var ready = false
+
+  func run() throws {
+    var options = SocketOptions()
+    options.socket = socket
+    options.timeout = timeout
+    try options.validate()
+    do {
+      let answer = try CallMethod.exchange(["jsonrpc": "2.0", "id": 1, "method": "health"], options)
+      if !ready { return }
+      guard let status = answer["result"]?["status"]?.stringValue else {
+        throw SocketClient.Failure(description: "health was refused: \(JSONWriter().string(answer["error"] ?? answer))")
+      }
+      if status == "down" {
+        throw SocketClient.Failure(description: "health is down: \(JSONWriter().string(answer["result"] ?? answer))")
+      }
+    } catch {
+      FailureNote.print("\(error)")
+      throw ExitCode(1)
+    }
+  }
+}

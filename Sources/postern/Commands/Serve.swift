@@ -1,0 +1,34 @@
+import ArgumentParser
+import Configuration
+import Sidecar
+import Support
+
+/// `postern serve`.
+struct Serve: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    abstract: "Runs the sidecar in the foreground.",
+    discussion: """
+      SIGTERM and SIGINT drain: no new requests, pending ones are answered, then exit 0. SIGHUP reads the configuration again.
+      A socket passed by systemd (LISTEN_FDS) goes before --socket, which goes before listen.path.
+      """
+  )
+
+  @Option(help: "The configuration file (YAML or JSON).")
+  var config: String
+
+  @Option(help: "Where to listen, instead of the configuration's listen.path.")
+  var socket: String?
+
+  func run() async throws {
+    do {
+      try await ServerProcess(configurationPath: config, socketPath: socket).run()
+    } catch let problems as ConfigurationProblems {
+      for problem in problems.warnings { FailureNote.print("warning: \(problem.description)") }
+      for problem in problems.problems { FailureNote.print(problem.description) }
+      throw ExitCode(1)
+    } catch let error as ServerProcess.Failure {
+      FailureNote.print(error.description)
+      throw ExitCode(1)
+    }
+  }
+}

@@ -1,0 +1,20 @@
+import ArgumentParser
+import Sidecar
+
+/// `postern`: the sidecar and its tools.
+@main
+struct PosternCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "postern",
+    abstract: "The auth sidecar beside your application: JSON-RPC on a Unix socket, keys and tokens kept inside.",
+    discussion: """
+      Start it with `postern serve --config postern.yaml`, ask it with `postern call getInfo`, or with any tool that \
+      can write a line to a Unix socket:
+        echo '{"jsonrpc":"2.0","id":1,"method":"getInfo"}' | socat -t 30 - UNIX-CONNECT:/run/postern/postern.sock
+      """,
+    version: "postern \(Product.version)",
+    subcommands: [
+      Serve.self, CallMethod.self, Probe.self, CheckConfiguration.self, PrintOpenRPC.self, PrintConfiguration.self,
+    ]
+  )
+}

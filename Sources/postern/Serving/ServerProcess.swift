@@ -1,0 +1,146 @@
+import Configuration
+import CurlTransport
+import Glibc
+import JSON
+import Logging
+import Sidecar
+import SocketServer
+import Support
+
+/// One run of the sidecar, from reading the configuration to the last answer.
+struct ServerProcess {
+  /// Why it could not run.
+  struct Failure: Error, CustomStringConvertible {
+    let description: String
+  }
+
+  /// How long pending answers may take after SIGTERM.
+  static let drainTime = Duration.seconds(30)
+
+  let configurationPath: String
+  let socketPath: String?
+
+  /// Returns when the sidecar has been asked to end and has ended.
+  func run() async throws {
+    signal(SIGPIPE, SIG_IGN)
+    // From the first moment on, so that a SIGTERM right after the start is a clean end too.
+    let signals = ServerSignals()
+    guard signals.start() else { throw Failure(description: "cannot install signal handlers") }
+    let inherited: InheritedSocket?
+    do {
+      inherited = try InheritedSocket.takeFromEnvironment()
+    } catch {
+      throw Failure(description: error.description)
+    }
+    let environment = ProcessEnvironment.current
+    let path = configurationPath
+    let load: @Sendable () throws(ConfigurationProblems) -> ConfigurationLoader.Loaded = {
+      () throws(ConfigurationProblems) in try ConfigurationLoader().load(path: path, environment: environment)
+    }
+    let loaded = try load()
+    let logger = Self.logger(loaded.configuration.log)
+    for warning in loaded.warnings { logger.warning("\(warning.description)") }
+    ProcessLimits.raiseDescriptors()
+    if !loaded.configuration.hardening.coreDumps, !ProcessLimits.forbidCoreDumps() {
+      logger.warning("core dumps could not be forbidden")
+    }
+
+    let transport: CurlTransport
+    do {
+      transport = try CurlTransport()
+    } catch {
+      throw Failure(description: "libcurl: \(error)")
+    }
+    defer { transport.close() }
+    let service = try SidecarService(
+      loaded.configuration,
+      SidecarService.Surroundings(
+        transport: transport, clock: SystemClock(), logger: logger, libraries: Self.libraries, loadConfiguration: load))
+
+    // Before the socket can be connected to: whoever sees it may send SIGHUP.
+    signals.onReload {
+      // What went wrong has been logged; the running configuration stays.
+      do throws(ReloadFailure) {
+        _ = try service.reload()
+      } catch {
+        if case .busy = error { logger.warning("SIGHUP while another reload is at work: send it again") }
+      }
+    }
+    let server: SocketServer
+    do {
+      let endpoint = try endpoint(loaded.configuration, inherited, environment)
+      server = try await SocketServer.start(Self.socketConfiguration(loaded.configuration, endpoint, service)) {
+        SocketBridge($0, service)
+      }
+    } catch {
+      throw Failure(description: error.description)
+    }
+    logger.info(
+      "listening",
+      metadata: [
+        "socket": .string(server.path ?? "inherited"), "version": .string(Product.version),
+        "pid": .stringConvertible(getpid()),
+      ])
+
+    await signals.untilEnd()
+    logger.info("draining")
+    await server.stopListening()
+    await Self.drain(service)
+    await server.shutdown()
+    logger.info("ended")
+  }
+
+  private func endpoint(
+    _ configuration: PosternConfiguration, _ inherited: InheritedSocket?, _ environment: [String: String]
+  ) throws(SocketServerError) -> SocketServer.Endpoint {
+    if let inherited { return .inherited(inherited) }
+    let path = socketPath ?? configuration.listen.socketPath(environment: environment)
+    return .path(
+      path, mode: configuration.listen.mode, group: configuration.listen.group.flatMap(SystemGroups.identifier(of:)))
+  }
+
+  private static func socketConfiguration(
+    _ configuration: PosternConfiguration, _ endpoint: SocketServer.Endpoint, _ service: SidecarService
+  ) -> SocketServer.Configuration {
+    var socket = SocketServer.Configuration(endpoint: endpoint)
+    socket.messageBytes = configuration.limits.messageBytes
+    socket.depth = configuration.limits.depth
+    socket.connections = configuration.limits.connections
+    socket.connectionsPerUid = configuration.limits.connectionsPerUid
+    socket.refusal = { reason in
+      switch reason {
+      case .connections: service.refusal(.connections)
+      case .connectionsPerUid: service.refusal(.connectionsPerUid)
+      }
+    }
+    return socket
+  }
+
+  private static func drain(_ service: SidecarService) async {
+    service.drain()
+    let clock = SystemClock()
+    let deadline = Deadline(in: drainTime, on: clock)
+    while service.connectionCount > 0, !deadline.hasPassed(on: clock) {
+      try? await clock.sleep(for: .milliseconds(5))
+    }
+  }
+
+  private static func logger(_ log: LogConfiguration) -> Logger {
+    let level = Logger.Level(rawValue: log.level.rawValue) ?? .info
+    let format = LogFormat(rawValue: log.format.rawValue) ?? .json
+    return Logger(label: "postern") { PosternLogHandler(label: $0, level: level, format: format) }
+  }
+
+  private static var libraries: LibraryVersions {
+    let versions = CurlTransport.libraryVersions
+    return LibraryVersions(
+      curl: versions.curl, openssl: versions.tls.replacingPrefix("OpenSSL/"), jansson: JSONLibrary.version,
+      swift: Product.swiftVersion)
+  }
+}
+
+extension String {
+  fileprivate func replacingPrefix(_ prefix: String) -> String {
+    hasPrefix(prefix) ? String(dropFirst(prefix.count)) : self
+  }
+}

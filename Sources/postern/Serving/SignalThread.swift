@@ -1,0 +1,98 @@
+import Glibc
+
+/// Takes the process's signals on a thread of its own, where everything may be done, unlike in a signal handler.
+///
+/// The handlers only write into pipes: blocking the signals instead would have to happen before the first thread starts, and the Swift
+/// runtime is earlier. Ending has a pipe of its own, which is looked at first: no number of reloads can make it wait or get lost.
+enum SignalThread {
+  /// What a signal asks for.
+  enum Wish: Sendable {
+    /// SIGTERM, SIGINT.
+    case end
+    /// SIGHUP; any number that came together are one.
+    case reload
+  }
+
+  /// The write ends of the pipes; set once before the first handler is installed.
+  nonisolated(unsafe) private static var endPipe: Int32 = -1
+  nonisolated(unsafe) private static var reloadPipe: Int32 = -1
+
+  /// Installs the handlers and starts the thread; `handle` is called there with each wish. False when the system refuses.
+  static func start(_ handle: @escaping @Sendable (Wish) -> Void) -> Bool {
+    guard let ending = makePipe(), let reloading = makePipe() else { return false }
+    endPipe = ending.write
+    reloadPipe = reloading.write
+    let box = Unmanaged.passRetained(Reader(ending: ending.read, reloading: reloading.read, handle: handle))
+    var thread = pthread_t()
+    let failed = pthread_create(
+      &thread, nil,
+      { pointer in
+        guard let pointer else { return nil }
+        Unmanaged<Reader>.fromOpaque(pointer).takeRetainedValue().loop()
+        return nil
+      }, box.toOpaque())
+    guard failed == 0 else {
+      box.release()
+      return false
+    }
+    pthread_detach(thread)
+    return install(SIGTERM) { _ in SignalThread.note(SignalThread.endPipe) }
+      && install(SIGINT) { _ in SignalThread.note(SignalThread.endPipe) }
+      && install(SIGHUP) { _ in SignalThread.note(SignalThread.reloadPipe) }
+  }
+
+  private static func makePipe() -> (read: Int32, write: Int32)? {
+    var ends: [Int32] = [-1, -1]
+    guard pipe(&ends) == 0 else { return nil }
+    // A full pipe means that the wish is known: a handler must never wait.
+    for end in ends where fcntl(end, F_SETFD, FD_CLOEXEC) != 0 || fcntl(end, F_SETFL, O_NONBLOCK) != 0 { return nil }
+    return (ends[0], ends[1])
+  }
+
+  private static func install(_ signal: Int32, _ handler: @escaping @convention(c) (Int32) -> Void) -> Bool {
+    var action = sigaction()
+    action.__sigaction_handler.sa_handler = handler
+    action.sa_flags = SA_RESTART
+    return sigaction(signal, &action, nil) == 0
+  }
+
+  /// Called in a signal handler: async-signal-safe calls only.
+  private static func note(_ pipe: Int32) {
+    let before = errno
+    var byte: UInt8 = 1
+    _ = write(pipe, &byte, 1)
+    errno = before
+  }
+
+  private final class Reader: Sendable {
+    let ending: Int32
+    let reloading: Int32
+    let handle: @Sendable (Wish) -> Void
+
+    init(ending: Int32, reloading: Int32, handle: @escaping @Sendable (Wish) -> Void) {
+      self.ending = ending
+      self.reloading = reloading
+      self.handle = handle
+    }
+
+    func loop() {
+      while true {
+        var waiting = [
+          pollfd(fd: ending, events: Int16(POLLIN), revents: 0),
+          pollfd(fd: reloading, events: Int16(POLLIN), revents: 0),
+        ]
+        if poll(&waiting, nfds_t(waiting.count), -1) < 0, errno != EINTR { return }
+        var byte: UInt8 = 0
+        // One at a time: a second one means more than the first.
+        if read(ending, &byte, 1) == 1 {
+          handle(.end)
+          continue
+        }
+        var reloads = [UInt8](repeating: 0, count: 4096)
+        var asked = false
+        while read(reloading, &reloads, reloads.count) > 0 { asked = true }
+        if asked { handle(.reload) }
+      }
+    }
+  }
+}

@@ -1,0 +1,76 @@
+import JSON
+import Sidecar
+import TestSupport
+import Testing
+
+@Suite("Reload and events")
+struct ReloadTests {
+  private static let before = #"resources: { open: { baseUrl: "https://a.test/", auth: none } }"#
+  private static let after = #"resources: { open: { baseUrl: "https://b.test/", auth: none } }"#
+
+  @Test("a good file takes effect for new calls and says what changed; subscribers hear of it")
+  func good() async throws {
+    let bench = try SidecarBench(Self.before)
+    let listener = bench.connect()
+    #expect(
+      await listener.call("subscribe", ["events": ["event.configReloaded"]])["result"]?["subscribed"]
+        == ["event.configReloaded"])
+    let connection = bench.connect()
+    bench.write(Self.after)
+    let changed = await connection.call("reloadConfig")["result"]?["changed"]?.arrayValue
+    #expect(changed?.contains { $0.stringValue?.hasPrefix("resources") ?? false } == true)
+    let event = await listener.next()
+    #expect(event?["method"] == "event.configReloaded")
+    #expect(event?["params"]?["at"]?.stringValue?.hasSuffix("Z") == true)
+    #expect(await connection.call("fetchResource", ["path": "x"])["result"]?["url"] == "https://b.test/x")
+  }
+
+  @Test("a bad file changes nothing, is reported whole, and shows in health until it is mended")
+  func bad() async throws {
+    let bench = try SidecarBench(Self.before)
+    let connection = bench.connect()
+    bench.write("resources: { open: { baseUrl: 'ftp://x' } }\nlisten: { mod: '0600' }")
+    let error = await connection.call("reloadConfig")["error"]
+    #expect(error?["data"]?["reason"] == "configuration_invalid")
+    #expect((error?["data"]?["problems"]?.arrayValue?.count ?? 0) >= 2)
+    #expect(await connection.call("fetchResource", ["path": "x"])["result"]?["url"] == "https://a.test/x")
+    #expect(await connection.call("health")["result"]?["status"] == "degraded")
+    bench.write(Self.after)
+    #expect(await connection.call("reloadConfig")["result"] != nil)
+    #expect(await connection.call("health")["result"]?["status"] == "ok")
+  }
+
+  @Test("unsubscribed connections get nothing: a one-shot caller sees exactly one line")
+  func silence() async throws {
+    let bench = try SidecarBench(Self.before)
+    let connection = bench.connect()
+    _ = await connection.call("subscribe", ["events": ["event.configReloaded", "event.healthChanged"]])
+    #expect(
+      await connection.call("unsubscribe", ["events": ["event.configReloaded"]])["result"]?["subscribed"]
+        == ["event.healthChanged"])
+    bench.write(Self.after)
+    #expect(await connection.call("reloadConfig")["result"] != nil)
+    #expect(await connection.call("getInfo")["result"] != nil)
+  }
+
+  @Test("a reload that fails tells those who asked for health, and so does its repair")
+  func health() async throws {
+    let bench = try SidecarBench(Self.before)
+    let listener = bench.connect()
+    _ = await listener.call("subscribe", ["events": ["event.healthChanged"]])
+    let connection = bench.connect()
+    bench.write("resources: 1")
+    #expect(await connection.call("reloadConfig")["error"] != nil)
+    #expect(await listener.next()?["params"]?["status"] == "degraded")
+    bench.write(Self.after)
+    #expect(await connection.call("reloadConfig")["result"] != nil)
+    #expect(await listener.next()?["params"]?["status"] == "ok")
+  }
+
+  @Test("a connection that opens while the sidecar drains is drained too")
+  func drain() async throws {
+    let bench = try SidecarBench(Self.before)
+    bench.service.drain()
+    #expect(await bench.connect().next() == nil)
+  }
+}
