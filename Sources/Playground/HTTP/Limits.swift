@@ -1,0 +1,29 @@
+import NIOCore
+import NIOHTTP1
+
+/// What one caller may cost: every input of the playground is bounded here.
+enum Limits {
+  /// The largest request body that is read; a larger one is answered with 413.
+  static let bodyBytes = 1 << 20
+  /// How much of a body that is too large is read and thrown away, so that its sender gets to see the 413.
+  static let discardedBytes = 64 << 20
+  /// The most connections at one time; further ones are closed at once.
+  static let connections = 1024
+  /// A connection on which nothing moves in either direction for this long is closed.
+  static let idle = TimeAmount.seconds(120)
+  /// The most parameters in one form or query.
+  static let formParameters = 256
+  /// The longest answer of `bytes/{n}`.
+  static let patternBytes = 4 << 30
+  /// The longest wait of `slow` and of the fault of that name, in milliseconds.
+  static let delayMilliseconds = 60_000
+
+  /// Bounds on the header block, applied by the decoder while it reads: beyond them 400 and the end of the connection.
+  static var decoder: NIOHTTPDecoderLimitConfiguration {
+    var limits = NIOHTTPDecoderLimitConfiguration()
+    limits.maxHeaderFieldSize = 32 << 10
+    limits.maxHeaderListSize = 64 << 10
+    limits.maxHeaderFieldCount = 128
+    return limits
+  }
+}

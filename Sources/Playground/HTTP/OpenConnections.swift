@@ -1,0 +1,45 @@
+import NIOCore
+import Support
+
+/// The connections that are being served, so that their number is bounded and all of them end before the event loops do.
+final class OpenConnections: Sendable {
+  private struct State {
+    var isClosing = false
+    var nextIdentifier = 0
+    var tasks: [Int: Task<Void, Never>] = [:]
+  }
+
+  private let server: ServerConnection
+  private let state = Locked(State())
+
+  /// No connections yet; `server` serves those to come.
+  init(server: ServerConnection) { self.server = server }
+
+  /// Serves `channel` in a task of its own; closes it at once when there are too many or when everything is closing.
+  func open(_ channel: ServerConnection.Channel) {
+    server.statistics.count(\.connections)
+    state.withLock { state in
+      let isWelcome = !state.isClosing && state.tasks.count < Limits.connections
+      let identifier = state.nextIdentifier
+      state.nextIdentifier += 1
+      // Made under the lock, so that the task cannot take itself off the list before it is on it.
+      state.tasks[identifier] = Task {
+        if isWelcome { await server.run(channel) } else { try? await channel.executeThenClose { _, _ in } }
+        self.state.withLock { _ = $0.tasks.removeValue(forKey: identifier) }
+      }
+    }
+  }
+
+  /// Ends all connections and returns when the last one is gone. Those that still come are closed at once.
+  func closeAll() async {
+    while true {
+      let tasks = state.withLock { state in
+        state.isClosing = true
+        return Array(state.tasks.values)
+      }
+      if tasks.isEmpty { return }
+      for task in tasks { task.cancel() }
+      for task in tasks { await task.value }
+    }
+  }
+}

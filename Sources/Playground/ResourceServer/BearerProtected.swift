@@ -1,0 +1,32 @@
+/// An endpoint behind the token check.
+struct BearerProtected: Endpoint {
+  let inner: any Endpoint
+  let check: BearerTokenCheck
+  let scope: String?
+  let faults: Faults
+  let statistics: Statistics
+
+  /// Checks before the endpoint answers and again afterwards: a token that was revoked while a slow answer was under way is
+  /// refused late, as by a server that checks at the end.
+  func reply(to request: Request) async throws -> Reply {
+    statistics.count(\.resourceRequests)
+    do {
+      if let fault = try await faults.strike(.resource) {
+        if let reply = fault.generalReply { return counted(reply) }
+        throw BearerChallenge(code: .invalidToken, description: "refused by a switched fault")
+      }
+      _ = try check.token(of: request, scope: scope)
+      let reply = try await inner.reply(to: request)
+      _ = try check.token(of: request, scope: scope)
+      return reply
+    } catch let challenge as BearerChallenge {
+      return counted(challenge.reply)
+    }
+  }
+
+  private func counted(_ reply: Reply) -> Reply {
+    if reply.status == 401 { statistics.count(\.resourceUnauthorized) }
+    if reply.status == 403 { statistics.count(\.resourceForbidden) }
+    return reply
+  }
+}

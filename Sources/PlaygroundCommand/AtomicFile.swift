@@ -1,0 +1,23 @@
+import Glibc
+
+/// Files that appear whole or not at all.
+enum AtomicFile {
+  /// Writes `bytes` beside `path` and renames the result to it, so that whoever waits for `path` never reads half of it.
+  static func write(_ bytes: [UInt8], to path: String) throws {
+    let temporary = "\(path).\(getpid())"
+    let descriptor = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o644)
+    guard descriptor >= 0 else { throw SystemError("cannot create \(temporary)") }
+    do {
+      defer { close(descriptor) }
+      try StandardStreams.write(bytes, to: descriptor, named: temporary)
+    } catch {
+      unlink(temporary)
+      throw error
+    }
+    guard rename(temporary, path) == 0 else {
+      let error = SystemError("cannot rename \(temporary) to \(path)")
+      unlink(temporary)
+      throw error
+    }
+  }
+}
