@@ -1,0 +1,158 @@
+"""The documents: links, what is written twice and must agree, and wording.
+
+Run by itself: python3 -m pytest -q Tests/Architecture. Standard library only.
+"""
+
+import os
+import re
+import subprocess
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = ROOT / "proto-docs"
+
+# Wording that belongs in no file here. Spelled in halves so that this list does not find itself.
+UNWANTED_WORDING = [
+    r"\b" + "chat" "gpt" + r"\b",
+    r"\b" + "cop" "ilot" + r"\b",
+    r"\b" + "clau" "de" + r"\b",
+    r"\b" + "anth" "ropic" + r"\b",
+    r"\b" + "open" "ai" + r"\b",
+    r"\b" + "ll" "ms?" + r"\b",
+    r"\b" + "language " "models?" + r"\b",
+    r"\b(ai|coding|autonomous)[ -]" + "(assist" "ants?|age" "nts?)" + r"\b",
+    r"\b(sub-?|helper )" + "age" "nts?" + r"\b",
+    r"\b(written|generated|made|assisted) (by|with) (an? )?" + "a" "i" + r"\b",
+    "/work/" "(shared|main)",
+    "/tmp/" "wt-",
+]
+
+
+def repository_files():
+    """Every file that is or would be committed."""
+    command = ["git", "-C", str(ROOT), "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    try:
+        listed = subprocess.run(command, capture_output=True, check=True).stdout.decode().split("\0")
+        paths = [ROOT / name for name in listed if name]
+    except (OSError, subprocess.CalledProcessError):  # a tarball has no git
+        paths = []
+        for folder, names, files in os.walk(ROOT):
+            skipped = {".git", "node_modules", "__pycache__"}
+            names[:] = [name for name in names if name not in skipped and not name.startswith(".build")]
+            paths += [Path(folder) / name for name in files]
+    return sorted(path for path in paths if path.is_file() and not path.is_symlink())
+
+
+def prose(markdown):
+    """The text without code blocks and code spans: what looks like a link in them is none."""
+    markdown = re.sub(r"^( *)(```+|~~~+).*?^\1\2[ \t]*$", "", markdown, flags=re.MULTILINE | re.DOTALL)
+    return re.sub(r"(`+)(?:(?!\1).)+?\1", "``", markdown, flags=re.DOTALL)
+
+
+def anchors(markdown):
+    """The fragments a page offers, by GitHub's rule: lower case, punctuation gone, spaces to hyphens."""
+    found = set(re.findall(r'<a (?:id|name)="([^"]+)"', markdown))
+    body = re.sub(r"^( *)(```+|~~~+).*?^\1\2[ \t]*$", "", markdown, flags=re.MULTILINE | re.DOTALL)
+    for heading in re.findall(r"^#{1,6} +(.+?) *#*$", body, flags=re.MULTILINE):
+        text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading).replace("`", "")
+        slug = re.sub(r"[^\w\- ]", "", text.lower()).replace(" ", "-")
+        unique, count = slug, 0
+        while unique in found:
+            count += 1
+            unique = f"{slug}-{count}"
+        found.add(unique)
+    return found
+
+
+def test_the_link_scan_sees_links():
+    text = "# A `b` (c)\n[x](y.md#z) `[no](no.md)`\n```\n[no](no.md)\n# no\n```\n"
+    assert re.findall(r"\]\(([^)\s]+)", prose(text)) == ["y.md#z"]
+    assert anchors(text) == {"a-b-c"}
+
+
+def test_relative_links_resolve():
+    broken = []
+    for page in repository_files():
+        if page.suffix != ".md":
+            continue
+        text = prose(page.read_text(encoding="utf-8"))
+        links = re.findall(r"\]\(<?([^)\s>]+)", text) + re.findall(r"^\[[^\]]+\]: +(\S+)", text, re.MULTILINE)
+        for link in links:
+            if re.match(r"[a-z][a-z0-9+.-]*:|//", link):
+                continue
+            target, _, fragment = link.partition("#")
+            file = (page.parent / target).resolve() if target else page
+            place = f"{page.relative_to(ROOT)}: {link}"
+            if not file.exists() or ROOT not in [file, *file.parents]:
+                broken.append(f"{place}: no such file")
+            elif fragment and file.suffix == ".md" and fragment not in anchors(file.read_text(encoding="utf-8")):
+                broken.append(f"{place}: no such heading")
+    assert not broken, "\n".join(broken)
+
+
+def test_wording():
+    patterns = [re.compile(pattern, re.IGNORECASE) for pattern in UNWANTED_WORDING]
+    found = []
+    for path in repository_files():
+        data = path.read_bytes()
+        if b"\0" in data:
+            continue
+        for number, line in enumerate(data.decode("utf-8", errors="replace").splitlines(), 1):
+            for pattern in patterns:
+                if match := pattern.search(line):
+                    found.append(f"{path.relative_to(ROOT)}:{number}: {match.group(0)}")
+    assert not found, "\n".join(found)
+
+
+def test_decision_records_are_numbered_without_gaps():
+    records = sorted(path.name for path in (PAGES / "decisions").glob("*.md"))
+    assert [name[:5] for name in records] == [f"{number:04}-" for number in range(len(records))], records
+
+
+# MARK: what pages and code both say
+
+
+def sources(folder):
+    return "".join(path.read_text(encoding="utf-8") for path in sorted((ROOT / "Sources" / folder).rglob("*.swift")))
+
+
+def first_cells(page, pattern):
+    """The first cell of each table row of a page, where it matches."""
+    rows = re.findall(r"^\| *(.*?) *\|", (PAGES / page).read_text(encoding="utf-8"), re.MULTILINE)
+    return [match.group(1) for row in rows if (match := re.fullmatch(pattern, row))]
+
+
+def test_errors_page_lists_every_error():
+    """Number and reason of every RPCErrorCode, both ways."""
+    code = sources("JSONRPC") + sources("Protocol")
+    declared = set(re.findall(r'RPCErrorCode\(\s*(-?[\d_]+), "(\w+)"', code))
+    declared = {(number.replace("_", ""), reason) for number, reason in declared}
+    page = (PAGES / "errors.md").read_text(encoding="utf-8")
+    listed = set(re.findall(r"^\| (-?\d+) \| `(\w+)` \|", page, re.MULTILINE))
+    assert len(declared) > 20, "the scan of the sources finds too little"
+    assert declared - listed == set(), "in the code but not in proto-docs/errors.md"
+    assert listed - declared == set(), "in proto-docs/errors.md but not in the code"
+
+
+def test_wire_page_names_every_method():
+    declared = set(re.findall(r'static let name = "([^"]+)"', sources("Protocol/Methods")))
+    page = (PAGES / "wire.md").read_text(encoding="utf-8")
+    assert len(declared) >= 10, "the scan of the sources finds too little"
+    missing = [name for name in declared if f"`{name}`" not in page]
+    assert not missing, f"methods that proto-docs/wire.md does not name: {sorted(missing)}"
+
+
+def test_wire_page_lists_every_param_of_fetch_resource():
+    source = (ROOT / "Sources/Protocol/Methods/FetchResource.swift").read_text(encoding="utf-8")
+    params = source.split("struct Params", 1)[1].split("memberDocs", 1)[0]
+    declared = set(re.findall(r"public (?:var|let) (\w+):", params))
+    section = (PAGES / "wire.md").read_text(encoding="utf-8").split("### 4.1", 1)[1].split("\n## ", 1)[0]
+    listed = set(re.findall(r"^\| `(\w+)` \| \w+ \|", section, re.MULTILINE))
+    assert declared == listed
+
+
+def test_operations_page_lists_every_metric():
+    declared = set(re.findall(r'family\(\s*"(\w+)"', sources("Sidecar/Metrics")))
+    listed = set(first_cells("operations.md", r"`((?:postern|process)_\w+)`"))
+    assert len(declared) >= 10, "the scan of the sources finds too little"
+    assert declared == listed

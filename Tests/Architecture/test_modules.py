@@ -1,0 +1,252 @@
+"""The structure of the package: module edges as proto-docs/modules.md has them, confined imports, build settings.
+
+Run by itself: python3 -m pytest -q Tests/Architecture. Standard library only.
+"""
+
+import json
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+MODULES_PAGE = ROOT / "proto-docs" / "modules.md"
+
+# A module name (or a prefix ending in *) and the only modules under Sources/ that may import it.
+CONFINED = {
+    "CCurl": {"CurlTransport"},
+    "CJansson": {"JSON"},
+    "COpenSSL": {"Crypto"},
+    "CLinux": {"SocketServer"},
+    "CYAML": {"Configuration"},
+    "NIO*": {"SocketServer", "Playground"},
+}
+
+# No part of the sidecar: may use Foundation, may not be reached by a product (but by the playground itself).
+DEVELOPMENT_ONLY = {"Playground", "PlaygroundCommand", "TestSupport"}
+
+# Files of product modules that may import Foundation, each with its reason: none so far. It costs size and start-up
+# time, and its JSON, base64 and URL rules are laxer than ours.
+FOUNDATION_ALLOWED: dict[str, str] = {}
+
+SETTINGS = [
+    ("enableUpcomingFeature", "ExistentialAny"),
+    ("enableUpcomingFeature", "InternalImportsByDefault"),
+    ("enableUpcomingFeature", "MemberImportVisibility"),
+    ("enableUpcomingFeature", "NonisolatedNonsendingByDefault"),
+    ("treatAllWarnings", "error"),
+]
+# C code: Swift settings mean nothing to it.
+WITHOUT_SETTINGS = {"CLinux"}
+
+
+# MARK: the package
+
+
+@pytest.fixture(scope="session")
+def package(tmp_path_factory):
+    """The package as SwiftPM sees it. A scratch directory of its own: no waiting for a build that is running."""
+    scratch = tmp_path_factory.mktemp("scratch")
+    command = ["swift", "package", "--scratch-path", str(scratch), "dump-package"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, f"swift package dump-package failed:\n{done.stderr}"
+    return json.loads(done.stdout)
+
+
+@pytest.fixture(scope="session")
+def targets(package):
+    """name -> (type, our modules, external products)"""
+    names = {target["name"] for target in package["targets"]}
+    result = {}
+    for target in package["targets"]:
+        ours, external = set(), set()
+        for dependency in target["dependencies"]:
+            ((kind, values),) = dependency.items()
+            assert kind in {"byName", "target", "product"}, f"{target['name']}: a dependency of the unknown kind {kind}"
+            # A name that is no target of this package is a product of another one, whatever it is declared as.
+            (ours if values[0] in names and kind != "product" else external).add(values[0])
+        result[target["name"]] = (target["type"], ours, external)
+    return result
+
+
+@pytest.fixture(scope="session")
+def table():
+    """name -> (our modules, external products), in the order of the page."""
+    rows = {}
+    for line in MODULES_PAGE.read_text(encoding="utf-8").splitlines():
+        if not re.match(r"\| `", line):
+            continue
+        cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
+        assert len(cells) == 3, f"modules.md: three cells are expected: {line}"
+        names = [re.findall(r"`([^`]+)`", cell) for cell in cells]
+        for cell, found in zip(cells[1:], names[1:]):
+            assert cell == "–" or cell == " ".join(f"`{name}`" for name in found), f"modules.md: cannot read {cell!r}"
+            assert found == sorted(found, key=str.lower), f"modules.md: names are sorted in a cell: {cell}"
+        assert len(names[0]) == 1 and names[0][0] not in rows, f"modules.md: one row for each module: {line}"
+        rows[names[0][0]] = (set(names[1]), set(names[2]))
+    assert rows, "modules.md holds no table"
+    return rows
+
+
+def reach(targets, name):
+    """Everything `name` imports, directly or through others, and itself: (our modules, external products)."""
+    ours, external, open_names = set(), set(), [name]
+    while open_names:
+        current = open_names.pop()
+        if current in ours:
+            continue
+        ours.add(current)
+        _, direct, products = targets[current]
+        external |= products
+        open_names += direct
+    return ours, external
+
+
+def test_table_and_manifest_name_the_same_modules(targets, table):
+    modules = {name for name, (kind, _, _) in targets.items() if kind != "test"}
+    assert modules - table.keys() == set(), "in Package.swift but not in proto-docs/modules.md"
+    assert table.keys() - modules == set(), "in proto-docs/modules.md but not in Package.swift"
+
+
+def test_table_and_manifest_name_the_same_edges(targets, table):
+    differences = []
+    for name, (kind, ours, external) in targets.items():
+        if kind == "test" or name not in table:
+            continue
+        declared, allowed = ours | external, table[name][0] | table[name][1]
+        differences += [f"{name} -> {edge}: not allowed by modules.md" for edge in sorted(declared - allowed)]
+        differences += [f"{name} -> {edge}: in modules.md, not in Package.swift" for edge in sorted(allowed - declared)]
+        in_wrong_cell = (ours & table[name][1]) | (external & table[name][0])
+        differences += [f"{name} -> {edge}: in the wrong column of modules.md" for edge in sorted(in_wrong_cell)]
+    assert not differences, "\n".join(differences)
+
+
+def test_table_stands_bottom_up(table):
+    """A row that imports one below it would be a cycle, or a layer in the wrong place."""
+    seen = set()
+    for name, (ours, _) in table.items():
+        assert ours <= seen, f"modules.md: {name} imports {sorted(ours - seen)}, which do not stand above it"
+        seen.add(name)
+
+
+def test_test_targets_import_only_what_their_module_reaches(targets):
+    differences = []
+    for name, (kind, ours, external) in targets.items():
+        if kind != "test":
+            continue
+        subject = name.removesuffix("Tests")
+        assert name.endswith("Tests") and subject in targets, f"{name}: a test target is called after its module"
+        allowed, products = reach(targets, subject)
+        allowed |= reach(targets, "TestSupport")[0]
+        if subject not in ours:
+            differences.append(f"{name} does not depend on {subject}")
+        differences += [f"{name} -> {edge}: {subject} does not reach it" for edge in sorted(ours - allowed)]
+        differences += [f"{name} -> {edge}: {subject} does not reach it" for edge in sorted(external - products)]
+    assert not differences, "\n".join(differences)
+
+
+def test_products_reach_no_development_code(package, targets):
+    for name, (kind, ours, _) in targets.items():
+        assert kind == "test" or "TestSupport" not in ours, f"{name} imports TestSupport, which is for tests"
+    for product in package["products"]:
+        if product["name"] == "playground":
+            continue
+        for target in product["targets"]:
+            found = reach(targets, target)[0] & DEVELOPMENT_ONLY
+            assert not found, f"the product {product['name']} reaches {sorted(found)}"
+
+
+def test_every_target_has_the_settings(package):
+    for target in package["targets"]:
+        if target["type"] == "system" or target["name"] in WITHOUT_SETTINGS:
+            continue
+        found = []
+        for setting in target["settings"]:
+            ((kind, value),) = setting["kind"].items()
+            found.append((kind, value["_0"] if isinstance(value, dict) else value))
+            assert setting.get("condition") is None, f"{target['name']}: {kind} holds under a condition only"
+        missing = [setting for setting in SETTINGS if setting not in found]
+        assert not missing, f"{target['name']} lacks {missing}"
+        unsafe = [kind for kind, _ in found if kind == "unsafeFlags"]
+        assert not unsafe, f"{target['name']} has unsafe flags"
+
+
+def test_language_mode_is_six(package):
+    assert package.get("swiftLanguageVersions") == ["6"]
+
+
+def test_every_source_folder_is_a_target(targets):
+    folders = {path.name for path in (ROOT / "Sources").iterdir() if path.is_dir()}
+    modules = {name for name, (kind, _, _) in targets.items() if kind != "test"}
+    assert folders == modules
+
+
+# MARK: imports in the sources
+
+IMPORT = re.compile(
+    r"^[ \t]*(?:@\w+(?:\([^)]*\))?[ \t]+)*(?:(?:public|package|internal|fileprivate|private)[ \t]+)?"
+    r"import[ \t]+(?:(?:struct|class|enum|protocol|func|var|let|typealias|actor)[ \t]+)?(\w+)",
+    re.MULTILINE,
+)
+
+
+def without_comments(text):
+    """Comments and multi-line strings emptied: an import quoted in them is none."""
+    text = re.sub(r'"""(?:.|\n)*?"""', '""', text)
+    text = re.sub(r"/\*(?:.|\n)*?\*/", "", text)
+    return re.sub(r"//[^\n]*", "", text)
+
+
+def swift_imports(folder):
+    """(path from the root, imported module) of every import of every Swift file below `folder`."""
+    found = []
+    for path in sorted((ROOT / folder).rglob("*.swift")):
+        relative = path.relative_to(ROOT)
+        if ".build" in relative.parts:
+            continue
+        for module in IMPORT.findall(without_comments(path.read_text(encoding="utf-8"))):
+            found.append((relative, module))
+    return found
+
+
+def test_the_import_scan_sees_imports():
+    """Guards the guard: a scan that finds nothing would pass every test below."""
+    text = '@preconcurrency public import NIOCore\nimport struct CCurl.curl_slist\n'
+    text += '// import A\n/* import B */\nlet s = """\nimport C\n"""\n'
+    assert IMPORT.findall(without_comments(text)) == ["NIOCore", "CCurl"]
+    assert len(swift_imports("Sources")) > 100
+
+
+def test_confined_modules_are_imported_in_their_place_only():
+    offences = []
+    for path, module in swift_imports("Sources") + swift_imports("clients"):
+        for pattern, places in CONFINED.items():
+            matches = module.startswith(pattern[:-1]) if pattern.endswith("*") else module == pattern
+            owner = path.parts[1] if path.parts[0] == "Sources" else str(path.parent)
+            if matches and owner not in places:
+                offences.append(f"{path}: import {module} belongs to {', '.join(sorted(places))}")
+    assert not offences, "\n".join(offences)
+
+
+def test_sources_import_only_what_their_module_declares(targets):
+    """The build checks this with --explicit-target-dependency-import-check; here it costs no build."""
+    products = {product for _, _, external in targets.values() for product in external}
+    offences = []
+    for path, module in swift_imports("Sources"):
+        _, ours, external = targets[path.parts[1]]
+        if (module in targets or module in products) and module not in ours | external:
+            offences.append(f"{path}: import {module} is no dependency of {path.parts[1]}")
+    assert not offences, "\n".join(offences)
+
+
+def test_product_modules_do_without_foundation():
+    offences = []
+    for path, module in swift_imports("Sources") + swift_imports("clients"):
+        if path.parts[1] in DEVELOPMENT_ONLY or str(path) in FOUNDATION_ALLOWED:
+            continue
+        if module.startswith("Foundation"):
+            offences.append(f"{path}: import {module}")
+    assert not offences, "\n".join(offences)
+    missing = [path for path in FOUNDATION_ALLOWED if not (ROOT / path).is_file()]
+    assert not missing, f"allowed to import Foundation, but gone: {missing}"

@@ -1,0 +1,249 @@
+#!/usr/bin/env python3
+"""Checks the benchmark's own programs: a measurement is worth nothing if its client overlooks wrong answers."""
+
+import json
+import pathlib
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import unittest
+
+from processes import Children, call, wait_for_socket
+
+PROGRAMS = (
+    pathlib.Path(sys.argv.pop(1)).resolve() if len(sys.argv) > 1 else pathlib.Path("../../.build/benchmarks").resolve()
+)
+
+
+class Stub:
+    """A server that answers each request line with what `answer(id)` gives."""
+
+    def __init__(self, path, answer):
+        self.listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.listener.bind(str(path))
+        self.listener.listen(8)
+        self.answer = answer
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        while True:
+            try:
+                connection, _ = self.listener.accept()
+            except OSError:
+                return
+            threading.Thread(target=self.serve, args=(connection,), daemon=True).start()
+
+    def serve(self, connection):
+        try:
+            with connection, connection.makefile("rb") as lines:
+                for line in lines:
+                    connection.sendall(self.answer(json.loads(line)["id"]))
+        except OSError:
+            pass  # the client went first
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        self.children = Children()
+        self.addCleanup(self.children.stop_all)
+        directory = tempfile.TemporaryDirectory(prefix="postern-bench-check-")
+        self.addCleanup(directory.cleanup)
+        self.directory = pathlib.Path(directory.name)
+        self.path = self.directory / "s"
+
+
+class LoadClient(Case):
+    def load(self, *arguments):
+        return subprocess.run(
+            [PROGRAMS / "load", "--socket", self.path, *arguments],
+            capture_output=True,
+            text=True,
+            timeout=30,
+            check=False,
+        )
+
+    def load_stub(self, answer, *arguments):
+        stub = Stub(self.path, answer)
+        self.addCleanup(stub.listener.close)
+        return self.load("--requests", "200", "--connections", "2", "--pipeline", "2", "--stall", "0.3", *arguments)
+
+    def test_counts_every_good_answer(self):
+        done = self.load_stub(lambda id: b'{"id":%d,"jsonrpc":"2.0","result":{"a":"\\"}\\\\"}}\n' % id)
+        line = json.loads(done.stdout)
+        self.assertEqual((line["requests"], any(line["errors"].values())), (200, False))
+        self.assertLessEqual(line["latencyUs"]["p50"], line["latencyUs"]["max"])
+
+    def test_counts_error_answers(self):
+        done = self.load_stub(lambda id: b'{"jsonrpc":"2.0","id":%d,"error":{"code":-32603,"message":"result"}}\n' % id)
+        self.assertEqual(json.loads(done.stdout)["errors"]["answers"], 200)
+
+    def test_counts_answers_without_the_expected_text(self):
+        done = self.load_stub(
+            lambda id: b'{"jsonrpc":"2.0","id":%d,"result":{"status":401}}\n' % id, "--expect", '"status":200'
+        )
+        self.assertEqual(json.loads(done.stdout)["errors"]["unexpected"], 200)
+
+    def test_fails_on_answers_that_answer_nothing(self):
+        for name, answer in {
+            "the id of another request": lambda id: b'{"jsonrpc":"2.0","id":%d,"result":1}\n' % (id + 1000),
+            "the id as a string": lambda id: b'{"jsonrpc":"2.0","id":"%d","result":1}\n' % id,
+            "no id": lambda id: b'{"jsonrpc":"2.0","result":{"id":%d}}\n' % id,
+            "not JSON": lambda id: b"%d\n" % id,
+            "cut off": lambda id: b'{"jsonrpc":"2.0","id":%d,"result":{"a":1}\n' % id,
+            "nothing": lambda id: b"",
+        }.items():
+            with self.subTest(name):
+                self.path = self.directory / name.replace(" ", "-")
+                done = self.load_stub(answer)
+                self.assertNotEqual(done.returncode, 0, done.stdout)
+
+    def test_a_doubled_answer_is_a_wrong_id(self):
+        done = self.load_stub(lambda id: b'{"jsonrpc":"2.0","id":%d,"result":1}\n' % id * 2)
+        self.assertGreater(json.loads(done.stdout)["errors"]["ids"], 0)
+
+    def test_a_closed_connection_fails(self):
+        listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        listener.bind(str(self.path))
+        listener.listen()
+        self.addCleanup(listener.close)
+        threading.Thread(target=lambda: listener.accept()[0].close(), daemon=True).start()
+        self.assertNotEqual(self.load("--requests", "5").returncode, 0)
+
+
+class EchoServer(Case):
+    def start(self, *arguments):
+        child = self.children.start(
+            [PROGRAMS / "echo_server", "--socket", self.path, *arguments], log=self.directory / "log"
+        )
+        return child, lambda: wait_for_socket(self.path, child, self.directory / "log")
+
+    def exchange(self, connect, data):
+        with connect() as connection:
+            connection.settimeout(5)
+            connection.sendall(data)
+            connection.shutdown(socket.SHUT_WR)
+            with connection.makefile("rb") as lines:
+                return [json.loads(line) for line in lines]
+
+    def test_bad_input_is_answered_and_the_server_goes_on(self):
+        child, connect = self.start("--threads", "2")
+        for text, code in [
+            (b'{"jsonrpc":"2.0","id":1,"method":"nope"}', -32601),
+            (b'{"jsonrpc":"2.0","id":1.5,"method":"getInfo"}', -32600),
+            (b'{"jsonrpc":"2.0","id":1,"method":"getInfo","params":[]}', -32602),
+            (b'{"id":1,"id":2}', -32700),
+            (b"{]", -32700),
+            (b"hello", -32700),
+            (b'{"jsonrpc":', -32700),
+            (b"[]", -32600),
+            (b'{"a":"\xff"}', -32700),
+        ]:
+            with self.subTest(text):
+                self.assertEqual(self.exchange(connect, text)[0]["error"]["code"], code)
+        self.assertIsNone(child.poll())
+
+    def test_texts_are_found_wherever_the_reads_fall(self):
+        _, connect = self.start()
+        request = b' {"jsonrpc":"2.0",\n "id":"a}\\"{", "method":"getInfo"}'
+        with connect() as connection, connection.makefile("rb") as lines:
+            connection.settimeout(5)
+            for byte in request + request:
+                connection.sendall(bytes([byte]))
+            self.assertEqual([json.loads(lines.readline())["id"] for _ in range(2)], ['a}"{', 'a}"{'])
+        self.assertEqual(len(self.exchange(connect, request * 1000)), 1000)
+
+    def test_a_notification_is_not_answered(self):
+        _, connect = self.start()
+        self.assertEqual(self.exchange(connect, b'{"jsonrpc":"2.0","method":"getInfo"}'), [])
+
+    def test_answers_what_the_file_holds(self):
+        information = {"name": "x", "features": ["ä", {"b": 1.5}]}
+        (self.directory / "info").write_text(json.dumps(information), encoding="utf-8")
+        _, connect = self.start("--info", self.directory / "info")
+        with connect() as connection:
+            self.assertEqual(call(connection, "getInfo"), information)
+
+    def test_load_runs_on_several_threads(self):
+        child, connect = self.start("--threads", "2")
+        connect().close()
+        line = self.children.measure(
+            [PROGRAMS / "load", "--socket", self.path, "--connections", 8, "--pipeline", 32, "--requests", 20000], 60
+        )
+        self.assertEqual((line["requests"], any(line["errors"].values()), child.poll()), (20000, False, None))
+
+
+class Upstream(Case):
+    def start(self, *arguments):
+        child = self.children.start([PROGRAMS / "upstream", *arguments], stdout=subprocess.PIPE)
+        base = child.stdout.readline().decode().strip()
+        return child, base, ("127.0.0.1", int(base.rpartition(":")[2]))
+
+    def raw(self, address, data, size):
+        with socket.create_connection(address, timeout=5) as connection, connection.makefile("rb") as answer:
+            connection.sendall(data)
+            return answer.read(size)
+
+    def test_pipelined_requests_are_answered_in_order(self):
+        _, _, address = self.start()
+        with socket.create_connection(address, timeout=5) as connection, connection.makefile("rb") as answer:
+            connection.sendall(b"GET /open/1m HTTP/1.1\r\nHost: x\r\n\r\nGET /jwks HTTP/1.1\r\n\r\n" * 80)
+            connection.shutdown(socket.SHUT_WR)
+            for _ in range(80):
+                self.assertEqual([self.body_length(answer) > 1000, self.body_length(answer) > 1000], [True, False])
+
+    def body_length(self, answer):
+        length = None
+        while (line := answer.readline()) not in (b"\r\n", b""):
+            if line.lower().startswith(b"content-length:"):
+                length = int(line.split(b":")[1])
+        self.assertIsNotNone(length)
+        self.assertEqual(len(answer.read(length)), length)
+        return length
+
+    def test_a_resource_is_given_for_its_token_only(self):
+        _, _, address = self.start("--require-bearer")
+        token = json.loads(
+            self.raw(
+                address,
+                b"POST /token HTTP/1.0\r\nContent-Length: 46\r\n\r\n" b"grant_type=client_credentials&client_secret=xy",
+                -1,
+            ).partition(b"\r\n\r\n")[2]
+        )
+        for value, status in [
+            (b"Bearer " + token["access_token"].encode(), b"200"),
+            (b"Bearer x", b"401"),
+            (b"", b"401"),
+        ]:
+            answer = self.raw(address, b"GET /resource/1k HTTP/1.0\r\nAuthorization: " + value + b"\r\n\r\n", -1)
+            self.assertEqual((answer[9:12], b"WWW-Authenticate: Bearer" in answer), (status, status == b"401"))
+
+    def test_expectations_are_met_once(self):
+        _, _, address = self.start()
+        with socket.create_connection(address, timeout=5) as connection:
+            connection.sendall(b"POST /token HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n")
+            self.assertEqual(connection.recv(1000), b"HTTP/1.1 100 Continue\r\n\r\n")
+            connection.sendall(b"a=")
+            connection.sendall(b"b\n")
+            self.assertEqual(connection.recv(1000)[:12], b"HTTP/1.1 401")
+
+    def test_hostile_input_is_refused_and_the_server_goes_on(self):
+        child, _, address = self.start()
+        for data in (
+            b"\r\n\r\n",
+            b"GET\r\n\r\n",
+            b"GET  HTTP/1.1\r\n\r\n",
+            b"GET / HTTP/1.1\r\nnocolon\r\n\r\n",
+            b"x" * 20000,
+            b"POST /token HTTP/1.1\r\nContent-Length: 99999999999999999999\r\n\r\n",
+            b"POST /token HTTP/1.1\r\nContent-Length: -1\r\n\r\n",
+            b"POST /token HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n",
+        ):
+            with self.subTest(data[:40]):
+                self.assertEqual(self.raw(address, data, 12), b"HTTP/1.1 400")
+        self.assertIsNone(child.poll())
+
+
+if __name__ == "__main__":
+    unittest.main()

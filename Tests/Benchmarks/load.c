@@ -1,0 +1,290 @@
+// A closed-loop load client for a JSON-RPC server on a Unix socket: C connections, each with D requests in flight;
+// every answer releases the next request. One thread, epoll. Prints one line of JSON.
+//
+// An answer counts only when its id is that of a request in flight on the same connection. Every id is used once in a
+// run, so an answer that is doubled, lost or given to another connection shows. Every 1024th answer is parsed whole by
+// jansson.
+
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <jansson.h>
+#include <stdbool.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "answer.h"
+#include "common.h"
+#include "histogram.h"
+
+enum { READ_CHUNK = 256 * 1024, EVENTS = 256, FULL_PARSE_EVERY = 1024 };
+
+struct slot {
+  uint64_t id, started;
+  bool in_flight;
+};
+
+struct connection {
+  int fd;
+  unsigned index;
+  struct buffer in, out;
+  size_t scanned, written;
+  struct slot *slots;
+  unsigned *fresh; // slots whose requests stand in `out` and are not stamped yet
+  unsigned fresh_count;
+  uint64_t sequence;
+  bool watching_output;
+};
+
+static struct {
+  const char *socket_path, *request_path, *expected;
+  unsigned connections, pipeline;
+  double seconds, warm_up, stall;
+  uint64_t requests;
+} option = {.connections = 1, .pipeline = 1, .seconds = 3, .warm_up = 0.5, .stall = 10};
+
+static struct {
+  uint64_t answered, errors, wrong_ids, malformed, unexpected, bytes;
+  uint64_t total;   // warm-up included
+  char sample[512]; // the first bad answer
+} count;
+
+static struct histogram latency;
+static struct buffer request_head, request_tail; // the text of a request before and after its id
+static struct connection *connections;
+static uint64_t in_flight, issued;
+static bool issuing = true;
+static int epoll;
+
+static void read_request(void) {
+  json_error_t problem;
+  json_t *request = option.request_path ? json_load_file(option.request_path, JSON_REJECT_DUPLICATES, &problem)
+                                        : json_pack("{s:s}", "method", "getInfo");
+  if (!json_is_object(request)) die("%s: no JSON object: %s", option.request_path, problem.text);
+  json_object_del(request, "jsonrpc");
+  json_object_del(request, "id");
+  char *text = json_dumps(request, JSON_COMPACT);
+  if (text == NULL || json_object_size(request) == 0) die("%s: no members beside the id", option.request_path);
+  buffer_append(&request_head, "{\"jsonrpc\":\"2.0\",\"id\":", 22);
+  buffer_append(&request_tail, ",", 1);
+  buffer_append(&request_tail, text + 1, strlen(text) - 1);
+  buffer_append(&request_tail, "\n", 1);
+  free(text);
+  json_decref(request);
+}
+
+static void issue(struct connection *c, unsigned slot_index) {
+  struct slot *slot = &c->slots[slot_index];
+  slot->id = (c->sequence++ * option.connections + c->index) * option.pipeline + slot_index;
+  slot->in_flight = true;
+  c->fresh[c->fresh_count++] = slot_index;
+  char digits[20], *first = digits + sizeof digits;
+  uint64_t rest = slot->id;
+  do *--first = (char)('0' + rest % 10);
+  while ((rest /= 10) != 0);
+  buffer_append(&c->out, request_head.bytes, request_head.length);
+  buffer_append(&c->out, first, (size_t)(digits + sizeof digits - first));
+  buffer_append(&c->out, request_tail.bytes, request_tail.length);
+  in_flight++;
+  issued++;
+}
+
+static void flush(struct connection *c) {
+  if (c->fresh_count > 0) {
+    uint64_t now = now_ns();
+    while (c->fresh_count > 0) c->slots[c->fresh[--c->fresh_count]].started = now;
+  }
+  while (c->written < c->out.length) {
+    ssize_t n = send(c->fd, c->out.bytes + c->written, c->out.length - c->written, MSG_NOSIGNAL);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0 && errno != EAGAIN) die("send: %s", strerror(errno));
+    if (n < 0) break;
+    c->written += (size_t)n;
+  }
+  bool waiting = c->written < c->out.length;
+  if (!waiting) c->written = c->out.length = 0;
+  if (waiting == c->watching_output) return;
+  c->watching_output = waiting;
+  struct epoll_event event = {.events = EPOLLIN | (waiting ? EPOLLOUT : 0), .data.ptr = c};
+  if (epoll_ctl(epoll, EPOLL_CTL_MOD, c->fd, &event) != 0) die("epoll_ctl: %s", strerror(errno));
+}
+
+static void keep_sample(const char *line, size_t length) {
+  if (count.sample[0] == '\0')
+    snprintf(count.sample, sizeof count.sample, "%.*s", (int)(length < 500 ? length : 500), line);
+}
+
+static bool parses_whole(const char *line, size_t length) {
+  json_t *tree = json_loadb(line, length, JSON_REJECT_DUPLICATES, NULL);
+  json_decref(tree);
+  return tree != NULL;
+}
+
+static void take_answer(struct connection *c, const char *line, size_t length, uint64_t now) {
+  struct answer answer = read_answer(line, length);
+  if (answer.kind == ANSWER_RESULT && count.total % FULL_PARSE_EVERY == 0 && !parses_whole(line, length))
+    answer.kind = ANSWER_MALFORMED;
+  count.total++;
+  unsigned slot_index = (unsigned)(answer.id % option.pipeline);
+  struct slot *slot = &c->slots[slot_index];
+  bool known = answer.has_id && slot->in_flight && slot->id == answer.id;
+  bool expected = option.expected == NULL || memmem(line, length, option.expected, strlen(option.expected)) != NULL;
+  if (answer.kind != ANSWER_RESULT || !known || !expected) {
+    keep_sample(line, length);
+    if (answer.kind == ANSWER_MALFORMED)
+      count.malformed++;
+    else if (!known)
+      count.wrong_ids++;
+    else if (answer.kind == ANSWER_ERROR)
+      count.errors++;
+    else
+      count.unexpected++;
+  }
+  if (!known) return; // the request stays unanswered and the stall limit ends the run
+  slot->in_flight = false;
+  in_flight--;
+  count.answered++;
+  histogram_record(&latency, now - slot->started);
+  if (issuing && (option.requests == 0 || issued < option.requests)) issue(c, slot_index);
+}
+
+static void receive(struct connection *c) {
+  buffer_reserve(&c->in, READ_CHUNK);
+  ssize_t n = recv(c->fd, c->in.bytes + c->in.length, c->in.capacity - c->in.length, 0);
+  if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
+  if (n < 0) die("recv: %s", strerror(errno));
+  if (n == 0) die("the server closed a connection with %llu requests in flight", (unsigned long long)in_flight);
+  uint64_t now = now_ns();
+  c->in.length += (size_t)n;
+  count.bytes += (uint64_t)n;
+  size_t begin = 0;
+  for (char *feed; (feed = memchr(c->in.bytes + c->scanned, '\n', c->in.length - c->scanned)) != NULL;) {
+    take_answer(c, c->in.bytes + begin, (size_t)(feed - c->in.bytes) - begin, now);
+    begin = c->scanned = (size_t)(feed - c->in.bytes) + 1;
+  }
+  buffer_consume(&c->in, begin);
+  c->scanned = c->in.length;
+  flush(c);
+}
+
+static void connect_all(void) {
+  struct sockaddr_un address = {.sun_family = AF_UNIX};
+  if (strlen(option.socket_path) >= sizeof address.sun_path) die("the socket path is too long");
+  strcpy(address.sun_path, option.socket_path);
+  if ((epoll = epoll_create1(EPOLL_CLOEXEC)) < 0) die("epoll_create1: %s", strerror(errno));
+  connections = checked_calloc(option.connections, sizeof *connections);
+  for (unsigned i = 0; i < option.connections; i++) {
+    struct connection *c = &connections[i];
+    c->index = i;
+    c->slots = checked_calloc(option.pipeline, sizeof *c->slots);
+    c->fresh = checked_calloc(option.pipeline, sizeof *c->fresh);
+    c->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    // Blocking until connected: a full backlog makes connect() wait, as it would for any caller.
+    if (c->fd < 0 || connect(c->fd, (struct sockaddr *)&address, sizeof address) != 0)
+      die("%s: %s", option.socket_path, strerror(errno));
+    if (fcntl(c->fd, F_SETFL, O_NONBLOCK) != 0) die("fcntl: %s", strerror(errno));
+    struct epoll_event event = {.events = EPOLLIN, .data.ptr = c};
+    if (epoll_ctl(epoll, EPOLL_CTL_ADD, c->fd, &event) != 0) die("epoll_ctl: %s", strerror(errno));
+  }
+}
+
+// Serves events until `deadline` (0: none) or until nothing is in flight any more.
+static void run_until(uint64_t deadline) {
+  struct epoll_event events[EVENTS];
+  uint64_t stall = (uint64_t)(option.stall * 1e9), last_event = now_ns();
+  while (in_flight > 0) {
+    uint64_t now = now_ns();
+    if (deadline != 0 && now >= deadline) return;
+    uint64_t wait_ns = deadline != 0 && deadline - now < stall ? deadline - now : stall;
+    int ready = epoll_wait(epoll, events, EVENTS, (int)(wait_ns / 1000000) + 1);
+    if (ready < 0 && errno != EINTR) die("epoll_wait: %s", strerror(errno));
+    if (ready > 0)
+      last_event = now_ns();
+    else if (now_ns() - last_event > stall)
+      die("no answer for %g s, %llu requests in flight; first bad answer: %s", option.stall,
+          (unsigned long long)in_flight, count.sample);
+    for (int i = 0; i < ready; i++) {
+      struct connection *c = events[i].data.ptr;
+      if (events[i].events & EPOLLOUT) flush(c);
+      if (events[i].events & ~(uint32_t)EPOLLOUT) receive(c);
+    }
+  }
+}
+
+static void report(uint64_t answered, uint64_t bytes, double seconds, double cpu) {
+  json_t *line = json_pack(
+      "{s:i, s:i, s:I, s:I, s:f, s:f, s:{s:f, s:f, s:f, s:f}, s:{s:I, s:I, s:I, s:I}, s:I, s:f}", "connections",
+      (int)option.connections, "pipeline", (int)option.pipeline, "requests", (json_int_t)answered, "totalRequests",
+      (json_int_t)count.total, "seconds", seconds, "requestsPerSecond", (double)answered / seconds, "latencyUs", "p50",
+      histogram_quantile_us(&latency, 0.5), "p90", histogram_quantile_us(&latency, 0.9), "p99",
+      histogram_quantile_us(&latency, 0.99), "max", (double)latency.max / 1e3, "errors", "answers",
+      (json_int_t)count.errors, "ids", (json_int_t)count.wrong_ids, "malformed", (json_int_t)count.malformed,
+      "unexpected", (json_int_t)count.unexpected, "bytesReceived", (json_int_t)bytes, "cpuSeconds", cpu);
+  if (line == NULL) die("out of memory");
+  if (count.sample[0] != '\0') json_object_set_new(line, "firstBadAnswer", json_string(count.sample));
+  json_dumpf(line, stdout, JSON_COMPACT | JSON_REAL_PRECISION(9));
+  putchar('\n');
+  json_decref(line);
+}
+
+static const char usage[] =
+    "usage: load --socket PATH [--connections N] [--pipeline N] [--seconds S | --requests N] [--warm-up S]\n"
+    "            [--request FILE] [--expect TEXT] [--stall S]\n"
+    "FILE holds one JSON-RPC request; its id is replaced. Default: getInfo. Each answer must hold TEXT.";
+
+static void read_options(int argc, char **argv) {
+  static const struct option names[] = {
+      {"socket", required_argument, NULL, 's'},   {"connections", required_argument, NULL, 'c'},
+      {"pipeline", required_argument, NULL, 'p'}, {"seconds", required_argument, NULL, 'd'},
+      {"requests", required_argument, NULL, 'n'}, {"warm-up", required_argument, NULL, 'w'},
+      {"request", required_argument, NULL, 'r'},  {"stall", required_argument, NULL, 'S'},
+      {"expect", required_argument, NULL, 'e'},   {0}};
+  for (int name; (name = getopt_long(argc, argv, "", names, NULL)) != -1;) switch (name) {
+      case 's': option.socket_path = optarg; break;
+      case 'c': option.connections = (unsigned)parse_whole("--connections", optarg, 1, 10000); break;
+      case 'p': option.pipeline = (unsigned)parse_whole("--pipeline", optarg, 1, 100000); break;
+      case 'd': option.seconds = parse_seconds("--seconds", optarg); break;
+      case 'n': option.requests = parse_whole("--requests", optarg, 1, 1000000000000); break;
+      case 'w': option.warm_up = parse_seconds("--warm-up", optarg); break;
+      case 'r': option.request_path = optarg; break;
+      case 'e': option.expected = optarg; break;
+      case 'S': option.stall = parse_seconds("--stall", optarg); break;
+      default: die("%s", usage);
+    }
+  if (option.socket_path == NULL || optind != argc) die("%s", usage);
+}
+
+int main(int argc, char **argv) {
+  read_options(argc, argv);
+  read_request();
+  connect_all();
+
+  // A run that is bounded by a number of requests has no warm-up: each of them counts.
+  uint64_t begin = now_ns();
+  double cpu = cpu_seconds();
+  for (unsigned i = 0; i < option.connections; i++) {
+    for (unsigned slot = 0; slot < option.pipeline; slot++)
+      if (option.requests == 0 || issued < option.requests) issue(&connections[i], slot);
+    flush(&connections[i]);
+  }
+  if (option.requests == 0 && option.warm_up > 0) {
+    run_until(begin + (uint64_t)(option.warm_up * 1e9));
+    histogram_reset(&latency);
+    count.answered = count.bytes = 0;
+    begin = now_ns();
+    cpu = cpu_seconds();
+  }
+  run_until(option.requests > 0 ? 0 : begin + (uint64_t)(option.seconds * 1e9));
+  uint64_t answered = count.answered, bytes = count.bytes;
+  double seconds = (double)(now_ns() - begin) / 1e9;
+  cpu = cpu_seconds() - cpu;
+
+  // What is still in flight is waited for: its latency counts, its number does not.
+  issuing = false;
+  run_until(0);
+  report(answered, bytes, seconds, cpu);
+  return 0;
+}

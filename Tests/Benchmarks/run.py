@@ -1,0 +1,428 @@
+#!/usr/bin/env python3
+"""Measures Postern beside C programs that do the same work, in one run on one machine. See README.md in this folder."""
+
+import argparse
+import json
+import os
+import pathlib
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+
+import machine
+import report
+from processes import Children, Failed, call, cpu_seconds, resident_kib, tail, wait_for_socket
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+SECTIONS = ("startup", "echo", "fetch", "soak")
+
+# name, connections, requests in flight on each, target ratio
+ECHO = [
+    ("1 connection", 1, 1, None),
+    ("16 connections", 16, 1, 0.85),
+    ("1 connection, 64 pipelined", 1, 64, 0.85),
+]
+# name, resource, path, body bytes, connections, requests in flight on each, target ratio
+FETCH = [
+    ("1 KB, `auth: none`, 1 in flight", "open", "1k", 1024, 1, 1, None),
+    ("1 KB, `auth: none`, 32 in flight", "open", "1k", 1024, 4, 8, 0.8),
+    ("1 KB, `auth: device`, 1 in flight", "guarded", "1k", 1024, 1, 1, None),
+    ("1 KB, `auth: device`, 32 in flight", "guarded", "1k", 1024, 4, 8, 0.8),
+    ("1 MB, `auth: none`, 8 in flight", "open", "1m", 1048576, 4, 2, None),
+]
+
+
+def say(text):
+    print(text, file=sys.stderr, flush=True)
+
+
+class Bench:
+    """One run: its directory, its processes and what it has measured so far."""
+
+    def __init__(self, options, directory, children):
+        self.options = options
+        self.directory = directory
+        self.children = children
+        self.log = directory / "postern.log"
+        self.programs = pathlib.Path(options.programs).resolve()
+        children.error_log = str(directory / "clients.log")
+
+    # -- servers
+
+    def write_configuration(self, upstream):
+        secret = self.directory / "secret"
+        secret.touch(mode=0o600)
+        secret.write_text("bench-secret", encoding="ascii")
+        configuration = {
+            "issuers": {
+                "bench": {
+                    "issuer": upstream,
+                    "clientId": "bench",
+                    "clientAuth": "client_secret_basic",
+                    "clientSecretFile": str(secret),
+                    "scope": "bench",
+                }
+            },
+            "resources": {
+                "open": {"baseUrl": f"{upstream}/open/", "auth": "none"},
+                "guarded": {"baseUrl": f"{upstream}/resource/", "issuer": "bench", "auth": "device", "scope": "bench"},
+            },
+            "store": {"kind": "memory"},
+            "log": {"level": self.options.log_level, "format": "json"},
+            "development": {"plainHTTPOnLoopback": True},
+        }
+        path = self.directory / "postern.yaml"  # JSON is YAML
+        path.write_text(json.dumps(configuration, indent=2), encoding="ascii")
+        return path
+
+    def start_upstream(self):
+        child = self.children.start([self.programs / "upstream", "--require-bearer"], stdout=subprocess.PIPE)
+        self.upstream = child.stdout.readline().decode().strip()
+        if not self.upstream:
+            raise Failed("the upstream did not start")
+        self.configuration = self.write_configuration(self.upstream)
+
+    def start_postern(self, name, guarded=True):
+        socket_path = self.directory / f"{name}.sock"
+        command = [self.options.postern, "serve", "--config", self.configuration, "--socket", socket_path]
+        return self.children.start(command, log=self.log, guarded=guarded), socket_path
+
+    def start_c_server(self, name, threads, information=None, guarded=True):
+        socket_path = self.directory / f"{name}.sock"
+        command = [self.programs / "echo_server", "--socket", socket_path, "--threads", threads]
+        command += ["--info", information] if information else []
+        return self.children.start(command, guarded=guarded), socket_path
+
+    # -- clients
+
+    def load(self, socket_path, connections, pipeline, *, seconds=None, requests=None, request=None, expect=None):
+        command = [
+            self.programs / "load",
+            "--socket",
+            socket_path,
+            "--connections",
+            connections,
+            "--pipeline",
+            pipeline,
+        ]
+        if requests:
+            command += ["--requests", requests]
+        else:
+            command += ["--seconds", seconds, "--warm-up", self.options.warm_up]
+        command += ["--request", request] if request else []
+        command += ["--expect", expect] if expect else []
+        line = self.children.measure(command, timeout=600 if requests else seconds + self.options.warm_up + 60)
+        if any(line["errors"].values()):
+            raise Failed(f"wrong answers {line['errors']}, the first: {line.get('firstBadAnswer', '')}")
+        return line
+
+    def load_server(self, server, socket_path, *arguments, **named):
+        """`load`, with the server's processor time for each request."""
+        before = cpu_seconds(server.pid)
+        line = self.load(socket_path, *arguments, **named)
+        line["serverCpuUs"] = (cpu_seconds(server.pid) - before) * 1e6 / line["totalRequests"]
+        return line
+
+    def curl_multi(self, path, in_flight, size, bearer):
+        command = [
+            self.programs / "curl_multi",
+            "--url",
+            self.upstream + path,
+            "--in-flight",
+            in_flight,
+            "--seconds",
+            self.options.seconds,
+            "--warm-up",
+            self.options.warm_up,
+            "--expect-bytes",
+            size,
+        ]
+        command += ["--bearer", bearer] if bearer else []
+        line = self.children.measure(command, timeout=self.options.seconds + self.options.warm_up + 60)
+        if line["failed"]:
+            raise Failed(f"curl_multi: {line['failed']} failed, the first: {line.get('firstFailure', '')}")
+        line["serverCpuUs"] = line["cpuSeconds"] * 1e6 / max(line["requests"], 1)
+        return line
+
+    def http_json(self, path, data=None, headers=None):
+        request = urllib.request.Request(self.upstream + path, data=data, headers=headers or {})
+        with urllib.request.urlopen(request, timeout=10) as response:
+            return json.load(response)
+
+    # -- sections
+
+    def measure_startup(self):
+        """Milliseconds from before fork to a connected socket, and to the first answer; the size of an idle process."""
+        measured = {
+            "Postern": self.start_postern,
+            "C server": lambda name, guarded: self.start_c_server(name, 1, guarded=guarded),
+        }
+        times = {name: {"connect": [], "answer": []} for name in measured}
+        for turn in range(self.options.starts):
+            for name, start in measured.items():
+                begin = time.monotonic()
+                child, socket_path = start(f"start-{turn}", guarded=False)
+                connection = wait_for_socket(socket_path, child, self.log)
+                times[name]["connect"].append((time.monotonic() - begin) * 1e3)
+                call(connection, "getInfo")
+                times[name]["answer"].append((time.monotonic() - begin) * 1e3)
+                connection.close()
+                self.children.stop(child)
+                socket_path.unlink(missing_ok=True)
+        result = {"starts": self.options.starts, "times": times, "idleKib": {}}
+        for name, start in measured.items():
+            child, socket_path = start("idle", guarded=False)
+            wait_for_socket(socket_path, child, self.log).close()
+            time.sleep(self.options.settle)
+            result["idleKib"][name] = resident_kib(child.pid)
+            self.children.stop(child)
+            socket_path.unlink(missing_ok=True)
+        return result
+
+    def interleave(self, measured):
+        """Rounds of all the programs by turns, the order reversed each time; a list of lines for each."""
+        lines = {name: [] for name in measured}
+        for turn in range(self.options.rounds):
+            for name in list(measured)[:: -1 if turn % 2 else 1]:
+                lines[name].append(measured[name]())
+        return lines
+
+    def measure_echo(self):
+        server, socket_path = self.start_postern("echo")
+        with wait_for_socket(socket_path, server, self.log) as connection:
+            information = self.directory / "info.json"
+            information.write_text(json.dumps(call(connection, "getInfo")), encoding="utf-8")
+        peers = {}
+        for threads in sorted({1, len(os.sched_getaffinity(0))}):
+            peers[threads] = self.start_c_server(f"peer-{threads}", threads, information)
+            wait_for_socket(peers[threads][1], peers[threads][0]).close()
+
+        rows = []
+        for name, connections, pipeline, target in ECHO:
+            # The thread count that suits the C server best in this very scenario is the one it is measured with.
+            trials = {
+                threads: statistics.median(
+                    self.load(peer[1], connections, pipeline, seconds=self.options.trial)["requestsPerSecond"]
+                    for _ in range(2)
+                )
+                for threads, peer in peers.items()
+            }
+            threads = max(trials, key=trials.get)
+            say(f"echo, {name} (C server: {threads} thread{'s' if threads > 1 else ''})")
+            arguments = (connections, pipeline)
+            rows.append(
+                {
+                    "name": name,
+                    "target": target,
+                    "threads": threads,
+                    **self.interleave(
+                        {
+                            "postern": lambda: self.load_server(
+                                server, socket_path, *arguments, seconds=self.options.seconds
+                            ),
+                            "peer": lambda: self.load_server(*peers[threads], *arguments, seconds=self.options.seconds),
+                        }
+                    ),
+                }
+            )
+        for child in (server, *(peer[0] for peer in peers.values())):
+            self.children.stop(child)
+        return rows
+
+    def write_fetch(self, resource, path):
+        request = self.directory / f"fetch-{resource}-{path}.json"
+        request.write_text(
+            json.dumps({"method": "fetchResource", "params": {"resource": resource, "path": path}}), encoding="ascii"
+        )
+        return request
+
+    def measure_fetch(self):
+        server, socket_path = self.start_postern("fetch")
+        wait_for_socket(socket_path, server, self.log).close()
+        token = self.http_json("/token", b"grant_type=client_credentials", {"Authorization": "Basic YmVuY2g6YmVuY2g="})[
+            "access_token"
+        ]
+        before = self.http_json("/stats")
+        rows = []
+        for name, resource, path, size, connections, pipeline, target in FETCH:
+            say(f"fetchResource, {name}")
+            with wait_for_socket(socket_path, server, self.log) as connection:
+                result = call(connection, "fetchResource", {"resource": resource, "path": path})
+            if result["status"] != 200 or len(result["body"]) != size:
+                raise Failed(f"fetchResource {resource} {path}: status {result['status']}, {len(result['body'])} bytes")
+            request = self.write_fetch(resource, path)
+            url = f"/open/{path}" if resource == "open" else f"/resource/{path}"
+            bearer = token if resource == "guarded" else None
+            rows.append(
+                {
+                    "name": name,
+                    "target": target,
+                    "connections": connections,
+                    "pipeline": pipeline,
+                    **self.interleave(
+                        {
+                            "postern": lambda: self.load_server(
+                                server,
+                                socket_path,
+                                connections,
+                                pipeline,
+                                request=request,
+                                seconds=self.options.seconds,
+                                expect='"status":200',
+                            ),
+                            "peer": lambda: self.curl_multi(url, connections * pipeline, size, bearer),
+                        }
+                    ),
+                }
+            )
+        after = self.http_json("/stats")
+        asked = sum(line["totalRequests"] for row in rows for name in ("postern", "peer") for line in row[name])
+        if after["requests"] - before["requests"] < asked:
+            raise Failed(
+                f"the upstream saw {after['requests'] - before['requests']} requests, the clients made {asked}"
+            )
+        tokens = after["tokenRequests"] - before["tokenRequests"]
+        self.children.stop(server)
+        return {"rows": rows, "tokenRequests": tokens}
+
+    def measure_soak(self):
+        """Resident size of one process: idle, then after each tenth of the requests."""
+        result = []
+        fetch = self.write_fetch("guarded", "1k")
+        for name, count, connections, pipeline, named in (
+            ("getInfo", self.options.soak_requests, 16, 4, {}),
+            (
+                "fetchResource, `auth: device`, 1 KB",
+                self.options.soak_fetches,
+                4,
+                8,
+                {"request": fetch, "expect": '"status":200'},
+            ),
+        ):
+            if count == 0:
+                continue
+            say(f"soak, {count:,} × {name}")
+            server, socket_path = self.start_postern("soak")
+            wait_for_socket(socket_path, server, self.log).close()
+            time.sleep(self.options.settle)
+            sizes = [resident_kib(server.pid)]
+            for _ in range(10):
+                self.load(socket_path, connections, pipeline, requests=max(count // 10, 1), **named)
+                sizes.append(resident_kib(server.pid))
+            time.sleep(self.options.settle)
+            result.append(
+                {
+                    "name": name,
+                    "requests": max(count // 10, 1) * 10,
+                    "connections": connections,
+                    "pipeline": pipeline,
+                    "sizesKib": sizes,
+                    "settledKib": resident_kib(server.pid),
+                }
+            )
+            self.children.stop(server)
+            socket_path.unlink(missing_ok=True)
+        return result
+
+    def run(self):
+        results = {"facts": machine.facts(ROOT, self.programs, self.options.postern), "options": vars(self.options)}
+        self.start_upstream()
+        if "startup" in self.options.only:
+            say(f"start-up, {self.options.starts} starts")
+            results["startup"] = self.measure_startup()
+        if "echo" in self.options.only:
+            results["echo"] = self.measure_echo()
+        if "fetch" in self.options.only:
+            results["fetch"] = self.measure_fetch()
+        if "soak" in self.options.only:
+            results["soak"] = self.measure_soak()
+        return results
+
+
+def read_options():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument(
+        "--postern", default=str(ROOT / ".build/release/postern"), help="the binary to measure (%(default)s)"
+    )
+    parser.add_argument(
+        "--programs", default=str(ROOT / ".build/benchmarks"), help="where the C programs are built (%(default)s)"
+    )
+    parser.add_argument(
+        "--quick", action="store_true", help="about 30 seconds in all; for trying out, not for the record"
+    )
+    parser.add_argument("--write", action="store_true", help="write the table to proto-docs/benchmarks.md")
+    parser.add_argument("--json", metavar="FILE", help="write every single measurement to FILE")
+    parser.add_argument("--only", metavar="SECTIONS", default=",".join(SECTIONS), help="comma-separated (%(default)s)")
+    parser.add_argument("--rounds", type=int, help="turns of each scenario (5)")
+    parser.add_argument("--seconds", type=float, help="length of one measurement (3)")
+    parser.add_argument("--starts", type=int, help="number of starts measured (20)")
+    parser.add_argument("--soak-requests", type=int, help="getInfo requests of the soak (1000000)")
+    parser.add_argument("--soak-fetches", type=int, help="fetchResource requests of the soak (100000)")
+    parser.add_argument("--log-level", default="info", help="of Postern's configuration (%(default)s, its own default)")
+    options = parser.parse_args()
+    full = {
+        "rounds": 5,
+        "seconds": 3.0,
+        "starts": 20,
+        "soak_requests": 1_000_000,
+        "soak_fetches": 100_000,
+        "warm_up": 0.5,
+        "trial": 1.0,
+        "settle": 1.0,
+    }
+    quick = {
+        "rounds": 2,
+        "seconds": 0.6,
+        "starts": 5,
+        "soak_requests": 50_000,
+        "soak_fetches": 5_000,
+        "warm_up": 0.1,
+        "trial": 0.2,
+        "settle": 0.3,
+    }
+    for name, value in (quick if options.quick else full).items():
+        if getattr(options, name, None) is None:
+            setattr(options, name, value)
+    options.only = [section.strip() for section in options.only.split(",")]
+    unknown = [section for section in options.only if section not in SECTIONS]
+    if unknown or options.rounds < 1 or options.starts < 1 or options.seconds <= 0:
+        parser.error(f"unknown section {unknown[0]!r}" if unknown else "rounds, starts and seconds must be positive")
+    return options
+
+
+def main():
+    options = read_options()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    build = subprocess.run(
+        ["make", "-s", "-C", HERE, f"OUT={pathlib.Path(options.programs).resolve()}"], stdout=sys.stderr, check=False
+    )
+    if build.returncode != 0:
+        sys.exit("the C programs could not be built (make deps installs what they need)")
+    if not os.access(options.postern, os.X_OK):
+        sys.exit(f"{options.postern}: not there; make release builds it")
+    options.postern = str(pathlib.Path(options.postern).resolve())
+    children = Children()
+    with tempfile.TemporaryDirectory(prefix="postern-bench-") as directory:
+        bench = Bench(options, pathlib.Path(directory), children)
+        try:
+            results = bench.run()
+        except Failed as problem:
+            sys.exit(f"failed: {problem}\n{tail(bench.log)}")
+        finally:
+            children.stop_all()
+    text = report.markdown(results)
+    print(text)
+    if options.json:
+        pathlib.Path(options.json).write_text(json.dumps(results, indent=1), encoding="utf-8")
+    if options.write:
+        (ROOT / "proto-docs").mkdir(exist_ok=True)
+        (ROOT / "proto-docs/benchmarks.md").write_text(text + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,120 @@
+"""Fixtures: everything that is started here is stopped here."""
+from __future__ import annotations
+
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any, Callable, Dict, Iterator, List, Optional
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from harness import settings  # noqa: E402
+from harness.connection import Connection  # noqa: E402
+from harness.playground import Playground  # noqa: E402
+from harness.sidecar import Sidecar  # noqa: E402
+
+FRAMINGS = ["stream", "headers"]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--slow", action="store_true", help="also wait for limits of half a minute and more")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: List[pytest.Item]) -> None:
+    if config.getoption("--slow"):
+        return
+    for item in items:
+        if "slow" in item.keywords:
+            item.add_marker(pytest.mark.skip(reason="waits long: --slow"))
+
+
+@pytest.fixture
+def directory() -> Iterator[Path]:
+    """A short temporary path: socket paths end at 107 bytes."""
+    path = Path(tempfile.mkdtemp(prefix="postern-", dir="/tmp"))
+    path.chmod(0o700)
+    yield path
+    shutil.rmtree(path, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def running_playground() -> Iterator[Playground]:
+    upstream = Playground()
+    yield upstream
+    upstream.stop()
+
+
+@pytest.fixture
+def playground(running_playground: Playground) -> Playground:
+    """The playground, whole and with its counters at zero."""
+    running_playground.reset()
+    return running_playground
+
+
+@pytest.fixture
+def start_playground() -> Iterator[Callable[..., Playground]]:
+    """Starts further playgrounds."""
+    started: List[Playground] = []
+
+    def start(*arguments: str) -> Playground:
+        started.append(Playground(*arguments))
+        return started[-1]
+
+    yield start
+    for upstream in started:
+        upstream.stop()
+
+
+@pytest.fixture
+def configuration(directory: Path, playground: Playground) -> Dict[str, Any]:
+    return settings.standard(directory, playground)
+
+
+@pytest.fixture
+def start(directory: Path, configuration: Dict[str, Any]) -> Iterator[Callable[..., Sidecar]]:
+    """Starts a sidecar with changes to the standard configuration."""
+    started: List[Sidecar] = []
+
+    def start(changes: Optional[Dict[str, Any]] = None, **options: Any) -> Sidecar:
+        own = directory / f"sidecar-{len(started)}"
+        own.mkdir()
+        started.append(Sidecar(own, settings.changed(configuration, changes), **options))
+        return started[-1]
+
+    yield start
+    for sidecar in started:
+        sidecar.stop()
+
+
+@pytest.fixture
+def sidecar(start: Callable[..., Sidecar]) -> Sidecar:
+    """A sidecar with the standard configuration."""
+    return start()
+
+
+@pytest.fixture(params=FRAMINGS)
+def framing(request: pytest.FixtureRequest) -> str:
+    return request.param
+
+
+@pytest.fixture
+def connect(framing: str) -> Iterator[Callable[[Sidecar], Connection]]:
+    """Connects in the framing of the test's turn."""
+    opened: List[Connection] = []
+
+    def connect(sidecar: Sidecar, timeout: float = 10.0) -> Connection:
+        opened.append(sidecar.connect(framing, timeout))
+        return opened[-1]
+
+    yield connect
+    for connection in opened:
+        connection.close()
+
+
+@pytest.fixture
+def connection(sidecar: Sidecar, connect: Callable[[Sidecar], Connection]) -> Connection:
+    """A connection to a sidecar with the standard configuration."""
+    return connect(sidecar)

@@ -1,0 +1,23 @@
+"""Where the binaries are."""
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+def binary(variable: str, name: str) -> str:
+    """The path of a built binary; fails with what to do when it is not there."""
+    path = os.environ.get(variable) or str(ROOT / ".build" / "release" / name)
+    if not os.access(path, os.X_OK):
+        raise FileNotFoundError(f"{path} is not there: build it with `make release`, or name another one in {variable}")
+    return path
+
+
+def postern() -> str:
+    return binary("POSTERN_BIN", "postern")
+
+
+def playground() -> str:
+    return binary("PLAYGROUND_BIN", "playground")

@@ -1,0 +1,66 @@
+"""What every error looks like (wire contract, section 2)."""
+from __future__ import annotations
+
+import re
+from typing import Any, Dict, Optional
+
+REASON = re.compile(r"[a-z][a-z0-9_]*\Z")
+RFC3339_MILLISECONDS = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z\Z")
+
+REASONS = {
+    -32700: "parse_error",
+    -32600: "invalid_request",
+    -32601: "method_not_found",
+    -32602: "invalid_params",
+    -32603: "internal_error",
+    -32800: "request_cancelled",
+    -32007: "message_too_large",
+    -32009: "overloaded",
+    -32010: "batch_too_large",
+    -32020: "peer_forbidden",
+    -32021: "shutting_down",
+    -32022: "deadline_exceeded",
+    1001: "not_authenticated",
+    1002: "not_implicitly_authenticated",
+    1003: "device_not_authenticated",
+    1004: "method_not_allowed",
+    1005: "invalid_headers",
+    1006: "invalid_url",
+    1007: "origin_not_allowed",
+    1008: "network_unreachable",
+    1009: "server_unreachable",
+    1010: "tls_failure",
+    1012: "response_too_large",
+    1013: "protocol_error",
+    5001: "session_not_found",
+}
+
+
+def error(message: Dict[str, Any], code: int, identifier: Any = ...) -> Dict[str, Any]:
+    """`message` is an error response of `code` with that code's reason; returns its `data`."""
+    assert message.get("jsonrpc") == "2.0", message
+    assert "result" not in message, message
+    assert "id" in message, message
+    if identifier is not ...:
+        assert message["id"] == identifier and type(message["id"]) is type(identifier), message
+    return fault(message["error"], code)
+
+
+def fault(error: Dict[str, Any], code: int, path: Optional[str] = None) -> Dict[str, Any]:
+    """`error` is well-formed, has `code` and that code's reason, and names `path` if one is given; returns its `data`."""
+    assert set(error) <= {"code", "message", "data"}, error
+    assert isinstance(error["code"], int) and not isinstance(error["code"], bool), error
+    assert error["code"] == code, error
+    assert isinstance(error["message"], str) and error["message"], error
+    data = error["data"]
+    assert REASON.match(data["reason"]), error
+    assert data["reason"] == REASONS[code], error
+    if "outcome" in data:
+        assert data["outcome"] in ("not_sent", "sent_no_reply", "replied"), error
+    if "retryable" in data:
+        assert isinstance(data["retryable"], bool), error
+    if "retryAfterMs" in data:
+        assert isinstance(data["retryAfterMs"], int), error
+    if path is not None:
+        assert data.get("path") == path, error
+    return data

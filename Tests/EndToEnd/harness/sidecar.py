@@ -1,0 +1,116 @@
+"""The sidecar as a child process."""
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import time
+from pathlib import Path
+from typing import Any, Dict, List, Optional
+
+from . import binaries
+from .connection import Connection
+
+
+class StartError(AssertionError):
+    """The sidecar ended instead of listening."""
+
+    def __init__(self, status: int, log: str) -> None:
+        super().__init__(f"postern ended with status {status}:\n{log}")
+        self.status = status
+        self.log = log
+
+
+class Sidecar:
+    """`postern serve` with a configuration of its own in a directory of its own."""
+
+    def __init__(
+        self,
+        directory: Path,
+        configuration: Optional[Dict[str, Any]],
+        path: Optional[Path] = None,
+        arguments: Optional[List[str]] = None,
+        environment: Optional[Dict[str, str]] = None,
+        launcher: Optional[List[str]] = None,
+        pass_fds: Any = (),
+    ) -> None:
+        self.directory = directory
+        self.configuration_path = directory / "postern.yaml"
+        self.path = str(path if path is not None else (configuration or {}).get("listen", {}).get("path", ""))
+        if configuration is not None:
+            self.write(configuration)
+        self.log_path = directory / "postern.log"
+        command = [binaries.postern(), "serve"]
+        if configuration is not None:
+            command += ["--config", str(self.configuration_path)]
+        clean = {name: os.environ[name] for name in ("PATH", "LANG", "LD_LIBRARY_PATH") if name in os.environ}
+        clean.update({"HOME": str(directory)}, **(environment or {}))
+        with open(self.log_path, "ab") as log:
+            self.process = subprocess.Popen(
+                (launcher or []) + command + (arguments or []),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env=clean,
+                pass_fds=pass_fds,
+            )
+        try:
+            self._wait_until_connectable()
+        except BaseException:
+            self.stop()
+            raise
+
+    def write(self, configuration: Any) -> None:
+        """Replaces the configuration file; JSON is YAML."""
+        text = configuration if isinstance(configuration, str) else json.dumps(configuration, indent=2)
+        temporary = self.configuration_path.with_suffix(".new")
+        temporary.write_text(text)
+        temporary.replace(self.configuration_path)
+
+    def _wait_until_connectable(self, seconds: float = 10.0) -> None:
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            status = self.process.poll()
+            if status is not None:
+                raise StartError(status, self.log())
+            probe = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+            try:
+                probe.connect(self.path)
+                return
+            except (FileNotFoundError, ConnectionRefusedError):
+                time.sleep(0.005)
+            finally:
+                probe.close()
+        raise AssertionError(f"nothing can be connected to at {self.path}:\n{self.log()}")
+
+    def connect(self, framing: str = "stream", timeout: float = 10.0) -> Connection:
+        return Connection(self.path, framing, timeout)
+
+    def log(self) -> str:
+        return self.log_path.read_text(errors="replace") if self.log_path.exists() else ""
+
+    def resident_kilobytes(self) -> int:
+        for line in Path(f"/proc/{self.process.pid}/status").read_text().splitlines():
+            if line.startswith("VmRSS:"):
+                return int(line.split()[1])
+        raise AssertionError("no VmRSS")
+
+    def signal(self, number: int) -> None:
+        self.process.send_signal(number)
+
+    def is_running(self) -> bool:
+        return self.process.poll() is None
+
+    def wait(self, seconds: float = 10.0) -> int:
+        return self.process.wait(seconds)
+
+    def stop(self) -> None:
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+            try:
+                self.process.wait(5)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait(10)

@@ -1,0 +1,113 @@
+"""Section 1 and 2: half-close, order of answers, cancellation by closing, and the end of the process."""
+from __future__ import annotations
+
+import signal
+import time
+from typing import Any, Callable, Dict
+
+from harness import expect
+from harness.connection import Connection
+from harness.playground import Playground
+from harness.sidecar import Sidecar
+from harness.waiting import eventually
+
+Connect = Callable[..., Connection]
+
+
+def slow(milliseconds: int) -> Dict[str, Any]:
+    return {"resource": "open", "path": "slow", "parameters": {"ms": milliseconds}}
+
+
+def test_after_half_close_every_pending_answer_is_written_before_the_end(connection: Connection) -> None:
+    first = connection.request("fetchResource", slow(400))
+    second = connection.request("getInfo")
+    third = connection.request("fetchResource", slow(100))
+    connection.half_close()
+    assert {message["id"] for message in connection.ends()} == {first, second, third}  # type: ignore[call-overload]
+
+
+def test_half_close_without_a_word_ends_the_connection(connection: Connection) -> None:
+    connection.half_close()
+    assert connection.ends() == []
+
+
+def test_answers_may_come_in_any_order(connection: Connection) -> None:
+    late = connection.request("fetchResource", slow(600))
+    early = connection.request("getInfo")
+    assert connection.receive()["id"] == early  # type: ignore[call-overload]
+    assert connection.receive()["id"] == late  # type: ignore[call-overload]
+
+
+def test_a_cancel_sent_right_behind_its_request_works(connection: Connection, playground: Playground) -> None:
+    request = '{"jsonrpc":"2.0","id":"c","method":"fetchResource","params":{"resource":"open","path":"slow?ms=20000"}}'
+    cancel = '{"jsonrpc":"2.0","method":"$/cancelRequest","params":{"id":"c"}}'
+    began = time.monotonic()
+    connection.send_bytes(connection.frame(request) + connection.frame(cancel))
+    expect.error(connection.answer_to("c"), -32800, "c")
+    assert time.monotonic() - began < 5
+    assert connection.works()
+
+
+def test_a_cancelled_fetch_is_cancelled_upstream(connection: Connection, playground: Playground) -> None:
+    identifier = connection.request("fetchResource", slow(20_000))
+    eventually(lambda: playground.statistics()["openRequests"] == 1)
+    connection.notify("$/cancelRequest", {"id": identifier})
+    expect.error(connection.answer_to(identifier), -32800, identifier)
+    eventually(lambda: playground.statistics()["abandonedRequests"] == 1)
+
+
+def test_closing_the_connection_cancels_what_it_asked_for(connection: Connection, playground: Playground) -> None:
+    connection.request("fetchResource", slow(20_000))
+    eventually(lambda: playground.statistics()["openRequests"] == 1)
+    connection.close()
+    eventually(lambda: playground.statistics()["abandonedRequests"] == 1)
+
+
+def test_one_connections_end_does_not_touch_another(sidecar: Sidecar, connect: Connect) -> None:
+    staying = connect(sidecar)
+    identifier = staying.request("fetchResource", slow(800))
+    for _ in range(20):
+        leaving = connect(sidecar)
+        leaving.request("fetchResource", slow(5000))
+        leaving.send_bytes(b'{"half a message')
+        leaving.close()
+    assert staying.answer_to(identifier)["result"]["status"] == 200
+
+
+def test_on_sigterm_pending_requests_are_answered_and_the_exit_status_is_0(sidecar: Sidecar, connect: Connect) -> None:
+    connection, idle = connect(sidecar), connect(sidecar)
+    assert idle.works()
+    pending = connection.request("fetchResource", slow(1500))
+    assert connection.works()
+    sidecar.signal(signal.SIGTERM)
+    assert connection.answer_to(pending)["result"]["status"] == 200
+    assert connection.ends() == []
+    assert idle.ends() == []
+    assert sidecar.wait() == 0
+
+
+def test_on_sigterm_new_requests_are_refused(sidecar: Sidecar, connect: Connect) -> None:
+    connection = connect(sidecar)
+    pending = connection.request("fetchResource", slow(2000))
+    assert connection.works()
+    sidecar.signal(signal.SIGTERM)
+
+    def refused() -> bool:
+        answer = connection.answer_to(connection.request("getInfo"))
+        if "result" in answer:
+            return False
+        expect.fault(answer["error"], -32021)
+        return True
+
+    eventually(refused, 1.5, "the refusal")
+    assert connection.answer_to(pending)["result"]["status"] == 200
+    assert sidecar.wait() == 0
+
+
+def test_an_idle_sidecar_ends_at_once_on_sigterm(sidecar: Sidecar) -> None:
+    with sidecar.connect() as connection:
+        assert connection.works()
+        began = time.monotonic()
+        sidecar.signal(signal.SIGTERM)
+        assert sidecar.wait() == 0
+        assert time.monotonic() - began < 2
