@@ -1,0 +1,134 @@
+# Postern. `make` or `make help` lists the targets.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+
+SWIFT ?= swift
+# A Python that has pytest: the first on the PATH if it does, else Debian's own.
+PYTHON ?= $(shell python3 -c 'import pytest' 2>/dev/null && echo python3 || echo /usr/bin/python3)
+BUILD_FLAGS := --explicit-target-dependency-import-check error
+RELEASE_FLAGS := $(BUILD_FLAGS) -c release --static-swift-stdlib
+RELEASE := .build/release
+CONFIG ?= postern.yaml
+
+# Every Debian package that building, testing, the demo and the benchmark need.
+PACKAGES := ca-certificates curl gcc glewlwyd jq libc6-dev libcurl4-openssl-dev libjansson-dev libssl-dev libyaml-dev \
+  make nginx-light nodejs openssl pkg-config procps python3 python3-pytest socat sqlite3 util-linux
+
+##@ Everyday
+
+.PHONY: help
+help: ## This list
+	@awk 'BEGIN {FS = ":.*## "} \
+	  /^##@/ {printf "\n\033[1m%s\033[0m\n", substr($$0, 5)} \
+	  /^[a-z0-9-]+:.*## / {printf "  \033[36m%-12s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: deps
+deps: ## Install the Debian packages (asks for nothing when they are there)
+	@missing=$$(for package in $(PACKAGES); do \
+	  dpkg-query -W -f '$${Status}' $$package 2>/dev/null | grep -q 'ok installed' || echo $$package; done); \
+	if [ -n "$$missing" ]; then \
+	  echo "Installing:" $$missing; \
+	  as_root=$$([ "$$(id -u)" = 0 ] || echo sudo); \
+	  $$as_root apt-get update -qq; \
+	  DEBIAN_FRONTEND=noninteractive $$as_root apt-get install -y -qq --no-install-recommends $$missing >/dev/null; \
+	fi
+	@command -v $(SWIFT) >/dev/null || { echo "Swift 6.2 or newer is needed: https://swift.org/install/linux"; exit 1; }
+
+.PHONY: build
+build: deps ## Debug build of everything
+	$(SWIFT) build $(BUILD_FLAGS)
+
+.PHONY: release
+release: deps ## Release build: .build/release/postern and .build/release/playground
+	$(SWIFT) build $(RELEASE_FLAGS) --product postern
+	$(SWIFT) build $(RELEASE_FLAGS) --product playground
+
+.PHONY: demo
+demo: release ## From a clean clone to answers on the screen
+	@Tests/Demo/demo.sh
+
+.PHONY: run
+run: release ## Run the sidecar in the foreground (CONFIG=postern.yaml)
+	$(RELEASE)/postern serve --config $(CONFIG)
+
+.PHONY: clean
+clean: ## Remove everything that was built
+	rm -rf .build .build-*
+
+##@ Tests
+
+.PHONY: test
+test: test-architecture test-unit test-e2e ## Every test
+
+.PHONY: test-architecture
+test-architecture: deps ## Module edges, build settings, links and wording of the documents
+	$(PYTHON) -m pytest -q -p no:cacheprovider Tests/Architecture
+
+.PHONY: test-unit
+test-unit: deps ## Swift tests
+	$(SWIFT) build $(BUILD_FLAGS) --build-tests
+	@$(call each-test-target,$(SWIFT) test --skip-build --no-parallel)
+
+# One process a target, one test at a time: tests of the transport and of the socket block threads, and on two cores
+# hundreds of them at once starve each other.
+UNIT_TARGETS := $(notdir $(wildcard Tests/*Tests))
+define each-test-target
+for target in $(UNIT_TARGETS); do \
+  echo "== $$target"; \
+  timeout 300 $(1) --filter "^$$target\\." >.build/test.log 2>&1 && status=0 || status=$$?; \
+  grep -aE '^(✘|.*(error|warning): |✔ Test run|.*Sanitizer)' .build/test.log || true; \
+  if [ $$status != 0 ]; then tail -n 60 .build/test.log; echo "$$target failed ($$status)"; exit $$status; fi; \
+done
+endef
+
+.PHONY: test-e2e
+test-e2e: release ## Black-box tests of the built binaries over the socket
+	POSTERN_BIN=$(RELEASE)/postern PLAYGROUND_BIN=$(RELEASE)/playground \
+	  $(PYTHON) -m pytest -q -p no:cacheprovider Tests/EndToEnd
+
+# Leaks are not looked for: XCTest's own runner leaks, and statics behind Swift's enum pointers look lost.
+.PHONY: asan
+asan: deps ## Swift tests under AddressSanitizer
+	$(SWIFT) build $(BUILD_FLAGS) --build-tests --sanitize=address --scratch-path .build-asan
+	@mkdir -p .build; export ASAN_OPTIONS=detect_leaks=0; \
+	$(call each-test-target,$(SWIFT) test --skip-build --no-parallel --sanitize=address --scratch-path .build-asan)
+
+.PHONY: tsan
+tsan: deps ## Swift tests under ThreadSanitizer
+	$(SWIFT) build $(BUILD_FLAGS) --build-tests --sanitize=thread --scratch-path .build-tsan
+	@mkdir -p .build; \
+	$(call each-test-target,$(SWIFT) test --skip-build --no-parallel --sanitize=thread --scratch-path .build-tsan)
+
+.PHONY: bench
+bench: release ## Benchmarks beside plain C programs (BENCH_FLAGS="--quick", "--write")
+	$(PYTHON) Tests/Benchmarks/run.py --postern $(RELEASE)/postern $(BENCH_FLAGS)
+
+##@ Code and documents
+
+.PHONY: lint
+lint: ## swift format in strict mode
+	$(SWIFT) format lint --strict --parallel --recursive Package.swift Sources Tests
+
+.PHONY: format
+format: ## Let swift format rewrite the sources
+	$(SWIFT) format --in-place --parallel --recursive Package.swift Sources Tests
+
+GENERATED := openrpc.json configuration.schema.json postern.example.yaml
+
+.PHONY: docs
+docs: release ## Regenerate the generated documents in proto-docs/
+	$(RELEASE)/postern openrpc > proto-docs/openrpc.json
+	$(RELEASE)/postern configuration --schema > proto-docs/configuration.schema.json
+	$(RELEASE)/postern configuration --example > proto-docs/postern.example.yaml
+
+.PHONY: docs-check
+docs-check: release ## Fail when a generated document differs from the code
+	@scratch=$$(mktemp -d); trap 'rm -rf "$$scratch"' EXIT; \
+	$(RELEASE)/postern openrpc > $$scratch/openrpc.json; \
+	$(RELEASE)/postern configuration --schema > $$scratch/configuration.schema.json; \
+	$(RELEASE)/postern configuration --example > $$scratch/postern.example.yaml; \
+	for file in $(GENERATED); do diff -u proto-docs/$$file $$scratch/$$file || \
+	  { echo "proto-docs/$$file is out of date: run make docs"; exit 1; }; done
+	@echo "Generated documents are up to date."
