@@ -54,7 +54,7 @@ let package = Package(
     // MARK: - Layer 2: CurlTransport
 
     .target(name: "CurlTransport", dependencies: ["CCurl", "HTTPMessages", "Support"]),
-    .testTarget(name: "CurlTransportTests", dependencies: ["CurlTransport", "HTTPMessages", "TestSupport"]),
+    .testTarget(name: "CurlTransportTests", dependencies: ["CurlTransport", "HTTPMessages", "Support", "TestSupport"]),
 
     // MARK: - Layer 2: JOSE
 

@@ -7,7 +7,7 @@
 #include <sys/prctl.h>
 
 // Initialises OpenSSL without its atexit handler: that handler would free what the loop's thread still uses while the
-// process exits. Declared here, inside the function, so that this module does not share OpenSSL's headers with COpenSSL.
+// process exits. The function is declared inside, so that this module does not share OpenSSL's headers with COpenSSL.
 // 0x00080000 is OPENSSL_INIT_NO_ATEXIT. Returns 1 on success.
 struct ossl_init_settings_st;
 static inline int postern_curl_init_openssl(void) {

@@ -69,7 +69,7 @@ extension Transfer {
   private var maxBodyBytes: Int { max(0, exchange?.options.maxBodyBytes ?? 0) }
 
   /// Beyond it memory is only taken as bytes arrive, whatever the peer declares.
-  private static let reservedAtMost = 256 << 10
+  private static let reservedAtMost = 4 << 20
 
   private func beginBody() -> Bool {
     guard !head.hasContentCoding, hasBody, let length = head.contentLength else { return true }

@@ -21,7 +21,7 @@ final class TransferLoop {
   private var admission: Admission<HTTPURL.Origin, Exchange>
   private var active: [Transfer] = []
   private var pool: [Transfer] = []
-  private var ended: [(Exchange.Continuation, Result<HTTPResponse, TransportError>)] = []
+  private var ended: [EndedExchange] = []
   /// No deadline of an exchange is before this; it may belong to none any more.
   private var earliestDeadline: MonotonicInstant?
   private var counts = CurlTransport.Statistics()
@@ -186,7 +186,7 @@ final class TransferLoop {
       counts.failures += 1
       if error.code == .cancelled { counts.cancellations += 1 }
     }
-    ended.append((continuation, result))
+    ended.append(EndedExchange(continuation: continuation, result: result))
   }
 
   /// Resumes whoever waited, after libcurl's work of this turn: the callers run while the loop waits.
@@ -194,7 +194,7 @@ final class TransferLoop {
     guard !ended.isEmpty else { return }
     // First, so that whoever has a result sees it counted.
     inbox.publish(snapshot())
-    for (continuation, result) in ended { continuation.resume(returning: result) }
+    EndedExchange.resume(ended)
     ended.removeAll(keepingCapacity: true)
   }
 

@@ -32,7 +32,8 @@ struct FaultTests {
       testDescription: "reset instead of a reply", wire: "", end: .reset, code: .serverUnreachable,
       outcome: .sentNoReply),
     Fault(
-      testDescription: "closed in the status line", wire: "HTTP/1.1 2", code: .serverUnreachable, outcome: .sentNoReply),
+      testDescription: "closed in the status line", wire: "HTTP/1.1 2", code: .serverUnreachable,
+      outcome: .sentNoReply),
     Fault(testDescription: "closed in the head", wire: head + "A: 1\r\nB", code: .protocolError, outcome: .sentNoReply),
     Fault(
       testDescription: "only an interim response", wire: "HTTP/1.1 100 Continue\r\n\r\n", code: .serverUnreachable,
@@ -74,7 +75,8 @@ struct FaultTests {
       testDescription: "no HTTP at all", wire: "SSH-2.0-OpenSSH_9.2\r\n", code: .protocolError, outcome: .sentNoReply),
     Fault(testDescription: "HTTP/0.9", wire: "<html>hello</html>", code: .protocolError, outcome: .sentNoReply),
     Fault(
-      testDescription: "binary rubbish", wire: "\0\u{1}\u{2}\u{3}\r\n\r\n", code: .protocolError, outcome: .sentNoReply),
+      testDescription: "binary rubbish", wire: "\0\u{1}\u{2}\u{3}\r\n\r\n", code: .protocolError,
+      outcome: .sentNoReply),
     Fault(
       testDescription: "an unknown version", wire: "HTTP/7.3 200 OK\r\n\r\n", end: .stay, code: .protocolError,
       outcome: .sentNoReply),
