@@ -33,7 +33,7 @@ final class MetricsRegistry: Sendable {
     state.withLock { $0.upstream[Upstream(kind: kind, outcome: outcome), default: Histogram()].observe(duration) }
   }
 
-  /// A token was asked for: `event` is `hit`, `miss`, `joined` or `refresh`.
+  /// The token cache: `event` is `hit`, `miss`, `obtained`, `failed` or `rejected`.
   func tokenCache(_ event: String) { state.withLock { $0.tokens[event, default: 0] += 1 } }
 
   /// A connection was accepted.
