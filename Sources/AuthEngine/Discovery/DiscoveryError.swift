@@ -41,7 +41,7 @@ extension DiscoveryError: CustomStringConvertible {
 
 extension TransportError {
   /// Whether it lies in the state of the network or the peer rather than in who the peer is or what it says.
-  var isTransient: Bool {
+  public var isTransient: Bool {
     code == .networkUnreachable || code == .serverUnreachable || code == .timedOut
   }
 }

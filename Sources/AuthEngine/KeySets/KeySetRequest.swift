@@ -33,7 +33,7 @@ struct KeySetRequest: Sendable {
     let response: HTTPResponse
     do throws(TransportError) {
       response = try await upstream.send(
-        HTTPRequest(method: "GET", url: url, fields: fields), options: options, for: .discovery(place.name.bounded))
+        HTTPRequest(method: "GET", url: url, fields: fields), options: options, for: .keySet(place.name.bounded))
     } catch {
       throw KeySetError(
         .fetchFailed, "the key set cannot be fetched: \(error.code.rawValue)", isRetryable: error.isTransient)

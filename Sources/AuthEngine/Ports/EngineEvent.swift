@@ -16,6 +16,10 @@ public enum EngineEvent: Sendable {
   case metadataLoaded(issuer: String)
   /// An issuer's metadata could not be read; with `servesStaleCopy` an older copy stands in.
   case metadataFailed(issuer: String, error: DiscoveryError, servesStaleCopy: Bool)
+  /// The issuer said whether a token is active.
+  case introspected(issuer: String)
+  /// The issuer could not say; told once per request, however many callers waited.
+  case introspectionFailed(issuer: String, error: TokenError)
   /// An exchange with an upstream server ended.
   case exchange(UpstreamExchange)
 }
@@ -30,6 +34,10 @@ public struct UpstreamExchange: Sendable {
     case token(String)
     /// Metadata of the configured issuer of that name.
     case discovery(String)
+    /// The key set of the configured issuer of that name, or at the origin that a caller named.
+    case keySet(String)
+    /// Introspection at the configured issuer of that name.
+    case introspection(String)
   }
 
   /// How it ended.

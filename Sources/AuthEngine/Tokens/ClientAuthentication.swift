@@ -33,7 +33,6 @@ public struct TokenEndpointRequest: Sendable {
   var httpRequest: HTTPRequest {
     var fields = fields
     fields["Content-Type"] = FormEncoding.mediaType
-    fields["Accept"] = "application/json"
     return HTTPRequest(method: "POST", url: endpoint, fields: fields, body: FormEncoding.encode(form))
   }
 }

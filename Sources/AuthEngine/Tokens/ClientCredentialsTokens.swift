@@ -12,10 +12,8 @@ public final class ClientCredentialsTokens: Sendable {
     var lastGeneration: UInt64 = 0
   }
 
-  static let requestTimeout: Duration = .seconds(30)
-
   private let upstream: Upstream
-  private let discovery: ProviderDiscovery
+  private let provider: ProviderClient
   private let state = Locked(State())
   private let flights: SingleFlight<ClientCredentialsGrant, AccessToken, TokenError>
 
@@ -25,7 +23,7 @@ public final class ClientCredentialsTokens: Sendable {
     discovery: ProviderDiscovery
   ) {
     upstream = Upstream(transport: transport, clock: clock, observer: observer, userAgent: userAgent)
-    self.discovery = discovery
+    provider = ProviderClient(upstream: upstream, discovery: discovery)
     flights = SingleFlight(clock: clock)
   }
 
@@ -117,44 +115,9 @@ public final class ClientCredentialsTokens: Sendable {
   private func exchange(
     _ grant: ClientCredentialsGrant, trace: TraceContext?
   ) async throws(TokenError) -> (TokenResponse, sent: MonotonicInstant) {
-    let issuer = grant.issuer
-    let endpoint = try await tokenEndpoint(of: issuer, trace: trace)
-    let sent = upstream.clock.monotonicNow
-    let options = TransferOptions(
-      deadline: Deadline(instant: sent + Self.requestTimeout), maxBodyBytes: TokenResponse.maxBytes,
-      allowsPlainHTTP: issuer.allowsPlainHTTPOnLoopback, caFile: issuer.caFile)
-    var fields = HTTPFields()
-    trace?.add(to: &fields)
-    var request = TokenEndpointRequest(
-      endpoint: endpoint, issuer: issuer.identifier, fields: fields, form: grant.form, options: options)
-    try issuer.clientAuthentication.authenticate(&request, as: issuer.clientID)
-    let response: HTTPResponse
-    do throws(TransportError) {
-      response = try await upstream.send(request.httpRequest, options: request.options, for: .token(issuer.name))
-    } catch {
-      throw TokenError(.unreachable(error), "the token endpoint cannot be reached: \(error.code.rawValue)")
-    }
-    return (try TokenResponse(response), sent)
-  }
-
-  private func tokenEndpoint(of issuer: Issuer, trace: TraceContext?) async throws(TokenError) -> HTTPURL {
-    if let endpoint = issuer.endpoints[.token] {
-      guard issuer.accepts(endpoint) else { throw TokenError(.notPossible, "the token endpoint's scheme is not https") }
-      return endpoint
-    }
-    let metadata: ProviderMetadata
-    do throws(SingleFlightError<DiscoveryError>) {
-      metadata = try await discovery.metadata(for: issuer, trace: trace)
-    } catch {
-      switch error {
-      case .failed(let failure): throw TokenError(.discovery(failure), failure.detail, status: failure.status)
-      case .cancelled: throw TokenError(.cancelled, "the wait for the issuer's metadata was cancelled")
-      case .deadlineExceeded: throw TokenError(.deadlineExceeded, "the deadline passed while waiting for metadata")
-      }
-    }
-    guard let endpoint = metadata.endpoints[.token] else {
-      throw TokenError(.notPossible, "the issuer's metadata names no usable token_endpoint")
-    }
-    return endpoint
+    let answer = try await provider.post(
+      grant.form, to: .token, of: grant.issuer, maxBytes: TokenResponse.maxBytes, for: .token(grant.issuer.name),
+      trace: trace)
+    return (try TokenResponse(answer.response), answer.sent)
   }
 }

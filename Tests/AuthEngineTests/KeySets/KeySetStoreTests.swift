@@ -74,6 +74,6 @@ struct KeySetStoreTests {
       Issue.record("no exchange was told of")
       return
     }
-    #expect(exchange.purpose == .discovery("https://keys.test"))
+    #expect(exchange.purpose == .keySet("https://keys.test"))
   }
 }

@@ -1,5 +1,7 @@
-/// Why an introspection answer says nothing about the token.
+/// Why an introspection says nothing about the token.
 public enum IntrospectionError: Error, Sendable {
+  /// The authorization server could not be asked, or did not answer with 200.
+  case unanswered(TokenError)
   /// Not what RFC 7662 section 2.2 asks for. The text is for logs and quotes nothing.
   case malformed(String)
   /// A signed answer that is not the authorization server's, or not for this resource server (RFC 9701 section 5).

@@ -1,0 +1,72 @@
+import HTTPMessages
+import Support
+
+/// Requests to those endpoints of an authorization server at which the client says who it is (RFC 6749 section 2.3): tokens,
+/// introspection, revocation.
+struct ProviderClient: Sendable {
+  /// What a request was answered.
+  struct Answer: Sendable {
+    let response: HTTPResponse
+    /// When the request went out: what its answer says about time counts from here.
+    let sent: MonotonicInstant
+  }
+
+  /// A request's own bound: it runs to its end, whoever still waits for it.
+  static let timeout: Duration = .seconds(30)
+
+  let upstream: Upstream
+  let discovery: ProviderDiscovery
+
+  /// Posts `form` to `endpoint` of `issuer`, authenticated as its client.
+  func post(
+    _ form: [(name: String, value: String)], to endpoint: ProviderEndpoint, of issuer: Issuer,
+    accepting mediaType: String = "application/json", maxBytes: Int, for purpose: UpstreamExchange.Purpose,
+    trace: TraceContext?
+  ) async throws(TokenError) -> Answer {
+    let url = try await url(of: endpoint, at: issuer, trace: trace)
+    let sent = upstream.clock.monotonicNow
+    let options = TransferOptions(
+      deadline: Deadline(instant: sent + Self.timeout), maxBodyBytes: maxBytes,
+      allowsPlainHTTP: issuer.allowsPlainHTTPOnLoopback, caFile: issuer.caFile)
+    var fields = HTTPFields([.init(name: "Accept", value: mediaType)])
+    trace?.add(to: &fields)
+    var request = TokenEndpointRequest(
+      endpoint: url, issuer: issuer.identifier, fields: fields, form: form, options: options)
+    try issuer.clientAuthentication.authenticate(&request, as: issuer.clientID)
+    do throws(TransportError) {
+      return Answer(
+        response: try await upstream.send(request.httpRequest, options: request.options, for: purpose), sent: sent)
+    } catch {
+      throw TokenError(.unreachable(error), "the \(endpoint.label) cannot be reached: \(error.code.rawValue)")
+    }
+  }
+
+  /// Where `endpoint` is: where the configuration says, else where the metadata says.
+  private func url(
+    of endpoint: ProviderEndpoint, at issuer: Issuer, trace: TraceContext?
+  ) async throws(TokenError) -> HTTPURL {
+    if let url = issuer.endpoints[endpoint] {
+      guard issuer.accepts(url) else { throw TokenError(.notPossible, "the \(endpoint.label)'s scheme is not https") }
+      return url
+    }
+    let metadata: ProviderMetadata
+    do throws(SingleFlightError<DiscoveryError>) {
+      metadata = try await discovery.metadata(for: issuer, trace: trace)
+    } catch {
+      switch error {
+      case .failed(let failure): throw TokenError(.discovery(failure), failure.detail, status: failure.status)
+      case .cancelled: throw TokenError(.cancelled, "the wait for the issuer's metadata was cancelled")
+      case .deadlineExceeded: throw TokenError(.deadlineExceeded, "the deadline passed while waiting for metadata")
+      }
+    }
+    guard let url = metadata.endpoints[endpoint] else {
+      throw TokenError(.notPossible, "the issuer's metadata names no usable \(endpoint.rawValue)")
+    }
+    return url
+  }
+}
+
+extension ProviderEndpoint {
+  /// The endpoint's name in a sentence.
+  fileprivate var label: String { rawValue.split(separator: "_").joined(separator: " ") }
+}
