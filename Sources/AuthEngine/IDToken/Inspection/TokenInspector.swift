@@ -1,0 +1,172 @@
+public import JOSE
+import JSON
+public import Support
+
+/// Reads a token without trusting it, and says everything that would make it fail: for the command line.
+///
+/// The rules are the validators' own. What depends on the request (nonces, hashes) is not looked at.
+public struct TokenInspector: Sendable {
+  /// What the token is held against; a part that is nil is not asked.
+  public struct Expectations: Sendable {
+    /// The issuer that `iss` must name.
+    public var issuer: String?
+    /// Whom the token must be for: the client, or the resource of an access token.
+    public var audience: String?
+    /// The keys of which one must have signed.
+    public var keys: JWKSet?
+
+    /// Expectations of the given parts.
+    public init(issuer: String? = nil, audience: String? = nil, keys: JWKSet? = nil) {
+      self.issuer = issuer
+      self.audience = audience
+      self.keys = keys
+    }
+  }
+
+  /// The clock skew that is granted, as a validation would by default.
+  static let clockSkew = Duration.seconds(30)
+
+  private let clock: any EngineClock
+  private let limits: TokenLimits
+
+  /// An inspector that judges by `clock`.
+  public init(clock: some EngineClock, limits: TokenLimits = TokenLimits()) {
+    self.clock = clock
+    self.limits = limits
+  }
+
+  /// What there is to say about `token`.
+  public func inspect(_ token: String, expecting expectations: Expectations = Expectations()) -> TokenInspection {
+    let parts = token.utf8.count <= limits.maxBytes ? token.split(separator: ".", omittingEmptySubsequences: false) : []
+    let header = parts.first.flatMap { object($0) }
+    let isEncrypted = parts.count == 5
+    let kind = isEncrypted ? Kind.encrypted : Kind(header: header)
+    var inspection = TokenInspection(
+      kind: kind.rawValue, header: header, claims: !isEncrypted && parts.count > 1 ? object(parts[1]) : nil,
+      signature: .notChecked, findings: [])
+    if isEncrypted {
+      look(atEncrypted: token, &inspection)
+    } else {
+      look(atSigned: token, as: kind, expectations, &inspection)
+    }
+    return inspection
+  }
+
+  private func look(atEncrypted token: String, _ inspection: inout TokenInspection) {
+    do throws(JOSEError) {
+      _ = try CompactJWE(token, limits: limits).algorithms(
+        allowed: KeyManagementAlgorithm.asymmetric + KeyManagementAlgorithm.symmetric)
+    } catch {
+      inspection.findings.append(TokenFault(error))
+    }
+  }
+
+  private func look(
+    atSigned token: String, as kind: Kind, _ expectations: Expectations, _ inspection: inout TokenInspection
+  ) {
+    var algorithm: SignatureAlgorithm?
+    var claims: JWTClaims?
+    do throws(JOSEError) {
+      let jws = try CompactJWS(token, limits: limits)
+      _ = try jws.unverifiedClaims()
+      algorithm = try resolve(jws, &inspection)
+      if let algorithm, let keys = expectations.keys { verify(jws, algorithm, keys, &inspection) }
+    } catch {
+      inspection.findings.append(TokenFault(error))
+    }
+    do throws(JOSEError) {
+      claims = try inspection.claims.map { members throws(JOSEError) in try JWTClaims(members) }
+    } catch {
+      inspection.findings.append(TokenFault(error))
+    }
+    guard let claims else { return }
+    if let parameters = inspection.header, let header = try? JOSEHeader(parameters: parameters) {
+      for rule in kind.headerRules {
+        if case .failed(let fault) = rule.outcome(for: header, beside: claims) { inspection.findings.append(fault) }
+      }
+    }
+    let context = RuleContext(claims: claims, signer: nil, now: clock.wallNow, clockSkew: Self.clockSkew)
+    for rule in kind.claimRules(expectations) {
+      if case .failed(let fault) = rule.outcome(in: context) { inspection.findings.append(fault) }
+    }
+  }
+
+  private func resolve(_ jws: CompactJWS, _ inspection: inout TokenInspection) throws(JOSEError) -> SignatureAlgorithm?
+  {
+    do throws(JOSEError) {
+      return try jws.algorithm(allowed: SignatureAlgorithm.all)
+    } catch {
+      inspection.findings.append(TokenFault(error, actual: .string(jws.header.algorithm)))
+      return nil
+    }
+  }
+
+  private func verify(
+    _ jws: CompactJWS, _ algorithm: SignatureAlgorithm, _ keys: JWKSet, _ inspection: inout TokenInspection
+  ) {
+    do throws(JOSEError) {
+      try jws.verifiedPayload(with: keys.verificationKey(for: jws.header, algorithm: algorithm), algorithm: algorithm)
+      inspection.signature = .valid
+    } catch {
+      inspection.signature = .invalid
+      inspection.findings.append(TokenFault(error))
+    }
+  }
+
+  /// A part as a JSON object, for showing: duplicate members and whatever else is refused is told by the validators' own parser.
+  private func object(_ part: Substring) -> JSONObject? {
+    Base64URL.decode(String(part)).flatMap {
+      try? JSONParser(maxBytes: limits.maxBytes, maxDepth: limits.maxDepth).parse($0).objectValue
+    }
+  }
+}
+
+extension TokenInspector {
+  /// What a token says it is.
+  enum Kind: String {
+    case idToken = "ID token"
+    case accessToken = "JWT access token"
+    case logoutToken = "logout token"
+    case encrypted = "encrypted token"
+
+    init(header: JSONObject?) {
+      let type = header?["typ"]?.stringValue?.lowercased()
+      switch type {
+      case "at+jwt", "application/at+jwt": self = .accessToken
+      case "logout+jwt", "application/logout+jwt": self = .logoutToken
+      default: self = .idToken
+      }
+    }
+
+    var headerRules: [any HeaderRule] {
+      let type: [any HeaderRule] = self == .idToken ? [TokenTypeRule(accepted: ["JWT"], mayBeAbsent: true)] : []
+      return [SymmetricAudienceRule()] + type + [ContentTypeRule()] + (self == .idToken ? [NotALogoutTokenRule()] : [])
+    }
+
+    func claimRules(_ expectations: Expectations) -> [any ClaimRule] {
+      let issuer: any ClaimRule = expectations.issuer.map { IssuerRule(issuer: $0) } ?? PresenceRule(claim: "iss")
+      let audience: any ClaimRule =
+        expectations.audience.map { AudienceRule(audience: $0) } ?? PresenceRule(claim: "aud")
+      let times: [any ClaimRule] = [ExpirationRule(), NotBeforeRule(), IssuedAtRule()]
+      switch self {
+      case .idToken:
+        let parties: [any ClaimRule] =
+          expectations.audience.map {
+            [
+              TrustedAudienceRule(clientID: $0, trusted: []),
+              AuthorizedPartyRule(clientID: $0, isRequired: false),
+            ]
+          } ?? []
+        return [issuer, SubjectRule(), audience] + parties + times
+      case .accessToken:
+        return [issuer, SubjectRule(), audience, ClientIDRule(clientID: nil)] + times + [TokenIdentifierRule()]
+      case .logoutToken:
+        return [issuer, audience] + times + [
+          TokenIdentifierRule(maximumByteCount: 512), LogoutEventRule(), LogoutTargetRule(), NoNonceRule(),
+        ]
+      case .encrypted:
+        return []
+      }
+    }
+  }
+}
