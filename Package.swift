@@ -116,6 +116,7 @@ let package = Package(
         "AuthEngine",
         "Configuration",
         "HTTPMessages",
+        "JOSE",
         "JSON",
         "JSONRPC",
         .product(name: "Logging", package: "swift-log"),
@@ -128,6 +129,7 @@ let package = Package(
       dependencies: [
         "Configuration",
         "HTTPMessages",
+        "JOSE",
         "JSON",
         "JSONRPC",
         .product(name: "Logging", package: "swift-log"),

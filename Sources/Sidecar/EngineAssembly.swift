@@ -1,6 +1,7 @@
 import AuthEngine
 import Configuration
 import HTTPMessages
+import JOSE
 import Support
 
 /// Configuration values to engine values.
@@ -9,15 +10,59 @@ struct EngineAssembly {
 
   init(_ configuration: PosternConfiguration) { self.configuration = configuration }
 
-  /// Every configured resource server. The configuration's own checks leave nothing to find here but what only the engine knows.
-  func servers() throws(ConfigurationProblems) -> [String: ResourceServer] {
-    var issuers: [String: Issuer] = [:]
-    for (name, issuer) in configuration.issuers { issuers[name] = try self.issuer(name, issuer) }
+  /// Every configured issuer. The configuration's own checks leave nothing to find here but what only the engine knows.
+  func issuers() throws(ConfigurationProblems) -> [String: ConfiguredIssuer] {
+    var issuers: [String: ConfiguredIssuer] = [:]
+    for (name, issuer) in configuration.issuers {
+      issuers[name] = ConfiguredIssuer(
+        issuer: try self.issuer(name, issuer), clientID: issuer.clientID, tokens: try tokens(name, issuer),
+        keySets: KeySetPolicy(
+          minTTL: issuer.jwks.minTTL, maxTTL: issuer.jwks.maxTTL, cooldown: issuer.jwks.cooldown,
+          staleIfError: issuer.jwks.staleIfError))
+    }
+    return issuers
+  }
+
+  /// Every configured resource server.
+  func servers(of issuers: [String: ConfiguredIssuer]) throws(ConfigurationProblems) -> [String: ResourceServer] {
     var servers: [String: ResourceServer] = [:]
     for (name, resource) in configuration.resources {
-      servers[name] = try server(name, resource, resource.issuer.flatMap { issuers[$0] })
+      servers[name] = try server(name, resource, resource.issuer.flatMap { issuers[$0]?.issuer })
     }
     return servers
+  }
+
+  /// What callers may bring along to have a token validated.
+  func validation() throws(ConfigurationProblems) -> ValidationRules {
+    var origins: Set<HTTPURL.Origin> = []
+    for origin in configuration.validation.jwksOrigins {
+      origins.insert(try url(origin, "validation.jwksOrigins").origin)
+    }
+    return ValidationRules(
+      allowsInlineKeys: configuration.validation.inlineJwks, keySetOrigins: origins,
+      allowsCallerClock: configuration.development.callerClock,
+      allowsPlainHTTPOnLoopback: configuration.development.plainHTTPOnLoopback)
+  }
+
+  private func tokens(
+    _ name: String, _ issuer: IssuerConfiguration
+  ) throws(ConfigurationProblems) -> AuthEngine.IDTokenConfiguration {
+    let given = issuer.idToken
+    var keys: [JWK] = []
+    for (index, key) in given.encryption.keys.enumerated() {
+      do throws(JOSEError) {
+        keys.append(try JWK(pem: Array(key.value.reveal().utf8)))
+      } catch {
+        throw problem("issuers.\(name).idToken.encryption.keyFiles[\(index)]", "is not usable: \(error.message)")
+      }
+    }
+    return AuthEngine.IDTokenConfiguration(
+      issuer: issuer.issuer, algorithms: given.algorithms.compactMap(SignatureAlgorithm.init(name:)),
+      clockSkew: given.clockSkew, trustedAudiences: given.trustedAudiences, requiresAuthorizedParty: given.requireAzp,
+      clientSecret: issuer.clientSecret?.value,
+      encryption: TokenEncryptionPolicy(
+        isRequired: given.encryption.isRequired, keys: keys,
+        algorithms: given.encryption.algorithms.compactMap(KeyManagementAlgorithm.init(name:))))
   }
 
   private func server(

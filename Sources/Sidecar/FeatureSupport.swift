@@ -6,6 +6,7 @@ import Configuration
 struct FeatureSupport {
   private(set) var notes: [String] = []
   private(set) var refusedResources: [String: String] = [:]
+  private(set) var refusedIssuers: [String: String] = [:]
 
   init(_ configuration: PosternConfiguration) {
     for (name, resource) in configuration.resources.sorted(by: { $0.key < $1.key }) {
@@ -19,6 +20,12 @@ struct FeatureSupport {
       if issuer.clientAuth == .privateKeyJWT || issuer.clientAuth == .tlsClientAuth {
         notes.append(
           "issuers.\(name).clientAuth: \(issuer.clientAuth.rawValue) is not in this release; its tokens cannot be had")
+      }
+      if !issuer.tls.pins.isEmpty {
+        let reason =
+          "issuers.\(name): tls.pins is not in this release, and without it the issuer would be trusted more than configured"
+        notes.append(reason + "; it is not asked")
+        refusedIssuers[name] = reason
       }
     }
     if !configuration.preauthorization.isEmpty { notes.append("preauthorization is not in this release") }

@@ -1,3 +1,4 @@
+import AuthEngine
 import Protocol
 import Support
 
@@ -12,6 +13,8 @@ final class HealthBoard: Sendable {
   private struct State {
     var configuration: Observation
     var issuers: [String: Observation?] = [:]
+    /// The key sets that have been asked for, by issuer.
+    var keySets: [String: Observation] = [:]
     var lastReported = Health.Status.ok
   }
 
@@ -29,6 +32,7 @@ final class HealthBoard: Sendable {
     state.withLock { state in
       state.configuration = Observation(status: .ok, detail: nil, at: now)
       state.issuers = Dictionary(uniqueKeysWithValues: issuers.map { ($0, state.issuers[$0] ?? nil) })
+      state.keySets = state.keySets.filter { state.issuers[$0.key] != nil }
     }
   }
 
@@ -47,10 +51,25 @@ final class HealthBoard: Sendable {
     }
   }
 
-  /// All checks and the worst of them.
-  var report: Health.Result {
+  /// The key set of an issuer was asked for; nil `fault` means that it came.
+  func keys(of issuer: String, fault: String?) {
+    let observation = Observation(status: fault == nil ? .ok : .degraded, detail: fault, at: clock.monotonicNow)
+    state.withLock { state in
+      if state.issuers[issuer] != nil { state.keySets[issuer] = observation }
+    }
+  }
+
+  /// All checks and the worst of them. `keySets` tells how old the issuers' key sets are now.
+  func report(keySets: [KeySetAge] = []) -> Health.Result {
     let now = clock.monotonicNow
-    return state.withLock { Self.report($0, now) }
+    var report = state.withLock { Self.report($0, now) }
+    for set in keySets {
+      guard let check = report.checks["issuer.\(set.issuer).keys"] else { continue }
+      let detail = check.detail ?? (set.isExpired ? "past its lifetime, not asked for since" : "\(set.keyCount) keys")
+      report.checks["issuer.\(set.issuer).keys"] = Health.Check(
+        status: check.status, detail: detail, ageMs: set.age?.wholeMilliseconds)
+    }
+    return report
   }
 
   /// The overall status when it differs from the last time this was asked.
@@ -70,6 +89,7 @@ final class HealthBoard: Sendable {
       checks["issuer.\(name)"] =
         observation.map { check($0, now) } ?? Health.Check(status: .ok, detail: "not used yet")
     }
+    for (name, observation) in state.keySets { checks["issuer.\(name).keys"] = check(observation, now) }
     let worst = checks.values.map(\.status).max { severity($0) < severity($1) } ?? .ok
     return Health.Result(status: worst, checks: checks)
   }

@@ -8,6 +8,11 @@ public enum Product {
   public static let version = "0.1.0"
   /// The wire contract's version.
   public static let protocolVersion = "1.0"
+  /// What this build can do, as `getInfo` tells it.
+  static let features = [
+    "fetchResource.device", "fetchResource.none", "introspectToken", "validateAccessToken", "validateIdToken",
+    "validateLogoutToken",
+  ]
   /// The compiler this was built with, by its language version.
   public static let swiftVersion: String = {
     #if swift(>=6.4)

@@ -16,9 +16,14 @@ final class Runtime: Sendable {
   let info: JSONText
   /// What the configuration asks for and this release does not do; said at start.
   let unsupported: [String]
+  /// What callers may bring along to have a token validated.
+  let validation: ValidationRules
   private let servers: [String: ResourceServer]
+  private let issuers: [String: ConfiguredIssuer]
   /// Resources that would be less safe than their configuration says: refused, with the reason.
   private let refused: [String: String]
+  /// Issuers that would be asked less safely than their configuration says: refused, with the reason.
+  private let refusedIssuers: [String: String]
 
   /// Throws when a value cannot be used after all.
   init(_ configuration: PosternConfiguration, _ identity: ProcessIdentity) throws(ConfigurationProblems) {
@@ -29,12 +34,15 @@ final class Runtime: Sendable {
       outgoing: configuration.limits.inFlightPerConnection,
       messageBytes: configuration.limits.messageBytes, depth: configuration.limits.depth)
     let switches = configuration.development.activeSwitches.map { "development.\($0)" }
-    info = identity.info(features: ["fetchResource.device", "fetchResource.none"] + switches)
+    info = identity.info(features: Product.features + switches)
     let support = FeatureSupport(configuration)
     unsupported = support.notes
     refused = support.refusedResources
+    refusedIssuers = support.refusedIssuers
     let assembly = EngineAssembly(configuration)
-    servers = try assembly.servers()
+    issuers = try assembly.issuers()
+    servers = try assembly.servers(of: issuers)
+    validation = try assembly.validation()
   }
 
   /// The resource server of that configured name.
@@ -42,6 +50,13 @@ final class Runtime: Sendable {
     if let reason = refused[name] { throw RPCFault(.tlsFailure, reason, data: ["outcome": "not_sent"]) }
     guard let server = servers[name] else { throw .invalidParams("No such resource is configured", path: "/resource") }
     return server
+  }
+
+  /// The issuer of that configured name.
+  func issuer(_ name: String) throws(RPCFault) -> ConfiguredIssuer {
+    if let reason = refusedIssuers[name] { throw RPCFault(.jwksFetchFailed, reason, data: ["retryable": false]) }
+    guard let issuer = issuers[name] else { throw RPCFault(.issuerUnknown, data: ["path": "/issuer"]) }
+    return issuer
   }
 }
 

@@ -6,7 +6,7 @@ import Protocol
 import Support
 
 /// Turns what the engine does into metrics, health and log lines.
-struct ServiceObserver: EngineObserver {
+struct ServiceObserver: EngineObserver, KeySetObserver {
   let metrics: MetricsRegistry
   let health: HealthBoard
   let hub: EventHub
@@ -30,13 +30,52 @@ struct ServiceObserver: EngineObserver {
     case .metadataFailed(let issuer, let error, let servesStaleCopy):
       logger.warning("no issuer metadata", metadata: ["issuer": .string(issuer), "error": .string("\(error)")])
       issuerUsed(issuer, fault: "no metadata\(servesStaleCopy ? ", an older copy is used" : ""): \(error)")
+    case .introspected(let issuer): issuerUsed(issuer, fault: nil)
+    case .introspectionFailed(let issuer, let error):
+      logger.warning("no introspection", metadata: ["issuer": .string(issuer), "error": .string("\(error)")])
+      issuerUsed(issuer, fault: "no introspection: \(error)")
     case .exchange(let exchange): count(exchange)
     }
   }
 
+  func observe(_ event: KeySetEvent) {
+    switch event {
+    case .loaded(let source, _):
+      if case .issuer(let name) = source { keysUsed(name, fault: nil) }
+    case .failed(let source, let error, let servesOlderSet):
+      logger.warning("no key set", metadata: ["source": .string("\(source)"), "error": .string("\(error)")])
+      if case .issuer(let name) = source {
+        keysUsed(name, fault: "no key set\(servesOlderSet ? ", an older one is used" : ""): \(error)")
+      }
+    case .rotated(let source, let added, let removed):
+      logger.info(
+        "keys rotated",
+        metadata: [
+          "source": .string("\(source)"), "added": .stringConvertible(added.count),
+          "removed": .stringConvertible(removed.count),
+        ])
+      guard case .issuer(let name) = source else { return }
+      hub.publish(
+        .keysRotated,
+        [
+          "issuer": .string(name), "added": .array(added.map(JSONValue.string)),
+          "removed": .array(removed.map(JSONValue.string)),
+        ])
+    }
+  }
+
+  private func keysUsed(_ issuer: String, fault: String?) {
+    health.keys(of: issuer, fault: fault)
+    publishHealthChange()
+  }
+
+  private func publishHealthChange() {
+    if let status = health.changedStatus() { hub.publish(.healthChanged, ["status": .string(status.rawValue)]) }
+  }
+
   private func issuerUsed(_ issuer: String, fault: String?) {
     health.issuer(issuer, fault: fault)
-    if let status = health.changedStatus() { hub.publish(.healthChanged, ["status": .string(status.rawValue)]) }
+    publishHealthChange()
   }
 
   private func count(_ exchange: UpstreamExchange) {
@@ -45,6 +84,8 @@ struct ServiceObserver: EngineObserver {
       case .resource: "resource"
       case .token: "token"
       case .discovery: "discovery"
+      case .keySet: "key_set"
+      case .introspection: "introspection"
       }
     let outcome =
       switch exchange.outcome {

@@ -139,6 +139,7 @@ public final class SidecarService: Sendable {
       let next = try Runtime(loaded.configuration, identity)
       let changed = loaded.configuration.changedKeys(from: runtime.configuration)
       state.withLock { $0 = next }
+      engine.verdicts.removeAll()
       health.configurationLoaded(issuers: loaded.configuration.issuers.keys.sorted())
       publishHealthChange()
       metrics.reloaded("ok")

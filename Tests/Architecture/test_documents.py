@@ -8,6 +8,8 @@ import re
 import subprocess
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = ROOT / "proto-docs"
 
@@ -142,12 +144,18 @@ def test_wire_page_names_every_method():
     assert not missing, f"methods that proto-docs/wire.md does not name: {sorted(missing)}"
 
 
-def test_wire_page_lists_every_param_of_fetch_resource():
-    source = (ROOT / "Sources/Protocol/Methods/FetchResource.swift").read_text(encoding="utf-8")
+@pytest.mark.parametrize("method, section", [("FetchResource", "4.1"), ("ValidateIDToken", "4.3")])
+def test_wire_page_lists_every_param(method, section):
+    source = (ROOT / f"Sources/Protocol/Methods/{method}.swift").read_text(encoding="utf-8")
     params = source.split("struct Params", 1)[1].split("memberDocs", 1)[0]
     declared = set(re.findall(r"public (?:var|let) (\w+):", params))
-    section = (PAGES / "wire.md").read_text(encoding="utf-8").split("### 4.1", 1)[1].split("\n## ", 1)[0]
-    listed = set(re.findall(r"^\| `(\w+)` \| \w+ \|", section, re.MULTILINE))
+    text = (PAGES / "wire.md").read_text(encoding="utf-8").split(f"### {section}", 1)[1].split("\n### ", 1)[0]
+    table = re.search(r"^\| (?:param|param of `\w+`) \|.*?\n\n", text + "\n\n", re.MULTILINE | re.DOTALL)
+    listed = {
+        name
+        for row in table.group(0).strip().splitlines()[2:]
+        for name in re.findall(r"`(\w+)`", row.split("|")[1])
+    }
     assert declared == listed
 
 

@@ -13,8 +13,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from harness import settings  # noqa: E402
 from harness.connection import Connection  # noqa: E402
+from harness.issuer import IssuerDouble  # noqa: E402
 from harness.playground import Playground  # noqa: E402
 from harness.sidecar import Sidecar  # noqa: E402
+from harness.signing import SigningKey  # noqa: E402
 
 FRAMINGS = ["stream", "headers"]
 
@@ -66,6 +68,29 @@ def start_playground() -> Iterator[Callable[..., Playground]]:
     yield start
     for upstream in started:
         upstream.stop()
+
+
+@pytest.fixture
+def issuer() -> Iterator[IssuerDouble]:
+    """An issuer under the test's own control."""
+    double = IssuerDouble()
+    yield double
+    double.stop()
+
+
+@pytest.fixture(scope="session")
+def rsa() -> SigningKey:
+    return SigningKey("RS256", "rsa-1")
+
+
+@pytest.fixture(scope="session")
+def ec() -> SigningKey:
+    return SigningKey("ES256", "ec-1")
+
+
+@pytest.fixture(scope="session")
+def ed() -> SigningKey:
+    return SigningKey("EdDSA", "ed-1")
 
 
 @pytest.fixture

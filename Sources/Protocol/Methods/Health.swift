@@ -34,7 +34,7 @@ public enum Health: RPCMethod {
 
   public struct Result: RPCObject {
     public let status: Status
-    public let checks: [String: Check]
+    public var checks: [String: Check]
 
     /// A result of the given parts.
     public init(status: Status, checks: [String: Check]) {

@@ -1,3 +1,4 @@
+import AuthEngine
 import JSON
 import JSONRPC
 import Protocol
@@ -10,7 +11,9 @@ extension SidecarService {
     let document = JSONText(Product.openRPCDocument)
     table.prepared(Discover.self) { _ in document }
     table.prepared(GetInfo.self) { $0.runtime.info }
-    table.immediate(Health.self) { [health] (_, _) throws(RPCFault) in health.report }
+    table.immediate(Health.self) { [health, engine] (_, _) throws(RPCFault) in
+      health.report(keySets: engine.keySets.ages())
+    }
     table.immediate(Metrics.self) { [self] (_, _) throws(RPCFault) in Metrics.Result(text: exposition) }
     table.immediate(Subscribe.self) { (params, context) throws(RPCFault) in
       Subscribe.Result(subscribed: context.caller.events { $0.formUnion(params.events) })
@@ -36,7 +39,26 @@ extension SidecarService {
     table.waitingForValue(FetchResource.self) { (params, context) async throws(RPCFault) in
       try await fetch(params, context)
     }
+    addTokenMethods(to: &table)
     return table
+  }
+
+  private func addTokenMethods(to table: inout MethodTable) {
+    let tokens = TokenHandlers(engine: engine)
+    table.waitingForValue(ValidateIDToken.self) { (params, context) async throws(RPCFault) in
+      try await tokens.validateIDToken(params, context)
+    }
+    table.waitingForValue(ValidateAccessToken.self) { (params, context) async throws(RPCFault) in
+      try await tokens.validateAccessToken(params, context)
+    }
+    table.waitingForValue(ValidateLogoutToken.self) { (params, context) async throws(RPCFault) in
+      try await tokens.validateLogoutToken(params, context)
+    }
+    table.waitingForValue(IntrospectToken.self) { (params, context) async throws(RPCFault) in
+      try await tokens.introspectToken(params, context)
+    }
+    table.waitingForValue(VerifyJWS.self) { (params, _) async throws(RPCFault) in try OfflineMethods.verify(params) }
+    table.waitingForValue(DecryptJWE.self) { (params, _) async throws(RPCFault) in try OfflineMethods.decrypt(params) }
   }
 
   private var exposition: String {

@@ -28,7 +28,8 @@ final class MetricsRegistry: Sendable {
     state.withLock { $0.calls[MethodOutcome(method: method, outcome: outcome), default: Histogram()].observe(duration) }
   }
 
-  /// An exchange with somebody upstream ended: `kind` is `resource`, `token` or `discovery`.
+  /// An exchange with somebody upstream ended: `kind` is `resource`, `token`, `discovery`, `key_set` or
+  /// `introspection`.
   func upstreamEnded(_ kind: String, _ outcome: String, after duration: Duration) {
     state.withLock { $0.upstream[Upstream(kind: kind, outcome: outcome), default: Histogram()].observe(duration) }
   }

@@ -32,6 +32,13 @@ REASONS = {
     1010: "tls_failure",
     1012: "response_too_large",
     1013: "protocol_error",
+    2001: "jwks_fetch_failed",
+    2002: "discovery_failed",
+    2003: "discovery_issuer_mismatch",
+    2004: "jwks_invalid",
+    2005: "issuer_unknown",
+    2006: "jwks_url_not_allowed",
+    2007: "introspection_failed",
     5001: "session_not_found",
 }
 
@@ -64,3 +71,16 @@ def fault(error: Dict[str, Any], code: int, path: Optional[str] = None) -> Dict[
     if path is not None:
         assert data.get("path") == path, error
     return data
+
+
+def refusal(result: Dict[str, Any], code: str, claim: Optional[str] = None) -> Dict[str, Any]:
+    """`result` refuses a token with `code`, and shows nothing of it; returns its `error`."""
+    assert result["valid"] is False, result
+    assert set(result) <= {"valid", "error", "header"}, result
+    error = result["error"]
+    assert set(error) <= {"code", "message", "claim", "expected", "actual"}, error
+    assert error["code"] == code, error
+    assert error["message"], error
+    if claim is not None:
+        assert error.get("claim") == claim, error
+    return error

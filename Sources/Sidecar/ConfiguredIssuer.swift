@@ -1,0 +1,10 @@
+import AuthEngine
+
+/// A configured issuer with what is asked of its tokens and keys.
+struct ConfiguredIssuer: Sendable {
+  let issuer: Issuer
+  /// Nil where the issuer only serves to validate tokens.
+  let clientID: String?
+  let tokens: IDTokenConfiguration
+  let keySets: KeySetPolicy
+}

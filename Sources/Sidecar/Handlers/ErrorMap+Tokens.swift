@@ -1,0 +1,66 @@
+import AuthEngine
+import HTTPMessages
+import JSON
+import JSONRPC
+import Protocol
+import Support
+
+extension ErrorMap {
+  /// Why there are no keys to judge a token with.
+  static func fault(_ error: KeySetError) -> RPCFault {
+    let code: RPCErrorCode =
+      switch error.kind {
+      case .fetchFailed: .jwksFetchFailed
+      case .discoveryFailed: .discoveryFailed
+      case .discoveryIssuerMismatch: .discoveryIssuerMismatch
+      case .invalid: .jwksInvalid
+      case .cancelled: .requestCancelled
+      case .deadlineExceeded: .deadlineExceeded
+      }
+    return fault(code, error.detail, status: error.status, isRetryable: error.isRetryable)
+  }
+
+  /// Why the authorization server could not say whether a token is active.
+  static func fault(_ error: IntrospectionError) -> RPCFault {
+    switch error {
+    case .undecided(let error): return fault(error)
+    case .malformed(let detail): return fault(.introspectionFailed, detail, isRetryable: false)
+    case .unverified(let reason):
+      return fault(
+        .introspectionFailed, "the signed introspection response is not the issuer's: \(reason.message)",
+        upstreamCode: reason.code.rawValue, isRetryable: false)
+    case .unanswered(let error):
+      switch error.kind {
+      case .cancelled: return RPCFault(.requestCancelled)
+      case .deadlineExceeded: return RPCFault(.deadlineExceeded)
+      case .discovery(let failure):
+        return fault(
+          failure.kind == .issuerMismatch ? .discoveryIssuerMismatch : .discoveryFailed, failure.detail,
+          status: failure.status, isRetryable: failure.isRetryable)
+      case .unreachable(let transport):
+        return fault(
+          .introspectionFailed, error.detail, upstreamCode: transport.code.rawValue,
+          isRetryable: transport.isTransient)
+      case .unavailable(let oauth):
+        return fault(
+          .introspectionFailed, error.detail, status: error.status, upstreamCode: oauth?.code, isRetryable: true)
+      case .refused(let oauth):
+        return fault(
+          .introspectionFailed, error.detail, status: error.status, upstreamCode: oauth?.code, isRetryable: false)
+      case .malformed, .notPossible:
+        return fault(.introspectionFailed, error.detail, status: error.status, isRetryable: false)
+      }
+    }
+  }
+
+  private static func fault(
+    _ code: RPCErrorCode, _ detail: String, status: Int? = nil, upstreamCode: String? = nil, isRetryable: Bool
+  ) -> RPCFault {
+    var data: JSONObject = ["retryable": .bool(isRetryable)]
+    var upstream = JSONObject()
+    if let status { upstream["status"] = .integer(Int64(status)) }
+    if let upstreamCode { upstream["code"] = .string(upstreamCode) }
+    if !upstream.members.isEmpty { data["upstream"] = .object(upstream) }
+    return RPCFault(code, detail, data: data)
+  }
+}

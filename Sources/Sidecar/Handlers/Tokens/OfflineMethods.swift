@@ -1,0 +1,105 @@
+import AuthEngine
+import JOSE
+public import JSON
+public import JSONRPC
+import Protocol
+import Support
+
+/// The methods that need neither configuration nor network, for the socket and for the command line.
+public enum OfflineMethods {
+  /// `verifyJws` with `params` as on the wire.
+  public static func verifyJWS(_ params: JSONValue) throws(RPCFault) -> JSONValue {
+    try verify(decoded(params))
+  }
+
+  /// `decryptJwe` with `params` as on the wire.
+  public static func decryptJWE(_ params: JSONValue) throws(RPCFault) -> JSONValue {
+    try decrypt(decoded(params))
+  }
+
+  static func verify(_ params: VerifyJWS.Params) throws(RPCFault) -> JSONValue {
+    let allowed =
+      try CallerBounds.algorithms(params.algorithms, SignatureAlgorithm.init(name:)) ?? SignatureAlgorithm.all
+    let keys: JWKSet
+    switch (params.jwks, params.jwk) {
+    case (let set?, nil): keys = try jose("/jwks") { () throws(JOSEError) in try JWKSet(json: set, origin: .local) }
+    case (nil, let key?): keys = JWKSet([try Self.key(key)])
+    default: throw .invalidParams("Exactly one of jwks and jwk", path: params.jwk == nil ? "/jwks" : "/jwk")
+    }
+    var header: JSONObject?
+    do throws(JOSEError) {
+      let jws = try CompactJWS(params.jws)
+      header = jws.header.parameters
+      let algorithm = try jws.algorithm(allowed: allowed)
+      let key =
+        params.jwk == nil
+        ? try keys.verificationKey(for: jws.header, algorithm: algorithm)
+        : try meant(keys.keys[0], by: jws.header)
+      let payload = try jws.verifiedPayload(with: key, algorithm: algorithm)
+      return opened(jws.header.parameters, "payload", payload)
+    } catch {
+      return VerdictResult.refusal(TokenFault(error), header: header)
+    }
+  }
+
+  static func decrypt(_ params: DecryptJWE.Params) throws(RPCFault) -> JSONValue {
+    let allowed =
+      try CallerBounds.algorithms(params.algorithms, KeyManagementAlgorithm.init(name:))
+      ?? KeyManagementAlgorithm.asymmetric + KeyManagementAlgorithm.symmetric
+    let key = try key(params.jwk)
+    var header: JSONObject?
+    do throws(JOSEError) {
+      let jwe = try CompactJWE(params.jwe)
+      header = jwe.header.parameters
+      let (algorithm, encryption) = try jwe.algorithms(allowed: allowed)
+      let plaintext = try jwe.decrypt(
+        with: meant(key, by: jwe.header), algorithm: algorithm, encryption: encryption)
+      return opened(jwe.header.parameters, "plaintext", plaintext)
+    } catch {
+      return VerdictResult.refusal(TokenFault(error), header: header)
+    }
+  }
+
+  /// A single key is the one the caller means, unless it has another name than the header asks for.
+  private static func meant(_ key: JWK, by header: JOSEHeader) throws(JOSEError) -> JWK {
+    guard let wanted = header.keyID, let name = key.keyID, !wanted.utf8.elementsEqual(name.utf8) else { return key }
+    throw JOSEError(.keyNotFound, "the key has another kid than the header", claim: "kid")
+  }
+
+  private static func key(_ json: JSONValue) throws(RPCFault) -> JWK {
+    guard let members = json.objectValue else {
+      throw RPCFault(.jwksInvalid, "a JWK is an object", data: ["path": "/jwk"])
+    }
+    return try jose("/jwk") { () throws(JOSEError) in try JWK(json: members) }
+  }
+
+  private static func jose<Value>(
+    _ path: String, _ body: () throws(JOSEError) -> Value
+  ) throws(RPCFault) -> Value {
+    do throws(JOSEError) {
+      return try body()
+    } catch {
+      throw RPCFault(.jwksInvalid, error.message, data: ["path": .string(path)])
+    }
+  }
+
+  /// Text where it is text: U+0000 may not stand in a result's strings.
+  private static func opened(_ header: JSONObject, _ name: String, _ content: [UInt8]) -> JSONValue {
+    let isText = !content.contains(0)
+    let body: (String, JSONValue) =
+      if isText, let text = String(validating: content, as: UTF8.self) {
+        (name, .string(text))
+      } else {
+        ("\(name)Base64", .string(Base64.string(content)))
+      }
+    return .object(JSONObject([("valid", true), ("header", .object(header)), body]))
+  }
+
+  private static func decoded<Params: RPCObject>(_ params: JSONValue) throws(RPCFault) -> Params {
+    do throws(JSONDecodingError) {
+      return try JSONValueDecoder().decode(Params.self, from: params)
+    } catch {
+      throw RPCFault(error)
+    }
+  }
+}

@@ -1,0 +1,116 @@
+import AuthEngine
+import JOSE
+import JSON
+import JSONRPC
+import Protocol
+import Support
+
+/// The methods that judge tokens: params to expectations, the engine, and its verdict to a result.
+struct TokenHandlers: Sendable {
+  let engine: Engine
+
+  func validateIDToken(_ params: ValidateIDToken.Params, _ context: CallContext) async throws(RPCFault) -> JSONValue {
+    let bounds = CallerBounds(rules: context.runtime.validation)
+    let issuer = try TokenIssuer(params, context.runtime, engine.keySets)
+    var expectations = IDTokenExpectations(
+      clientID: try issuer.requiredClientID(), nonce: params.nonce,
+      authorizationCode: params.authorizationCode.map { Secret($0) },
+      accessToken: params.accessToken.map { Secret($0) }, flow: try Self.flow(params))
+    expectations.state = params.state
+    expectations.maxAge = try CallerBounds.maxAge(params.maxAge)
+    expectations.acrValues = params.acrValues ?? []
+    expectations.trustedAudiences = params.trustedAudiences
+    expectations.algorithms = try CallerBounds.algorithms(params.algorithms, SignatureAlgorithm.init(name:))
+    expectations.clockSkew = try bounds.clockSkew(params.clockSkewSeconds)
+    expectations.requiresAuthorizedParty = params.requireAzp
+    expectations.now = try bounds.now(params.now)
+    do throws(KeySetError) {
+      return VerdictResult.make(
+        try await engine.idTokens.validate(
+          params.idToken, expecting: expectations, configuration: issuer.tokens, keys: issuer.keys,
+          deadline: context.deadline))
+    } catch {
+      throw ErrorMap.fault(error)
+    }
+  }
+
+  func validateAccessToken(
+    _ params: ValidateAccessToken.Params, _ context: CallContext
+  ) async throws(RPCFault) -> JSONValue {
+    let bounds = CallerBounds(rules: context.runtime.validation)
+    let issuer = try TokenIssuer(params, context.runtime, engine.keySets)
+    var expectations = AccessTokenExpectations(
+      audience: params.audience, requiredScopes: params.requiredScopes ?? [], clientID: params.clientId,
+      confirmation: try Self.confirmation(params.confirmation))
+    expectations.clockSkew = try bounds.clockSkew(params.clockSkewSeconds)
+    expectations.now = try bounds.now(params.now)
+    do throws(KeySetError) {
+      return VerdictResult.make(
+        try await engine.accessTokens.validate(
+          params.accessToken, expecting: expectations, configuration: issuer.tokens, keys: issuer.keys,
+          deadline: context.deadline))
+    } catch {
+      throw ErrorMap.fault(error)
+    }
+  }
+
+  func validateLogoutToken(
+    _ params: ValidateLogoutToken.Params, _ context: CallContext
+  ) async throws(RPCFault) -> JSONValue {
+    let issuer = try TokenIssuer(params, context.runtime, engine.keySets)
+    var expectations = LogoutTokenExpectations(clientID: try issuer.requiredClientID())
+    expectations.now = try CallerBounds(rules: context.runtime.validation).now(params.now)
+    do throws(KeySetError) {
+      return VerdictResult.make(
+        try await engine.logoutTokens.validate(
+          params.logoutToken, expecting: expectations, configuration: issuer.tokens, keys: issuer.keys,
+          deadline: context.deadline))
+    } catch {
+      throw ErrorMap.fault(error)
+    }
+  }
+
+  func introspectToken(_ params: IntrospectToken.Params, _ context: CallContext) async throws(RPCFault) -> JSONValue {
+    let configured = try context.runtime.issuer(params.issuer)
+    let expectations = IntrospectionExpectations(
+      audience: params.audience, requiredScopes: params.requiredScopes ?? [])
+    do throws(IntrospectionError) {
+      return VerdictResult.make(
+        try await engine.introspector.verdict(
+          on: Secret(params.token), hint: params.tokenTypeHint, issuer: configured.issuer, expecting: expectations,
+          configuration: configured.tokens,
+          keys: engine.keySets.source(for: configured.issuer, policy: configured.keySets), deadline: context.deadline,
+          trace: TraceContext(parent: context.trace.traceparent)))
+    } catch {
+      throw ErrorMap.fault(error)
+    }
+  }
+
+  private static func flow(_ params: ValidateIDToken.Params) throws(RPCFault) -> TokenFlow {
+    guard params.flow == .refresh else {
+      guard params.previousIdToken == nil else {
+        throw .invalidParams("previousIdToken belongs to flow refresh", path: "/previousIdToken")
+      }
+      return switch params.flow {
+      case .implicit: .implicit
+      case .hybrid: .hybrid()
+      case .code, .refresh, nil: .code
+      }
+    }
+    guard let previous = params.previousIdToken else {
+      throw .invalidParams("flow refresh needs previousIdToken", path: "/previousIdToken")
+    }
+    return .refresh(previous: previous)
+  }
+
+  private static func confirmation(
+    _ confirmation: ValidateAccessToken.Confirmation?
+  ) throws(RPCFault) -> TokenConfirmation? {
+    switch (confirmation?.jkt, confirmation?.x5tS256) {
+    case (let thumbprint?, nil): return .jkt(thumbprint)
+    case (nil, let thumbprint?): return .x5tS256(thumbprint)
+    case (nil, nil) where confirmation == nil: return nil
+    default: throw .invalidParams("Exactly one of jkt and x5tS256", path: "/confirmation")
+    }
+  }
+}

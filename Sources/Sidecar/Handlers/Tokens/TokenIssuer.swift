@@ -1,0 +1,74 @@
+import AuthEngine
+import HTTPMessages
+import JOSE
+import JSON
+import JSONRPC
+import Protocol
+import Support
+
+/// Whose tokens a call means: what is asked of them, and where their keys are.
+struct TokenIssuer: Sendable {
+  let tokens: IDTokenConfiguration
+  /// Whom tokens are for, where it is known.
+  let clientID: String?
+  let keys: any KeySource
+
+  /// The issuer that `reference` means: configured, or put together from the pieces.
+  init(_ reference: some IssuerReference, _ runtime: Runtime, _ keySets: KeySetStore) throws(RPCFault) {
+    if let name = reference.issuer {
+      try Self.refuse(reference.expectedIssuer != nil, "expectedIssuer")
+      try Self.refuse(reference.jwks != nil, "jwks")
+      try Self.refuse(reference.jwksUrl != nil, "jwksUrl")
+      let configured = try runtime.issuer(name)
+      tokens = configured.tokens
+      clientID = reference.clientId ?? configured.clientID
+      keys = keySets.source(for: configured.issuer, policy: configured.keySets)
+      return
+    }
+    guard let issuer = reference.expectedIssuer else {
+      throw .invalidParams("Either issuer, or expectedIssuer with jwks or jwksUrl", path: "/issuer")
+    }
+    tokens = IDTokenConfiguration(issuer: issuer, algorithms: SignatureAlgorithm.asymmetric)
+    clientID = reference.clientId
+    keys = try Self.keys(reference, runtime.validation, keySets)
+  }
+
+  /// Whom tokens are for; the call must say it where no configuration does.
+  func requiredClientID() throws(RPCFault) -> String {
+    guard let clientID else { throw .invalidParams("clientId is needed here", path: "/clientId") }
+    return clientID
+  }
+
+  private static func refuse(_ isGiven: Bool, _ member: String) throws(RPCFault) {
+    guard !isGiven else { throw .invalidParams("\(member) cannot stand beside issuer", path: "/\(member)") }
+  }
+
+  private static func keys(
+    _ reference: some IssuerReference, _ rules: ValidationRules, _ keySets: KeySetStore
+  ) throws(RPCFault) -> any KeySource {
+    switch (reference.jwks, reference.jwksUrl) {
+    case (let set?, nil):
+      guard rules.allowsInlineKeys else {
+        throw .invalidParams("validation.inlineJwks is off: name a configured issuer", path: "/jwks")
+      }
+      do throws(KeySetError) {
+        return try FixedKeySource(json: set)
+      } catch {
+        throw RPCFault(.jwksInvalid, error.detail, data: ["path": "/jwks"])
+      }
+    case (nil, let text?):
+      let url: HTTPURL
+      do throws(HTTPURLError) {
+        url = try HTTPURL(text)
+      } catch {
+        throw .invalidParams("jwksUrl \(error)", path: "/jwksUrl")
+      }
+      guard rules.keySetOrigins.contains(url.origin) else {
+        throw RPCFault(.jwksURLNotAllowed, data: ["path": "/jwksUrl"])
+      }
+      return keySets.source(at: url, allowsPlainHTTPOnLoopback: rules.allowsPlainHTTPOnLoopback)
+    case (_?, _?): throw .invalidParams("At most one of jwks and jwksUrl", path: "/jwksUrl")
+    case (nil, nil): throw .invalidParams("expectedIssuer needs jwks or jwksUrl", path: "/jwks")
+    }
+  }
+}

@@ -1,0 +1,57 @@
+import HTTPMessages
+import JSON
+import Protocol
+import TestSupport
+import Testing
+
+@Suite("Token methods: results on the wire")
+struct TokenMethodTests {
+  private static let key: JSONValue = [
+    "kty": "OKP", "crv": "Ed25519", "x": "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo",
+  ]
+  private static let jws =
+    "eyJhbGciOiJFZERTQSJ9.RXhhbXBsZSBvZiBFZDI1NTE5IHNpZ25pbmc.hgyY0il_MGCjP0JzlnLWG1PPOt7-09PGcvMg3AIbQR6dWbhijcNR4ki4iylGjg5BhVsPt9g7sVvpAr_MuM0KAg"
+
+  private static func call(_ method: String, _ params: JSONValue) async throws -> JSONValue {
+    let bench = try SidecarBench(CallTests.open) { _, _ async throws(TransportError) in
+      throw TransportError(code: .serverUnreachable, outcome: .notSent, detail: "")
+    }
+    return await bench.connect().call(method, params)
+  }
+
+  @Test("the values built by hand are the documented results, member by member")
+  func documented() async throws {
+    let good = try #require(try await Self.call("verifyJws", ["jws": .string(Self.jws), "jwk": Self.key])["result"])
+    let result = try JSONValueDecoder().decode(VerifyJWS.Result.self, from: good)
+    #expect(result.valid && result.payload == "Example of Ed25519 signing")
+    #expect(try JSONValueEncoder().encode(result) == good)
+    let pieces: JSONValue = [
+      "idToken": .string(Self.jws), "expectedIssuer": "https://idp.test", "clientId": "shop",
+      "jwks": ["keys": [Self.key]],
+    ]
+    let bad = try #require(try await Self.call("validateIdToken", pieces)["result"])
+    let verdict = try JSONValueDecoder().decode(TokenVerdict.self, from: bad)
+    #expect(!verdict.valid && verdict.error?.code == "malformed_token")
+    #expect(try JSONValueEncoder().encode(verdict) == bad)
+  }
+
+  @Test("offline methods ask nobody: they work with the network gone")
+  func offline() async throws {
+    let set: JSONValue = ["keys": [Self.key]]
+    #expect(try await Self.call("verifyJws", ["jws": .string(Self.jws), "jwks": set])["result"]?["valid"] == true)
+  }
+
+  @Test(
+    "an issuer nobody configured is an error of its own for every method that names one",
+    arguments: [
+      ("validateIdToken", "idToken"), ("validateAccessToken", "accessToken"), ("validateLogoutToken", "logoutToken"),
+      ("introspectToken", "token"),
+    ])
+  func unknownIssuer(method: String, token: String) async throws {
+    var params: JSONObject = [token: "x", "issuer": "nobody"]
+    if method == "validateAccessToken" { params["audience"] = "api" }
+    let error = try await Self.call(method, .object(params))["error"]
+    #expect(error?["code"] == 2005)
+    #expect(error?["data"]?["path"] == "/issuer")
+  }
+}
