@@ -14,7 +14,8 @@ struct PosternCommand: AsyncParsableCommand {
       """,
     version: "postern \(Product.version)",
     subcommands: [
-      Serve.self, CallMethod.self, Probe.self, CheckConfiguration.self, PrintOpenRPC.self, PrintConfiguration.self,
+      Serve.self, CallMethod.self, Probe.self, CheckConfiguration.self, JOSECommand.self,
+      PrintOpenRPC.self, PrintConfiguration.self,
     ]
   )
 }

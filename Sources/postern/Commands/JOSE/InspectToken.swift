@@ -1,0 +1,34 @@
+import ArgumentParser
+import JSON
+import JSONRPC
+import Sidecar
+import Support
+
+/// `postern jose inspect`.
+struct InspectToken: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "inspect", abstract: "Shows a token's header and claims, and what a validation would refuse it for.",
+    discussion: """
+      Nothing it prints is trusted: a token that shows no fault here may still be forged. With --jwks the signature is \
+      checked too. Exit code: 0 when it could be looked at, whatever was found; 2 when an option is unusable.
+      """)
+
+  @Option(help: "File with a JWK Set to check the signature with.")
+  var jwks: KeyFile?
+
+  @Option(help: "What iss must be.")
+  var issuer: String?
+
+  @Option(help: "Whom the token must be for: the client's id, or the resource of an access token.")
+  var audience: String?
+
+  @OptionGroup var token: TokenArgument
+
+  func run() throws {
+    let keySet = try jwks?.read()
+    try JOSEReport.print { () throws(RPCFault) in
+      try OfflineMethods.inspect(
+        token.read(), issuer: issuer, audience: audience, keySet: keySet, clock: SystemClock())
+    }
+  }
+}

@@ -1,0 +1,21 @@
+import ArgumentParser
+import Glibc
+import JSON
+import JSONRPC
+
+/// Prints what an offline method says, as `postern call` would.
+enum JOSEReport {
+  /// Exit code 0: what `body` returned, unless it says `valid: false`, which is 1; 2 when it could not be decided.
+  static func print(_ body: () throws(RPCFault) -> JSONValue) throws {
+    let writer = JSONWriter(pretty: isatty(1) == 1)
+    let result: JSONValue
+    do throws(RPCFault) {
+      result = try body()
+    } catch {
+      FailureNote.print("\(error.code.reason): \(error.message)")
+      throw ExitCode(2)
+    }
+    Swift.print(writer.string(result))
+    if result["valid"]?.boolValue == false { throw ExitCode(1) }
+  }
+}
