@@ -1,0 +1,37 @@
+/// What identifies a record in a store.
+public struct RecordKey: Sendable, Hashable {
+  /// The kinds of records.
+  public enum Collection: String, Sendable, Hashable, CaseIterable {
+    /// Sessions.
+    case session
+    /// Authorizations under way: read once, gone after minutes.
+    case authorization
+  }
+
+  /// How many bytes an identifier has.
+  public static let identifierByteCount = 32
+
+  /// The kind of record.
+  public let collection: Collection
+  /// 32 bytes: the SHA-256 of an unguessable handle, which the store never sees.
+  public let id: [UInt8]
+
+  /// The key of that collection and identifier. Stores refuse (`StoreError.Kind.invalid`) an identifier of another length.
+  public init(collection: Collection, id: [UInt8]) {
+    self.collection = collection
+    self.id = id
+  }
+
+  /// The beginning of the identifier in hexadecimal: tells records apart in messages and is of no use to find one.
+  public var prefix: String {
+    id.prefix(4).map { byte in
+      let digits = String(byte, radix: 16)
+      return byte < 16 ? "0" + digits : digits
+    }.joined()
+  }
+}
+
+extension RecordKey: CustomStringConvertible {
+  /// The collection and the beginning of the identifier.
+  public var description: String { "\(collection.rawValue) \(prefix)…" }
+}

@@ -1,0 +1,39 @@
+public import Support
+
+/// One record. A store does not look into `contents`.
+public struct StoredRecord: Sendable, Equatable {
+  /// What identifies it.
+  public var key: RecordKey
+  /// The user id of the peer that created it.
+  public var owner: UInt32
+  /// 1 at insertion, one more with each write.
+  public var version: UInt64
+  /// A store may purge the record after this; nil for never.
+  public var expiresAt: Timestamp?
+  /// What is stored: at most `maximumByteCount` bytes.
+  public var contents: Secret<[UInt8]>
+
+  /// The most bytes that `contents` may have; stores refuse (`StoreError.Kind.invalid`) more.
+  public static let maximumByteCount = 1 << 20
+
+  /// A record of the given parts.
+  public init(key: RecordKey, owner: UInt32, version: UInt64, expiresAt: Timestamp?, contents: Secret<[UInt8]>) {
+    self.key = key
+    self.owner = owner
+    self.version = version
+    self.expiresAt = expiresAt
+    self.contents = contents
+  }
+
+  /// Throws `invalid` when no store can hold this record.
+  public func checkStorable() throws(StoreError) {
+    guard key.id.count == RecordKey.identifierByteCount else {
+      throw StoreError(.invalid, "an identifier of \(key.id.count) bytes; it has \(RecordKey.identifierByteCount)")
+    }
+    guard version > 0, Int64(exactly: version) != nil else { throw StoreError(.invalid, "a version out of range") }
+    let size = contents.reveal().count
+    guard size <= Self.maximumByteCount else {
+      throw StoreError(.invalid, "a record of \(size) bytes; at most \(Self.maximumByteCount) are stored")
+    }
+  }
+}
