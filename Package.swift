@@ -85,7 +85,7 @@ let package = Package(
 
     // MARK: - Layer 3: AuthEngine
 
-    .target(name: "AuthEngine", dependencies: ["HTTPMessages", "JOSE", "JSON", "Support"]),
+    .target(name: "AuthEngine", dependencies: ["Crypto", "HTTPMessages", "JOSE", "JSON", "Support"]),
     .testTarget(
       name: "AuthEngineTests",
       dependencies: ["AuthEngine", "Crypto", "HTTPMessages", "JOSE", "JSON", "Support", "TestSupport"]
@@ -127,6 +127,7 @@ let package = Package(
     .testTarget(
       name: "SidecarTests",
       dependencies: [
+        "AuthEngine",
         "Configuration",
         "HTTPMessages",
         "JOSE",
@@ -146,6 +147,7 @@ let package = Package(
       name: "postern",
       dependencies: [
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
+        "AuthEngine",
         "Configuration",
         "CurlTransport",
         "JSON",

@@ -7,4 +7,6 @@ struct ConfiguredIssuer: Sendable {
   let clientID: String?
   let tokens: IDTokenConfiguration
   let keySets: KeySetPolicy
+  /// The scope to ask for when a call does not say.
+  let scope: String?
 }

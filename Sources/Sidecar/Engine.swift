@@ -11,14 +11,19 @@ struct Engine: Sendable {
   let accessTokens: AccessTokenValidator
   let logoutTokens: LogoutTokenValidator
   let introspector: TokenIntrospector
+  let deviceTokens: ClientCredentialsTokens
+  let sessions: UserSessions
 
-  init(transport: any HTTPTransport, clock: any EngineClock, observer: any EngineObserver & KeySetObserver) {
+  init(
+    transport: any HTTPTransport, clock: any EngineClock, store: SessionStorage,
+    observer: any EngineObserver & KeySetObserver & SessionObserver
+  ) {
     let userAgent = "postern/\(Product.version)"
     let discovery = ProviderDiscovery(transport: transport, clock: clock, observer: observer, userAgent: userAgent)
-    let tokens = ClientCredentialsTokens(
+    deviceTokens = ClientCredentialsTokens(
       transport: transport, clock: clock, observer: observer, userAgent: userAgent, discovery: discovery)
     fetcher = ResourceFetcher(
-      transport: transport, clock: clock, observer: observer, userAgent: userAgent, deviceTokens: tokens)
+      transport: transport, clock: clock, observer: observer, userAgent: userAgent, deviceTokens: deviceTokens)
     keySets = KeySetStore(
       transport: transport, clock: clock, observer: observer, userAgent: userAgent, discovery: discovery,
       keySetObserver: observer)
@@ -27,5 +32,8 @@ struct Engine: Sendable {
     logoutTokens = LogoutTokenValidator(clock: clock)
     introspector = TokenIntrospector(
       transport: transport, clock: clock, observer: observer, userAgent: userAgent, discovery: discovery)
+    sessions = UserSessions(
+      store: store.store, isShared: store.isShared, transport: transport, clock: clock, observer: observer,
+      userAgent: userAgent, discovery: discovery, sessionObserver: observer)
   }
 }

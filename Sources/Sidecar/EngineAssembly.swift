@@ -7,8 +7,13 @@ import Support
 /// Configuration values to engine values.
 struct EngineAssembly {
   let configuration: PosternConfiguration
+  /// By which client assertions are made.
+  let clock: any EngineClock
 
-  init(_ configuration: PosternConfiguration) { self.configuration = configuration }
+  init(_ configuration: PosternConfiguration, clock: any EngineClock) {
+    self.configuration = configuration
+    self.clock = clock
+  }
 
   /// Every configured issuer. The configuration's own checks leave nothing to find here but what only the engine knows.
   func issuers() throws(ConfigurationProblems) -> [String: ConfiguredIssuer] {
@@ -18,7 +23,8 @@ struct EngineAssembly {
         issuer: try self.issuer(name, issuer), clientID: issuer.clientID, tokens: try tokens(name, issuer),
         keySets: KeySetPolicy(
           minTTL: issuer.jwks.minTTL, maxTTL: issuer.jwks.maxTTL, cooldown: issuer.jwks.cooldown,
-          staleIfError: issuer.jwks.staleIfError))
+          staleIfError: issuer.jwks.staleIfError),
+        scope: issuer.scope)
     }
     return issuers
   }
@@ -99,23 +105,31 @@ struct EngineAssembly {
     for (endpoint, text) in given {
       if let text { endpoints[endpoint] = try url(text, "\(path).endpoints") }
     }
+    let authentication = try clientAuthentication(name, issuer)
     do {
       return try Issuer(
         name: name, identifier: issuer.issuer, clientID: issuer.clientID ?? "",
-        clientAuthentication: clientAuthentication(issuer), endpoints: endpoints, caFile: issuer.tls.caFile,
+        clientAuthentication: authentication, endpoints: endpoints, caFile: issuer.tls.caFile,
         allowsPlainHTTPOnLoopback: configuration.development.plainHTTPOnLoopback)
     } catch {
       throw problem("\(path).issuer", "is not usable: \(error)")
     }
   }
 
-  private func clientAuthentication(_ issuer: IssuerConfiguration) -> any AuthEngine.ClientAuthentication {
-    let secret = issuer.clientSecret?.value
-    return switch (issuer.clientAuth, secret) {
-    case (.clientSecretBasic, let secret?): ClientSecretBasic(secret: secret)
-    case (.clientSecretPost, let secret?): ClientSecretPost(secret: secret)
-    case (.none, _): PublicClient()
-    default: UnavailableClientAuthentication(method: issuer.clientAuth.rawValue)
+  private func clientAuthentication(
+    _ name: String, _ issuer: IssuerConfiguration
+  ) throws(ConfigurationProblems) -> any AuthEngine.ClientAuthentication {
+    switch (issuer.clientAuth, issuer.clientSecret?.value, issuer.clientKey?.value) {
+    case (.clientSecretBasic, let secret?, _): return ClientSecretBasic(secret: secret)
+    case (.clientSecretPost, let secret?, _): return ClientSecretPost(secret: secret)
+    case (.privateKeyJWT, _, let key?):
+      do throws(JOSEError) {
+        return try PrivateKeyJWT(key: JWK(pem: Array(key.reveal().utf8)), clock: clock)
+      } catch {
+        throw problem("issuers.\(name).clientKeyFile", "is not usable: \(error.message)")
+      }
+    case (.none, _, _): return PublicClient()
+    default: return UnavailableClientAuthentication(method: issuer.clientAuth.rawValue)
     }
   }
 

@@ -11,13 +11,12 @@ struct FeatureSupport {
   init(_ configuration: PosternConfiguration) {
     for (name, resource) in configuration.resources.sorted(by: { $0.key < $1.key }) {
       for (key, isUsed) in Self.protections(resource, configuration) where isUsed { refuse(name, key) }
-      if resource.auth == .user || resource.auth == .implicit {
-        notes.append(
-          "resources.\(name).auth: \(resource.auth.rawValue) needs sessions, which this release does not have")
+      if resource.auth == .implicit {
+        notes.append("resources.\(name).auth: implicit is not in this release")
       }
     }
     for (name, issuer) in configuration.issuers.sorted(by: { $0.key < $1.key }) {
-      if issuer.clientAuth == .privateKeyJWT || issuer.clientAuth == .tlsClientAuth {
+      if issuer.clientAuth == .tlsClientAuth {
         notes.append(
           "issuers.\(name).clientAuth: \(issuer.clientAuth.rawValue) is not in this release; its tokens cannot be had")
       }

@@ -19,14 +19,16 @@ final class Runtime: Sendable {
   /// What callers may bring along to have a token validated.
   let validation: ValidationRules
   private let servers: [String: ResourceServer]
-  private let issuers: [String: ConfiguredIssuer]
+  let issuers: [String: ConfiguredIssuer]
   /// Resources that would be less safe than their configuration says: refused, with the reason.
   private let refused: [String: String]
   /// Issuers that would be asked less safely than their configuration says: refused, with the reason.
-  private let refusedIssuers: [String: String]
+  let refusedIssuers: [String: String]
 
   /// Throws when a value cannot be used after all.
-  init(_ configuration: PosternConfiguration, _ identity: ProcessIdentity) throws(ConfigurationProblems) {
+  init(
+    _ configuration: PosternConfiguration, _ identity: ProcessIdentity, clock: any EngineClock
+  ) throws(ConfigurationProblems) {
     self.configuration = configuration
     access = AccessRules(configuration.peers, ownUID: getuid())
     limits = SessionLimits(
@@ -39,7 +41,7 @@ final class Runtime: Sendable {
     unsupported = support.notes
     refused = support.refusedResources
     refusedIssuers = support.refusedIssuers
-    let assembly = EngineAssembly(configuration)
+    let assembly = EngineAssembly(configuration, clock: clock)
     issuers = try assembly.issuers()
     servers = try assembly.servers(of: issuers)
     validation = try assembly.validation()

@@ -6,7 +6,7 @@ import Protocol
 import Support
 
 /// Turns what the engine does into metrics, health and log lines.
-struct ServiceObserver: EngineObserver, KeySetObserver {
+struct ServiceObserver: EngineObserver, KeySetObserver, SessionObserver {
   let metrics: MetricsRegistry
   let health: HealthBoard
   let hub: EventHub
@@ -62,6 +62,28 @@ struct ServiceObserver: EngineObserver, KeySetObserver {
           "removed": .array(removed.map(JSONValue.string)),
         ])
     }
+  }
+
+  func observe(_ event: SessionEvent) {
+    switch event {
+    case .refreshed(let session, let owner): tell(.sessionRefreshed, session, owner)
+    case .expiring(let session, let owner): tell(.sessionExpiring, session, owner)
+    case .ended(let handle, let issuer, let owner):
+      logger.info(
+        "session ended", metadata: ["session": .stringConvertible(handle), "issuer": .string(issuer)])
+      hub.publish(.sessionEnded, ["session": .string(handle.text), "issuer": .string(issuer)]) { $0.uid == owner }
+    case .idTokenRefused(let issuer, let fault):
+      logger.warning(
+        "the ID token of a renewal is not valid",
+        metadata: ["issuer": .string(issuer), "error": .string(fault.code.rawValue)])
+    }
+  }
+
+  private func tell(_ event: EventName, _ session: Session, _ owner: UInt32) {
+    var members: JSONObject = ["session": .string(session.handle.text), "issuer": .string(session.issuer)]
+    if let expiresAt = session.expiresAt { members["expiresAt"] = .string(expiresAt.rfc3339) }
+    if let expiresAt = session.accessTokenExpiresAt { members["accessTokenExpiresAt"] = .string(expiresAt.rfc3339) }
+    hub.publish(event, members) { $0.uid == owner }
   }
 
   private func keysUsed(_ issuer: String, fault: String?) {

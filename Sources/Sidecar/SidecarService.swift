@@ -21,18 +21,22 @@ public final class SidecarService: Sendable {
     public var logger: Logger
     /// Versions of the libraries, for `getInfo`.
     public var libraries: LibraryVersions
+    /// Where sessions are kept.
+    public var storage: SessionStorage
     /// Reads the configuration again, from where it came.
     public var loadConfiguration: @Sendable () throws(ConfigurationProblems) -> ConfigurationLoader.Loaded
 
     /// Surroundings of the given parts.
     public init(
       transport: any HTTPTransport, clock: any EngineClock, logger: Logger, libraries: LibraryVersions,
+      storage: SessionStorage,
       loadConfiguration: @escaping @Sendable () throws(ConfigurationProblems) -> ConfigurationLoader.Loaded
     ) {
       self.transport = transport
       self.clock = clock
       self.logger = logger
       self.libraries = libraries
+      self.storage = storage
       self.loadConfiguration = loadConfiguration
     }
   }
@@ -64,10 +68,10 @@ public final class SidecarService: Sendable {
     health = HealthBoard(clock: clock)
     self.surroundings = surroundings
     engine = Engine(
-      transport: surroundings.transport, clock: clock,
+      transport: surroundings.transport, clock: clock, store: surroundings.storage,
       observer: ServiceObserver(metrics: metrics, health: health, hub: hub, logger: logger))
     identity = ProcessIdentity(startedAt: startedAt, libraries: surroundings.libraries)
-    state = Locked(try Runtime(configuration, identity))
+    state = Locked(try Runtime(configuration, identity, clock: clock))
     let table = makeMethodTable()
     methodTable.withLock { $0 = table }
     health.configurationLoaded(issuers: configuration.issuers.keys.sorted())
@@ -78,7 +82,7 @@ public final class SidecarService: Sendable {
   public static func check(_ configuration: PosternConfiguration) throws(ConfigurationProblems) -> [String] {
     let unknown = LibraryVersions(curl: "", openssl: "", jansson: "", swift: "")
     let identity = ProcessIdentity(startedAt: Timestamp(secondsSinceEpoch: 0), libraries: unknown)
-    return try Runtime(configuration, identity).unsupported
+    return try Runtime(configuration, identity, clock: SystemClock()).unsupported
   }
 
   /// The configuration that new calls run on.
@@ -136,7 +140,7 @@ public final class SidecarService: Sendable {
     defer { reloading.withLock { $0 = false } }
     do throws(ConfigurationProblems) {
       let loaded = try surroundings.loadConfiguration()
-      let next = try Runtime(loaded.configuration, identity)
+      let next = try Runtime(loaded.configuration, identity, clock: clock)
       let changed = loaded.configuration.changedKeys(from: runtime.configuration)
       state.withLock { $0 = next }
       engine.verdicts.removeAll()

@@ -1,3 +1,4 @@
+import AuthEngine
 import Configuration
 import HTTPMessages
 import JSON
@@ -40,7 +41,8 @@ final class SidecarBench: Sendable {
       try load().configuration,
       SidecarService.Surroundings(
         transport: transport, clock: clock, logger: logger,
-        libraries: LibraryVersions(curl: "8", openssl: "3", jansson: "2", swift: "6"), loadConfiguration: load))
+        libraries: LibraryVersions(curl: "8", openssl: "3", jansson: "2", swift: "6"),
+        storage: SessionStorage(MemoryRecordStore()), loadConfiguration: load))
   }
 
   /// What the next reload reads.

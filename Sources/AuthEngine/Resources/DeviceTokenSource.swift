@@ -1,16 +1,18 @@
-import HTTPMessages
 import Support
 
-/// Where one fetch gets its token and its replacement from.
-struct DeviceTokenSource: Sendable {
+/// The sidecar's own tokens (client credentials).
+struct DeviceTokenSource: TokenSource {
   let tokens: ClientCredentialsTokens
   let grant: ClientCredentialsGrant
 
-  /// A fresh token, or one newer than `rejected`.
   func token(
-    replacing rejected: AccessToken? = nil, deadline: Deadline, trace: TraceContext?
-  ) async throws(TokenError) -> AccessToken {
-    guard let rejected else { return try await tokens.token(for: grant, deadline: deadline, trace: trace) }
-    return try await tokens.token(for: grant, replacing: rejected, deadline: deadline, trace: trace)
+    replacing rejected: AccessToken?, deadline: Deadline, trace: TraceContext?
+  ) async throws(ResourceError) -> AccessToken {
+    do throws(TokenError) {
+      guard let rejected else { return try await tokens.token(for: grant, deadline: deadline, trace: trace) }
+      return try await tokens.token(for: grant, replacing: rejected, deadline: deadline, trace: trace)
+    } catch {
+      throw ResourceError(error, issuer: grant.issuer.name)
+    }
   }
 }

@@ -5,6 +5,8 @@ public import Support
 public struct FetchOptions: Sendable {
   /// Whose token the request carries; nil: as the resource server says.
   public var authentication: ResourceServer.Authentication?
+  /// The session whose token the request carries, with `user` and `implicit`.
+  public var session: FetchSession?
   /// How long the whole fetch may take, token, redirects and retry included; nil: as the resource server says. At most
   /// `ResourceServer.maxTimeout`.
   public var timeout: Duration?

@@ -5,7 +5,7 @@ import Support
 struct ResourceCall {
   private let upstream: Upstream
   private let server: ResourceServer
-  private let tokens: DeviceTokenSource?
+  private let tokens: (any TokenSource)?
   private let method: HTTPMethod
   private let options: TransferOptions
   private let followsRedirects: Bool
@@ -19,7 +19,7 @@ struct ResourceCall {
   private var timing = HTTPResponse.Timing()
 
   init(
-    upstream: Upstream, server: ResourceServer, tokens: DeviceTokenSource?, method: HTTPMethod, deadline: Deadline,
+    upstream: Upstream, server: ResourceServer, tokens: (any TokenSource)?, method: HTTPMethod, deadline: Deadline,
     fetch: FetchOptions
   ) {
     self.upstream = upstream
@@ -65,23 +65,18 @@ struct ResourceCall {
   }
 
   private func firstToken() async throws(ResourceError) -> AccessToken? {
-    guard let tokens else { return nil }
-    do throws(TokenError) {
-      return try await tokens.token(deadline: options.deadline, trace: trace)
-    } catch {
-      throw ResourceError(error, issuer: tokens.grant.issuer.name)
-    }
+    try await tokens?.token(replacing: nil, deadline: options.deadline, trace: trace)
   }
 
   /// A newer token; nil when there is none to be had, so that the answer stands as it is. Cancellation and the deadline
   /// end the call.
   private func replacement(of rejected: AccessToken) async throws(ResourceError) -> AccessToken? {
     guard let tokens else { return nil }
-    do throws(TokenError) {
+    do throws(ResourceError) {
       return try await tokens.token(replacing: rejected, deadline: options.deadline, trace: trace)
     } catch {
-      switch error.kind {
-      case .cancelled:
+      switch error.code {
+      case .requestCancelled:
         throw ResourceError(.requestCancelled, "cancelled while a refused token was renewed", outcome: .replied)
       case .deadlineExceeded:
         throw ResourceError(

@@ -41,6 +41,10 @@ public struct ResourceError: Error, Sendable {
     public static let responseTooLarge = Code(number: 1012, reason: "response_too_large")
     /// The peer broke HTTP, or redirected too often.
     public static let protocolError = Code(number: 1013, reason: "protocol_error")
+    /// No such session, for this peer.
+    public static let sessionNotFound = Code(number: 5001, reason: "session_not_found")
+    /// The session store cannot be used now.
+    public static let storeUnavailable = Code(number: 5008, reason: "store_unavailable")
     /// The time for the call ran out.
     public static let deadlineExceeded = Code(number: -32_022, reason: "deadline_exceeded")
     /// The caller cancelled.

@@ -26,7 +26,7 @@ public final class ResourceFetcher: Sendable {
     let prepared = try PreparedRequest(request, to: server, trace: options.trace)
     let timeout = min(options.timeout ?? server.timeout, ResourceServer.maxTimeout)
     let deadline = options.deadline.earlier(Deadline(in: timeout, on: upstream.clock))
-    let source = try tokenSource(for: options.authentication ?? server.authentication, of: server)
+    let source = try tokenSource(options, server)
     var call = ResourceCall(
       upstream: upstream, server: server, tokens: source, method: prepared.method, deadline: deadline,
       fetch: options)
@@ -34,13 +34,18 @@ public final class ResourceFetcher: Sendable {
   }
 
   private func tokenSource(
-    for authentication: ResourceServer.Authentication, of server: ResourceServer
-  ) throws(ResourceError) -> DeviceTokenSource? {
-    switch authentication {
+    _ options: FetchOptions, _ server: ResourceServer
+  ) throws(ResourceError) -> (any TokenSource)? {
+    switch options.authentication ?? server.authentication {
     case .none: return nil
-    // No session can be named yet, so none is live.
-    case .user: throw ResourceError(.notAuthenticated, "no live user session")
-    case .implicit: throw ResourceError(.notImplicitlyAuthenticated, "no live implicit session")
+    case .user:
+      guard let session = options.session else { throw ResourceError(.notAuthenticated, "no live user session") }
+      return SessionTokenSource(session: session, kind: .user, scope: server.scope, audience: server.audience)
+    case .implicit:
+      guard let session = options.session else {
+        throw ResourceError(.notImplicitlyAuthenticated, "no live implicit session")
+      }
+      return SessionTokenSource(session: session, kind: .implicit, scope: server.scope, audience: server.audience)
     case .device:
       guard let issuer = server.issuer else {
         throw ResourceError(

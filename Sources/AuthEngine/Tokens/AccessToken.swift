@@ -8,6 +8,8 @@ public struct AccessToken: Sendable {
   public let generation: UInt64
   /// When it expires by the boot clock, counted from before its request was sent.
   public let expiry: MonotonicInstant
+  /// How long it was given; nil where that is not known.
+  public let lifetime: Duration?
   /// When it expires by the wall clock, for people.
   public let expiresAt: Timestamp
   /// From when on it is no longer used: min(30 s, a tenth of its life) before it expires.
@@ -15,6 +17,9 @@ public struct AccessToken: Sendable {
   /// The scope that was granted; nil when the answer did not say, which means the scope asked for (RFC 6749 section
   /// 5.1).
   public let scope: String?
+
+  /// How long before its end a token of that life counts as expired: 30 s, or a tenth of a short life.
+  static func margin(ofLifetime lifetime: Duration) -> Duration { min(.seconds(30), lifetime / 10) }
 
   /// Whether it may still be used at `now`.
   public func isFresh(at now: MonotonicInstant) -> Bool { renewal > now }

@@ -22,11 +22,14 @@ public struct ClientCredentialsGrant: Sendable, Hashable {
   var form: [(name: String, value: String)] {
     var form = [(name: "grant_type", value: "client_credentials")]
     if let scope { form.append((name: "scope", value: scope)) }
-    if let audience {
-      if Self.isAbsoluteURI(audience) { form.append((name: "resource", value: audience)) }
-      form.append((name: "audience", value: audience))
-    }
+    if let audience { form += Self.audienceMembers(audience) }
     return form
+  }
+
+  /// The members that say whom a token is for; see `form`.
+  static func audienceMembers(_ audience: String) -> [(name: String, value: String)] {
+    let member = (name: "audience", value: audience)
+    return isAbsoluteURI(audience) ? [(name: "resource", value: audience), member] : [member]
   }
 
   /// A scheme, a colon, something behind it, no fragment and no byte that no URI holds (RFC 3986 section 4.3, RFC 8707

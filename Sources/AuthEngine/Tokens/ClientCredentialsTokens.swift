@@ -100,11 +100,12 @@ public final class ClientCredentialsTokens: Sendable {
     let clock = upstream.clock
     let expiry = sent + response.lifetime
     let expiresAt = clock.wallNow + (expiry - clock.monotonicNow)
-    let renewal = sent + (response.lifetime - min(.seconds(30), response.lifetime / 10))
+    let renewal = sent + (response.lifetime - AccessToken.margin(ofLifetime: response.lifetime))
     return state.withLock { state in
       state.lastGeneration += 1
       let token = AccessToken(
-        value: Secret(response.accessToken), generation: state.lastGeneration, expiry: expiry, expiresAt: expiresAt,
+        value: Secret(response.accessToken), generation: state.lastGeneration, expiry: expiry,
+        lifetime: response.lifetime, expiresAt: expiresAt,
         renewal: renewal, scope: response.scope)
       state.tokens[grant] = token
       state.backoffs[grant] = nil

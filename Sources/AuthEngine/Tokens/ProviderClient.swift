@@ -42,7 +42,7 @@ struct ProviderClient: Sendable {
   }
 
   /// Where `endpoint` is: where the configuration says, else where the metadata says.
-  private func url(
+  func url(
     of endpoint: ProviderEndpoint, at issuer: Issuer, trace: TraceContext?
   ) async throws(TokenError) -> HTTPURL {
     if let url = issuer.endpoints[endpoint] {

@@ -14,13 +14,16 @@ struct TokenResponse: Sendable {
   let accessToken: String
   let lifetime: Duration
   let scope: String?
+  /// A new refresh token; nil means that the one at hand stays good (RFC 6749 section 6).
+  let refreshToken: String?
+  let idToken: String?
 
   init(_ response: HTTPResponse) throws(TokenError) {
-    let document = try? JSONParser(maxBytes: Self.maxBytes, maxDepth: 16).parse(response.body)
-    guard response.status == 200 else { throw Self.failure(response, OAuthError(document)) }
+    guard response.status == 200 else { throw Self.failure(response, of: "token endpoint") }
     func malformed(_ detail: String) -> TokenError {
       TokenError(.malformed, "the token endpoint's answer \(detail)", status: response.status)
     }
+    let document = try? JSONParser(maxBytes: Self.maxBytes, maxDepth: 16).parse(response.body)
     guard let object = document?.objectValue else { throw malformed("is no JSON object") }
     guard let token = object["access_token"]?.stringValue else { throw malformed("has no access_token") }
     guard (1...Self.maxTokenBytes).contains(token.utf8.count), token.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else {
@@ -33,6 +36,11 @@ struct TokenResponse: Sendable {
     guard let lifetime = Self.lifetime(object["expires_in"]) else { throw malformed("has an unusable expires_in") }
     self.lifetime = lifetime
     scope = object["scope"]?.stringValue
+    refreshToken = object["refresh_token"]?.stringValue.flatMap { $0.isEmpty ? nil : $0 }
+    guard (refreshToken?.utf8.count ?? 0) <= Self.maxTokenBytes else {
+      throw malformed("has an oversized refresh_token")
+    }
+    idToken = object["id_token"]?.stringValue
   }
 
   /// Seconds as a number or, as some servers send them, as a string of digits; nil when it is neither.
@@ -53,7 +61,9 @@ struct TokenResponse: Sendable {
     return seconds >= 366 * 86_400 ? maxLifetime : .seconds(Int64(seconds))
   }
 
-  private static func failure(_ response: HTTPResponse, _ error: OAuthError?) -> TokenError {
+  /// What an endpoint's refusal says (RFC 6749 section 5.2).
+  static func failure(_ response: HTTPResponse, of endpoint: String) -> TokenError {
+    let error = OAuthError(try? JSONParser(maxBytes: Self.maxBytes, maxDepth: 16).parse(response.body))
     let said = error.map { "answered \(response.status) \($0.code)" } ?? "answered \(response.status)"
     switch response.status {
     case 429, 500...:
@@ -61,11 +71,11 @@ struct TokenResponse: Sendable {
         Duration.seconds(max(0, min($0, 30)))
       }
       return TokenError(
-        .unavailable(error), "the token endpoint \(said)", status: response.status, retryAfter: retryAfter)
+        .unavailable(error), "the \(endpoint) \(said)", status: response.status, retryAfter: retryAfter)
     case 400..<500:
-      return TokenError(.refused(error), "the token endpoint \(said)", status: response.status)
+      return TokenError(.refused(error), "the \(endpoint) \(said)", status: response.status)
     default:
-      return TokenError(.malformed, "the token endpoint \(said)", status: response.status)
+      return TokenError(.malformed, "the \(endpoint) \(said)", status: response.status)
     }
   }
 }

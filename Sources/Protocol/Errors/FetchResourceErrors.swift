@@ -20,8 +20,3 @@ extension RPCErrorCode {
   public static let protocolError = RPCErrorCode(
     1013, "protocol_error", "The server broke HTTP, or redirected too often")
 }
-
-/// The errors of sessions (wire.md section 5) that `fetchResource` can meet.
-extension RPCErrorCode {
-  public static let sessionNotFound = RPCErrorCode(5001, "session_not_found", "No such session, for this peer")
-}

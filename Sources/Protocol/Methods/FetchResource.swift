@@ -11,7 +11,7 @@ public enum FetchResource: RPCMethod {
   public static let errors: [RPCErrorCode] = [
     .notAuthenticated, .notImplicitlyAuthenticated, .deviceNotAuthenticated, .methodNotAllowed, .invalidHeaders,
     .invalidURL, .originNotAllowed, .networkUnreachable, .serverUnreachable, .tlsFailure, .pinMismatch,
-    .responseTooLarge, .protocolError, .sessionNotFound,
+    .responseTooLarge, .protocolError, .sessionNotFound, .storeUnavailable,
   ]
 
   /// How the request is authenticated.

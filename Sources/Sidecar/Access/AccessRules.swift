@@ -33,6 +33,9 @@ extension AccessRules.Rule {
   /// Whether it allows `method`.
   func allows(method: String) -> Bool { methods?.contains(method) ?? true }
 
+  /// Whether it allows every resource, so that what belongs to none is allowed too.
+  var allowsEveryResource: Bool { resources == nil }
+
   /// Whether it allows `resource`.
   func allows(resource: String) -> Bool { resources?.contains(resource) ?? true }
 }

@@ -29,9 +29,8 @@ struct FetchResourceHandler: Sendable {
       }
       options.timeout = .milliseconds(timeout)
     }
-    // No session can exist in this release, so any handle is unknown.
-    guard params.session == nil else { throw RPCFault(.sessionNotFound, data: ["path": "/session"]) }
     let server = try context.runtime.server(name)
+    options.session = try await session(params, options.authentication ?? server.authentication, server, context)
     let uid = context.caller.peer.uid
     guard params.task.map({ (1...128).contains($0.utf8.count) }) ?? true else {
       throw .invalidParams("A task's name has 1 to 128 bytes", path: "/task")
@@ -46,6 +45,27 @@ struct FetchResourceHandler: Sendable {
     } catch {
       throw ErrorMap.fault(error)
     }
+  }
+
+  private func session(
+    _ params: FetchResource.Params, _ authentication: ResourceServer.Authentication, _ server: ResourceServer,
+    _ context: CallContext
+  ) async throws(RPCFault) -> FetchSession? {
+    let kind: SessionKind
+    switch authentication {
+    case .user: kind = .user
+    case .implicit: kind = .implicit
+    case .device, .none:
+      guard let text = params.session else { return nil }
+      let handle = try SessionHandle.given(text)
+      do throws(SessionError) {
+        _ = try await engine.sessions.session(handle, ownedBy: context.owner)
+      } catch {
+        throw ErrorMap.fault(error)
+      }
+      throw .invalidParams("A session goes with auth user or implicit", path: "/session")
+    }
+    return try await engine.session(params.session, kind, server.issuer, context)
   }
 
   private func resourceName(_ params: FetchResource.Params, _ context: CallContext) throws(RPCFault) -> String {

@@ -40,6 +40,7 @@ extension SidecarService {
       try await fetch(params, context)
     }
     addTokenMethods(to: &table)
+    addSessionMethods(to: &table)
     return table
   }
 
@@ -59,6 +60,42 @@ extension SidecarService {
     }
     table.waitingForValue(VerifyJWS.self) { (params, _) async throws(RPCFault) in try OfflineMethods.verify(params) }
     table.waitingForValue(DecryptJWE.self) { (params, _) async throws(RPCFault) in try OfflineMethods.decrypt(params) }
+  }
+
+  private func addSessionMethods(to table: inout MethodTable) {
+    let sessions = SessionHandlers(engine: engine)
+    table.waiting(CreateSession.self) { (params, context) async throws(RPCFault) in
+      try await sessions.create(params, context)
+    }
+    table.waiting(BeginAuthorization.self) { (params, context) async throws(RPCFault) in
+      try await sessions.begin(params, context)
+    }
+    table.waiting(CompleteAuthorization.self) { (params, context) async throws(RPCFault) in
+      try await sessions.complete(params, context)
+    }
+    table.waiting(BeginDeviceAuthorization.self) { (params, context) async throws(RPCFault) in
+      try await sessions.beginDevice(params, context)
+    }
+    table.waiting(CompleteDeviceAuthorization.self) { (params, context) async throws(RPCFault) in
+      try await sessions.completeDevice(params, context)
+    }
+    table.waiting(GetSession.self) { (params, context) async throws(RPCFault) in
+      try await sessions.get(params, context)
+    }
+    table.waiting(ListSessions.self) { (_, context) async throws(RPCFault) in try await sessions.list(context) }
+    table.waiting(RefreshSession.self) { (params, context) async throws(RPCFault) in
+      try await sessions.refresh(params, context)
+    }
+    table.waiting(EndSession.self) { (params, context) async throws(RPCFault) in
+      try await sessions.end(params, context)
+    }
+    table.waiting(RevokeToken.self) { (params, context) async throws(RPCFault) in
+      try await sessions.revoke(params, context)
+    }
+    let accessToken = AccessTokenHandler(engine: engine, clock: clock)
+    table.waiting(GetAccessToken.self) { (params, context) async throws(RPCFault) in
+      try await accessToken(params, context)
+    }
   }
 
   private var exposition: String {

@@ -1,3 +1,4 @@
+import AuthEngine
 import Configuration
 import CurlTransport
 import Glibc
@@ -52,10 +53,12 @@ struct ServerProcess {
       throw Failure(description: "libcurl: \(error)")
     }
     defer { transport.close() }
+    let storage = StoreAssembly.storage(loaded.configuration.store)
     let service = try SidecarService(
       loaded.configuration,
       SidecarService.Surroundings(
-        transport: transport, clock: SystemClock(), logger: logger, libraries: Self.libraries, loadConfiguration: load))
+        transport: transport, clock: SystemClock(), logger: logger, libraries: Self.libraries, storage: storage,
+        loadConfiguration: load))
 
     // Before the socket can be connected to: whoever sees it may send SIGHUP.
     signals.onReload {
@@ -87,6 +90,7 @@ struct ServerProcess {
     await server.stopListening()
     await Self.drain(service)
     await server.shutdown()
+    await storage.store.close()
     logger.info("ended")
   }
 

@@ -71,7 +71,7 @@ import Testing
 
   @Test(
     "what is no answer is an error of the right kind, told to the observer",
-    arguments: [(401, false), (403, false), (404, false), (302, false), (429, true), (500, true), (503, true)])
+    arguments: [(401, false), (403, false), (404, false), (429, true), (500, true), (503, true)])
   func unanswered(status: Int, isOutage: Bool) async throws {
     let bench = Bench { _, _ in .json(#"{"error":"invalid_client","active":true}"#, status: status) }
     do {

@@ -40,6 +40,15 @@ REASONS = {
     2006: "jwks_url_not_allowed",
     2007: "introspection_failed",
     5001: "session_not_found",
+    5002: "session_expired",
+    5003: "token_endpoint_error",
+    5004: "token_endpoint_unreachable",
+    5005: "authorization_failed",
+    5006: "state_unknown",
+    5007: "authorization_pending",
+    5008: "store_unavailable",
+    5009: "issuer_unknown",
+    5010: "grant_not_supported",
 }
 
 

@@ -94,14 +94,7 @@ public final class TokenIntrospector: Sendable {
       form, to: .introspection, of: issuer, accepting: "\(signedType), application/json;q=0.9", maxBytes: maxBytes,
       for: .introspection(issuer.name), trace: trace
     ).response
-    guard response.status == 200 else {
-      let oauth = OAuthError(try? JSONParser(maxBytes: maxBytes, maxDepth: 16).parse(response.body))
-      let isOutage = response.status >= 500 || response.status == 429
-      throw TokenError(
-        isOutage ? .unavailable(oauth) : .refused(oauth),
-        "the introspection endpoint answered \(response.status)\(oauth.map { " \($0.code)" } ?? "")",
-        status: response.status)
-    }
+    guard response.status == 200 else { throw TokenResponse.failure(response, of: "introspection endpoint") }
     return response
   }
 }

@@ -1,0 +1,23 @@
+extension ResourceError {
+  /// The error of a fetch whose session has no token to give: nothing went to the resource.
+  init(_ error: SessionError, kind: SessionKind, issuer: String) {
+    let code: Code = kind == .user ? .notAuthenticated : .notImplicitlyAuthenticated
+    let detail = "no token from issuer \(issuer): \(error.detail)"
+    switch error.kind {
+    case .notFound: self.init(.sessionNotFound, error.detail, path: "/session")
+    case .unreachable(let failure):
+      let base = ResourceError(failure, issuer: issuer)
+      self.init(
+        base.code == .deviceNotAuthenticated ? code : base.code, detail, upstream: base.upstream,
+        retryable: base.retryable, retryAfter: base.retryAfter)
+    case .tokenEndpoint(let failure):
+      self.init(
+        code, detail, upstream: Upstream(status: failure.status, code: failure.oauthError?.code), retryable: false)
+    case .store: self.init(.storeUnavailable, error.detail, retryable: true)
+    case .cancelled: self.init(.requestCancelled, detail)
+    case .deadlineExceeded: self.init(.deadlineExceeded, detail, retryable: true)
+    case .expired, .authorizationFailed, .stateUnknown, .issuerUnknown, .grantNotSupported, .invalid, .pending:
+      self.init(code, detail, upstream: error.upstreamCode.map { Upstream(code: $0) }, retryable: false)
+    }
+  }
+}

@@ -1,0 +1,11 @@
+public import Support
+
+/// An authorization that waits for its user.
+public struct BegunAuthorization: Sendable {
+  /// Where to send the user's browser.
+  public let url: String
+  /// The `state`, by which the callback is recognised.
+  public let state: String
+  /// Until when the callback is taken.
+  public let expiresAt: Timestamp
+}

@@ -1,0 +1,50 @@
+import HTTPMessages
+import JSON
+import Support
+
+extension ProviderClient {
+  /// Where to send the browser: with the request itself, or with the name of one that was pushed (RFC 9126).
+  func authorizationURL(
+    _ form: [(name: String, value: String)], at issuer: Issuer, trace: TraceContext?
+  ) async throws(TokenError) -> String {
+    let endpoint = try await url(of: .authorization, at: issuer, trace: trace)
+    var query = form
+    if let pushed = try await push(form, at: issuer, trace: trace) {
+      query = [(name: "client_id", value: issuer.clientID), (name: "request_uri", value: pushed)]
+    }
+    guard let url = try? endpoint.addingQuery(String(decoding: FormEncoding.encode(query), as: UTF8.self)) else {
+      throw TokenError(.notPossible, "the authorization request makes too long a URL")
+    }
+    return "\(url)"
+  }
+
+  /// Whether the issuer says that its callbacks always name it (RFC 9207 section 3); false when that cannot be found out.
+  func sendsIssuer(_ issuer: Issuer, trace: TraceContext?) async -> Bool {
+    guard issuer.endpoints[.authorization] == nil else { return false }
+    return (try? await discovery.metadata(for: issuer, trace: trace))?.sendsIssuerInAuthorizationResponse ?? false
+  }
+
+  private func push(
+    _ form: [(name: String, value: String)], at issuer: Issuer, trace: TraceContext?
+  ) async throws(TokenError) -> String? {
+    guard issuer.endpoints[.authorization] == nil,
+      let metadata = try? await discovery.metadata(for: issuer, trace: trace),
+      metadata.endpoints[.pushedAuthorizationRequest] != nil
+    else { return nil }
+    let response = try await post(
+      // The client says who it is by its own means; `client_id` stands in the form already.
+      form.filter { $0.name != "client_id" || issuer.clientAuthentication.method == "client_secret_basic" },
+      to: .pushedAuthorizationRequest, of: issuer, maxBytes: TokenResponse.maxBytes, for: .token(issuer.name),
+      trace: trace
+    ).response
+    guard response.status == 201 || response.status == 200 else {
+      throw TokenResponse.failure(response, of: "pushed authorization request endpoint")
+    }
+    let document = try? JSONParser(maxBytes: TokenResponse.maxBytes, maxDepth: 16).parse(response.body)
+    guard let name = document?["request_uri"]?.stringValue, !name.isEmpty else {
+      throw TokenError(
+        .malformed, "the pushed authorization request's answer has no request_uri", status: response.status)
+    }
+    return name
+  }
+}

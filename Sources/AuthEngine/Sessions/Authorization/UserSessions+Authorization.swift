@@ -1,0 +1,131 @@
+import Crypto
+import HTTPMessages
+import JSON
+import Support
+
+extension UserSessions {
+  /// How long a user has to log in.
+  static let authorizationLife = Duration.seconds(600)
+
+  /// Begins an authorization with a code (RFC 6749 section 4.1) under PKCE, `state` and `nonce`, pushed to the issuer where it
+  /// takes that (RFC 9126).
+  public func beginAuthorization(
+    _ request: AuthorizationRequest, at issuer: SessionIssuer, ownedBy owner: UInt32, trace: TraceContext? = nil
+  ) async throws(SessionError) -> BegunAuthorization {
+    let state = SessionHandle.random().text
+    let proof = ProofKey.random()
+    let pending = PendingAuthorization(
+      issuer: issuer.issuer.name, issuerIdentifier: issuer.issuer.identifier, clientID: issuer.issuer.clientID,
+      redirectURI: request.redirectURI, verifier: proof.verifier, nonce: Base64URL.string(SecureRandom.bytes(16)),
+      scope: request.scope ?? issuer.scope ?? "openid", maxAge: request.maxAge, acrValues: request.acrValues)
+    let form = Self.form(request, pending, state: state, challenge: proof.challenge)
+    let expiresAt = clock.wallNow + Self.authorizationLife
+    let url: String
+    do throws(TokenError) {
+      url = try await requests.provider.authorizationURL(form, at: issuer.issuer, trace: trace)
+    } catch {
+      throw SessionError(error)
+    }
+    guard let contents = pending.bytes else { throw SessionError(.stateUnknown, "the authorization cannot be kept") }
+    do throws(StoreError) {
+      try await store.insert(
+        StoredRecord(
+          key: PendingAuthorization.key(ofState: state), owner: owner, version: 1, expiresAt: expiresAt,
+          contents: contents))
+    } catch {
+      throw SessionError(error)
+    }
+    return BegunAuthorization(url: url, state: state, expiresAt: expiresAt)
+  }
+
+  /// Ends an authorization with the URL to which the issuer sent the user back: `state`, `iss` (RFC 9207), the code, and the ID
+  /// token with its nonce are all checked. A state is good for one try.
+  ///
+  /// `issuer` gives the configured issuer of a name.
+  public func completeAuthorization(
+    callback url: String, ownedBy owner: UInt32, issuer: (String) throws(SessionError) -> SessionIssuer,
+    trace: TraceContext? = nil
+  ) async throws(SessionError) -> Session {
+    guard let callback = AuthorizationCallback(url) else {
+      throw SessionError(.invalid(path: "/callbackUrl"), "the callback's URL cannot be read")
+    }
+    guard let state = callback["state"] else { throw SessionError(.stateUnknown, "the callback has no state") }
+    let pending = try await take(state, of: owner)
+    let issuer = try issuer(pending.issuer)
+    guard issuer.issuer.identifier == pending.issuerIdentifier, issuer.issuer.clientID == pending.clientID else {
+      throw SessionError(.issuerUnknown, "the issuer has been configured anew since the authorization began")
+    }
+    let code = try await check(callback, pending, issuer.issuer, trace)
+    return try await create(
+      from: .authorizationCode(
+        code: Secret(code), codeVerifier: Secret(pending.verifier), redirectURI: pending.redirectURI),
+      at: issuer, scope: pending.scope, owner: owner,
+      expecting: AuthorizationExpectations(
+        nonce: pending.nonce, maxAge: pending.maxAge.map { .seconds($0) }, acrValues: pending.acrValues,
+        requiresIDToken: pending.isOpenID),
+      trace: trace)
+  }
+
+  private static func form(
+    _ request: AuthorizationRequest, _ pending: PendingAuthorization, state: String, challenge: String
+  ) -> [(name: String, value: String)] {
+    var form = [
+      (name: "response_type", value: "code"), (name: "client_id", value: pending.clientID),
+      (name: "redirect_uri", value: pending.redirectURI), (name: "scope", value: pending.scope),
+      (name: "state", value: state), (name: "nonce", value: pending.nonce),
+      (name: "code_challenge", value: challenge), (name: "code_challenge_method", value: "S256"),
+    ]
+    func add(_ name: String, _ value: String?) {
+      if let value { form.append((name: name, value: value)) }
+    }
+    add("prompt", request.prompt)
+    add("acr_values", request.acrValues.isEmpty ? nil : request.acrValues.joined(separator: " "))
+    add("max_age", request.maxAge.map(String.init))
+    add("login_hint", request.loginHint)
+    add("resource", request.resource)
+    return form
+  }
+
+  /// The pending authorization, which nobody gets twice. Another peer's stays where it is.
+  private func take(_ state: String, of owner: UInt32) async throws(SessionError) -> PendingAuthorization {
+    let key = PendingAuthorization.key(ofState: state)
+    let unknown = SessionError(.stateUnknown, "no authorization of that state is under way for this peer")
+    do throws(StoreError) {
+      guard let record = try await store.record(for: key), record.owner == owner,
+        let taken = try await store.take(key), let expiresAt = taken.expiresAt, expiresAt > clock.wallNow
+      else { throw StoreError(.conflict, "") }
+      guard let pending = PendingAuthorization.read(taken) else {
+        throw StoreError(.corrupted, "\(key) is no authorization")
+      }
+      return pending
+    } catch {
+      throw error.kind == .conflict ? unknown : SessionError(error)
+    }
+  }
+
+  /// The code, when everything around it is right.
+  private func check(
+    _ callback: AuthorizationCallback, _ pending: PendingAuthorization, _ issuer: Issuer, _ trace: TraceContext?
+  ) async throws(SessionError) -> String {
+    func failed(_ detail: String, _ code: String) -> SessionError {
+      SessionError(.authorizationFailed, detail, upstreamCode: code)
+    }
+    guard callback.location == pending.redirectURI.prefix(while: { $0 != "?" && $0 != "#" }) else {
+      throw failed("the callback went to another redirect URI", "redirect_uri_mismatch")
+    }
+    // RFC 9207 section 2.4: an answer of another issuer, or without its name where the issuer always gives it.
+    if let iss = callback["iss"] {
+      guard iss.isIdentical(to: issuer.identifier) else {
+        throw failed("the callback is another issuer's", "iss_mismatch")
+      }
+    } else if await requests.provider.sendsIssuer(issuer, trace: trace) {
+      throw failed("the callback does not name its issuer", "missing_iss")
+    }
+    if let error = callback["error"] {
+      let isWord = (1...128).contains(error.utf8.count) && error.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F }
+      throw failed("the issuer refused the authorization", isWord ? error : "invalid_error")
+    }
+    guard let code = callback["code"], !code.isEmpty else { throw failed("the callback has no code", "missing_code") }
+    return code
+  }
+}

@@ -1,0 +1,17 @@
+public import Support
+
+/// A device authorization that waits for its user (RFC 8628 section 3.2).
+public struct BegunDeviceAuthorization: Sendable {
+  /// What to ask with.
+  public let handle: SessionHandle
+  /// What the user types in.
+  public let userCode: String
+  /// Where the user types it in.
+  public let verificationURI: String
+  /// The same with the code in it.
+  public let verificationURIComplete: String?
+  /// Until when the user may decide.
+  public let expiresAt: Timestamp
+  /// How long to wait between two questions.
+  public let interval: Duration
+}

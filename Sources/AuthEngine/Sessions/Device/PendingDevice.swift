@@ -1,0 +1,33 @@
+import Crypto
+import JSON
+import Support
+
+/// What must be remembered of a device authorization until its user has decided; stored under the hash of its handle.
+struct PendingDevice: Sendable, Codable {
+  let issuer: String
+  let issuerIdentifier: String
+  let clientID: String
+  let deviceCode: String
+  let scope: String?
+  /// In milliseconds; grows when the issuer says `slow_down`.
+  var interval: Int64
+  /// When the issuer may be asked next, in milliseconds since the epoch.
+  var askAt: Int64
+
+  static func key(of handle: SessionHandle) -> RecordKey {
+    RecordKey(collection: .authorization, id: HashFunction.sha256.hash(Array("device:\(handle.text)".utf8)))
+  }
+
+  /// Reads a record's contents; nil when they are not this.
+  static func read(_ record: StoredRecord) -> PendingDevice? {
+    guard
+      let value = try? JSONParser(maxBytes: StoredRecord.maximumByteCount, maxDepth: 16).parse(record.contents.reveal())
+    else { return nil }
+    return try? JSONValueDecoder().decode(PendingDevice.self, from: value)
+  }
+
+  /// The contents as a record keeps them; nil would be a bug.
+  var bytes: Secret<[UInt8]>? {
+    (try? JSONValueEncoder().encode(self)).map { Secret(JSONWriter().write($0)) }
+  }
+}

@@ -1,0 +1,24 @@
+import Support
+
+/// A session in memory: its record read, its tokens with generations of this process.
+struct LiveSession: Sendable {
+  let handle: SessionHandle
+  let owner: UInt32
+  let version: UInt64
+  let contents: SessionContents
+  let tokens: [TokenSlot: AccessToken]
+  /// When the record was read or written.
+  let readAt: MonotonicInstant
+
+  /// The slot of a resource's token: the session's own token where it is good for the resource.
+  func slot(scope: String?, audience: String?) -> TokenSlot {
+    guard audience == nil else { return TokenSlot(scope: scope, audience: audience) }
+    guard let scope else { return .session }
+    let granted = Set((contents.scope ?? "").split(separator: " "))
+    let isCovered = contents.scope == nil || scope.split(separator: " ").allSatisfy(granted.contains)
+    return isCovered ? .session : TokenSlot(scope: scope, audience: nil)
+  }
+
+  /// The session as a caller may see it.
+  var session: Session { contents.session(handle) }
+}

@@ -1,0 +1,78 @@
+import JSON
+import Support
+
+/// What a store keeps of a session, encrypted: everything that cannot be had again without the user.
+struct SessionContents: Sendable, Codable {
+  static let currentFormat = 1
+
+  var format = Self.currentFormat
+  /// The handle, so that its owner can list it; records are encrypted, and stored under its hash.
+  var handle: String
+  /// The issuer's name in the configuration.
+  var issuer: String
+  /// The issuer's identifier: a session belongs to it, whatever the name means later.
+  var issuerIdentifier: String
+  var clientID: String
+  var kind: SessionKind
+  var subject: String?
+  var scope: String?
+  /// Milliseconds since the epoch.
+  var createdAt: Int64
+  /// Milliseconds since the epoch.
+  var expiresAt: Int64?
+  var refreshToken: String?
+  var ssoToken: String?
+  var idToken: String?
+  var claims: JSONValue?
+  var tokens: [StoredToken] = []
+  /// The issuer said that there will be no more tokens: the user has to log in again.
+  var isRefused = false
+
+  /// Reads a record's contents; nil when they are not this.
+  init?(_ record: StoredRecord) {
+    guard
+      let value = try? JSONParser(maxBytes: StoredRecord.maximumByteCount, maxDepth: 64).parse(
+        record.contents.reveal()),
+      let contents = try? JSONValueDecoder().decode(SessionContents.self, from: value),
+      contents.format == Self.currentFormat
+    else { return nil }
+    self = contents
+  }
+
+  init(_ handle: SessionHandle, at issuer: SessionIssuer, kind: SessionKind, createdAt: Timestamp) {
+    self.handle = handle.text
+    self.issuer = issuer.issuer.name
+    issuerIdentifier = issuer.issuer.identifier
+    clientID = issuer.issuer.clientID
+    self.kind = kind
+    self.createdAt = createdAt.millisecondsSinceEpoch
+  }
+
+  /// The contents as a record keeps them. Strings and numbers only, so that a failure would be a bug: `invalid`, nothing is written.
+  func bytes() throws(StoreError) -> Secret<[UInt8]> {
+    do {
+      return Secret(JSONWriter().write(try JSONValueEncoder().encode(self)))
+    } catch {
+      throw StoreError(.invalid, "a session cannot be written down")
+    }
+  }
+
+  /// Takes the token in, in place of the one in its slot.
+  mutating func keep(_ token: StoredToken, atMost limit: Int = 32) {
+    tokens.removeAll { $0.slot == token.slot }
+    tokens.append(token)
+    if tokens.count > limit { tokens.removeFirst() }
+  }
+
+  /// The session as a caller may see it.
+  func session(_ handle: SessionHandle) -> Session {
+    let claims = claims?.objectValue
+    let authTime: Timestamp? = claims?["auth_time"].flatMap { $0.integerValue }.map { Timestamp(secondsSinceEpoch: $0) }
+    return Session(
+      handle: handle, issuer: issuer, subject: subject, kind: kind, scope: scope,
+      createdAt: Timestamp(millisecondsSinceEpoch: createdAt),
+      expiresAt: expiresAt.map { Timestamp(millisecondsSinceEpoch: $0) },
+      accessTokenExpiresAt: tokens.first { $0.slot == .session }?.expiresAt, claims: claims,
+      acr: claims?["acr"]?.stringValue, authenticatedAt: authTime)
+  }
+}

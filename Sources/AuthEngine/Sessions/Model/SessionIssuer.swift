@@ -1,0 +1,19 @@
+/// A configured issuer with everything that sessions need to know of it. A value: whatever is reloaded makes another.
+public struct SessionIssuer: Sendable {
+  /// Who gives the tokens.
+  public let issuer: Issuer
+  /// What ID tokens must be like.
+  public let tokens: IDTokenConfiguration
+  /// Where the keys of ID tokens are.
+  public let keys: any KeySource
+  /// The scope to ask for when a call does not say.
+  public let scope: String?
+
+  /// An issuer of the given parts.
+  public init(issuer: Issuer, tokens: IDTokenConfiguration, keys: any KeySource, scope: String? = nil) {
+    self.issuer = issuer
+    self.tokens = tokens
+    self.keys = keys
+    self.scope = scope
+  }
+}

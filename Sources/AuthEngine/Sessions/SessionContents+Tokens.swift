@@ -1,0 +1,54 @@
+import JSON
+import Support
+
+extension SessionContents {
+  /// The longest life a caller may give a token.
+  private static let maxLifetime = 366 * 86_400
+
+  /// Takes in what a token endpoint answered.
+  mutating func take(_ answer: TokenRequests.Answer, in slot: TokenSlot) {
+    let response = answer.response
+    // Without a new one the old stays good (RFC 6749 section 6).
+    if let refreshToken = response.refreshToken { self.refreshToken = refreshToken }
+    keep(
+      StoredToken(
+        slot: slot, value: response.accessToken, scope: response.scope,
+        obtainedAt: answer.sentAt.millisecondsSinceEpoch, lifetime: response.lifetime.wholeMilliseconds))
+    expiresAt = refreshToken == nil && ssoToken == nil ? tokens.last?.expiresAt.millisecondsSinceEpoch : nil
+  }
+
+  /// Takes in a valid ID token.
+  mutating func take(_ idToken: String, _ claims: JSONObject) {
+    self.idToken = idToken
+    self.claims = .object(claims)
+    subject = claims["sub"]?.stringValue ?? subject
+  }
+
+  /// Takes in tokens that came from elsewhere.
+  mutating func take(_ given: SessionGrant.GivenTokens, at now: Timestamp) throws(SessionError) {
+    guard given.accessToken != nil || given.refreshToken != nil || given.ssoToken != nil else {
+      throw SessionError(.invalid(path: ""), "one of accessToken, refreshToken and ssoToken is needed")
+    }
+    if let seconds = given.expiresIn, !(0...Self.maxLifetime).contains(seconds) {
+      throw SessionError(.invalid(path: "/expiresIn"), "expiresIn must be from 0 to \(Self.maxLifetime)")
+    }
+    scope = given.scope
+    refreshToken = given.refreshToken?.reveal()
+    ssoToken = given.ssoToken?.reveal()
+    if let token = given.accessToken {
+      let value = token.reveal()
+      guard (1...TokenResponse.maxTokenBytes).contains(value.utf8.count),
+        value.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F })
+      else { throw SessionError(.invalid(path: "/accessToken"), "an access token that cannot be sent") }
+      let lifetime = given.expiresIn.map { Duration.seconds($0) } ?? TokenResponse.defaultLifetime
+      keep(
+        StoredToken(
+          slot: .session, value: value, scope: given.scope, obtainedAt: now.millisecondsSinceEpoch,
+          lifetime: lifetime.wholeMilliseconds))
+    }
+    expiresAt = refreshToken == nil && ssoToken == nil ? tokens.last?.expiresAt.millisecondsSinceEpoch : nil
+  }
+
+  /// When a store may forget it: a day after its end, so that its owner is told that it expired rather than that it never was.
+  var purgeable: Timestamp? { expiresAt.map { Timestamp(millisecondsSinceEpoch: $0) + .seconds(86_400) } }
+}

@@ -1,0 +1,121 @@
+public import HTTPMessages
+import JSON
+public import Support
+
+/// Sessions: callers hold a handle, the engine holds the tokens, in a store that outlives the process.
+///
+/// The record in the store is the truth; what is read of it is kept in a bounded cache behind a lock that is never held
+/// across a call. Renewals take turns per session: within the process by a single flight, between processes by the
+/// store's leases.
+public final class UserSessions: Sendable {
+  struct State: Sendable {
+    var sessions = BoundedCache<RecordKey, LiveSession>(capacity: 2048)
+    var lastGeneration: UInt64 = 0
+  }
+
+  /// How long a cached record is believed where other processes share the store.
+  static let sharedCacheLife = Duration.seconds(2)
+
+  let store: any RecordStore
+  let isShared: Bool
+  let clock: any EngineClock
+  let requests: TokenRequests
+  let observer: (any SessionObserver)?
+  let validator: IDTokenValidator
+  let renewals: SingleFlight<RecordKey, LiveSession, SessionError>
+  let state = Locked(State())
+
+  /// Sessions in `store`, which other processes use too when `isShared`.
+  public init(
+    store: any RecordStore, isShared: Bool = false, transport: any HTTPTransport, clock: some EngineClock,
+    observer: any EngineObserver, userAgent: String, discovery: ProviderDiscovery,
+    sessionObserver: (any SessionObserver)? = nil
+  ) {
+    self.store = store
+    self.isShared = isShared
+    self.clock = clock
+    self.observer = sessionObserver
+    requests = TokenRequests(
+      provider: ProviderClient(
+        upstream: Upstream(transport: transport, clock: clock, observer: observer, userAgent: userAgent),
+        discovery: discovery))
+    // An ID token is judged once: nothing to remember.
+    validator = IDTokenValidator(clock: clock, cache: nil)
+    renewals = SingleFlight(clock: clock)
+  }
+
+  /// The session, when `owner` has one of that handle.
+  public func session(_ handle: SessionHandle, ownedBy owner: UInt32) async throws(SessionError) -> Session {
+    try await live(handle, ownedBy: owner).session
+  }
+
+  /// The sessions of `owner`, the oldest first.
+  public func sessions(ownedBy owner: UInt32) async throws(SessionError) -> [Session] {
+    let records: [StoredRecord]
+    do throws(StoreError) {
+      records = try await store.records(in: .session, ownedBy: owner)
+    } catch {
+      throw SessionError(error)
+    }
+    var sessions: [Session] = []
+    for record in records {
+      guard let contents = SessionContents(record), let handle = SessionHandle(contents.handle) else { continue }
+      sessions.append(contents.session(handle))
+    }
+    return sessions.sorted { $0.createdAt < $1.createdAt }
+  }
+
+  func live(_ handle: SessionHandle, ownedBy owner: UInt32) async throws(SessionError) -> LiveSession {
+    let key = handle.key
+    let now = clock.monotonicNow
+    if let cached = state.withLock({ $0.sessions[key] }), !isShared || now - cached.readAt < Self.sharedCacheLife {
+      guard cached.owner == owner else { throw .notFound }
+      return cached
+    }
+    guard let live = try await read(handle), live.owner == owner else { throw .notFound }
+    return live
+  }
+
+  /// Reads the record anew; nil when there is none.
+  func read(_ handle: SessionHandle) async throws(SessionError) -> LiveSession? {
+    let record: StoredRecord?
+    do throws(StoreError) {
+      record = try await store.record(for: handle.key)
+    } catch {
+      throw SessionError(error)
+    }
+    guard let record else {
+      state.withLock { $0.sessions[handle.key] = nil }
+      return nil
+    }
+    guard let contents = SessionContents(record), contents.handle == handle.text else {
+      throw SessionError(StoreError(.corrupted, "\(record.key) is no session"))
+    }
+    return keep(contents, of: handle, owner: record.owner, version: record.version)
+  }
+
+  /// Puts what the store has into the cache. Tokens that were there before keep their generation.
+  @discardableResult
+  func keep(
+    _ contents: SessionContents, of handle: SessionHandle, owner: UInt32, version: UInt64
+  ) -> LiveSession {
+    let readAt = clock.monotonicNow
+    return state.withLock { state in
+      let known = state.sessions[handle.key]
+      if let known, known.version > version { return known }
+      var tokens: [TokenSlot: AccessToken] = [:]
+      for stored in contents.tokens {
+        if let token = known?.tokens[stored.slot], token.value.reveal() == stored.value {
+          tokens[stored.slot] = token
+        } else {
+          state.lastGeneration += 1
+          tokens[stored.slot] = stored.accessToken(generation: state.lastGeneration, clock: clock)
+        }
+      }
+      let live = LiveSession(
+        handle: handle, owner: owner, version: version, contents: contents, tokens: tokens, readAt: readAt)
+      state.sessions[handle.key] = live
+      return live
+    }
+  }
+}

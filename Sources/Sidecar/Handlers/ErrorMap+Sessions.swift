@@ -1,0 +1,46 @@
+import AuthEngine
+import JSON
+import JSONRPC
+import Protocol
+import Support
+
+extension ErrorMap {
+  /// A session's error. `path` is put before the path of a fault in the caller's own input.
+  static func fault(_ error: SessionError, path: String = "") -> RPCFault {
+    switch error.kind {
+    case .notFound: return RPCFault(.sessionNotFound, data: ["path": .string(path.isEmpty ? "/session" : path)])
+    case .expired: return session(.sessionExpired, error, retryable: false)
+    case .tokenEndpoint(let failure): return session(.tokenEndpointError, error, failure, retryable: false)
+    case .unreachable(let failure): return session(.tokenEndpointUnreachable, error, failure, retryable: true)
+    case .authorizationFailed: return session(.authorizationFailed, error, retryable: false)
+    case .stateUnknown: return session(.stateUnknown, error, retryable: false)
+    case .store(let failure): return session(.storeUnavailable, error, retryable: failure.isRetryable)
+    case .issuerUnknown: return session(.sessionIssuerUnknown, error, retryable: false)
+    case .grantNotSupported: return session(.grantNotSupported, error, retryable: false)
+    case .pending(let wait):
+      var fault = session(.authorizationPending, error, retryable: true)
+      fault.data["retryAfterMs"] = .integer(wait.wholeMilliseconds)
+      return fault
+    case .invalid(let inner): return .invalidParams(error.detail, path: path + inner)
+    case .cancelled: return RPCFault(.requestCancelled)
+    case .deadlineExceeded: return RPCFault(.deadlineExceeded)
+    }
+  }
+
+  private static func session(
+    _ code: RPCErrorCode, _ error: SessionError, _ failure: TokenError? = nil, retryable: Bool
+  ) -> RPCFault {
+    var data: JSONObject = ["retryable": .bool(retryable)]
+    if let wait = failure?.retryAfter { data["retryAfterMs"] = .integer(wait.wholeMilliseconds) }
+    if let oauth = failure?.oauthError {
+      data["error"] = .string(oauth.code)
+      data["errorDescription"] = oauth.description.map { .string($0) }
+    }
+    if let status = failure?.status { data["status"] = .integer(Int64(status)) }
+    var upstream = JSONObject()
+    if let status = failure?.status { upstream["status"] = .integer(Int64(status)) }
+    if let code = error.upstreamCode { upstream["code"] = .string(code) }
+    if !upstream.members.isEmpty { data["upstream"] = .object(upstream) }
+    return RPCFault(code, error.detail, data: data)
+  }
+}

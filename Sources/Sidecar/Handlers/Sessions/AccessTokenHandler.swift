@@ -1,0 +1,95 @@
+import AuthEngine
+import Configuration
+import JSON
+import JSONRPC
+import Protocol
+import Support
+
+/// `getAccessToken`: the one way for a token out of the sidecar, where the configuration opens it.
+struct AccessTokenHandler: Sendable {
+  static let longestMinimum = 86_400
+
+  let engine: Engine
+  let clock: any EngineClock
+
+  func callAsFunction(
+    _ params: GetAccessToken.Params, _ context: CallContext
+  ) async throws(RPCFault) -> GetAccessToken.Result {
+    guard context.runtime.configuration.tokens.leaveTheSidecar else {
+      throw RPCFault(.peerForbidden, "tokens.leaveTheSidecar is off: tokens stay in the sidecar")
+    }
+    let minimum = params.minTtlSeconds ?? 0
+    guard (0...Self.longestMinimum).contains(minimum) else {
+      throw .invalidParams("minTtlSeconds must be from 0 to \(Self.longestMinimum)", path: "/minTtlSeconds")
+    }
+    let target = try target(params, context)
+    let token: AccessToken
+    switch target.authentication {
+    case .none: throw .invalidParams("a resource with auth: none has no token", path: "/auth")
+    case .device: token = try await deviceToken(target, .seconds(minimum), context)
+    case .user, .implicit:
+      let kind: SessionKind = target.authentication == .user ? .user : .implicit
+      let session = try await engine.session(params.session, kind, target.issuer, context)
+      do throws(SessionError) {
+        guard let session else { throw SessionError.notFound }
+        token = try await engine.sessions.token(
+          of: session.handle, ownedBy: context.owner, at: session.issuer, scope: target.scope,
+          audience: target.audience, minimumLife: minimum == 0 ? nil : .seconds(minimum), deadline: context.deadline,
+          trace: context.traceContext)
+      } catch {
+        throw session == nil
+          ? RPCFault(kind == .user ? .notAuthenticated : .notImplicitlyAuthenticated) : ErrorMap.fault(error)
+      }
+    }
+    return GetAccessToken.Result(
+      accessToken: token.value.reveal(), tokenType: "Bearer", expiresAt: token.expiresAt.rfc3339, scope: token.scope)
+  }
+
+  /// What a token is asked for.
+  private struct Target {
+    let issuer: Issuer
+    let authentication: ResourceServer.Authentication
+    let scope: String?
+    let audience: String?
+  }
+
+  private func target(_ params: GetAccessToken.Params, _ context: CallContext) throws(RPCFault) -> Target {
+    let wish = params.auth.flatMap { ResourceServer.Authentication(rawValue: $0.rawValue) }
+    if let name = params.resource {
+      guard params.issuer == nil else { throw .invalidParams("resource excludes issuer", path: "/issuer") }
+      guard context.rule.allows(resource: name) else {
+        throw RPCFault(.peerForbidden, "This peer may not use the resource", data: ["path": "/resource"])
+      }
+      let server = try context.runtime.server(name)
+      let authentication = wish ?? server.authentication
+      guard let issuer = server.issuer else {
+        throw .invalidParams("the resource is configured without an issuer", path: "/resource")
+      }
+      return Target(
+        issuer: issuer, authentication: authentication, scope: server.scope, audience: server.audience)
+    }
+    guard let name = params.issuer else { throw .invalidParams("resource or issuer is needed", path: "/resource") }
+    guard context.rule.allowsEveryResource else {
+      throw RPCFault(.peerForbidden, "This peer may use named resources only", data: ["path": "/issuer"])
+    }
+    let issuer = try context.runtime.sessionIssuer(name, engine)
+    return Target(
+      issuer: issuer.issuer, authentication: wish ?? (params.session == nil ? .device : .user), scope: nil,
+      audience: nil)
+  }
+
+  private func deviceToken(
+    _ target: Target, _ minimum: Duration, _ context: CallContext
+  ) async throws(RPCFault) -> AccessToken {
+    let grant = ClientCredentialsGrant(issuer: target.issuer, scope: target.scope, audience: target.audience)
+    do throws(TokenError) {
+      let token = try await engine.deviceTokens.token(
+        for: grant, deadline: context.deadline, trace: context.traceContext)
+      guard minimum > .zero, token.expiry < clock.monotonicNow + minimum else { return token }
+      return try await engine.deviceTokens.token(
+        for: grant, replacing: token, deadline: context.deadline, trace: context.traceContext)
+    } catch {
+      throw ErrorMap.fault(SessionError(error))
+    }
+  }
+}

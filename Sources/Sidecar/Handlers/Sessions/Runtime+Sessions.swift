@@ -1,0 +1,30 @@
+import AuthEngine
+import JSONRPC
+import Protocol
+
+extension Runtime {
+  /// The issuer of that configured name, for sessions.
+  func sessionIssuer(_ name: String, _ engine: Engine) throws(RPCFault) -> SessionIssuer {
+    do throws(SessionError) {
+      return try issuerLookup(engine)(name)
+    } catch {
+      throw ErrorMap.fault(error, path: "/issuer")
+    }
+  }
+
+  /// Finds configured issuers by name.
+  func issuerLookup(_ engine: Engine) -> (String) throws(SessionError) -> SessionIssuer {
+    { [issuers, refusedIssuers] (name) throws(SessionError) in
+      guard let configured = issuers[name] else {
+        throw SessionError.issuerUnknown("no issuer of that name is configured")
+      }
+      if let reason = refusedIssuers[name] { throw SessionError.grantNotSupported(reason) }
+      guard configured.clientID != nil else {
+        throw SessionError.grantNotSupported("the issuer is configured without clientId")
+      }
+      return SessionIssuer(
+        issuer: configured.issuer, tokens: configured.tokens,
+        keys: engine.keySets.source(for: configured.issuer, policy: configured.keySets), scope: configured.scope)
+    }
+  }
+}

@@ -1,0 +1,175 @@
+import AuthEngine
+import JSON
+import JSONRPC
+import Protocol
+import Support
+
+/// The methods of sessions: params to the engine, what it says to results.
+struct SessionHandlers: Sendable {
+  let engine: Engine
+
+  func create(_ params: CreateSession.Params, _ context: CallContext) async throws(RPCFault) -> SessionDescription {
+    let grant = try SessionGrant(params.grant)
+    let issuer = try context.runtime.sessionIssuer(params.issuer, engine)
+    return try await describe(path: "/grant") { () async throws(SessionError) in
+      try await engine.sessions.create(from: grant, at: issuer, ownedBy: context.owner, trace: context.traceContext)
+    }
+  }
+
+  func begin(
+    _ params: BeginAuthorization.Params, _ context: CallContext
+  ) async throws(RPCFault) -> BeginAuthorization.Result {
+    let issuer = try context.runtime.sessionIssuer(params.issuer, engine)
+    guard (1...2048).contains(params.redirectUri.utf8.count),
+      params.redirectUri.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }),
+      params.redirectUri.contains(":"), !params.redirectUri.contains("#")
+    else { throw .invalidParams("redirectUri must be an absolute URI without a fragment", path: "/redirectUri") }
+    var request = AuthorizationRequest(redirectURI: params.redirectUri)
+    request.scope = params.scope
+    request.prompt = params.prompt
+    request.acrValues = params.acrValues ?? []
+    _ = try CallerBounds.maxAge(params.maxAge)
+    request.maxAge = params.maxAge
+    request.loginHint = params.loginHint
+    request.resource = params.resource
+    do throws(SessionError) {
+      let begun = try await engine.sessions.beginAuthorization(
+        request, at: issuer, ownedBy: context.owner, trace: context.traceContext)
+      return BeginAuthorization.Result(
+        authorizationUrl: begun.url, state: begun.state, expiresAt: begun.expiresAt.rfc3339)
+    } catch {
+      throw ErrorMap.fault(error)
+    }
+  }
+
+  func complete(
+    _ params: CompleteAuthorization.Params, _ context: CallContext
+  ) async throws(RPCFault) -> SessionDescription {
+    try await describe { () async throws(SessionError) in
+      try await engine.sessions.completeAuthorization(
+        callback: params.callbackUrl, ownedBy: context.owner, issuer: context.runtime.issuerLookup(engine),
+        trace: context.traceContext)
+    }
+  }
+
+  func beginDevice(
+    _ params: BeginDeviceAuthorization.Params, _ context: CallContext
+  ) async throws(RPCFault) -> BeginDeviceAuthorization.Result {
+    let issuer = try context.runtime.sessionIssuer(params.issuer, engine)
+    do throws(SessionError) {
+      let begun = try await engine.sessions.beginDeviceAuthorization(
+        at: issuer, scope: params.scope, ownedBy: context.owner, trace: context.traceContext)
+      return BeginDeviceAuthorization.Result(
+        handle: begun.handle.text, userCode: begun.userCode, verificationUri: begun.verificationURI,
+        verificationUriComplete: begun.verificationURIComplete, expiresAt: begun.expiresAt.rfc3339,
+        intervalMs: begun.interval.wholeMilliseconds)
+    } catch {
+      throw ErrorMap.fault(error)
+    }
+  }
+
+  func completeDevice(
+    _ params: CompleteDeviceAuthorization.Params, _ context: CallContext
+  ) async throws(RPCFault) -> SessionDescription {
+    guard let handle = SessionHandle(params.handle) else { throw RPCFault(.stateUnknown, data: ["path": "/handle"]) }
+    return try await describe { () async throws(SessionError) in
+      try await engine.sessions.completeDeviceAuthorization(
+        handle, ownedBy: context.owner, issuer: context.runtime.issuerLookup(engine), trace: context.traceContext)
+    }
+  }
+
+  func get(_ params: GetSession.Params, _ context: CallContext) async throws(RPCFault) -> SessionDescription {
+    let handle = try SessionHandle.given(params.session)
+    return try await describe { () async throws(SessionError) in
+      try await engine.sessions.session(handle, ownedBy: context.owner)
+    }
+  }
+
+  func list(_ context: CallContext) async throws(RPCFault) -> ListSessions.Result {
+    do throws(SessionError) {
+      let sessions = try await engine.sessions.sessions(ownedBy: context.owner)
+      return ListSessions.Result(sessions: sessions.map { SessionDescription($0) })
+    } catch {
+      throw ErrorMap.fault(error)
+    }
+  }
+
+  func refresh(_ params: RefreshSession.Params, _ context: CallContext) async throws(RPCFault) -> SessionDescription {
+    let handle = try SessionHandle.given(params.session)
+    return try await describe { () async throws(SessionError) in
+      let current = try await engine.sessions.session(handle, ownedBy: context.owner)
+      return try await engine.sessions.refresh(
+        handle, ownedBy: context.owner, at: context.runtime.issuerLookup(engine)(current.issuer),
+        deadline: context.deadline, trace: context.traceContext)
+    }
+  }
+
+  func end(_ params: EndSession.Params, _ context: CallContext) async throws(RPCFault) -> EndSession.Result {
+    let handle = try SessionHandle.given(params.session)
+    do throws(SessionError) {
+      let current = try await engine.sessions.session(handle, ownedBy: context.owner)
+      let outcome = try await engine.sessions.end(
+        handle, ownedBy: context.owner, at: try? context.runtime.issuerLookup(engine)(current.issuer),
+        trace: context.traceContext)
+      let upstream: EndSession.Upstream =
+        switch outcome {
+        case .ended: .ended
+        case .failed: .failed
+        case .none: .none
+        }
+      return EndSession.Result(ended: true, upstream: upstream)
+    } catch {
+      throw ErrorMap.fault(error)
+    }
+  }
+
+  func revoke(_ params: RevokeToken.Params, _ context: CallContext) async throws(RPCFault) -> RevokeToken.Result {
+    do throws(SessionError) {
+      if let text = params.session {
+        guard params.issuer == nil, params.token == nil, params.tokenTypeHint == nil else {
+          throw SessionError.invalid("session excludes the other members", path: "/session")
+        }
+        guard let handle = SessionHandle(text) else { throw SessionError.notFound }
+        let current = try await engine.sessions.session(handle, ownedBy: context.owner)
+        try await engine.sessions.revokeTokens(
+          of: handle, ownedBy: context.owner, at: context.runtime.issuerLookup(engine)(current.issuer),
+          trace: context.traceContext)
+        return RevokeToken.Result(revoked: true)
+      }
+      guard let token = params.token else { throw SessionError.invalid("session or token is needed", path: "/token") }
+      guard let name = params.issuer else { throw SessionError.invalid("token needs issuer", path: "/issuer") }
+      try await engine.sessions.revoke(
+        Secret(token), hint: params.tokenTypeHint, at: context.runtime.issuerLookup(engine)(name),
+        trace: context.traceContext)
+      return RevokeToken.Result(revoked: true)
+    } catch {
+      throw ErrorMap.fault(error)
+    }
+  }
+
+  private func describe(
+    path: String = "", _ body: () async throws(SessionError) -> Session
+  ) async throws(RPCFault) -> SessionDescription {
+    do throws(SessionError) {
+      return SessionDescription(try await body())
+    } catch {
+      throw ErrorMap.fault(error, path: path)
+    }
+  }
+}
+
+extension SessionHandle {
+  /// The handle of a call; one that can be none is as unknown as one that is not there.
+  static func given(_ text: String) throws(RPCFault) -> SessionHandle {
+    guard let handle = SessionHandle(text) else { throw RPCFault(.sessionNotFound, data: ["path": "/session"]) }
+    return handle
+  }
+}
+
+extension CallContext {
+  /// Whose sessions the call may use.
+  var owner: UInt32 { caller.peer.uid }
+
+  /// The trace as the engine passes it on.
+  var traceContext: TraceContext? { TraceContext(parent: trace.traceparent) }
+}

@@ -1,0 +1,110 @@
+import AuthEngine
+import HTTPMessages
+import JOSE
+import Support
+import TestSupport
+
+/// Sessions over a scripted token endpoint that rotates refresh tokens and detects reuse, on a manual clock.
+struct SessionBench: Sendable {
+  struct Provider: Sendable {
+    var current = "r-0"
+    var number = 0
+    var expiresIn = 300
+    var presented: [String] = []
+    var isReused = false
+    /// Answered in place of the next ones.
+    var answers: [HTTPResponse] = []
+    var failure: TransportError.Code?
+    var rotates = true
+  }
+
+  let clock: ManualClock
+  let provider: Locked<Provider>
+  let transport: ScriptedTransport
+  let store: any RecordStore
+  let events: SessionLog
+  let sessions: UserSessions
+  let issuer: SessionIssuer
+  let gate = Locked<Gate?>(nil)
+
+  /// Another process is a bench on the same store, provider and clock.
+  init(store: (any RecordStore)? = nil, beside other: SessionBench? = nil) throws {
+    let clock = other?.clock ?? ManualClock()
+    let provider = other?.provider ?? Locked(Provider())
+    let gate = gate
+    self.clock = clock
+    self.provider = provider
+    self.store = store ?? other?.store ?? MemoryRecordStore()
+    events = SessionLog()
+    transport = ScriptedTransport { request, _ throws(TransportError) in
+      await gate.withLock { $0 }?.pass()
+      let form = FormEncoding.decode(String(decoding: request.body ?? [], as: UTF8.self)) ?? []
+      let result: Result<HTTPResponse, TransportError> = provider.withLock { $0.answer(request, form) }
+      return try result.get()
+    }
+    let discovery = ProviderDiscovery(
+      transport: transport, clock: clock, observer: SilentObserver(), userAgent: "postern/test")
+    sessions = UserSessions(
+      store: self.store, isShared: other != nil, transport: transport, clock: clock, observer: SilentObserver(),
+      userAgent: "postern/test", discovery: discovery, sessionObserver: events)
+    issuer = SessionIssuer(
+      issuer: try .testing(endpoints: [
+        .token: "https://idp.test/token", .revocation: "https://idp.test/revoke",
+        .endSession: "https://idp.test/logout",
+      ]),
+      tokens: IDTokenConfiguration(issuer: "https://idp.test"), keys: FixedKeySource(JWKSet([])))
+  }
+
+  /// A session made from a refresh token.
+  func session(owner: UInt32 = 1) async throws(SessionError) -> Session {
+    try await sessions.create(from: .refreshToken(Secret(provider.withLock { $0.current })), at: issuer, ownedBy: owner)
+  }
+
+  func token(
+    _ session: Session, replacing rejected: AccessToken? = nil, owner: UInt32 = 1, deadline: Deadline = .never
+  ) async throws(SessionError) -> AccessToken {
+    try await sessions.token(
+      of: session.handle, ownedBy: owner, at: issuer, replacing: rejected, deadline: deadline)
+  }
+
+  var refreshes: [String] { provider.withLock { $0.presented } }
+}
+
+extension SessionBench.Provider {
+  fileprivate mutating func answer(
+    _ request: HTTPRequest, _ form: [(name: String, value: String)]
+  ) -> Result<HTTPResponse, TransportError> {
+    guard request.url.path == "/token" else { return .success(.status(200)) }
+    let presentedToken = form.first { $0.name == "refresh_token" }?.value ?? ""
+    presented.append(presentedToken)
+    if let failure { return .failure(TransportError(code: failure, outcome: .notSent, detail: "")) }
+    if !answers.isEmpty { return .success(answers.removeFirst()) }
+    guard presentedToken == current else {
+      isReused = true
+      return .success(.json(#"{"error":"invalid_grant"}"#, status: 400))
+    }
+    number += 1
+    if rotates { current = "r-\(number)" }
+    let refresh = rotates ? #","refresh_token":"\#(current)""# : ""
+    return .success(
+      .json(#"{"access_token":"a-\#(number)","token_type":"Bearer","expires_in":\#(expiresIn)\#(refresh)}"#))
+  }
+}
+
+/// Remembers what happened to sessions.
+final class SessionLog: SessionObserver {
+  private let log = Locked<[String]>([])
+
+  var names: [String] { log.withLock { $0 } }
+
+  func observe(_ event: SessionEvent) {
+    let name =
+      switch event {
+      case .refreshed: "refreshed"
+      case .ended: "ended"
+      case .expiring: "expiring"
+      case .idTokenRefused: "idTokenRefused"
+      }
+    log.withLock { $0.append(name) }
+  }
+}

@@ -1,0 +1,199 @@
+import AuthEngine
+import HTTPMessages
+import Support
+import TestSupport
+import Testing
+
+/// Renewal that never races, never loses a rotating token, and never logs anybody out by accident.
+@Suite struct SessionRenewalTests {
+  @Test("the token at hand is used until it counts as expired, then renewed once with the newest refresh token")
+  func lifetime() async throws {
+    let bench = try SessionBench()
+    let session = try await bench.session()
+    #expect(try await bench.token(session).value.reveal() == "a-1")
+    bench.clock.advance(by: .seconds(200))
+    #expect(try await bench.token(session).value.reveal() == "a-1")
+    bench.clock.advance(by: .seconds(71))
+    #expect(try await bench.token(session).value.reveal() == "a-2")
+    #expect(bench.refreshes == ["r-0", "r-1"])
+    #expect(bench.provider.withLock { $0.isReused } == false)
+  }
+
+  @Test("any number of callers whose token was refused cause one renewal, also those that come late")
+  func stampede() async throws {
+    let bench = try SessionBench()
+    let session = try await bench.session()
+    let old = try await bench.token(session)
+    let gate = Gate()
+    bench.gate.withLock { $0 = gate }
+    let values = try await withThrowingTaskGroup(of: String.self) { group in
+      for _ in 0..<200 { group.addTask { try await bench.token(session, replacing: old).value.reveal() } }
+      #expect(await eventually { gate.waiterCount == 1 })
+      gate.open()
+      return try await group.reduce(into: Set()) { $0.insert($1) }
+    }
+    #expect(values == ["a-2"])
+    #expect(try await bench.token(session, replacing: old).value.reveal() == "a-2")
+    #expect(bench.refreshes.count == 2)
+  }
+
+  @Test("a refusal of the newest token renews again, once per token")
+  func newestRefused() async throws {
+    let bench = try SessionBench()
+    let session = try await bench.session()
+    let first = try await bench.token(session)
+    let second = try await bench.token(session, replacing: first)
+    let third = try await bench.token(session, replacing: second)
+    #expect([first, second, third].map { $0.value.reveal() } == ["a-1", "a-2", "a-3"])
+  }
+
+  @Test("a caller that gives up loses neither the answer nor the rotated token")
+  func cancelled() async throws {
+    let bench = try SessionBench()
+    let session = try await bench.session()
+    let old = try await bench.token(session)
+    let gate = Gate()
+    bench.gate.withLock { $0 = gate }
+    let impatient = Task { try await bench.token(session, replacing: old) }
+    #expect(await eventually { gate.waiterCount == 1 })
+    impatient.cancel()
+    await #expect(throws: SessionError.self) { try await impatient.value }
+    gate.open()
+    bench.gate.withLock { $0 = nil }
+    #expect(try await bench.token(session, replacing: old).value.reveal() == "a-2")
+    #expect(bench.refreshes == ["r-0", "r-1"])
+  }
+
+  @Test(
+    "an outage keeps the session: a token that has not really expired stands in, later the renewal works",
+    arguments: [TransportError.Code.serverUnreachable, .networkUnreachable, .timedOut, .tlsFailure])
+  func outage(code: TransportError.Code) async throws {
+    let bench = try SessionBench()
+    let session = try await bench.session()
+    bench.clock.advance(by: .seconds(280))
+    bench.provider.withLock { $0.failure = code }
+    #expect(try await bench.token(session).value.reveal() == "a-1")
+    bench.clock.advance(by: .seconds(30))
+    await #expect(throws: SessionError.self) { try await bench.token(session) }
+    bench.provider.withLock { $0.failure = nil }
+    #expect(try await bench.token(session).value.reveal() == "a-2")
+    #expect(bench.events.names == ["refreshed"])
+  }
+
+  @Test(
+    "only invalid_grant ends a session's renewals",
+    arguments: [
+      (400, "invalid_grant", true), (400, "invalid_client", false), (401, "invalid_client", false),
+      (400, "temporarily_unavailable", false), (503, "invalid_grant", false), (429, "slow_down", false),
+      (500, "server_error", false), (403, "access_denied", false),
+    ])
+  func refusals(status: Int, code: String, ends: Bool) async throws {
+    let bench = try SessionBench()
+    let session = try await bench.session()
+    let old = try await bench.token(session)
+    bench.provider.withLock { $0.answers = [.json(#"{"error":"\#(code)"}"#, status: status)] }
+    await #expect(throws: SessionError.self) { try await bench.token(session, replacing: old) }
+    #expect(bench.events.names == (ends ? ["ended"] : []))
+    if ends {
+      await #expect(throws: SessionError.self) { try await bench.token(session, replacing: old) }
+      #expect(bench.refreshes.count == 2, "nobody asks again with a token that was refused for good")
+    } else {
+      #expect(try await bench.token(session, replacing: old).value.reveal() == "a-2")
+    }
+  }
+
+  @Test("without a new refresh token the old one stays good (RFC 6749 section 6)")
+  func kept() async throws {
+    let bench = try SessionBench()
+    bench.provider.withLock { $0.rotates = false }
+    let session = try await bench.session()
+    let first = try await bench.token(session)
+    let second = try await bench.token(session, replacing: first)
+    _ = try await bench.token(session, replacing: second)
+    #expect(bench.refreshes == ["r-0", "r-0", "r-0"])
+  }
+
+  @Test("a token that is soon to expire is renewed behind its user's back, who does not wait")
+  func ahead() async throws {
+    let bench = try SessionBench()
+    let session = try await bench.session()
+    bench.clock.advance(by: .seconds(269))
+    let gate = Gate()
+    bench.gate.withLock { $0 = gate }
+    #expect(try await bench.token(session).value.reveal() == "a-1")
+    #expect(await eventually { gate.waiterCount == 1 })
+    #expect(try await bench.token(session).value.reveal() == "a-1")
+    gate.open()
+    #expect(await eventually { bench.events.names == ["refreshed"] })
+    #expect(try await bench.token(session).value.reveal() == "a-2")
+    #expect(bench.refreshes.count == 2)
+  }
+
+  @Test("a session that is ended while it is renewed stays ended: the new tokens are nobody's")
+  func endedMeanwhile() async throws {
+    let bench = try SessionBench()
+    let session = try await bench.session()
+    let old = try await bench.token(session)
+    let gate = Gate()
+    bench.gate.withLock { $0 = gate }
+    let renewal = Task { try await bench.token(session, replacing: old) }
+    #expect(await eventually { gate.waiterCount == 1 })
+    let ending = Task { try await bench.sessions.end(session.handle, ownedBy: 1, at: nil) }
+    #expect(try await ending.value == UserSessions.UpstreamEnd.none)
+    gate.open()
+    await #expect(throws: SessionError.self) { try await renewal.value }
+    await #expect(throws: SessionError.self) { try await bench.sessions.session(session.handle, ownedBy: 1) }
+    #expect(try await bench.store.count(in: .session) == 0)
+  }
+
+  @Test("what was renewed is in the store: another process goes on with the newest refresh token")
+  func handedOver() async throws {
+    let bench = try SessionBench()
+    let session = try await bench.session()
+    let first = try await bench.token(session)
+    _ = try await bench.token(session, replacing: first)
+    let successor = try SessionBench(beside: bench)
+    #expect(try await successor.token(session).value.reveal() == "a-2")
+    let token = try await successor.token(session)
+    #expect(try await successor.token(session, replacing: token).value.reveal() == "a-3")
+    #expect(bench.provider.withLock { $0.isReused } == false)
+  }
+
+  @Test("a session is its creator's: another peer gets the same answer as for one that is not there")
+  func foreign() async throws {
+    let bench = try SessionBench()
+    let session = try await bench.session(owner: 1)
+    let unknown = try #require(SessionHandle(String(repeating: "A", count: 43)))
+    for handle in [session.handle, unknown] {
+      await #expect(throws: SessionError.self) { try await bench.sessions.session(handle, ownedBy: 2) }
+    }
+    #expect(try await bench.sessions.sessions(ownedBy: 2).isEmpty)
+    await #expect(throws: SessionError.self) { try await bench.token(session, owner: 2) }
+    await #expect(throws: SessionError.self) {
+      try await bench.sessions.end(session.handle, ownedBy: 2, at: bench.issuer)
+    }
+    #expect(try await bench.sessions.sessions(ownedBy: 1).count == 1)
+  }
+
+  @Test("a session belongs to its issuer and client, whatever the name means after a reload")
+  func otherIssuer() async throws {
+    let bench = try SessionBench()
+    let session = try await bench.session()
+    let other = SessionIssuer(
+      issuer: try .testing(identifier: "https://other.test"), tokens: bench.issuer.tokens, keys: bench.issuer.keys)
+    await #expect(throws: SessionError.self) {
+      try await bench.sessions.token(of: session.handle, ownedBy: 1, at: other)
+    }
+    #expect(bench.refreshes.count == 1)
+  }
+
+  @Test("a wall clock that is set back or forward neither revives nor kills a token in use")
+  func clockStep() async throws {
+    let bench = try SessionBench()
+    let session = try await bench.session()
+    bench.clock.stepWall(by: .seconds(-86_400))
+    #expect(try await bench.token(session).value.reveal() == "a-1")
+    bench.clock.advance(by: .seconds(290))
+    #expect(try await bench.token(session).value.reveal() == "a-2")
+  }
+}

@@ -1,0 +1,373 @@
+"""Section 5: sessions and their tokens, against the playground's provider."""
+from __future__ import annotations
+
+import json
+import os
+import time
+from typing import Any, Callable, Dict
+from urllib.parse import parse_qs, urlencode, urlsplit
+
+import pytest
+
+from harness import expect
+from harness.browser import announce_login, authorize
+from harness.connection import Connection
+from harness.playground import Playground
+from harness.sidecar import Sidecar
+from harness.waiting import eventually
+
+Start = Callable[..., Sidecar]
+Connect = Callable[..., Connection]
+REDIRECT = "http://127.0.0.1:8765/callback"
+SCOPE = "openid profile offline_access orders"
+
+
+@pytest.fixture
+def settings(playground: Playground, directory: Any) -> Dict[str, Any]:
+    secret = directory / "shop-secret"
+    secret.write_text("shopsecret")
+    secret.chmod(0o600)
+    return {
+        "issuers": {
+            "shop": {
+                "issuer": playground.issuer, "clientId": "shop", "clientAuth": "client_secret_basic",
+                "clientSecretFile": str(secret), "scope": SCOPE,
+            }
+        },
+        "resources": {
+            "mine": {
+                "baseUrl": playground.base + "/resource/", "issuer": "shop", "auth": "user", "scope": "orders",
+            }
+        },
+    }
+
+
+@pytest.fixture
+def sidecar(start: Start, settings: Dict[str, Any]) -> Sidecar:
+    return start(settings)
+
+
+def login(connection: Connection, playground: Playground, **params: Any) -> Dict[str, Any]:
+    announce_login(playground)
+    begun = connection.call("beginAuthorization", {"issuer": "shop", "redirectUri": REDIRECT, **params})
+    return connection.call("completeAuthorization", {"callbackUrl": authorize(begun["authorizationUrl"])})
+
+
+def fetch(connection: Connection, path: str = "orders", **params: Any) -> Dict[str, Any]:
+    return connection.call("fetchResource", {"resource": "mine", "path": path, **params})
+
+
+def test_a_login_gives_a_session_and_no_token(connection: Connection, playground: Playground) -> None:
+    session = login(connection, playground)
+    assert session["issuer"] == "shop" and session["kind"] == "user" and session["subject"] == "user-1001"
+    assert set(session["scope"].split()) == set(SCOPE.split())
+    for name in ["createdAt", "accessTokenExpiresAt"]:
+        assert expect.RFC3339_MILLISECONDS.match(session[name])
+    assert session["claims"]["sub"] == "user-1001" and isinstance(session["authTime"], int)
+    assert len(session["session"]) == 43
+    text = json.dumps(session)
+    assert "eyJ" not in text and "oken\"" not in text
+    assert connection.call("getSession", {"session": session["session"]}) == session
+    assert connection.call("listSessions") == {"sessions": [session]}
+    result = fetch(connection, session=session["session"])
+    assert result["status"] == 200 and result["attempts"] == 1
+    # The only session of this user may be left out.
+    assert fetch(connection)["status"] == 200
+
+
+def test_the_authorization_request_is_pushed_and_names_nothing_secret(
+    connection: Connection, playground: Playground
+) -> None:
+    begun = connection.call("beginAuthorization", {
+        "issuer": "shop", "redirectUri": REDIRECT, "prompt": "login", "maxAge": 60, "acrValues": ["mfa"],
+        "loginHint": "alice"})
+    query = parse_qs(urlsplit(begun["authorizationUrl"]).query)
+    assert set(query) == {"client_id", "request_uri"}
+    assert len(begun["state"]) == 43 and expect.RFC3339_MILLISECONDS.match(begun["expiresAt"])
+
+
+def test_what_was_asked_of_the_login_is_demanded_of_its_id_token(
+    connection: Connection, playground: Playground
+) -> None:
+    announce_login(playground, acr="pwd")
+    begun = connection.call("beginAuthorization", {"issuer": "shop", "redirectUri": REDIRECT, "acrValues": ["mfa"]})
+    callback = authorize(begun["authorizationUrl"])
+    if "error=" in callback:
+        expect.fault(connection.error("completeAuthorization", {"callbackUrl": callback}), 5005)
+    else:
+        data = expect.fault(connection.error("completeAuthorization", {"callbackUrl": callback}), 5005)
+        assert data["upstream"]["code"] == "acr_mismatch"
+
+
+@pytest.mark.parametrize("fault", ["wrongNonce", "wrongAudience", "wrongIssuer", "wrongHash", "expired", "badSignature"])
+def test_a_wrong_id_token_makes_no_session(connection: Connection, playground: Playground, fault: str) -> None:
+    announce_login(playground)
+    begun = connection.call("beginAuthorization", {"issuer": "shop", "redirectUri": REDIRECT})
+    callback = authorize(begun["authorizationUrl"])
+    playground.faults(idToken={"kind": fault, "times": 1})
+    expect.fault(connection.error("completeAuthorization", {"callbackUrl": callback}), 5005)
+    assert connection.call("listSessions") == {"sessions": []}
+
+
+def test_a_callback_is_good_once_and_for_its_own(connection: Connection, playground: Playground) -> None:
+    announce_login(playground)
+    begun = connection.call("beginAuthorization", {"issuer": "shop", "redirectUri": REDIRECT})
+    callback = authorize(begun["authorizationUrl"])
+    assert connection.call("completeAuthorization", {"callbackUrl": callback})["kind"] == "user"
+    expect.fault(connection.error("completeAuthorization", {"callbackUrl": callback}), 5006)
+    for url in ["", "nonsense", REDIRECT, REDIRECT + "?code=x", REDIRECT + "?code=x&state=unknown"]:
+        expect.fault(connection.error("completeAuthorization", {"callbackUrl": url}), 5006)
+
+
+def test_a_callback_that_was_tampered_with_ends_the_authorization(
+    connection: Connection, playground: Playground
+) -> None:
+    def tampered(change: Callable[[Dict[str, str]], None], location: str = REDIRECT) -> Dict[str, Any]:
+        announce_login(playground)
+        begun = connection.call("beginAuthorization", {"issuer": "shop", "redirectUri": REDIRECT})
+        query = {k: v[0] for k, v in parse_qs(urlsplit(authorize(begun["authorizationUrl"])).query).items()}
+        change(query)
+        error = connection.error("completeAuthorization", {"callbackUrl": f"{location}?{urlencode(query)}"})
+        return expect.fault(error, 5005)
+
+    assert tampered(lambda q: q.update(iss="https://evil.example.com"))["upstream"]["code"] == "iss_mismatch"
+    assert tampered(lambda q: q.pop("iss"))["upstream"]["code"] == "missing_iss"
+    assert tampered(lambda q: q.pop("code"))["upstream"]["code"] == "missing_code"
+    assert tampered(lambda q: None, "https://evil.example.com/cb")["upstream"]["code"] == "redirect_uri_mismatch"
+    error = connection.error("completeAuthorization", {"callbackUrl": f"{REDIRECT}?error=access_denied&state=x"})
+    expect.fault(error, 5006)
+
+
+def test_the_users_refusal_is_told(connection: Connection, playground: Playground) -> None:
+    playground.faults(authorization={"kind": "denyAccess", "times": 1})
+    begun = connection.call("beginAuthorization", {"issuer": "shop", "redirectUri": REDIRECT})
+    callback = authorize(begun["authorizationUrl"])
+    data = expect.fault(connection.error("completeAuthorization", {"callbackUrl": callback}), 5005)
+    assert data["upstream"]["code"] == "access_denied"
+
+
+def test_a_refused_token_is_renewed_once(connection: Connection, playground: Playground) -> None:
+    session = login(connection, playground)
+    playground.faults(revokeTokens=True)
+    result = fetch(connection)
+    assert result["status"] == 200 and result["attempts"] == 2 and result["tokenRefreshed"] is True
+    playground.faults(resource={"kind": "unauthorized"})
+    result = fetch(connection)
+    assert result["status"] == 401 and result["attempts"] == 2
+    after = connection.call("getSession", {"session": session["session"]})
+    assert after["session"] == session["session"] and after["createdAt"] == session["createdAt"]
+
+
+def test_any_number_of_refusals_cause_one_renewal(connection: Connection, playground: Playground) -> None:
+    login(connection, playground)
+    assert fetch(connection)["status"] == 200
+    before = playground.statistics()["tokenRequests"]
+    playground.faults(revokeTokens=True)
+    pending = [connection.request("fetchResource", {"resource": "mine", "path": "orders"}) for _ in range(100)]
+    for identifier in pending:
+        assert connection.answer_to(identifier)["result"]["status"] == 200
+    assert playground.statistics()["tokenRequests"] == before + 1
+    assert playground.statistics()["refreshTokenReuseDetected"] == 0
+
+
+def test_an_outage_logs_nobody_out(connection: Connection, playground: Playground) -> None:
+    session = login(connection, playground)
+    playground.faults(token={"kind": "serverError"})
+    error = connection.error("refreshSession", {"session": session["session"]})
+    assert expect.fault(error, 5004)["retryable"] is True
+    assert fetch(connection)["status"] == 200
+    playground.faults(token=None)
+    assert connection.call("refreshSession", {"session": session["session"]})["session"] == session["session"]
+
+
+def test_a_session_the_issuer_ended_is_expired(connection: Connection, playground: Playground) -> None:
+    session = login(connection, playground)
+    connection.call("subscribe", {"events": ["event.sessionEnded", "event.sessionRefreshed"]})
+    connection.call("refreshSession", {"session": session["session"]})
+    playground.faults(revokeRefreshTokens=True)
+    expect.fault(connection.error("refreshSession", {"session": session["session"]}), 5002)
+    expect.fault(connection.error("fetchResource", {"resource": "mine", "path": "orders"}), 1001) if False else None
+    events = [message["method"] for message in connection.others() if "method" in message]
+    assert events == ["event.sessionRefreshed", "event.sessionEnded"]
+
+
+def test_ending_a_session_revokes_it_upstream(connection: Connection, playground: Playground) -> None:
+    session = login(connection, playground)
+    assert connection.call("endSession", {"session": session["session"]}) == {"ended": True, "upstream": "ended"}
+    expect.fault(connection.error("getSession", {"session": session["session"]}), 5001)
+    expect.fault(connection.error("endSession", {"session": session["session"]}), 5001)
+    expect.fault(connection.error("fetchResource", {"resource": "mine", "path": "orders"}), 1001)
+    assert connection.call("listSessions") == {"sessions": []}
+
+
+def test_ending_a_session_works_without_the_issuer(connection: Connection, playground: Playground) -> None:
+    session = login(connection, playground)
+    playground.faults(revocation={"kind": "serverError"})
+    assert connection.call("endSession", {"session": session["session"]}) == {"ended": True, "upstream": "failed"}
+    expect.fault(connection.error("getSession", {"session": session["session"]}), 5001)
+
+
+def test_unknown_handles_are_all_the_same(connection: Connection) -> None:
+    for handle in ["", "x", "A" * 43, "A" * 44, "../../etc/passwd", "é" * 43]:
+        for method in ["getSession", "refreshSession", "endSession"]:
+            expect.fault(connection.error(method, {"session": handle}), 5001, "/session")
+        expect.fault(connection.error("fetchResource", {"resource": "mine", "session": handle}), 5001)
+
+
+def test_sessions_from_grants(connection: Connection, playground: Playground) -> None:
+    def create(**grant: Any) -> Dict[str, Any]:
+        return connection.call("createSession", {"issuer": "shop", "grant": grant})
+
+    first = login(connection, playground)
+    token = playground_token(playground)
+    exchanged = create(type="token_exchange", subjectToken=token)
+    assert exchanged["kind"] == "user" and exchanged["session"] != first["session"]
+    given = create(type="tokens", accessToken=token, expiresIn=60, scope="orders")
+    assert given["scope"] == "orders" and given["expiresAt"] == given["accessTokenExpiresAt"]
+    assert fetch(connection, session=given["session"])["status"] == 200
+    expect.fault(connection.error("fetchResource", {"resource": "mine"}), -32602, "/session")
+    expect.fault(connection.error("refreshSession", {"session": given["session"]}), 5002)
+
+
+@pytest.mark.parametrize(
+    "grant, code, path",
+    [
+        ({"type": "tokens"}, -32602, "/grant"),
+        ({"type": "tokens", "accessToken": "a b"}, -32602, "/grant/accessToken"),
+        ({"type": "tokens", "accessToken": "a", "expiresIn": -1}, -32602, "/grant/expiresIn"),
+        ({"type": "refresh_token"}, -32602, "/grant/refreshToken"),
+        ({"type": "refresh_token", "refreshToken": "r", "code": "c"}, -32602, "/grant/code"),
+        ({"type": "password"}, -32602, "/grant/type"),
+        ({"type": "refresh_token", "refreshToken": "unknown"}, 5003, None),
+        ({"type": "authorization_code", "code": "unknown", "redirectUri": REDIRECT}, 5003, None),
+        ({"type": "tokens", "accessToken": "a", "idToken": "eyJhbGciOiJub25lIn0.e30."}, 5005, None),
+    ],
+    ids=lambda value: json.dumps(value)[:60],
+)
+def test_wrong_grants(connection: Connection, grant: Any, code: int, path: str) -> None:
+    error = connection.error("createSession", {"issuer": "shop", "grant": grant})
+    data = expect.fault(error, code, path)
+    if code == 5003:
+        assert data["error"] == "invalid_grant" and data["status"] == 400
+    assert connection.call("listSessions") == {"sessions": []}
+
+
+def test_unknown_issuers(connection: Connection) -> None:
+    for method, params in [
+        ("createSession", {"grant": {"type": "refresh_token", "refreshToken": "r"}}),
+        ("beginAuthorization", {"redirectUri": REDIRECT}), ("beginDeviceAuthorization", {}),
+        ("revokeToken", {"token": "t"}),
+    ]:
+        expect.fault(connection.error(method, {"issuer": "nobody", **params}), 5009)
+
+
+def test_a_device_authorization(connection: Connection, playground: Playground) -> None:
+    begun = connection.call("beginDeviceAuthorization", {"issuer": "shop"})
+    assert begun["userCode"] and begun["verificationUri"].startswith("http") and begun["intervalMs"] == 5000
+    requests = playground.statistics()["tokenRequests"]
+    data = expect.fault(connection.error("completeDeviceAuthorization", {"handle": begun["handle"]}), 5007)
+    assert 0 < data["retryAfterMs"] <= 5000 and playground.statistics()["tokenRequests"] == requests
+    status, _, _ = playground.request(
+        "POST", "/playground/device", body=json.dumps({"userCode": begun["userCode"], "user": "alice"}).encode(),
+        headers={"Content-Type": "application/json"})
+    assert status in (200, 204)
+    time.sleep(data["retryAfterMs"] / 1000 + 0.05)
+    session = connection.call("completeDeviceAuthorization", {"handle": begun["handle"]})
+    assert session["subject"] == "user-1001" and fetch(connection)["status"] == 200
+    expect.fault(connection.error("completeDeviceAuthorization", {"handle": begun["handle"]}), 5006)
+    expect.fault(connection.error("completeDeviceAuthorization", {"handle": "x"}), 5006)
+
+
+def test_tokens_stay_in_the_sidecar(connection: Connection, playground: Playground) -> None:
+    login(connection, playground)
+    expect.fault(connection.error("getAccessToken", {"resource": "mine"}), -32020)
+
+
+def test_tokens_leave_where_that_is_configured(
+    start: Start, connect: Connect, settings: Dict[str, Any], playground: Playground
+) -> None:
+    connection = connect(start({**settings, "tokens": {"leaveTheSidecar": True}}))
+    expect.fault(connection.error("getAccessToken", {"resource": "mine"}), 1001)
+    login(connection, playground)
+    result = connection.call("getAccessToken", {"resource": "mine"})
+    assert result["tokenType"] == "Bearer" and expect.RFC3339_MILLISECONDS.match(result["expiresAt"])
+    status, _, _ = playground.request(
+        "GET", "/resource/orders", headers={"Authorization": f"Bearer {result['accessToken']}"})
+    assert status == 200
+    assert connection.call("getAccessToken", {"resource": "mine"})["accessToken"] == result["accessToken"]
+    device = connection.call("getAccessToken", {"resource": "orders"})
+    assert device["accessToken"] != result["accessToken"]
+    other = connection.call("getAccessToken", {"resource": "mine", "minTtlSeconds": 86_400})
+    assert other["accessToken"] != result["accessToken"]
+    assert connection.call("revokeToken", {"issuer": "shop", "token": other["accessToken"]}) == {"revoked": True}
+    expect.fault(connection.error("getAccessToken", {}), -32602, "/resource")
+    expect.fault(connection.error("getAccessToken", {"issuer": "nobody"}), 5009)
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="needs another uid")
+def test_another_user_sees_nothing(
+    start: Start, settings: Dict[str, Any], playground: Playground, directory: Any
+) -> None:
+    directory.chmod(0o755)
+    changes = {
+        **settings, "listen": {"path": str(directory / "shared.sock"), "mode": "0666"},
+        "peers": [{"uid": 0, "methods": ["*"]}, {"uid": 65534, "methods": ["*"]}],
+    }
+    sidecar = start(changes)
+    connection = sidecar.connect()
+    session = login(connection, playground)["session"]
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.setgroups([])
+        os.setgid(65534)
+        os.setuid(65534)
+        with sidecar.connect() as other:
+            answers = [
+                other.call("listSessions"), other.error("getSession", {"session": session})["code"],
+                other.error("endSession", {"session": session})["code"],
+                other.error("fetchResource", {"resource": "mine", "session": session})["code"],
+                other.error("fetchResource", {"resource": "mine"})["code"],
+            ]
+        os.write(writer, json.dumps(answers).encode())
+        os._exit(0)
+    os.close(writer)
+    os.waitpid(child, 0)
+    assert json.loads(os.read(reader, 65536)) == [{"sessions": []}, 5001, 5001, 5001, 1001]
+    assert connection.call("getSession", {"session": session})["session"] == session
+
+
+def test_no_secret_is_in_the_log(
+    start: Start, connect: Connect, settings: Dict[str, Any], playground: Playground
+) -> None:
+    sidecar = start({**settings, "log": {"level": "trace"}, "tokens": {"leaveTheSidecar": True}})
+    connection = connect(sidecar)
+    session = login(connection, playground)
+    token = connection.call("getAccessToken", {"resource": "mine"})["accessToken"]
+    connection.call("refreshSession", {"session": session["session"]})
+    playground.faults(revokeRefreshTokens=True)
+    connection.error("refreshSession", {"session": session["session"]})
+    connection.call("endSession", {"session": session["session"]})
+    log = sidecar.log()
+    assert "session ended" in log
+    for secret in [session["session"], token, "shopsecret", "eyJ", "user-1001"]:
+        assert secret not in log
+
+
+def playground_token(playground: Playground) -> str:
+    """An access token of alice, obtained around the sidecar."""
+    import base64
+
+    announce_login(playground)
+    query = urlencode({
+        "response_type": "code", "client_id": "shop", "redirect_uri": REDIRECT, "scope": "openid orders", "state": "s",
+        "code_challenge": "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM", "code_challenge_method": "S256"})
+    code = parse_qs(urlsplit(authorize(f"{playground.issuer}/authorize?{query}")).query)["code"][0]
+    body = urlencode({
+        "grant_type": "authorization_code", "code": code, "redirect_uri": REDIRECT,
+        "code_verifier": "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"})
+    status, _, answer = playground.request("POST", "/oidc/token", body=body.encode(), headers={
+        "Content-Type": "application/x-www-form-urlencoded",
+        "Authorization": "Basic " + base64.b64encode(b"shop:shopsecret").decode()})
+    assert status == 200, answer
+    return json.loads(answer)["access_token"]
