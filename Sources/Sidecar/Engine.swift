@@ -10,6 +10,8 @@ struct Engine: Sendable {
   let idTokens: IDTokenValidator
   let accessTokens: AccessTokenValidator
   let logoutTokens: LogoutTokenValidator
+  /// For tokens that are verified with callers' own keys: what they use up is a memory of its own.
+  let foreignLogoutTokens: LogoutTokenValidator
   let introspector: TokenIntrospector
   let deviceTokens: ClientCredentialsTokens
   let sessions: UserSessions
@@ -30,6 +32,7 @@ struct Engine: Sendable {
     idTokens = IDTokenValidator(clock: clock, cache: verdicts)
     accessTokens = AccessTokenValidator(clock: clock, cache: verdicts)
     logoutTokens = LogoutTokenValidator(clock: clock)
+    foreignLogoutTokens = LogoutTokenValidator(clock: clock)
     introspector = TokenIntrospector(
       transport: transport, clock: clock, observer: observer, userAgent: userAgent, discovery: discovery)
     sessions = UserSessions(

@@ -62,6 +62,13 @@ struct EngineAssembly {
         throw problem("issuers.\(name).idToken.encryption.keyFiles[\(index)]", "is not usable: \(error.message)")
       }
     }
+    let secretBits = (issuer.clientSecret?.value.reveal().utf8.count ?? 0) * 8
+    let symmetric = given.algorithms.compactMap(SignatureAlgorithm.init(name:)).filter(\.isSymmetric)
+    if let weak = symmetric.first(where: { $0.minimumKeyBitCount > secretBits }) {
+      throw problem(
+        "issuers.\(name).idToken.algorithms",
+        "\(weak.name) needs a client secret of \(weak.minimumKeyBitCount / 8) bytes")
+    }
     return AuthEngine.IDTokenConfiguration(
       issuer: issuer.issuer, algorithms: given.algorithms.compactMap(SignatureAlgorithm.init(name:)),
       clockSkew: given.clockSkew, trustedAudiences: given.trustedAudiences, requiresAuthorizedParty: given.requireAzp,

@@ -54,9 +54,11 @@ final class Runtime: Sendable {
     return server
   }
 
-  /// The issuer of that configured name.
-  func issuer(_ name: String) throws(RPCFault) -> ConfiguredIssuer {
-    if let reason = refusedIssuers[name] { throw RPCFault(.jwksFetchFailed, reason, data: ["retryable": false]) }
+  /// The issuer of that configured name; `code` says what cannot be done when it must not be asked.
+  func issuer(
+    _ name: String, else code: RPCErrorCode = .jwksFetchFailed
+  ) throws(RPCFault) -> ConfiguredIssuer {
+    if let reason = refusedIssuers[name] { throw RPCFault(code, reason, data: ["retryable": false]) }
     guard let issuer = issuers[name] else { throw RPCFault(.issuerUnknown, data: ["path": "/issuer"]) }
     return issuer
   }

@@ -6,19 +6,33 @@
 public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable, Failure: Error>: Sendable {
   private typealias Waiter = CheckedContinuation<Result<Value, SingleFlightError<Failure>>, Never>
 
+  private struct Run {
+    let identifier: UInt64
+    var waiters: [UInt64: Waiter] = [:]
+    var task: Task<Void, Never>?
+  }
+
   private struct State {
-    var waiters: [Key: [UInt64: Waiter]] = [:]
+    var runs: [Key: Run] = [:]
     var nextIdentifier: UInt64 = 0
   }
 
   private let state = Locked(State())
   private let clock: any EngineClock
 
+  private let cancelsAbandonedRuns: Bool
+
   /// No runs yet; `clock` measures the waiters' deadlines.
-  public init(clock: any EngineClock) { self.clock = clock }
+  ///
+  /// With `cancelsAbandonedRuns` a run ends with its last waiter: for answers that can be had again at any time, so that
+  /// callers who leave do not pile up work.
+  public init(clock: any EngineClock, cancelsAbandonedRuns: Bool = false) {
+    self.clock = clock
+    self.cancelsAbandonedRuns = cancelsAbandonedRuns
+  }
 
   /// How many callers wait for the run of `key`; nil when none is under way.
-  public func waiterCount(for key: Key) -> Int? { state.withLock { $0.waiters[key]?.count } }
+  public func waiterCount(for key: Key) -> Int? { state.withLock { $0.runs[key]?.waiters.count } }
 
   /// The outcome of the run for `key` that is under way, or else of `operation`, begun now.
   ///
@@ -63,26 +77,42 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable, Failu
     _ operation: @escaping @Sendable () async throws(Failure) -> Value
   ) {
     let isFirst = state.withLock { state in
-      let isFirst = state.waiters[key] == nil
-      state.waiters[key, default: [:]][identifier] = waiter
+      let isFirst = state.runs[key] == nil
+      state.runs[key, default: Run(identifier: identifier)].waiters[identifier] = waiter
       return isFirst
     }
     guard isFirst else { return }
-    Task {
+    let task = Task {
       let outcome: Result<Value, SingleFlightError<Failure>>
       do throws(Failure) {
         outcome = .success(try await operation())
       } catch {
         outcome = .failure(.failed(error))
       }
-      let waiters = state.withLock { $0.waiters.removeValue(forKey: key) ?? [:] }
-      for waiter in waiters.values { waiter.resume(returning: outcome) }
+      // An abandoned run may have a successor by now: its waiters are not this one's.
+      let run = state.withLock { state in
+        state.runs[key]?.identifier == identifier ? state.runs.removeValue(forKey: key) : nil
+      }
+      for waiter in (run?.waiters ?? [:]).values { waiter.resume(returning: outcome) }
     }
+    guard cancelsAbandonedRuns else { return }
+    let isAbandoned = state.withLock { state in
+      guard state.runs[key]?.identifier == identifier else { return true }
+      state.runs[key]?.task = task
+      return false
+    }
+    // It has ended, or everybody left before it could be noted down.
+    if isAbandoned { task.cancel() }
   }
 
   private func leave(_ key: Key, _ identifier: UInt64, because error: SingleFlightError<Failure>) {
-    let waiter = state.withLock { $0.waiters[key]?.removeValue(forKey: identifier) }
+    let (waiter, abandoned) = state.withLock { state -> (Waiter?, Run?) in
+      let waiter = state.runs[key]?.waiters.removeValue(forKey: identifier)
+      guard cancelsAbandonedRuns, waiter != nil, state.runs[key]?.waiters.isEmpty == true else { return (waiter, nil) }
+      return (waiter, state.runs.removeValue(forKey: key))
+    }
     waiter?.resume(returning: .failure(error))
+    abandoned?.task?.cancel()
   }
 }
 

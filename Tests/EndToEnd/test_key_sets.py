@@ -99,7 +99,9 @@ def test_a_failing_refetch_counts_for_the_cool_down_and_wipes_nothing(
     assert judge(connection, token(rsa, issuer))["valid"] is True
     issuer.answers["/jwks"] = lambda _: document({}, 500)
     for number in range(5):
-        expect.refusal(judge(connection, token(rsa, issuer, kid=f"unknown-{number}")), "key_not_found")
+        # Whether the key exists cannot be said.
+        params = {"idToken": token(rsa, issuer, kid=f"unknown-{number}"), "issuer": "corp"}
+        assert expect.fault(connection.error("validateIdToken", params), 2001)["upstream"] == {"status": 500}
     assert issuer.count("/jwks") == 2
     assert judge(connection, token(rsa, issuer))["valid"] is True
     health = connection.call("health")
@@ -112,6 +114,25 @@ def test_callers_cannot_make_the_sidecar_flood_an_issuer(corp: Connection, issue
     for number in range(60):
         expect.refusal(judge(corp, token(rsa, issuer, kid=f"unknown-{number}")), "key_not_found")
     assert issuer.count("/jwks") <= 12
+
+
+def test_a_key_set_that_has_moved_is_found(
+    start: Start, connect: Connect, issuer: IssuerDouble, rsa: SigningKey
+) -> None:
+    issuer.serve_keys(rsa.jwks())
+    issuer.metadata["jwks_uri"] = issuer.base + "/old"
+    connection = connect(start({"issuers": {"corp": issuer.settings()}}))
+    params = {"idToken": token(rsa, issuer), "issuer": "corp"}
+    expect.fault(connection.error("validateIdToken", params), 2001)
+    assert issuer.count("/.well-known/openid-configuration") == 1, "asked a moment ago: not again"
+
+
+def test_the_trace_goes_on_to_the_issuer(corp: Connection, issuer: IssuerDouble, rsa: SigningKey) -> None:
+    trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+    params = {"idToken": token(rsa, issuer), "issuer": "corp", "meta": {"traceparent": trace}}
+    assert corp.call("validateIdToken", params)["valid"] is True
+    for asked in issuer.asked:
+        assert asked.headers["traceparent"].split("-")[1] == trace.split("-")[1], asked.path
 
 
 def test_redirects_are_not_followed(corp: Connection, issuer: IssuerDouble, rsa: SigningKey) -> None:

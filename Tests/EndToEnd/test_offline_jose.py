@@ -148,7 +148,9 @@ def test_the_command_verifies(directory: Path) -> None:
     done = postern("verify", "--jwk", str(key), HS256)
     assert done.returncode == 2 and done.stdout == "" and "jwks_invalid" in done.stderr
     assert postern("verify", HS256).returncode == 64
-    assert postern("verify", "--jwk", str(directory / "missing"), HS256).returncode == 64
+    for path in [directory / "missing", directory]:
+        done = postern("verify", "--jwk", str(path), HS256)
+        assert done.returncode == 2 and str(path) in done.stderr
 
 
 def test_the_command_decrypts(directory: Path) -> None:
@@ -186,4 +188,6 @@ def test_the_command_inspects_without_trusting(directory: Path, rsa: SigningKey)
     none = signing.compact({"alg": "none"}) + "." + signing.compact({"iss": "x"}) + "."
     assert failing(report(none))[0] == "alg_not_allowed alg"
     assert report(A128KW)["looksLike"] == "encrypted token"
+    bound = rsa.sign({"iss": "x", "sub": "s", "aud": "a", "cnf": {"jkt": "T"}}, typ="at+jwt")
+    assert "confirmation_required cnf" in failing(report(bound))
     assert report(rsa.sign({}, typ="at+jwt"))["looksLike"] == "JWT access token"

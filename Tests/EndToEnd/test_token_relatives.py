@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import base64
 import json
+import threading
 import time
 from pathlib import Path
 from typing import Any, Callable, Dict
@@ -147,6 +148,42 @@ def test_a_logout_token_is_good_for_one_use(connection: Connection, rsa: Signing
         "idToken": rsa.sign(logout()), "clientId": "shop", **pieces}), "wrong_token_type")
 
 
+def test_a_callers_own_keys_use_up_no_issuers_logout_token(
+    start: Start, connect: Connect, issuer: IssuerDouble, rsa: SigningKey
+) -> None:
+    issuer.serve_keys(rsa.jwks())
+    connection = connect(start({"issuers": {"corp": issuer.settings()}}))
+    now = int(time.time())
+    body = changed(logout(), {"iss": issuer.base, "iat": now, "exp": now + 60, "jti": "victim"})
+    forger = SigningKey("RS256", "own")
+    poison = {"logoutToken": forger.sign(body), "expectedIssuer": issuer.base, "clientId": "shop", "jwks": forger.jwks()}
+    assert connection.call("validateLogoutToken", poison)["valid"] is True
+    genuine = {"logoutToken": rsa.sign(body), "issuer": "corp"}
+    assert connection.call("validateLogoutToken", genuine)["valid"] is True
+    expect.refusal(connection.call("validateLogoutToken", genuine), "jti_replayed")
+    both = changed(body, {"aud": ["shop", "other"], "jti": "for both"})
+    for client in ["shop", "other"]:
+        params = {"logoutToken": rsa.sign(both), "issuer": "corp", "clientId": client}
+        assert connection.call("validateLogoutToken", params).get("error", {}).get("code") != "jti_replayed"
+
+
+def test_long_lists_are_refused(connection: Connection, rsa: SigningKey, pieces: Any) -> None:
+    """Every token is held against every entry: what a caller sends must not be what stops the sidecar."""
+    many = [str(number) for number in range(101)]
+    for method, params, name in [
+        ("validateIdToken", {"idToken": "x", "clientId": "shop"}, "trustedAudiences"),
+        ("validateIdToken", {"idToken": "x", "clientId": "shop"}, "acrValues"),
+        ("validateIdToken", {"idToken": "x", "clientId": "shop"}, "algorithms"),
+        ("validateAccessToken", {"accessToken": "x", "audience": "api"}, "requiredScopes"),
+    ]:
+        expect.fault(connection.error(method, {**pieces, **params, name: many}), -32602, f"/{name}")
+    wide = rsa.sign(access(aud=["api"] + [f"a{n}" for n in range(4000)], scope=" ".join(many * 50)), typ="at+jwt")
+    params = {"accessToken": wide, "audience": "api", "requiredScopes": many[:100], **pieces}
+    began = time.monotonic()
+    assert connection.call("validateAccessToken", params)["valid"] is True
+    assert time.monotonic() - began < 5
+
+
 class TestIntrospection:
     @pytest.fixture
     def corp(self, start: Start, connect: Connect, issuer: IssuerDouble, rsa: SigningKey, directory: Path) -> Connection:
@@ -243,6 +280,21 @@ class TestIntrospection:
         for identifier in pending:
             assert corp.answer_to(identifier)["result"]["valid"] is True
         assert issuer.count("/introspect") == 1
+
+    def test_an_abandoned_introspection_is_given_up(self, corp: Connection, issuer: IssuerDouble) -> None:
+        gone = threading.Event()
+
+        def endless(_: Any) -> Any:
+            gone.wait(5)
+            return document({"active": True})
+
+        issuer.answers["/introspect"] = endless
+        params = {"issuer": "corp", "meta": {"timeoutMs": 50}}
+        for number in range(100):
+            expect.fault(corp.error("introspectToken", {"token": f"t{number}", **params}), -32022)
+        gone.set()
+        issuer.answers["/introspect"] = lambda _: document({"active": True})
+        assert self.ask(corp)["valid"] is True, "nothing of the hundred stands in the way"
 
     def test_unknown_issuers_and_huge_tokens(self, corp: Connection, issuer: IssuerDouble) -> None:
         expect.fault(corp.error("introspectToken", {"token": "t", "issuer": "nobody"}), 2005, "/issuer")

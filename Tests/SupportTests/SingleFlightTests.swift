@@ -172,3 +172,34 @@ struct SingleFlightTests {
     #expect(ended == 500)
   }
 }
+
+@Suite("SingleFlight with runs that end with their last waiter")
+struct AbandonedRunTests {
+  @Test("a run goes on while anybody waits, and is cancelled when nobody does; the next caller gets a run of its own")
+  func abandoned() async throws {
+    let flights = SingleFlight<String, Int, Never>(clock: ManualClock(), cancelsAbandonedRuns: true)
+    let gate = Gate()
+    let ends = Locked<[Bool]>([])
+    let begin = { @Sendable in
+      Task {
+        try await flights.value(for: "key") {
+          await gate.pass()
+          ends.withLock { $0.append(Task.isCancelled) }
+          return 1
+        }
+      }
+    }
+    let (first, second) = (begin(), begin())
+    #expect(await eventually { flights.waiterCount(for: "key") == 2 })
+    first.cancel()
+    #expect(await eventually { flights.waiterCount(for: "key") == 1 })
+    second.cancel()
+    #expect(await eventually { flights.waiterCount(for: "key") == nil })
+    let third = begin()
+    #expect(await eventually { gate.waiterCount == 2 })
+    gate.open()
+    #expect(try await third.value == 1)
+    #expect(await eventually { ends.withLock { $0.count } == 2 })
+    #expect(ends.withLock { Set($0) } == [true, false])
+  }
+}

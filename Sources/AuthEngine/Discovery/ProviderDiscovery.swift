@@ -10,6 +10,7 @@ public import Support
 public final class ProviderDiscovery: Sendable {
   private struct Entry: Sendable {
     let metadata: ProviderMetadata
+    let fetchedAt: MonotonicInstant
     var freshUntil: MonotonicInstant
     let usableUntil: MonotonicInstant
   }
@@ -19,7 +20,7 @@ public final class ProviderDiscovery: Sendable {
   static let staleness: Duration = .seconds(86_400)
   static let timeout: Duration = .seconds(15)
   static let maxBytes = 256 << 10
-  static let capacity = 64
+  static let capacity = 1024
 
   private let upstream: Upstream
   private let entries = Locked(BoundedCache<Issuer, Entry>(capacity: capacity))
@@ -44,6 +45,18 @@ public final class ProviderDiscovery: Sendable {
     }
   }
 
+  /// Something the metadata names is not there: it is asked for anew before it is used again, at most every thirty seconds.
+  func doubt(_ issuer: Issuer) {
+    let now = upstream.clock.monotonicNow
+    entries.withLock { entries in
+      guard var entry = entries[issuer], entry.freshUntil > now + Self.retryInterval,
+        entry.fetchedAt + Self.retryInterval <= now
+      else { return }
+      entry.freshUntil = now
+      entries[issuer] = entry
+    }
+  }
+
   private func freshEntry(for issuer: Issuer) -> Entry? {
     let now = upstream.clock.monotonicNow
     return entries.withLock { entries in
@@ -56,7 +69,8 @@ public final class ProviderDiscovery: Sendable {
       let metadata = try await fetch(issuer, trace: trace)
       let now = upstream.clock.monotonicNow
       let entry = Entry(
-        metadata: metadata, freshUntil: now + Self.freshness, usableUntil: now + Self.freshness + Self.staleness)
+        metadata: metadata, fetchedAt: now, freshUntil: now + Self.freshness,
+        usableUntil: now + Self.freshness + Self.staleness)
       entries.withLock { $0[issuer] = entry }
       upstream.observer.observe(.metadataLoaded(issuer: issuer.name))
       return metadata

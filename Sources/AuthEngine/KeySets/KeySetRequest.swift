@@ -19,6 +19,7 @@ struct KeySetRequest: Sendable {
   let url: HTTPURL
   /// The entity tag of the set that is held from this very URL.
   let entityTag: String?
+  let trace: TraceContext?
 
   /// Asks once. No redirects, `https` but for the loopback switch, bounded in time and size.
   func send(over upstream: Upstream) async throws(KeySetError) -> Answer {
@@ -27,6 +28,7 @@ struct KeySetRequest: Sendable {
     }
     var fields = HTTPFields([.init(name: "Accept", value: "application/jwk-set+json, application/json")])
     fields["If-None-Match"] = entityTag
+    trace?.add(to: &fields)
     let options = TransferOptions(
       deadline: Deadline(in: Self.timeout, on: upstream.clock), connectTimeout: Self.timeout,
       maxBodyBytes: Self.limits.maxBytes, allowsPlainHTTP: place.allowsPlainHTTPOnLoopback, caFile: place.caFile)
@@ -46,7 +48,8 @@ struct KeySetRequest: Sendable {
     if response.status == 304, let entityTag { return .notModified(entityTag: entityTag, ttl: ttl) }
     guard response.status == 200 else {
       let isRetryable = response.status >= 500 || response.status == 429 || response.status == 408
-      let text = (300..<400).contains(response.status) ? "redirects are not followed" : "that is not 200"
+      let isRedirect = [301, 302, 303, 307, 308].contains(response.status)
+      let text = isRedirect ? "redirects are not followed" : "that is not 200"
       throw KeySetError(
         .fetchFailed, "the key set's server answered \(response.status): \(text)", status: response.status,
         isRetryable: isRetryable)

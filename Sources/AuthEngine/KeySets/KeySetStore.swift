@@ -11,15 +11,21 @@ public final class KeySetStore: Sendable {
     let policy: KeySetPolicy
   }
 
+  /// The places that one peer has named. Peers share none, so that no peer can spend another's budget or push out its sets.
+  private struct Locations: Sendable {
+    var sources = BoundedCache<Key, PublishedKeySource>(capacity: 16)
+    var budgets = BoundedCache<HTTPURL.Origin, Locked<RequestBudget>>(capacity: 16)
+  }
+
   private struct State: Sendable {
     var issuers = BoundedCache<Key, PublishedKeySource>(capacity: KeySetStore.capacity)
-    var locations = BoundedCache<Key, PublishedKeySource>(capacity: KeySetStore.capacity)
-    var budgets = BoundedCache<HTTPURL.Origin, Locked<RequestBudget>>(capacity: KeySetStore.capacity)
+    var requesters = BoundedCache<UInt32, Locations>(capacity: 256)
     /// Who asked last under a name: after a change of configuration the old source may still be there.
     var current: [String: PublishedKeySource] = [:]
   }
 
-  static let capacity = 64
+  /// More issuers than anybody configures: a source that is dropped takes cool-down and stand-in with it.
+  static let capacity = 1024
 
   private let context: KeySetContext
   private let state = Locked(State())
@@ -48,18 +54,21 @@ public final class KeySetStore: Sendable {
     }
   }
 
-  /// The key set at `url`. Whether callers may name its origin is decided before. The budget is the origin's.
+  /// The key set at `url`, for the peer `requester`. Whether callers may name its origin is decided before. The budget is that of
+  /// the origin and the peer.
   public func source(
-    at url: HTTPURL, caFile: String? = nil, allowsPlainHTTPOnLoopback: Bool = false,
+    at url: HTTPURL, for requester: UInt32 = 0, caFile: String? = nil, allowsPlainHTTPOnLoopback: Bool = false,
     policy: KeySetPolicy = KeySetPolicy()
   ) -> PublishedKeySource {
     let key = Key(
       place: .location(url, caFile: caFile, allowsPlainHTTPOnLoopback: allowsPlainHTTPOnLoopback), policy: policy)
     return state.withLock { state in
-      let budget = state.budgets[url.origin] ?? Locked(RequestBudget())
-      state.budgets[url.origin] = budget
-      let source = state.locations[key] ?? make(key, budget: budget)
-      state.locations[key] = source
+      var locations = state.requesters[requester] ?? Locations()
+      let budget = locations.budgets[url.origin] ?? Locked(RequestBudget())
+      locations.budgets[url.origin] = budget
+      let source = locations.sources[key] ?? make(key, budget: budget)
+      locations.sources[key] = source
+      state.requesters[requester] = locations
       return source
     }
   }

@@ -7,7 +7,7 @@ public protocol KeySource: Sendable {
 
   /// A set fetched after `snapshot`, for a key it does not hold.
   ///
-  /// Nil when there is none to be had: the cool-down or the budget forbids a request, or it failed while the old set
-  /// stands. The token's key is then unknown.
+  /// Nil when there is no newer one, or the cool-down or the budget forbids to look: the token's key is then unknown. Throws
+  /// when the look failed, now or within the cool-down: whether the key exists cannot be said.
   func keySet(newerThan snapshot: KeySetSnapshot, deadline: Deadline) async throws(KeySetError) -> KeySetSnapshot?
 }

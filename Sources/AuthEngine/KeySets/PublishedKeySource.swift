@@ -31,38 +31,45 @@ public final class PublishedKeySource: KeySource {
   /// The set in force. Waits for a request only when there is no set within its lifetime, and none that stands in
   /// during an outage.
   public func keySet(deadline: Deadline) async throws(KeySetError) -> KeySetSnapshot {
+    try await keySet(deadline: deadline, trace: nil)
+  }
+
+  func keySet(deadline: Deadline, trace: TraceContext?) async throws(KeySetError) -> KeySetSnapshot {
     let now = now
     switch state.withLock({ $0.read(at: now) }) {
     case .serve(let snapshot): return snapshot
     case .serveAndRefresh(let snapshot):
       Task { [self] in
-        _ = try? await load(deadline: .never)
+        _ = try? await load(deadline: .never, trace: nil)
         state.withLock { $0.refreshEnded() }
       }
       return snapshot
     case .refuse(let error): throw error
-    case .fetch: return try await load(deadline: deadline)
+    case .fetch: return try await load(deadline: deadline, trace: trace)
     }
   }
 
   /// A set fetched after `snapshot`: what came meanwhile, or what one request brings now, if cool-down and budget allow
-  /// one. Throws only when the caller is cancelled or its deadline passes.
+  /// one.
   public func keySet(
     newerThan snapshot: KeySetSnapshot, deadline: Deadline
+  ) async throws(KeySetError) -> KeySetSnapshot? {
+    try await keySet(newerThan: snapshot, deadline: deadline, trace: nil)
+  }
+
+  func keySet(
+    newerThan snapshot: KeySetSnapshot, deadline: Deadline, trace: TraceContext?
   ) async throws(KeySetError) -> KeySetSnapshot? {
     if let newer = held(newerThan: snapshot) { return newer }
     do throws(SingleFlightError<KeySetError>) {
       let fetched = try await refetches.value(for: name, deadline: deadline) {
         [self] () async throws(KeySetError) in
         if let newer = held(newerThan: snapshot) { return newer }
-        return try await refetch()
+        return try await refetch(trace)
       }
       return fetched.flatMap { $0.sequence > snapshot.sequence ? $0 : nil }
     } catch {
-      switch error {
-      case .failed: return nil
-      case .cancelled, .deadlineExceeded: throw KeySetError(error)
-      }
+      throw KeySetError(error)
     }
   }
 
@@ -86,7 +93,7 @@ public final class PublishedKeySource: KeySource {
     }
   }
 
-  private func load(deadline: Deadline) async throws(KeySetError) -> KeySetSnapshot {
+  private func load(deadline: Deadline, trace: TraceContext?) async throws(KeySetError) -> KeySetSnapshot {
     do throws(SingleFlightError<KeySetError>) {
       return try await loads.value(for: name, deadline: deadline) { [self] () async throws(KeySetError) in
         let now = now
@@ -96,27 +103,34 @@ public final class PublishedKeySource: KeySource {
         guard isWithinBudget || state.withLock({ $0.held != nil }) else {
           throw KeySetError(.fetchFailed, "too many requests for key sets", isRetryable: true)
         }
-        return try await attempt()
+        return try await attempt(trace)
       }
     } catch {
       throw KeySetError(error)
     }
   }
 
-  /// One request for an unknown `kid`; nil when it is too early for one.
-  private func refetch() async throws(KeySetError) -> KeySetSnapshot? {
+  /// One request for an unknown `kid`; nil when it is too early for one, the error when the last one failed.
+  private func refetch(_ trace: TraceContext?) async throws(KeySetError) -> KeySetSnapshot? {
     let now = now
     // Refetches of one source never overlap: nothing changes between the question and the stamp.
-    guard state.withLock({ $0.allowsRefetch(at: now) }), budget.withLock({ $0.take(at: now) }) else { return nil }
+    let (isAllowed, lastError) = state.withLock { ($0.allowsRefetch(at: now), $0.lastError) }
+    guard isAllowed else {
+      if let lastError { throw lastError }
+      return nil
+    }
+    guard budget.withLock({ $0.take(at: now) }) else { return nil }
     state.withLock { $0.stampRefetch(at: now) }
-    return try await attempt()
+    let snapshot = try await attempt(trace)
+    if let error = state.withLock({ $0.lastError }) { throw error }
+    return snapshot
   }
 
   /// One request, wherever it leads; afterwards the set in force, or the error when there is none.
-  private func attempt() async throws(KeySetError) -> KeySetSnapshot {
+  private func attempt(_ trace: TraceContext?) async throws(KeySetError) -> KeySetSnapshot {
     let number = context.nextAttempt()
     do throws(KeySetError) {
-      return try await take(attempt: number)
+      return try await take(attempt: number, trace)
     } catch {
       let now = now
       let (counts, snapshot) = state.withLock { state in
@@ -130,11 +144,9 @@ public final class PublishedKeySource: KeySource {
     }
   }
 
-  private func take(attempt: UInt64) async throws(KeySetError) -> KeySetSnapshot {
+  private func take(attempt: UInt64, _ trace: TraceContext?) async throws(KeySetError) -> KeySetSnapshot {
     let sentAt = now
-    let url = try await url()
-    let entityTag = state.withLock { $0.entityTag(for: url) }
-    let answer = try await KeySetRequest(place: place, url: url, entityTag: entityTag).send(over: context.upstream)
+    let (url, answer) = try await answer(trace)
     let now = now
     let (change, snapshot) = state.withLock { state in
       (state.take(answer, from: url, attempt: attempt, sentAt: sentAt, at: now), state.snapshot(at: now))
@@ -150,15 +162,37 @@ public final class PublishedKeySource: KeySource {
     context.observer?.observe(.rotated(source: name, added: change.added, removed: change.removed))
   }
 
+  /// The answer of the place where the set is now. Nothing there any more: the metadata may have moved it, and is asked anew,
+  /// once.
+  private func answer(_ trace: TraceContext?) async throws(KeySetError) -> (HTTPURL, KeySetRequest.Answer) {
+    let first = try await url(trace)
+    do throws(KeySetError) {
+      return (first, try await ask(first, trace))
+    } catch {
+      guard case .issuer(let issuer) = place, issuer.endpoints[.jwks] == nil, error.status == 404 || error.status == 410
+      else { throw error }
+      context.discovery.doubt(issuer)
+      let second = try await url(trace)
+      guard second != first else { throw error }
+      return (second, try await ask(second, trace))
+    }
+  }
+
+  private func ask(_ url: HTTPURL, _ trace: TraceContext?) async throws(KeySetError) -> KeySetRequest.Answer {
+    let entityTag = state.withLock { $0.entityTag(for: url) }
+    return try await KeySetRequest(place: place, url: url, entityTag: entityTag, trace: trace)
+      .send(over: context.upstream)
+  }
+
   /// Where the set is now: asked of the metadata each time, so that a new `jwks_uri` counts as soon as it is known.
-  private func url() async throws(KeySetError) -> HTTPURL {
+  private func url(_ trace: TraceContext?) async throws(KeySetError) -> HTTPURL {
     switch place {
     case .location(let url, _, _): return url
     case .issuer(let issuer):
       if let url = issuer.endpoints[.jwks] { return url }
       let metadata: ProviderMetadata
       do throws(SingleFlightError<DiscoveryError>) {
-        metadata = try await context.discovery.metadata(for: issuer)
+        metadata = try await context.discovery.metadata(for: issuer, trace: trace)
       } catch {
         throw KeySetError(discovery: error)
       }

@@ -18,7 +18,7 @@ public enum EngineEvent: Sendable {
   case metadataFailed(issuer: String, error: DiscoveryError, servesStaleCopy: Bool)
   /// The issuer said whether a token is active.
   case introspected(issuer: String)
-  /// The issuer could not say; told once per request, however many callers waited.
+  /// The issuer could not say.
   case introspectionFailed(issuer: String, error: TokenError)
   /// An exchange with an upstream server ended.
   case exchange(UpstreamExchange)

@@ -17,7 +17,8 @@ extension ErrorMap {
       case .cancelled: .requestCancelled
       case .deadlineExceeded: .deadlineExceeded
       }
-    return fault(code, error.detail, status: error.status, isRetryable: error.isRetryable)
+    let isRetryable = error.isRetryable || error.kind == .deadlineExceeded
+    return fault(code, error.detail, status: error.status, isRetryable: isRetryable)
   }
 
   /// Why the authorization server could not say whether a token is active.
@@ -32,7 +33,7 @@ extension ErrorMap {
     case .unanswered(let error):
       switch error.kind {
       case .cancelled: return RPCFault(.requestCancelled)
-      case .deadlineExceeded: return RPCFault(.deadlineExceeded)
+      case .deadlineExceeded: return fault(.deadlineExceeded, error.detail, isRetryable: true)
       case .discovery(let failure):
         return fault(
           failure.kind == .issuerMismatch ? .discoveryIssuerMismatch : .discoveryFailed, failure.detail,

@@ -45,7 +45,8 @@ extension SidecarService {
   }
 
   private func addTokenMethods(to table: inout MethodTable) {
-    let tokens = TokenHandlers(engine: engine)
+    let computation = Computation(clock: clock)
+    let tokens = TokenHandlers(engine: engine, computation: computation)
     table.waitingForValue(ValidateIDToken.self) { (params, context) async throws(RPCFault) in
       try await tokens.validateIDToken(params, context)
     }
@@ -58,8 +59,12 @@ extension SidecarService {
     table.waitingForValue(IntrospectToken.self) { (params, context) async throws(RPCFault) in
       try await tokens.introspectToken(params, context)
     }
-    table.waitingForValue(VerifyJWS.self) { (params, _) async throws(RPCFault) in try OfflineMethods.verify(params) }
-    table.waitingForValue(DecryptJWE.self) { (params, _) async throws(RPCFault) in try OfflineMethods.decrypt(params) }
+    table.waitingForValue(VerifyJWS.self) { (params, context) async throws(RPCFault) in
+      try await computation.run(context) { () throws(RPCFault) in try OfflineMethods.verify(params) }
+    }
+    table.waitingForValue(DecryptJWE.self) { (params, context) async throws(RPCFault) in
+      try await computation.run(context) { () throws(RPCFault) in try OfflineMethods.decrypt(params) }
+    }
   }
 
   private func addSessionMethods(to table: inout MethodTable) {

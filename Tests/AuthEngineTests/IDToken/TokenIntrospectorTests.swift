@@ -62,6 +62,8 @@ import Testing
       for _ in 0..<20 { group.addTask { try await bench.ask().fault } }
       group.addTask { try await bench.ask("other").fault }
       #expect(await eventually { gate.waiterCount == 2 })
+      // All others have joined by the time each has had many turns.
+      for _ in 0..<10_000 { await Task.yield() }
       gate.open()
       return try await group.reduce(into: []) { $0.append($1) }
     }

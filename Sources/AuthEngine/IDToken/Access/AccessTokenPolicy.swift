@@ -11,7 +11,7 @@ struct AccessTokenPolicy: Sendable {
     TokenProfile(
       algorithms: configuration.algorithms(narrowedTo: nil),
       clientSecret: configuration.clientSecret,
-      encryption: configuration.encryption,
+      encryption: configuration.encryption.optional,
       stringClaims: ["scope"],
       headerRules: [
         SymmetricAudienceRule(),

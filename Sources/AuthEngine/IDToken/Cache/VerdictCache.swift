@@ -15,13 +15,17 @@ public final class VerdictCache: Sendable {
     var old = Generation()
   }
 
+  /// Larger ones are not kept: a few of them would push out everybody else's.
+  static let maxEntryBytes = 16 << 10
+  /// What parsed claims take beside the bytes they were written in, at worst.
+  private static let claimWeight = 4
+
   private let state = Locked(State())
   private let entriesPerGeneration: Int
   private let bytesPerGeneration: Int
 
-  /// A cache of at most `maxEntries` tokens, and of at most `maxBytes` bytes of tokens and policies; the parsed claims beside
-  /// them are about as large again.
-  public init(maxEntries: Int = 8192, maxBytes: Int = 16 << 20) {
+  /// A cache of at most `maxEntries` tokens and about `maxBytes` bytes, parsed claims included.
+  public init(maxEntries: Int = 8192, maxBytes: Int = 64 << 20) {
     entriesPerGeneration = max(1, maxEntries / 2)
     bytesPerGeneration = max(1, maxBytes / 2)
   }
@@ -46,23 +50,25 @@ public final class VerdictCache: Sendable {
   }
 
   func keep(_ token: VerifiedToken, for key: VerdictKey) {
-    guard key.bytes.count <= bytesPerGeneration else { return }
+    guard key.bytes.count <= Self.maxEntryBytes else { return }
     state.withLock { insert(token, for: key, into: &$0) }
   }
 
   func remove(_ key: VerdictKey) {
     state.withLock { state in
-      if state.young.tokens.removeValue(forKey: key) != nil { state.young.bytes -= key.bytes.count }
-      if state.old.tokens.removeValue(forKey: key) != nil { state.old.bytes -= key.bytes.count }
+      if state.young.tokens.removeValue(forKey: key) != nil { state.young.bytes -= weight(key) }
+      if state.old.tokens.removeValue(forKey: key) != nil { state.old.bytes -= weight(key) }
     }
   }
 
+  private func weight(_ key: VerdictKey) -> Int { key.bytes.count * (1 + Self.claimWeight) }
+
   private func insert(_ token: VerifiedToken, for key: VerdictKey, into state: inout State) {
-    if state.young.tokens.updateValue(token, forKey: key) == nil { state.young.bytes += key.bytes.count }
+    if state.young.tokens.updateValue(token, forKey: key) == nil { state.young.bytes += weight(key) }
     if state.young.tokens.count > entriesPerGeneration || state.young.bytes > bytesPerGeneration {
       state.young.tokens[key] = nil
       state.old = state.young
-      state.young = Generation(tokens: [key: token], bytes: key.bytes.count)
+      state.young = Generation(tokens: [key: token], bytes: weight(key))
     }
   }
 }

@@ -159,9 +159,13 @@ extension TokenInspector {
           } ?? []
         return [issuer, SubjectRule(), audience] + parties + times
       case .accessToken:
-        return [issuer, SubjectRule(), audience, ClientIDRule(clientID: nil)] + times + [TokenIdentifierRule()]
+        return [issuer, SubjectRule(), audience, ClientIDRule(clientID: nil)] + times + [
+          TokenIdentifierRule(), ConfirmationRule(shown: nil),
+        ]
       case .logoutToken:
-        return [issuer, audience] + times + [
+        let others: [any ClaimRule] =
+          expectations.audience.map { [TrustedAudienceRule(clientID: $0, trusted: [])] } ?? []
+        return [issuer, audience] + others + times + [
           TokenIdentifierRule(maximumByteCount: 512), LogoutEventRule(), LogoutTargetRule(), NoNonceRule(),
         ]
       case .encrypted:

@@ -9,3 +9,20 @@ public enum IntrospectionError: Error, Sendable {
   /// There are no keys to verify a signed answer with.
   case undecided(KeySetError)
 }
+
+extension IntrospectionError {
+  /// What the issuer did wrong; nil where the caller gave up, or it is the key set's fault, which is told by itself.
+  var fault: TokenError? {
+    switch self {
+    case .unanswered(let error):
+      switch error.kind {
+      case .cancelled, .deadlineExceeded: nil
+      default: error
+      }
+    case .malformed(let detail): TokenError(.malformed, detail)
+    case .unverified(let fault):
+      TokenError(.malformed, "the signed introspection response is refused: \(fault.code.rawValue)")
+    case .undecided: nil
+    }
+  }
+}

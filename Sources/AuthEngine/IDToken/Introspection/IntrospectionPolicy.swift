@@ -40,7 +40,7 @@ struct IntrospectionPolicy: Sendable {
     TokenProfile(
       algorithms: configuration.algorithms(narrowedTo: nil),
       clientSecret: configuration.clientSecret,
-      encryption: configuration.encryption,
+      encryption: configuration.encryption.optional,
       headerRules: [
         SymmetricAudienceRule(),
         TokenTypeRule(accepted: ["token-introspection+jwt"], mayBeAbsent: false),

@@ -31,8 +31,8 @@ public final class TokenIntrospector: Sendable {
     provider = ProviderClient(
       upstream: Upstream(transport: transport, clock: clock, observer: observer, userAgent: userAgent),
       discovery: discovery)
-    checker = IntrospectionChecker(clock: clock)
-    flights = SingleFlight(clock: clock)
+    checker = IntrospectionChecker(clock: clock, limits: TokenLimits(maxBytes: Self.maxBytes))
+    flights = SingleFlight(clock: clock, cancelsAbandonedRuns: true)
   }
 
   /// The verdict on `token`, of which `hint` may say what kind it is (`access_token`).
@@ -45,7 +45,25 @@ public final class TokenIntrospector: Sendable {
     guard token.reveal().utf8.count <= Self.maxTokenBytes else {
       return .invalid(TokenFault(JOSEError(.tokenTooLarge, "token is larger than \(Self.maxTokenBytes) bytes")))
     }
-    let response = try await answer(to: Question(issuer: issuer, token: token, hint: hint), deadline, trace)
+    guard !issuer.clientID.isEmpty else {
+      throw .unanswered(TokenError(.notPossible, "the issuer is configured without clientId"))
+    }
+    let observer = provider.upstream.observer
+    do throws(IntrospectionError) {
+      let response = try await answer(to: Question(issuer: issuer, token: token, hint: hint), deadline, trace)
+      let verdict = try await judge(response, issuer, expectations, configuration, keys, deadline)
+      observer.observe(.introspected(issuer: issuer.name))
+      return verdict
+    } catch {
+      if let fault = error.fault { observer.observe(.introspectionFailed(issuer: issuer.name, error: fault)) }
+      throw error
+    }
+  }
+
+  private func judge(
+    _ response: HTTPResponse, _ issuer: Issuer, _ expectations: IntrospectionExpectations,
+    _ configuration: IDTokenConfiguration, _ keys: any KeySource, _ deadline: Deadline
+  ) async throws(IntrospectionError) -> IntrospectionVerdict {
     guard response.fields["Content-Type"].flatMap(MediaType.init)?.essence == Self.signedType else {
       return try checker.verdict(body: response.body, expecting: expectations, configuration: configuration)
     }
@@ -62,16 +80,7 @@ public final class TokenIntrospector: Sendable {
   ) async throws(IntrospectionError) -> HTTPResponse {
     do throws(SingleFlightError<TokenError>) {
       return try await flights.value(for: question, deadline: deadline) {
-        [provider] () async throws(TokenError) in
-        let observer = provider.upstream.observer
-        do throws(TokenError) {
-          let response = try await Self.ask(question, provider, trace)
-          observer.observe(.introspected(issuer: question.issuer.name))
-          return response
-        } catch {
-          observer.observe(.introspectionFailed(issuer: question.issuer.name, error: error))
-          throw error
-        }
+        [provider] () async throws(TokenError) in try await Self.ask(question, provider, trace)
       }
     } catch {
       switch error {

@@ -1,12 +1,16 @@
 import Support
 
-/// The logout tokens that were accepted, by issuer and `jti`, each until it expires (Back-Channel Logout 1.0 section 2.6).
+/// The logout tokens that were accepted, by realm, issuer, client and `jti`, each until it expires (Back-Channel Logout 1.0 section 2.6).
 ///
 /// Bounded: when it is full of tokens that are all still good, those that expire first make room. Guarded by its own lock.
 public final class LogoutReplayCache: Sendable {
-  private struct Entry: Hashable {
-    let issuer: [UInt8]
-    let identifier: [UInt8]
+  /// What tells one token from another.
+  struct Entry: Hashable {
+    private let bytes: [[UInt8]]
+
+    init(realm: String, issuer: String, clientID: String, identifier: String) {
+      bytes = [realm, issuer, clientID, identifier].map { Array($0.utf8) }
+    }
   }
 
   private let seen = Locked<[Entry: Timestamp]>([:])
@@ -19,9 +23,8 @@ public final class LogoutReplayCache: Sendable {
   public var count: Int { seen.withLock { $0.count } }
 
   /// Remembers a token until `expiry`; false when it is remembered already.
-  func admit(issuer: String, identifier: String, until expiry: Timestamp, now: Timestamp) -> Bool {
-    let entry = Entry(issuer: Array(issuer.utf8), identifier: Array(identifier.utf8))
-    return seen.withLock { seen in
+  func admit(_ entry: Entry, until expiry: Timestamp, now: Timestamp) -> Bool {
+    seen.withLock { seen in
       if let until = seen[entry], until > now { return false }
       if seen.count >= maxEntries { Self.makeRoom(in: &seen, maxEntries: maxEntries, now: now) }
       seen[entry] = expiry

@@ -15,7 +15,7 @@ struct LogoutTokenPolicy: Sendable {
     TokenProfile(
       algorithms: configuration.algorithms(narrowedTo: nil),
       clientSecret: configuration.clientSecret,
-      encryption: configuration.encryption,
+      encryption: configuration.encryption.optional,
       headerRules: [
         SymmetricAudienceRule(),
         TokenTypeRule(accepted: ["logout+jwt", "JWT"], mayBeAbsent: true),

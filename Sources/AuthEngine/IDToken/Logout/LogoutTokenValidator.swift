@@ -27,12 +27,15 @@ public struct LogoutTokenValidator: Sendable {
     let policy = LogoutTokenPolicy(configuration: configuration, expectations: expectations)
     let verdict = try await verification.verdict(
       on: logoutToken, by: policy.profile, keys: keys, deadline: deadline)
-    guard let members = verdict.claims else { return verdict }
-    guard let claims = try? JWTClaims(members), let identifier = claims.string("jti"), let expiry = claims.expiresAt,
-      replays.admit(
-        issuer: configuration.issuer, identifier: identifier, until: expiry + policy.clockSkew,
-        now: expectations.now ?? clock.wallNow)
-    else { return .invalid(TokenFault(.jtiReplayed, "the token was used before", claim: "jti")) }
-    return verdict
+    // Judged already, so that both are there.
+    guard let members = verdict.claims, let claims = try? JWTClaims(members), let identifier = claims.string("jti"),
+      let expiry = claims.expiresAt
+    else { return verdict }
+    let entry = LogoutReplayCache.Entry(
+      realm: expectations.realm, issuer: configuration.issuer, clientID: expectations.clientID, identifier: identifier)
+    // Remembered for as long as any skew that could be granted lets it be used.
+    let isNew = replays.admit(
+      entry, until: expiry + IDTokenConfiguration.maximumClockSkew, now: expectations.now ?? clock.wallNow)
+    return isNew ? verdict : .invalid(TokenFault(.jtiReplayed, "the token was used before", claim: "jti"))
   }
 }

@@ -17,7 +17,8 @@ struct RefreshRule: ClaimRule {
 
   private static func difference(_ new: JWTClaims, from old: JWTClaims) -> String? {
     if let name = ["iss", "sub", "azp"].first(where: { !isSame(new.string($0), old.string($0)) }) { return name }
-    guard (old.audiences ?? []).allSatisfy((new.audiences ?? []).containsIdentical) else { return "aud" }
+    let audiences = IdenticalStrings(new.audiences ?? [])
+    guard (old.audiences ?? []).allSatisfy(audiences.contains) else { return "aud" }
     if let mine = new.authenticatedAt, let its = old.authenticatedAt, mine != its { return "auth_time" }
     guard new.string("nonce") == nil || isSame(new.string("nonce"), old.string("nonce")) else { return "nonce" }
     guard let mine = new.issuedAt, let its = old.issuedAt, mine >= its else { return "iat" }

@@ -7,10 +7,9 @@ struct ScopeRule: ClaimRule {
 
   func outcome(in context: RuleContext) -> RuleOutcome {
     guard !required.isEmpty else { return .met }
-    let granted = (context.claims.string("scope") ?? "").utf8.split(separator: UInt8(ascii: " "))
-    let missing = required.filter { scope in !granted.contains { $0.elementsEqual(scope.utf8) } }
+    let granted = IdenticalStrings((context.claims.string("scope") ?? "").split(separator: " "))
     return .require(
-      missing.isEmpty,
+      required.allSatisfy(granted.contains),
       TokenFault(
         .insufficientScope, "a scope that is needed is not granted", claim: "scope",
         expected: .array(required.map { .string($0) }),

@@ -7,9 +7,8 @@ struct TrustedAudienceRule: ClaimRule {
   let trusted: [String]
 
   func outcome(in context: RuleContext) -> RuleOutcome {
-    let foreign = context.claims.audiences?.first {
-      !$0.isIdentical(to: clientID) && !trusted.containsIdentical($0)
-    }
+    let trusted = IdenticalStrings(trusted)
+    let foreign = context.claims.audiences?.first { !$0.isIdentical(to: clientID) && !trusted.contains($0) }
     guard let foreign else { return .met }
     return .failed(
       TokenFault(

@@ -30,7 +30,9 @@ extension TokenEncryptionPolicy {
         throw JOSEError(.unexpectedEncryption, "the token is encrypted, and nothing was agreed about that")
       }
       let (algorithm, encryption) = try jwe.algorithms(allowed: algorithms, encryptions: encryptions)
-      try jwe.header.requireType(["JWT"], mayBeAbsent: true)
+      // What kind of token it is says the inner header.
+      try jwe.header.requireType(
+        ["JWT", "at+jwt", "logout+jwt", "token-introspection+jwt"], mayBeAbsent: true)
       guard jwe.header.contentType == nil || jwe.header.isNested else {
         throw JOSEError(.wrongTokenType, "cty of an encrypted token is not JWT", claim: "cty")
       }

@@ -27,6 +27,17 @@ struct CallerBounds {
     return Timestamp(millisecondsSinceEpoch: milliseconds)
   }
 
+  /// The most entries of a list in a call.
+  static let maxEntries = 100
+
+  /// A list of bounded length: every token is held against each entry.
+  static func list(_ values: [String]?, _ name: String) throws(RPCFault) -> [String]? {
+    guard values?.count ?? 0 <= maxEntries else {
+      throw .invalidParams("\(name) has more than \(maxEntries) entries", path: "/\(name)")
+    }
+    return values
+  }
+
   /// `maxAge`: not negative.
   static func maxAge(_ seconds: Int?) throws(RPCFault) -> Duration? {
     guard let seconds else { return nil }
@@ -44,7 +55,7 @@ struct CallerBounds {
   static func algorithms<Algorithm>(
     _ names: [String]?, _ algorithm: (String) -> Algorithm?
   ) throws(RPCFault) -> [Algorithm]? {
-    guard let names else { return nil }
+    guard let names = try list(names, "algorithms") else { return nil }
     var algorithms: [Algorithm] = []
     for (index, name) in names.enumerated() {
       if let algorithm = algorithm(name) {

@@ -8,29 +8,27 @@ import Support
 /// The methods that judge tokens: params to expectations, the engine, and its verdict to a result.
 struct TokenHandlers: Sendable {
   let engine: Engine
+  let computation: Computation
 
   func validateIDToken(_ params: ValidateIDToken.Params, _ context: CallContext) async throws(RPCFault) -> JSONValue {
     let bounds = CallerBounds(rules: context.runtime.validation)
-    let issuer = try TokenIssuer(params, context.runtime, engine.keySets)
+    let issuer = try TokenIssuer(params, context, engine.keySets)
     var expectations = IDTokenExpectations(
       clientID: try issuer.requiredClientID(), nonce: params.nonce,
       authorizationCode: params.authorizationCode.map { Secret($0) },
       accessToken: params.accessToken.map { Secret($0) }, flow: try Self.flow(params))
     expectations.state = params.state
     expectations.maxAge = try CallerBounds.maxAge(params.maxAge)
-    expectations.acrValues = params.acrValues ?? []
-    expectations.trustedAudiences = params.trustedAudiences
+    expectations.acrValues = try CallerBounds.list(params.acrValues, "acrValues") ?? []
+    expectations.trustedAudiences = try CallerBounds.list(params.trustedAudiences, "trustedAudiences")
     expectations.algorithms = try CallerBounds.algorithms(params.algorithms, SignatureAlgorithm.init(name:))
     expectations.clockSkew = try bounds.clockSkew(params.clockSkewSeconds)
     expectations.requiresAuthorizedParty = params.requireAzp
     expectations.now = try bounds.now(params.now)
-    do throws(KeySetError) {
-      return VerdictResult.make(
-        try await engine.idTokens.validate(
-          params.idToken, expecting: expectations, configuration: issuer.tokens, keys: issuer.keys,
-          deadline: context.deadline))
-    } catch {
-      throw ErrorMap.fault(error)
+    return try await decided(issuer, context) { [engine, expectations] () async throws(KeySetError) in
+      try await engine.idTokens.validate(
+        params.idToken, expecting: expectations, configuration: issuer.tokens, keys: issuer.keys,
+        deadline: context.deadline)
     }
   }
 
@@ -38,49 +36,61 @@ struct TokenHandlers: Sendable {
     _ params: ValidateAccessToken.Params, _ context: CallContext
   ) async throws(RPCFault) -> JSONValue {
     let bounds = CallerBounds(rules: context.runtime.validation)
-    let issuer = try TokenIssuer(params, context.runtime, engine.keySets)
+    let issuer = try TokenIssuer(params, context, engine.keySets)
     var expectations = AccessTokenExpectations(
-      audience: params.audience, requiredScopes: params.requiredScopes ?? [], clientID: params.clientId,
+      audience: params.audience,
+      requiredScopes: try CallerBounds.list(params.requiredScopes, "requiredScopes") ?? [], clientID: params.clientId,
       confirmation: try Self.confirmation(params.confirmation))
     expectations.clockSkew = try bounds.clockSkew(params.clockSkewSeconds)
     expectations.now = try bounds.now(params.now)
-    do throws(KeySetError) {
-      return VerdictResult.make(
-        try await engine.accessTokens.validate(
-          params.accessToken, expecting: expectations, configuration: issuer.tokens, keys: issuer.keys,
-          deadline: context.deadline))
-    } catch {
-      throw ErrorMap.fault(error)
+    return try await decided(issuer, context) { [engine, expectations] () async throws(KeySetError) in
+      try await engine.accessTokens.validate(
+        params.accessToken, expecting: expectations, configuration: issuer.tokens, keys: issuer.keys,
+        deadline: context.deadline)
     }
   }
 
   func validateLogoutToken(
     _ params: ValidateLogoutToken.Params, _ context: CallContext
   ) async throws(RPCFault) -> JSONValue {
-    let issuer = try TokenIssuer(params, context.runtime, engine.keySets)
-    var expectations = LogoutTokenExpectations(clientID: try issuer.requiredClientID())
+    let issuer = try TokenIssuer(params, context, engine.keySets)
+    var expectations = LogoutTokenExpectations(clientID: try issuer.requiredClientID(), realm: issuer.realm)
     expectations.now = try CallerBounds(rules: context.runtime.validation).now(params.now)
-    do throws(KeySetError) {
-      return VerdictResult.make(
-        try await engine.logoutTokens.validate(
-          params.logoutToken, expecting: expectations, configuration: issuer.tokens, keys: issuer.keys,
-          deadline: context.deadline))
-    } catch {
-      throw ErrorMap.fault(error)
+    let validator = params.issuer == nil ? engine.foreignLogoutTokens : engine.logoutTokens
+    return try await decided(issuer, context) { [expectations] () async throws(KeySetError) in
+      try await validator.validate(
+        params.logoutToken, expecting: expectations, configuration: issuer.tokens, keys: issuer.keys,
+        deadline: context.deadline)
     }
   }
 
+  /// The verdict as a result, or why there is none.
+  private func decided(
+    _ issuer: TokenIssuer, _ context: CallContext,
+    _ judge: @escaping @Sendable () async throws(KeySetError) -> AuthEngine.TokenVerdict
+  ) async throws(RPCFault) -> JSONValue {
+    let body: @Sendable () async throws(RPCFault) -> JSONValue = { () async throws(RPCFault) in
+      do throws(KeySetError) {
+        return VerdictResult.make(try await judge())
+      } catch {
+        throw ErrorMap.fault(error)
+      }
+    }
+    return try await issuer.isBounded ? body() : computation.run(context, body)
+  }
+
   func introspectToken(_ params: IntrospectToken.Params, _ context: CallContext) async throws(RPCFault) -> JSONValue {
-    let configured = try context.runtime.issuer(params.issuer)
+    let configured = try context.runtime.issuer(params.issuer, else: .introspectionFailed)
     let expectations = IntrospectionExpectations(
-      audience: params.audience, requiredScopes: params.requiredScopes ?? [])
+      audience: params.audience, requiredScopes: try CallerBounds.list(params.requiredScopes, "requiredScopes") ?? [])
     do throws(IntrospectionError) {
       return VerdictResult.make(
         try await engine.introspector.verdict(
           on: Secret(params.token), hint: params.tokenTypeHint, issuer: configured.issuer, expecting: expectations,
           configuration: configured.tokens,
-          keys: engine.keySets.source(for: configured.issuer, policy: configured.keySets), deadline: context.deadline,
-          trace: TraceContext(parent: context.trace.traceparent)))
+          keys: TracedKeySource(
+            engine.keySets.source(for: configured.issuer, policy: configured.keySets), trace: context.traceContext),
+          deadline: context.deadline, trace: context.traceContext))
     } catch {
       throw ErrorMap.fault(error)
     }

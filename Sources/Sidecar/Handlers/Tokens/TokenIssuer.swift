@@ -12,9 +12,14 @@ struct TokenIssuer: Sendable {
   /// Whom tokens are for, where it is known.
   let clientID: String?
   let keys: any KeySource
+  /// Whose memory of used tokens counts: those that are verified with a caller's own keys meet no others.
+  let realm: String
+  /// Whether a validation costs no more than the issuer's own keys do: a caller's keys, and decryption, may cost a lot.
+  let isBounded: Bool
 
   /// The issuer that `reference` means: configured, or put together from the pieces.
-  init(_ reference: some IssuerReference, _ runtime: Runtime, _ keySets: KeySetStore) throws(RPCFault) {
+  init(_ reference: some IssuerReference, _ context: CallContext, _ keySets: KeySetStore) throws(RPCFault) {
+    let runtime = context.runtime
     if let name = reference.issuer {
       try Self.refuse(reference.expectedIssuer != nil, "expectedIssuer")
       try Self.refuse(reference.jwks != nil, "jwks")
@@ -22,7 +27,10 @@ struct TokenIssuer: Sendable {
       let configured = try runtime.issuer(name)
       tokens = configured.tokens
       clientID = reference.clientId ?? configured.clientID
-      keys = keySets.source(for: configured.issuer, policy: configured.keySets)
+      keys = TracedKeySource(
+        keySets.source(for: configured.issuer, policy: configured.keySets), trace: context.traceContext)
+      realm = "issuer \(name)"
+      isBounded = configured.tokens.encryption.keys.isEmpty
       return
     }
     guard let issuer = reference.expectedIssuer else {
@@ -30,7 +38,9 @@ struct TokenIssuer: Sendable {
     }
     tokens = IDTokenConfiguration(issuer: issuer, algorithms: SignatureAlgorithm.asymmetric)
     clientID = reference.clientId
-    keys = try Self.keys(reference, runtime.validation, keySets)
+    keys = try Self.keys(reference, context, keySets)
+    realm = "peer \(context.caller.peer.uid)"
+    isBounded = false
   }
 
   /// Whom tokens are for; the call must say it where no configuration does.
@@ -44,8 +54,9 @@ struct TokenIssuer: Sendable {
   }
 
   private static func keys(
-    _ reference: some IssuerReference, _ rules: ValidationRules, _ keySets: KeySetStore
+    _ reference: some IssuerReference, _ context: CallContext, _ keySets: KeySetStore
   ) throws(RPCFault) -> any KeySource {
+    let rules = context.runtime.validation
     switch (reference.jwks, reference.jwksUrl) {
     case (let set?, nil):
       guard rules.allowsInlineKeys else {
@@ -66,7 +77,9 @@ struct TokenIssuer: Sendable {
       guard rules.keySetOrigins.contains(url.origin) else {
         throw RPCFault(.jwksURLNotAllowed, data: ["path": "/jwksUrl"])
       }
-      return keySets.source(at: url, allowsPlainHTTPOnLoopback: rules.allowsPlainHTTPOnLoopback)
+      let source = keySets.source(
+        at: url, for: context.owner, allowsPlainHTTPOnLoopback: rules.allowsPlainHTTPOnLoopback)
+      return TracedKeySource(source, trace: context.traceContext)
     case (_?, _?): throw .invalidParams("At most one of jwks and jwksUrl", path: "/jwksUrl")
     case (nil, nil): throw .invalidParams("expectedIssuer needs jwks or jwksUrl", path: "/jwks")
     }

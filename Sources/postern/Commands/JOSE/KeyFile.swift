@@ -10,17 +10,24 @@ struct KeyFile: ExpressibleByArgument {
 
   init?(argument: String) { path = argument }
 
-  /// What the file holds.
+  /// What the file holds; ends the command with 2 when that is nothing usable.
   func read() throws -> JSONValue {
     let descriptor = open(path, O_RDONLY | O_CLOEXEC)
-    guard descriptor >= 0 else { throw ValidationError("\(path): \(String(cString: strerror(errno))).") }
+    guard descriptor >= 0 else { throw failure(String(cString: strerror(errno))) }
     defer { close(descriptor) }
+    var status = stat()
+    guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT != S_IFDIR else { throw failure("not a file") }
     let text = StandardInput.readAll(from: descriptor, atMost: Self.maxBytes + 1)
-    guard text.count <= Self.maxBytes else { throw ValidationError("\(path) is larger than \(Self.maxBytes) bytes.") }
+    guard text.count <= Self.maxBytes else { throw failure("larger than \(Self.maxBytes) bytes") }
     do {
       return try JSONParser().parse(text)
     } catch {
-      throw ValidationError("\(path) is \(error).")
+      throw failure("\(error)")
     }
+  }
+
+  private func failure(_ reason: String) -> ExitCode {
+    FailureNote.print("\(path): \(reason)")
+    return ExitCode(2)
   }
 }

@@ -8,7 +8,8 @@ struct TokenArgument: ParsableArguments {
   /// The token, without the line end that a pipe adds.
   func read() -> String {
     guard token == "-" else { return token }
-    var bytes = StandardInput.readAll()
+    // More than any token has is not read: what has come is refused for its size.
+    var bytes = StandardInput.readAll(atMost: 1 << 17)
     while let last = bytes.last, last == UInt8(ascii: "\n") || last == UInt8(ascii: "\r") { bytes.removeLast() }
     return String(decoding: bytes, as: UTF8.self)
   }
