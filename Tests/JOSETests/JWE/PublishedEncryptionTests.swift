@@ -11,7 +11,7 @@ struct PublishedEncryptionTests {
     )
   }
 
-  @Test("The examples of RFC 7516 and 7520 decrypt to their plaintext", arguments: Vector.load("rfc-jwe"))
+  @Test("The examples of RFC 7516, 7517 and 7520 decrypt to their plaintext", arguments: Vector.load("rfc-jwe"))
   func decrypts(_ vector: Vector) throws {
     let (algorithm, encryption) = try Self.algorithms(vector)
     let jwe = try CompactJWE(vector.string("token"))

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("JWK: import and export")
 struct JWKImportTests {
-  @Test("The keys of RFC 7517's appendices are accepted, with their metadata", arguments: Vector.load("rfc-keys"))
+  @Test("The keys of RFC 7517, 7520 and 8037 are accepted, with their metadata", arguments: Vector.load("rfc-keys"))
   func publishedKeys(_ vector: Vector) throws {
     for members in try vector.keys() {
       let key = try JWK(json: members)
