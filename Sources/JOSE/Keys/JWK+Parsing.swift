@@ -35,7 +35,7 @@ extension JWK {
       throw JOSEError(.invalidKey, "key_ops is not an array of a few strings", claim: "key_ops")
     }
     let names = elements.compactMap(\.stringValue)
-    guard names.count == elements.count, Set(names).count == names.count else {
+    guard names.count == elements.count, Set(names.map { Array($0.utf8) }).count == names.count else {
       throw JOSEError(.invalidKey, "key_ops has a repeated or non-string element", claim: "key_ops")
     }
     return names
@@ -45,8 +45,8 @@ extension JWK {
   /// (CVE-2023-51774).
   private static func checkConsistency(use: String?, operations: [String]?) throws(JOSEError) {
     guard let operations else { return }
-    let signs = operations.contains { KeyPurpose.signature.operations.contains($0) }
-    let encrypts = operations.contains { KeyPurpose.encryption.operations.contains($0) }
+    let signs = operations.contains { KeyPurpose.signature.operations.contains(bytesOf: $0) }
+    let encrypts = operations.contains { KeyPurpose.encryption.operations.contains(bytesOf: $0) }
     guard !(signs && encrypts) else {
       throw JOSEError(.invalidKey, "key_ops mixes signing and encryption", claim: "key_ops")
     }

@@ -24,6 +24,11 @@ enum KeyPurpose: Sendable {
 extension JWK {
   /// Whether `use` and `key_ops`, as far as they are there, let the key do one of `needed`.
   func permits(_ needed: [String], for purpose: KeyPurpose) -> Bool {
-    (use?.hasSameBytes(as: purpose.use) ?? true) && (operations?.contains { needed.contains($0) } ?? true)
+    (use?.hasSameBytes(as: purpose.use) ?? true) && (operations?.contains { needed.contains(bytesOf: $0) } ?? true)
   }
+}
+
+extension [String] {
+  /// Whether one element has the bytes of `text`; `contains` would also find its canonical equivalents.
+  func contains(bytesOf text: String) -> Bool { contains { $0.hasSameBytes(as: text) } }
 }
