@@ -35,8 +35,9 @@ struct EncryptionRoundTripTests {
 
   @Test("Two encryptions of one plaintext have nothing in common but the header's fixed part")
   func freshness() throws {
-    let first = try CompactJWE.encrypt([1], for: TestKeys.rsa, algorithm: .rsaOAEP256, encryption: .a256GCM)
-    let second = try CompactJWE.encrypt([1], for: TestKeys.rsa, algorithm: .rsaOAEP256, encryption: .a256GCM)
+    let plaintext = Array("long enough not to be the same by chance".utf8)
+    let first = try CompactJWE.encrypt(plaintext, for: TestKeys.rsa, algorithm: .rsaOAEP256, encryption: .a256GCM)
+    let second = try CompactJWE.encrypt(plaintext, for: TestKeys.rsa, algorithm: .rsaOAEP256, encryption: .a256GCM)
     let pairs = zip(first.split(separator: "."), second.split(separator: ".")).map { $0 == $1 }
     #expect(pairs == [true, false, false, false, false])
   }
