@@ -1,0 +1,64 @@
+import Foundation
+import JOSE
+import JSON
+import Testing
+
+/// The committed corpus of the fuzzers, once through what they check. `make fuzz` goes on from there.
+@Suite("Fuzzing corpus")
+struct CorpusTests {
+  struct Input: Sendable, CustomTestStringConvertible {
+    let name: String
+    let bytes: [UInt8]
+
+    var testDescription: String { name }
+
+    static func load(_ folder: String) throws -> [Input] {
+      let folder = FixedMaterial.tests.appending(path: "Fuzz/Corpus/\(folder)")
+      return try FileManager.default.contentsOfDirectory(at: folder, includingPropertiesForKeys: nil)
+        .sorted { $0.lastPathComponent < $1.lastPathComponent }
+        .map { Input(name: $0.lastPathComponent, bytes: Array(try Data(contentsOf: $0))) }
+    }
+  }
+
+  /// What the names of good tokens begin with, and how far those must come.
+  static let reached: [(prefix: String, outcome: TokenInvariants.Outcome)] = [
+    ("valid-id-", .idToken), ("valid-access", .accessToken), ("valid-logout", .logoutToken),
+    ("interop-jws-", .verified), ("interop-jwe-", .decrypted), ("rfc-jws-", .verified),
+  ]
+
+  @Test("No token of the corpus breaks an invariant, and the good ones still pass every check")
+  func tokens() async throws {
+    let inputs = try Input.load("tokens")
+    #expect(inputs.count > 200)
+    for input in inputs {
+      let outcome = try await TokenInvariants.check(input.bytes)
+      let expected = Self.reached.first { input.name.hasPrefix($0.prefix) }?.outcome ?? []
+      #expect(outcome.isSuperset(of: expected), "\(input.name) came to \(outcome.rawValue) only")
+    }
+    for (prefix, _) in Self.reached { #expect(inputs.contains { $0.name.hasPrefix(prefix) }, "\(prefix)") }
+  }
+
+  @Test("No key set of the corpus breaks an invariant, and the good ones still give their keys")
+  func keySets() throws {
+    let inputs = try Input.load("keysets")
+    #expect(inputs.count > 80)
+    for input in inputs {
+      let outcome = try KeySetInvariants.check(input.bytes)
+      if input.name.hasPrefix("public-") { #expect(outcome.remote == 1 && outcome.local == 1, "\(input.name)") }
+      if input.name.hasPrefix("private-") { #expect(outcome.remote == 0 && outcome.local == 1, "\(input.name)") }
+      if input.name == "every-kind" { #expect(outcome.remote >= 8) }
+    }
+    #expect(inputs.contains { $0.name == "every-kind" })
+  }
+
+  @Test("The invariants have keys and tokens to judge by, and a broken one is seen")
+  func invariantsAreLive() async throws {
+    let genuine = try #require(FixedMaterial.shared.genuine.first)
+    #expect(FixedMaterial.shared.keys.count > 15 && FixedMaterial.shared.genuine.count > 100 && genuine.count > 20)
+    #expect(FixedMaterial.shared.published.keys.count == 7)
+    #expect(throws: InvariantViolation.self) { try demand(false, "broken") }
+    #expect(throws: InvariantViolation.self) {
+      try ClaimOracle().check(claims: ["iss": "https://evil.test"], header: [:])
+    }
+  }
+}
