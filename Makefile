@@ -14,7 +14,7 @@ CONFIG ?= postern.yaml
 
 # Every Debian package that building, testing, the demo and the benchmark need.
 PACKAGES := ca-certificates curl gcc glewlwyd jq libc6-dev libcurl4-openssl-dev libjansson-dev libssl-dev libyaml-dev \
-  make nginx-light nodejs openssl pkg-config procps python3 python3-pytest socat sqlite3 util-linux
+  make nginx-light nodejs openssl pkg-config procps python3 python3-pytest python3-venv socat sqlite3 util-linux
 
 ##@ Everyday
 
@@ -60,7 +60,7 @@ clean: ## Remove everything that was built
 ##@ Tests
 
 .PHONY: test
-test: test-architecture test-unit test-e2e ## Every test
+test: test-architecture test-unit test-e2e test-differential ## Every test
 
 .PHONY: test-architecture
 test-architecture: deps ## Module edges, build settings, links and wording of the documents
@@ -87,6 +87,46 @@ endef
 test-e2e: release ## Black-box tests of the built binaries over the socket
 	POSTERN_BIN=$(RELEASE)/postern PLAYGROUND_BIN=$(RELEASE)/playground \
 	  $(PYTHON) -m pytest -q -p no:cacheprovider Tests/EndToEnd
+
+# Two libraries that share no code with ours, pinned, in a virtual environment of their own.
+DIFFERENTIAL := .build/differential
+$(DIFFERENTIAL)/installed: Tests/Differential/requirements.txt | deps
+	$(PYTHON) -m venv $(DIFFERENTIAL)
+	$(DIFFERENTIAL)/bin/pip install --quiet --disable-pip-version-check --requirement $<
+	@touch $@
+
+.PHONY: test-differential
+test-differential: release $(DIFFERENTIAL)/installed ## Thousands of tokens, judged here and by two other libraries
+	POSTERN_BIN=$(RELEASE)/postern $(DIFFERENTIAL)/bin/python -m pytest -q -p no:cacheprovider Tests/Differential
+
+# lld: gold, which SwiftPM would take, stumbles over libFuzzer. Leaks: see asan.
+FUZZ_SECONDS ?= 600
+FUZZ := .build-fuzz
+FUZZ_FLAGS := --package-path Tests/Fuzz --scratch-path $(FUZZ) -c release \
+  -Xswiftc -sanitize=fuzzer,address -Xswiftc -use-ld=lld
+define fuzz-one
+mkdir -p $(FUZZ)/found/$(2); \
+$(FUZZ)/release/$(1) -max_total_time=$(FUZZ_SECONDS) -timeout=20 -print_final_stats=1 -artifact_prefix=$(FUZZ)/$(2)- \
+  -dict=Tests/Fuzz/$(2).dict $(FUZZ)/found/$(2) Tests/Fuzz/Corpus/$(2) >$(FUZZ)/$(2).log 2>&1
+endef
+
+.PHONY: fuzz
+fuzz: deps ## libFuzzer on tokens and key sets, both at once (FUZZ_SECONDS=600)
+	$(SWIFT) build $(FUZZ_FLAGS)
+	@export ASAN_OPTIONS=detect_leaks=0:quarantine_size_mb=16 SWIFT_BACKTRACE=enable=no; \
+	($(call fuzz-one,FuzzTokens,tokens)) & tokens=$$!; \
+	($(call fuzz-one,FuzzKeySets,keysets)) & keysets=$$!; \
+	status=0; wait $$tokens || status=$$?; wait $$keysets || status=$$?; \
+	for name in tokens keysets; do \
+	  echo "== $$name"; \
+	  if [ $$status = 0 ]; then grep -a 'cov:' $(FUZZ)/$$name.log | tail -n 1; grep -a '^stat::' $(FUZZ)/$$name.log; \
+	  else tail -n 30 $(FUZZ)/$$name.log; fi; \
+	done; exit $$status
+
+.PHONY: fuzz-corpus
+fuzz-corpus: deps ## The fuzzers' corpus once through their checks (test-unit does it as well)
+	$(SWIFT) build $(BUILD_FLAGS) --build-tests
+	$(SWIFT) test --skip-build --filter '^AuthEngineTests\.CorpusTests'
 
 # Leaks are not looked for: XCTest's own runner leaks, and statics behind Swift's enum pointers look lost.
 .PHONY: asan
