@@ -181,7 +181,10 @@ let package = Package(
         "Playground",
       ]
     ),
-    .testTarget(name: "PlaygroundTests", dependencies: ["JSON", "Playground", "Support", "TestSupport"]),
+    .testTarget(
+      name: "PlaygroundTests",
+      dependencies: ["Crypto", "JOSE", "JSON", "Playground", "Support", "TestSupport"]
+    ),
 
     // MARK: - Test support: may import everything, imported by tests only
 
