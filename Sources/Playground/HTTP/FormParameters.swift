@@ -23,6 +23,13 @@ struct FormParameters: Sendable {
     self.all = all
   }
 
+  private init(_ all: [Parameter]) { self.all = all }
+
+  /// The parameters with one more.
+  func adding(_ name: String, _ value: String) -> FormParameters {
+    FormParameters(all + [Parameter(name: name, value: value)])
+  }
+
   /// The first value of `name`; nil when there is none or it is empty, which counts as omitted (RFC 6749 section 3.1).
   subscript(name: String) -> String? { values(of: name).first }
 

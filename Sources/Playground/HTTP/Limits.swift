@@ -18,6 +18,15 @@ enum Limits {
   /// The longest wait of `slow` and of the fault of that name, in milliseconds.
   static let delayMilliseconds = 60_000
 
+  /// The most codes, transactions, sessions, device codes and refresh token families at one time, of each.
+  static let entries = 10_000
+  /// The most identifiers of proofs and assertions remembered at one time.
+  static let replayEntries = 100_000
+  /// The most refresh tokens of one family of which the history is kept.
+  static let familyHistory = 1000
+  /// The longest value of a parameter of an authorization request, in bytes.
+  static let authorizationParameterBytes = 8 << 10
+
   /// Bounds on the header block, applied by the decoder while it reads: beyond them 400 and the end of the connection.
   static var decoder: NIOHTTPDecoderLimitConfiguration {
     var limits = NIOHTTPDecoderLimitConfiguration()

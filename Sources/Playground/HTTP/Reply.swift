@@ -9,6 +9,8 @@ struct Reply: Sendable {
     case bytes([UInt8])
     /// `length` bytes made on the way out, so that memory stays flat; with their length or chunked.
     case pattern(length: Int, chunked: Bool)
+    /// No answer at all: the connection is closed instead.
+    case hangUp
   }
 
   /// The status code, 200 to 599.
@@ -17,6 +19,8 @@ struct Reply: Sendable {
   var headers: HTTPHeaders
   /// The body; left away where the method or status has none.
   var body: Body
+  /// Called once the answer has been handed to the system whole; never when it could not be.
+  var whenWritten: (@Sendable () -> Void)?
 
   /// An answer of `bytes`.
   init(status: Int = 200, type: String? = nil, bytes: [UInt8] = [], headers: [(String, String)] = []) {
@@ -30,6 +34,24 @@ struct Reply: Sendable {
   init(status: Int = 200, json: JSONValue, headers: [(String, String)] = []) {
     self.init(status: status, type: "application/json", bytes: JSONWriter().write(json), headers: headers)
   }
+
+  /// An answer of a web page.
+  init(status: Int = 200, page: Page) {
+    self.init(
+      status: status, type: "text/html; charset=utf-8", bytes: Array(page.html.utf8), headers: Page.headers)
+  }
+
+  /// A redirection to `location` that is not to be stored.
+  static func redirect(_ status: Int, to location: String) -> Reply {
+    Reply(status: status, headers: [("location", location), ("cache-control", "no-store")])
+  }
+
+  /// No answer: the connection is closed.
+  static let hangUp: Reply = {
+    var reply = Reply(status: 204)
+    reply.body = .hangUp
+    return reply
+  }()
 
   /// An error of the playground itself, as opposed to one a standard describes.
   static func problem(_ status: Int, _ message: String, headers: [(String, String)] = []) -> Reply {

@@ -32,4 +32,19 @@ struct Request: Sendable {
 
   /// The query's parameters; nil when the query is not well-formed.
   var queryParameters: FormParameters? { FormParameters(parsing: Array((query ?? "").utf8)) }
+
+  /// The value of a cookie (RFC 6265 section 5.4); nil when it is missing or sent several times.
+  func cookie(_ name: String) -> String? {
+    let fields: [String] = headers["cookie"]
+    let pairs: [Substring] = fields.flatMap { $0.split(separator: ";").map { $0.drop { $0 == " " } } }
+    let values = pairs.filter { $0.hasPrefix(name + "=") }
+    return values.count == 1 ? String(values[0].dropFirst(name.count + 1)) : nil
+  }
+
+  /// Whether one of the media ranges in `Accept` is exactly `type` (RFC 9110 section 12.5.1).
+  func accepts(_ type: String) -> Bool {
+    let fields: [String] = headers["accept"]
+    let ranges: [Substring] = fields.flatMap { $0.split(separator: ",") }
+    return ranges.contains { $0.prefix { $0 != ";" }.filter { $0 != " " && $0 != "\t" }.lowercased() == type }
+  }
 }

@@ -50,6 +50,13 @@ struct ServerConnection: Sendable {
           return
         case .request(let request, let head):
           let reply = try await answer(request)
+          if case .hangUp = reply.body { return }
+          if let whenWritten = reply.whenWritten {
+            try await writeThrough(reply, to: head, keepAlive: head.isKeepAlive, on: channel.channel)
+            whenWritten()
+            if !head.isKeepAlive { return }
+            continue
+          }
           try await write(reply, to: head, keepAlive: head.isKeepAlive, on: outbound)
           if !head.isKeepAlive { return }
         }
@@ -74,14 +81,7 @@ struct ServerConnection: Sendable {
     keepAlive: Bool,
     on outbound: NIOAsyncChannelOutboundWriter<HTTPServerResponsePart>
   ) async throws {
-    var head = HTTPResponseHead(
-      version: .http1_1,
-      status: HTTPResponseStatus(statusCode: reply.status),
-      headers: reply.headers
-    )
-    // RFC 9110 section 6.6.1: a server with a clock says what it shows.
-    if let date = HTTPDate.string(clock.wallNow) { head.headers.replaceOrAdd(name: "date", value: date) }
-    if !keepAlive { head.headers.replaceOrAdd(name: "connection", value: "close") }
+    var head = head(of: reply, keepAlive: keepAlive)
     let bodyless = request.method == .HEAD || reply.status == 204 || reply.status == 304
     switch reply.body {
     case .bytes(let bytes):
@@ -97,6 +97,36 @@ struct ServerConnection: Sendable {
       var pattern = BytePattern(length: bodyless ? 0 : length)
       while let chunk = pattern.next() { try await outbound.write(.body(.byteBuffer(chunk))) }
       try await outbound.write(.end(nil))
+    case .hangUp:
+      return
     }
+  }
+
+  /// Writes an answer of bytes and returns when the system has taken all of it: an answer about which somebody wants to know
+  /// whether it went out. Throws when the client was gone before.
+  private func writeThrough(
+    _ reply: Reply, to request: HTTPRequestHead, keepAlive: Bool, on channel: any NIOCore.Channel
+  ) async throws {
+    guard case .bytes(let bytes) = reply.body else { return }
+    var head = head(of: reply, keepAlive: keepAlive)
+    head.headers.replaceOrAdd(name: "content-length", value: String(bytes.count))
+    channel.write(HTTPServerResponsePart.head(head), promise: nil)
+    channel.write(HTTPServerResponsePart.body(.byteBuffer(ByteBuffer(bytes: bytes))), promise: nil)
+    // A write to a peer that has just gone succeeds, too; on loopback the reset is there as soon as the write returns.
+    let fault = try await channel.writeAndFlush(HTTPServerResponsePart.end(nil))
+      .flatMap { channel.getOption(.socketOption(.so_error)) }.get()
+    if fault != 0 { throw IOError(errnoCode: CInt(truncatingIfNeeded: fault), reason: "write") }
+  }
+
+  private func head(of reply: Reply, keepAlive: Bool) -> HTTPResponseHead {
+    var head = HTTPResponseHead(
+      version: .http1_1,
+      status: HTTPResponseStatus(statusCode: reply.status),
+      headers: reply.headers
+    )
+    // RFC 9110 section 6.6.1: a server with a clock says what it shows.
+    if let date = HTTPDate.string(clock.wallNow) { head.headers.replaceOrAdd(name: "date", value: date) }
+    if !keepAlive { head.headers.replaceOrAdd(name: "connection", value: "close") }
+    return head
   }
 }
