@@ -4,9 +4,9 @@ public enum PlaygroundError: Error, Sendable, Equatable, CustomStringConvertible
   case notLoopback(String)
   /// The port is not within 0…65535.
   case portOutOfRange(Int)
-  /// The lifetime is not at least one second and at most a year.
+  /// A lifetime is not at least one second and at most a year, or the grace longer than a day.
   case lifetimeOutOfRange
-  /// No signing keys could be made.
+  /// No signing keys could be made, or the clients' keys are none.
   case noKeys(reason: String)
   /// The system refused to listen there.
   case cannotListen(host: String, port: Int, reason: String)
@@ -16,8 +16,8 @@ public enum PlaygroundError: Error, Sendable, Equatable, CustomStringConvertible
     switch self {
     case .notLoopback(let host): "the playground listens on loopback only: \(host) is not a loopback address"
     case .portOutOfRange(let port): "\(port) is not a port"
-    case .lifetimeOutOfRange: "the access token lifetime must be between one second and one year"
-    case .noKeys(let reason): "cannot make signing keys: \(reason)"
+    case .lifetimeOutOfRange: "a lifetime must be between one second and one year, and the grace at most a day"
+    case .noKeys(let reason): "cannot make or read keys: \(reason)"
     case .cannotListen(let host, let port, let reason): "cannot listen on \(host) port \(port): \(reason)"
     }
   }

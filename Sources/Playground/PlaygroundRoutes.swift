@@ -7,39 +7,30 @@ enum PlaygroundRoutes {
     baseURL: String,
     configuration: PlaygroundConfiguration,
     keys: SigningKeys,
+    clientKey: ClientKey,
+    clients: ClientDirectory,
     statistics: Statistics,
     clock: any EngineClock
   ) -> Router {
-    let issuer = baseURL + "/oidc"
     let resource = baseURL + "/resource"
-    let faults = Faults(clock: clock)
-    let tokens = AccessTokens(
-      issuer: issuer,
+    let parts = ProviderParts(
+      issuer: baseURL + "/oidc",
+      configuration: configuration,
       keys: keys,
-      lifetime: configuration.accessTokenLifetime,
-      clock: clock
-    )
-    let provider = OIDCProvider(
-      issuer: issuer,
-      clients: configuration.clients,
-      keys: keys,
-      tokens: tokens,
-      defaultAudience: resource,
-      faults: faults,
-      statistics: statistics
-    )
-    let resources = ResourceServer(
-      tokens: tokens,
-      audiences: [resource, resource + "/", baseURL, baseURL + "/"],
-      faults: faults,
+      clientKey: clientKey,
+      clients: clients,
       statistics: statistics,
       clock: clock
     )
-    let control = [
-      Route(["GET", "DELETE"], "/playground/statistics", StatisticsEndpoint(statistics: statistics)),
-      Route(["GET", "POST", "DELETE"], "/playground/faults", FaultsEndpoint(faults: faults, tokens: tokens)),
-      Route(["POST"], "/playground/rotateKeys", KeyRotationEndpoint(keys: keys)),
-    ]
-    return Router(provider.routes + resources.routes + control)
+    let provider = OIDCProvider(parts, defaultAudience: resource)
+    let resources = ResourceServer(
+      tokens: parts.accessTokens,
+      audiences: [resource, resource + "/", baseURL, baseURL + "/"],
+      dpop: parts.resourceDPoP,
+      faults: parts.faults,
+      statistics: statistics,
+      clock: clock
+    )
+    return Router(provider.routes + resources.routes + ControlRoutes.routes(parts))
   }
 }

@@ -10,6 +10,8 @@ public final class PlaygroundServer: Sendable {
   public let baseURL: String
   /// The provider's issuer identifier.
   public let issuer: String
+  /// The private key, as PEM, of the clients that sign (`private_key_jwt`, assertions).
+  public let clientKeyPEM: [UInt8]
   /// The first client's identifier, for the announcement.
   private let clientID: String?
   private let group: MultiThreadedEventLoopGroup
@@ -20,6 +22,7 @@ public final class PlaygroundServer: Sendable {
   private init(
     baseURL: String,
     clientID: String?,
+    clientKeyPEM: [UInt8],
     group: MultiThreadedEventLoopGroup,
     listener: any Channel,
     connections: OpenConnections
@@ -27,6 +30,7 @@ public final class PlaygroundServer: Sendable {
     self.baseURL = baseURL
     issuer = baseURL + "/oidc"
     self.clientID = clientID
+    self.clientKeyPEM = clientKeyPEM
     self.group = group
     self.listener = listener
     self.connections = connections
@@ -52,9 +56,8 @@ public final class PlaygroundServer: Sendable {
     clock: any EngineClock,
     keys: SigningKeys
   ) async throws(PlaygroundError) -> PlaygroundServer {
-    guard (Duration.seconds(1)...Duration.seconds(31_536_000)).contains(configuration.accessTokenLifetime) else {
-      throw .lifetimeOutOfRange
-    }
+    guard configuration.isWithinRange else { throw .lifetimeOutOfRange }
+    let (clientKey, clients) = try clientsAndKey(configuration)
     let address = try LoopbackAddress(host: configuration.host, port: configuration.port)
     let group = MultiThreadedEventLoopGroup(numberOfThreads: 2)
     do {
@@ -65,17 +68,29 @@ public final class PlaygroundServer: Sendable {
       let baseURL = "http://\(address.urlHost):\(port)"
       let statistics = Statistics()
       let router = PlaygroundRoutes.router(
-        baseURL: baseURL, configuration: configuration, keys: keys, statistics: statistics, clock: clock)
+        baseURL: baseURL, configuration: configuration, keys: keys, clientKey: clientKey, clients: clients,
+        statistics: statistics, clock: clock)
       let served = OpenConnections(server: ServerConnection(endpoint: router, statistics: statistics, clock: clock))
       connections.withLock { $0 = served }
       // Bound first, because the port is part of the issuer; accepting begins when there is somebody to answer.
       try await listener.setOption(.autoRead, value: true).get()
       return PlaygroundServer(
-        baseURL: baseURL, clientID: configuration.clients.first?.id, group: group, listener: listener,
-        connections: served)
+        baseURL: baseURL, clientID: configuration.clients.first?.id, clientKeyPEM: clientKey.pem, group: group,
+        listener: listener, connections: served)
     } catch {
       try? await group.shutdownGracefully()
       throw .cannotListen(host: configuration.host, port: configuration.port, reason: "\(error)")
+    }
+  }
+
+  private static func clientsAndKey(
+    _ configuration: PlaygroundConfiguration
+  ) throws(PlaygroundError) -> (ClientKey, ClientDirectory) {
+    do {
+      let key = try configuration.clientKeyPEM.map { try ClientKey(pem: $0) } ?? ClientKey()
+      return (key, try ClientDirectory(configuration.clients, clientKey: key.key))
+    } catch {
+      throw .noKeys(reason: "\(error)")
     }
   }
 

@@ -10,6 +10,22 @@ struct Fault: Sendable, Equatable {
     case jwks
     /// The token endpoint.
     case token
+    /// The authorization endpoint, and the redirect back from it.
+    case authorization
+    /// The endpoint of pushed authorization requests.
+    case pushedAuthorization
+    /// The device authorization endpoint.
+    case deviceAuthorization
+    /// What ID tokens say.
+    case idToken
+    /// The UserInfo endpoint.
+    case userinfo
+    /// The introspection endpoint.
+    case introspection
+    /// The revocation endpoint.
+    case revocation
+    /// The end-session endpoint.
+    case logout
     /// Everything under `/resource`.
     case resource
 
@@ -17,9 +33,12 @@ struct Fault: Sendable, Equatable {
     var kinds: Set<Kind> {
       switch self {
       case .discovery: Kind.general.union([.wrongIssuer])
-      case .jwks: Kind.general
-      case .token: Kind.general.union([.refuseCredentials])
-      case .resource: Kind.general.union([.unauthorized])
+      case .jwks, .pushedAuthorization, .deviceAuthorization, .introspection, .revocation, .logout: Kind.general
+      case .token: Kind.general.union([.refuseCredentials, .refuseGrant, .dropAfterIssue, .slowAnswer])
+      case .authorization: Kind.general.union([.denyAccess, .wrongState, .wrongIssuer])
+      case .idToken:
+        [.wrongIssuer, .wrongAudience, .wrongNonce, .wrongHash, .wrongSubject, .expired, .badSignature]
+      case .userinfo, .resource: Kind.general.union([.unauthorized])
       }
     }
   }
@@ -40,12 +59,37 @@ struct Fault: Sendable, Equatable {
     case emptyUnauthorized
     /// 401 `invalid_client`, whatever the credentials.
     case refuseCredentials
+    /// 400 `invalid_grant`, whatever is presented.
+    case refuseGrant
+    /// The tokens are issued and remembered, then the connection is closed: the answer provably never arrives.
+    case dropAfterIssue
+    /// The tokens are issued and remembered at once, the answer comes after `delayMs`.
+    case slowAnswer
     /// 401 `invalid_token`, whatever the token.
     case unauthorized
-    /// Metadata of another issuer.
+    /// A redirect with `access_denied`.
+    case denyAccess
+    /// A redirect with another `state`.
+    case wrongState
+    /// Metadata, an `iss` parameter or an ID token of another issuer.
     case wrongIssuer
+    /// An ID token for another client.
+    case wrongAudience
+    /// An ID token with another `nonce`.
+    case wrongNonce
+    /// An ID token with another `at_hash`.
+    case wrongHash
+    /// An ID token about another user.
+    case wrongSubject
+    /// An ID token that has expired long ago.
+    case expired
+    /// An ID token with a signature that is nobody's.
+    case badSignature
 
-    /// The kinds that every part knows.
+    /// Whether it strikes when everything else has happened.
+    var strikesAfterwards: Bool { self == .dropAfterIssue || self == .slowAnswer }
+
+    /// The kinds that every endpoint knows.
     static let general: Set<Kind> = [.serverError, .unavailable, .slow, .malformedJSON, .html, .emptyUnauthorized]
   }
 
@@ -53,7 +97,7 @@ struct Fault: Sendable, Equatable {
   var kind: Kind
   /// How many more requests it strikes; nil: all, until it is switched off.
   var times: Int?
-  /// For `slow`: how long.
+  /// For `slow` and `slowAnswer`: how long.
   var delayMilliseconds: Int
   /// For `unavailable`: the value of `Retry-After`.
   var retryAfterSeconds: Int
@@ -62,7 +106,7 @@ struct Fault: Sendable, Equatable {
   var json: JSONValue {
     var object: JSONObject = ["kind": .string(kind.rawValue)]
     if let times { object["times"] = .integer(Int64(times)) }
-    if kind == .slow { object["delayMs"] = .integer(Int64(delayMilliseconds)) }
+    if kind == .slow || kind == .slowAnswer { object["delayMs"] = .integer(Int64(delayMilliseconds)) }
     if kind == .unavailable { object["retryAfterSeconds"] = .integer(Int64(retryAfterSeconds)) }
     return .object(object)
   }

@@ -27,39 +27,28 @@ final class Faults: Sendable {
     )
   }
 
-  /// Takes the fault that strikes the request at hand, if any; a slow one is waited for here and then counts as none.
-  func strike(_ point: Fault.Point) async throws -> Fault? {
-    let fault = active.withLock { active -> Fault? in
-      guard let fault = active[point] else { return nil }
+  /// Takes the fault that strikes the request at hand, if any and if it is one of `kinds`; a slow one is waited for here and then
+  /// counts as none.
+  func strike(_ point: Fault.Point, only kinds: Set<Fault.Kind>? = nil) async throws -> Fault? {
+    let fault = strikeAtOnce(point, only: kinds)
+    guard let fault, fault.kind == .slow else { return fault }
+    try await wait(for: fault)
+    return nil
+  }
+
+  /// As `strike`, where there is nothing to wait for.
+  func strikeAtOnce(_ point: Fault.Point, only kinds: Set<Fault.Kind>? = nil) -> Fault? {
+    active.withLock { active -> Fault? in
+      guard let fault = active[point], kinds?.contains(fault.kind) ?? true else { return nil }
       if let times = fault.times {
         if times > 1 { active[point]?.times = times - 1 } else { active[point] = nil }
       }
       return fault
     }
-    guard let fault, fault.kind == .slow else { return fault }
-    try await clock.sleep(for: .milliseconds(fault.delayMilliseconds))
-    return nil
   }
-}
 
-extension Fault {
-  /// The answer of the kinds that are the same everywhere; nil for the others.
-  var generalReply: Reply? {
-    switch kind {
-    case .serverError:
-      Reply(status: 500, json: ["error": "server_error"])
-    case .unavailable:
-      Reply(
-        status: 503, json: ["error": "temporarily_unavailable"],
-        headers: [("retry-after", String(retryAfterSeconds))])
-    case .malformedJSON:
-      Reply(type: "application/json", bytes: Array(#"{"access_token":"cut off in the mid"#.utf8))
-    case .html:
-      Reply(type: "text/html; charset=utf-8", bytes: Array("<!doctype html><title>Proxy</title><p>Sign in\n".utf8))
-    case .emptyUnauthorized:
-      Reply(status: 401)
-    case .slow, .refuseCredentials, .unauthorized, .wrongIssuer:
-      nil
-    }
+  /// Waits as long as a slow fault says.
+  func wait(for fault: Fault) async throws {
+    try await clock.sleep(for: .milliseconds(fault.delayMilliseconds))
   }
 }

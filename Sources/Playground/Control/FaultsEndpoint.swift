@@ -3,10 +3,12 @@ import JSON
 /// `GET /playground/faults` shows the faults, `POST` switches some, `DELETE` switches all off.
 ///
 /// The body of `POST`: `{"token": {"kind": "unavailable", "times": 2}, "resource": null, "revokeTokens": true}`. A part set to null is
-/// whole again; `revokeTokens` invalidates every access token issued so far.
+/// whole again; `revokeTokens` invalidates every access token issued so far, `revokeRefreshTokens` every refresh token with the
+/// access tokens of its grant.
 struct FaultsEndpoint: Endpoint {
   let faults: Faults
   let tokens: AccessTokens
+  let families: RefreshFamilies
 
   func reply(to request: Request) async throws -> Reply {
     switch request.method {
@@ -36,21 +38,23 @@ struct FaultsEndpoint: Endpoint {
       throw Fault.ParsingError(message: "an object is expected")
     }
     var changes: [Fault.Point: Fault?] = [:]
-    var revokes = false
+    var flags: [String: Bool] = ["revokeTokens": false, "revokeRefreshTokens": false]
     for member in object.members {
-      if member.name == "revokeTokens" {
+      if flags[member.name] != nil {
         guard let flag = member.value.boolValue else {
-          throw Fault.ParsingError(message: "revokeTokens: true or false is expected")
+          throw Fault.ParsingError(message: "\(member.name): true or false is expected")
         }
-        revokes = flag
+        flags[member.name] = flag
       } else if let point = Fault.Point(rawValue: member.name) {
         changes.updateValue(member.value == .null ? nil : try Fault(member.value, at: point), forKey: point)
       } else {
         let known = Fault.Point.allCases.map(\.rawValue).joined(separator: ", ")
-        throw Fault.ParsingError(message: "\(member.name): one of \(known), revokeTokens is expected")
+        throw Fault.ParsingError(
+          message: "\(member.name): one of \(known), revokeTokens, revokeRefreshTokens is expected")
       }
     }
     faults.set(changes)
-    if revokes { tokens.revokeAll() }
+    if flags["revokeTokens"] == true { tokens.revokeAll() }
+    if flags["revokeRefreshTokens"] == true { families.revoke(because: "revoked by a switch") { _ in true } }
   }
 }

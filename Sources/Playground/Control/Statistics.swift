@@ -1,4 +1,3 @@
-import JSON
 import Support
 
 /// What has been asked of the playground since the start or the last reset; tests read it to count upstream calls.
@@ -15,15 +14,33 @@ final class Statistics: Sendable {
     var abandonedRequests = 0
     var discoveryRequests = 0
     var keySetRequests = 0
+    var authorizationRequests = 0
+    var pushedAuthorizationRequests = 0
+    var deviceAuthorizationRequests = 0
+    var logins = 0
+    var loginsRefused = 0
+    var codesIssued = 0
+    var codeReplays = 0
     var tokenRequests = 0
     var tokensIssued = 0
     var tokenErrors = 0
+    var tokenAnswersSpoiled = 0
+    var idTokensIssued = 0
+    var refreshTokensIssued = 0
+    var refreshTokensPresented = 0
+    var refreshTokenReuseDetected = 0
+    var refreshTokenFamiliesRevoked = 0
+    var dpopProofsRefused = 0
+    var dpopNonceChallenges = 0
+    var userInfoRequests = 0
     var introspectionRequests = 0
     var revocationRequests = 0
+    var logoutRequests = 0
     var resourceRequests = 0
     var resourceUnauthorized = 0
     var resourceForbidden = 0
     var openRequests = 0
+    var grants: [PlaygroundClient.Grant: Int] = [:]
     var clients: [String: ClientCounters] = [:]
   }
 
@@ -42,38 +59,14 @@ final class Statistics: Sendable {
     }
   }
 
+  /// Counts a token request by its grant type, once the client has proven who it is.
+  func countGrant(_ grant: PlaygroundClient.Grant) {
+    counters.withLock { $0.grants[grant, default: 0] += 1 }
+  }
+
   /// The counters as they stand.
   var snapshot: Counters { counters.withLock { $0 } }
 
   /// Sets everything to zero.
   func reset() { counters.withLock { $0 = Counters() } }
-}
-
-extension Statistics.Counters {
-  /// The counters as `GET /playground/statistics` shows them.
-  var json: JSONValue {
-    let clients = clients.sorted { $0.key < $1.key }.map { id, counters in
-      let methods = PlaygroundClient.Authentication.allCases.map { method in
-        (method.rawValue, JSONValue.integer(Int64(counters.methods[method] ?? 0)))
-      }
-      let members: [(String, JSONValue)] = [("requests", .integer(Int64(counters.requests)))] + methods
-      return (id, JSONValue.object(JSONObject(members)))
-    }
-    return [
-      "connections": .integer(Int64(connections)),
-      "abandonedRequests": .integer(Int64(abandonedRequests)),
-      "discoveryRequests": .integer(Int64(discoveryRequests)),
-      "keySetRequests": .integer(Int64(keySetRequests)),
-      "tokenRequests": .integer(Int64(tokenRequests)),
-      "tokensIssued": .integer(Int64(tokensIssued)),
-      "tokenErrors": .integer(Int64(tokenErrors)),
-      "introspectionRequests": .integer(Int64(introspectionRequests)),
-      "revocationRequests": .integer(Int64(revocationRequests)),
-      "resourceRequests": .integer(Int64(resourceRequests)),
-      "resourceUnauthorized": .integer(Int64(resourceUnauthorized)),
-      "resourceForbidden": .integer(Int64(resourceForbidden)),
-      "openRequests": .integer(Int64(openRequests)),
-      "clients": .object(JSONObject(clients)),
-    ]
-  }
 }

@@ -1,37 +1,57 @@
+import JOSE
 import JSON
 import NIOHTTP1
 
-/// The errors a resource server answers bearer tokens with (RFC 6750 section 3).
+/// The errors a resource server answers tokens with (RFC 6750 section 3, RFC 9449 section 7.1).
 struct BearerChallenge: Error {
-  /// The error codes of section 3.1.
+  /// The schemes a token can come with.
+  enum Scheme: String, Sendable {
+    case bearer
+    case dpop
+  }
+
+  /// The error codes of RFC 6750 section 3.1 and RFC 9449.
   enum Code: String, Sendable {
     case invalidRequest = "invalid_request"
     case invalidToken = "invalid_token"
     case insufficientScope = "insufficient_scope"
+    case invalidDPoPProof = "invalid_dpop_proof"
+    case useDPoPNonce = "use_dpop_nonce"
   }
 
   /// The code; nil when the request brought no token at all: then nothing more is said.
   let code: Code?
+  /// The scheme that was used.
+  var scheme = Scheme.bearer
   /// A sentence for the developer.
   var description = ""
   /// The scope that is needed.
   var scope: String?
+  /// The nonce to use.
+  var nonce: String?
+  /// Whether a second challenge names the scheme that would have been right (RFC 9449 section 7.2).
+  var offersDPoP = false
 
-  /// The answer with its `WWW-Authenticate` field.
+  /// The answer with its `WWW-Authenticate` fields.
   var reply: Reply {
-    var challenge = #"Bearer realm="playground""#
+    var challenge = (scheme == .dpop ? "DPoP" : "Bearer") + #" realm="playground""#
     if let code { challenge += ", error=\"\(code.rawValue)\", error_description=\"\(description)\"" }
     if let scope { challenge += ", scope=\"\(scope)\"" }
-    return Reply(
+    let algorithms = "algs=\"\(DPoPCheck.algorithms.map(\.name).joined(separator: " "))\""
+    if scheme == .dpop { challenge += ", " + algorithms }
+    var reply = Reply(
       status: status,
       json: ["error": .string(code?.rawValue ?? "unauthorized")],
       headers: [("www-authenticate", challenge), ("cache-control", "no-store")]
     )
+    if offersDPoP { reply.headers.add(name: "www-authenticate", value: "DPoP " + algorithms) }
+    if let nonce { reply.headers.add(name: "dpop-nonce", value: nonce) }
+    return reply
   }
 
   private var status: Int {
     switch code {
-    case nil, .invalidToken?: 401
+    case nil, .invalidToken?, .invalidDPoPProof?, .useDPoPNonce?: 401
     case .invalidRequest?: 400
     case .insufficientScope?: 403
     }

@@ -1,3 +1,5 @@
+import NIOHTTP1
+
 /// An endpoint behind the token check.
 struct BearerProtected: Endpoint {
   let inner: any Endpoint
@@ -15,9 +17,11 @@ struct BearerProtected: Endpoint {
         if let reply = fault.generalReply { return counted(reply) }
         throw BearerChallenge(code: .invalidToken, description: "refused by a switched fault")
       }
-      _ = try check.token(of: request, scope: scope)
-      let reply = try await inner.reply(to: request)
-      _ = try check.token(of: request, scope: scope)
+      let presented = try check.token(of: request, scope: scope)
+      var reply = try await inner.reply(to: request)
+      let scheme = presented.token.confirmation == nil ? BearerChallenge.Scheme.bearer : .dpop
+      _ = try check.token(presented.text, scope: scope, scheme: scheme)
+      if scheme == .dpop { reply.headers.add(contentsOf: HTTPHeaders(check.dpop.nonceField)) }
       return reply
     } catch let challenge as BearerChallenge {
       return counted(challenge.reply)

@@ -9,11 +9,12 @@ struct ResourceServer: Sendable {
   init(
     tokens: AccessTokens,
     audiences: Set<String>,
+    dpop: DPoPCheck,
     faults: Faults,
     statistics: Statistics,
     clock: any EngineClock
   ) {
-    let check = BearerTokenCheck(tokens: tokens, audiences: audiences)
+    let check = BearerTokenCheck(tokens: tokens, audiences: audiences, dpop: dpop)
     func guarded(_ inner: any Endpoint, scope: String? = nil) -> any Endpoint {
       BearerProtected(inner: inner, check: check, scope: scope, faults: faults, statistics: statistics)
     }

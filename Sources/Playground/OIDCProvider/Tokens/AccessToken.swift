@@ -3,7 +3,7 @@ import Support
 
 /// The claims of an access token (RFC 9068 section 2.2).
 struct AccessToken: Sendable {
-  /// `jti`; its part before the hyphen is the generation, by which all tokens are revoked at once.
+  /// `jti`: the generation, by which all tokens are revoked at once, a random part, and the family where there is one.
   let id: String
   /// `iss`.
   let issuer: String
@@ -19,10 +19,24 @@ struct AccessToken: Sendable {
   let issuedAt: Timestamp
   /// `exp`.
   let expiresAt: Timestamp
+  /// `cnf.jkt`: the thumbprint of the key the token is bound to (RFC 9449 section 6.1).
+  var confirmation: String?
+  /// How the user logged in (RFC 9068 section 2.2.1).
+  var authentication: UserAuthentication?
+  /// `act`: who acts for the subject (RFC 8693 section 4.1).
+  var actor: JSONValue?
+
+  /// The generation within `jti`.
+  var generation: Int? { parts.first.flatMap { Int($0) } }
+
+  /// The family within `jti`: what is revoked with the refresh tokens of the same grant.
+  var familyID: String? { parts.count == 3 ? String(parts[2]) : nil }
+
+  private var parts: [Substring] { id.split(separator: "-", omittingEmptySubsequences: false) }
 
   /// The claims as JSON.
   var claims: JSONObject {
-    [
+    var claims: JSONObject = [
       "iss": .string(issuer),
       "sub": .string(subject),
       "aud": audience.count == 1 ? .string(audience[0]) : .array(audience.map { .string($0) }),
@@ -32,6 +46,10 @@ struct AccessToken: Sendable {
       "exp": .integer(expiresAt.secondsSinceEpoch),
       "jti": .string(id),
     ]
+    claims["cnf"] = confirmation.map { ["jkt": .string($0)] }
+    for member in authentication?.claims.members ?? [] { claims[member.name] = member.value }
+    claims["act"] = actor
+    return claims
   }
 }
 
@@ -55,5 +73,8 @@ extension AccessToken {
     scopes = scope.split(separator: " ").map(String.init)
     self.issuedAt = Timestamp(secondsSinceEpoch: issuedAt)
     self.expiresAt = Timestamp(secondsSinceEpoch: expiresAt)
+    confirmation = claims["cnf"]?["jkt"]?.stringValue
+    authentication = UserAuthentication(claims: claims)
+    actor = claims["act"]
   }
 }

@@ -1,3 +1,4 @@
+import JSON
 import Support
 
 /// Access tokens as signed JWTs (RFC 9068): made, checked and revoked here.
@@ -7,6 +8,28 @@ final class AccessTokens: Sendable {
     case foreign = "the token is not one of this issuer's"
     case expired = "the token has expired"
     case revoked = "the token has been revoked"
+  }
+
+  /// What a new token says.
+  struct Content: Sendable {
+    /// `sub`.
+    var subject: String
+    /// `client_id`.
+    var clientID: String
+    /// `aud`.
+    var audience: [String]
+    /// `scope`.
+    var scopes: [String]
+    /// The family it is revoked with.
+    var familyID: String?
+    /// `cnf.jkt`.
+    var confirmation: String?
+    /// How the user logged in.
+    var authentication: UserAuthentication?
+    /// `act.sub`: who acts for the subject now.
+    var actor: String?
+    /// `act` of the token this one is made from (RFC 8693 section 4.1).
+    var earlierActor: JSONValue?
   }
 
   private struct Revocations {
@@ -21,33 +44,39 @@ final class AccessTokens: Sendable {
   private let keys: SigningKeys
   /// How long a token lives.
   let lifetime: Duration
+  private let families: RefreshFamilies
   private let clock: any EngineClock
   private let revocations = Locked(Revocations())
 
-  /// Tokens of `issuer` that live for `lifetime`, signed with `keys`.
-  init(issuer: String, keys: SigningKeys, lifetime: Duration, clock: any EngineClock) {
+  /// Tokens of `issuer` that live for `lifetime` at most, and no longer than their family.
+  init(issuer: String, keys: SigningKeys, lifetime: Duration, families: RefreshFamilies, clock: any EngineClock) {
     self.issuer = issuer
     self.keys = keys
     self.lifetime = lifetime
+    self.families = families
     self.clock = clock
   }
 
-  /// A new token for `client`.
-  func issue(client: String, audience: [String], scopes: [String]) throws -> String {
+  /// A new token.
+  func issue(_ content: Content) throws -> String {
     let generation = revocations.withLock { $0.generation }
     let now = clock.wallNow
     // NumericDate has whole seconds here: the start is rounded down and the end up, so that a token lives at least as long as
     // its `expires_in` says.
     let end = now + lifetime + .milliseconds(999)
+    let random = String(UInt64.random(in: .min ... .max), radix: 36)
     let token = AccessToken(
-      id: "\(generation)-\(String(UInt64.random(in: .min ... .max), radix: 36))",
+      id: "\(generation)-\(random)" + (content.familyID.map { "-" + $0 } ?? ""),
       issuer: issuer,
-      subject: client,
-      clientID: client,
-      audience: audience,
-      scopes: scopes,
+      subject: content.subject,
+      clientID: content.clientID,
+      audience: content.audience,
+      scopes: content.scopes,
       issuedAt: Timestamp(secondsSinceEpoch: now.secondsSinceEpoch),
-      expiresAt: Timestamp(secondsSinceEpoch: end.secondsSinceEpoch)
+      expiresAt: Timestamp(secondsSinceEpoch: end.secondsSinceEpoch),
+      confirmation: content.confirmation,
+      authentication: content.authentication,
+      actor: content.act
     )
     return try keys.sign(token.claims, type: "at+jwt")
   }
@@ -58,9 +87,8 @@ final class AccessTokens: Sendable {
       token.issuer == issuer
     else { throw .foreign }
     guard clock.wallNow < token.expiresAt else { throw .expired }
-    let generation = Int(token.id.prefix { $0 != "-" })
-    let revoked = revocations.withLock { $0.generation != generation || $0.single[token.id] != nil }
-    if revoked { throw .revoked }
+    let revoked = revocations.withLock { $0.generation != token.generation || $0.single[token.id] != nil }
+    if revoked || token.familyID.map({ !families.isAlive($0) }) ?? false { throw .revoked }
     return token
   }
 
@@ -81,5 +109,15 @@ final class AccessTokens: Sendable {
       revocations.generation += 1
       revocations.single = [:]
     }
+  }
+}
+
+extension AccessTokens.Content {
+  /// `act`: the one who acts now, around those who did before.
+  fileprivate var act: JSONValue? {
+    guard let actor else { return earlierActor }
+    var act: JSONObject = ["sub": .string(actor)]
+    act["act"] = earlierActor
+    return .object(act)
   }
 }

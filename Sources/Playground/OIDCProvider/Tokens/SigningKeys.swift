@@ -3,19 +3,24 @@ import JOSE
 import JSON
 import Support
 
-/// The provider's signing keys: an RSA and an EC pair at a time, and the pairs before them as long as they stay published.
+/// The provider's signing keys: an RSA, an EC and an Ed25519 pair at a time, and those before them as long as they stay published.
 final class SigningKeys: Sendable {
   /// The keys of one rotation.
   private struct Generation: Sendable {
-    /// Signs access tokens with RS256, which every client knows.
+    /// Signs access tokens with RS256, which every client knows, and most ID tokens.
     let rsa: JWK
-    /// Published beside it, so that clients have to choose.
+    /// Signs the ID tokens of clients that are registered for it; published beside it, so that clients have to choose.
     let ec: JWK
+    /// The same with EdDSA.
+    let edwards: JWK
 
     init() throws(CryptoError) {
       rsa = Self.named(try JWK.generateRSA(bitCount: 2048), algorithm: .rs256)
       ec = Self.named(try JWK.generateEC(.p256), algorithm: .es256)
+      edwards = Self.named(try JWK.generateEdwards(.ed25519), algorithm: .edDSA)
     }
+
+    var all: [JWK] { [rsa, ec, edwards] }
 
     /// The key under its thumbprint (RFC 7638), for signatures only.
     private static func named(_ key: JWK, algorithm: SignatureAlgorithm) -> JWK {
@@ -25,10 +30,12 @@ final class SigningKeys: Sendable {
 
   /// How many generations stay published.
   private static let generationLimit = 4
+  /// What the provider signs with.
+  static let algorithms: [SignatureAlgorithm] = [.rs256, .es256, .edDSA]
 
   private let generations: Locked<[Generation]>
 
-  /// A first pair of keys.
+  /// The first keys.
   init() throws(CryptoError) {
     generations = Locked([try Generation()])
   }
@@ -38,7 +45,7 @@ final class SigningKeys: Sendable {
     generations = Locked(other.generations.withLock { $0 })
   }
 
-  /// Makes a new pair, with which everything is signed from now on.
+  /// Makes new keys, with which everything is signed from now on.
   func rotate(keepingOld: Bool) throws(CryptoError) {
     let new = try Generation()
     generations.withLock { generations in
@@ -52,21 +59,27 @@ final class SigningKeys: Sendable {
   /// The published keys (RFC 7517 section 5).
   var publicSet: JSONValue { .object(JWKSet(published).publicJSON()) }
 
+  /// The current key of `algorithm`, one of `algorithms`.
+  func key(for algorithm: SignatureAlgorithm) -> JWK {
+    let current = generations.withLock { $0[0] }
+    return current.all.first { $0.algorithm == algorithm.name } ?? current.rsa
+  }
+
   /// A JWS over `claims` with the given `typ`.
-  func sign(_ claims: JSONObject, type: String) throws -> String {
-    let key = generations.withLock { $0[0].rsa }
-    return try CompactJWS.sign(claims: claims, with: key, algorithm: .rs256, header: ["typ": .string(type)])
+  func sign(_ claims: JSONObject, type: String, algorithm: SignatureAlgorithm = .rs256) throws -> String {
+    try CompactJWS.sign(
+      claims: claims, with: key(for: algorithm), algorithm: algorithm, header: ["typ": .string(type)])
   }
 
   /// The claims of a JWS of the given `typ` that one of the published keys has signed; nil for anything else.
   func verify(_ text: String, type: String) -> JSONObject? {
     guard let token = try? CompactJWS(text), token.header.type == type,
-      let algorithm = try? token.algorithm(allowed: [.rs256, .es256]),
+      let algorithm = try? token.algorithm(allowed: Self.algorithms),
       let key = try? JWKSet(published.compactMap(\.publicKey)).verificationKey(for: token.header, algorithm: algorithm),
       (try? token.verifiedPayload(with: key, algorithm: algorithm)) != nil
     else { return nil }
     return try? token.unverifiedClaims()
   }
 
-  private var published: [JWK] { generations.withLock { $0.flatMap { [$0.rsa, $0.ec] } } }
+  private var published: [JWK] { generations.withLock { $0.flatMap(\.all) } }
 }

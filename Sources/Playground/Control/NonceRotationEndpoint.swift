@@ -1,0 +1,11 @@
+import JSON
+
+/// `POST /playground/rotateNonces`: proofs with the nonces handed out so far are refused from now on.
+struct NonceRotationEndpoint: Endpoint {
+  let nonces: [DPoPNonces]
+
+  func reply(to request: Request) async throws -> Reply {
+    for nonces in nonces { nonces.replace() }
+    return Reply(json: [:])
+  }
+}
