@@ -3,9 +3,9 @@ import Glibc
 /// Files that appear whole or not at all.
 enum AtomicFile {
   /// Writes `bytes` beside `path` and renames the result to it, so that whoever waits for `path` never reads half of it.
-  static func write(_ bytes: [UInt8], to path: String) throws {
+  static func write(_ bytes: [UInt8], to path: String, mode: mode_t = 0o644) throws {
     let temporary = "\(path).\(getpid())"
-    let descriptor = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o644)
+    let descriptor = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode)
     guard descriptor >= 0 else { throw SystemError("cannot create \(temporary)") }
     do {
       defer { close(descriptor) }

@@ -23,6 +23,27 @@ struct PlaygroundCommand: ParsableCommand {
   @Option(help: ArgumentHelp("How long access tokens live.", valueName: "duration"))
   var accessTokenLifetime = DurationArgument(.seconds(60))
 
+  @Option(help: ArgumentHelp("How long ID tokens live.", valueName: "duration"))
+  var idTokenLifetime = DurationArgument(.seconds(300))
+
+  @Option(help: ArgumentHelp("How long a refresh token lives after it was issued.", valueName: "duration"))
+  var refreshTokenLifetime = DurationArgument(.seconds(86_400))
+
+  @Flag(inversion: .prefixedNo, help: "Replace a refresh token whenever it is used.")
+  var rotateRefreshTokens = true
+
+  @Flag(inversion: .prefixedNo, help: "Without replacing: name the refresh token again in each answer.")
+  var repeatRefreshTokens = true
+
+  @Option(
+    help: ArgumentHelp("How long a replaced refresh token may be used again without alarm.", valueName: "duration"))
+  var reuseGrace = DurationArgument(.zero)
+
+  @Option(
+    help: ArgumentHelp(
+      "The private key, as PEM, of clients that sign; written there when there is no such file.", valueName: "path"))
+  var clientKeyFile: String?
+
   @Option(
     name: .customLong("client"),
     help: ArgumentHelp("A client instead of the built-in ones; may be repeated.", valueName: "id=secret"))
@@ -37,8 +58,13 @@ struct PlaygroundCommand: ParsableCommand {
   func run() throws {
     // Before any other thread exists, so that all inherit it and the signals wait for `waitForEnd`.
     let signals = StopSignals.block()
-    let server = try blocking { try await PlaygroundServer.start(playgroundConfiguration) }
+    var configuration = playgroundConfiguration
+    if let clientKeyFile { configuration.clientKeyPEM = try PrivateFile.read(clientKeyFile) }
+    let server = try blocking { [configuration] in try await PlaygroundServer.start(configuration) }
     do {
+      if let clientKeyFile, configuration.clientKeyPEM == nil {
+        try AtomicFile.write(server.clientKeyPEM, to: clientKeyFile, mode: 0o600)
+      }
       let line = Array((server.announcement + "\n").utf8)
       if let readyFile { try AtomicFile.write(line, to: readyFile) }
       try StandardStreams.writeToOutput(line)
@@ -53,7 +79,15 @@ struct PlaygroundCommand: ParsableCommand {
 
   private var playgroundConfiguration: PlaygroundConfiguration {
     var configuration = PlaygroundConfiguration(
-      host: host, port: port, accessTokenLifetime: accessTokenLifetime.duration)
+      host: host,
+      port: port,
+      accessTokenLifetime: accessTokenLifetime.duration,
+      idTokenLifetime: idTokenLifetime.duration,
+      refreshTokenLifetime: refreshTokenLifetime.duration,
+      rotatesRefreshTokens: rotateRefreshTokens,
+      repeatsRefreshTokens: repeatRefreshTokens,
+      reuseGrace: reuseGrace.duration
+    )
     if !clients.isEmpty { configuration.clients = clients.map(\.client) }
     return configuration
   }
