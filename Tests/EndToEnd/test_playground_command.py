@@ -1,7 +1,9 @@
 """The `playground` command: starts, says where it is, and never outlives who started it."""
 from __future__ import annotations
 
+import base64
 import gzip
+import http.client
 import json
 import os
 import signal
@@ -9,6 +11,7 @@ import socket
 import subprocess
 from pathlib import Path
 from typing import Any, Callable
+from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
 
@@ -63,6 +66,12 @@ def test_writes_its_ready_file_whole(directory: Path, start_playground: Callable
         (["--access-token-lifetime", "10ms"], "lifetime"),
         (["--client", "nosecret"], "nosecret"),
         (["--ready-file", "/nonexistent/ready"], "/nonexistent/ready"),
+        (["--refresh-token-lifetime", "0s"], "lifetime"),
+        (["--id-token-lifetime", "9000h"], "lifetime"),
+        (["--reuse-grace", "25h"], "grace"),
+        (["--client-key-file", "/nonexistent/key"], "/nonexistent/key"),
+        (["--client-key-file", "/dev/null"], "keys"),
+        (["--client-key-file", "/dev/zero"], "/dev/zero"),
         (["--nonsense"], "nonsense"),
     ],
 )
@@ -87,6 +96,78 @@ def test_takes_clients_and_lifetime(start_playground: Callable[..., Playground])
     status, _, body = upstream.request("POST", "/oidc/token", form, kind)
     assert status == 200 and json.loads(body)["expires_in"] == 300
     assert upstream.request("POST", "/oidc/token", form.replace(b"me", b"svc"), kind)[0] == 401
+
+
+FORM = {"Content-Type": "application/x-www-form-urlencoded"}
+
+
+def redeem_a_code(upstream: Playground) -> "dict[str, Any]":
+    """The tokens of a sign-in of alice at `shop`."""
+    login = json.dumps({"user": "alice", "times": 1}).encode()
+    assert upstream.request("POST", "/playground/login", login)[0] == 200
+    callback = "http://127.0.0.1:4711/callback"
+    query = urlencode(
+        {"client_id": "shop", "redirect_uri": callback, "response_type": "code", "scope": "openid orders"}
+    )
+    status, headers, _ = upstream.request("GET", "/oidc/authorize?" + query)
+    assert status == 303 and headers["location"].startswith(callback)
+    code = parse_qs(urlsplit(headers["location"]).query)["code"][0]
+    return token_request(upstream, grant_type="authorization_code", code=code, redirect_uri=callback)
+
+
+def token_request(upstream: Playground, **parameters: str) -> "dict[str, Any]":
+    body = urlencode({**parameters, "client_id": "shop", "client_secret": "shopsecret"}).encode()
+    return json.loads(upstream.request("POST", "/oidc/token", body, FORM)[2])
+
+
+def test_takes_lifetimes_and_rotation(start_playground: Callable[..., Playground]) -> None:
+    upstream = start_playground(
+        "--id-token-lifetime", "2m", "--no-rotate-refresh-tokens", "--no-repeat-refresh-tokens"
+    )
+    tokens = redeem_a_code(upstream)
+    payload = tokens["id_token"].split(".")[1]
+    claims = json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
+    assert claims["exp"] - claims["iat"] == 120
+    for _ in range(2):
+        refreshed = token_request(upstream, grant_type="refresh_token", refresh_token=tokens["refresh_token"])
+        assert refreshed["access_token"] and "refresh_token" not in refreshed
+
+
+def test_detects_reuse_unless_within_the_grace(start_playground: Callable[..., Playground]) -> None:
+    for arguments, error in [([], "invalid_grant"), (["--reuse-grace", "1m"], None)]:
+        upstream = start_playground(*arguments)
+        token = redeem_a_code(upstream)["refresh_token"]
+        assert "access_token" in token_request(upstream, grant_type="refresh_token", refresh_token=token)
+        again = token_request(upstream, grant_type="refresh_token", refresh_token=token)
+        assert again.get("error") == error
+        assert upstream.statistics()["refreshTokenReuseDetected"] == (1 if error else 0)
+
+
+def test_a_token_answer_can_be_lost_and_that_is_known(start_playground: Callable[..., Playground]) -> None:
+    upstream = start_playground()
+    token = redeem_a_code(upstream)["refresh_token"]
+    upstream.faults(token={"kind": "dropAfterIssue", "times": 1})
+    with pytest.raises(http.client.RemoteDisconnected):
+        token_request(upstream, grant_type="refresh_token", refresh_token=token)
+    families = json.loads(upstream.request("GET", "/playground/families")[2])["families"]
+    assert [issued["answersWritten"] for issued in families[0]["tokens"]] == [1, 0]
+
+
+@pytest.mark.parametrize("algorithm", [None, "RSA", "Ed25519"])
+def test_keeps_the_client_key_in_a_file(
+    algorithm: "str | None", directory: Path, start_playground: Callable[..., Playground]
+) -> None:
+    path = directory / "client.pem"
+    if algorithm:
+        subprocess.run(["openssl", "genpkey", "-algorithm", algorithm, "-out", str(path)], check=True, timeout=30)
+    upstream = start_playground("--client-key-file", str(path))
+    text = path.read_bytes()
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert os.listdir(directory) == ["client.pem"]
+    assert upstream.request("GET", "/playground/clientKey")[2] == text
+    subprocess.run(["openssl", "pkey", "-in", str(path), "-check", "-noout"], check=True, timeout=10)
+    second = start_playground("--client-key-file", str(path))
+    assert second.request("GET", "/playground/clientKey")[2] == text
 
 
 def test_gzip_is_what_other_decoders_expect(playground: Playground) -> None:
