@@ -17,6 +17,8 @@ struct BearerChallenge: Error {
     case insufficientScope = "insufficient_scope"
     case invalidDPoPProof = "invalid_dpop_proof"
     case useDPoPNonce = "use_dpop_nonce"
+    /// RFC 9470 section 3.
+    case insufficientUserAuthentication = "insufficient_user_authentication"
   }
 
   /// The code; nil when the request brought no token at all: then nothing more is said.
@@ -29,6 +31,10 @@ struct BearerChallenge: Error {
   var scope: String?
   /// The nonce to use.
   var nonce: String?
+  /// The `acr` values of which one is needed; empty when it does not matter.
+  var acrValues: [String] = []
+  /// How many seconds ago the user may have logged in.
+  var maxAge: Int?
   /// Whether a second challenge names the scheme that would have been right (RFC 9449 section 7.2).
   var offersDPoP = false
 
@@ -37,6 +43,10 @@ struct BearerChallenge: Error {
     var challenge = (scheme == .dpop ? "DPoP" : "Bearer") + #" realm="playground""#
     if let code { challenge += ", error=\"\(code.rawValue)\", error_description=\"\(description)\"" }
     if let scope { challenge += ", scope=\"\(scope)\"" }
+    if !acrValues.isEmpty {
+      challenge += ", acr_values=\"\(acrValues.joined(separator: " ").filter(Self.isQuotable))\""
+    }
+    if let maxAge { challenge += ", max_age=\"\(maxAge)\"" }
     let algorithms = "algs=\"\(DPoPCheck.algorithms.map(\.name).joined(separator: " "))\""
     if scheme == .dpop { challenge += ", " + algorithms }
     var reply = Reply(
@@ -49,9 +59,14 @@ struct BearerChallenge: Error {
     return reply
   }
 
+  /// What a quoted string can hold as it is (RFC 9110 section 5.6.4): the values come from the query.
+  private static func isQuotable(_ character: Character) -> Bool {
+    character.asciiValue.map { $0 >= 0x20 && $0 < 0x7f } ?? false && character != "\"" && character != "\\"
+  }
+
   private var status: Int {
     switch code {
-    case nil, .invalidToken?, .invalidDPoPProof?, .useDPoPNonce?: 401
+    case nil, .invalidToken?, .invalidDPoPProof?, .useDPoPNonce?, .insufficientUserAuthentication?: 401
     case .invalidRequest?: 400
     case .insufficientScope?: 403
     }

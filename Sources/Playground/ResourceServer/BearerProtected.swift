@@ -5,6 +5,7 @@ struct BearerProtected: Endpoint {
   let inner: any Endpoint
   let check: BearerTokenCheck
   let scope: String?
+  let requirement: AuthenticationRequirement?
   let faults: Faults
   let statistics: Statistics
 
@@ -18,6 +19,7 @@ struct BearerProtected: Endpoint {
         throw BearerChallenge(code: .invalidToken, description: "refused by a switched fault")
       }
       let presented = try check.token(of: request, scope: scope)
+      try requirement?.check(presented.token, for: request)
       var reply = try await inner.reply(to: request)
       let scheme = presented.token.confirmation == nil ? BearerChallenge.Scheme.bearer : .dpop
       _ = try check.token(presented.text, scope: scope, scheme: scheme)

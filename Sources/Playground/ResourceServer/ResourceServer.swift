@@ -15,9 +15,13 @@ struct ResourceServer: Sendable {
     clock: any EngineClock
   ) {
     let check = BearerTokenCheck(tokens: tokens, audiences: audiences, dpop: dpop)
-    func guarded(_ inner: any Endpoint, scope: String? = nil) -> any Endpoint {
-      BearerProtected(inner: inner, check: check, scope: scope, faults: faults, statistics: statistics)
+    func guarded(
+      _ inner: any Endpoint, scope: String? = nil, requirement: AuthenticationRequirement? = nil
+    ) -> any Endpoint {
+      BearerProtected(
+        inner: inner, check: check, scope: scope, requirement: requirement, faults: faults, statistics: statistics)
     }
+    let vault = guarded(VaultEndpoint(), requirement: AuthenticationRequirement(clock: clock))
     let shared: [(methods: [String]?, path: String, endpoint: any Endpoint)] = [
       (nil, "/echo/**", EchoEndpoint()),
       (nil, "/status/{n}", StatusEndpoint()),
@@ -31,7 +35,10 @@ struct ResourceServer: Sendable {
       (["GET"], "/text", TextEndpoint()),
     ]
     routes =
-      [Route(["GET"], "/resource/orders", guarded(OrdersEndpoint(), scope: "orders"))]
+      [
+        Route(["GET"], "/resource/orders", guarded(OrdersEndpoint(), scope: "orders")),
+        Route(["GET"], "/resource/vault", vault),
+      ]
       + shared.map { Route($0.methods, "/resource" + $0.path, guarded($0.endpoint)) }
       + shared.map { Route($0.methods, "/open" + $0.path, OpenToAll(inner: $0.endpoint, statistics: statistics)) }
   }
