@@ -235,6 +235,8 @@ import Testing
     try await Upstream.run { upstream in
       let posted = try await Browser(upstream).post("/oidc/authorize", Upstream.request())
       #expect(posted.status == 200)
+      let twice = try await Browser(upstream).post("/oidc/authorize", Upstream.request() + [("scope", "openid")])
+      #expect(twice.redirected["error"] == "invalid_request")
       #expect(try await upstream.send("POST", "/oidc/authorize", body: Array("{}".utf8)).status == 400)
     }
   }

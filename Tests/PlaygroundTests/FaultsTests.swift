@@ -83,6 +83,8 @@ import Testing
       ("[]", "object"),
       (#"{"token": {"kind": "unauthorized"}}"#, "token.kind"),
       (#"{"token": {}}"#, "token.kind"),
+      (#"{"idToken": {"kind": "serverError"}}"#, "idToken.kind"),
+      (#"{"jwks": {"kind": "dropAfterIssue"}}"#, "jwks.kind"),
       (#"{"token": {"kind": "slow", "delayMs": 100000000}}"#, "token.delayMs"),
       (#"{"token": {"kind": "html", "times": 0}}"#, "token.times"),
       (#"{"token": {"kind": "html", "time": 1}}"#, "token.time"),

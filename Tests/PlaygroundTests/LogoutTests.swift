@@ -104,6 +104,7 @@ import Testing
         #expect(try await upstream.send("POST", "/playground/settings", body: Array(wrong.utf8)).status == 400)
       }
       #expect(try await upstream.send("GET", "/playground/settings").json == changed.json)
+      #expect(try await upstream.send("DELETE", "/playground/settings").json["reuseGraceMs"] == 0)
     }
   }
 }

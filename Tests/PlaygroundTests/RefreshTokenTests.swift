@@ -143,6 +143,24 @@ import Testing
     }
   }
 
+  @Test("An answer that is cut in the middle does not count as written")
+  func cut() async throws {
+    try await Upstream.run { upstream in
+      let token = try await upstream.tokens()["refresh_token"]
+      try await upstream.setFaults(#"{"token": {"kind": "cutAnswer", "times": 1}}"#)
+      let response = try #require(try RawHTTP.responses(in: try await upstream.rawRefresh(token)).first)
+      let announced = try #require(response["content-length"].first.flatMap { Int($0) })
+      #expect(response.body.count == announced / 2)
+      let family = try #require(
+        try await upstream.send("GET", "/playground/families").json["families"]?.arrayValue?.first)
+      #expect(family["tokens"]?.arrayValue?.map { $0["answersWritten"] } == [1, 0])
+      let now = upstream.clock.wallNow.millisecondsSinceEpoch
+      #expect(family["tokens"]?.arrayValue?.first?["lastPresentedAtMs"] == .integer(now))
+      #expect(try await upstream.send("DELETE", "/playground/families").json == ["families": []])
+      #expect(try await upstream.refresh(token).json["error"] == "invalid_grant")
+    }
+  }
+
   @Test("A slow answer is issued at once; a client that goes meanwhile never got it", .timeLimit(.minutes(1)))
   func slowAnswer() async throws {
     try await Upstream.run { upstream in

@@ -7,12 +7,12 @@ enum ControlRoutes {
     return [
       Route(["GET", "DELETE"], "/playground/statistics", StatisticsEndpoint(statistics: parts.statistics)),
       Route(["GET", "POST", "DELETE"], "/playground/faults", faults),
-      Route(["GET", "POST"], "/playground/settings", SettingsEndpoint(settings: parts.settings)),
+      Route(["GET", "POST", "DELETE"], "/playground/settings", SettingsEndpoint(settings: parts.settings)),
       Route(["POST"], "/playground/rotateKeys", KeyRotationEndpoint(keys: parts.keys)),
       Route(["POST"], "/playground/rotateNonces", nonces),
       Route(["GET", "POST", "DELETE"], "/playground/login", NextLoginEndpoint(nextLogins: parts.nextLogins)),
       Route(["POST"], "/playground/device", DeviceDecisionEndpoint(codes: parts.deviceCodes, desk: parts.desk)),
-      Route(["GET"], "/playground/families", FamiliesEndpoint(families: parts.families)),
+      Route(["GET", "DELETE"], "/playground/families", FamiliesEndpoint(families: parts.families)),
       Route(["POST"], "/playground/logoutToken", LogoutTokenEndpoint(parts: parts)),
       Route(["GET"], "/playground/clientKey", ClientKeyEndpoint(key: parts.clientKey)),
     ]

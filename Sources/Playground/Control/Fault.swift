@@ -34,7 +34,7 @@ struct Fault: Sendable, Equatable {
       switch self {
       case .discovery: Kind.general.union([.wrongIssuer])
       case .jwks, .pushedAuthorization, .deviceAuthorization, .introspection, .revocation, .logout: Kind.general
-      case .token: Kind.general.union([.refuseCredentials, .refuseGrant, .dropAfterIssue, .slowAnswer])
+      case .token: Kind.general.union([.refuseCredentials, .refuseGrant, .dropAfterIssue, .cutAnswer, .slowAnswer])
       case .authorization: Kind.general.union([.denyAccess, .wrongState, .wrongIssuer])
       case .idToken:
         [.wrongIssuer, .wrongAudience, .wrongNonce, .wrongHash, .wrongSubject, .expired, .badSignature]
@@ -63,6 +63,8 @@ struct Fault: Sendable, Equatable {
     case refuseGrant
     /// The tokens are issued and remembered, then the connection is closed: the answer provably never arrives.
     case dropAfterIssue
+    /// The tokens are issued and remembered, half of the answer is written, then the connection is closed.
+    case cutAnswer
     /// The tokens are issued and remembered at once, the answer comes after `delayMs`.
     case slowAnswer
     /// 401 `invalid_token`, whatever the token.
@@ -87,7 +89,7 @@ struct Fault: Sendable, Equatable {
     case badSignature
 
     /// Whether it strikes when everything else has happened.
-    var strikesAfterwards: Bool { self == .dropAfterIssue || self == .slowAnswer }
+    var strikesAfterwards: Bool { [.dropAfterIssue, .cutAnswer, .slowAnswer].contains(self) }
 
     /// The kinds that every endpoint knows.
     static let general: Set<Kind> = [.serverError, .unavailable, .slow, .malformedJSON, .html, .emptyUnauthorized]

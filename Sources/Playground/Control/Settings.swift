@@ -17,19 +17,23 @@ final class Settings: Sendable {
     var requiresResourceNonce = false
   }
 
+  private let initial: Values
   private let state: Locked<Values>
 
   /// The settings that a playground is started with.
   init(_ configuration: PlaygroundConfiguration) {
-    state = Locked(
-      Values(
-        rotatesRefreshTokens: configuration.rotatesRefreshTokens,
-        repeatsRefreshTokens: configuration.repeatsRefreshTokens,
-        reuseGraceMilliseconds: configuration.reuseGrace.wholeMilliseconds))
+    initial = Values(
+      rotatesRefreshTokens: configuration.rotatesRefreshTokens,
+      repeatsRefreshTokens: configuration.repeatsRefreshTokens,
+      reuseGraceMilliseconds: configuration.reuseGrace.wholeMilliseconds)
+    state = Locked(initial)
   }
 
   /// The values as they stand.
   var values: Values { state.withLock { $0 } }
+
+  /// Goes back to what the playground was started with.
+  func reset() { replace(with: initial) }
 
   /// Replaces all values.
   func replace(with values: Values) { state.withLock { $0 = values } }

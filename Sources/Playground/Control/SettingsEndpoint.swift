@@ -1,6 +1,7 @@
 import JSON
 
-/// `GET /playground/settings` shows the settings, `POST` changes those that its body names.
+/// `GET /playground/settings` shows the settings, `POST` changes those that its body names, `DELETE` goes back to
+/// those of the start.
 struct SettingsEndpoint: Endpoint {
   let settings: Settings
 
@@ -12,6 +13,7 @@ struct SettingsEndpoint: Endpoint {
         return .problem(400, error.message)
       }
     }
+    if request.method == "DELETE" { settings.reset() }
     let values = settings.values
     return Reply(
       json: [

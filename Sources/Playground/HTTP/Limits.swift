@@ -19,7 +19,7 @@ enum Limits {
   static let delayMilliseconds = 60_000
 
   /// The most codes, transactions, sessions, device codes and refresh token families at one time, of each.
-  static let entries = 10_000
+  static let entries = 50_000
   /// The most identifiers of proofs and assertions remembered at one time.
   static let replayEntries = 100_000
   /// The most refresh tokens of one family of which the history is kept.

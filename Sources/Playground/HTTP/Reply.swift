@@ -9,6 +9,8 @@ struct Reply: Sendable {
     case bytes([UInt8])
     /// `length` bytes made on the way out, so that memory stays flat; with their length or chunked.
     case pattern(length: Int, chunked: Bool)
+    /// The first half of these bytes, announced as all of them; then the connection is closed.
+    case half([UInt8])
     /// No answer at all: the connection is closed instead.
     case hangUp
   }

@@ -51,6 +51,10 @@ struct ServerConnection: Sendable {
         case .request(let request, let head):
           let reply = try await answer(request)
           if case .hangUp = reply.body { return }
+          if case .half(let bytes) = reply.body {
+            try await writeHalf(of: bytes, responseHead(of: reply, keepAlive: false), on: channel.channel)
+            return
+          }
           if let whenWritten = reply.whenWritten {
             try await writeThrough(reply, to: head, keepAlive: head.isKeepAlive, on: channel.channel)
             whenWritten()
@@ -81,7 +85,7 @@ struct ServerConnection: Sendable {
     keepAlive: Bool,
     on outbound: NIOAsyncChannelOutboundWriter<HTTPServerResponsePart>
   ) async throws {
-    var head = head(of: reply, keepAlive: keepAlive)
+    var head = responseHead(of: reply, keepAlive: keepAlive)
     let bodyless = request.method == .HEAD || reply.status == 204 || reply.status == 304
     switch reply.body {
     case .bytes(let bytes):
@@ -97,7 +101,7 @@ struct ServerConnection: Sendable {
       var pattern = BytePattern(length: bodyless ? 0 : length)
       while let chunk = pattern.next() { try await outbound.write(.body(.byteBuffer(chunk))) }
       try await outbound.write(.end(nil))
-    case .hangUp:
+    case .half, .hangUp:
       return
     }
   }
@@ -108,7 +112,7 @@ struct ServerConnection: Sendable {
     _ reply: Reply, to request: HTTPRequestHead, keepAlive: Bool, on channel: any NIOCore.Channel
   ) async throws {
     guard case .bytes(let bytes) = reply.body else { return }
-    var head = head(of: reply, keepAlive: keepAlive)
+    var head = responseHead(of: reply, keepAlive: keepAlive)
     head.headers.replaceOrAdd(name: "content-length", value: String(bytes.count))
     channel.write(HTTPServerResponsePart.head(head), promise: nil)
     channel.write(HTTPServerResponsePart.body(.byteBuffer(ByteBuffer(bytes: bytes))), promise: nil)
@@ -118,7 +122,18 @@ struct ServerConnection: Sendable {
     if fault != 0 { throw IOError(errnoCode: CInt(truncatingIfNeeded: fault), reason: "write") }
   }
 
-  private func head(of reply: Reply, keepAlive: Bool) -> HTTPResponseHead {
+  /// Writes a header block that announces all of `bytes`, and the first half of them.
+  private func writeHalf(
+    of bytes: [UInt8], _ head: HTTPResponseHead, on channel: any NIOCore.Channel
+  ) async throws {
+    var head = head
+    head.headers.replaceOrAdd(name: "content-length", value: String(bytes.count))
+    let half = ByteBuffer(bytes: bytes.prefix(bytes.count / 2))
+    channel.write(HTTPServerResponsePart.head(head), promise: nil)
+    try await channel.writeAndFlush(HTTPServerResponsePart.body(.byteBuffer(half))).get()
+  }
+
+  private func responseHead(of reply: Reply, keepAlive: Bool) -> HTTPResponseHead {
     var head = HTTPResponseHead(
       version: .http1_1,
       status: HTTPResponseStatus(statusCode: reply.status),

@@ -65,6 +65,9 @@ final class ExpiringStore<Value: Sendable>: Sendable {
     state.withLock { $0.entries[key]?.expiry = expiry }
   }
 
+  /// Forgets everything.
+  func removeAll() { state.withLock { $0.entries = [:] } }
+
   /// All values that last, by key.
   var all: [String: Value] {
     let now = clock.monotonicNow

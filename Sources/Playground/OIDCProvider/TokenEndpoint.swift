@@ -55,9 +55,13 @@ struct TokenEndpoint: Endpoint {
     if let fault {
       statistics.count(\.tokenAnswersSpoiled)
       if fault.kind == .dropAfterIssue { return .hangUp }
-      try await faults.wait(for: fault)
+      if fault.kind == .slowAnswer { try await faults.wait(for: fault) }
     }
     var reply = Reply(json: .object(answer.json), headers: OAuthError.noStore + dpop.nonceField)
+    if fault?.kind == .cutAnswer, case .bytes(let bytes) = reply.body {
+      reply.body = .half(bytes)
+      return reply
+    }
     reply.whenWritten = answer.whenWritten
     return reply
   }

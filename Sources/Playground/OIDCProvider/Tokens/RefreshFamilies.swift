@@ -76,7 +76,13 @@ final class RefreshFamilies: Sendable {
 
   /// Notes that a token was presented, before anything is decided.
   func notePresentation(of presented: Presented) {
-    _ = families.update(presented.family.id) { $0.note(presented.number) { $0.presented += 1 } }
+    let now = clock.wallNow
+    _ = families.update(presented.family.id) { family in
+      family.note(presented.number) { token in
+        token.presented += 1
+        token.lastPresentedAt = now
+      }
+    }
   }
 
   /// Uses a refresh token up, in one step: of several uses at once one succeeds, and the others are reuse.
@@ -161,6 +167,9 @@ final class RefreshFamilies: Sendable {
   func revoke(because reason: String, where meant: (RefreshFamily) -> Bool) {
     for (id, family) in families.all where family.revocation == nil && meant(family) { revoke(id, because: reason) }
   }
+
+  /// Forgets all families: their tokens are unknown from now on.
+  func forgetAll() { families.removeAll() }
 
   /// All families, the oldest first.
   var json: JSONValue {

@@ -19,6 +19,8 @@ struct RefreshFamily: Sendable {
     var answersWritten = 0
     /// How often it was presented, whatever came of it.
     var presented = 0
+    /// When that was the last time.
+    var lastPresentedAt: Timestamp?
   }
 
   /// The identifier, also within the tokens.
@@ -70,6 +72,7 @@ extension RefreshFamily.Token {
       "answers": .integer(Int64(answers)),
       "answersWritten": .integer(Int64(answersWritten)),
       "presented": .integer(Int64(presented)),
+      "lastPresentedAtMs": lastPresentedAt.map { .integer($0.millisecondsSinceEpoch) } ?? .null,
     ]
   }
 }
