@@ -104,12 +104,18 @@ issuer=$(jq -r .issuer "$dir/playground.json") && resource=$(jq -r .resource "$d
   fail "the playground's announcement cannot be read"
 
 printf 'svcsecret\n' >"$dir/client.secret"
+printf 'shopsecret\n' >"$dir/shop.secret"
 cat >"$dir/postern.yaml" <<END
 issuers:
   playground:
     issuer: $issuer
     clientId: svc
     clientSecretFile: client.secret
+  shop:
+    issuer: $issuer
+    clientId: shop
+    clientSecretFile: shop.secret
+    scope: openid profile offline_access orders
 resources:
   open:
     baseUrl: $open/
@@ -118,6 +124,11 @@ resources:
     baseUrl: $resource/
     issuer: playground
     auth: device
+    scope: orders
+  mine:
+    baseUrl: $resource/
+    issuer: shop
+    auth: user
     scope: orders
 store: { kind: memory }
 log: { level: info, format: text }
@@ -179,6 +190,50 @@ show_indented
 expect '$answer.status == 200 and ($answer.body | fromjson | .orders | length) == 2'
 [[ $answer != *eyJ* && $answer != *svcsecret* ]] || fail "a token or secret is in the answer"
 
+# A login in a browser, without one: the playground is told that alice logs in, and says where it sends the browser.
+log_in() {
+  curl -sf --max-time 5 -H 'Content-Type: application/json' -d '{"user":"alice","times":1}' "$control/login" >/dev/null &&
+    curl -s --max-time 5 -o /dev/null -w '%{redirect_url}' "$1"
+}
+
+step "A user logs in: the caller gets a handle, the tokens stay in the sidecar"
+run "postern call beginAuthorization '{\"issuer\":\"shop\",\"redirectUri\":\"http://127.0.0.1:8765/callback\"}'"
+show_indented
+expect '$answer.authorizationUrl and $answer.state'
+callback=$(log_in "$(jq -r .authorizationUrl <<<"$answer")") || fail "the login does not work"
+run "postern call completeAuthorization '{\"callbackUrl\":\"$callback\"}'"
+show_indented
+expect '$answer.subject == "user-1001" and $answer.kind == "user"'
+[[ $answer != *eyJ* ]] || fail "a token is in the answer"
+session=$(jq -r .session <<<"$answer")
+run "postern call fetchResource '{\"resource\":\"mine\",\"path\":\"orders\",\"session\":\"$session\"}'"
+show_indented
+expect '$answer.status == 200'
+
+step "The token is revoked behind its back: renewed once, nobody notices"
+curl -sf --max-time 5 -H 'Content-Type: application/json' -d '{"revokeTokens":true}' "$control/faults" >/dev/null
+run "postern call fetchResource '{\"resource\":\"mine\",\"path\":\"orders\",\"session\":\"$session\"}'"
+show_indented
+expect '$answer.status == 200 and $answer.attempts == 2 and $answer.tokenRefreshed'
+run "postern call endSession '{\"session\":\"$session\"}'"
+show_indented
+expect '$answer.ended and $answer.upstream == "ended"'
+
+step "An ID token that an application got itself: valid, and wrong in one thing"
+challenge=E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM verifier=dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk
+callback=$(log_in "$issuer/authorize?response_type=code&client_id=shop&redirect_uri=http://127.0.0.1:8765/callback&scope=openid&state=s&nonce=n-1&code_challenge=$challenge&code_challenge_method=S256") ||
+  fail "the login does not work"
+code=${callback#*code=}
+id_token=$(curl -sf --max-time 5 -u shop:shopsecret -d grant_type=authorization_code -d "code=${code%%&*}" \
+  -d redirect_uri=http://127.0.0.1:8765/callback -d "code_verifier=$verifier" "$issuer/token" | jq -r .id_token) ||
+  fail "there is no ID token"
+run "postern call validateIdToken '{\"issuer\":\"shop\",\"nonce\":\"n-1\",\"idToken\":\"$id_token\"}'"
+show_indented
+expect '$answer.valid and $answer.claims.sub == "user-1001" and $answer.key.alg == "RS256"'
+run "postern call validateIdToken '{\"issuer\":\"shop\",\"nonce\":\"n-2\",\"idToken\":\"$id_token\"}'"
+show_indented
+expect '$answer.valid == false and $answer.error.code == "nonce_mismatch" and ($answer | has("claims") | not)'
+
 step "From Python: the standard library is enough"
 run "python3 - <<'END'
 import json, os, socket
@@ -223,10 +278,10 @@ show_indented
 [[ $status == 1 ]] || fail "postern call ended with $status"
 expect '$answer.code == -32601 and $answer.data.reason == "method_not_found"'
 
-step "What has been counted (Prometheus text): two fetches with a token, one request for it"
+step "What has been counted (Prometheus text): two fetches with a token of its own, one obtained for them"
 run "postern call metrics | jq -r .text | grep -E '^postern_(rpc|upstream|token_cache)_requests_total'"
 show
-[[ $answer == *'postern_upstream_requests_total{kind="token",outcome="2xx"} 1'* ]] || fail "not one token request"
+[[ $answer == *'postern_token_cache_requests_total{result="obtained"} 1'* ]] || fail "not one token obtained"
 [[ $answer == *'postern_rpc_requests_total{method="fetchResource",outcome="request_cancelled"} 1'* ]] ||
   fail "the cancelled fetch is not counted"
 expected=$((expected + 1))

@@ -1,3 +1,4 @@
+public import HTTPMessages
 public import JOSE
 public import Support
 
@@ -41,5 +42,15 @@ public struct IDTokenValidator: Sendable {
       flow: authorizationCode == nil ? .code : .hybrid())
     return try await validate(
       idTokenString, expecting: expectations, configuration: configuration, keys: keys, deadline: deadline)
+  }
+
+  /// The same with the keys of `jwksURL`, fetched and kept by `keySets` under all of its rules.
+  public func validate(
+    idTokenString: String, authorizationCode: String?, clientID: String, nonce: String, jwksURL: HTTPURL,
+    keySets: KeySetStore, configuration: IDTokenConfiguration, deadline: Deadline = .never
+  ) async throws(KeySetError) -> TokenVerdict {
+    try await validate(
+      idTokenString: idTokenString, authorizationCode: authorizationCode, clientID: clientID, nonce: nonce,
+      keys: keySets.source(at: jwksURL), configuration: configuration, deadline: deadline)
   }
 }

@@ -76,4 +76,15 @@ struct KeySetStoreTests {
     }
     #expect(exchange.purpose == .keySet("https://keys.test"))
   }
+
+  @Test("the call of the seed takes the place of the keys, under all of the store's rules")
+  func seedShape() async throws {
+    let server = KeyServer()
+    let verdict = try await IDTokenValidator(clock: server.clock).validate(
+      idTokenString: "eyJhbGciOiJFZERTQSJ9.e30.AAAA", authorizationCode: nil, clientID: "shop", nonce: "n",
+      jwksURL: HTTPURL("https://keys.test/jwks"), keySets: server.store,
+      configuration: IDTokenConfiguration(issuer: "https://idp.test", algorithms: [.edDSA]))
+    #expect(verdict.fault?.code.rawValue == "bad_signature")
+    #expect(server.requests.map { "\($0.url)" } == ["https://keys.test/jwks"])
+  }
 }
