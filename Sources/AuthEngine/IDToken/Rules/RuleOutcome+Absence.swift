@@ -1,3 +1,5 @@
+import Support
+
 extension RuleOutcome {
   /// `claim` is absent: `missing_claim`, unless that is allowed.
   static func absent(_ claim: String, unless isAllowed: Bool = false) -> RuleOutcome {
@@ -7,7 +9,7 @@ extension RuleOutcome {
 
 extension String {
   /// Whether both hold the same UTF-8. `==` also accepts canonical equivalents, which are other identifiers here.
-  func isIdentical(to other: String) -> Bool { utf8.elementsEqual(other.utf8) }
+  func isIdentical(to other: String) -> Bool { hasSameBytes(as: other) }
 }
 
 /// Strings told apart byte by byte, found in constant time: lists in tokens and calls may be long.
