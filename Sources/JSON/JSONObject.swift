@@ -8,11 +8,13 @@ public struct JSONObject: Sendable {
     public let name: String
     /// Its value.
     public fileprivate(set) var value: JSONValue
+    fileprivate let mark: NameMark
 
     /// A member of `name` and `value`.
     public init(name: String, value: JSONValue) {
       self.name = name
       self.value = value
+      mark = NameMark(name)
     }
   }
 
@@ -72,7 +74,10 @@ public struct JSONObject: Sendable {
 
   func position(of name: String) -> Int? {
     if let index { return index[MemberName(name: name)] }
-    return members.firstIndex { $0.name.hasSameBytes(as: name) }
+    let mark = NameMark(name)
+    return members.indices.first {
+      members[$0].mark == mark && (mark.isWholeName || members[$0].name.hasSameBytes(as: name))
+    }
   }
 
   private mutating func buildIndex() {

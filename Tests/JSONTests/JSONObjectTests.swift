@@ -38,4 +38,17 @@ struct JSONObjectTests {
     #expect(object["e\u{301}"] == 2)
     #expect(object.count == others + 2)
   }
+
+  @Test(
+    "names that differ only behind their beginning, in a zero byte or in their length are told apart",
+    arguments: [0, 1, 6, 7, 8, 15, 16, 254, 255, 256, 300])
+  func similarNames(count: Int) {
+    let start = String(repeating: "n", count: count)
+    let names = [start, start + "a", start + "b", start + "\u{0}", start + "\u{0}\u{0}", start + "aa"]
+    let object = JSONObject(names.enumerated().map { ($1, .integer(Int64($0))) })
+    #expect(object.count == names.count)
+    for (position, name) in names.enumerated() { #expect(object[name] == .integer(Int64(position))) }
+    #expect(object[start + "c"] == nil)
+    #expect(object[start + "ab"] == nil)
+  }
 }
