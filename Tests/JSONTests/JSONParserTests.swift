@@ -32,6 +32,8 @@ struct JSONParserTests {
     let parser = JSONParser(maxDepth: 4)
     #expect(throws: Never.self) { try parser.parse(#"[[[["[[[[[[ \" {{{"]]]]"#) }
     #expect(throws: JSONParseError.self) { try parser.parse("[[[[[]]]]]") }
+    #expect(throws: Never.self) { try parser.parse(#"[[],[],[],[],{"a":{}},{},{},{}]"#) }
+    #expect(throws: JSONParseError.self) { try parser.parse(#"[[],[],[{"a":[{}]}]]"#) }
   }
 
   @Test("takes nesting beyond jansson's own limit for too deep, never for a crash")
