@@ -42,9 +42,9 @@ extension JSONValue {
   /// Whether any string in it, at any depth and member names included, holds U+0000.
   public var containsNUL: Bool {
     switch self {
-    case .string(let value): value.utf8.contains(0)
+    case .string(let value): value.containsNUL
     case .array(let elements): elements.contains { $0.containsNUL }
-    case .object(let object): object.members.contains { $0.name.utf8.contains(0) || $0.value.containsNUL }
+    case .object(let object): object.members.contains { $0.name.containsNUL || $0.value.containsNUL }
     default: false
     }
   }

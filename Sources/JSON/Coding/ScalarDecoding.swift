@@ -7,7 +7,7 @@ enum ScalarDecoding {
 
   static func string(_ value: JSONValue, at path: JSONPath) throws -> String {
     guard case .string(let text) = value else { throw mismatch("a string", value, path) }
-    guard !text.utf8.contains(0) else { throw DecodingNode.nulError(at: path) }
+    guard !text.containsNUL else { throw DecodingNode.nulError(at: path) }
     return text
   }
 
