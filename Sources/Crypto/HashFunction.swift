@@ -23,15 +23,12 @@ public enum HashFunction: Sendable, Hashable, CaseIterable {
 
   /// The hash of `message`.
   public func hash(_ message: RawSpan) -> [UInt8] {
-    [UInt8](unsafeUninitializedCapacity: byteCount) { buffer, count in
-      let succeeded = ErrorQueue.discarding {
-        message.withUnsafeBytes {
-          EVP_Digest($0.baseAddress, $0.count, buffer.baseAddress, nil, pointer, nil) == 1
-        }
-      }
-      precondition(succeeded, "OpenSSL cannot hash")
-      count = byteCount
+    var hash = [UInt8](repeating: 0, count: byteCount)
+    let succeeded = ErrorQueue.discarding {
+      message.withUnsafeBytes { EVP_Digest($0.baseAddress, $0.count, &hash, nil, pointer, nil) == 1 }
     }
+    precondition(succeeded, "OpenSSL cannot hash")
+    return hash
   }
 
   /// The hash of `message`.

@@ -48,14 +48,16 @@ struct Base64Alphabet: Sendable {
     guard bytes.byteCount > 0 else { return [] }
     let (whole, rest) = bytes.byteCount.quotientAndRemainder(dividingBy: 3)
     let tail = rest == 0 ? 0 : (isPadded ? 4 : rest + 1)
-    return [UInt8](unsafeUninitializedCapacity: whole * 4 + tail) { text, count in
+    // Zeros first: the standard library's uninitialized arrays go through its unspecialized code, which costs more.
+    var text = [UInt8](repeating: 0, count: whole * 4 + tail)
+    text.withUnsafeMutableBufferPointer { text in
       bytes.withUnsafeBytes { input in
         symbols.withUnsafeBufferPointer { symbols in
+          var count = 0
           func put(_ value: UInt32) {
             text[count] = symbols[Int(value & 0x3f)]
             count += 1
           }
-          count = 0
           for group in 0..<whole {
             let word = UInt32(input[group * 3]) << 16 | UInt32(input[group * 3 + 1]) << 8 | UInt32(input[group * 3 + 2])
             put(word >> 18)
@@ -75,6 +77,7 @@ struct Base64Alphabet: Sendable {
         }
       }
     }
+    return text
   }
 
   func decode(_ text: RawSpan) -> [UInt8]? {
@@ -91,37 +94,33 @@ struct Base64Alphabet: Sendable {
     let (whole, rest) = length.quotientAndRemainder(dividingBy: 4)
     guard rest != 1, length > 0 else { return nil }
     var isValid = true
-    let bytes = [UInt8](unsafeUninitializedCapacity: whole * 3 + (rest == 0 ? 0 : rest - 1)) { output, count in
+    var bytes = [UInt8](repeating: 0, count: whole * 3 + (rest == 0 ? 0 : rest - 1))
+    bytes.withUnsafeMutableBufferPointer { output in
       text.withUnsafeBytes { input in
         values.withUnsafeBufferPointer { values in
           // A value above 63 marks a foreign character: collected here, judged once at the end.
           var seen: UInt8 = 0
-          func word(at offset: Int, symbols: Int) -> UInt32 {
-            var word: UInt32 = 0
-            for position in 0..<symbols {
-              let value = values[Int(input[offset + position])]
-              seen |= value
-              word = word << 6 | UInt32(value & 0x3f)
-            }
-            return word << UInt32(6 * (4 - symbols))
-          }
-          count = 0
-          for group in 0..<whole {
-            let word = word(at: group * 4, symbols: 4)
-            output[count] = UInt8(truncatingIfNeeded: word >> 16)
-            output[count + 1] = UInt8(truncatingIfNeeded: word >> 8)
-            output[count + 2] = UInt8(truncatingIfNeeded: word)
-            count += 3
+          var (source, target) = (0, 0)
+          while source < whole &* 4 {
+            let a = values[Int(input[source])]
+            let b = values[Int(input[source &+ 1])]
+            let c = values[Int(input[source &+ 2])]
+            let d = values[Int(input[source &+ 3])]
+            seen |= a | b | c | d
+            output[target] = a << 2 | b >> 4
+            output[target &+ 1] = b << 4 | c >> 2
+            output[target &+ 2] = c << 6 | d
+            source &+= 4
+            target &+= 3
           }
           if rest > 0 {
-            let word = word(at: whole * 4, symbols: rest)
-            output[count] = UInt8(truncatingIfNeeded: word >> 16)
-            count += 1
-            if rest == 3 {
-              output[count] = UInt8(truncatingIfNeeded: word >> 8)
-              count += 1
-            }
-            isValid = word & (rest == 2 ? 0xffff : 0xff) == 0
+            let a = values[Int(input[source])]
+            let b = values[Int(input[source &+ 1])]
+            let c = rest == 3 ? values[Int(input[source &+ 2])] : 0
+            seen |= a | b | c
+            output[target] = a << 2 | b >> 4
+            if rest == 3 { output[target &+ 1] = b << 4 | c >> 2 }
+            isValid = (rest == 3 ? c & 0x3 : b & 0xf) == 0
           }
           if seen > 0x3f { isValid = false }
         }
