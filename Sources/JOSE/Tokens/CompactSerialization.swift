@@ -1,3 +1,5 @@
+import Glibc
+
 /// A token as text, cut at its dots (RFC 7515 section 7.1, RFC 7516 section 7.1); nothing decoded yet.
 public struct CompactSerialization: Sendable {
   /// Which of the two serializations it is.
@@ -22,9 +24,13 @@ public struct CompactSerialization: Sendable {
     let bytes = Array(token.utf8)
     var dots: [Int] = []
     dots.reserveCapacity(5)
-    for (position, byte) in bytes.enumerated() where byte == UInt8(ascii: ".") {
-      dots.append(position)
-      if dots.count > 4 { break }
+    bytes.withUnsafeBytes { text in
+      guard let base = text.baseAddress else { return }
+      var start = 0
+      while dots.count < 5, let dot = memchr(base + start, Int32(UInt8(ascii: ".")), text.count - start) {
+        dots.append(UnsafeRawPointer(dot) - base)
+        start = UnsafeRawPointer(dot) - base + 1
+      }
     }
     switch dots.count {
     case 2: kind = .jws

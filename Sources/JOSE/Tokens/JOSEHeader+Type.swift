@@ -1,3 +1,5 @@
+import Support
+
 extension JOSEHeader {
   /// Refuses a token of another kind (RFC 8725 section 3.11): `typ` must be one of `accepted`, or absent where that is allowed.
   ///
@@ -17,7 +19,7 @@ extension JOSEHeader {
   public var isNested: Bool { contentType.map { Self.isSameMediaType($0, "JWT") } ?? false }
 
   private static func isSameMediaType(_ left: String, _ right: String) -> Bool {
-    String(withoutPrefix(left)).hasSameASCIILetters(as: withoutPrefix(right))
+    left.hasSameBytes(as: right) || String(withoutPrefix(left)).hasSameASCIILetters(as: withoutPrefix(right))
   }
 
   private static func withoutPrefix(_ type: String) -> Substring {

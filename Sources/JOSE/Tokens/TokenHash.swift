@@ -11,23 +11,29 @@ public enum TokenHash {
   public static func claim(
     for value: String, algorithm: SignatureAlgorithm, key: JWK
   ) throws(JOSEError) -> String {
-    let text = Array(value.utf8)
-    let hash: [UInt8]
-    switch (algorithm.scheme, key.material.curve) {
-    case (.rsa(let scheme), nil): hash = scheme.hashFunction.hash(text)
-    case (.hmac(let function), nil): hash = function.hash(text)
-    case (.ecdsa(_, let function), .weierstrass?): hash = function.hash(text)
-    case (.edwards, .edwards(.ed25519)?): hash = HashFunction.sha512.hash(text)
-    case (.edwards, .edwards(.ed448)?): hash = SHAKE256.hash(text.span.bytes, byteCount: 114)
-    default: throw JOSEError(.keyAlgMismatch, "the key is not one of \(algorithm.name)")
-    }
-    return Base64URL.string(Array(hash[..<(hash.count / 2)]))
+    String(decoding: try text(for: value, algorithm: algorithm, key: key), as: UTF8.self)
   }
 
   /// Whether `claim` is what a token signed with `algorithm` by `key` must say about `value`. Compared in constant time.
   public static func matches(
     _ claim: String, value: String, algorithm: SignatureAlgorithm, key: JWK
   ) throws(JOSEError) -> Bool {
-    ConstantTime.equals(Array(claim.utf8), Array(try self.claim(for: value, algorithm: algorithm, key: key).utf8))
+    ConstantTime.equals(Array(claim.utf8), try text(for: value, algorithm: algorithm, key: key))
+  }
+
+  private static func text(
+    for value: String, algorithm: SignatureAlgorithm, key: JWK
+  ) throws(JOSEError) -> [UInt8] {
+    let value = Array(value.utf8)
+    let hash: [UInt8]
+    switch (algorithm.scheme, key.material.curve) {
+    case (.rsa(let scheme), nil): hash = scheme.hashFunction.hash(value)
+    case (.hmac(let function), nil): hash = function.hash(value)
+    case (.ecdsa(_, let function), .weierstrass?): hash = function.hash(value)
+    case (.edwards, .edwards(.ed25519)?): hash = HashFunction.sha512.hash(value)
+    case (.edwards, .edwards(.ed448)?): hash = SHAKE256.hash(value.span.bytes, byteCount: 114)
+    default: throw JOSEError(.keyAlgMismatch, "the key is not one of \(algorithm.name)")
+    }
+    return Base64URL.encode(Array(hash[..<(hash.count / 2)]))
   }
 }
