@@ -43,7 +43,8 @@ public struct IDTokenConfiguration: Sendable {
   ///
   /// Names of one computation meet (RFC 9864): Ed25519 is left of EdDSA.
   func algorithms(narrowedTo wish: [SignatureAlgorithm]?) -> [SignatureAlgorithm] {
-    let own = algorithms.filter { !$0.isSymmetric || clientSecret != nil }
+    let isWhole = clientSecret != nil || !algorithms.contains(where: \.isSymmetric)
+    let own = isWhole ? algorithms : algorithms.filter { !$0.isSymmetric }
     guard let wish else { return own }
     return wish.compactMap { try? SignatureAlgorithm.resolve($0.name, allowed: own) }
   }

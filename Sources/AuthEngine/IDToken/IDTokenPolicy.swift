@@ -3,6 +3,13 @@ import Support
 
 /// A configuration and one call's expectations made into what is to be checked.
 struct IDTokenPolicy: Sendable {
+  private static let headerRules: [any HeaderRule] = [
+    SymmetricAudienceRule(),
+    TokenTypeRule(accepted: ["JWT"], mayBeAbsent: true),
+    ContentTypeRule(),
+    NotALogoutTokenRule(),
+  ]
+
   let configuration: IDTokenConfiguration
   let expectations: IDTokenExpectations
 
@@ -24,51 +31,56 @@ struct IDTokenPolicy: Sendable {
       algorithms: algorithms,
       clientSecret: configuration.clientSecret,
       encryption: configuration.encryption,
-      headerRules: [
-        SymmetricAudienceRule(),
-        TokenTypeRule(accepted: ["JWT"], mayBeAbsent: true),
-        ContentTypeRule(),
-        NotALogoutTokenRule(),
-      ],
-      claimRules: commonRules + requestRules + flowRules(limits: limits),
+      headerRules: Self.headerRules,
+      claimRules: claimRules(limits: limits),
       clockSkew: clockSkew,
       now: expectations.now,
       fingerprint: isKept ? fingerprint : nil)
   }
 
-  private var commonRules: [any ClaimRule] {
-    [
-      IssuerRule(issuer: configuration.issuer),
-      SubjectRule(),
-      AudienceRule(audience: expectations.clientID),
-      TrustedAudienceRule(clientID: expectations.clientID, trusted: trustedAudiences),
-      AuthorizedPartyRule(clientID: expectations.clientID, isRequired: requiresAuthorizedParty),
-      ExpirationRule(),
-      NotBeforeRule(),
-      IssuedAtRule(maximumAge: configuration.maximumTokenAge),
-    ]
+  private func claimRules(limits: TokenLimits) -> [any ClaimRule] {
+    // One array: nothing is made per call that need not be.
+    var rules: [any ClaimRule] = []
+    rules.reserveCapacity(15)
+    addCommonRules(to: &rules)
+    addRequestRules(to: &rules)
+    addFlowRules(to: &rules, limits: limits)
+    return rules
   }
 
-  private var requestRules: [any ClaimRule] {
+  private func addCommonRules(to rules: inout [any ClaimRule]) {
+    rules.append(IssuerRule(issuer: configuration.issuer))
+    rules.append(SubjectRule())
+    rules.append(AudienceRule(audience: expectations.clientID))
+    rules.append(TrustedAudienceRule(clientID: expectations.clientID, trusted: trustedAudiences))
+    rules.append(AuthorizedPartyRule(clientID: expectations.clientID, isRequired: requiresAuthorizedParty))
+    rules.append(ExpirationRule())
+    rules.append(NotBeforeRule())
+    rules.append(IssuedAtRule(maximumAge: configuration.maximumTokenAge))
+  }
+
+  private func addRequestRules(to rules: inout [any ClaimRule]) {
     let isFrontChannel = expectations.flow.isFrontChannel
     var isHybrid = false
     if case .hybrid = expectations.flow { isHybrid = true }
-    var rules: [any ClaimRule] = [NonceRule(nonce: expectations.nonce, isRequired: isFrontChannel)]
+    rules.append(NonceRule(nonce: expectations.nonce, isRequired: isFrontChannel))
     if let maxAge = expectations.maxAge { rules.append(AuthenticationAgeRule(maxAge: max(maxAge, .zero))) }
     if !expectations.acrValues.isEmpty { rules.append(AuthenticationContextRule(accepted: expectations.acrValues)) }
-    let accessToken = expectations.accessToken
-    return rules + [
-      TokenHashRule.accessToken(accessToken, isRequired: isFrontChannel && accessToken != nil),
-      TokenHashRule.authorizationCode(expectations.authorizationCode, isRequired: isHybrid),
-      TokenHashRule.state(expectations.state),
-    ]
+    // A hash with nothing to compare with is no rule, unless it must be there.
+    if expectations.accessToken != nil {
+      rules.append(TokenHashRule.accessToken(expectations.accessToken, isRequired: isFrontChannel))
+    }
+    if expectations.authorizationCode != nil || isHybrid {
+      rules.append(TokenHashRule.authorizationCode(expectations.authorizationCode, isRequired: isHybrid))
+    }
+    if expectations.state != nil { rules.append(TokenHashRule.state(expectations.state)) }
   }
 
-  private func flowRules(limits: TokenLimits) -> [any ClaimRule] {
+  private func addFlowRules(to rules: inout [any ClaimRule], limits: TokenLimits) {
     switch expectations.flow {
-    case .code, .implicit, .hybrid(other: nil): []
-    case .hybrid(let other?): [SiblingTokenRule(other: claims(of: other, limits: limits))]
-    case .refresh(let previous): [RefreshRule(previous: claims(of: previous, limits: limits))]
+    case .code, .implicit, .hybrid(other: nil): break
+    case .hybrid(let other?): rules.append(SiblingTokenRule(other: claims(of: other, limits: limits)))
+    case .refresh(let previous): rules.append(RefreshRule(previous: claims(of: previous, limits: limits)))
     }
   }
 
