@@ -4,10 +4,12 @@ import Support
 extension JOSEHeader {
   /// Decodes and checks the first part of a token.
   init(part: RawSpan, limits: TokenLimits) throws(JOSEError) {
-    guard let text = Base64URL.decode(part), !text.isEmpty else {
-      throw JOSEError(.malformedToken, "header is empty or not base64url")
+    self = try RecentHeaders.shared.header(of: part, limits: limits) { () throws(JOSEError) in
+      guard let text = Base64URL.decode(part), !text.isEmpty else {
+        throw JOSEError(.malformedToken, "header is empty or not base64url")
+      }
+      return try JOSEHeader(parameters: TokenJSON.object(text, limits: limits, what: "header"))
     }
-    try self.init(parameters: TokenJSON.object(text, limits: limits, what: "header"))
   }
 }
 

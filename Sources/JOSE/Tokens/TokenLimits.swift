@@ -1,5 +1,5 @@
 /// Bounds on a token, checked before anything else is done with it.
-public struct TokenLimits: Sendable {
+public struct TokenLimits: Sendable, Hashable {
   /// The largest token in bytes.
   public var maxBytes: Int
   /// How deep its JSON may nest.
