@@ -142,8 +142,21 @@ tsan: deps ## Swift tests under ThreadSanitizer
 	$(call each-test-target,$(SWIFT) test --skip-build --no-parallel --sanitize=thread --scratch-path .build-tsan)
 
 .PHONY: bench
-bench: release ## Benchmarks beside plain C programs (BENCH_FLAGS="--quick", "--write")
+bench: release bench-engine ## Benchmarks beside plain C programs (BENCH_FLAGS="--quick", "--write")
 	$(PYTHON) Tests/Benchmarks/run.py --postern $(RELEASE)/postern $(BENCH_FLAGS)
+
+.PHONY: bench-engine
+bench-engine: deps # The engine's side of the token benchmark, a package of its own
+	@rm -f .build/benchmark-engine/release.yaml # SwiftPM keeps a plan that does not see new files of the root package
+	$(SWIFT) build -c release --static-swift-stdlib --package-path Tests/Benchmarks/Engine \
+	  --scratch-path .build/benchmark-engine
+
+# Nothing else needs these: the benchmark runs without them and says so.
+.PHONY: bench-deps
+bench-deps: PACKAGES := node-jose python3-venv
+bench-deps: deps ## Install the libraries beside which tokens are validated
+	[ -x .build/benchmark-peers/bin/python ] || $(PYTHON) -m venv .build/benchmark-peers
+	.build/benchmark-peers/bin/pip install -q -r Tests/Benchmarks/peers/requirements.txt
 
 ##@ Code and documents
 

@@ -18,13 +18,14 @@ PROGRAMS = (
 
 
 class Stub:
-    """A server that answers each request line with what `answer(id)` gives."""
+    """A server that answers each request line with what `answer(id)` gives, and tells `observe` about it."""
 
-    def __init__(self, path, answer):
+    def __init__(self, path, answer, observe=lambda request: None):
         self.listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self.listener.bind(str(path))
         self.listener.listen(8)
         self.answer = answer
+        self.observe = observe
         threading.Thread(target=self.accept, daemon=True).start()
 
     def accept(self):
@@ -39,7 +40,9 @@ class Stub:
         try:
             with connection, connection.makefile("rb") as lines:
                 for line in lines:
-                    connection.sendall(self.answer(json.loads(line)["id"]))
+                    request = json.loads(line)
+                    self.observe(request)
+                    connection.sendall(self.answer(request["id"]))
         except OSError:
             pass  # the client went first
 
@@ -102,6 +105,29 @@ class LoadClient(Case):
     def test_a_doubled_answer_is_a_wrong_id(self):
         done = self.load_stub(lambda id: b'{"jsonrpc":"2.0","id":%d,"result":1}\n' % id * 2)
         self.assertGreater(json.loads(done.stdout)["errors"]["ids"], 0)
+
+    def test_sends_the_requests_of_a_file_in_turn(self):
+        seen = []
+        stub = Stub(self.path, lambda id: b'{"jsonrpc":"2.0","id":%d,"result":1}\n' % id, seen.append)
+        self.addCleanup(stub.listener.close)
+        requests = self.directory / "requests"
+        requests.write_text(
+            '{"method":"a","id":7}\n{"method":"b","params":{"x":1}}\n{"method":"c"}\n', encoding="ascii"
+        )
+        done = self.load("--requests-from", requests, "--requests", "7")
+        self.assertEqual(json.loads(done.stdout)["requests"], 7, done.stderr)
+        self.assertEqual([request["method"] for request in seen], list("abcabca"))
+        self.assertEqual(seen[1]["params"], {"x": 1})
+        self.assertEqual(len({request["id"] for request in seen}), 7)
+
+    def test_a_bad_file_of_requests_fails(self):
+        stub = Stub(self.path, lambda id: b'{"jsonrpc":"2.0","id":%d,"result":1}\n' % id)
+        self.addCleanup(stub.listener.close)
+        requests = self.directory / "requests"
+        for text in ("", '{"method":"a"}\n[]\n', '{"method":"a"}\n{"method":', "{}\n"):
+            with self.subTest(text):
+                requests.write_text(text, encoding="ascii")
+                self.assertNotEqual(self.load("--requests-from", requests, "--requests", "3").returncode, 0)
 
     def test_a_closed_connection_fails(self):
         listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -172,6 +198,87 @@ class EchoServer(Case):
             [PROGRAMS / "load", "--socket", self.path, "--connections", 8, "--pipeline", 32, "--requests", 20000], 60
         )
         self.assertEqual((line["requests"], any(line["errors"].values()), child.poll()), (20000, False, None))
+
+
+class Tokens(Case):
+    """The yardstick of validation is one only if it refuses what has to be refused."""
+
+    ALGORITHMS = ("RS256", "ES256", "EdDSA")
+
+    def setUp(self):
+        super().setUp()
+        command = [PROGRAMS / "make_tokens", "--directory", self.directory, "--count", "20"]
+        subprocess.run(command, check=True, timeout=60)
+
+    def check(self, algorithm, name, *arguments):
+        return subprocess.run(
+            [
+                *(PROGRAMS / "check_tokens", "--algorithm", algorithm, "--tokens", self.directory / name),
+                *("--jwks", self.directory / "jwks.json", *arguments),
+            ],
+            capture_output=True,
+            text=True,
+            timeout=30,
+            check=False,
+        )
+
+    def verdicts(self, algorithm, name, *arguments):
+        return json.loads(self.check(algorithm, name, "--verdicts", *arguments).stdout)["verdicts"]
+
+    def test_good_tokens_are_valid_and_no_two_alike(self):
+        for algorithm in self.ALGORITHMS:
+            with self.subTest(algorithm):
+                self.assertEqual(self.verdicts(algorithm, f"{algorithm}.tsv"), [True] * 20)
+                lines = (self.directory / f"{algorithm}.tsv").read_text(encoding="ascii").split()
+                self.assertEqual(len(set(lines)), 60)
+
+    def test_each_fault_is_refused(self):
+        for algorithm in self.ALGORITHMS:
+            name = f"{algorithm}.refused.tsv"
+            faults = [line.split("\t")[3] for line in (self.directory / name).read_text(encoding="ascii").splitlines()]
+            self.assertEqual(len(set(faults)), 9)
+            self.assertEqual(dict(zip(faults, self.verdicts(algorithm, name))), dict.fromkeys(faults, False))
+
+    def test_tokens_for_others_are_refused(self):
+        for arguments in (("--issuer", "https://idp.example.co"), ("--client", "benc")):
+            self.assertEqual(self.verdicts("ES256", "ES256.tsv", *arguments), [False] * 20)
+        self.assertEqual(self.verdicts("RS256", "ES256.tsv"), [False] * 20)
+
+    def test_changed_encodings_are_refused(self):
+        token, *rest = (self.directory / "ES256.tsv").read_text(encoding="ascii").splitlines()[0].split("\t")
+        head, payload, signature = token.split(".")
+        last = chr(ord(signature[-1]) + 1)  # the same bytes to a lax decoder: the unused bits differ
+        for changed in (
+            f"{head}.{payload}.{signature}=",
+            f"{head}.{payload}.{signature[:-1]}{last}",
+            f"{head}.{payload}.",
+            f"{head}.{payload}",
+            f"{head}.{payload}.{signature}.",
+            f"{head}..{signature}",
+            f"{head}.{payload}.{'A' * 86}",
+            f"{head}=.{payload}.{signature}",
+            f"eyJhbGciOiJub25lIn0.{payload}.",
+            f"..{signature}",
+        ):
+            with self.subTest(changed[-20:]):
+                (self.directory / "changed.tsv").write_text("\t".join([changed, *rest]) + "\n", encoding="ascii")
+                self.assertEqual(self.verdicts("ES256", "changed.tsv"), [False])
+
+    def test_a_refused_token_ends_a_measurement(self):
+        done = self.check("RS256", "RS256.refused.tsv", "--count", "5")
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("line 1 was refused", done.stderr)
+        self.assertEqual(json.loads(self.check("RS256", "RS256.tsv", "--count", "50").stdout)["validations"], 50)
+
+    def test_allocations_are_counted(self):
+        result = self.directory / "count"
+        environment = {"LD_PRELOAD": str(PROGRAMS / "count_allocations.so"), "BENCH_ALLOCATIONS": str(result)}
+        code = "import ctypes; c = ctypes.CDLL(None).malloc; c.restype = ctypes.c_void_p; [c(9) for _ in range(%d)]"
+        counts = []
+        for number in (0, 5000):
+            subprocess.run([sys.executable, "-c", code % number], env=environment, check=True, timeout=30)
+            counts.append(int(result.read_text(encoding="ascii")))
+        self.assertTrue(5000 <= counts[1] - counts[0] < 6000, counts)
 
 
 class Upstream(Case):

@@ -40,7 +40,7 @@ struct connection {
 };
 
 static struct {
-  const char *socket_path, *request_path, *expected;
+  const char *socket_path, *request_path, *requests_path, *expected;
   unsigned connections, pipeline;
   double seconds, warm_up, stall;
   uint64_t requests;
@@ -53,27 +53,61 @@ static struct {
 } count;
 
 static struct histogram latency;
-static struct buffer request_head, request_tail; // the text of a request before and after its id
+static struct buffer request_head, *request_tails; // the text of a request before and after its id
+static size_t tail_count, next_tail;               // tails are used in turn
 static struct connection *connections;
 static uint64_t in_flight, issued;
 static bool issuing = true;
 static int epoll;
 
+// Takes over `request`, whose id and version are replaced.
+static void add_request(json_t *request, const char *path) {
+  json_object_del(request, "jsonrpc");
+  json_object_del(request, "id");
+  char *text = json_dumps(request, JSON_COMPACT);
+  if (text == NULL || json_object_size(request) == 0) die("%s: no members beside the id", path);
+  struct buffer *tail = &request_tails[tail_count++];
+  buffer_append(tail, ",", 1);
+  buffer_append(tail, text + 1, strlen(text) - 1);
+  buffer_append(tail, "\n", 1);
+  free(text);
+  json_decref(request);
+}
+
+// One request a line.
+static void read_requests(const char *path) {
+  FILE *file = fopen(path, "r");
+  if (file == NULL) die("%s: %s", path, strerror(errno));
+  json_error_t problem;
+  char *line = NULL;
+  size_t capacity = 0, room = 0;
+  for (ssize_t length; (length = getline(&line, &capacity, file)) > 0;) {
+    json_t *request = json_loadb(line, (size_t)length, JSON_REJECT_DUPLICATES, &problem);
+    if (!json_is_object(request)) die("%s: line %zu: no JSON object: %s", path, tail_count + 1, problem.text);
+    if (tail_count == room) {
+      request_tails = realloc(request_tails, (room = room ? room * 2 : 1024) * sizeof *request_tails);
+      if (request_tails == NULL) die("out of memory");
+      memset(request_tails + tail_count, 0, (room - tail_count) * sizeof *request_tails);
+    }
+    add_request(request, path);
+  }
+  if (tail_count == 0) die("%s: no request", path);
+  free(line);
+  fclose(file);
+}
+
 static void read_request(void) {
+  buffer_append(&request_head, "{\"jsonrpc\":\"2.0\",\"id\":", 22);
+  if (option.requests_path != NULL) {
+    read_requests(option.requests_path);
+    return;
+  }
   json_error_t problem;
   json_t *request = option.request_path ? json_load_file(option.request_path, JSON_REJECT_DUPLICATES, &problem)
                                         : json_pack("{s:s}", "method", "getInfo");
   if (!json_is_object(request)) die("%s: no JSON object: %s", option.request_path, problem.text);
-  json_object_del(request, "jsonrpc");
-  json_object_del(request, "id");
-  char *text = json_dumps(request, JSON_COMPACT);
-  if (text == NULL || json_object_size(request) == 0) die("%s: no members beside the id", option.request_path);
-  buffer_append(&request_head, "{\"jsonrpc\":\"2.0\",\"id\":", 22);
-  buffer_append(&request_tail, ",", 1);
-  buffer_append(&request_tail, text + 1, strlen(text) - 1);
-  buffer_append(&request_tail, "\n", 1);
-  free(text);
-  json_decref(request);
+  request_tails = checked_calloc(1, sizeof *request_tails);
+  add_request(request, option.request_path);
 }
 
 static void issue(struct connection *c, unsigned slot_index) {
@@ -87,7 +121,8 @@ static void issue(struct connection *c, unsigned slot_index) {
   while ((rest /= 10) != 0);
   buffer_append(&c->out, request_head.bytes, request_head.length);
   buffer_append(&c->out, first, (size_t)(digits + sizeof digits - first));
-  buffer_append(&c->out, request_tail.bytes, request_tail.length);
+  buffer_append(&c->out, request_tails[next_tail].bytes, request_tails[next_tail].length);
+  if (++next_tail == tail_count) next_tail = 0;
   in_flight++;
   issued++;
 }
@@ -232,8 +267,9 @@ static void report(uint64_t answered, uint64_t bytes, double seconds, double cpu
 
 static const char usage[] =
     "usage: load --socket PATH [--connections N] [--pipeline N] [--seconds S | --requests N] [--warm-up S]\n"
-    "            [--request FILE] [--expect TEXT] [--stall S]\n"
-    "FILE holds one JSON-RPC request; its id is replaced. Default: getInfo. Each answer must hold TEXT.";
+    "            [--request FILE | --requests-from FILE] [--expect TEXT] [--stall S]\n"
+    "--request: FILE holds one JSON-RPC request; its id is replaced. --requests-from: one a line, sent in turn and\n"
+    "from the first again after the last. Default: getInfo. Each answer must hold TEXT.";
 
 static void read_options(int argc, char **argv) {
   static const struct option names[] = {
@@ -241,7 +277,8 @@ static void read_options(int argc, char **argv) {
       {"pipeline", required_argument, NULL, 'p'}, {"seconds", required_argument, NULL, 'd'},
       {"requests", required_argument, NULL, 'n'}, {"warm-up", required_argument, NULL, 'w'},
       {"request", required_argument, NULL, 'r'},  {"stall", required_argument, NULL, 'S'},
-      {"expect", required_argument, NULL, 'e'},   {0}};
+      {"expect", required_argument, NULL, 'e'},   {"requests-from", required_argument, NULL, 'R'},
+      {0}};
   for (int name; (name = getopt_long(argc, argv, "", names, NULL)) != -1;) switch (name) {
       case 's': option.socket_path = optarg; break;
       case 'c': option.connections = (unsigned)parse_whole("--connections", optarg, 1, 10000); break;
@@ -250,6 +287,7 @@ static void read_options(int argc, char **argv) {
       case 'n': option.requests = parse_whole("--requests", optarg, 1, 1000000000000); break;
       case 'w': option.warm_up = parse_seconds("--warm-up", optarg); break;
       case 'r': option.request_path = optarg; break;
+      case 'R': option.requests_path = optarg; break;
       case 'e': option.expected = optarg; break;
       case 'S': option.stall = parse_seconds("--stall", optarg); break;
       default: die("%s", usage);

@@ -2,6 +2,9 @@
 
 import statistics
 
+import report_tokens
+from tables import met, rate, table, us
+
 START_MS, IDLE_MIB, FLAT_SHARE, FLAT_KIB = 30, 25, 0.05, 1024
 
 
@@ -12,23 +15,6 @@ def _median(lines, *path):
             line = line[key]
         values.append(line)
     return statistics.median(values)
-
-
-def _rate(value):
-    return f"{value:,.0f}"
-
-
-def _us(value):
-    return f"{value:,.0f}" if value >= 100 else f"{value:.1f}"
-
-
-def _met(good):
-    return "met" if good else "**missed**"
-
-
-def _table(head, rows):
-    lines = ["| " + " | ".join(head) + " |", "|---" + "|--:" * (len(head) - 1) + "|"]
-    return lines + ["| " + " | ".join(str(cell) for cell in row) + " |" for row in rows] + [""]
 
 
 def _ratio(row):
@@ -62,9 +48,9 @@ def _compared(rows, peer_name):
         for name in ("postern", "peer"):
             lines = row[name]
             cells += [
-                _rate(_median(lines, "requestsPerSecond")),
-                _us(_median(lines, "latencyUs", "p50")),
-                _us(_median(lines, "latencyUs", "p99")),
+                rate(_median(lines, "requestsPerSecond")),
+                us(_median(lines, "latencyUs", "p50")),
+                us(_median(lines, "latencyUs", "p99")),
                 f"{_median(lines, 'serverCpuUs'):.1f}",
             ]
         target = row["target"]
@@ -74,10 +60,10 @@ def _compared(rows, peer_name):
                 f"{ratio:.2f}",
                 f"{low:.2f}–{high:.2f}",
                 f"≥ {target}" if target else "–",
-                _met(ratio >= target) if target else "",
+                met(ratio >= target) if target else "",
             ]
         )
-    return _table(head, body)
+    return table(head, body)
 
 
 def _startup(startup):
@@ -92,7 +78,7 @@ def _startup(startup):
                 f"{min(times['connect']):.1f}",
                 f"{max(times['connect']):.1f}",
                 f"≤ {START_MS}" if ours else "–",
-                _met(connect <= START_MS) if ours else "",
+                met(connect <= START_MS) if ours else "",
             ]
         )
         rows.append(
@@ -114,10 +100,10 @@ def _startup(startup):
                 "",
                 "",
                 f"≤ {IDLE_MIB}" if ours else "–",
-                _met(size <= IDLE_MIB * 1024) if ours else "",
+                met(size <= IDLE_MIB * 1024) if ours else "",
             ]
         )
-    return _table(["", f"median of {startup['starts']}", "lowest", "highest", "target", ""], rows)
+    return table(["", f"median of {startup['starts']}", "lowest", "highest", "target", ""], rows)
 
 
 def _soak(soaks):
@@ -133,10 +119,10 @@ def _soak(soaks):
                 *(f"{size / 1024:.1f}" for size in (sizes[0], sizes[1], sizes[5], sizes[10], soak["settledKib"])),
                 f"{growth / 1024:+.1f}",
                 "flat",
-                _met(flat),
+                met(flat),
             ]
         )
-    return _table(
+    return table(
         ["RSS, MiB", "idle", "after 10 %", "50 %", "100 %", "idle again", "growth since 10 %", "target", ""], rows
     )
 
@@ -190,6 +176,8 @@ def markdown(results):
             f"{fetch['tokenRequests']} token{'' if fetch['tokenRequests'] == 1 else 's'} in all.",
             "",
         ]
+    if "tokens" in results:
+        lines += report_tokens.sections(results["tokens"])
     if "soak" in results:
         lines += ["## Memory over many requests", "", *_soak(results["soak"])]
     return "\n".join(lines).rstrip()

@@ -16,10 +16,11 @@ import urllib.request
 import machine
 import report
 from processes import Children, Failed, call, cpu_seconds, resident_kib, tail, wait_for_socket
+from tokens import TokenBench
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
-SECTIONS = ("startup", "echo", "fetch", "soak")
+SECTIONS = ("startup", "echo", "fetch", "tokens", "soak")
 
 # name, connections, requests in flight on each, target ratio
 ECHO = [
@@ -87,9 +88,10 @@ class Bench:
             raise Failed("the upstream did not start")
         self.configuration = self.write_configuration(self.upstream)
 
-    def start_postern(self, name, guarded=True):
+    def start_postern(self, name, guarded=True, configuration=None):
         socket_path = self.directory / f"{name}.sock"
-        command = [self.options.postern, "serve", "--config", self.configuration, "--socket", socket_path]
+        configuration = configuration or self.configuration
+        command = [self.options.postern, "serve", "--config", configuration, "--socket", socket_path]
         return self.children.start(command, log=self.log, guarded=guarded), socket_path
 
     def start_c_server(self, name, threads, information=None, guarded=True):
@@ -100,7 +102,18 @@ class Bench:
 
     # -- clients
 
-    def load(self, socket_path, connections, pipeline, *, seconds=None, requests=None, request=None, expect=None):
+    def load(
+        self,
+        socket_path,
+        connections,
+        pipeline,
+        *,
+        seconds=None,
+        requests=None,
+        request=None,
+        requests_from=None,
+        expect=None,
+    ):
         command = [
             self.programs / "load",
             "--socket",
@@ -115,6 +128,7 @@ class Bench:
         else:
             command += ["--seconds", seconds, "--warm-up", self.options.warm_up]
         command += ["--request", request] if request else []
+        command += ["--requests-from", requests_from] if requests_from else []
         command += ["--expect", expect] if expect else []
         line = self.children.measure(command, timeout=600 if requests else seconds + self.options.warm_up + 60)
         if any(line["errors"].values()):
@@ -339,6 +353,8 @@ class Bench:
             results["echo"] = self.measure_echo()
         if "fetch" in self.options.only:
             results["fetch"] = self.measure_fetch()
+        if "tokens" in self.options.only:
+            results["tokens"] = TokenBench(self).measure(say)
         if "soak" in self.options.only:
             results["soak"] = self.measure_soak()
         return results
@@ -353,6 +369,16 @@ def read_options():
         "--programs", default=str(ROOT / ".build/benchmarks"), help="where the C programs are built (%(default)s)"
     )
     parser.add_argument(
+        "--engine",
+        default=str(ROOT / ".build/benchmark-engine/release/check_tokens_engine"),
+        help="the engine's side of the token benchmark (%(default)s)",
+    )
+    parser.add_argument(
+        "--peers",
+        default=str(ROOT / ".build/benchmark-peers"),
+        help="the Python environment with the libraries beside which tokens are validated (%(default)s)",
+    )
+    parser.add_argument(
         "--quick", action="store_true", help="about 30 seconds in all; for trying out, not for the record"
     )
     parser.add_argument("--write", action="store_true", help="write the table to proto-docs/benchmarks.md")
@@ -363,6 +389,7 @@ def read_options():
     parser.add_argument("--starts", type=int, help="number of starts measured (20)")
     parser.add_argument("--soak-requests", type=int, help="getInfo requests of the soak (1000000)")
     parser.add_argument("--soak-fetches", type=int, help="fetchResource requests of the soak (100000)")
+    parser.add_argument("--tokens", type=int, help="tokens made for each algorithm (20000)")
     parser.add_argument("--log-level", default="info", help="of Postern's configuration (%(default)s, its own default)")
     options = parser.parse_args()
     full = {
@@ -371,6 +398,7 @@ def read_options():
         "starts": 20,
         "soak_requests": 1_000_000,
         "soak_fetches": 100_000,
+        "tokens": 20_000,
         "warm_up": 0.5,
         "trial": 1.0,
         "settle": 1.0,
@@ -381,6 +409,7 @@ def read_options():
         "starts": 5,
         "soak_requests": 50_000,
         "soak_fetches": 5_000,
+        "tokens": 10_000,
         "warm_up": 0.1,
         "trial": 0.2,
         "settle": 0.3,

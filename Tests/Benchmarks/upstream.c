@@ -4,7 +4,8 @@
 //   GET  /open/1k  /open/1m            a JSON body of 1,024 or 1,048,576 bytes
 //   GET  /resource/1k  /resource/1m    the same; with --require-bearer only for the token that /token gave
 //   POST /token                        client credentials, by Basic or by form
-//   GET  /.well-known/openid-configuration  /.well-known/oauth-authorization-server  /jwks
+//   GET  /.well-known/openid-configuration  /.well-known/oauth-authorization-server
+//   GET  /jwks                         the key set of --jwks
 //   GET  /stats                        {requests, tokenRequests, unauthorized, connections}
 
 #define _GNU_SOURCE
@@ -53,6 +54,7 @@ static struct {
 
 static char bearer[96]; // "Bearer " and the token
 static bool require_bearer;
+static const char *keys_path; // what /jwks answers; NULL: a set of its own
 static uint64_t requests, token_requests, unauthorized_requests, connections_accepted;
 static int epoll, listener;
 
@@ -94,6 +96,17 @@ static struct answer make_document(size_t size) {
   return answer;
 }
 
+static void read_file(const char *path, struct buffer *content) {
+  FILE *file = fopen(path, "r");
+  if (file == NULL) die("%s: %s", path, strerror(errno));
+  for (size_t n = 1; n > 0; content->length += n) {
+    buffer_reserve(content, READ_CHUNK);
+    n = fread(content->bytes + content->length, 1, content->capacity - content->length, file);
+  }
+  if (ferror(file)) die("%s: %s", path, strerror(errno));
+  fclose(file);
+}
+
 static void make_answers(const char *base) {
   unsigned char random[24];
   if (getrandom(random, sizeof random, 0) != sizeof random) die("getrandom: %s", strerror(errno));
@@ -115,12 +128,16 @@ static void make_answers(const char *base) {
   if (n < 0) die("out of memory");
   answers.token = make_answer("200 OK", "", text, (size_t)n);
   free(text);
-  // The public key of RFC 7517, appendix A.1: nothing is signed here, but a key set is not empty.
-  static const char keys[] =
+  // The public key of RFC 7517, appendix A.1: where nothing is signed, a key set still is not empty.
+  static const char own_keys[] =
       "{\"keys\":[{\"kty\":\"EC\",\"crv\":\"P-256\",\"kid\":\"1\",\"use\":\"sig\",\"alg\":\"ES256\","
       "\"x\":\"MKBCTNIcKUSDii11ySs3526iDZ8AiTo7Tu6KPAqv7D4\","
       "\"y\":\"4Etl6SRW2YiLUrN5vfvVHuhp7x8PxltmWWlbbM4IFyM\"}]}";
-  answers.keys = make_answer("200 OK", "", keys, sizeof keys - 1);
+  struct buffer keys = {0};
+  if (keys_path == NULL) buffer_append(&keys, own_keys, sizeof own_keys - 1);
+  if (keys_path != NULL) read_file(keys_path, &keys);
+  answers.keys = make_answer("200 OK", "", keys.bytes, keys.length);
+  free(keys.bytes);
   answers.small = make_document(1024);
   answers.large = make_document(1024 * 1024);
   answers.unauthorized = make_error(
@@ -356,6 +373,7 @@ int main(int argc, char **argv) {
   static const struct option options[] = {{"port", required_argument, NULL, 'p'},
                                           {"base-url", required_argument, NULL, 'b'},
                                           {"require-bearer", no_argument, NULL, 'r'},
+                                          {"jwks", required_argument, NULL, 'j'},
                                           {0}};
   unsigned port = 0;
   const char *given_base = NULL;
@@ -363,9 +381,10 @@ int main(int argc, char **argv) {
       case 'p': port = (unsigned)parse_whole("--port", optarg, 0, 65535); break;
       case 'b': given_base = optarg; break;
       case 'r': require_bearer = true; break;
-      default: die("usage: upstream [--port N] [--base-url URL] [--require-bearer]");
+      case 'j': keys_path = optarg; break;
+      default: die("usage: upstream [--port N] [--base-url URL] [--require-bearer] [--jwks FILE]");
     }
-  if (optind != argc) die("usage: upstream [--port N] [--base-url URL] [--require-bearer]");
+  if (optind != argc) die("usage: upstream [--port N] [--base-url URL] [--require-bearer] [--jwks FILE]");
 
   port = listen_on_loopback(port);
   char base[64];
