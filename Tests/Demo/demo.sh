@@ -278,10 +278,10 @@ show_indented
 [[ $status == 1 ]] || fail "postern call ended with $status"
 expect '$answer.code == -32601 and $answer.data.reason == "method_not_found"'
 
-step "What has been counted (Prometheus text): two fetches with a token of its own, one obtained for them"
+step "What has been counted (Prometheus text): the sidecar's own token was obtained twice, since it was revoked in between"
 run "postern call metrics | jq -r .text | grep -E '^postern_(rpc|upstream|token_cache)_requests_total'"
 show
-[[ $answer == *'postern_token_cache_requests_total{result="obtained"} 1'* ]] || fail "not one token obtained"
+[[ $answer == *'postern_token_cache_requests_total{result="obtained"} 2'* ]] || fail "not two tokens obtained"
 [[ $answer == *'postern_rpc_requests_total{method="fetchResource",outcome="request_cancelled"} 1'* ]] ||
   fail "the cancelled fetch is not counted"
 expected=$((expected + 1))

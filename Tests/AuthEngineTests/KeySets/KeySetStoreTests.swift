@@ -1,5 +1,6 @@
 import AuthEngine
 import HTTPMessages
+import JOSE
 import Support
 import TestSupport
 import Testing
