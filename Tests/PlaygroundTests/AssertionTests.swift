@@ -92,12 +92,14 @@ import Testing
         try CompactJWS.sign(claims: claims, with: key, algorithm: .es256, header: embedded),
         try CompactJWS.sign(claims: claims, with: hmac, algorithm: .hs256),
         try CompactJWS.sign(claims: claims, with: key, algorithm: .es256, header: ["typ": "dpop+jwt"]),
+        try CompactJWS.sign(claims: claims, with: key, algorithm: .es256, header: ["typ": "authorization-grant+jwt"]),
         try CompactJWS.sign(claims: claims, with: key, algorithm: .es256, header: ["kid": "unknown"]),
         "e30.e30.e30", "",
       ] {
         #expect(try await Self.post(upstream, assertion).status == 401)
       }
-      let good = try CompactJWS.sign(claims: claims, with: key, algorithm: .es256, header: ["typ": "JWT"])
+      let good = try CompactJWS.sign(
+        claims: claims, with: key, algorithm: .es256, header: ["typ": "client-authentication+jwt"])
       let form = [("grant_type", "client_credentials"), ("client_assertion", good)]
       let saml = form + [("client_assertion_type", "urn:ietf:params:oauth:client-assertion-type:saml2-bearer")]
       for wrong in [form, saml, saml + [("client_secret", "x")]] {
@@ -145,8 +147,12 @@ import Testing
       let second = try await PlaygroundServer.start(PlaygroundConfiguration(clientKeyPEM: pem))
       #expect(second.clientKeyPEM == pem)
       await second.stop()
-      await #expect(throws: PlaygroundError.self) {
-        _ = try await PlaygroundServer.start(PlaygroundConfiguration(clientKeyPEM: Array("nonsense".utf8)))
+      // The second is a key of X25519, which agrees on secrets and signs nothing.
+      let agreement = "MC4CAQAwBQYDK2VuBCIEIEAH9u7x1LOHLFQRTV9AZ5wfbaa4AlWoT+BGGkmntZ1b"
+      for wrong in ["nonsense", "-----BEGIN PRIVATE KEY-----\n\(agreement)\n-----END PRIVATE KEY-----\n"] {
+        await #expect(throws: PlaygroundError.self) {
+          _ = try await PlaygroundServer.start(PlaygroundConfiguration(clientKeyPEM: Array(wrong.utf8)))
+        }
       }
     }
   }

@@ -65,6 +65,7 @@ import Testing
     (["response_type": nil], "invalid_request"),
     (["response_type": "token"], "unsupported_response_type"),
     (["response_type": "code token"], "unsupported_response_type"),
+    (["response_type": "code code"], "unsupported_response_type"),
     (["response_mode": "form_post"], "invalid_request"),
     (["scope": "openid unheard"], "invalid_scope"),
     (["prompt": "none"], "login_required"),

@@ -74,7 +74,7 @@ struct AuthorizationRequests: Sendable {
 
   private static func wantsIDToken(_ form: FormParameters) throws(OAuthError) -> Bool {
     guard let type = form["response_type"] else { throw OAuthError(.invalidRequest, "response_type is missing") }
-    let types = Set(type.split(separator: " ").map(String.init))
+    let types = type.split(separator: " ").sorted()
     guard types == ["code"] || types == ["code", "id_token"] else {
       throw OAuthError(.unsupportedResponseType, "response_type must be code, or code id_token")
     }

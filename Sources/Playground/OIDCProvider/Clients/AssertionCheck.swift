@@ -38,11 +38,12 @@ struct AssertionCheck: Sendable {
   }
 
   /// The claims of an assertion that a registered client has signed, is meant for this provider, and has not been seen before.
-  func claims(of text: String) throws(Problem) -> JWTClaims {
+  /// Its `typ` may say that it is a JWT, or that it is one of `type`.
+  func claims(of text: String, type: String) throws(Problem) -> JWTClaims {
     guard let token = try? CompactJWS(text), let members = try? token.unverifiedClaims(),
       let claims = try? JWTClaims(members), let issuer = claims.string("iss")
     else { throw Problem(description: "the assertion is not a well-formed JWT") }
-    guard (try? token.header.requireType(["JWT", "client-authentication+jwt"], mayBeAbsent: true)) != nil else {
+    guard (try? token.header.requireType(["JWT", type], mayBeAbsent: true)) != nil else {
       throw Problem(description: "the assertion is another kind of token")
     }
     guard (try? token.header.refuseEmbeddedKeys()) != nil,

@@ -69,7 +69,7 @@ struct ClientAuthentication: Sendable {
     }
     if claim.method == .privateKeyJWT {
       do throws(AssertionCheck.Problem) {
-        let claims = try assertions.claims(of: claim.credential)
+        let claims = try assertions.claims(of: claim.credential, type: "client-authentication+jwt")
         guard claims.string("iss") == client.id, claims.string("sub") == client.id else {
           throw AssertionCheck.Problem(description: "iss and sub must both be the client")
         }

@@ -15,9 +15,11 @@ struct ClientKey: Sendable {
     self.init(.ecPrivate(pair), pem: Self.pem(of: pair, scalar: try pair.revealScalar()))
   }
 
-  /// The key of a PEM text.
+  /// The key of a PEM text; a key that cannot sign is none.
   init(pem: [UInt8]) throws {
-    self.init(try JWK(pem: pem).material, pem: pem)
+    let key = try JWK(pem: pem)
+    guard key.defaultSignatureAlgorithm != nil else { throw JOSEError(.invalidKey, "the client key cannot sign") }
+    self.init(key.material, pem: pem)
   }
 
   private init(_ material: KeyMaterial, pem: [UInt8]) {

@@ -9,7 +9,7 @@ struct JWTBearerGrant: GrantHandler {
     let text = try request.required("assertion")
     let claims: JWTClaims
     do throws(AssertionCheck.Problem) {
-      claims = try assertions.claims(of: text)
+      claims = try assertions.claims(of: text, type: "authorization-grant+jwt")
     } catch {
       throw OAuthError(.invalidGrant, error.description)
     }
