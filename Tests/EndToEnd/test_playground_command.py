@@ -8,6 +8,7 @@ import json
 import os
 import signal
 import socket
+import struct
 import subprocess
 from pathlib import Path
 from typing import Any, Callable
@@ -151,6 +152,33 @@ def test_a_token_answer_can_be_lost_and_that_is_known(start_playground: Callable
         token_request(upstream, grant_type="refresh_token", refresh_token=token)
     families = json.loads(upstream.request("GET", "/playground/families")[2])["families"]
     assert [issued["answersWritten"] for issued in families[0]["tokens"]] == [1, 0]
+
+
+@pytest.mark.parametrize("reset", [False, True])
+def test_an_answer_to_a_client_that_is_gone_does_not_count_as_written(
+    reset: bool, start_playground: Callable[..., Playground]
+) -> None:
+    upstream = start_playground()
+    token = redeem_a_code(upstream)["refresh_token"]
+    form = {"grant_type": "refresh_token", "refresh_token": token, "client_id": "shop", "client_secret": "shopsecret"}
+    body = urlencode(form).encode()
+    client = socket.create_connection(("127.0.0.1", upstream.port), timeout=10)
+    client.sendall(b"POST /oidc/token HTTP/1.1\r\nHost: x\r\n")
+    upstream.process.send_signal(signal.SIGSTOP)
+    kind = b"Content-Type: application/x-www-form-urlencoded\r\n"
+    client.sendall(kind + b"Content-Length: %d\r\n\r\n" % len(body) + body)
+    if reset:
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    client.close()
+    upstream.process.send_signal(signal.SIGCONT)
+
+    def answers(kind: str) -> "list[int]":
+        families = json.loads(upstream.request("GET", "/playground/families")[2])["families"]
+        return [issued[kind] for issued in families[0]["tokens"]]
+
+    eventually(lambda: upstream.statistics()["abandonedRequests"] == 1 or answers("answers") == [1, 1])
+    eventually(lambda: answers("answersWritten")[1:] in ([], [0]))
+    assert answers("answersWritten")[0] == 1
 
 
 @pytest.mark.parametrize("algorithm", [None, "RSA", "Ed25519"])

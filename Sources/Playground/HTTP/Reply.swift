@@ -21,8 +21,9 @@ struct Reply: Sendable {
   var headers: HTTPHeaders
   /// The body; left away where the method or status has none.
   var body: Body
-  /// Called once the answer has been handed to the system whole; never when it could not be.
-  var whenWritten: (@Sendable () -> Void)?
+  /// Called with true just before the answer is written, so that whoever has received it finds that noted, and with false
+  /// afterwards when it could not be written whole.
+  var noteWritten: (@Sendable (Bool) -> Void)?
 
   /// An answer of `bytes`.
   init(status: Int = 200, type: String? = nil, bytes: [UInt8] = [], headers: [(String, String)] = []) {

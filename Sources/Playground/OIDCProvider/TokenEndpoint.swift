@@ -62,7 +62,7 @@ struct TokenEndpoint: Endpoint {
       reply.body = .half(bytes)
       return reply
     }
-    reply.whenWritten = answer.whenWritten
+    reply.noteWritten = answer.noteWritten
     return reply
   }
 }

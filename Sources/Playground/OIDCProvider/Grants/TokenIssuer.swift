@@ -50,7 +50,7 @@ struct TokenIssuer: Sendable {
     }
     if let refreshToken = tokens.refreshToken {
       answer.json["refresh_token"] = .string(refreshToken)
-      answer.whenWritten = families.noteAnswer(naming: refreshToken)
+      answer.noteWritten = families.noteAnswer(naming: refreshToken)
     }
     return answer
   }

@@ -20,8 +20,8 @@ struct TokenRequest: Sendable {
 struct TokenAnswer: Sendable {
   /// The members.
   var json: JSONObject
-  /// Called when the answer has gone out whole.
-  var whenWritten: (@Sendable () -> Void)?
+  /// As in `Reply`.
+  var noteWritten: (@Sendable (Bool) -> Void)?
 }
 
 /// What carries out one `grant_type`.

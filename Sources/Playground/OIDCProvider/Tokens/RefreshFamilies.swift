@@ -142,12 +142,12 @@ final class RefreshFamilies: Sendable {
     case refuse(String)
   }
 
-  /// Notes that an answer names the token `text`, and returns what to call when it has gone out whole.
-  func noteAnswer(naming text: String) -> @Sendable () -> Void {
-    guard let named = recognize(text) else { return {} }
+  /// Notes that an answer names the token `text`, and returns what to tell about its way out.
+  func noteAnswer(naming text: String) -> @Sendable (Bool) -> Void {
+    guard let named = recognize(text) else { return { _ in } }
     _ = families.update(named.family.id) { $0.note(named.number) { $0.answers += 1 } }
-    return { [families] in
-      _ = families.update(named.family.id) { $0.note(named.number) { $0.answersWritten += 1 } }
+    return { [families] isWritten in
+      _ = families.update(named.family.id) { $0.note(named.number) { $0.answersWritten += isWritten ? 1 : -1 } }
     }
   }
 
