@@ -34,6 +34,16 @@ struct KeyDerivationTests {
     }
   }
 
+  @Test("HKDF gives RFC 5869 appendix A.1's pseudorandom key and the first 32 bytes of its output")
+  func extractAndExpand() throws {
+    let key = try HKDF.extract(
+      from: SymmetricKey([UInt8](repeating: 0x0b, count: 22)), salt: hex("000102030405060708090a0b0c"))
+    #expect(key.reveal() == hex("077709362c2e32df0ddc3f0dc47bba6390b6c73bb50f9c3122ec844ad7c2b3e5"))
+    #expect(
+      try HKDF.expand(key, info: hex("f0f1f2f3f4f5f6f7f8f9")).reveal()
+        == hex("3cb25f25faacd57a90434f64d0362f2a2d2d0a90cf1a5a4c5db02d56ecc4c5bf"))
+  }
+
   @Test("The concatenation KDF gives more than one hash's worth by counting on")
   func concatenation() {
     let long = ConcatKDF.derive(from: SymmetricKey([1, 2]), info: [3], byteCount: 64).reveal()
