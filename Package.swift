@@ -28,6 +28,7 @@ let package = Package(
     .systemLibrary(name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
     .systemLibrary(name: "CJansson", pkgConfig: "jansson", providers: [.apt(["libjansson-dev"])]),
     .systemLibrary(name: "COpenSSL", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
+    .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
     .systemLibrary(name: "CYAML", pkgConfig: "yaml-0.1", providers: [.apt(["libyaml-dev"])]),
     .target(name: "CLinux"),
 
@@ -95,6 +96,14 @@ let package = Package(
 
     .target(name: "Protocol", dependencies: ["JSON", "JSONRPC", "Support"]),
     .testTarget(name: "ProtocolTests", dependencies: ["JSON", "JSONRPC", "Protocol", "TestSupport"]),
+
+    // MARK: - Layer 4: SessionStore
+
+    .target(name: "SessionStore", dependencies: ["AuthEngine", "CSQLite", "Crypto", "Support"]),
+    .testTarget(
+      name: "SessionStoreTests",
+      dependencies: ["AuthEngine", "Crypto", "CSQLite", "SessionStore", "Support", "TestSupport"]
+    ),
 
     // MARK: - Layer 4: Configuration
 

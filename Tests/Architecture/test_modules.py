@@ -19,6 +19,7 @@ CONFINED = {
     "CJansson": {"JSON"},
     "COpenSSL": {"Crypto"},
     "CLinux": {"SocketServer"},
+    "CSQLite": {"SessionStore"},
     "CYAML": {"Configuration"},
     "NIO*": {"SocketServer", "Playground"},
 }

@@ -1,0 +1,34 @@
+import AuthEngine
+import Support
+
+/// A record as it is stored: what is searched for in the clear, the contents encrypted, everything authenticated.
+struct SealedRecord: Sendable {
+  var key: RecordKey
+  var owner: UInt32
+  var version: UInt64
+  var expiresAt: Timestamp?
+  /// Nonce and tag.
+  var seal: [UInt8]
+  var ciphertext: [UInt8]
+}
+
+extension RecordKey.Collection {
+  /// The number that stands for it in stores. Never changes.
+  var number: UInt8 {
+    switch self {
+    case .session: 1
+    case .authorization: 2
+    }
+  }
+
+  /// The collection of that number.
+  init?(number: Int64) {
+    guard let found = Self.allCases.first(where: { Int64($0.number) == number }) else { return nil }
+    self = found
+  }
+}
+
+extension FixedWidthInteger {
+  /// Its bytes, most significant first.
+  var bytes: [UInt8] { withUnsafeBytes(of: bigEndian) { Array($0) } }
+}

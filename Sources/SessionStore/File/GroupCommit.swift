@@ -1,0 +1,64 @@
+import AuthEngine
+
+/// Carries out calls, as many as wait in one transaction: one fsync makes all of them durable.
+struct GroupCommit {
+  private let database: SQLiteDatabase
+  private let cipher: RecordCipher
+  private var table: RecordTable
+
+  init(_ opened: FileStoreOpening.Opened) {
+    database = opened.database
+    cipher = opened.cipher
+    table = opened.table
+  }
+
+  /// Carries out the calls in their order and answers each.
+  mutating func perform(_ calls: [any FileCall]) {
+    guard calls.contains(where: \.writes) else {
+      for call in calls {
+        _ = call.run(on: &table)
+        call.finish(nil)
+      }
+      return
+    }
+    let failure = transact(calls)
+    if failure != nil, calls.count > 1 {
+      // One call may be too much for the disk where the others are not.
+      for call in calls { call.finish(transact([call])) }
+    } else {
+      for call in calls { call.finish(failure) }
+    }
+  }
+
+  /// Runs the calls in one transaction; why it failed as a whole, if it did, and then nothing of it has happened.
+  private mutating func transact(_ calls: [any FileCall]) -> StoreError? {
+    let before = table.manifest
+    do throws(StoreError) {
+      try database.run("BEGIN IMMEDIATE")
+      for call in calls { try runOne(call) }
+      if table.manifest != before { try FileStoreOpening.save(table.manifest, in: database, cipher: cipher) }
+      try database.run("COMMIT")
+      return nil
+    } catch {
+      if !database.isOutsideTransaction { try? database.run("ROLLBACK") }
+      table.restore(before)
+      return error
+    }
+  }
+
+  /// Runs one call; its failure undoes its own work only, unless it ended the transaction.
+  private mutating func runOne(_ call: any FileCall) throws(StoreError) {
+    guard call.writes else {
+      if let failure = call.run(on: &table), database.isOutsideTransaction { throw failure }
+      return
+    }
+    let before = table.manifest
+    try database.run("SAVEPOINT call")
+    if let failure = call.run(on: &table) {
+      if database.isOutsideTransaction { throw failure }
+      table.restore(before)
+      try database.run("ROLLBACK TO call")
+    }
+    try database.run("RELEASE call")
+  }
+}

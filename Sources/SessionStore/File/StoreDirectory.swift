@@ -1,0 +1,128 @@
+import AuthEngine
+import Glibc
+
+/// The directory of a file store: ours alone, and locked against other processes while this value lives.
+final class StoreDirectory: Sendable {
+  static let lockName = "sessions.lock"
+
+  /// The path without symbolic links.
+  let path: String
+  private let directory: FileDescriptor
+  private let lock: FileDescriptor
+
+  /// Makes the directory when it is missing, with mode 0700, checks it and takes the lock.
+  init(path given: String) throws(StoreError) {
+    // A slash at the end would make a symbolic link look like what it leads to.
+    let path = given.hasSuffix("/") ? String(given.reversed().drop { $0 == "/" }.reversed()) : given
+    if mkdir(path, 0o700) == 0 {
+      try Self.synchronizeParent(of: path)
+    } else if errno != EEXIST {
+      throw Self.failure("cannot make the directory", path)
+    }
+    var status = stat()
+    guard lstat(path, &status) == 0 else { throw Self.failure("cannot look at the directory", path) }
+    if status.st_mode & S_IFMT == S_IFLNK { throw Self.refusal(path, "is a symbolic link") }
+    guard status.st_mode & S_IFMT == S_IFDIR else { throw Self.refusal(path, "is not a directory") }
+    let opened = Glibc.open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+    guard opened >= 0 else { throw Self.failure("cannot open the directory", path) }
+    directory = FileDescriptor(opened)
+    // What counts is what was opened.
+    guard fstat(opened, &status) == 0 else { throw Self.failure("cannot look at the directory", path) }
+    guard status.st_uid == geteuid() else {
+      throw Self.refusal(path, "belongs to user \(status.st_uid), not to \(geteuid()), who runs this process")
+    }
+    guard status.st_mode & 0o022 == 0 else {
+      let mode = String(status.st_mode & 0o7777, radix: 8)
+      throw Self.refusal(path, "can be written by others (mode \(mode)): chmod 700")
+    }
+    guard let real = realpath(path, nil) else { throw Self.failure("cannot resolve", path) }
+    self.path = String(cString: real)
+    free(real)
+    lock = try Self.lock(in: directory, path: path)
+  }
+
+  /// The path of a file in it.
+  func path(of name: String) -> String { "\(path)/\(name)" }
+
+  /// Checks a file of the store: regular, ours, for nobody else. False when it is missing.
+  func holds(_ name: String) throws(StoreError) -> Bool {
+    var status = stat()
+    guard fstatat(directory.number, name, &status, AT_SYMLINK_NOFOLLOW) == 0 else {
+      if errno == ENOENT { return false }
+      throw Self.failure("cannot look at", path(of: name))
+    }
+    try Self.check(status, path(of: name))
+    return true
+  }
+
+  /// Opens a file in it, made with mode 0600 when `flags` say so.
+  func open(_ name: String, _ flags: Int32) throws(StoreError) -> FileDescriptor {
+    let opened = openat(directory.number, name, flags | O_NOFOLLOW | O_CLOEXEC, 0o600)
+    guard opened >= 0 else { throw Self.failure("cannot open", path(of: name)) }
+    let file = FileDescriptor(opened)
+    if flags & O_CREAT != 0, fchmod(opened, 0o600) != 0 { throw Self.failure("cannot protect", path(of: name)) }
+    var status = stat()
+    guard fstat(opened, &status) == 0 else { throw Self.failure("cannot look at", path(of: name)) }
+    try Self.check(status, path(of: name))
+    return file
+  }
+
+  /// Removes a file if it is there.
+  func remove(_ name: String) throws(StoreError) {
+    if unlinkat(directory.number, name, 0) != 0, errno != ENOENT { throw Self.failure("cannot remove", path(of: name)) }
+  }
+
+  /// Gives a finished file its name, for good.
+  func publish(_ name: String, as final: String) throws(StoreError) {
+    guard renameat(directory.number, name, directory.number, final) == 0 else {
+      throw Self.failure("cannot make", path(of: final))
+    }
+    try synchronize()
+  }
+
+  private func synchronize() throws(StoreError) {
+    if fsync(directory.number) != 0 { throw Self.failure("cannot write", path) }
+  }
+
+  /// A new directory is there after a loss of power only if its name is.
+  private static func synchronizeParent(of path: String) throws(StoreError) {
+    let parent = FileDescriptor(Glibc.open("\(path)/..", O_RDONLY | O_DIRECTORY | O_CLOEXEC))
+    guard parent.number >= 0, fsync(parent.number) == 0 else { throw failure("cannot write beside", path) }
+  }
+
+  private static func lock(in directory: FileDescriptor, path: String) throws(StoreError) -> FileDescriptor {
+    let opened = openat(directory.number, lockName, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o600)
+    guard opened >= 0 else { throw failure("cannot open the lock file in", path) }
+    let file = FileDescriptor(opened)
+    guard flock(opened, LOCK_EX | LOCK_NB) == 0 else {
+      guard errno == EWOULDBLOCK else { throw failure("cannot lock", path) }
+      let digits = file.read(atMost: 16).prefix { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
+      let holder = digits.isEmpty ? "another process" : "process \(String(decoding: digits, as: UTF8.self))"
+      throw StoreError(.locked, "\(path) is in use by \(holder); a store belongs to one process")
+    }
+    // For people only: the lock is what counts, and it ends with the process.
+    _ = ftruncate(opened, 0)
+    file.write(Array("\(getpid())\n".utf8), at: 0)
+    return file
+  }
+
+  private static func check(_ status: stat, _ path: String) throws(StoreError) {
+    guard status.st_mode & S_IFMT == S_IFREG else { throw refusal(path, "is not a regular file") }
+    guard status.st_uid == geteuid() else {
+      throw refusal(path, "belongs to user \(status.st_uid), not to \(geteuid()), who runs this process")
+    }
+    guard status.st_mode & 0o077 == 0 else {
+      throw refusal(path, "is open to others (mode \(String(status.st_mode & 0o7777, radix: 8))): chmod 600")
+    }
+  }
+
+  private static func refusal(_ path: String, _ problem: String) -> StoreError {
+    StoreError(.unusable, "\(path) \(problem)")
+  }
+
+  private static func failure(_ what: String, _ path: String) -> StoreError {
+    let code = errno
+    let isTemporary = [ENOSPC, EDQUOT, EIO, EMFILE, ENFILE, ENOMEM, EINTR].contains(code)
+    return StoreError(isTemporary ? .unavailable : .unusable, "\(what) \(path): \(String(cString: strerror(code)))")
+  }
+}
