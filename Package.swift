@@ -30,6 +30,10 @@ let package = Package(
     .systemLibrary(name: "COpenSSL", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
     .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
     .systemLibrary(name: "CYAML", pkgConfig: "yaml-0.1", providers: [.apt(["libyaml-dev"])]),
+    .target(
+      name: "CHiredis",
+      linkerSettings: [.linkedLibrary("hiredis"), .linkedLibrary("ssl"), .linkedLibrary("crypto")]
+    ),
     .target(name: "CLinux"),
 
     // MARK: - Layer 0: Support
@@ -99,7 +103,7 @@ let package = Package(
 
     // MARK: - Layer 4: SessionStore
 
-    .target(name: "SessionStore", dependencies: ["AuthEngine", "CSQLite", "Crypto", "Support"]),
+    .target(name: "SessionStore", dependencies: ["AuthEngine", "CHiredis", "CSQLite", "Crypto", "Support"]),
     .testTarget(
       name: "SessionStoreTests",
       dependencies: ["AuthEngine", "Crypto", "CSQLite", "SessionStore", "Support", "TestSupport"]
@@ -205,7 +209,7 @@ let package = Package(
 // One loop, so that no target can opt out.
 // ExistentialAny SE-0335 · InternalImportsByDefault SE-0409 · MemberImportVisibility SE-0444 ·
 // NonisolatedNonsendingByDefault SE-0461 · treatAllWarnings SE-0480
-for target in package.targets where target.type != .system && target.name != "CLinux" {
+for target in package.targets where target.type != .system && !["CHiredis", "CLinux"].contains(target.name) {
   target.swiftSettings = [
     .enableUpcomingFeature("ExistentialAny"),
     .enableUpcomingFeature("InternalImportsByDefault"),

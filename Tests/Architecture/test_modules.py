@@ -16,6 +16,7 @@ MODULES_PAGE = ROOT / "proto-docs" / "modules.md"
 # A module name (or a prefix ending in *) and the only modules under Sources/ that may import it.
 CONFINED = {
     "CCurl": {"CurlTransport"},
+    "CHiredis": {"SessionStore"},
     "CJansson": {"JSON"},
     "COpenSSL": {"Crypto"},
     "CLinux": {"SocketServer"},
@@ -39,7 +40,7 @@ SETTINGS = [
     ("treatAllWarnings", "error"),
 ]
 # C code: Swift settings mean nothing to it.
-WITHOUT_SETTINGS = {"CLinux"}
+WITHOUT_SETTINGS = {"CHiredis", "CLinux"}
 
 
 # MARK: the package

@@ -1,0 +1,31 @@
+import AuthEngine
+
+/// The names of the keys in the server. The part in braces keeps them in one slot of a cluster, where one script can reach
+/// them all.
+struct RedisKeys: Sendable {
+  let prefix: String
+
+  var store: [UInt8] { bytes("store") }
+  var keyIDs: [UInt8] { bytes("keys") }
+
+  func record(_ key: RecordKey) -> [UInt8] { records(key.collection) + identifier(key) }
+  func lease(_ key: RecordKey) -> [UInt8] { bytes("lease:\(key.collection.rawValue):") + identifier(key) }
+  func owner(_ uid: UInt32, _ collection: RecordKey.Collection) -> [UInt8] {
+    owners(collection) + Array(String(uid).utf8)
+  }
+
+  /// What the keys of records begin with.
+  func records(_ collection: RecordKey.Collection) -> [UInt8] { bytes("record:\(collection.rawValue):") }
+  /// What the keys of the owners' sets begin with.
+  func owners(_ collection: RecordKey.Collection) -> [UInt8] { bytes("owner:\(collection.rawValue):") }
+  /// All records, by expiry.
+  func all(_ collection: RecordKey.Collection) -> [UInt8] { bytes("all:\(collection.rawValue)") }
+
+  /// The identifier in hexadecimal.
+  func identifier(_ key: RecordKey) -> [UInt8] {
+    let digits = Array("0123456789abcdef".utf8)
+    return key.id.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }
+  }
+
+  private func bytes(_ name: String) -> [UInt8] { Array("\(prefix):\(name)".utf8) }
+}

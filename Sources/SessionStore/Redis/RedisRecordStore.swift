@@ -1,0 +1,150 @@
+public import AuthEngine
+public import Support
+
+/// A store in a Redis server, for several sidecars that share their sessions. Every record is encrypted here, with
+/// AES-256-GCM and a key that all of them have; the server sees who owns a record and when it expires.
+///
+/// How durable a write is when it returns is for the server's own configuration to say. One thread speaks over one
+/// connection; a lost one is made again when it is next needed, after a pause that grows while that fails.
+public final class RedisRecordStore: RecordStore {
+  /// Which server, and with which key.
+  public struct Configuration: Sendable {
+    /// `rediss://host:port/database`, `redis://…` without TLS, or `unix:///path?db=0`.
+    public var url: String
+    /// The key of the records, the same for all who share the store.
+    public var key: StoreKey
+    /// Keys that records may have been written with; what is written anew gets `key`.
+    public var previousKeys: [StoreKey] = []
+    /// The user to log in as; nil for the default one.
+    public var username: String?
+    /// The password; nil for none.
+    public var password: Secret<String>?
+    /// A PEM file with the authorities that may vouch for the server; nil for the system's.
+    public var caFile: String?
+    /// Tells the keys of one store apart from those of another in the same database: a name in braces, as in `postern:{sessions}:…`.
+    public var name = "sessions"
+    /// How long connecting may take; TLS has as long again.
+    public var connectTimeout = Duration.seconds(2)
+    /// How long an answer may take.
+    public var commandTimeout = Duration.seconds(2)
+
+    /// A store in the server at `url`.
+    public init(url: String, key: StoreKey) {
+      self.url = url
+      self.key = key
+    }
+  }
+
+  private static let queueCapacity = 2000
+
+  private let queue: WorkQueue<RedisCall>
+
+  private init(queue: WorkQueue<RedisCall>) { self.queue = queue }
+
+  deinit { queue.close() }
+
+  /// Connects.
+  ///
+  /// - Throws: `unavailable` when the server cannot be reached; `unusable` for a bad address, refused credentials and a
+  ///   newer format; `keyMismatch`.
+  public static func open(_ configuration: Configuration) async throws(StoreError) -> RedisRecordStore {
+    try await open(configuration, clock: SystemClock())
+  }
+
+  static func open(
+    _ configuration: Configuration, clock: any EngineClock
+  ) async throws(StoreError) -> RedisRecordStore {
+    let address = try RedisAddress(configuration.url)
+    let queue = WorkQueue<RedisCall>(capacity: queueCapacity)
+    let ready = Reply<Result<Void, StoreError>>()
+    try StoreThread.start("postern-redis") { run(configuration, address, clock, queue, ready) }
+    try await ready.value().get()
+    return RedisRecordStore(queue: queue)
+  }
+
+  /// The thread.
+  private static func run(
+    _ configuration: Configuration, _ address: RedisAddress, _ clock: any EngineClock, _ queue: WorkQueue<RedisCall>,
+    _ ready: Reply<Result<Void, StoreError>>
+  ) {
+    let link = RedisLink(configuration, address: address, clock: clock)
+    do throws(StoreError) {
+      try link.open()
+      ready.fill(.success(()))
+      let table = RedisTable(link: link)
+      while let calls = queue.next(atMost: 1) {
+        for call in calls { call.run(table) }
+      }
+      link.close()
+    } catch { ready.fill(.failure(error)) }
+    for call in queue.end() { call.refuse(StoreError(.unavailable, "the store is closed")) }
+  }
+
+  /// The record for `key`.
+  public func record(for key: RecordKey) async throws(StoreError) -> StoredRecord? {
+    try await call { table throws(StoreError) in try table.record(for: key) }
+  }
+
+  /// The records of `owner`; `corrupted` when one of them is.
+  public func records(
+    in collection: RecordKey.Collection, ownedBy owner: UInt32
+  ) async throws(StoreError) -> [StoredRecord] {
+    try await call { table throws(StoreError) in try table.records(in: collection, ownedBy: owner) }
+  }
+
+  /// Adds a record.
+  public func insert(_ record: StoredRecord) async throws(StoreError) {
+    try record.checkStorable()
+    try await call { table throws(StoreError) in try table.insert(record) }
+  }
+
+  /// Replaces a record.
+  public func replace(_ record: StoredRecord, under lease: RecordLease?) async throws(StoreError) {
+    try record.checkStorable()
+    try await call { table throws(StoreError) in try table.replace(record, under: lease) }
+  }
+
+  /// Removes a record, a damaged one too.
+  public func remove(_ key: RecordKey) async throws(StoreError) -> Bool {
+    try await call { table throws(StoreError) in try table.remove(key) }
+  }
+
+  /// Removes a record and returns it.
+  public func take(_ key: RecordKey) async throws(StoreError) -> StoredRecord? {
+    try await call { table throws(StoreError) in try table.take(key) }
+  }
+
+  /// The right to renew a record, among all who share the store.
+  public func lease(_ key: RecordKey, for duration: Duration) async throws(StoreError) -> RecordLease? {
+    try await call { table throws(StoreError) in try table.lease(key, for: duration) }
+  }
+
+  /// Gives a lease back; when that fails, its time will run out.
+  public func release(_ lease: RecordLease) async {
+    try? await call { table throws(StoreError) in try table.release(lease) }
+  }
+
+  /// How many records there are.
+  public func count(in collection: RecordKey.Collection) async throws(StoreError) -> Int {
+    try await call { table throws(StoreError) in try table.count(in: collection) }
+  }
+
+  /// Removes what expired before `now`.
+  public func purge(expiredAt now: Timestamp) async throws(StoreError) -> Int {
+    try await call { table throws(StoreError) in try table.purge(expiredAt: now) }
+  }
+
+  /// Finishes what waits and disconnects.
+  public func close() async { await queue.closeAndWait() }
+
+  private func call<Value: Sendable>(
+    _ body: @escaping @Sendable (RedisTable) throws(StoreError) -> Value
+  ) async throws(StoreError) -> Value {
+    let reply = Reply<Result<Value, StoreError>>()
+    let call = RedisCall(
+      run: { table in reply.fill(Result { () throws(StoreError) in try body(table) }) },
+      refuse: { reply.fill(.failure($0)) })
+    if let refusal = queue.submit(call) { throw refusal }
+    return try await reply.value().get()
+  }
+}

@@ -1,0 +1,100 @@
+/// What runs inside the server, where nothing comes between its steps.
+///
+/// A record is a hash: `o` owner, `v` version, `e` expiry in milliseconds or empty, `k` the id of its key, `n` seal,
+/// `c` contents, `f` fence. Numbers are compared as text, since Lua's have 53 bits. `insert` and `replace` know their own
+/// seal again, which holds a random nonce: repeating one after a lost answer is safe.
+enum RedisScript {
+  /// KEYS store, key ids. ARGV new salt. The salt and the format.
+  static let begin = """
+    redis.call('HSETNX', KEYS[1], 'salt', ARGV[1])
+    redis.call('HSETNX', KEYS[1], 'format', '1')
+    return redis.call('HMGET', KEYS[1], 'salt', 'format')
+    """
+
+  /// KEYS key ids. ARGV the ids of our keys, the current one first. 0 when the store was written with others.
+  static let introduce = """
+    local known = redis.call('SCARD', KEYS[1]) == 0
+    for _, id in ipairs(ARGV) do
+      if redis.call('SISMEMBER', KEYS[1], id) == 1 then known = true end
+    end
+    if not known then return 0 end
+    redis.call('SADD', KEYS[1], ARGV[1])
+    return 1
+    """
+
+  /// ARGV owner, version, expiry, key id, seal, contents, time to live, score, member, id.
+  private static let write = """
+    redis.call('HSET', KEYS[1], 'o', ARGV[1], 'v', ARGV[2], 'e', ARGV[3], 'k', ARGV[4], 'n', ARGV[5], 'c', ARGV[6])
+    if ARGV[7] == '' then redis.call('PERSIST', KEYS[1]) else redis.call('PEXPIREAT', KEYS[1], ARGV[7]) end
+    redis.call('ZADD', KEYS[2], ARGV[8], ARGV[9])
+    redis.call('SADD', KEYS[3], ARGV[10])
+    return 1
+    """
+
+  /// KEYS record, all, owner. ARGV of `write`. 0 when it exists.
+  static let insert = """
+    local seal = redis.call('HGET', KEYS[1], 'n')
+    if seal then return seal == ARGV[5] and 1 or 0 end
+    \(write)
+    """
+
+  /// KEYS record, all, owner. ARGV of `write`, the version before, the fence or nothing. 0 conflict, -1 lease lost.
+  static let replace = """
+    local stored = redis.call('HMGET', KEYS[1], 'v', 'o', 'f', 'n')
+    if not stored[1] then return 0 end
+    if stored[4] == ARGV[5] then return 1 end
+    if ARGV[12] ~= '' and (stored[3] or '0') ~= ARGV[12] then return -1 end
+    if stored[1] ~= ARGV[11] or stored[2] ~= ARGV[1] then return 0 end
+    \(write)
+    """
+
+  private static let fields = "redis.call('HMGET', KEYS[1], 'o', 'v', 'e', 'k', 'n', 'c')"
+
+  /// KEYS record. Its fields.
+  static let read = "return \(fields)"
+
+  /// KEYS record, all. ARGV prefix of the owners' keys, id. The fields of what is removed.
+  static let take = """
+    local found = \(fields)
+    if not found[1] then return found end
+    redis.call('DEL', KEYS[1])
+    redis.call('SREM', ARGV[1] .. found[1], ARGV[2])
+    redis.call('ZREM', KEYS[2], found[1] .. ':' .. ARGV[2])
+    return found
+    """
+
+  /// KEYS owner, then records. ARGV their ids. The fields of each; those that are gone leave the owner's set.
+  static let list = """
+    local all = {}
+    for index = 2, #KEYS do
+      all[index - 1] = redis.call('HMGET', KEYS[index], 'o', 'v', 'e', 'k', 'n', 'c')
+      if not all[index - 1][1] then redis.call('SREM', KEYS[1], ARGV[index - 1]) end
+    end
+    return all
+    """
+
+  /// KEYS record, lease. ARGV token, milliseconds. The fence, or -1 while somebody else has it.
+  static let lease = """
+    local holder = redis.call('GET', KEYS[2])
+    if holder == ARGV[1] then return tonumber(redis.call('HGET', KEYS[1], 'f') or '0') end
+    if holder then return -1 end
+    redis.call('SET', KEYS[2], ARGV[1], 'PX', ARGV[2])
+    if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
+    return redis.call('HINCRBY', KEYS[1], 'f', 1)
+    """
+
+  /// KEYS lease. ARGV token.
+  static let release = "return redis.call('GET', KEYS[1]) == ARGV[1] and redis.call('DEL', KEYS[1]) or 0"
+
+  /// KEYS all. ARGV now, limit, prefix of the records' keys, prefix of the owners' keys. How many went.
+  static let purge = """
+    local members = redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', '(' .. ARGV[1], 'LIMIT', '0', ARGV[2])
+    for _, member in ipairs(members) do
+      local owner, id = string.match(member, '^(%d+):(%x+)$')
+      redis.call('DEL', ARGV[3] .. id)
+      redis.call('SREM', ARGV[4] .. owner, id)
+      redis.call('ZREM', KEYS[1], member)
+    end
+    return #members
+    """
+}

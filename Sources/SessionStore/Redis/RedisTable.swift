@@ -1,0 +1,150 @@
+import AuthEngine
+import Crypto
+import Support
+
+/// What the calls of a Redis store do.
+struct RedisTable {
+  /// The server forgets a record by itself only this long after its expiry: its clock may be ahead of ours.
+  private static let grace = Duration.seconds(60)
+  /// The latest time Redis takes.
+  private static let latest: Int64 = 1 << 52
+  private static let purgeLimit = 500
+  private static let pageSize = 64
+  private static let tokenByteCount = 16
+
+  let link: RedisLink
+
+  private var keys: RedisKeys { link.keys }
+
+  func record(for key: RecordKey) throws(StoreError) -> StoredRecord? {
+    try record(key, try link.evaluate(RedisScript.read, keys: [keys.record(key)]))
+  }
+
+  func records(in collection: RecordKey.Collection, ownedBy owner: UInt32) throws(StoreError) -> [StoredRecord] {
+    let set = keys.owner(owner, collection)
+    let members = try link.evaluate("return redis.call('SMEMBERS', KEYS[1])", keys: [set]).array ?? []
+    let found = members.compactMap { member -> RecordKey? in
+      member.bytes.flatMap { Self.identifier($0) }.map { RecordKey(collection: collection, id: $0) }
+    }
+    var records: [StoredRecord] = []
+    for start in stride(from: 0, to: found.count, by: Self.pageSize) {
+      let page = found[start..<min(start + Self.pageSize, found.count)]
+      let rows =
+        try link.evaluate(
+          RedisScript.list, keys: [set] + page.map(keys.record), page.map(keys.identifier)
+        ).array ?? []
+      for (key, row) in zip(page, rows) {
+        if let record = try record(key, row) { records.append(record) }
+      }
+    }
+    return records
+  }
+
+  func insert(_ record: StoredRecord) throws(StoreError) {
+    let reply =
+      record.version == 1
+      ? try link.evaluate(RedisScript.insert, keys: writtenKeys(record), try written(record)) : .integer(0)
+    if reply != .integer(1) { throw StoreError(.conflict, "\(record.key) exists") }
+  }
+
+  func replace(_ record: StoredRecord, under lease: RecordLease?) throws(StoreError) {
+    if let lease, lease.key != record.key {
+      throw StoreError(.leaseLost, "\(record.key): the lease is one of \(lease.key)")
+    }
+    let fence = lease.map { Array(String($0.fence).utf8) } ?? []
+    let arguments = try written(record) + [Array(String(record.version - 1).utf8), fence]
+    switch try link.evaluate(RedisScript.replace, keys: writtenKeys(record), arguments).integer {
+    case 1: return
+    case -1: throw StoreError(.leaseLost, "\(record.key): the lease went to somebody else")
+    default: throw StoreError(.conflict, "\(record.key) has changed")
+    }
+  }
+
+  func take(_ key: RecordKey) throws(StoreError) -> StoredRecord? { try record(key, try removed(key)) }
+
+  /// Removes the record unseen, for one that is damaged can be removed as well.
+  func remove(_ key: RecordKey) throws(StoreError) -> Bool {
+    try removed(key).array?.first.map { $0 != .none } ?? false
+  }
+
+  func lease(_ key: RecordKey, for duration: Duration) throws(StoreError) -> RecordLease? {
+    let token = SecureRandom.bytes(Self.tokenByteCount)
+    let milliseconds = min(max(1, duration.wholeMilliseconds), Self.latest)
+    let fence = try link.evaluate(
+      RedisScript.lease, keys: [keys.record(key), keys.lease(key)], [token, Array(String(milliseconds).utf8)]
+    ).integer
+    guard let fence, let number = UInt64(exactly: fence) else { return nil }
+    return RecordLease(key: key, fence: number, token: token)
+  }
+
+  func release(_ lease: RecordLease) throws(StoreError) {
+    _ = try link.evaluate(RedisScript.release, keys: [keys.lease(lease.key)], [lease.token])
+  }
+
+  func count(in collection: RecordKey.Collection) throws(StoreError) -> Int {
+    Int(try link.evaluate("return redis.call('ZCARD', KEYS[1])", keys: [keys.all(collection)]).integer ?? 0)
+  }
+
+  func purge(expiredAt now: Timestamp) throws(StoreError) -> Int {
+    var purged: Int64 = 0
+    for collection in RecordKey.Collection.allCases {
+      let arguments = [
+        Array(String(now.millisecondsSinceEpoch).utf8), Array(String(Self.purgeLimit).utf8),
+        keys.records(collection), keys.owners(collection),
+      ]
+      purged += try link.evaluate(RedisScript.purge, keys: [keys.all(collection)], arguments).integer ?? 0
+    }
+    return Int(purged)
+  }
+
+  /// Never repeated: the answer may hold the only copy, and a second one would say that there is none.
+  private func removed(_ key: RecordKey) throws(StoreError) -> RedisReply {
+    try link.evaluate(
+      RedisScript.take, keys: [keys.record(key), keys.all(key.collection)],
+      [keys.owners(key.collection), keys.identifier(key)], isRepeatable: false)
+  }
+
+  private func writtenKeys(_ record: StoredRecord) -> [[UInt8]] {
+    let collection = record.key.collection
+    return [keys.record(record.key), keys.all(collection), keys.owner(record.owner, collection)]
+  }
+
+  /// The arguments of `RedisScript.write`.
+  private func written(_ record: StoredRecord) throws(StoreError) -> [[UInt8]] {
+    let (sealed, keyID) = try link.seal(record)
+    let owner = String(sealed.owner)
+    let expiry = sealed.expiresAt?.millisecondsSinceEpoch
+    let timeToLive = sealed.expiresAt.map { min(max(0, ($0 + Self.grace).millisecondsSinceEpoch), Self.latest) }
+    let text = { (value: String) in Array(value.utf8) }
+    return [
+      text(owner), text(String(sealed.version)), text(expiry.map { String($0) } ?? ""), keyID, sealed.seal,
+      sealed.ciphertext, text(timeToLive.map { String($0) } ?? ""), text(expiry.map { String($0) } ?? "+inf"),
+      text("\(owner):") + keys.identifier(sealed.key), keys.identifier(sealed.key),
+    ]
+  }
+
+  private func record(_ key: RecordKey, _ reply: RedisReply) throws(StoreError) -> StoredRecord? {
+    guard let fields = reply.array, fields.count == 6 else { throw Self.damage(key) }
+    if fields.allSatisfy({ $0 == .none }) { return nil }
+    guard let owner = fields[0].number.flatMap(UInt32.init(exactly:)),
+      let version = fields[1].number.flatMap(UInt64.init(exactly:)), let expiry = fields[2].bytes,
+      expiry.isEmpty || fields[2].number != nil, let keyID = fields[3].bytes, let seal = fields[4].bytes,
+      let contents = fields[5].bytes
+    else { throw Self.damage(key) }
+    let sealed = SealedRecord(
+      key: key, owner: owner, version: version,
+      expiresAt: fields[2].number.map(Timestamp.init(millisecondsSinceEpoch:)), seal: seal, ciphertext: contents)
+    return try link.open(sealed, keyID: keyID)
+  }
+
+  private static func identifier(_ digits: [UInt8]) -> [UInt8]? {
+    guard digits.count == 2 * RecordKey.identifierByteCount else { return nil }
+    let values = digits.compactMap { Character(UnicodeScalar($0)).hexDigitValue }
+    guard values.count == digits.count else { return nil }
+    return (0..<RecordKey.identifierByteCount).map { UInt8(values[2 * $0] << 4 | values[2 * $0 + 1]) }
+  }
+
+  private static func damage(_ key: RecordKey) -> StoreError {
+    StoreError(.corrupted, "\(key) is damaged or was altered")
+  }
+}
