@@ -105,9 +105,9 @@ public final class PlaygroundServer: Sendable {
   }
 
   private func shutDown() async {
-    try? await listener.close().get()
+    await listener.close().ended()
     // Connections accepted just before are still on their way to their event loops: let them arrive.
-    for loop in group.makeIterator() { try? await loop.submit {}.get() }
+    for loop in group.makeIterator() { await loop.submit {}.ended() }
     await connections.closeAll()
     try? await group.shutdownGracefully()
   }
