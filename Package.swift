@@ -166,6 +166,7 @@ let package = Package(
         "JSON",
         "JSONRPC",
         .product(name: "Logging", package: "swift-log"),
+        "SessionStore",
         "Sidecar",
         "SocketServer",
         "Support",

@@ -68,6 +68,7 @@ extension UserSessions {
     } catch {
       throw SessionError(error)
     }
+    purgeNowAndThen()
     return keep(contents, of: handle, owner: owner, version: 1).session
   }
 

@@ -11,7 +11,11 @@ public final class UserSessions: Sendable {
   struct State: Sendable {
     var sessions = BoundedCache<RecordKey, LiveSession>(capacity: 2048)
     var lastGeneration: UInt64 = 0
+    var purgedAt: MonotonicInstant?
   }
+
+  /// How often expired records are looked for, at most.
+  static let purgeInterval = Duration.seconds(600)
 
   /// How long a cached record is believed where other processes share the store.
   static let sharedCacheLife = Duration.seconds(2)
@@ -74,6 +78,20 @@ public final class UserSessions: Sendable {
     }
     guard let live = try await read(handle), live.owner == owner else { throw .notFound }
     return live
+  }
+
+  /// Lets the store forget what has expired, behind whoever makes a session: what nobody adds to does not grow.
+  func purgeNowAndThen() {
+    let now = clock.monotonicNow
+    let isDue = state.withLock { state in
+      guard state.purgedAt.map({ $0 + Self.purgeInterval <= now }) ?? true else { return false }
+      state.purgedAt = now
+      return true
+    }
+    guard isDue else { return }
+    Task { [store, clock] in
+      while let removed = try? await store.purge(expiredAt: clock.wallNow), removed > 0 {}
+    }
   }
 
   /// Reads the record anew; nil when there is none.

@@ -53,7 +53,7 @@ struct ServerProcess {
       throw Failure(description: "libcurl: \(error)")
     }
     defer { transport.close() }
-    let storage = StoreAssembly.storage(loaded.configuration.store)
+    let storage = StoreAssembly(configuration: loaded.configuration.store, logger: logger).storage()
     let service = try SidecarService(
       loaded.configuration,
       SidecarService.Surroundings(

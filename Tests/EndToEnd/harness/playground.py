@@ -65,5 +65,6 @@ class Playground:
 
     def reset(self) -> None:
         """Mends everything and sets the counters to zero."""
-        self.request("DELETE", "/playground/faults")
+        for what in ["faults", "login", "settings", "families"]:
+            self.request("DELETE", f"/playground/{what}")
         self.request("DELETE", "/playground/statistics")

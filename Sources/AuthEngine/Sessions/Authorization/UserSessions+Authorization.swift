@@ -35,6 +35,7 @@ extension UserSessions {
     } catch {
       throw SessionError(error)
     }
+    purgeNowAndThen()
     return BegunAuthorization(url: url, state: state, expiresAt: expiresAt)
   }
 

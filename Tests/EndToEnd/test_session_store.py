@@ -1,0 +1,270 @@
+"""Section 5 with `store.kind: file` and `redis`: what is stored outlives the process, whatever happens to it."""
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import signal
+import stat
+import subprocess
+import time
+from pathlib import Path
+from typing import Any, Callable, Dict, Iterator, List
+
+import pytest
+
+from harness import expect
+from harness.browser import announce_login, authorize
+from harness.connection import Connection
+from harness.playground import Playground
+from harness.sidecar import Sidecar
+from harness.waiting import eventually
+
+Start = Callable[..., Sidecar]
+REDIRECT = "http://127.0.0.1:8765/callback"
+
+
+@pytest.fixture
+def settings(playground: Playground, directory: Path) -> Dict[str, Any]:
+    for name, secret in [("shop-secret", "shopsecret"), ("store-key", "ab" * 31 + "cd")]:
+        (directory / name).write_text(secret)
+        (directory / name).chmod(0o600)
+    return {
+        "store": {"kind": "file", "path": str(directory / "store"), "keyFile": str(directory / "store-key")},
+        "issuers": {
+            "shop": {
+                "issuer": playground.issuer, "clientId": "shop", "clientAuth": "client_secret_basic",
+                "clientSecretFile": str(directory / "shop-secret"), "scope": "openid offline_access orders",
+            }
+        },
+        "resources": {
+            "mine": {"baseUrl": playground.base + "/resource/", "issuer": "shop", "auth": "user", "scope": "orders"}
+        },
+    }
+
+
+def login(connection: Connection, playground: Playground) -> str:
+    announce_login(playground)
+    begun = connection.call("beginAuthorization", {"issuer": "shop", "redirectUri": REDIRECT})
+    callback = authorize(begun["authorizationUrl"])
+    return connection.call("completeAuthorization", {"callbackUrl": callback})["session"]
+
+
+def fetch_status(connection: Connection, session: str) -> int:
+    return connection.call("fetchResource", {"resource": "mine", "path": "orders", "session": session})["status"]
+
+
+def families(playground: Playground) -> List[Dict[str, Any]]:
+    return json.loads(playground.request("GET", "/playground/families")[2])["families"]
+
+
+@pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGKILL])
+def test_a_session_outlives_the_process(start: Start, settings: Any, playground: Playground, end: int) -> None:
+    first = start(settings)
+    with first.connect() as connection:
+        session = login(connection, playground)
+        begun = connection.call("beginAuthorization", {"issuer": "shop", "redirectUri": REDIRECT})
+    first.signal(end)
+    first.wait()
+    second = start(settings)
+    with second.connect() as connection:
+        assert fetch_status(connection, session) == 200
+        assert connection.call("refreshSession", {"session": session})["session"] == session
+        assert [known["session"] for known in connection.call("listSessions")["sessions"]] == [session]
+        # A login that was begun before ends after.
+        announce_login(playground)
+        callback = authorize(begun["authorizationUrl"])
+        assert connection.call("completeAuthorization", {"callbackUrl": callback})["kind"] == "user"
+    assert playground.statistics()["refreshTokenReuseDetected"] == 0
+
+
+def test_the_files_are_private_and_say_nothing(start: Start, settings: Any, playground: Playground) -> None:
+    sidecar = start(settings)
+    with sidecar.connect() as connection:
+        session = login(connection, playground)
+        path = Path(settings["store"]["path"])
+        assert stat.S_IMODE(path.stat().st_mode) == 0o700
+        everything = b""
+        for file in path.iterdir():
+            assert stat.S_IMODE(file.stat().st_mode) == 0o600, file
+            everything += file.read_bytes()
+        for secret in [session, "eyJ", "user-1001", "refresh", "orders", "shop"]:
+            assert secret.encode() not in everything, secret
+    assert "session store opened" in sidecar.log()
+
+
+def test_nothing_is_written_until_a_session_is_asked_for(start: Start, settings: Any) -> None:
+    with start(settings).connect() as connection:
+        assert connection.works()
+        assert not Path(settings["store"]["path"]).exists()
+        assert connection.call("listSessions") == {"sessions": []}
+        assert Path(settings["store"]["path"]).exists()
+
+
+def test_a_wrong_key_is_told_and_loses_nothing(
+    start: Start, settings: Any, playground: Playground, directory: Path
+) -> None:
+    first = start(settings)
+    with first.connect() as connection:
+        session = login(connection, playground)
+    first.stop()
+    key = directory / "store-key"
+    right = key.read_text()
+    key.write_text("ef" * 31 + "01")
+    second = start(settings)
+    with second.connect() as connection:
+        error = connection.error("getSession", {"session": session})
+        assert expect.fault(error, 5008)["retryable"] is False
+        expect.fault(connection.error("fetchResource", {"resource": "mine", "session": session}), 5008)
+        assert connection.works()
+    assert "session store cannot be opened" in second.log() and right not in second.log()
+    second.stop()
+    key.write_text(right)
+    with start(settings).connect() as connection:
+        assert fetch_status(connection, session) == 200
+
+
+def test_two_sidecars_on_one_store_are_refused(
+    start: Start, settings: Any, playground: Playground, directory: Path
+) -> None:
+    first = start(settings)
+    with first.connect() as connection:
+        session = login(connection, playground)
+        second = start({**settings, "listen": {"path": str(directory / "second.sock")}})
+        with second.connect() as other:
+            error = other.error("getSession", {"session": session})
+            expect.fault(error, 5008)
+            assert str(first.process.pid) in error["message"] or "another process" in error["message"], error
+        assert fetch_status(connection, session) == 200
+
+
+def test_a_damaged_store_is_never_an_empty_one(
+    start: Start, settings: Any, playground: Playground
+) -> None:
+    first = start(settings)
+    with first.connect() as connection:
+        session = login(connection, playground)
+    first.stop()
+    database = max(Path(settings["store"]["path"]).iterdir(), key=lambda file: file.stat().st_size)
+    content = database.read_bytes()
+    database.write_bytes(content[: len(content) // 2])
+    with start(settings).connect() as connection:
+        expect.fault(connection.error("listSessions"), 5008)
+        expect.fault(connection.error("getSession", {"session": session}), 5008)
+    assert database.read_bytes() == content[: len(content) // 2]
+
+
+def storm(start: Start, settings: Any, playground: Playground, rounds: int) -> None:
+    """Kills the sidecar at random moments while it renews; after each restart the session works, unless the provider's answer had
+    not been delivered, or not been read, when the process died."""
+    seed = random.randrange(1 << 32)
+    print("seed", seed)
+    chance = random.Random(seed)
+    session = None
+    unread = 0
+    for _ in range(rounds):
+        sidecar = start(settings)
+        with sidecar.connect() as connection:
+            if session is None or "error" in connection.answer_to(
+                connection.request("refreshSession", {"session": session})
+            ):
+                if session is not None:
+                    # The family was revoked: an answer was on its way, or in the socket of the killed process.
+                    unread += 1
+                    revoked = [family for family in families(playground) if family.get("revoked")]
+                    assert revoked, "the session is gone, and the provider knows no reason"
+                session = login(connection, playground)
+            assert fetch_status(connection, session) == 200
+            for _ in range(20):
+                connection.request("refreshSession", {"session": session})
+            time.sleep(chance.uniform(0, 0.08))
+            sidecar.process.kill()
+            sidecar.wait()
+    assert unread <= max(1, rounds // 5), f"{unread} of {rounds} sessions lost"
+
+
+def test_a_storm_of_renewals_survives_being_killed(start: Start, settings: Any, playground: Playground) -> None:
+    storm(start, settings, playground, 10)
+
+
+@pytest.mark.slow
+def test_a_hundred_kills(start: Start, settings: Any, playground: Playground) -> None:
+    storm(start, settings, playground, 100)
+
+
+@pytest.fixture
+def redis(directory: Path) -> Iterator[str]:
+    """A Redis server on a port of its own; the URL."""
+    server = shutil.which("redis-server")
+    assert server, "redis-server is not installed (make deps)"
+    import socket
+
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    process = subprocess.Popen(
+        [server, "--port", str(port), "--bind", "127.0.0.1", "--save", "", "--dir", str(directory), "--requirepass", "pw"],
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    def up() -> bool:
+        with socket.socket() as probe:
+            return probe.connect_ex(("127.0.0.1", port)) == 0
+
+    try:
+        eventually(up)
+        yield f"redis://127.0.0.1:{port}/0"
+    finally:
+        process.terminate()
+        process.wait(10)
+
+
+class TestRedis:
+    @pytest.fixture
+    def replicas(self, start: Start, settings: Any, redis: str, directory: Path) -> List[Sidecar]:
+        password = directory / "redis-password"
+        password.write_text("pw")
+        password.chmod(0o600)
+        store = {
+            "kind": "redis", "keyFile": settings["store"]["keyFile"], "path": None,
+            "redis": {"url": redis, "passwordFile": str(password)},
+        }
+        return [
+            start({**settings, "store": store, "listen": {"path": str(directory / f"replica-{number}.sock")}})
+            for number in range(2)
+        ]
+
+    def test_replicas_share_sessions_and_renew_once(self, replicas: List[Sidecar], playground: Playground) -> None:
+        first, second = [replica.connect() for replica in replicas]
+        session = login(first, playground)
+        assert fetch_status(second, session) == 200
+        before = playground.statistics()["tokenRequests"]
+        playground.faults(revokeTokens=True)
+        pending = [
+            (connection, connection.request("fetchResource", {"resource": "mine", "path": "orders", "session": session}))
+            for _ in range(50)
+            for connection in (first, second)
+        ]
+        for connection, identifier in pending:
+            assert connection.answer_to(identifier)["result"]["status"] == 200
+        assert playground.statistics()["tokenRequests"] - before <= 2
+        assert playground.statistics()["refreshTokenReuseDetected"] == 0
+        assert first.call("endSession", {"session": session})["ended"] is True
+        eventually(lambda: "error" in second.answer_to(second.request("getSession", {"session": session})))
+
+    @pytest.mark.slow
+    def test_a_replica_that_dies_with_the_lease_does_not_block_the_other(
+        self, replicas: List[Sidecar], playground: Playground
+    ) -> None:
+        first, second = [replica.connect(timeout=60) for replica in replicas]
+        session = login(first, playground)
+        playground.faults(token={"kind": "slow", "delayMs": 1500})
+        requests = playground.statistics()["tokenRequests"]
+        first.request("refreshSession", {"session": session})
+        eventually(lambda: playground.statistics()["tokenRequests"] > requests)
+        replicas[0].process.kill()
+        playground.faults(token=None)
+        assert fetch_status(second, session) == 200
+        # The access token at hand is good; the lease runs out by itself.
+        answer = second.answer_to(second.request("refreshSession", {"session": session}))
+        assert "result" in answer or answer["error"]["code"] == 5002, answer
