@@ -5,6 +5,7 @@ The resource server is this file's own: it introspects every token at the provid
 from __future__ import annotations
 
 import base64
+import http.cookiejar
 import http.server
 import json
 import os
@@ -212,3 +213,80 @@ def test_no_secret_of_the_provider_is_in_the_log(with_provider: Any, resource: R
     log = sidecar.log()
     assert "svcsecret" not in log
     assert resource.tokens[0] not in log
+
+
+class Browser:
+    """A browser in which alice has logged in at the provider and agreed to everything."""
+
+    class _StaysHere(urllib.request.HTTPRedirectHandler):
+        def redirect_request(self, *arguments: Any) -> None:
+            return None
+
+    def __init__(self, provider: Provider) -> None:
+        cookies = urllib.request.HTTPCookieProcessor(http.cookiejar.CookieJar())
+        self._opener = urllib.request.build_opener(cookies, self._StaysHere)
+        base = f"http://127.0.0.1:{provider.port}/api/auth/"
+        self._send("POST", base, {"username": "alice", "password": "alicepw"})
+        self._send("PUT", base + "grant/svc", {"scope": "openid orders"})
+
+    def authorize(self, url: str) -> str:
+        """Where the provider sends the browser."""
+        with pytest.raises(urllib.error.HTTPError) as redirect:
+            self._opener.open(url + "&g_continue", timeout=5)
+        assert redirect.value.code == 302
+        return redirect.value.headers["Location"]
+
+    def _send(self, method: str, url: str, body: Any) -> None:
+        request = urllib.request.Request(url, json.dumps(body).encode(), {"Content-Type": "application/json"}, method=method)
+        with self._opener.open(request, timeout=5) as answer:
+            assert answer.status == 200
+
+
+def test_a_user_of_a_real_provider(
+    start: Callable[..., Any], provider: Provider, resource: Resource
+) -> None:
+    """Code with PKCE, a real ID token, a rotating refresh token, introspection, revocation."""
+    corp = {"issuer": provider.issuer, "clientId": "svc", "clientSecret": "svcsecret", "scope": "openid orders"}
+    mine = {"baseUrl": resource.base, "issuer": "corp", "auth": "user", "scope": "orders"}
+    sidecar = start({
+        "issuers": {"corp": corp}, "resources": {"mine": mine}, "tokens": {"leaveTheSidecar": True},
+    })
+    browser = Browser(provider)
+    with sidecar.connect() as connection:
+        begun = connection.call("beginAuthorization", {"issuer": "corp", "redirectUri": "http://127.0.0.1/cb"})
+        callback = browser.authorize(begun["authorizationUrl"])
+        session = connection.call("completeAuthorization", {"callbackUrl": callback})
+        assert session["claims"]["iss"] == provider.issuer and session["claims"]["aud"] == "svc"
+        handle = session["session"]
+        for _ in range(3):
+            assert connection.call("fetchResource", {"resource": "mine", "path": "orders"})["status"] == 200
+            connection.call("refreshSession", {"session": handle})
+        assert len(set(resource.tokens)) == 3
+        token = connection.call("getAccessToken", {"resource": "mine"})["accessToken"]
+        asked = {"issuer": "corp", "token": token, "requiredScopes": ["orders"]}
+        assert connection.call("introspectToken", asked)["valid"] is True
+        judged = {"issuer": "corp", "accessToken": token, "audience": "openid orders", "requiredScopes": ["orders"]}
+        assert connection.call("validateAccessToken", judged)["claims"]["client_id"] == "svc"
+        wrong = connection.call("validateIdToken", {"issuer": "corp", "idToken": token})
+        assert wrong["error"]["code"] == "wrong_token_type"
+        assert connection.call("endSession", {"session": handle}) == {"ended": True, "upstream": "ended"}
+        assert connection.call("introspectToken", asked)["error"]["code"] == "inactive"
+        again = connection.error("completeAuthorization", {"callbackUrl": callback})
+        assert again["code"] == 5006
+
+
+def test_a_session_survives_an_outage_of_a_real_provider(
+    start: Callable[..., Any], provider: Provider, resource: Resource
+) -> None:
+    corp = {"issuer": provider.issuer, "clientId": "svc", "clientSecret": "svcsecret", "scope": "openid orders"}
+    sidecar = start({"issuers": {"corp": corp}})
+    browser = Browser(provider)
+    with sidecar.connect() as connection:
+        begun = connection.call("beginAuthorization", {"issuer": "corp", "redirectUri": "http://127.0.0.1/cb"})
+        callback = browser.authorize(begun["authorizationUrl"])
+        handle = connection.call("completeAuthorization", {"callbackUrl": callback})["session"]
+        provider.stop()
+        assert connection.error("refreshSession", {"session": handle})["code"] == 5004
+        assert connection.call("getSession", {"session": handle})["session"] == handle
+        provider.start()
+        assert connection.call("refreshSession", {"session": handle})["session"] == handle
