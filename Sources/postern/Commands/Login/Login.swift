@@ -1,0 +1,66 @@
+import ArgumentParser
+import Glibc
+import JSON
+
+/// `postern login ISSUER`: a user logs in with a browser, and the sidecar has a session (RFC 8252).
+struct Login: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "login",
+    abstract: "Logs a user in with a browser and prints the session.",
+    discussion: """
+      Opens the browser at the issuer, or prints the address to open, and waits for it to come back to a port of this \
+      machine. The issuer must know http://127.0.0.1/callback as a redirect URI, at any port or at the one of --port.
+      Exit code: 0 there is a session, 1 the login failed, 2 no sidecar, or nobody came back.
+      """)
+
+  @OptionGroup var options: SocketOptions
+
+  @Argument(help: "The issuer's name in the configuration.")
+  var issuer: String
+
+  @Option(help: "The scope to ask for; default: the issuer's.")
+  var scope: String?
+
+  @Option(help: "The port to come back to; 0 takes any that is free.")
+  var port: UInt16 = 0
+
+  @Option(help: "How many seconds the user has.")
+  var wait: Int = 300
+
+  @Flag(inversion: .prefixedNo, help: "Whether to open a browser; the address is printed in any case.")
+  var browser = true
+
+  func validate() throws {
+    guard (1...600).contains(wait) else { throw ValidationError("--wait must be from 1 to 600.") }
+  }
+
+  func run() throws {
+    do {
+      let receiver = try LoopbackReceiver(port: port)
+      var params: JSONObject = ["issuer": .string(issuer), "redirectUri": .string(receiver.redirectURI)]
+      if let scope { params["scope"] = .string(scope) }
+      let begun = try call("beginAuthorization", params)
+      let url = begun["authorizationUrl"]?.stringValue ?? ""
+      FailureNote.print("open \(url)")
+      if browser { Browser.open(url) }
+      let callback = try receiver.callback(timeout: wait)
+      let session = try call("completeAuthorization", ["callbackUrl": .string(callback)])
+      print(JSONWriter(pretty: isatty(1) == 1).string(session))
+    } catch let exit as ExitCode {
+      throw exit
+    } catch {
+      FailureNote.print("\(error)")
+      throw ExitCode(2)
+    }
+  }
+
+  private func call(_ method: String, _ params: JSONObject) throws -> JSONValue {
+    let request: JSONValue = ["jsonrpc": "2.0", "id": 1, "method": .string(method), "params": .object(params)]
+    let answer = try CallMethod.exchange(request, options)
+    guard let result = answer["result"] else {
+      print(JSONWriter(pretty: isatty(1) == 1).string(answer["error"] ?? answer))
+      throw ExitCode(1)
+    }
+    return result
+  }
+}
