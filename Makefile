@@ -70,7 +70,7 @@ test-architecture: deps ## Module edges, build settings, links and wording of th
 .PHONY: test-unit
 test-unit: deps ## Swift tests
 	$(SWIFT) build $(BUILD_FLAGS) --build-tests
-	@$(call each-test-target,$(SWIFT) test --skip-build --no-parallel)
+	@$(call each-test-target,$(SWIFT) test --skip-build --no-parallel,300)
 
 # One process a target, one test at a time: tests of the transport and of the socket block threads, and on two cores
 # hundreds of them at once starve each other.
@@ -78,7 +78,7 @@ UNIT_TARGETS := $(notdir $(wildcard Tests/*Tests))
 define each-test-target
 for target in $(UNIT_TARGETS); do \
   echo "== $$target"; \
-  timeout 300 $(1) --filter "^$$target\\." >.build/test.log 2>&1 && status=0 || status=$$?; \
+  timeout $(2) $(1) --filter "^$$target\\." >.build/test.log 2>&1 && status=0 || status=$$?; \
   grep -aE '^(✘|.*(error|warning): |✔ Test run|.*Sanitizer)' .build/test.log || true; \
   if [ $$status != 0 ]; then tail -n 60 .build/test.log; echo "$$target failed ($$status)"; exit $$status; fi; \
 done
@@ -134,13 +134,13 @@ fuzz-corpus: deps ## The fuzzers' corpus once through their checks (test-unit do
 asan: deps ## Swift tests under AddressSanitizer
 	$(SWIFT) build $(BUILD_FLAGS) --build-tests --sanitize=address --scratch-path .build-asan
 	@mkdir -p .build; export ASAN_OPTIONS=detect_leaks=0; \
-	$(call each-test-target,$(SWIFT) test --skip-build --no-parallel --sanitize=address --scratch-path .build-asan)
+	$(call each-test-target,$(SWIFT) test --skip-build --no-parallel --sanitize=address --scratch-path .build-asan,1200)
 
 .PHONY: tsan
 tsan: deps ## Swift tests under ThreadSanitizer
 	$(SWIFT) build $(BUILD_FLAGS) --build-tests --sanitize=thread --scratch-path .build-tsan
 	@mkdir -p .build; \
-	$(call each-test-target,$(SWIFT) test --skip-build --no-parallel --sanitize=thread --scratch-path .build-tsan)
+	$(call each-test-target,$(SWIFT) test --skip-build --no-parallel --sanitize=thread --scratch-path .build-tsan,1200)
 
 .PHONY: bench
 bench: release bench-engine ## Benchmarks beside plain C programs (BENCH_FLAGS="--quick", "--write")

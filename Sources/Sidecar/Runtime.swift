@@ -54,6 +54,18 @@ final class Runtime: Sendable {
     return server
   }
 
+  /// The issuers' key sets as they have been asked for: found by name instead of by everything an issuer is.
+  private let keySources = Locked<[String: PublishedKeySource]>([:])
+
+  /// The key set of a configured issuer.
+  func keys(of configured: ConfiguredIssuer, in keySets: KeySetStore) -> PublishedKeySource {
+    let name = configured.issuer.name
+    if let source = keySources.withLock({ $0[name] }) { return source }
+    let source = keySets.source(for: configured.issuer, policy: configured.keySets)
+    keySources.withLock { $0[name] = source }
+    return source
+  }
+
   /// The issuer of that configured name; `code` says what cannot be done when it must not be asked.
   func issuer(
     _ name: String, else code: RPCErrorCode = .jwksFetchFailed

@@ -8,8 +8,7 @@ extension SidecarService {
   /// Every method of this build with what carries it out.
   func makeMethodTable() -> MethodTable {
     var table = MethodTable()
-    let document = JSONText(Product.openRPCDocument)
-    table.prepared(Discover.self) { _ in document }
+    table.prepared(Discover.self) { _ in Product.openRPCText }
     table.prepared(GetInfo.self) { $0.runtime.info }
     table.immediate(Health.self) { [health, engine] (_, _) throws(RPCFault) in
       health.report(keySets: engine.keySets.ages())

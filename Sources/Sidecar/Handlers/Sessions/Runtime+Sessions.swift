@@ -14,7 +14,7 @@ extension Runtime {
 
   /// Finds configured issuers by name.
   func issuerLookup(_ engine: Engine) -> (String) throws(SessionError) -> SessionIssuer {
-    { [issuers, refusedIssuers] (name) throws(SessionError) in
+    { [self] (name) throws(SessionError) in
       guard let configured = issuers[name] else {
         throw SessionError.issuerUnknown("no issuer of that name is configured")
       }
@@ -24,7 +24,7 @@ extension Runtime {
       }
       return SessionIssuer(
         issuer: configured.issuer, tokens: configured.tokens,
-        keys: engine.keySets.source(for: configured.issuer, policy: configured.keySets), scope: configured.scope)
+        keys: self.keys(of: configured, in: engine.keySets), scope: configured.scope)
     }
   }
 }

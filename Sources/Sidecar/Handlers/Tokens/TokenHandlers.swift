@@ -89,7 +89,7 @@ struct TokenHandlers: Sendable {
           on: Secret(params.token), hint: params.tokenTypeHint, issuer: configured.issuer, expecting: expectations,
           configuration: configured.tokens,
           keys: TracedKeySource(
-            engine.keySets.source(for: configured.issuer, policy: configured.keySets), trace: context.traceContext),
+            context.runtime.keys(of: configured, in: engine.keySets), trace: context.traceContext),
           deadline: context.deadline, trace: context.traceContext))
     } catch {
       throw ErrorMap.fault(error)

@@ -28,7 +28,7 @@ struct TokenIssuer: Sendable {
       tokens = configured.tokens
       clientID = reference.clientId ?? configured.clientID
       keys = TracedKeySource(
-        keySets.source(for: configured.issuer, policy: configured.keySets), trace: context.traceContext)
+        runtime.keys(of: configured, in: keySets), trace: context.traceContext)
       realm = "issuer \(name)"
       isBounded = configured.tokens.encryption.keys.isEmpty
       return
