@@ -5,6 +5,7 @@ import Support
 /// The parts of the engine that outlive a reload: caches and connections are keyed by full values, so nothing stale is ever hit.
 struct Engine: Sendable {
   let fetcher: ResourceFetcher
+  let clock: any EngineClock
   let keySets: KeySetStore
   let verdicts = VerdictCache()
   let idTokens: IDTokenValidator
@@ -20,6 +21,7 @@ struct Engine: Sendable {
     transport: any HTTPTransport, clock: any EngineClock, store: SessionStorage,
     observer: any EngineObserver & KeySetObserver & SessionObserver
   ) {
+    self.clock = clock
     let userAgent = "postern/\(Product.version)"
     let discovery = ProviderDiscovery(transport: transport, clock: clock, observer: observer, userAgent: userAgent)
     deviceTokens = ClientCredentialsTokens(

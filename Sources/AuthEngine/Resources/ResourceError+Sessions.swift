@@ -13,7 +13,7 @@ extension ResourceError {
     case .tokenEndpoint(let failure):
       self.init(
         code, detail, upstream: Upstream(status: failure.status, code: failure.oauthError?.code), retryable: false)
-    case .store: self.init(.storeUnavailable, error.detail, retryable: true)
+    case .store(let failure): self.init(.storeUnavailable, error.detail, retryable: failure.isRetryable)
     case .cancelled: self.init(.requestCancelled, detail)
     case .deadlineExceeded: self.init(.deadlineExceeded, detail, retryable: true)
     case .expired, .authorizationFailed, .stateUnknown, .issuerUnknown, .grantNotSupported, .invalid, .pending:

@@ -14,7 +14,7 @@ extension SessionContents {
       StoredToken(
         slot: slot, value: response.accessToken, scope: response.scope,
         obtainedAt: answer.sentAt.millisecondsSinceEpoch, lifetime: response.lifetime.wholeMilliseconds))
-    expiresAt = refreshToken == nil && ssoToken == nil ? tokens.last?.expiresAt.millisecondsSinceEpoch : nil
+    expiresAt = refreshToken == nil ? tokens.last?.expiresAt.millisecondsSinceEpoch : nil
   }
 
   /// Takes in a valid ID token.
@@ -32,6 +32,10 @@ extension SessionContents {
     if let seconds = given.expiresIn, !(0...Self.maxLifetime).contains(seconds) {
       throw SessionError(.invalid(path: "/expiresIn"), "expiresIn must be from 0 to \(Self.maxLifetime)")
     }
+    // What nobody can renew with is no session; an SSO token alone needs an access manager, which is not here yet.
+    guard given.accessToken != nil || given.refreshToken != nil else {
+      throw SessionError(.grantNotSupported, "a session from an SSO token alone is not in this release")
+    }
     scope = given.scope
     refreshToken = given.refreshToken?.reveal()
     ssoToken = given.ssoToken?.reveal()
@@ -46,7 +50,7 @@ extension SessionContents {
           slot: .session, value: value, scope: given.scope, obtainedAt: now.millisecondsSinceEpoch,
           lifetime: lifetime.wholeMilliseconds))
     }
-    expiresAt = refreshToken == nil && ssoToken == nil ? tokens.last?.expiresAt.millisecondsSinceEpoch : nil
+    expiresAt = refreshToken == nil ? tokens.last?.expiresAt.millisecondsSinceEpoch : nil
   }
 
   /// When a store may forget it: a day after its end, so that its owner is told that it expired rather than that it never was.

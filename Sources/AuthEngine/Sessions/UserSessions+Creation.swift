@@ -63,12 +63,7 @@ extension UserSessions {
     }
     let record = StoredRecord(
       key: handle.key, owner: owner, version: 1, expiresAt: contents.purgeable, contents: try storable(contents))
-    do throws(StoreError) {
-      try await store.insert(record)
-    } catch {
-      throw SessionError(error)
-    }
-    purgeNowAndThen()
+    try await insert(record)
     return keep(contents, of: handle, owner: owner, version: 1).session
   }
 

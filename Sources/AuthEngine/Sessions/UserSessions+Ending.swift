@@ -19,18 +19,26 @@ extension UserSessions {
     _ handle: SessionHandle, ownedBy owner: UInt32, at issuer: SessionIssuer?, trace: TraceContext? = nil
   ) async throws(SessionError) -> UpstreamEnd {
     let live = try await live(handle, ownedBy: owner)
-    let wasThere: Bool
+    let taken: StoredRecord?
     do throws(StoreError) {
-      wasThere = try await store.remove(handle.key)
+      taken = try await store.take(handle.key)
     } catch {
       throw SessionError(error)
     }
-    guard wasThere else { throw .notFound }
-    state.withLock { $0.sessions[handle.key] = nil }
+    let unsaved = state.withLock { state in
+      defer {
+        state.ended[handle.key] = true
+        state.sessions[handle.key] = nil
+        state.unsaved[handle.key] = nil
+      }
+      return state.unsaved[handle.key]
+    }
+    guard let taken else { throw .notFound }
     observer?.observe(.ended(handle, issuer: live.contents.issuer, owner: owner))
     guard let issuer, (try? check(live, issuer)) != nil else { return .none }
-    // What has begun is finished: the caller may be gone, the tokens must be too.
-    return await Task { [self] in await endUpstream(live.contents, issuer, trace) }.value
+    // The newest tokens, which the cached copy may not have. What has begun is finished: the caller may be gone, they must be too.
+    let contents = unsaved ?? SessionContents(taken) ?? live.contents
+    return await Task { [self] in await endUpstream(contents, issuer, trace) }.value
   }
 
   /// Revokes a token at its issuer (RFC 7009).
@@ -75,7 +83,8 @@ extension UserSessions {
           try await revoke(Secret(token), hint: "refresh_token", at: issuer, trace: trace)
         })
     }
-    for token in contents.tokens where token.expiresAt > clock.wallNow {
+    // A refresh token takes the access tokens of its grant along (RFC 7009 section 2.1).
+    for token in contents.tokens where token.expiresAt > clock.wallNow && outcomes != [.ended] {
       outcomes.append(
         await attempt { () throws(SessionError) in
           try await revoke(Secret(token.value), hint: "access_token", at: issuer, trace: trace)

@@ -10,7 +10,8 @@ extension UserSessions {
     audience: String? = nil, replacing rejected: AccessToken? = nil, minimumLife: Duration? = nil,
     deadline: Deadline = .never, trace: TraceContext? = nil
   ) async throws(SessionError) -> AccessToken {
-    while true {
+    // A run that somebody else began may bring what another slot needed; one's own brings all there is to be had.
+    for _ in 0..<Self.maxRenewals {
       let live = try await live(handle, ownedBy: owner)
       try check(live, issuer)
       let slot = live.slot(scope: scope, audience: audience)
@@ -31,7 +32,13 @@ extension UserSessions {
         return token
       }
     }
+    let fault = TokenError(.malformed, "the token endpoint gives the refused token again, or one that has expired")
+    throw SessionError(fault)
   }
+
+  /// How often one call may wait for a renewal: an issuer that answers with the same token, or with a dead one, would be asked
+  /// without end.
+  private static let maxRenewals = 3
 
   /// Renews the session's token now, whatever is left of the one at hand.
   public func refresh(

@@ -10,6 +10,10 @@ public import Support
 public final class UserSessions: Sendable {
   struct State: Sendable {
     var sessions = BoundedCache<RecordKey, LiveSession>(capacity: 2048)
+    /// Ended here: whoever read such a session before must not bring it back. Handles are never used again.
+    var ended = BoundedCache<RecordKey, Bool>(capacity: 4096)
+    /// What a renewal got and could not store: written before anything else is done with the session.
+    var unsaved = BoundedCache<RecordKey, SessionContents>(capacity: 1024)
     var lastGeneration: UInt64 = 0
     var purgedAt: MonotonicInstant?
   }
@@ -72,7 +76,9 @@ public final class UserSessions: Sendable {
   func live(_ handle: SessionHandle, ownedBy owner: UInt32) async throws(SessionError) -> LiveSession {
     let key = handle.key
     let now = clock.monotonicNow
-    if let cached = state.withLock({ $0.sessions[key] }), !isShared || now - cached.readAt < Self.sharedCacheLife {
+    let (isEnded, cached) = state.withLock { ($0.ended[key] != nil, $0.sessions[key]) }
+    guard !isEnded else { throw .notFound }
+    if let cached, !isShared || now - cached.readAt < Self.sharedCacheLife {
       guard cached.owner == owner else { throw .notFound }
       return cached
     }
@@ -81,7 +87,7 @@ public final class UserSessions: Sendable {
   }
 
   /// Lets the store forget what has expired, behind whoever makes a session: what nobody adds to does not grow.
-  func purgeNowAndThen() {
+  private func purgeNowAndThen() {
     let now = clock.monotonicNow
     let isDue = state.withLock { state in
       guard state.purgedAt.map({ $0 + Self.purgeInterval <= now }) ?? true else { return false }
@@ -89,8 +95,27 @@ public final class UserSessions: Sendable {
       return true
     }
     guard isDue else { return }
-    Task { [store, clock] in
-      while let removed = try? await store.purge(expiredAt: clock.wallNow), removed > 0 {}
+    Task { [self] in await purge() }
+  }
+
+  private func purge() async {
+    while let removed = try? await store.purge(expiredAt: clock.wallNow), removed > 0 {}
+  }
+
+  /// Adds a record; a store that is full gets another try once what has expired is gone.
+  func insert(_ record: StoredRecord) async throws(SessionError) {
+    purgeNowAndThen()
+    do throws(StoreError) {
+      try await store.insert(record)
+      return
+    } catch {
+      guard error.kind == .unavailable else { throw SessionError(error) }
+    }
+    await purge()
+    do throws(StoreError) {
+      try await store.insert(record)
+    } catch {
+      throw SessionError(error)
     }
   }
 
@@ -132,7 +157,7 @@ public final class UserSessions: Sendable {
       }
       let live = LiveSession(
         handle: handle, owner: owner, version: version, contents: contents, tokens: tokens, readAt: readAt)
-      state.sessions[handle.key] = live
+      if state.ended[handle.key] == nil { state.sessions[handle.key] = live }
       return live
     }
   }

@@ -196,4 +196,84 @@ import Testing
     bench.clock.advance(by: .seconds(290))
     #expect(try await bench.token(session).value.reveal() == "a-2")
   }
+
+  @Test("an issuer that gives the refused token again is not asked without end")
+  func sameTokenAgain() async throws {
+    let bench = try SessionBench()
+    let session = try await bench.session()
+    let old = try await bench.token(session)
+    let same = HTTPResponse.token(old.value.reveal())
+    bench.provider.withLock { $0.answers = Array(repeating: same, count: 20) }
+    await #expect(throws: SessionError.self) { try await bench.token(session, replacing: old) }
+    #expect(bench.refreshes.count <= 5)
+  }
+
+  @Test("an issuer whose tokens are dead on arrival is not asked without end")
+  func deadTokens() async throws {
+    let bench = try SessionBench()
+    let session = try await bench.session()
+    bench.clock.advance(by: .seconds(301))
+    bench.provider.withLock { $0.answers = Array(repeating: .token("dead", expiresIn: 0), count: 20) }
+    await #expect(throws: SessionError.self) { try await bench.token(session) }
+    #expect(bench.refreshes.count <= 5)
+  }
+
+  @Test(
+    "a renewal that could not be stored is stored later: its refresh token is never lost, nor the old one sent again")
+  func unsaved() async throws {
+    let store = TroubledStore()
+    let bench = try SessionBench(store: store)
+    let session = try await bench.session()
+    let old = try await bench.token(session)
+    store.failReplacements(4)
+    let renewal = Task { try await bench.token(session, replacing: old) }
+    for _ in 0..<3 {
+      #expect(await eventually { bench.clock.sleeperCount == 1 })
+      bench.clock.advance(by: .seconds(1))
+      #expect(await eventually { bench.clock.sleeperCount == 0 })
+    }
+    await #expect(throws: SessionError.self) { try await renewal.value }
+    #expect(bench.refreshes == ["r-0", "r-1"])
+    #expect(try await bench.token(session, replacing: old).value.reveal() == "a-2")
+    #expect(bench.refreshes == ["r-0", "r-1"])
+    let token = try await bench.token(session)
+    #expect(try await bench.token(session, replacing: token).value.reveal() == "a-3")
+    #expect(bench.provider.withLock { $0.isReused } == false)
+  }
+
+  @Test("a session that ends while it is being read stays ended")
+  func endedWhileRead() async throws {
+    let store = TroubledStore()
+    let first = try SessionBench(store: store)
+    let session = try await first.session()
+    let second = try SessionBench(store: store, beside: first)
+    let gate = Gate()
+    store.holdReads(at: gate)
+    let reading = Task { try await second.sessions.session(session.handle, ownedBy: 1) }
+    #expect(await eventually { gate.waiterCount == 1 })
+    store.holdReads(at: nil)
+    _ = try await second.sessions.end(session.handle, ownedBy: 1, at: nil)
+    gate.open()
+    _ = try? await reading.value
+    await #expect(throws: SessionError.self) { try await second.sessions.session(session.handle, ownedBy: 1) }
+    await #expect(throws: SessionError.self) { try await second.token(session) }
+  }
+
+  @Test("tokens that come for a session that has ended meanwhile are revoked")
+  func revokedForNobody() async throws {
+    let bench = try SessionBench()
+    let session = try await bench.session()
+    let old = try await bench.token(session)
+    let gate = Gate()
+    bench.gate.withLock { $0 = gate }
+    let renewal = Task { try await bench.token(session, replacing: old) }
+    #expect(await eventually { gate.waiterCount == 1 })
+    _ = try await bench.sessions.end(session.handle, ownedBy: 1, at: nil)
+    gate.open()
+    await #expect(throws: SessionError.self) { try await renewal.value }
+    #expect(await eventually { bench.transport.requests.contains { $0.url.path == "/revoke" } })
+    let revoked = bench.transport.requests.last { $0.url.path == "/revoke" }
+    let body = String(decoding: revoked?.body ?? [], as: UTF8.self)
+    #expect(body.hasPrefix("token=r-2&"))
+  }
 }

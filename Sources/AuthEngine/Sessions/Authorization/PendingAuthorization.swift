@@ -15,7 +15,7 @@ struct PendingAuthorization: Sendable, Codable {
   let acrValues: [String]
 
   static func key(ofState state: String) -> RecordKey {
-    RecordKey(collection: .authorization, id: HashFunction.sha256.hash(Array(state.utf8)))
+    RecordKey(collection: .authorization, id: HashFunction.sha256.hash(Array("state:\(state)".utf8)))
   }
 
   /// Reads a record's contents; nil when they are not this.

@@ -27,15 +27,10 @@ extension UserSessions {
       throw SessionError(error)
     }
     guard let contents = pending.bytes else { throw SessionError(.stateUnknown, "the authorization cannot be kept") }
-    do throws(StoreError) {
-      try await store.insert(
-        StoredRecord(
-          key: PendingAuthorization.key(ofState: state), owner: owner, version: 1, expiresAt: expiresAt,
-          contents: contents))
-    } catch {
-      throw SessionError(error)
-    }
-    purgeNowAndThen()
+    try await insert(
+      StoredRecord(
+        key: PendingAuthorization.key(ofState: state), owner: owner, version: 1, expiresAt: expiresAt,
+        contents: contents))
     return BegunAuthorization(url: url, state: state, expiresAt: expiresAt)
   }
 

@@ -129,8 +129,9 @@ extension UserSessions {
     guard let contents = pending.bytes else { throw SessionError(.stateUnknown, "the authorization cannot be kept") }
     let record = StoredRecord(
       key: PendingDevice.key(of: handle), owner: owner, version: version, expiresAt: expiresAt, contents: contents)
+    guard version > 1 else { return try await insert(record) }
     do throws(StoreError) {
-      if version == 1 { try await store.insert(record) } else { try await store.replace(record, under: nil) }
+      try await store.replace(record, under: nil)
     } catch {
       throw SessionError(error)
     }

@@ -1,4 +1,3 @@
-import JSON
 import Support
 
 extension UserSessions {
@@ -50,7 +49,10 @@ extension UserSessions {
     _ handle: SessionHandle, _ wanted: Wanted, _ issuer: SessionIssuer, _ lease: RecordLease, _ trace: TraceContext?
   ) async -> Result<LiveSession, SessionError> {
     do throws(SessionError) {
-      guard let live = try await read(handle) else { throw SessionError.notFound }
+      guard var live = try await read(handle) else { throw SessionError.notFound }
+      if let unsaved = state.withLock({ $0.unsaved[handle.key] }) {
+        live = try await write(unsaved, after: live, lease)
+      }
       if wanted.token(of: live, at: clock.monotonicNow) != nil { return .success(live) }
       try canRenew(live)
       let answer: TokenRequests.Answer
@@ -59,10 +61,22 @@ extension UserSessions {
       } catch {
         throw try await refused(live, lease, error, issuer)
       }
-      return .success(try await take(answer, in: wanted.slot, live, lease, issuer))
+      do throws(SessionError) {
+        return .success(try await take(answer, in: wanted.slot, live, lease, issuer))
+      } catch {
+        if case .notFound = error.kind { revokeNobodys(answer, issuer) }
+        throw error
+      }
     } catch {
       return .failure(error)
     }
+  }
+
+  /// The session was ended while its renewal was at the issuer: what came must not live on there.
+  private func revokeNobodys(_ answer: TokenRequests.Answer, _ issuer: SessionIssuer) {
+    let token = answer.response.refreshToken ?? answer.response.accessToken
+    let hint = answer.response.refreshToken == nil ? "access_token" : "refresh_token"
+    Task { [self] in try? await revoke(Secret(token), hint: hint, at: issuer) }
   }
 
   private static func form(_ live: LiveSession, _ slot: TokenSlot) -> [(name: String, value: String)] {
@@ -77,13 +91,53 @@ extension UserSessions {
     _ issuer: SessionIssuer
   ) async throws(SessionError) -> LiveSession {
     var contents = live.contents
+    guard let idToken = answer.response.idToken else {
+      contents.take(answer, in: slot)
+      return announce(try await write(contents, after: live, lease))
+    }
+    // A refresh token that rotates has just become the only one: it is stored first. The access token is nobody's to use until it is
+    // clear whose it is.
+    var stored = live
+    if let refreshToken = answer.response.refreshToken {
+      contents.refreshToken = refreshToken
+      stored = try await write(contents, after: live, lease)
+    }
+    switch await verdict(onRenewed: idToken, live, answer, issuer) {
+    case .valid(let claims, _, _, _): contents.take(idToken, claims)
+    // No keys to judge it with: the claims stay what they are.
+    case nil: break
+    case .invalid(let fault):
+      observer?.observe(.idTokenRefused(issuer: issuer.issuer.name, fault: fault))
+      guard fault.code == .refreshMismatch, fault.claim == "sub" || fault.claim == "iss" else { break }
+      return try await refuse(contents, after: stored, lease, issuer, because: fault)
+    }
     contents.take(answer, in: slot)
-    // A refresh token that rotates has just become the only one: stored first, the ID token looked at afterwards.
-    let stored = try await write(contents, after: live, lease)
-    guard let idToken = answer.response.idToken else { return announce(stored) }
-    guard let claims = await renewedClaims(idToken, live, answer, issuer) else { return announce(stored) }
-    contents.take(idToken, claims)
     return announce(try await write(contents, after: stored, lease))
+  }
+
+  /// Ends a session that was renewed with somebody else's tokens (OpenID Connect Core section 12.2).
+  private func refuse(
+    _ contents: SessionContents, after live: LiveSession, _ lease: RecordLease, _ issuer: SessionIssuer,
+    because fault: TokenFault
+  ) async throws(SessionError) -> LiveSession {
+    var contents = contents
+    contents.tokens = []
+    try await end(contents, after: live, lease, issuer)
+    throw SessionError(
+      .expired, "the issuer renewed the session with another user's tokens", upstreamCode: fault.code.rawValue)
+  }
+
+  /// No more renewals: the user has to log in again once the token at hand has expired.
+  private func end(
+    _ contents: SessionContents, after live: LiveSession, _ lease: RecordLease, _ issuer: SessionIssuer
+  ) async throws(SessionError) {
+    var contents = contents
+    contents.isRefused = true
+    contents.refreshToken = nil
+    let last = contents.tokens.map(\.expiresAt).max() ?? clock.wallNow
+    contents.expiresAt = max(last, clock.wallNow).millisecondsSinceEpoch
+    _ = try await write(contents, after: live, lease)
+    observer?.observe(.ended(live.handle, issuer: issuer.issuer.name, owner: live.owner))
   }
 
   private func announce(_ live: LiveSession) -> LiveSession {
@@ -91,21 +145,15 @@ extension UserSessions {
     return live
   }
 
-  /// The claims of the ID token that came with a renewal, when it follows the one before (OpenID Connect Core section 12.2).
-  private func renewedClaims(
-    _ idToken: String, _ live: LiveSession, _ answer: TokenRequests.Answer, _ issuer: SessionIssuer
-  ) async -> JSONObject? {
+  /// The verdict on the ID token that came with a renewal: whether it follows the one before (OpenID Connect Core section 12.2).
+  /// Nil when there are no keys to judge it with: the claims stay what they are.
+  private func verdict(
+    onRenewed idToken: String, _ live: LiveSession, _ answer: TokenRequests.Answer, _ issuer: SessionIssuer
+  ) async -> TokenVerdict? {
     let flow: TokenFlow = live.contents.idToken.map { .refresh(previous: $0) } ?? .code
     let expectations = IDTokenExpectations(
       clientID: issuer.issuer.clientID, accessToken: Secret(answer.response.accessToken), flow: flow)
-    // Without keys the claims stay what they are.
-    guard let verdict = try? await verdict(on: idToken, expectations, at: issuer) else { return nil }
-    switch verdict {
-    case .valid(let claims, _, _, _): return claims
-    case .invalid(let fault):
-      observer?.observe(.idTokenRefused(issuer: issuer.issuer.name, fault: fault))
-      return nil
-    }
+    return try? await verdict(on: idToken, expectations, at: issuer)
   }
 
   private func write(
@@ -115,14 +163,34 @@ extension UserSessions {
       key: live.handle.key, owner: live.owner, version: live.version + 1, expiresAt: contents.purgeable,
       contents: try storable(contents))
     do throws(StoreError) {
-      try await store.replace(record, under: lease)
+      try await replace(record, under: lease)
     } catch {
-      state.withLock { $0.sessions[live.handle.key] = nil }
+      state.withLock { state in
+        state.sessions[live.handle.key] = nil
+        // What the issuer has given may not be had again: it is kept here until the store takes it.
+        if error.kind == .unavailable { state.unsaved[live.handle.key] = contents }
+      }
       // Ended meanwhile: the new tokens are nobody's.
       if error.kind == .conflict { throw .notFound }
       throw SessionError(error)
     }
+    state.withLock { $0.unsaved[live.handle.key] = nil }
     return keep(contents, of: live.handle, owner: live.owner, version: record.version)
+  }
+
+  /// Writes, a few times over if the store is out of order for a moment.
+  private func replace(_ record: StoredRecord, under lease: RecordLease) async throws(StoreError) {
+    for pause in [Duration.milliseconds(50), .milliseconds(200), .seconds(1)] {
+      do throws(StoreError) {
+        return try await store.replace(record, under: lease)
+      } catch {
+        guard error.kind == .unavailable else { throw error }
+        // After `unavailable` a write may have happened all the same.
+        if let stored = try? await store.record(for: record.key), stored == record { return }
+        try? await clock.sleep(for: pause)
+      }
+    }
+    try await store.replace(record, under: lease)
   }
 
   /// Why there is no new token. `invalid_grant` ends the session's renewals for good; everything else leaves it as it was: an
@@ -131,12 +199,7 @@ extension UserSessions {
     _ live: LiveSession, _ lease: RecordLease, _ error: TokenError, _ issuer: SessionIssuer
   ) async throws(SessionError) -> SessionError {
     guard case .refused(let oauth?) = error.kind, oauth.code == "invalid_grant" else { return SessionError(error) }
-    var contents = live.contents
-    contents.isRefused = true
-    contents.refreshToken = nil
-    contents.expiresAt = clock.wallNow.millisecondsSinceEpoch
-    _ = try await write(contents, after: live, lease)
-    observer?.observe(.ended(live.handle, issuer: issuer.issuer.name, owner: live.owner))
+    try await end(live.contents, after: live, lease, issuer)
     return SessionError(
       .expired, "the issuer gives no more tokens: the user has to log in again", upstreamCode: oauth.code)
   }

@@ -1,6 +1,7 @@
 import AuthEngine
 import JSONRPC
 import Protocol
+import Support
 
 extension Engine {
   /// The session a call means: the one it names, or the only one of that kind the peer has at `issuer`. Nil when it has none.
@@ -20,8 +21,10 @@ extension Engine {
     } catch {
       throw ErrorMap.fault(error)
     }
-    guard fitting.count < 2 else { throw .invalidParams("This peer has several sessions: say which", path: "/session") }
-    return fitting.first.map {
+    // One that has expired stands behind the login that followed it.
+    let live = fitting.filter { $0.expiresAt.map { $0 > clock.wallNow } ?? true }
+    guard live.count < 2 else { throw .invalidParams("This peer has several sessions: say which", path: "/session") }
+    return (live.first ?? fitting.last).map {
       FetchSession(handle: $0.handle, owner: context.owner, issuer: sessionIssuer, sessions: sessions)
     }
   }

@@ -15,6 +15,17 @@ extension SessionGrant {
       ("assertion", grant.assertion != nil), ("code", grant.code != nil), ("codeVerifier", grant.codeVerifier != nil),
       ("redirectUri", grant.redirectUri != nil), ("profile", grant.profile != nil),
     ]
+    let lengths: [(String, String?, Int)] = [
+      ("accessToken", grant.accessToken, 16 << 10), ("refreshToken", grant.refreshToken, 16 << 10),
+      ("ssoToken", grant.ssoToken, 16 << 10), ("idToken", grant.idToken, 64 << 10), ("scope", grant.scope, 4 << 10),
+      ("subjectToken", grant.subjectToken, 64 << 10), ("subjectTokenType", grant.subjectTokenType, 1 << 10),
+      ("actorToken", grant.actorToken, 64 << 10), ("assertion", grant.assertion, 64 << 10),
+      ("code", grant.code, 16 << 10), ("codeVerifier", grant.codeVerifier, 128),
+      ("redirectUri", grant.redirectUri, 2048),
+    ]
+    for (name, text, most) in lengths where text?.utf8.count ?? 0 > most {
+      throw .invalidParams("\(name) is longer than \(most) bytes", path: "/grant/\(name)")
+    }
     func only(_ allowed: Set<String>) throws(RPCFault) {
       for (name, isGiven) in given where isGiven && !allowed.contains(name) {
         throw .invalidParams("\(name) does not belong to \(grant.type.rawValue)", path: "/grant/\(name)")

@@ -6,6 +6,9 @@ import Support
 
 /// The methods of sessions: params to the engine, what it says to results.
 struct SessionHandlers: Sendable {
+  /// The longest text of an authorization request: it goes into a URL.
+  static let maxTextBytes = 2048
+
   let engine: Engine
 
   func create(_ params: CreateSession.Params, _ context: CallContext) async throws(RPCFault) -> SessionDescription {
@@ -27,7 +30,14 @@ struct SessionHandlers: Sendable {
     var request = AuthorizationRequest(redirectURI: params.redirectUri)
     request.scope = params.scope
     request.prompt = params.prompt
-    request.acrValues = params.acrValues ?? []
+    request.acrValues = try CallerBounds.list(params.acrValues, "acrValues") ?? []
+    let texts = [
+      ("scope", params.scope), ("prompt", params.prompt), ("loginHint", params.loginHint),
+      ("resource", params.resource),
+    ]
+    for (name, text) in texts where text?.utf8.count ?? 0 > Self.maxTextBytes {
+      throw .invalidParams("\(name) is longer than \(Self.maxTextBytes) bytes", path: "/\(name)")
+    }
     _ = try CallerBounds.maxAge(params.maxAge)
     request.maxAge = params.maxAge
     request.loginHint = params.loginHint

@@ -1,0 +1,55 @@
+import AuthEngine
+import Support
+import TestSupport
+
+/// A store in memory whose writes fail, or whose reads wait, when the test says so.
+final class TroubledStore: RecordStore {
+  private let store = MemoryRecordStore()
+  private let failures = Locked(0)
+  private let gate = Locked<Gate?>(nil)
+
+  /// The next `count` replacements fail as a full disk does.
+  func failReplacements(_ count: Int) { failures.withLock { $0 = count } }
+
+  /// Reads get their record, then wait at the gate.
+  func holdReads(at gate: Gate?) { self.gate.withLock { $0 = gate } }
+
+  func record(for key: RecordKey) async throws(StoreError) -> StoredRecord? {
+    let record = try await store.record(for: key)
+    await gate.withLock { $0 }?.pass()
+    return record
+  }
+
+  func records(
+    in collection: RecordKey.Collection, ownedBy owner: UInt32
+  ) async throws(StoreError) -> [StoredRecord] { try await store.records(in: collection, ownedBy: owner) }
+
+  func insert(_ record: StoredRecord) async throws(StoreError) { try await store.insert(record) }
+
+  func replace(_ record: StoredRecord, under lease: RecordLease?) async throws(StoreError) {
+    let fails = failures.withLock { count in
+      defer { count = max(0, count - 1) }
+      return count > 0
+    }
+    guard !fails else { throw StoreError(.unavailable, "no space left") }
+    try await store.replace(record, under: lease)
+  }
+
+  func remove(_ key: RecordKey) async throws(StoreError) -> Bool { try await store.remove(key) }
+
+  func take(_ key: RecordKey) async throws(StoreError) -> StoredRecord? { try await store.take(key) }
+
+  func lease(_ key: RecordKey, for duration: Duration) async throws(StoreError) -> RecordLease? {
+    try await store.lease(key, for: duration)
+  }
+
+  func release(_ lease: RecordLease) async { await store.release(lease) }
+
+  func count(in collection: RecordKey.Collection) async throws(StoreError) -> Int {
+    try await store.count(in: collection)
+  }
+
+  func purge(expiredAt now: Timestamp) async throws(StoreError) -> Int { try await store.purge(expiredAt: now) }
+
+  func close() async { await store.close() }
+}
