@@ -83,8 +83,8 @@ extension UserSessions {
           try await revoke(Secret(token), hint: "refresh_token", at: issuer, trace: trace)
         })
     }
-    // A refresh token takes the access tokens of its grant along (RFC 7009 section 2.1).
-    for token in contents.tokens where token.expiresAt > clock.wallNow && outcomes != [.ended] {
+    // By themselves too: not every issuer takes a grant's access tokens along with its refresh token (RFC 7009 section 2.1, SHOULD).
+    for token in contents.tokens where token.expiresAt > clock.wallNow {
       outcomes.append(
         await attempt { () throws(SessionError) in
           try await revoke(Secret(token.value), hint: "access_token", at: issuer, trace: trace)
