@@ -116,7 +116,7 @@ def test_callers_cannot_make_the_sidecar_flood_an_issuer(corp: Connection, issue
     assert issuer.count("/jwks") <= 12
 
 
-def test_a_key_set_that_has_moved_is_found(
+def test_metadata_that_names_a_missing_key_set_is_not_asked_again_at_once(
     start: Start, connect: Connect, issuer: IssuerDouble, rsa: SigningKey
 ) -> None:
     issuer.serve_keys(rsa.jwks())
