@@ -15,6 +15,8 @@ final class HealthBoard: Sendable {
     var issuers: [String: Observation?] = [:]
     /// The key sets that have been asked for, by issuer.
     var keySets: [String: Observation] = [:]
+    /// The issuers whose clocks differ too much.
+    var clocks: [String: Observation] = [:]
     var lastReported = Health.Status.ok
   }
 
@@ -33,6 +35,7 @@ final class HealthBoard: Sendable {
       state.configuration = Observation(status: .ok, detail: nil, at: now)
       state.issuers = Dictionary(uniqueKeysWithValues: issuers.map { ($0, state.issuers[$0] ?? nil) })
       state.keySets = state.keySets.filter { state.issuers[$0.key] != nil }
+      state.clocks = state.clocks.filter { state.issuers[$0.key] != nil }
     }
   }
 
@@ -56,6 +59,23 @@ final class HealthBoard: Sendable {
     let observation = Observation(status: fault == nil ? .ok : .degraded, detail: fault, at: clock.monotonicNow)
     state.withLock { state in
       if state.issuers[issuer] != nil { state.keySets[issuer] = observation }
+    }
+  }
+
+  /// What of a difference between clocks is nobody's business: half of what tokens' times are commonly allowed.
+  static let toleratedSkew = Duration.seconds(15)
+
+  /// An issuer's clock was compared with this machine's; true when that is news of a difference.
+  func clock(of issuer: String, skew: Duration) -> Bool {
+    let isTolerable = skew <= Self.toleratedSkew && skew >= .zero - Self.toleratedSkew
+    let seconds = Int64(skew.inSeconds)
+    let detail = "its clock is \(abs(seconds)) s \(seconds < 0 ? "behind" : "ahead of") this machine's"
+    let observation = Observation(status: .degraded, detail: detail, at: clock.monotonicNow)
+    return state.withLock { state in
+      guard state.issuers[issuer] != nil else { return false }
+      let isNews = !isTolerable && state.clocks[issuer] == nil
+      state.clocks[issuer] = isTolerable ? nil : observation
+      return isNews
     }
   }
 
@@ -90,6 +110,7 @@ final class HealthBoard: Sendable {
         observation.map { check($0, now) } ?? Health.Check(status: .ok, detail: "not used yet")
     }
     for (name, observation) in state.keySets { checks["issuer.\(name).keys"] = check(observation, now) }
+    for (name, observation) in state.clocks { checks["issuer.\(name).clock"] = check(observation, now) }
     let worst = checks.values.map(\.status).max { severity($0) < severity($1) } ?? .ok
     return Health.Result(status: worst, checks: checks)
   }

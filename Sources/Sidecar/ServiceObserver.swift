@@ -34,6 +34,7 @@ struct ServiceObserver: EngineObserver, KeySetObserver, SessionObserver {
     case .introspectionFailed(let issuer, let error):
       logger.warning("no introspection", metadata: ["issuer": .string(issuer), "error": .string("\(error)")])
       issuerUsed(issuer, fault: "no introspection: \(error)")
+    case .clockCompared(let issuer, let skew): clockCompared(issuer, skew)
     case .exchange(let exchange): count(exchange)
     }
   }
@@ -66,12 +67,21 @@ struct ServiceObserver: EngineObserver, KeySetObserver, SessionObserver {
 
   func observe(_ event: SessionEvent) {
     switch event {
-    case .refreshed(let session, let owner): tell(.sessionRefreshed, session, owner)
+    case .refreshed(let session, let owner):
+      metrics.sessionRenewal("renewed")
+      tell(.sessionRefreshed, session, owner)
     case .expiring(let session, let owner): tell(.sessionExpiring, session, owner)
     case .ended(let handle, let issuer, let owner):
       logger.info(
         "session ended", metadata: ["session": .stringConvertible(handle), "issuer": .string(issuer)])
       hub.publish(.sessionEnded, ["session": .string(handle.text), "issuer": .string(issuer)]) { $0.uid == owner }
+    case .renewalFailed(let handle, let issuer, let error):
+      metrics.sessionRenewal("failed")
+      logger.warning(
+        "no renewal ahead of time",
+        metadata: [
+          "session": .stringConvertible(handle), "issuer": .string(issuer), "error": .string("\(error)"),
+        ])
     case .idTokenRefused(let issuer, let fault):
       logger.warning(
         "the ID token of a renewal is not valid",
@@ -84,6 +94,15 @@ struct ServiceObserver: EngineObserver, KeySetObserver, SessionObserver {
     if let expiresAt = session.expiresAt { members["expiresAt"] = .string(expiresAt.rfc3339) }
     if let expiresAt = session.accessTokenExpiresAt { members["accessTokenExpiresAt"] = .string(expiresAt.rfc3339) }
     hub.publish(event, members) { $0.uid == owner }
+  }
+
+  private func clockCompared(_ issuer: String, _ skew: Duration) {
+    metrics.clockSkew(issuer, skew)
+    guard health.clock(of: issuer, skew: skew) else { return }
+    logger.warning(
+      "the issuer's clock differs from this machine's",
+      metadata: ["issuer": .string(issuer), "seconds": .stringConvertible(Int64(skew.inSeconds))])
+    publishHealthChange()
   }
 
   private func keysUsed(_ issuer: String, fault: String?) {

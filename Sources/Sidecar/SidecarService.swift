@@ -124,6 +124,17 @@ public final class SidecarService: Sendable {
     return JSONWriter().write(["jsonrpc": "2.0", "id": .null, "error": fault.jsonValue])
   }
 
+  /// Renews sessions' tokens before they expire, until the calling task is cancelled.
+  public func keepSessionsFresh() async {
+    await engine.sessions.keepFresh { [self] name in
+      do throws(SessionError) {
+        return try runtime.issuerLookup(engine)(name)
+      } catch {
+        return nil
+      }
+    }
+  }
+
   /// No new requests from here on; each connection closes when its pending answers are written.
   public func drain() {
     draining.withLock { $0 = true }
@@ -150,6 +161,9 @@ public final class SidecarService: Sendable {
       for warning in loaded.warnings { logger.warning("\(warning.description)") }
       noteUnsupported(next)
       logger.info("configuration reloaded", metadata: ["changed": .string(changed.joined(separator: ", "))])
+      for key in changed where PosternConfiguration.keysReadAtStart.contains(key) {
+        logger.warning("\(key) has changed: what of it is read at start only takes a restart")
+      }
       hub.publish(.configReloaded, ["changed": .array(changed.map(JSONValue.string))])
       return changed
     } catch {

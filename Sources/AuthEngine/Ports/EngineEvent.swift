@@ -20,6 +20,8 @@ public enum EngineEvent: Sendable {
   case introspected(issuer: String)
   /// The issuer could not say.
   case introspectionFailed(issuer: String, error: TokenError)
+  /// An issuer's answer told how far its clock is from this machine's: positive when it is ahead, zero when they may agree.
+  case clockCompared(issuer: String, skew: Duration)
   /// An exchange with an upstream server ended.
   case exchange(UpstreamExchange)
 }
@@ -38,6 +40,14 @@ public struct UpstreamExchange: Sendable {
     case keySet(String)
     /// Introspection at the configured issuer of that name.
     case introspection(String)
+
+    /// The issuer's name, where an issuer was asked by itself.
+    var issuer: String? {
+      switch self {
+      case .token(let name), .discovery(let name), .introspection(let name): name
+      case .resource, .keySet: nil
+      }
+    }
   }
 
   /// How it ended.

@@ -15,6 +15,7 @@ struct Upstream: Sendable {
     var request = request
     request.fields["User-Agent"] = userAgent
     let started = clock.monotonicNow
+    let startedAt = clock.wallNow
     func report(_ outcome: UpstreamExchange.Outcome) {
       let duration = clock.monotonicNow - started
       observer.observe(
@@ -24,6 +25,11 @@ struct Upstream: Sendable {
     do throws(TransportError) {
       let response = try await transport.send(request, options: options)
       report(.status(response.status))
+      if let issuer = purpose.issuer,
+        let skew = ClockSkew.of(response, sentAt: startedAt, receivedAt: clock.wallNow)
+      {
+        observer.observe(.clockCompared(issuer: issuer, skew: skew))
+      }
       return response
     } catch {
       report(.failed(error.code))

@@ -6,6 +6,8 @@ public enum SessionEvent: Sendable {
   case ended(SessionHandle, issuer: String, owner: UInt32)
   /// It will end soon, and no renewal will help: at the time of `Session.expiresAt`.
   case expiring(Session, owner: UInt32)
+  /// A renewal that nobody waited for failed; the token at hand is used to its end.
+  case renewalFailed(SessionHandle, issuer: String, error: SessionError)
   /// An ID token that came with a renewal is not valid; the claims stay what they were.
   case idTokenRefused(issuer: String, fault: TokenFault)
 }

@@ -18,14 +18,18 @@ extension UserSessions {
       let now = clock.monotonicNow
       let wanted = Wanted(slot: slot, rejected: rejected, minimumLife: minimumLife)
       if let token = wanted.token(of: live, at: now) {
-        if RenewalAhead.isDue(token, of: handle, at: now) { renewAhead(live, wanted, issuer) }
+        scheduleRenewal(of: token, in: live, slot, issuer, at: now)
         return token
       }
       do throws(SingleFlightError<SessionError>) {
         let renewed = try await renewals.value(for: handle.key, deadline: deadline) {
           [self] () async throws(SessionError) in try await renew(handle, wanted, issuer, trace)
         }
-        if let token = wanted.token(of: renewed, at: clock.monotonicNow, afterRenewal: true) { return token }
+        let now = clock.monotonicNow
+        if let token = wanted.token(of: renewed, at: now, afterRenewal: true) {
+          scheduleRenewal(of: token, in: renewed, slot, issuer, at: now)
+          return token
+        }
       } catch {
         let error = SessionError(error)
         guard let token = wanted.standIn(of: live, at: clock.monotonicNow, for: error) else { throw error }
@@ -57,17 +61,5 @@ extension UserSessions {
     guard contents.issuer == issuer.issuer.name, contents.issuerIdentifier == issuer.issuer.identifier,
       contents.clientID == issuer.issuer.clientID
     else { throw SessionError(.issuerUnknown, "the session belongs to another issuer or client than is configured") }
-  }
-
-  /// Begins a renewal that nobody waits for; its failure is told by whoever needs the token then.
-  private func renewAhead(_ live: LiveSession, _ wanted: Wanted, _ issuer: SessionIssuer) {
-    guard live.contents.refreshToken != nil, renewals.waiterCount(for: live.handle.key) == nil else { return }
-    guard let token = live.tokens[wanted.slot] else { return }
-    let replacement = Wanted(slot: wanted.slot, rejected: token, minimumLife: nil)
-    Task { [self] in
-      _ = try? await renewals.value(for: live.handle.key) { [self] () async throws(SessionError) in
-        try await renew(live.handle, replacement, issuer, nil)
-      }
-    }
   }
 }

@@ -31,6 +31,9 @@ public final class UserSessions: Sendable {
   let observer: (any SessionObserver)?
   let validator: IDTokenValidator
   let renewals: SingleFlight<RecordKey, LiveSession, SessionError>
+  let schedule = RenewalSchedule()
+  /// How many tasks do what is due.
+  let workers = Locked(0)
   let state = Locked(State())
 
   /// Sessions in `store`, which other processes use too when `isShared`.
@@ -143,7 +146,7 @@ public final class UserSessions: Sendable {
     _ contents: SessionContents, of handle: SessionHandle, owner: UInt32, version: UInt64
   ) -> LiveSession {
     let readAt = clock.monotonicNow
-    return state.withLock { state in
+    let live = state.withLock { state in
       let known = state.sessions[handle.key]
       if let known, known.version > version { return known }
       var tokens: [TokenSlot: AccessToken] = [:]
@@ -160,5 +163,7 @@ public final class UserSessions: Sendable {
       if state.ended[handle.key] == nil { state.sessions[handle.key] = live }
       return live
     }
+    scheduleAnnouncement(of: live, at: readAt)
+    return live
   }
 }

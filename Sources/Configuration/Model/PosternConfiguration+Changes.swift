@@ -5,6 +5,9 @@ extension PosternConfiguration {
     Self.comparisons.filter { !$0.isSame(self, earlier) }.map(\.key)
   }
 
+  /// The top-level keys, or parts of them, that are read at start only.
+  public static let keysReadAtStart: Set<String> = ["listen", "store", "log", "hardening", "http", "limits"]
+
   /// One comparison for each top-level key; a test holds the keys against the schema.
   private static let comparisons: [Comparison] = [
     Comparison("listen") { $0.listen },

@@ -16,6 +16,9 @@ final class MetricsRegistry: Sendable {
     var calls: [MethodOutcome: Histogram] = [:]
     var upstream: [Upstream: Histogram] = [:]
     var tokens: [String: UInt64] = [:]
+    var renewals: [String: UInt64] = [:]
+    /// In seconds, by issuer: the configuration bounds them.
+    var clockSkews: [String: Double] = [:]
     var opened: UInt64 = 0
     var refused: [String: UInt64] = [:]
     var reloads: [String: UInt64] = [:]
@@ -36,6 +39,12 @@ final class MetricsRegistry: Sendable {
 
   /// The token cache: `event` is `hit`, `miss`, `obtained`, `failed` or `rejected`.
   func tokenCache(_ event: String) { state.withLock { $0.tokens[event, default: 0] += 1 } }
+
+  /// A session's token was renewed, or a renewal that nobody waited for failed: `outcome` is `renewed` or `failed`.
+  func sessionRenewal(_ outcome: String) { state.withLock { $0.renewals[outcome, default: 0] += 1 } }
+
+  /// An issuer's clock was compared with this machine's.
+  func clockSkew(_ issuer: String, _ skew: Duration) { state.withLock { $0.clockSkews[issuer] = skew.inSeconds } }
 
   /// A connection was accepted.
   func connectionOpened() { state.withLock { $0.opened += 1 } }
@@ -87,6 +96,14 @@ final class MetricsRegistry: Sendable {
     }
     family("postern_token_cache_requests_total", .counter, "Tokens asked for, by how the cache answered.") { family in
       for (event, count) in state.tokens.sorted(by: { $0.key < $1.key }) { family.sample([("result", event)], count) }
+    }
+    family("postern_session_renewals_total", .counter, "Renewals of sessions' tokens by outcome.") { family in
+      for (outcome, count) in state.renewals.sorted(by: { $0.key < $1.key }) {
+        family.sample([("outcome", outcome)], count)
+      }
+    }
+    family("postern_issuer_clock_skew_seconds", .gauge, "How far an issuer's clock is ahead of this machine's.") {
+      for (issuer, skew) in state.clockSkews.sorted(by: { $0.key < $1.key }) { $0.sample([("issuer", issuer)], skew) }
     }
     family("postern_config_reloads_total", .counter, "Reloads of the configuration by outcome.") { family in
       for (outcome, count) in state.reloads.sorted(by: { $0.key < $1.key }) {

@@ -85,7 +85,9 @@ struct ServerProcess {
         "pid": .stringConvertible(getpid()),
       ])
 
+    let upkeep = Task { await service.keepSessionsFresh() }
     await signals.untilEnd()
+    upkeep.cancel()
     logger.info("draining")
     await server.stopListening()
     await Self.drain(service)

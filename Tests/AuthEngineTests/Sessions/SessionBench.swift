@@ -103,6 +103,7 @@ final class SessionLog: SessionObserver {
       case .refreshed: "refreshed"
       case .ended: "ended"
       case .expiring: "expiring"
+      case .renewalFailed: "renewalFailed"
       case .idTokenRefused: "idTokenRefused"
       }
     log.withLock { $0.append(name) }

@@ -47,7 +47,8 @@ class IssuerDouble:
                 answering = double.answers.get(self.path.partition("?")[0])
                 status, headers, content = answering(asked) if answering else document({}, 404)
                 try:
-                    self.send_response(status)
+                    # Without a date of its own the answer gets the machine's.
+                    (self.send_response_only if "Date" in headers else self.send_response)(status)
                     for name, value in headers.items():
                         self.send_header(name, value)
                     self.send_header("Content-Length", str(len(content)))

@@ -57,6 +57,9 @@ struct SessionContents: Sendable, Codable {
     }
   }
 
+  /// Whether the issuer may give more tokens without the user.
+  var isRenewable: Bool { !isRefused && refreshToken != nil }
+
   /// Takes the token in, in place of the one in its slot.
   mutating func keep(_ token: StoredToken, atMost limit: Int = 32) {
     tokens.removeAll { $0.slot == token.slot }

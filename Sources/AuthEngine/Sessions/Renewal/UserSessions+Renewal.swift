@@ -39,7 +39,7 @@ extension UserSessions {
   }
 
   private func canRenew(_ live: LiveSession) throws(SessionError) {
-    guard !live.contents.isRefused, live.contents.refreshToken != nil else {
+    guard live.contents.isRenewable else {
       throw SessionError(.expired, "the user has to log in again")
     }
   }

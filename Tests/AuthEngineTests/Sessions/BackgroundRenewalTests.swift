@@ -1,0 +1,118 @@
+import AuthEngine
+import HTTPMessages
+import Support
+import TestSupport
+import Testing
+
+/// What is done about sessions while nobody asks.
+@Suite struct BackgroundRenewalTests {
+  /// Runs the upkeep while `body` moves the clock.
+  private func keepingFresh(
+    _ bench: SessionBench, _ body: (_ pass: (Duration) async -> Void) async throws -> Void
+  ) async throws {
+    let upkeep = Task { await bench.sessions.keepFresh { $0 == bench.issuer.issuer.name ? bench.issuer : nil } }
+    defer { upkeep.cancel() }
+    try await body { time in
+      // In steps, each when the upkeep sleeps again: it looks at the clock only then.
+      var left = time
+      while left > .zero {
+        #expect(await eventually { bench.clock.sleeperCount > 0 })
+        let step = min(left, UserSessions.backgroundPause.idle)
+        bench.clock.advance(by: step)
+        left -= step
+      }
+      #expect(await eventually { bench.clock.sleeperCount > 0 })
+    }
+  }
+
+  @Test("a token in use is renewed before it expires: its next user does not wait for the issuer")
+  func ahead() async throws {
+    let bench = try SessionBench()
+    let session = try await bench.session()
+    _ = try await bench.token(session)
+    try await keepingFresh(bench) { pass in
+      await pass(.seconds(200))
+      #expect(bench.refreshes == ["r-0"])
+      await pass(.seconds(68))
+      #expect(await eventually { bench.refreshes == ["r-0", "r-1"] })
+      #expect(await eventually { bench.events.names.contains("refreshed") })
+      bench.provider.withLock { $0.failure = .serverUnreachable }
+      let token = try await bench.token(session)
+      #expect(token.value.reveal() == "a-2")
+    }
+  }
+
+  @Test("a token that nobody used is left to expire: the sidecar alone keeps no session alive")
+  func idle() async throws {
+    let bench = try SessionBench()
+    let session = try await bench.session()
+    _ = try await bench.token(session)
+    try await keepingFresh(bench) { pass in
+      await pass(.seconds(900))
+      #expect(await eventually { bench.refreshes == ["r-0", "r-1"] })
+      await pass(.seconds(900))
+      #expect(bench.refreshes == ["r-0", "r-1"])
+    }
+  }
+
+  @Test("while the issuer is out of reach the renewal is tried again, and the token used to its end")
+  func outage() async throws {
+    let bench = try SessionBench()
+    let session = try await bench.session()
+    _ = try await bench.token(session)
+    try await keepingFresh(bench) { pass in
+      bench.provider.withLock { $0.failure = .serverUnreachable }
+      await pass(.seconds(266))
+      #expect(await eventually { bench.events.names.contains("renewalFailed") })
+      bench.provider.withLock { $0.failure = nil }
+      await pass(.seconds(21))
+      #expect(await eventually { bench.provider.withLock { $0.number } == 2 })
+      #expect(bench.provider.withLock { $0.isReused } == false)
+    }
+  }
+
+  @Test("no renewal comes for a session that was ended meanwhile")
+  func ended() async throws {
+    let bench = try SessionBench()
+    let session = try await bench.session()
+    _ = try await bench.token(session)
+    _ = try await bench.sessions.end(session.handle, ownedBy: 1, at: bench.issuer)
+    try await keepingFresh(bench) { pass in
+      await pass(.seconds(300))
+      #expect(bench.refreshes == ["r-0"])
+    }
+  }
+
+  @Test("who owns a session that cannot be renewed hears of its end once, a tenth of its life before")
+  func announcement() async throws {
+    let bench = try SessionBench()
+    var given = SessionGrant.GivenTokens()
+    given.accessToken = Secret("opaque")
+    given.expiresIn = 600
+    let session = try await bench.sessions.create(from: .tokens(given), at: bench.issuer, ownedBy: 1)
+    try await keepingFresh(bench) { pass in
+      await pass(.seconds(530))
+      #expect(bench.events.names.isEmpty)
+      await pass(.seconds(15))
+      #expect(await eventually { bench.events.names == ["expiring"] })
+      _ = try await bench.sessions.session(session.handle, ownedBy: 1)
+      await pass(.seconds(60))
+      #expect(bench.events.names == ["expiring"])
+    }
+  }
+
+  @Test("a session that was read again after a restart is announced too, and one whose time has come is not")
+  func announcementAfterRestart() async throws {
+    let bench = try SessionBench()
+    var given = SessionGrant.GivenTokens()
+    given.accessToken = Secret("opaque")
+    given.expiresIn = 600
+    let session = try await bench.sessions.create(from: .tokens(given), at: bench.issuer, ownedBy: 1)
+    let next = try SessionBench(beside: bench)
+    _ = try await next.sessions.session(session.handle, ownedBy: 1)
+    try await keepingFresh(next) { pass in
+      await pass(.seconds(550))
+      #expect(await eventually { next.events.names == ["expiring"] })
+    }
+  }
+}
