@@ -18,6 +18,8 @@ public struct StoreConfiguration: Sendable, Equatable {
   public var path: String
   /// The key that encrypts the records, the bytes of its file as they are; nil means `postern.key` beside the store, made when it is missing.
   public var key: ConfiguredSecret<[UInt8]>?
+  /// Keys the records may have been written with: the store goes over to `key`.
+  public var previousKeys: [ConfiguredSecret<[UInt8]>]
   /// The server of `redis`.
   public var redis: RedisConfiguration?
 }
@@ -34,6 +36,10 @@ extension StoreConfiguration: ConfigurationSection {
       "key",
       "File with the key that encrypts the records. Left out: postern.key beside the store, made with mode 0600 when it is missing.",
       exampleFile: .shown("/run/secrets/postern-key"))
+    previousKeys = keys.secretBytesFiles(
+      "previousKeyFiles",
+      "Files with keys that records may have been written with; they are encrypted anew with the key.",
+      example: .commented(["/run/secrets/postern-key-before"]))
     redis = keys.optionalSection("redis", RedisConfiguration.self, "The Redis server of kind: redis.", commented: true)
     if kind == .redis, redis == nil { keys.problem("kind: redis needs the section redis", at: "kind") }
     if kind == .file, !["key", "keyFile", "keyEnv"].contains(where: keys.isGiven) {

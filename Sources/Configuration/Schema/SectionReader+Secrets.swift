@@ -32,16 +32,28 @@ extension SectionReader {
   func secretFiles(
     _ name: String, _ documentation: String, example: KeySpecification.Example
   ) -> [ConfiguredSecret<String>] {
-    let paths = list(name, of: .path, default: [], documentation, example: example)
-    return paths.enumerated().compactMap { index, file in
-      let path = path.key(name).index(index)
-      return read(file, at: path, exact: false).flatMap { bytes in
-        guard let text = String(validating: bytes, as: UTF8.self) else {
-          context.problem("the secret is not UTF-8 text", at: path)
-          return nil
-        }
-        return ConfiguredSecret(Secret(text), from: .file(context.surroundings.resolved(file)))
+    files(name, documentation, example: example, exact: false).compactMap { bytes, file, path in
+      guard let text = String(validating: bytes, as: UTF8.self) else {
+        context.problem("the secret is not UTF-8 text", at: path)
+        return nil
       }
+      return ConfiguredSecret(Secret(text), from: file)
+    }
+  }
+
+  /// A list of files that each hold a secret as their bytes, nothing stripped.
+  func secretBytesFiles(
+    _ name: String, _ documentation: String, example: KeySpecification.Example
+  ) -> [ConfiguredSecret<[UInt8]>] {
+    files(name, documentation, example: example, exact: true).map { ConfiguredSecret(Secret($0.bytes), from: $0.file) }
+  }
+
+  private func files(
+    _ name: String, _ documentation: String, example: KeySpecification.Example, exact: Bool
+  ) -> [(bytes: [UInt8], file: ConfiguredSecretSource, path: ConfigurationPath)] {
+    list(name, of: .path, default: [], documentation, example: example).enumerated().compactMap { index, file in
+      let path = path.key(name).index(index)
+      return read(file, at: path, exact: exact).map { ($0, .file(context.surroundings.resolved(file)), path) }
     }
   }
 

@@ -63,12 +63,13 @@ extension ValueForm where Value == String {
   /// A Redis server: `rediss://host:port/database`, or `redis://` without TLS.
   static var redisURL: Self {
     var form = text
-    form.schema = ["type": "string", "pattern": "^rediss?://"]
+    form.schema = ["type": "string", "pattern": "^(rediss?|unix)://"]
     form.parse = { scalar, context throws(ValueProblem) in
       let text = try line(scalar, context)
+      if text.lowercased().hasPrefix("unix://") { return try redisSocket(text) }
       let url = try URLText(text)
       guard url.scheme == "rediss" || url.scheme == "redis" else {
-        throw ValueProblem("must begin with rediss:// or redis://")
+        throw ValueProblem("must begin with rediss://, redis:// or unix://")
       }
       guard !url.hasUserInfo else { throw ValueProblem("no password in the URL: use passwordFile or passwordEnv") }
       let database = url.path.dropFirst()
@@ -79,6 +80,19 @@ extension ValueForm where Value == String {
       return text
     }
     return form
+  }
+
+  /// `unix:///path`, with `?db=` and a number or without.
+  private static func redisSocket(_ text: String) throws(ValueProblem) -> String {
+    let parts = text.dropFirst("unix://".count).split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
+    let path = parts.first ?? ""
+    let database = parts.count == 1 ? "db=0" : parts[1]
+    guard path.hasPrefix("/"), path.utf8.count < 108, !path.contains("#"), database.hasPrefix("db="),
+      Int(database.dropFirst(3)).map((0...9999).contains) == true
+    else {
+      throw ValueProblem("must be a socket's path and a database number, as in unix:///run/redis/redis.sock?db=0")
+    }
+    return text
   }
 
   /// An https URL without user information and fragment; http on loopback where the configuration allows it.

@@ -17,8 +17,11 @@ public struct StoreKey: Sendable {
   ///
   /// - Throws: `unusable` for anything else.
   public init(contents: [UInt8]) throws(StoreError) {
-    guard let bytes = Self.parse(contents), Set(bytes).count > 1 else {
+    guard let bytes = Self.parse(contents) else {
       throw StoreError(.unusable, "the key file does not hold a key: 32 bytes, or these in hexadecimal or base64")
+    }
+    guard Set(bytes).count > 1 else {
+      throw StoreError(.unusable, "the key file holds one byte over and over: openssl rand -base64 32 makes a key")
     }
     material = SymmetricKey(bytes)
   }

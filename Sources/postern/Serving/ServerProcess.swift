@@ -53,7 +53,7 @@ struct ServerProcess {
       throw Failure(description: "libcurl: \(error)")
     }
     defer { transport.close() }
-    let storage = StoreAssembly(configuration: loaded.configuration.store, logger: logger).storage()
+    let storage = try StoreAssembly(loaded.configuration.store).storage(logger: logger)
     let service = try SidecarService(
       loaded.configuration,
       SidecarService.Surroundings(

@@ -7,21 +7,53 @@ import Support
 
 /// The session store that the configuration asks for.
 struct StoreAssembly {
-  let configuration: StoreConfiguration
-  let logger: Logger
+  private let configuration: StoreConfiguration
+  private let key: StoreKey?
+  private let previousKeys: [StoreKey]
+
+  /// Throws when a key is none: that must not be found out with the first session.
+  init(_ configuration: StoreConfiguration) throws(ConfigurationProblems) {
+    self.configuration = configuration
+    guard configuration.kind != .memory else {
+      (key, previousKeys) = (nil, [])
+      return
+    }
+    key = try configuration.key.map { key throws(ConfigurationProblems) in try Self.key(key, "keyFile") }
+    var previous: [StoreKey] = []
+    for (index, key) in configuration.previousKeys.enumerated() {
+      previous.append(try Self.key(key, "previousKeyFiles[\(index)]"))
+    }
+    previousKeys = previous
+    // All replicas must have the same key, so that none can be made up here.
+    guard configuration.kind != .redis || key != nil else { throw Self.problem("keyFile", "is needed by kind: redis") }
+  }
+
+  private static func key(
+    _ secret: ConfiguredSecret<[UInt8]>, _ name: String
+  ) throws(ConfigurationProblems) -> StoreKey {
+    do throws(StoreError) {
+      return try StoreKey(contents: secret.value.reveal())
+    } catch {
+      throw problem(name, "is not usable: \(error.detail)")
+    }
+  }
+
+  private static func problem(_ name: String, _ message: String) -> ConfigurationProblems {
+    ConfigurationProblems([ConfigurationProblem(file: "configuration", keyPath: "store.\(name)", message: message)])
+  }
 
   /// Opened when it is first needed: a sidecar that nobody asks for sessions writes nothing anywhere.
-  func storage() -> SessionStorage {
+  func storage(logger: Logger) -> SessionStorage {
     switch configuration.kind {
     case .memory: SessionStorage(MemoryRecordStore())
     case .file, .redis:
       SessionStorage(
-        DeferredRecordStore(clock: SystemClock()) { () async throws(StoreError) in try await opened() },
+        DeferredRecordStore(clock: SystemClock()) { () async throws(StoreError) in try await opened(logger) },
         isShared: configuration.kind == .redis)
     }
   }
 
-  private func opened() async throws(StoreError) -> any RecordStore {
+  private func opened(_ logger: Logger) async throws(StoreError) -> any RecordStore {
     do throws(StoreError) {
       let store = try await open()
       logger.info("session store opened", metadata: ["kind": .string(configuration.kind.rawValue)])
@@ -33,15 +65,16 @@ struct StoreAssembly {
   }
 
   private func open() async throws(StoreError) -> any RecordStore {
-    let key = try configuration.key.map { key throws(StoreError) in try StoreKey(contents: key.value.reveal()) }
     guard configuration.kind == .redis else {
-      return try await FileRecordStore.open(.init(directory: configuration.path, key: key))
+      return try await FileRecordStore.open(
+        .init(directory: configuration.path, key: key, previousKeys: previousKeys))
     }
-    guard let redis = configuration.redis else { throw StoreError(.unusable, "store.redis is missing") }
-    // All replicas must have the same key, so that none can be made up here.
-    guard let key else { throw StoreError(.unusable, "store.kind: redis needs store.keyFile") }
+    guard let redis = configuration.redis, let key else { throw StoreError(.unusable, "store.redis is missing") }
     var target = RedisRecordStore.Configuration(url: redis.url, key: key)
+    target.previousKeys = previousKeys
+    target.username = redis.username
     target.password = redis.password?.value
+    target.caFile = redis.caFile
     return try await RedisRecordStore.open(target)
   }
 }
