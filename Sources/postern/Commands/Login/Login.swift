@@ -1,6 +1,7 @@
 import ArgumentParser
 import Glibc
 import JSON
+import Support
 
 /// `postern login ISSUER`: a user logs in with a browser, and the sidecar has a session (RFC 8252).
 struct Login: ParsableCommand {
@@ -36,16 +37,14 @@ struct Login: ParsableCommand {
 
   func run() throws {
     do {
-      let receiver = try LoopbackReceiver(port: port)
+      var receiver = try LoopbackReceiver(port: port)
       var params: JSONObject = ["issuer": .string(issuer), "redirectUri": .string(receiver.redirectURI)]
       if let scope { params["scope"] = .string(scope) }
-      let begun = try call("beginAuthorization", params)
+      let begun = try result(of: call("beginAuthorization", params))
       let url = begun["authorizationUrl"]?.stringValue ?? ""
       FailureNote.print("open \(url)")
       if browser { Browser.open(url) }
-      let callback = try receiver.callback(timeout: wait)
-      let session = try call("completeAuthorization", ["callbackUrl": .string(callback)])
-      print(JSONWriter(pretty: isatty(1) == 1).string(session))
+      try show(result(of: outcome(&receiver)))
     } catch let exit as ExitCode {
       throw exit
     } catch {
@@ -54,13 +53,40 @@ struct Login: ParsableCommand {
     }
   }
 
-  private func call(_ method: String, _ params: JSONObject) throws -> JSONValue {
-    let request: JSONValue = ["jsonrpc": "2.0", "id": 1, "method": .string(method), "params": .object(params)]
-    let answer = try CallMethod.exchange(request, options)
-    guard let result = answer["result"] else {
-      print(JSONWriter(pretty: isatty(1) == 1).string(answer["error"] ?? answer))
-      throw ExitCode(1)
+  /// The answer to the callback of this login. Any page in the browser can ask for the callback, too: one with a state that the
+  /// sidecar does not know is not what is waited for.
+  private func outcome(_ receiver: inout LoopbackReceiver) throws -> JSONValue {
+    let deadline = Deadline(in: .seconds(wait), on: SystemClock())
+    while true {
+      let visit = try receiver.nextVisit(by: deadline)
+      do {
+        let answer = try call("completeAuthorization", ["callbackUrl": .string(visit.url)])
+        guard answer["error"]?["code"] == .integer(Self.stateUnknown) else {
+          visit.answer(answer["result"] == nil ? .failed : .done)
+          return answer
+        }
+        visit.answer(.notThisLogin)
+        FailureNote.print("a callback of another login came, or of one that took too long; still waiting")
+      } catch {
+        visit.answer(.failed)
+        throw error
+      }
     }
-    return result
   }
+
+  /// `state_unknown` of the wire contract.
+  private static let stateUnknown: Int64 = 5006
+
+  private func call(_ method: String, _ params: JSONObject) throws -> JSONValue {
+    try CallMethod.exchange(
+      ["jsonrpc": "2.0", "id": 1, "method": .string(method), "params": .object(params)], options)
+  }
+
+  private func result(of answer: JSONValue) throws -> JSONValue {
+    if let result = answer["result"] { return result }
+    show(answer["error"] ?? answer)
+    throw ExitCode(1)
+  }
+
+  private func show(_ value: JSONValue) { print(JSONWriter(pretty: isatty(1) == 1).string(value)) }
 }

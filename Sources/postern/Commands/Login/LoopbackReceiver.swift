@@ -1,23 +1,37 @@
 import Glibc
 import Support
 
-/// Takes the one request by which a browser comes back from a login, on a loopback address (RFC 8252 section 7.3).
+/// Takes the requests by which a browser comes back from a login, on a loopback address (RFC 8252 section 7.3).
 struct LoopbackReceiver: ~Copyable {
   /// Why there is no callback.
   struct Failure: Error, CustomStringConvertible {
     let description: String
   }
 
-  private static let maxRequestBytes = 64 << 10
+  /// A request for the callback, whose connection waits for its page.
+  struct Visit {
+    /// The whole URL, as the issuer chose it.
+    let url: String
+    fileprivate let connection: LoopbackConnection
+
+    /// Answers, and lets go of the browser.
+    func answer(_ page: LoginPage) { connection.answer(page) }
+  }
+
+  /// Browsers open connections ahead of need, and any page may open some: beyond these the oldest makes way.
+  private static let maxConnections = 16
   private static let path = "/callback"
 
   private let listener: Int32
+  private let clock = SystemClock()
+  private var connections: [LoopbackConnection] = []
   /// The port the system gave, or the one that was asked for.
   let port: UInt16
 
   /// Listens on 127.0.0.1; port 0 takes any that is free.
   init(port: UInt16) throws(Failure) {
-    let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
+    let kind = Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue) | Int32(SOCK_NONBLOCK.rawValue)
+    let descriptor = socket(AF_INET, kind, 0)
     guard descriptor >= 0 else { throw Self.failure("no socket") }
     var address = sockaddr_in()
     address.sin_family = sa_family_t(AF_INET)
@@ -43,74 +57,49 @@ struct LoopbackReceiver: ~Copyable {
   /// Where the issuer is to send the browser.
   var redirectURI: String { "http://127.0.0.1:\(port)\(Self.path)" }
 
-  /// The URL of the first request for the callback; whatever else comes is told that it is in the wrong place.
-  func callback(timeout seconds: Int) throws(Failure) -> String {
-    let clock = SystemClock()
-    let deadline = Deadline(in: .seconds(seconds), on: clock)
+  /// The next request for the callback; whatever else comes is told that it is in the wrong place. A connection that says
+  /// nothing keeps none of the others waiting.
+  mutating func nextVisit(by deadline: Deadline) throws(Failure) -> Visit {
     while true {
-      let remaining = deadline.remaining(on: clock).map { max(0, $0.wholeMilliseconds) } ?? 0
-      var events = pollfd(fd: listener, events: Int16(POLLIN), revents: 0)
-      let ready = poll(&events, 1, Int32(clamping: remaining))
-      if ready < 0, errno == EINTR { continue }
-      guard ready > 0 else { throw Failure(description: "nobody came back within \(seconds) seconds") }
-      let connection = accept(listener, nil, nil)
-      guard connection >= 0 else { continue }
-      defer { close(connection) }
-      _ = fcntl(connection, F_SETFD, FD_CLOEXEC)
-      guard let target = Self.target(of: connection) else { continue }
-      let isCallback = target == Self.path || target.hasPrefix("\(Self.path)?")
-      Self.answer(connection, isCallback ? Self.donePage : Self.elsewherePage, isCallback ? "200 OK" : "404 Not Found")
-      if isCallback { return "http://127.0.0.1:\(port)\(target)" }
+      let left = deadline.remaining(on: clock).map(\.wholeMilliseconds) ?? 0
+      guard left > 0 else { throw Failure(description: "nobody came back in time") }
+      var waiting = [pollfd(fd: listener, events: Int16(POLLIN), revents: 0)]
+      waiting += connections.map { pollfd(fd: $0.descriptor, events: Int16(POLLIN), revents: 0) }
+      let ready = poll(&waiting, nfds_t(waiting.count), Int32(clamping: left))
+      guard ready > 0 else { continue }
+      if let visit = read(waiting.dropFirst().filter { $0.revents != 0 }.map(\.fd)) { return visit }
+      if waiting[0].revents != 0 { accept() }
     }
   }
 
-  /// The target of a GET request; nil for anything else, and for a browser that opens a connection and says nothing.
-  private static func target(of connection: Int32) -> String? {
-    var patience = timeval(tv_sec: 5, tv_usec: 0)
-    setsockopt(connection, SOL_SOCKET, SO_RCVTIMEO, &patience, socklen_t(MemoryLayout<timeval>.size))
-    var request: [UInt8] = []
-    var chunk = [UInt8](repeating: 0, count: 8192)
-    while !request.contains(UInt8(ascii: "\n")), request.count < maxRequestBytes {
-      let count = recv(connection, &chunk, chunk.count, 0)
-      guard count > 0 else { return nil }
-      request.append(contentsOf: chunk[..<count])
-    }
-    let line = request.prefix { $0 != UInt8(ascii: "\r") && $0 != UInt8(ascii: "\n") }
-    let words = String(decoding: line, as: UTF8.self).split(separator: " ", omittingEmptySubsequences: false)
-    guard words.count == 3, words[0] == "GET", words[2].hasPrefix("HTTP/1.") else { return nil }
-    return String(words[1])
+  private mutating func accept() {
+    let descriptor = Glibc.accept(listener, nil, nil)
+    guard descriptor >= 0 else { return }
+    _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
+    _ = fcntl(descriptor, F_SETFL, O_NONBLOCK)
+    if connections.count >= Self.maxConnections { connections.removeFirst() }
+    connections.append(LoopbackConnection(descriptor))
   }
 
-  private static func answer(_ connection: Int32, _ page: String, _ status: String) {
-    let body = Array(page.utf8)
-    let head = """
-      HTTP/1.1 \(status)\r\nContent-Type: text/html; charset=utf-8\r\nContent-Length: \(body.count)\r\n\
-      Cache-Control: no-store\r\nContent-Security-Policy: default-src 'none'; style-src 'unsafe-inline'\r\n\
-      Referrer-Policy: no-referrer\r\nConnection: close\r\n\r\n
-      """
-    var rest = (Array(head.utf8) + body)[...]
-    while !rest.isEmpty {
-      let count = rest.withUnsafeBytes { send(connection, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }
-      guard count > 0 else { return }
-      rest = rest.dropFirst(count)
+  /// Reads what has come; the first request for the callback is a visit.
+  private mutating func read(_ ready: [Int32]) -> Visit? {
+    for connection in connections where ready.contains(connection.descriptor) {
+      switch connection.read() {
+      case .more: continue
+      case .nothing: break
+      case .request(let target):
+        if target == Self.path || target.hasPrefix("\(Self.path)?") {
+          connections.removeAll { $0 === connection }
+          return Visit(url: "http://127.0.0.1:\(port)\(target)", connection: connection)
+        }
+        connection.answer(.nothingHere)
+      }
+      connections.removeAll { $0 === connection }
     }
-    // The browser has what it needs before the connection is gone.
-    shutdown(connection, Int32(SHUT_WR))
+    return nil
   }
 
   private static func failure(_ what: String) -> Failure {
     Failure(description: "\(what): \(String(cString: strerror(errno)))")
-  }
-
-  private static let donePage = page(
-    "Back to the terminal", "The login is being completed there. You can close this window.")
-  private static let elsewherePage = page("Nothing here", "This address waits for a login to come back.")
-
-  private static func page(_ title: String, _ text: String) -> String {
-    """
-    <!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">\
-    <title>\(title)</title><style>body{font:1.1rem/1.5 system-ui,sans-serif;max-width:34rem;margin:15vh auto;padding:0 1rem}\
-    @media(prefers-color-scheme:dark){body{background:#111;color:#eee}}</style><h1>\(title)</h1><p>\(text)</p></html>
-    """
   }
 }
