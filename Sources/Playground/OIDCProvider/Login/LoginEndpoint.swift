@@ -16,7 +16,7 @@ struct LoginEndpoint: Endpoint {
     }
     guard let user = flow.desk.user(in: form),
       let session = flow.desk.session(of: user, form, asked: pending.request.acrValues)
-    else { return refused(pending, transaction) }
+    else { return refused(pending, transaction, userName: form["username"]) }
     // Of two posts of the same page one goes on.
     guard flow.pending.take(transaction) != nil else {
       return Reply(status: 400, page: ErrorPage.page("This sign-in has ended. Start again in the application."))
@@ -25,7 +25,7 @@ struct LoginEndpoint: Endpoint {
   }
 
   /// The page again; after many failures the client hears of it.
-  private func refused(_ pending: AuthorizationFlow.Pending, _ transaction: String) -> Reply {
+  private func refused(_ pending: AuthorizationFlow.Pending, _ transaction: String, userName: String?) -> Reply {
     let failures = flow.pending.update(transaction) { pending -> Int in
       pending.failures += 1
       return pending.failures
@@ -35,7 +35,8 @@ struct LoginEndpoint: Endpoint {
       return flow.refuse(OAuthError(.accessDenied, "too many wrong passwords"), to: pending.request.destination)
     }
     let problem = "The user name or the password is wrong."
-    return Reply(
-      status: 403, page: LoginPage(request: pending.request, transaction: transaction, problem: problem).page)
+    let page = LoginPage(
+      request: pending.request, transaction: transaction, problem: problem, userName: userName)
+    return Reply(status: 403, page: page.page)
   }
 }

@@ -6,6 +6,8 @@ struct LoginPage {
   let transaction: String
   /// What went wrong before.
   var problem: String?
+  /// What was typed as the user's name before.
+  var userName: String?
 
   /// The page.
   var page: Page {
@@ -16,7 +18,7 @@ struct LoginPage {
         \(Page.alert(problem))
         <form method="post" action="/oidc/login">
         <input type="hidden" name="transaction" value="\(Page.escape(transaction))">
-        \(LoginPage.credentials(userName: request.loginHint ?? ""))
+        \(LoginPage.credentials(userName: userName ?? request.loginHint ?? ""))
         <button type="submit">Sign in</button>
         <button class="plain" type="submit" name="action" value="cancel" formnovalidate>Cancel</button>
         </form>
