@@ -1,112 +1,14 @@
-"""A real OpenID provider, glewlwyd from Debian: discovery, client credentials, introspection, expiry, refusal, outage.
-
-The resource server is this file's own: it introspects every token at the provider (RFC 7662), as a resource server would.
-"""
+"""A real OpenID provider, glewlwyd from Debian: discovery, client credentials, introspection, expiry, refusal, outage."""
 from __future__ import annotations
 
-import base64
-import http.cookiejar
-import http.server
 import json
-import os
-import signal
-import subprocess
-import threading
-import urllib.error
-import urllib.parse
-import urllib.request
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, List
+from typing import Any, Callable, Dict, Iterator
 
 import pytest
 
+from harness.glewlwyd import TOKEN_SECONDS, Browser, Provider, Resource
 from harness.waiting import eventually
-
-SCRIPT = Path(__file__).resolve().parents[1] / "Providers" / "glewlwyd.sh"
-TOKEN_SECONDS = 4
-
-
-class Provider:
-    """glewlwyd on a port of its own; `stop` and `start` keep its data."""
-
-    def __init__(self, directory: Path) -> None:
-        self.directory = directory
-        self.port = 0
-        self.process = 0
-        self.start()
-
-    def start(self) -> None:
-        keep = ["--keep"] if self.port else []
-        command = [
-            str(SCRIPT), *keep, "--token-seconds", str(TOKEN_SECONDS), "--parent", str(os.getpid()), str(self.directory), str(self.port),
-        ]
-        output = subprocess.run(command, check=True, capture_output=True, text=True, timeout=60).stdout
-        process, port = output.split()
-        self.process, self.port = int(process), int(port)
-
-    def stop(self) -> None:
-        if self.process:
-            os.kill(self.process, signal.SIGTERM)
-            gone = self.process
-            self.process = 0
-            eventually(lambda: not Path(f"/proc/{gone}").exists(), what="the provider's end")
-
-    @property
-    def issuer(self) -> str:
-        return f"http://127.0.0.1:{self.port}/api/oidc"
-
-    def introspect(self, token: str) -> Dict[str, Any]:
-        credentials = base64.b64encode(b"svc:svcsecret").decode()
-        request = urllib.request.Request(
-            f"{self.issuer}/introspect", urllib.parse.urlencode({"token": token}).encode(), {"Authorization": f"Basic {credentials}"},
-        )
-        with urllib.request.urlopen(request, timeout=5) as response:
-            return json.load(response)
-
-
-class Resource:
-    """A resource server that asks the provider about every token."""
-
-    def __init__(self, provider: Provider) -> None:
-        self.tokens: List[str] = []
-        self.refused = 0
-        resource = self
-
-        class Handler(http.server.BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
-            def do_GET(self) -> None:
-                token = self.headers.get("Authorization", "").replace("Bearer ", "", 1)
-                try:
-                    active = bool(token) and provider.introspect(token).get("active") is True
-                except (urllib.error.URLError, OSError):
-                    active = False
-                body = json.dumps({"orders": [1, 2]} if active else {"error": "invalid_token"}).encode()
-                self.send_response(200 if active else 401)
-                if active:
-                    resource.tokens.append(token)
-                else:
-                    resource.refused += 1
-                    self.send_header("WWW-Authenticate", 'Bearer realm="orders", error="invalid_token"')
-                self.send_header("Content-Type", "application/json")
-                self.send_header("Content-Length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
-
-            def log_message(self, *arguments: Any) -> None:
-                pass
-
-        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.server.daemon_threads = True
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
-
-    @property
-    def base(self) -> str:
-        return f"http://127.0.0.1:{self.server.server_address[1]}/"
-
-    def stop(self) -> None:
-        self.server.shutdown()
-        self.server.server_close()
 
 
 @pytest.fixture
@@ -213,33 +115,6 @@ def test_no_secret_of_the_provider_is_in_the_log(with_provider: Any, resource: R
     log = sidecar.log()
     assert "svcsecret" not in log
     assert resource.tokens[0] not in log
-
-
-class Browser:
-    """A browser in which alice has logged in at the provider and agreed to everything."""
-
-    class _StaysHere(urllib.request.HTTPRedirectHandler):
-        def redirect_request(self, *arguments: Any) -> None:
-            return None
-
-    def __init__(self, provider: Provider) -> None:
-        cookies = urllib.request.HTTPCookieProcessor(http.cookiejar.CookieJar())
-        self._opener = urllib.request.build_opener(cookies, self._StaysHere)
-        base = f"http://127.0.0.1:{provider.port}/api/auth/"
-        self._send("POST", base, {"username": "alice", "password": "alicepw"})
-        self._send("PUT", base + "grant/svc", {"scope": "openid orders"})
-
-    def authorize(self, url: str) -> str:
-        """Where the provider sends the browser."""
-        with pytest.raises(urllib.error.HTTPError) as redirect:
-            self._opener.open(url + "&g_continue", timeout=5)
-        assert redirect.value.code == 302
-        return redirect.value.headers["Location"]
-
-    def _send(self, method: str, url: str, body: Any) -> None:
-        request = urllib.request.Request(url, json.dumps(body).encode(), {"Content-Type": "application/json"}, method=method)
-        with self._opener.open(request, timeout=5) as answer:
-            assert answer.status == 200
 
 
 def test_a_user_of_a_real_provider(

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # A real OpenID provider for the tests: glewlwyd from Debian, on sqlite, on 127.0.0.1 only.
 #
-#   glewlwyd.sh [--keep] [--token-seconds N] [--wait N] [--parent PID] DIR PORT
+#   glewlwyd.sh [--keep] [--token-seconds N] [--wait N] [--parent PID] [--redirect-uri URI] DIR PORT
 #
 # Sets the provider up in DIR, waits until it answers, prints "PID PORT" and returns; the provider runs on. PORT 0 picks
 # a free one. `kill PID` stops it and leaves the data; with --keep the same data come back on the same port. When the
@@ -11,6 +11,7 @@
 #   --keep             start again what an earlier call left in DIR; PORT must be its port, or 0
 #   --token-seconds N  life of the access tokens (60)
 #   --wait N           seconds until giving up on an answer (20)
+#   --redirect-uri URI where else the client's users may come back to (beside http://127.0.0.1/cb)
 #   --parent PID       the process whose end ends the provider (the caller); needed when a shell stands between
 #
 # Issuer http://127.0.0.1:PORT/api/oidc
@@ -43,7 +44,7 @@ birth_of() {
   [[ ${fields[0]} != [ZX] ]] && echo "${fields[19]}"
 }
 
-keep='' token_seconds=60 patience=20 parent=$PPID
+keep='' token_seconds=60 patience=20 parent=$PPID redirect_uri=http://127.0.0.1/cb
 while [[ ${1-} == --* ]]; do
   case $1 in
     --keep) keep=yes; shift; continue ;;
@@ -51,11 +52,12 @@ while [[ ${1-} == --* ]]; do
     --token-seconds) token_seconds=$2 ;;
     --wait) patience=$2 ;;
     --parent) parent=$2 ;;
+    --redirect-uri) redirect_uri=${2-} ;;
     *) fail "unknown option $1" ;;
   esac
   shift 2
 done
-[[ $# == 2 ]] || fail "usage: glewlwyd.sh [--keep] [--token-seconds N] [--wait N] [--parent PID] DIR PORT"
+[[ $# == 2 ]] || fail "usage: glewlwyd.sh [--keep] [--token-seconds N] [--wait N] [--parent PID] [--redirect-uri U] DIR PORT"
 whole_number PORT "$2"
 dir=$1 wanted_port=$2
 for program in curl glewlwyd jq openssl setpriv setsid sqlite3; do
@@ -142,9 +144,18 @@ write_configuration() {
     -e "s|^external_url=.*|external_url=\"http://127.0.0.1:$port\"|" \
     -e "s|^log_file=.*|log_file=\"$dir/glewlwyd.log\"|" \
     -e "s|^@include .*|database = { type = \"sqlite3\"; path = \"$dir/glewlwyd.db\"; };|" \
-    -e 's|^static_files_path=.*|static_files_path="/usr/share/glewlwyd/webapp/"|' \
+    -e "s|^# *static_files_path=.*|static_files_path=\"$dir/webapp/\"|" \
     /etc/glewlwyd/glewlwyd.conf >"$dir/glewlwyd.conf"
   grep -q '^bind_address="127.0.0.1"' "$dir/glewlwyd.conf" || fail "cannot bind the provider to 127.0.0.1"
+}
+
+# The pages where users log in. They are copied because glewlwyd follows no links, and because Debian's leads to a directory
+# in the place of the pages' configuration.
+copy_pages() {
+  mkdir "$dir/webapp"
+  cp -rL /usr/share/glewlwyd/webapp/{login.html,login.js,favicon.ico,css,js,fonts,img,locales} "$dir/webapp/" 2>/dev/null || true
+  cp /usr/share/glewlwyd/templates/config.json "$dir/webapp/config.json" || return 1
+  [[ -s $dir/webapp/login.html && -s $dir/webapp/js/jquery.min.js ]] || fail "the pages of glewlwyd are not there"
 }
 
 # Whether a local socket of any kind, a connection included, has the port.
@@ -180,12 +191,14 @@ set_up() {
   administrate mod/plugin/ "@$dir/plugin.json" || return 1
   administrate user/ '{"username":"alice","name":"Alice","password":"alicepw","email":"alice@example.test",
     "enabled":true,"scope":["openid","orders"]}' || return 1
-  administrate client/ '{"client_id":"svc","name":"svc","password":"svcsecret","client_secret":"svcsecret",
-    "confidential":true,"redirect_uri":["http://127.0.0.1/cb"],"enabled":true,"scope":["openid","orders"],
+  jq -n --arg redirect "$redirect_uri" '{"client_id":"svc","name":"svc","password":"svcsecret",
+    "client_secret":"svcsecret","confidential":true,"redirect_uri":(["http://127.0.0.1/cb",$redirect]|unique),
+    "enabled":true,"scope":["openid","orders"],
     "token_endpoint_auth_method":["client_secret_basic","client_secret_post","client_secret_jwt"],
     "authorization_type":["code","client_credentials","password","device_authorization","refresh_token",
-      "delete_token"]}' || return 1
-  rm -f "$dir/cookies" "$dir/plugin.json" "$dir/key.pem" # the provider has its key in the database
+      "delete_token"]}' >"$dir/client.json" || return 1
+  administrate client/ "@$dir/client.json" || return 1
+  rm -f "$dir/cookies" "$dir/plugin.json" "$dir/client.json" "$dir/key.pem" # the provider has its key in the database
   curl -sS --fail --max-time 10 -o /dev/null "$issuer/.well-known/openid-configuration"
 }
 
@@ -196,7 +209,7 @@ give_up() {
   ((status != 0)) || return 0
   if [[ $started && ! $pid ]]; then pid=$(cat "$dir/pid" 2>/dev/null); fi
   if [[ $pid ]]; then kill "$pid" 2>/dev/null; fi
-  if [[ $half_made ]]; then rm -f "$dir/glewlwyd.db" "$dir/cookies" "$dir/plugin.json" "$dir/key.pem"; fi
+  if [[ $half_made ]]; then rm -f "$dir/glewlwyd.db" "$dir/cookies" "$dir"/{plugin,client}.json "$dir/key.pem" && rm -rf "$dir/webapp"; fi
 }
 trap give_up EXIT
 trap 'exit 143' TERM INT
@@ -206,6 +219,7 @@ if [[ $keep ]]; then
   start || fail "the provider in $dir does not come back on port $port"
 else
   half_made=yes
+  copy_pages
   zcat /usr/share/doc/glewlwyd/database/init.sqlite3.sql.gz | sqlite3 "$dir/glewlwyd.db"
   for attempt in {1..10}; do
     # Below the range that the kernel gives to outgoing connections, which could sit on the port at any time.
