@@ -10,6 +10,7 @@ import tempfile
 import threading
 import unittest
 
+import report
 from processes import Children, call, wait_for_socket
 
 PROGRAMS = (
@@ -26,6 +27,7 @@ class Stub:
         self.listener.listen(8)
         self.answer = answer
         self.observe = observe
+        self.connections = 0
         threading.Thread(target=self.accept, daemon=True).start()
 
     def accept(self):
@@ -34,6 +36,7 @@ class Stub:
                 connection, _ = self.listener.accept()
             except OSError:
                 return
+            self.connections += 1
             threading.Thread(target=self.serve, args=(connection,), daemon=True).start()
 
     def serve(self, connection):
@@ -136,6 +139,78 @@ class LoadClient(Case):
         self.addCleanup(listener.close)
         threading.Thread(target=lambda: listener.accept()[0].close(), daemon=True).start()
         self.assertNotEqual(self.load("--requests", "5").returncode, 0)
+
+
+class Clients(Case):
+    """The client of the session tokens, which opens a connection for each request or keeps one."""
+
+    def run_clients(self, answer, *arguments, observe=lambda request: None):
+        stub = Stub(self.path, answer, observe)
+        self.addCleanup(stub.listener.close)
+        request = self.directory / "request"
+        request.write_text('{"id":7,"method":"m"}\n', encoding="ascii")
+        command = [PROGRAMS / "clients", "--socket", self.path, "--request", request, "--expect", '"good"']
+        command += ["--clients", "3", "--seconds", "0.3", "--warm-up", "0", "--stall", "0.3", *arguments]
+        return stub, subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+
+    def test_counts_good_answers_over_kept_and_over_new_connections(self):
+        for name, arguments, most in [("kept", ["--keep"], 3), ("new", [], None)]:
+            with self.subTest(name):
+                self.path = self.directory / name
+                seen = []
+                stub, done = self.run_clients(lambda id: b'{"a":"good"}\n', *arguments, observe=seen.append)
+                line = json.loads(done.stdout)
+                self.assertEqual((line["totalRequests"], line["errors"]["unexpected"]), (len(seen), 0))
+                self.assertGreater(line["requests"], 3)
+                self.assertEqual(stub.connections, most or len(seen))
+                self.assertLessEqual(line["latencyUs"]["p50"], line["latencyUs"]["max"])
+
+    def test_counts_answers_without_the_expected_text(self):
+        _, done = self.run_clients(lambda id: b'{"a":"bad"}')
+        line = json.loads(done.stdout)
+        self.assertEqual(line["errors"]["unexpected"], line["totalRequests"])
+        self.assertEqual(line["firstBadAnswer"], '{"a":"bad"}')
+
+    def test_fails_on_what_is_no_answer(self):
+        for name, answer in {"not JSON": b"good\n", "cut off": b'{"a":"good"', "nothing": b""}.items():
+            with self.subTest(name):
+                self.path = self.directory / name.replace(" ", "-")
+                _, done = self.run_clients(lambda id, answer=answer: answer)
+                self.assertNotEqual(done.returncode, 0, done.stdout)
+
+
+class Page(unittest.TestCase):
+    """Sections measured later go into the page that is there."""
+
+    RESULTS = {
+        "facts": [("Date", "today"), ("Postern", "1"), ("Load average at start", "0")],
+        "options": {"rounds": 5, "seconds": 3, "quick": False, "log_level": "info"},
+        "sessions": {
+            "cached": {"rows": [], "oidcAgent": None},
+            "many": {
+                "sessions": 10000,
+                "sizesKib": dict.fromkeys(
+                    ["oneSession", "created", "createdTouched", "restarted", "restartedTouched"], 1024
+                ),
+                "starts": [{"getInfo": 1, "getSession": 2, "getAccessToken": 3}],
+                "storeKib": 1,
+                "createdPerSecond": 1,
+            },
+        },
+    }
+
+    def test_new_sections_stand_in_order_and_the_others_stay(self):
+        page = "# B\n\nhead\n\n## `validateIdToken` x\n\nkept\n\n## Memory over many requests\n\nlast\n"
+        merged = report.merged(page, self.RESULTS)
+        titles = [line for line in merged.splitlines() if line.startswith("## ")]
+        self.assertEqual([title[3:9] for title in titles], ["`valid", "Cached", "10,000", "Memory"])
+        self.assertIn("## `validateIdToken` x\n\nkept\n", merged)
+        self.assertIn("today", merged)
+        self.assertTrue(merged.startswith("# B\n\nhead\n") and merged.endswith("last"))
+
+    def test_a_section_is_replaced_by_its_next_measurement(self):
+        page = report.merged("# B\n", self.RESULTS) + "\n"
+        self.assertEqual(report.merged(page, self.RESULTS) + "\n", page)
 
 
 class EchoServer(Case):

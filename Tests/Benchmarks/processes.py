@@ -139,3 +139,19 @@ def cpu_seconds(pid):
     with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as stat:
         fields = stat.read().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / TICKS
+
+
+def session_cpu_seconds(leader):
+    """User and system time of all processes of a session, as a server of several processes has it."""
+    total = 0.0
+    for entry in os.listdir("/proc"):
+        if not entry.isdigit():
+            continue
+        try:
+            with open(f"/proc/{entry}/stat", encoding="ascii", errors="replace") as stat:
+                fields = stat.read().rpartition(")")[2].split()
+        except OSError:
+            continue  # it is gone
+        if int(fields[3]) == leader:
+            total += (int(fields[11]) + int(fields[12])) / TICKS
+    return total

@@ -1,69 +1,13 @@
 """The table of a run, as Markdown."""
 
+import re
 import statistics
 
+import report_sessions
 import report_tokens
-from tables import met, rate, table, us
+from tables import compared, met, table
 
 START_MS, IDLE_MIB, FLAT_SHARE, FLAT_KIB = 30, 25, 0.05, 1024
-
-
-def _median(lines, *path):
-    values = []
-    for line in lines:
-        for key in path:
-            line = line[key]
-        values.append(line)
-    return statistics.median(values)
-
-
-def _ratio(row):
-    """The ratio of the medians, and the lowest and highest ratio of one turn."""
-    postern, peer = row["postern"], row["peer"]
-    turns = [a["requestsPerSecond"] / b["requestsPerSecond"] for a, b in zip(postern, peer)]
-    ratio = _median(postern, "requestsPerSecond") / _median(peer, "requestsPerSecond")
-    return ratio, min(turns), max(turns)
-
-
-def _compared(rows, peer_name):
-    head = [
-        "",
-        "Postern req/s",
-        "p50 µs",
-        "p99 µs",
-        "CPU µs/req",
-        f"{peer_name} req/s",
-        "p50 µs",
-        "p99 µs",
-        "CPU µs/req",
-        "ratio",
-        "lowest–highest",
-        "target",
-        "",
-    ]
-    body = []
-    for row in rows:
-        ratio, low, high = _ratio(row)
-        cells = [row["name"]]
-        for name in ("postern", "peer"):
-            lines = row[name]
-            cells += [
-                rate(_median(lines, "requestsPerSecond")),
-                us(_median(lines, "latencyUs", "p50")),
-                us(_median(lines, "latencyUs", "p99")),
-                f"{_median(lines, 'serverCpuUs'):.1f}",
-            ]
-        target = row["target"]
-        body.append(
-            cells
-            + [
-                f"{ratio:.2f}",
-                f"{low:.2f}–{high:.2f}",
-                f"≥ {target}" if target else "–",
-                met(ratio >= target) if target else "",
-            ]
-        )
-    return table(head, body)
 
 
 def _startup(startup):
@@ -127,8 +71,8 @@ def _soak(soaks):
     )
 
 
-def markdown(results):
-    """The whole page."""
+def head(results):
+    """The title, the facts about the machine, and how numbers are made."""
     options = results["options"]
     lines = [
         "# Benchmarks",
@@ -139,45 +83,119 @@ def markdown(results):
     if options["quick"]:
         lines += ["A quick run: for trying out, not for the record.", ""]
     lines += [f"- {name}: {value}" for name, value in results["facts"]]
-    lines += [
-        f"- Each number is the median of {options['rounds']} turns of {options['seconds']:g} s, Postern and its peer by "
-        f"turns in the same run; Postern logs at `{options['log_level']}`.",
+    return lines + [
+        f"- Each number is the median of {options['rounds']} turns of {options['seconds']:g} s, Postern and its peer "
+        f"by turns in the same run; Postern logs at `{options['log_level']}`.",
         "",
     ]
-    if "startup" in results:
-        lines += ["## Start and idle", "", *_startup(results["startup"])]
-    if "echo" in results:
-        rows = results["echo"]
-        threads = ", ".join(f"{row['name']}: {row['threads']}" for row in rows)
-        lines += [
-            "## `getInfo` beside a C server (epoll and jansson)",
-            "",
-            *_compared(rows, "C server"),
-            f"Threads of the C server, the best count for each line: {threads}.",
-            "",
-        ]
-    if "fetch" in results:
-        fetch = results["fetch"]
-        flights = ", ".join(
-            sorted(
-                {
-                    f"{row['connections'] * row['pipeline']} = {row['connections']} connections × "
-                    f"{row['pipeline']} pipelined"
-                    for row in fetch["rows"]
-                    if row["pipeline"] > 1
-                }
-            )
-        )
-        lines += [
-            "## `fetchResource` beside plain libcurl (multi interface, C)",
-            "",
-            *_compared(fetch["rows"], "libcurl"),
-            f"In flight through Postern: {flights}. Every fetch reached the upstream; Postern asked it for "
-            f"{fetch['tokenRequests']} token{'' if fetch['tokenRequests'] == 1 else 's'} in all.",
-            "",
-        ]
-    if "tokens" in results:
-        lines += report_tokens.sections(results["tokens"])
-    if "soak" in results:
-        lines += ["## Memory over many requests", "", *_soak(results["soak"])]
+
+
+def measured_later(results):
+    """What a section says of a run that is not the page's."""
+    facts, options = dict(results["facts"]), results["options"]
+    return (
+        f"Measured by a run of its own: {facts['Date']}, {facts['Postern']}, load average at start "
+        f"{facts['Load average at start']}; {options['rounds']} turns of {options['seconds']:g} s."
+    )
+
+
+def merged(page, results):
+    """`page` with the sections of `results` in place of those of the same name, or in the page's order where new."""
+    head_text, *kept = re.split(r"(?m)^(?=## )", page)
+    fresh = {}
+    for key, lines in sections(results):
+        for text in re.split(r"(?m)^(?=## )", "\n".join(lines))[1:]:
+            title, _, body = text.partition("\n")
+            fresh[_name(title)] = (key, f"{title}\n\n{measured_later(results)}\n{body.rstrip()}\n\n")
+    blocks = [(_rank(text), text) for text in kept if _name(text.partition("\n")[0]) not in fresh]
+    blocks += [(ORDER.index(key), text) for key, text in fresh.values()]
+    return (head_text + "".join(text for _, text in sorted(blocks, key=lambda block: block[0]))).rstrip()
+
+
+def _name(title):
+    """A heading without its numbers: they are options of a run."""
+    return re.sub(r"[0-9][0-9,]* ", "", title).strip()
+
+
+def _rank(text):
+    title = text.partition("\n")[0]
+    return next(
+        (rank for rank, key in enumerate(ORDER) if any(word in title for word in HEADINGS[key])), len(ORDER)
+    )
+
+
+def markdown(results):
+    """The whole page."""
+    lines = head(results)
+    for _, section in sections(results):
+        lines += section
     return "\n".join(lines).rstrip()
+
+
+def sections(results):
+    """Key and lines of each part that was measured, in the page's order."""
+    made = []
+    for key in ORDER:
+        if key in results:
+            made.append((key, MAKERS[key](results[key])))
+    return made
+
+
+def _startup_section(startup):
+    return ["## Start and idle", "", *_startup(startup)]
+
+
+def _echo_section(rows):
+    threads = ", ".join(f"{row['name']}: {row['threads']}" for row in rows)
+    return [
+        "## `getInfo` beside a C server (epoll and jansson)",
+        "",
+        *compared(rows, "C server"),
+        f"Threads of the C server, the best count for each line: {threads}.",
+        "",
+    ]
+
+
+def _fetch_section(fetch):
+    flights = ", ".join(
+        sorted(
+            {
+                f"{row['connections'] * row['pipeline']} = {row['connections']} connections × "
+                f"{row['pipeline']} pipelined"
+                for row in fetch["rows"]
+                if row["pipeline"] > 1
+            }
+        )
+    )
+    return [
+        "## `fetchResource` beside plain libcurl (multi interface, C)",
+        "",
+        *compared(fetch["rows"], "libcurl"),
+        f"In flight through Postern: {flights}. Every fetch reached the upstream; Postern asked it for "
+        f"{fetch['tokenRequests']} token{'' if fetch['tokenRequests'] == 1 else 's'} in all.",
+        "",
+    ]
+
+
+def _soak_section(soaks):
+    return ["## Memory over many requests", "", *_soak(soaks)]
+
+
+MAKERS = {
+    "startup": _startup_section,
+    "echo": _echo_section,
+    "fetch": _fetch_section,
+    "tokens": report_tokens.sections,
+    "sessions": report_sessions.sections,
+    "soak": _soak_section,
+}
+ORDER = list(MAKERS)
+# Words by which the headings of each part are known in a page that is there already.
+HEADINGS = {
+    "startup": ["Start and idle"],
+    "echo": ["`getInfo`"],
+    "fetch": ["`fetchResource`"],
+    "tokens": ["ID-token validation", "`validateIdToken`"],
+    "sessions": ["oidc-agent", "sessions in the file store"],
+    "soak": ["Memory over many"],
+}

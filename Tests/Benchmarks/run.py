@@ -16,11 +16,12 @@ import urllib.request
 import machine
 import report
 from processes import Children, Failed, call, cpu_seconds, resident_kib, tail, wait_for_socket
+from sessions import SessionBench
 from tokens import TokenBench
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
-SECTIONS = ("startup", "echo", "fetch", "tokens", "soak")
+SECTIONS = ("startup", "echo", "fetch", "tokens", "sessions", "soak")
 
 # name, connections, requests in flight on each, target ratio
 ECHO = [
@@ -355,6 +356,8 @@ class Bench:
             results["fetch"] = self.measure_fetch()
         if "tokens" in self.options.only:
             results["tokens"] = TokenBench(self).measure(say)
+        if "sessions" in self.options.only:
+            results["sessions"] = SessionBench(self).measure(say)
         if "soak" in self.options.only:
             results["soak"] = self.measure_soak()
         return results
@@ -381,7 +384,11 @@ def read_options():
     parser.add_argument(
         "--quick", action="store_true", help="about 30 seconds in all; for trying out, not for the record"
     )
-    parser.add_argument("--write", action="store_true", help="write the table to proto-docs/benchmarks.md")
+    parser.add_argument(
+        "--write",
+        action="store_true",
+        help="write the tables to proto-docs/benchmarks.md; with --only these sections, the others stay",
+    )
     parser.add_argument("--json", metavar="FILE", help="write every single measurement to FILE")
     parser.add_argument("--only", metavar="SECTIONS", default=",".join(SECTIONS), help="comma-separated (%(default)s)")
     parser.add_argument("--rounds", type=int, help="turns of each scenario (5)")
@@ -390,6 +397,7 @@ def read_options():
     parser.add_argument("--soak-requests", type=int, help="getInfo requests of the soak (1000000)")
     parser.add_argument("--soak-fetches", type=int, help="fetchResource requests of the soak (100000)")
     parser.add_argument("--tokens", type=int, help="tokens made for each algorithm (20000)")
+    parser.add_argument("--sessions", type=int, help="sessions made in the file store (10000)")
     parser.add_argument("--log-level", default="info", help="of Postern's configuration (%(default)s, its own default)")
     options = parser.parse_args()
     full = {
@@ -399,6 +407,7 @@ def read_options():
         "soak_requests": 1_000_000,
         "soak_fetches": 100_000,
         "tokens": 20_000,
+        "sessions": 10_000,
         "warm_up": 0.5,
         "trial": 1.0,
         "settle": 1.0,
@@ -410,6 +419,7 @@ def read_options():
         "soak_requests": 50_000,
         "soak_fetches": 5_000,
         "tokens": 10_000,
+        "sessions": 1_000,
         "warm_up": 0.1,
         "trial": 0.2,
         "settle": 0.3,
@@ -449,8 +459,11 @@ def main():
     if options.json:
         pathlib.Path(options.json).write_text(json.dumps(results, indent=1), encoding="utf-8")
     if options.write:
-        (ROOT / "proto-docs").mkdir(exist_ok=True)
-        (ROOT / "proto-docs/benchmarks.md").write_text(text + "\n", encoding="utf-8")
+        page = ROOT / "proto-docs/benchmarks.md"
+        page.parent.mkdir(exist_ok=True)
+        if set(options.only) != set(SECTIONS) and page.exists():
+            text = report.merged(page.read_text(encoding="utf-8"), results)
+        page.write_text(text + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 //
 //   GET  /open/1k  /open/1m            a JSON body of 1,024 or 1,048,576 bytes
 //   GET  /resource/1k  /resource/1m    the same; with --require-bearer only for the token that /token gave
-//   POST /token                        client credentials, by Basic or by form
+//   POST /token                        client credentials and refresh_token, the client by Basic or by form
 //   GET  /.well-known/openid-configuration  /.well-known/oauth-authorization-server
 //   GET  /jwks                         the key set of --jwks
 //   GET  /stats                        {requests, tokenRequests, unauthorized, connections}
@@ -117,7 +117,9 @@ static void make_answers(const char *base) {
   int n = asprintf(&text,
                    "{\"issuer\":\"%s\",\"token_endpoint\":\"%s/token\",\"jwks_uri\":\"%s/jwks\","
                    "\"authorization_endpoint\":\"%s/authorize\",\"response_types_supported\":[\"code\"],"
-                   "\"grant_types_supported\":[\"client_credentials\"],\"subject_types_supported\":[\"public\"],"
+                   "\"scopes_supported\":[\"openid\",\"bench\"],"
+                   "\"grant_types_supported\":[\"client_credentials\",\"refresh_token\"],"
+                   "\"subject_types_supported\":[\"public\"],"
                    "\"id_token_signing_alg_values_supported\":[\"ES256\"],"
                    "\"token_endpoint_auth_methods_supported\":[\"client_secret_basic\",\"client_secret_post\"]}",
                    base, base, base, base);
@@ -167,7 +169,8 @@ static const struct answer *answer_token_request(const struct request *r) {
   token_requests++;
   bool basic = r->authorization_length > 6 && strncasecmp(r->authorization, "Basic ", 6) == 0;
   if (!basic && !body_has(r, "client_secret=")) return &answers.invalid_client;
-  return body_has(r, "grant_type=client_credentials") ? &answers.token : &answers.bad_grant;
+  bool known = body_has(r, "grant_type=client_credentials") || body_has(r, "grant_type=refresh_token");
+  return known ? &answers.token : &answers.bad_grant;
 }
 
 static const struct answer *answer_statistics(struct connection *c) {
