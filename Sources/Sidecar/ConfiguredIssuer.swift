@@ -9,4 +9,6 @@ struct ConfiguredIssuer: Sendable {
   let keySets: KeySetPolicy
   /// The scope to ask for when a call does not say.
   let scope: String?
+  /// How registered profiles are logged in; nil where that is not set up.
+  let implicit: ImplicitAccess?
 }

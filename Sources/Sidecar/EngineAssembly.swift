@@ -24,7 +24,7 @@ struct EngineAssembly {
         keySets: KeySetPolicy(
           minTTL: issuer.jwks.minTTL, maxTTL: issuer.jwks.maxTTL, cooldown: issuer.jwks.cooldown,
           staleIfError: issuer.jwks.staleIfError),
-        scope: issuer.scope)
+        scope: issuer.scope, implicit: try implicitAccess(name, issuer))
     }
     return issuers
   }
@@ -120,6 +120,27 @@ struct EngineAssembly {
         allowsPlainHTTPOnLoopback: configuration.development.plainHTTPOnLoopback)
     } catch {
       throw problem("\(path).issuer", "is not usable: \(error)")
+    }
+  }
+
+  /// Implicit access; the client's key signs for it, whatever the client authenticates with.
+  private func implicitAccess(
+    _ name: String, _ issuer: IssuerConfiguration
+  ) throws(ConfigurationProblems) -> ImplicitAccess? {
+    guard let given = issuer.implicit else { return nil }
+    let grant: ImplicitAccess.Grant =
+      switch given.grant {
+      case .tokenExchange: .tokenExchange
+      case .jwtBearer: .jwtBearer
+      case .clientCredentials: .clientCredentials
+      }
+    do throws(JOSEError) {
+      let signer = try issuer.clientKey.map { key throws(JOSEError) in
+        try AssertionSigner(key: JWK(pem: Array(key.value.reveal().utf8)), clock: clock)
+      }
+      return ImplicitAccess(grant: grant, scope: given.scope, signer: signer)
+    } catch {
+      throw problem("issuers.\(name).clientKeyFile", "is not usable: \(error.message)")
     }
   }
 

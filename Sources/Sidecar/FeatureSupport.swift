@@ -11,9 +11,6 @@ struct FeatureSupport {
   init(_ configuration: PosternConfiguration) {
     for (name, resource) in configuration.resources.sorted(by: { $0.key < $1.key }) {
       for (key, isUsed) in Self.protections(resource, configuration) where isUsed { refuse(name, key) }
-      if resource.auth == .implicit {
-        notes.append("resources.\(name).auth: implicit is not in this release")
-      }
     }
     for (name, issuer) in configuration.issuers.sorted(by: { $0.key < $1.key }) {
       if issuer.clientAuth == .tlsClientAuth {

@@ -14,7 +14,16 @@ extension SessionContents {
       StoredToken(
         slot: slot, value: response.accessToken, scope: response.scope,
         obtainedAt: answer.sentAt.millisecondsSinceEpoch, lifetime: response.lifetime.wholeMilliseconds))
-    expiresAt = refreshToken == nil ? tokens.last?.expiresAt.millisecondsSinceEpoch : nil
+    // An implicit session ends with its profile, whatever its tokens do.
+    guard kind == .user else { return }
+    expiresAt = isRenewable ? nil : tokens.last?.expiresAt.millisecondsSinceEpoch
+  }
+
+  /// Takes in a renewal's token, after what it replaces or ends.
+  mutating func take(_ renewal: Renewal) {
+    if renewal.dropsRefreshToken { refreshToken = nil }
+    if let end = renewal.expiresAt { expiresAt = end.millisecondsSinceEpoch }
+    take(renewal.answer, in: renewal.slot)
   }
 
   /// Takes in a valid ID token.

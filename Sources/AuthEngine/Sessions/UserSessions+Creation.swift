@@ -44,6 +44,9 @@ extension UserSessions {
     from grant: SessionGrant, at issuer: SessionIssuer, scope: String?, kind: SessionKind, owner: UInt32,
     expecting expectations: AuthorizationExpectations?, trace: TraceContext?
   ) async throws(SessionError) -> Session {
+    if case .implicit(let profile) = grant {
+      return try await makeImplicit(profile, at: issuer, owner: owner, trace: trace)
+    }
     let handle = SessionHandle.random()
     var contents = SessionContents(handle, at: issuer, kind: kind, createdAt: clock.wallNow)
     if case .tokens(let given) = grant {
@@ -64,6 +67,7 @@ extension UserSessions {
     let record = StoredRecord(
       key: handle.key, owner: owner, version: 1, expiresAt: contents.purgeable, contents: try storable(contents))
     try await insert(record)
+    await register(contents, ownedBy: owner, at: issuer)
     return keep(contents, of: handle, owner: owner, version: 1).session
   }
 

@@ -14,6 +14,7 @@ extension UserSessions {
     for _ in 0..<Self.maxRenewals {
       let live = try await live(handle, ownedBy: owner)
       try check(live, issuer)
+      try checkTerms(live, issuer)
       let slot = live.slot(scope: scope, audience: audience)
       let now = clock.monotonicNow
       let wanted = Wanted(slot: slot, rejected: rejected, minimumLife: minimumLife)

@@ -82,7 +82,8 @@ struct OIDCProvider: Sendable {
       .clientCredentials: ClientCredentialsGrant(issuer: issuer),
       .deviceCode: DeviceCodeGrant(codes: parts.deviceCodes, issuer: issuer),
       .tokenExchange: TokenExchangeGrant(
-        accessTokens: parts.accessTokens, idTokens: parts.idTokens, families: parts.families, issuer: issuer),
+        accessTokens: parts.accessTokens, idTokens: parts.idTokens, families: parts.families,
+        assertions: parts.assertions, issuer: issuer),
       .jwtBearer: JWTBearerGrant(assertions: parts.assertions, issuer: issuer),
     ]
   }

@@ -18,6 +18,7 @@ extension RecordKey.Collection {
     switch self {
     case .session: 1
     case .authorization: 2
+    case .profile: 3
     }
   }
 

@@ -27,6 +27,8 @@ struct SessionContents: Sendable, Codable {
   var tokens: [StoredToken] = []
   /// The issuer said that there will be no more tokens: the user has to log in again.
   var isRefused = false
+  /// What an implicit session was allowed when it was made.
+  var implicit: ImplicitAccess.Terms?
 
   /// Reads a record's contents; nil when they are not this.
   init?(_ record: StoredRecord) {
@@ -58,7 +60,7 @@ struct SessionContents: Sendable, Codable {
   }
 
   /// Whether the issuer may give more tokens without the user.
-  var isRenewable: Bool { !isRefused && refreshToken != nil }
+  var isRenewable: Bool { !isRefused && (refreshToken != nil || hasAnotherWay) }
 
   /// Takes the token in, in place of the one in its slot.
   mutating func keep(_ token: StoredToken, atMost limit: Int = 32) {

@@ -13,6 +13,9 @@ public enum SessionGrant: Sendable {
   /// An authorization code (RFC 6749 section 4.1.3), with the verifier of PKCE where one was used.
   case authorizationCode(code: Secret<String>, codeVerifier: Secret<String>?, redirectURI: String)
 
+  /// The subject of an earlier user session of the same owner: logged in without the user, with the client's own credentials.
+  case implicit(profile: String)
+
   /// A device code whose user has decided (RFC 8628 section 3.4).
   case deviceCode(Secret<String>)
 

@@ -8,12 +8,18 @@ public struct SessionIssuer: Sendable {
   public let keys: any KeySource
   /// The scope to ask for when a call does not say.
   public let scope: String?
+  /// How registered profiles are logged in; nil where that is not set up.
+  public let implicit: ImplicitAccess?
 
   /// An issuer of the given parts.
-  public init(issuer: Issuer, tokens: IDTokenConfiguration, keys: any KeySource, scope: String? = nil) {
+  public init(
+    issuer: Issuer, tokens: IDTokenConfiguration, keys: any KeySource, scope: String? = nil,
+    implicit: ImplicitAccess? = nil
+  ) {
     self.issuer = issuer
     self.tokens = tokens
     self.keys = keys
     self.scope = scope
+    self.implicit = implicit
   }
 }

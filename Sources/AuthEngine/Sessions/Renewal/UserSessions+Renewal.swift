@@ -55,16 +55,16 @@ extension UserSessions {
       }
       if wanted.token(of: live, at: clock.monotonicNow) != nil { return .success(live) }
       try canRenew(live)
-      let answer: TokenRequests.Answer
-      do throws(TokenError) {
-        answer = try await requests.token(Self.form(live, wanted.slot), at: issuer.issuer, trace: trace)
+      let renewal: Renewal
+      do throws(RenewalFault) {
+        renewal = try await ask(live, wanted.slot, issuer, trace)
       } catch {
         throw try await refused(live, lease, error, issuer)
       }
       do throws(SessionError) {
-        return .success(try await take(answer, in: wanted.slot, live, lease, issuer))
+        return .success(try await take(renewal, live, lease, issuer))
       } catch {
-        if case .notFound = error.kind { revokeNobodys(answer, issuer) }
+        if case .notFound = error.kind { revokeNobodys(renewal.answer, issuer) }
         throw error
       }
     } catch {
@@ -79,20 +79,15 @@ extension UserSessions {
     Task { [self] in try? await revoke(Secret(token), hint: hint, at: issuer) }
   }
 
-  private static func form(_ live: LiveSession, _ slot: TokenSlot) -> [(name: String, value: String)] {
-    [
-      (name: "grant_type", value: "refresh_token"), (name: "refresh_token", value: live.contents.refreshToken ?? ""),
-    ] + slot.form
-  }
-
   /// Stores what came, then lets it be used.
   private func take(
-    _ answer: TokenRequests.Answer, in slot: TokenSlot, _ live: LiveSession, _ lease: RecordLease,
-    _ issuer: SessionIssuer
+    _ renewal: Renewal, _ live: LiveSession, _ lease: RecordLease, _ issuer: SessionIssuer
   ) async throws(SessionError) -> LiveSession {
+    let answer = renewal.answer
     var contents = live.contents
-    guard let idToken = answer.response.idToken else {
-      contents.take(answer, in: slot)
+    // Nobody was there whom an ID token of an implicit session could speak of.
+    guard let idToken = answer.response.idToken, contents.kind == .user else {
+      contents.take(renewal)
       return announce(try await write(contents, after: live, lease))
     }
     // A refresh token that rotates has just become the only one: it is stored first. The access token is nobody's to use until it is
@@ -111,8 +106,10 @@ extension UserSessions {
       guard fault.code == .refreshMismatch, fault.claim == "sub" || fault.claim == "iss" else { break }
       return try await refuse(contents, after: stored, lease, issuer, because: fault)
     }
-    contents.take(answer, in: slot)
-    return announce(try await write(contents, after: stored, lease))
+    contents.take(renewal)
+    let renewed = announce(try await write(contents, after: stored, lease))
+    if issuer.implicit?.needsIDToken == true { await register(contents, ownedBy: live.owner, at: issuer) }
+    return renewed
   }
 
   /// Ends a session that was renewed with somebody else's tokens (OpenID Connect Core section 12.2).
@@ -193,14 +190,13 @@ extension UserSessions {
     try await store.replace(record, under: lease)
   }
 
-  /// Why there is no new token. `invalid_grant` ends the session's renewals for good; everything else leaves it as it was: an
+  /// Why there is no new token. A final refusal ends the session's renewals for good; everything else leaves it as it was: an
   /// outage never logs anybody out.
   private func refused(
-    _ live: LiveSession, _ lease: RecordLease, _ error: TokenError, _ issuer: SessionIssuer
+    _ live: LiveSession, _ lease: RecordLease, _ fault: RenewalFault, _ issuer: SessionIssuer
   ) async throws(SessionError) -> SessionError {
-    guard case .refused(let oauth?) = error.kind, oauth.code == "invalid_grant" else { return SessionError(error) }
+    guard fault.isFinal else { return fault.error }
     try await end(live.contents, after: live, lease, issuer)
-    return SessionError(
-      .expired, "the issuer gives no more tokens: the user has to log in again", upstreamCode: oauth.code)
+    return fault.error
   }
 }

@@ -6,6 +6,8 @@ public struct RecordKey: Sendable, Hashable {
     case session
     /// Authorizations under way: read once, gone after minutes.
     case authorization
+    /// Users who have logged in before, for implicit access.
+    case profile
   }
 
   /// How many bytes an identifier has.
@@ -13,7 +15,7 @@ public struct RecordKey: Sendable, Hashable {
 
   /// The kind of record.
   public let collection: Collection
-  /// 32 bytes: the SHA-256 of an unguessable handle, which the store never sees.
+  /// 32 bytes: the SHA-256 of an unguessable handle, which the store never sees, or of what a profile is for.
   public let id: [UInt8]
 
   /// The key of that collection and identifier. Stores refuse (`StoreError.Kind.invalid`) an identifier of another length.

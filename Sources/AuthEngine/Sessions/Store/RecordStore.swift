@@ -1,6 +1,6 @@
 public import Support
 
-/// Where sessions and authorizations under way are kept.
+/// Where sessions, authorizations under way and profiles are kept.
 ///
 /// What a store returns is what was written: a record that was changed behind its back is `corrupted`, never passed on.
 /// Cancelling the calling task changes nothing: what has begun goes to its end. After `unavailable` a write may have

@@ -1,3 +1,4 @@
+import JOSE
 import JSON
 
 /// `urn:ietf:params:oauth:grant-type:token-exchange` (RFC 8693): an access token for another audience or with fewer scopes, in the
@@ -11,6 +12,7 @@ struct TokenExchangeGrant: GrantHandler {
   let accessTokens: AccessTokens
   let idTokens: IDTokens
   let families: RefreshFamilies
+  let assertions: AssertionCheck
   let issuer: TokenIssuer
 
   /// Whom a token speaks of, and what it allows.
@@ -51,9 +53,24 @@ struct TokenExchangeGrant: GrantHandler {
     }
   }
 
+  /// A JWT that the client itself has signed about one of its users, as in RFC 7523 section 3: no scopes of users come of it.
+  private func subjectOfAssertion(_ text: String, _ client: PlaygroundClient) throws(OAuthError) -> Party {
+    do throws(AssertionCheck.Problem) {
+      let subject = try assertions.claims(of: text, type: "authorization-grant+jwt").string("sub") ?? ""
+      guard let user = PlaygroundUser.withSubject(subject) else {
+        throw AssertionCheck.Problem(description: "sub is not a user")
+      }
+      return Party(subject: user.subject, scopes: Scopes.withoutUser(of: client))
+    } catch {
+      throw OAuthError(.invalidRequest, error.description)
+    }
+  }
+
   /// Section 2.2.2: whatever is wrong with a token is an invalid request.
   private func party(_ text: String, type: String, _ client: PlaygroundClient) throws(OAuthError) -> Party {
     switch type {
+    case Self.jwtType where AssertionCheck.claimedIssuer(of: text) == client.id:
+      return try subjectOfAssertion(text, client)
     case Self.accessTokenType, Self.jwtType:
       do throws(AccessTokens.Rejection) {
         let token = try accessTokens.check(text)

@@ -32,6 +32,12 @@ struct AccessTokenHandler: Sendable {
       let session = try await engine.session(params.session, kind, target.issuer, context)
       do throws(SessionError) {
         guard let session else { throw SessionError.notFound }
+        // Said which kind, a session of the other one is none.
+        if params.auth != nil || params.resource != nil,
+          try await engine.sessions.session(session.handle, ownedBy: context.owner).kind != kind
+        {
+          throw SessionError.notFound
+        }
         token = try await engine.sessions.token(
           of: session.handle, ownedBy: context.owner, at: session.issuer, scope: target.scope,
           audience: target.audience, minimumLife: minimum == 0 ? nil : .seconds(minimum), deadline: context.deadline,

@@ -21,7 +21,7 @@ extension SessionGrant {
       ("subjectToken", grant.subjectToken, 64 << 10), ("subjectTokenType", grant.subjectTokenType, 1 << 10),
       ("actorToken", grant.actorToken, 64 << 10), ("assertion", grant.assertion, 64 << 10),
       ("code", grant.code, 16 << 10), ("codeVerifier", grant.codeVerifier, 128),
-      ("redirectUri", grant.redirectUri, 2048),
+      ("redirectUri", grant.redirectUri, 2048), ("profile", grant.profile, 1 << 10),
     ]
     for (name, text, most) in lengths where text?.utf8.count ?? 0 > most {
       throw .invalidParams("\(name) is longer than \(most) bytes", path: "/grant/\(name)")
@@ -64,7 +64,10 @@ extension SessionGrant {
       self = .authorizationCode(
         code: Secret(try need(grant.code, "code")), codeVerifier: grant.codeVerifier.map { Secret($0) },
         redirectURI: try need(grant.redirectUri, "redirectUri"))
-    case .sso, .implicit:
+    case .implicit:
+      try only(["profile"])
+      self = .implicit(profile: try need(grant.profile, "profile"))
+    case .sso:
       throw RPCFault(.grantNotSupported, "\(grant.type.rawValue) is not in this release", data: ["path": "/grant/type"])
     }
   }

@@ -1,0 +1,110 @@
+import AuthEngine
+import HTTPMessages
+import JOSE
+import JSON
+import Support
+import TestSupport
+
+/// Sessions over endpoints whose answers a test writes, with ID tokens that are really signed.
+struct GrantBench: Sendable {
+  typealias Form = [String: String]
+  typealias Answer = @Sendable (HTTPRequest, Form) throws(TransportError) -> HTTPResponse
+
+  let clock = ManualClock()
+  let answers = Locked<[String: Answer]>([:])
+  let forms = Locked<[(path: String, form: Form)]>([])
+  let transport: ScriptedTransport
+  let store: any RecordStore
+  let events = SessionLog()
+  let sessions: UserSessions
+  let fetcher: ResourceFetcher
+  let signers: TokenKeys
+
+  init(store: any RecordStore = MemoryRecordStore()) throws {
+    signers = try TokenBench.keys.get()
+    self.store = store
+    let answers = answers
+    let forms = forms
+    transport = ScriptedTransport { request, _ throws(TransportError) in
+      let text = String(decoding: request.body ?? [], as: UTF8.self)
+      var form: Form = [:]
+      for member in FormEncoding.decode(text) ?? [] { form[member.name] = member.value }
+      let path = request.url.path
+      forms.withLock { $0.append((path, form)) }
+      guard let answer = answers.withLock({ $0[path] }) else { return .status(200) }
+      return try answer(request, form)
+    }
+    let discovery = ProviderDiscovery(
+      transport: transport, clock: clock, observer: SilentObserver(), userAgent: "postern/test")
+    sessions = UserSessions(
+      store: store, transport: transport, clock: clock, observer: SilentObserver(), userAgent: "postern/test",
+      discovery: discovery, sessionObserver: events)
+    fetcher = ResourceFetcher(
+      transport: transport, clock: clock, observer: SilentObserver(), userAgent: "postern/test",
+      deviceTokens: ClientCredentialsTokens(
+        transport: transport, clock: clock, observer: SilentObserver(), userAgent: "postern/test",
+        discovery: discovery))
+  }
+
+  /// The issuer, as it is configured for a test.
+  func issuer(
+    implicit: ImplicitAccess? = nil, authentication: any ClientAuthentication = ClientSecretBasic(secret: Secret("s")),
+    identifier: String = "https://idp.test", clientID: String = "shop"
+  ) throws -> SessionIssuer {
+    SessionIssuer(
+      issuer: try .testing(
+        identifier: identifier, clientID: clientID, authentication: authentication,
+        endpoints: [
+          .token: "https://idp.test/token", .revocation: "https://idp.test/revoke",
+          .authorization: "https://idp.test/authorize",
+        ]),
+      tokens: IDTokenConfiguration(issuer: identifier, algorithms: [.es256]),
+      keys: FixedKeySource(JWKSet([signers.p256])), scope: "openid orders", implicit: implicit)
+  }
+
+  /// Writes the answers of an endpoint.
+  func answer(_ path: String, _ answer: @escaping Answer) { answers.withLock { $0[path] = answer } }
+
+  /// The token endpoint gives access tokens `a-1`, `a-2`, …
+  func answerTokens(more: String = "", expiresIn: Int = 300) {
+    let count = Counter()
+    answer("/token") { _, _ in
+      .json(
+        #"{"access_token":"a-\#(count.next())","token_type":"Bearer","expires_in":\#(expiresIn)\#(more)}"#)
+    }
+  }
+
+  func idToken(_ subject: String = "user-1", nonce: String? = nil, life: Int64 = 300) throws -> String {
+    let now = clock.wallNow.secondsSinceEpoch
+    var claims: JSONObject = [
+      "iss": "https://idp.test", "sub": .string(subject), "aud": "shop", "exp": .integer(now + life),
+      "iat": .integer(now),
+    ]
+    claims["nonce"] = nonce.map { .string($0) }
+    return try CompactJWS.sign(claims: claims, with: signers.p256, algorithm: .es256)
+  }
+
+  /// A user session from tokens, which registers its user.
+  @discardableResult
+  func userSession(
+    _ subject: String = "user-1", at issuer: SessionIssuer, owner: UInt32 = 1
+  ) async throws -> Session {
+    var given = SessionGrant.GivenTokens()
+    given.accessToken = Secret("given")
+    given.idToken = try idToken(subject)
+    return try await sessions.create(from: .tokens(given), at: issuer, ownedBy: owner)
+  }
+
+  /// The forms that were sent to `path`.
+  func sent(to path: String = "/token") -> [Form] { forms.withLock { $0.filter { $0.path == path }.map(\.form) } }
+
+  /// Runs `body` and returns the session error it ends with.
+  static func fault(_ body: () async throws -> Void) async -> SessionError? {
+    do {
+      try await body()
+      return nil
+    } catch {
+      return error as? SessionError
+    }
+  }
+}
