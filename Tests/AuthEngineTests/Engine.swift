@@ -40,11 +40,12 @@ extension Issuer {
     identifier: String = "https://idp.test", clientID: String = "svc",
     authentication: any ClientAuthentication = ClientSecretBasic(secret: Secret("svcsecret")),
     endpoints: [ProviderEndpoint: String] = [.token: "https://idp.test/token"],
-    allowsPlainHTTPOnLoopback: Bool = false
+    allowsPlainHTTPOnLoopback: Bool = false, usesDPoP: Bool = false
   ) throws -> Issuer {
     try Issuer(
       name: "corp", identifier: identifier, clientID: clientID, clientAuthentication: authentication,
-      endpoints: endpoints.mapValues { try HTTPURL($0) }, allowsPlainHTTPOnLoopback: allowsPlainHTTPOnLoopback)
+      endpoints: endpoints.mapValues { try HTTPURL($0) }, allowsPlainHTTPOnLoopback: allowsPlainHTTPOnLoopback,
+      usesDPoP: usesDPoP)
   }
 }
 

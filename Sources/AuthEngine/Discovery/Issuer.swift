@@ -20,6 +20,8 @@ public struct Issuer: Sendable {
   public let caFile: String?
   /// Whether `http` is accepted on loopback addresses; never elsewhere.
   public let allowsPlainHTTPOnLoopback: Bool
+  /// Whether its tokens are asked for with a proof of possession, to be bound to a key (RFC 9449).
+  public let usesDPoP: Bool
 
   /// An issuer; throws when `identifier` is no URL, or has a query or a fragment (RFC 8414 section 2).
   public init(
@@ -29,7 +31,8 @@ public struct Issuer: Sendable {
     clientAuthentication: any ClientAuthentication,
     endpoints: [ProviderEndpoint: HTTPURL] = [:],
     caFile: String? = nil,
-    allowsPlainHTTPOnLoopback: Bool = false
+    allowsPlainHTTPOnLoopback: Bool = false,
+    usesDPoP: Bool = false
   ) throws(HTTPURLError) {
     url = try HTTPURL(identifier)
     guard !identifier.utf8.contains(UInt8(ascii: "?")), !identifier.utf8.contains(UInt8(ascii: "#")) else {
@@ -42,6 +45,7 @@ public struct Issuer: Sendable {
     self.endpoints = endpoints
     self.caFile = caFile
     self.allowsPlainHTTPOnLoopback = allowsPlainHTTPOnLoopback
+    self.usesDPoP = usesDPoP
   }
 
   /// Whether `url` may be talked to: `https`, or `http` on a loopback address where the configuration says so.
@@ -56,6 +60,7 @@ extension Issuer: Hashable {
     left.name == right.name && left.identifier == right.identifier && left.clientID == right.clientID
       && left.clientAuthentication.isEqual(to: right.clientAuthentication) && left.endpoints == right.endpoints
       && left.caFile == right.caFile && left.allowsPlainHTTPOnLoopback == right.allowsPlainHTTPOnLoopback
+      && left.usesDPoP == right.usesDPoP
   }
 
   /// Feeds identifier, client and client authentication; the rest hardly ever differs when these do not.

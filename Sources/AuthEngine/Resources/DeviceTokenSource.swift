@@ -4,6 +4,7 @@ import Support
 struct DeviceTokenSource: TokenSource {
   let tokens: ClientCredentialsTokens
   let grant: ClientCredentialsGrant
+  let absence = ResourceError.Code.deviceNotAuthenticated
 
   func token(
     replacing rejected: AccessToken?, deadline: Deadline, trace: TraceContext?

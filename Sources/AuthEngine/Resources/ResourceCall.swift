@@ -4,6 +4,7 @@ import Support
 /// One fetch on its way: exchanges, redirects, at most one repetition with a newer token.
 struct ResourceCall {
   private let upstream: Upstream
+  private let prover: DPoPProver
   private let server: ResourceServer
   private let tokens: (any TokenSource)?
   private let method: HTTPMethod
@@ -19,10 +20,11 @@ struct ResourceCall {
   private var timing = HTTPResponse.Timing()
 
   init(
-    upstream: Upstream, server: ResourceServer, tokens: (any TokenSource)?, method: HTTPMethod, deadline: Deadline,
-    fetch: FetchOptions
+    upstream: Upstream, prover: DPoPProver, server: ResourceServer, tokens: (any TokenSource)?, method: HTTPMethod,
+    deadline: Deadline, fetch: FetchOptions
   ) {
     self.upstream = upstream
+    self.prover = prover
     self.server = server
     self.tokens = tokens
     self.method = method
@@ -42,7 +44,7 @@ struct ResourceCall {
     var token = try await firstToken()
     while true {
       let response = try await exchange(request, token)
-      if let rejected = token, attempts == 1, await needsRenewal(response) {
+      if let rejected = token, attempts == 1, await needsRenewal(response, of: rejected) {
         guard let newer = try await replacement(of: rejected) else { return result(response, from: request) }
         upstream.observer.observe(.tokenRejected(resource: server.name))
         token = newer
@@ -65,7 +67,19 @@ struct ResourceCall {
   }
 
   private func firstToken() async throws(ResourceError) -> AccessToken? {
-    try await tokens?.token(replacing: nil, deadline: options.deadline, trace: trace)
+    guard let tokens else { return nil }
+    let token = try await tokens.token(replacing: nil, deadline: options.deadline, trace: trace)
+    guard isBoundEnough(token) else {
+      throw ResourceError(
+        tokens.absence, "the resource takes none but tokens bound to a key (dpop), and the issuer gave a bearer token",
+        upstream: .init(code: "token_not_bound"), retryable: false)
+    }
+    return token
+  }
+
+  /// Whether the token may be shown to a resource that wants it bound to a key.
+  private func isBoundEnough(_ token: AccessToken) -> Bool {
+    server.senderConstraint != .dpop || token.binding.key != nil
   }
 
   /// A newer token; nil when there is none to be had, so that the answer stands as it is. Cancellation and the deadline
@@ -73,7 +87,8 @@ struct ResourceCall {
   private func replacement(of rejected: AccessToken) async throws(ResourceError) -> AccessToken? {
     guard let tokens else { return nil }
     do throws(ResourceError) {
-      return try await tokens.token(replacing: rejected, deadline: options.deadline, trace: trace)
+      let token = try await tokens.token(replacing: rejected, deadline: options.deadline, trace: trace)
+      return isBoundEnough(token) ? token : nil
     } catch {
       switch error.code {
       case .requestCancelled:
@@ -87,11 +102,24 @@ struct ResourceCall {
     }
   }
 
-  private mutating func exchange(_ request: HTTPRequest, _ token: AccessToken?) async throws(ResourceError)
-    -> HTTPResponse
+  /// One request and its answer. A resource that wants a nonce of its own in the proof (RFC 9449 section 9) is asked once more, with
+  /// the body as it was: it has done nothing yet.
+  private mutating func exchange(
+    _ request: HTTPRequest, _ token: AccessToken?
+  ) async throws(ResourceError) -> HTTPResponse {
+    let response = try await send(request, token)
+    guard token?.binding.key != nil, prover.learn(from: response, at: request.url.origin), response.status == 401,
+      AuthenticationChallenge.all(in: response.fields).contains(where: \.wantsDPoPNonce)
+    else { return response }
+    let second = try await send(request, token)
+    prover.learn(from: second, at: request.url.origin)
+    return second
+  }
+
+  private mutating func send(_ request: HTTPRequest, _ token: AccessToken?) async throws(ResourceError) -> HTTPResponse
   {
     var request = request
-    if let token { request.fields["Authorization"] = "Bearer \(token.value.reveal())" }
+    if let token { try authorize(&request, token) }
     do throws(TransportError) {
       let response = try await upstream.send(request, options: options, for: .resource(server.name))
       timing.queued += response.timing.queued
@@ -103,17 +131,26 @@ struct ResourceCall {
     }
   }
 
-  /// The resource's own statuses whatever the challenge; else 401 with a bearer challenge that a newer token can meet:
-  /// a token lacking scope (RFC 6750 section 3.1) or authentication strength (RFC 9470) stays what it is when it is
-  /// renewed.
-  private func needsRenewal(_ response: HTTPResponse) async -> Bool {
+  /// The token as its type says, whatever the resource says (RFC 6750 section 2.1, RFC 9449 section 7.1).
+  private func authorize(_ request: inout HTTPRequest, _ token: AccessToken) throws(ResourceError) {
+    request.fields["Authorization"] = "\(token.type.rawValue) \(token.value.reveal())"
+    guard let key = token.binding.key else { return }
+    do throws(TokenError) {
+      try prover.prove(&request, with: key, token: token.value)
+    } catch {
+      throw ResourceError(tokens?.absence ?? .notAuthenticated, error.detail, retryable: false)
+    }
+  }
+
+  /// The resource's own statuses whatever the challenge; else 401 with a challenge that a newer token can meet.
+  private func needsRenewal(_ response: HTTPResponse, of token: AccessToken) async -> Bool {
     if let decision = await evaluateTokenRefresh?(response) { return decision }
     if let statuses = server.refreshOn { return statuses.contains(response.status) }
     guard response.status == 401 else { return false }
-    return AuthenticationChallenge.all(in: response.fields).contains { challenge in
-      challenge.isScheme("Bearer") && challenge["error"] != "insufficient_scope"
-        && challenge["error"] != "insufficient_user_authentication"
-    }
+    let challenges = AuthenticationChallenge.all(in: response.fields)
+    // A server that takes tokens of both types challenges with both schemes: that of the token is the one that is about it.
+    let own = challenges.filter { $0.isScheme(token.type.rawValue) }
+    return (own.isEmpty ? challenges : own).contains(where: \.callsForAnotherToken)
   }
 
   private func result(_ response: HTTPResponse, from request: HTTPRequest) -> ResourceResponse {

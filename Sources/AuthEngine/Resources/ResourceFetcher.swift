@@ -3,11 +3,12 @@ public import Support
 
 /// Fetches protected resources: checks the call, gets the token, follows redirects, renews a refused token once.
 ///
-/// Holds no state of its own; the tokens are `ClientCredentialsTokens`'. Resource servers and issuers come with every
+/// Holds no state of its own but servers' nonces for proofs; the tokens are `ClientCredentialsTokens`'. Resource servers and issuers come with every
 /// call, so a call ends on the configuration it began with.
 public final class ResourceFetcher: Sendable {
   private let upstream: Upstream
   private let deviceTokens: ClientCredentialsTokens
+  private let prover: DPoPProver
 
   /// A fetcher over `transport` that says `userAgent` of itself and takes the device's tokens from `deviceTokens`.
   public init(
@@ -16,6 +17,7 @@ public final class ResourceFetcher: Sendable {
   ) {
     upstream = Upstream(transport: transport, clock: clock, observer: observer, userAgent: userAgent)
     self.deviceTokens = deviceTokens
+    prover = DPoPProver(clock: clock)
   }
 
   /// Fetches `request` from `server`. Any HTTP status is a result; only what kept the request from being carried out is
@@ -28,7 +30,7 @@ public final class ResourceFetcher: Sendable {
     let deadline = options.deadline.earlier(Deadline(in: timeout, on: upstream.clock))
     let source = try tokenSource(options, server)
     var call = ResourceCall(
-      upstream: upstream, server: server, tokens: source, method: prepared.method, deadline: deadline,
+      upstream: upstream, prover: prover, server: server, tokens: source, method: prepared.method, deadline: deadline,
       fetch: options)
     return try await call.run(prepared.message)
   }
@@ -40,12 +42,16 @@ public final class ResourceFetcher: Sendable {
     case .none: return nil
     case .user:
       guard let session = options.session else { throw ResourceError(.notAuthenticated, "no live user session") }
-      return SessionTokenSource(session: session, kind: .user, scope: server.scope, audience: server.audience)
+      return SessionTokenSource(
+        session: session, kind: .user, scope: server.scope, audience: server.audience,
+        needsDPoP: server.senderConstraint == .dpop)
     case .implicit:
       guard let session = options.session else {
         throw ResourceError(.notImplicitlyAuthenticated, "no live implicit session")
       }
-      return SessionTokenSource(session: session, kind: .implicit, scope: server.scope, audience: server.audience)
+      return SessionTokenSource(
+        session: session, kind: .implicit, scope: server.scope, audience: server.audience,
+        needsDPoP: server.senderConstraint == .dpop)
     case .device:
       guard let issuer = server.issuer else {
         throw ResourceError(

@@ -14,6 +14,16 @@ public struct ResourceServer: Sendable {
     case none
   }
 
+  /// What binds a token to its sender.
+  public enum SenderConstraint: String, Sendable, Hashable, CaseIterable {
+    /// Nothing is asked for.
+    case none
+    /// A proof of possession with each request (RFC 9449); a bearer token is not sent.
+    case dpop
+    /// The client certificate (RFC 8705).
+    case mtls
+  }
+
   /// The longest time a fetch may be given.
   public static let maxTimeout: Duration = .seconds(600)
 
@@ -31,7 +41,9 @@ public struct ResourceServer: Sendable {
   public var scope: String?
   /// Whom tokens are for; see `ClientCredentialsGrant`.
   public var audience: String?
-  /// The statuses at which a token is renewed, whatever the challenge; nil: 401 with a bearer challenge.
+  /// What must bind a token that goes there. A token that is bound is always used as such, whatever this says.
+  public var senderConstraint: SenderConstraint
+  /// The statuses at which a token is renewed, whatever the challenge; nil: 401 with a challenge to the token.
   public var refreshOn: Set<Int>?
   /// Names of cookies a caller must not send: the single sign-on cookie.
   public var reservedCookies: Set<String>
@@ -53,6 +65,7 @@ public struct ResourceServer: Sendable {
     issuer: Issuer? = nil,
     scope: String? = nil,
     audience: String? = nil,
+    senderConstraint: SenderConstraint = .none,
     refreshOn: Set<Int>? = nil,
     reservedCookies: Set<String> = [],
     timeout: Duration = .seconds(30),
@@ -67,6 +80,7 @@ public struct ResourceServer: Sendable {
     self.issuer = issuer
     self.scope = scope
     self.audience = audience
+    self.senderConstraint = senderConstraint
     self.refreshOn = refreshOn
     self.reservedCookies = reservedCookies
     self.timeout = timeout

@@ -6,6 +6,10 @@ struct SessionTokenSource: TokenSource {
   let kind: SessionKind
   let scope: String?
   let audience: String?
+  /// Whether the resource takes none but tokens that are bound to a key.
+  let needsDPoP: Bool
+
+  var absence: ResourceError.Code { kind == .user ? .notAuthenticated : .notImplicitlyAuthenticated }
 
   func token(
     replacing rejected: AccessToken?, deadline: Deadline, trace: TraceContext?
@@ -15,9 +19,15 @@ struct SessionTokenSource: TokenSource {
       guard try await sessions.session(session.handle, ownedBy: session.owner).kind == kind else {
         throw SessionError(.expired, "the session is of another kind")
       }
-      return try await sessions.token(
-        of: session.handle, ownedBy: session.owner, at: session.issuer, scope: scope, audience: audience,
-        replacing: rejected, deadline: deadline, trace: trace)
+      func current(replacing rejected: AccessToken?) async throws(SessionError) -> AccessToken {
+        try await sessions.token(
+          of: session.handle, ownedBy: session.owner, at: session.issuer, scope: scope, audience: audience,
+          replacing: rejected, deadline: deadline, trace: trace)
+      }
+      let token = try await current(replacing: rejected)
+      // Got before there was a key to bind it to, or elsewhere: the next one is asked for with a proof.
+      guard needsDPoP, case .none = token.binding, session.issuer.issuer.usesDPoP else { return token }
+      return try await current(replacing: token)
     } catch {
       throw ResourceError(error, kind: kind, issuer: session.issuer.issuer.name)
     }

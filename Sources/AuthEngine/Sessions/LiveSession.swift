@@ -7,16 +7,19 @@ struct LiveSession: Sendable {
   let version: UInt64
   let contents: SessionContents
   let tokens: [TokenSlot: AccessToken]
+  /// The key that the session's tokens are bound to, ready for use.
+  let key: DPoPKey?
   /// When the record was read or written.
   let readAt: MonotonicInstant
 
   /// The slot of a resource's token: the session's own token where it is good for the resource.
   func slot(scope: String?, audience: String?) -> TokenSlot {
-    guard audience == nil else { return TokenSlot(scope: scope, audience: audience) }
+    // The session's own token is for the resource that its user agreed to.
+    guard audience == nil || audience == contents.resource else { return TokenSlot(scope: scope, audience: audience) }
     guard let scope else { return .session }
     let granted = Set((contents.scope ?? "").split(separator: " "))
     let isCovered = contents.scope == nil || scope.split(separator: " ").allSatisfy(granted.contains)
-    return isCovered ? .session : TokenSlot(scope: scope, audience: nil)
+    return isCovered ? .session : TokenSlot(scope: scope, audience: audience)
   }
 
   /// The session as a caller may see it.

@@ -13,7 +13,8 @@ extension SessionContents {
     keep(
       StoredToken(
         slot: slot, value: response.accessToken, scope: response.scope,
-        obtainedAt: answer.sentAt.millisecondsSinceEpoch, lifetime: response.lifetime.wholeMilliseconds))
+        obtainedAt: answer.sentAt.millisecondsSinceEpoch, lifetime: response.lifetime.wholeMilliseconds,
+        type: answer.binding.storedType))
     // An implicit session ends with its profile, whatever its tokens do.
     guard kind == .user else { return }
     expiresAt = isRenewable ? nil : tokens.last?.expiresAt.millisecondsSinceEpoch

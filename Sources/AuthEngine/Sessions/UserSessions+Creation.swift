@@ -24,14 +24,16 @@ extension UserSessions {
 
   func create(
     from grant: SessionGrant, at issuer: SessionIssuer, scope: String?, kind: SessionKind = .user, owner: UInt32,
-    expecting expectations: AuthorizationExpectations?, trace: TraceContext?
+    key: JSONValue? = nil, resource: String? = nil, expecting expectations: AuthorizationExpectations?,
+    trace: TraceContext?
   ) async throws(SessionError) -> Session {
     let work = Task { [self] in
       let outcome: Result<Session, SessionError>
       do throws(SessionError) {
         outcome = .success(
           try await make(
-            from: grant, at: issuer, scope: scope, kind: kind, owner: owner, expecting: expectations, trace: trace))
+            from: grant, at: issuer, scope: scope, kind: kind, owner: owner, key: key, resource: resource,
+            expecting: expectations, trace: trace))
       } catch {
         outcome = .failure(error)
       }
@@ -42,7 +44,7 @@ extension UserSessions {
 
   private func make(
     from grant: SessionGrant, at issuer: SessionIssuer, scope: String?, kind: SessionKind, owner: UInt32,
-    expecting expectations: AuthorizationExpectations?, trace: TraceContext?
+    key: JSONValue?, resource: String?, expecting expectations: AuthorizationExpectations?, trace: TraceContext?
   ) async throws(SessionError) -> Session {
     if case .implicit(let profile) = grant {
       return try await makeImplicit(profile, at: issuer, owner: owner, trace: trace)
@@ -53,9 +55,13 @@ extension UserSessions {
       try contents.take(given, at: clock.wallNow)
       if let idToken = given.idToken { try await takeOld(idToken, at: issuer, into: &contents) }
     } else if let form = grant.form(scope: scope) {
+      contents.dpopKey = if let key { key } else { try newKey(for: issuer) }
+      contents.resource = resource
       let answer: TokenRequests.Answer
       do throws(TokenError) {
-        answer = try await requests.token(form, at: issuer.issuer, trace: trace)
+        answer = try await requests.token(
+          form + TokenSlot.resource(resource), at: issuer.issuer, key: contents.dpopKey.flatMap { DPoPKey(record: $0) },
+          trace: trace)
       } catch {
         throw SessionError(error)
       }

@@ -146,6 +146,7 @@ public final class UserSessions: Sendable {
     _ contents: SessionContents, of handle: SessionHandle, owner: UInt32, version: UInt64
   ) -> LiveSession {
     let readAt = clock.monotonicNow
+    let key = key(of: contents, handle)
     let live = state.withLock { state in
       let known = state.sessions[handle.key]
       if let known, known.version > version { return known }
@@ -153,13 +154,15 @@ public final class UserSessions: Sendable {
       for stored in contents.tokens {
         if let token = known?.tokens[stored.slot], token.value.reveal() == stored.value {
           tokens[stored.slot] = token
-        } else {
+        } else if let binding = stored.binding(key) {
           state.lastGeneration += 1
-          tokens[stored.slot] = stored.accessToken(generation: state.lastGeneration, clock: clock)
+          tokens[stored.slot] = stored.accessToken(
+            generation: state.lastGeneration, binding: binding, clock: clock)
         }
       }
       let live = LiveSession(
-        handle: handle, owner: owner, version: version, contents: contents, tokens: tokens, readAt: readAt)
+        handle: handle, owner: owner, version: version, contents: contents, tokens: tokens, key: key,
+        readAt: readAt)
       if state.ended[handle.key] == nil { state.sessions[handle.key] = live }
       return live
     }

@@ -2,7 +2,7 @@ public import Support
 
 /// An access token as the token endpoint gave it.
 public struct AccessToken: Sendable {
-  /// The token itself: visible ASCII without spaces, ready for `Authorization: Bearer`.
+  /// The token itself: visible ASCII without spaces, ready for `Authorization`.
   public let value: Secret<String>
   /// Counts the tokens of one engine upwards: of two tokens for the same grant the newer has the greater number.
   public let generation: UInt64
@@ -17,6 +17,11 @@ public struct AccessToken: Sendable {
   /// The scope that was granted; nil when the answer did not say, which means the scope asked for (RFC 6749 section
   /// 5.1).
   public let scope: String?
+  /// What binds it to its sender.
+  let binding: TokenBinding
+
+  /// How it is used: as a bearer token, or with a proof of possession.
+  public var type: TokenType { binding.key == nil ? .bearer : .dpop }
 
   /// How long before its end a token of that life counts as expired: 30 s, or a tenth of a short life.
   static func margin(ofLifetime lifetime: Duration) -> Duration { min(.seconds(30), lifetime / 10) }

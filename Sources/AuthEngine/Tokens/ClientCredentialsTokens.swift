@@ -9,11 +9,13 @@ public final class ClientCredentialsTokens: Sendable {
   private struct State: Sendable {
     var tokens = BoundedCache<ClientCredentialsGrant, AccessToken>(capacity: 1024)
     var backoffs = BoundedCache<ClientCredentialsGrant, TokenBackoff>(capacity: 1024)
+    /// The keys that tokens are bound to, one for each issuer; a token has its own with it.
+    var keys = BoundedCache<Issuer, DPoPKey>(capacity: 256)
     var lastGeneration: UInt64 = 0
   }
 
   private let upstream: Upstream
-  private let provider: ProviderClient
+  private let requests: TokenRequests
   private let state = Locked(State())
   private let flights: SingleFlight<ClientCredentialsGrant, AccessToken, TokenError>
 
@@ -23,7 +25,7 @@ public final class ClientCredentialsTokens: Sendable {
     discovery: ProviderDiscovery
   ) {
     upstream = Upstream(transport: transport, clock: clock, observer: observer, userAgent: userAgent)
-    provider = ProviderClient(upstream: upstream, discovery: discovery)
+    requests = TokenRequests(provider: ProviderClient(upstream: upstream, discovery: discovery))
     flights = SingleFlight(clock: clock)
   }
 
@@ -82,8 +84,9 @@ public final class ClientCredentialsTokens: Sendable {
     let previous = state.withLock { $0.backoffs[grant] }
     if let refusal = previous?.refusal(at: upstream.clock.monotonicNow) { throw refusal }
     do throws(TokenError) {
-      let (response, sent) = try await exchange(grant, trace: trace)
-      let token = store(response, for: grant, sent: sent)
+      let answer = try await requests.token(
+        grant.form, at: grant.issuer, key: try key(for: grant.issuer), trace: trace)
+      let token = store(answer, for: grant)
       upstream.observer.observe(.tokenObtained(issuer: grant.issuer.name))
       return token
     } catch {
@@ -94,31 +97,33 @@ public final class ClientCredentialsTokens: Sendable {
     }
   }
 
-  private func store(_ response: TokenResponse, for grant: ClientCredentialsGrant, sent: MonotonicInstant)
-    -> AccessToken
-  {
+  /// The key that the issuer's tokens are bound to; nil where they are not.
+  private func key(for issuer: Issuer) throws(TokenError) -> DPoPKey? {
+    guard issuer.usesDPoP else { return nil }
+    if let key = state.withLock({ $0.keys[issuer] }) { return key }
+    let made = try DPoPKey.generate()
+    return state.withLock { state in
+      if let key = state.keys[issuer] { return key }
+      state.keys[issuer] = made
+      return made
+    }
+  }
+
+  private func store(_ answer: TokenRequests.Answer, for grant: ClientCredentialsGrant) -> AccessToken {
     let clock = upstream.clock
-    let expiry = sent + response.lifetime
+    let response = answer.response
+    let expiry = answer.sent + response.lifetime
     let expiresAt = clock.wallNow + (expiry - clock.monotonicNow)
-    let renewal = sent + (response.lifetime - AccessToken.margin(ofLifetime: response.lifetime))
+    let renewal = answer.sent + (response.lifetime - AccessToken.margin(ofLifetime: response.lifetime))
     return state.withLock { state in
       state.lastGeneration += 1
       let token = AccessToken(
         value: Secret(response.accessToken), generation: state.lastGeneration, expiry: expiry,
         lifetime: response.lifetime, expiresAt: expiresAt,
-        renewal: renewal, scope: response.scope)
+        renewal: renewal, scope: response.scope, binding: answer.binding)
       state.tokens[grant] = token
       state.backoffs[grant] = nil
       return token
     }
-  }
-
-  private func exchange(
-    _ grant: ClientCredentialsGrant, trace: TraceContext?
-  ) async throws(TokenError) -> (TokenResponse, sent: MonotonicInstant) {
-    let answer = try await provider.post(
-      grant.form, to: .token, of: grant.issuer, maxBytes: TokenResponse.maxBytes, for: .token(grant.issuer.name),
-      trace: trace)
-    return (try TokenResponse(answer.response), answer.sent)
   }
 }

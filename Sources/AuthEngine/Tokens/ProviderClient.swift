@@ -1,4 +1,5 @@
 import HTTPMessages
+import JSON
 import Support
 
 /// Requests to those endpoints of an authorization server at which the client says who it is (RFC 6749 section 2.3): tokens,
@@ -9,6 +10,13 @@ struct ProviderClient: Sendable {
     let response: HTTPResponse
     /// When the request went out: what its answer says about time counts from here.
     let sent: MonotonicInstant
+
+    /// Whether it asks for a proof with the server's nonce (RFC 9449 section 8).
+    fileprivate var wantsNonce: Bool {
+      guard response.status == 400 || response.status == 401 else { return false }
+      let document = try? JSONParser(maxBytes: TokenResponse.maxBytes, maxDepth: 16).parse(response.body)
+      return document?["error"]?.stringValue == "use_dpop_nonce"
+    }
   }
 
   /// A request's own bound: it runs to its end, whoever still waits for it.
@@ -16,29 +24,49 @@ struct ProviderClient: Sendable {
 
   let upstream: Upstream
   let discovery: ProviderDiscovery
+  private let prover: DPoPProver
 
-  /// Posts `form` to `endpoint` of `issuer`, authenticated as its client.
+  init(upstream: Upstream, discovery: ProviderDiscovery) {
+    self.upstream = upstream
+    self.discovery = discovery
+    prover = DPoPProver(clock: upstream.clock)
+  }
+
+  /// Posts `form` to `endpoint` of `issuer`, authenticated as its client, and with a proof of `key`.
+  ///
+  /// A server that wants a nonce of its own in the proof (RFC 9449 section 8) is asked once more, all made anew: client assertions
+  /// and proofs are good once.
   func post(
     _ form: [(name: String, value: String)], to endpoint: ProviderEndpoint, of issuer: Issuer,
     accepting mediaType: String = "application/json", maxBytes: Int, for purpose: UpstreamExchange.Purpose,
-    trace: TraceContext?
+    key: DPoPKey? = nil, trace: TraceContext?
   ) async throws(TokenError) -> Answer {
     let url = try await url(of: endpoint, at: issuer, trace: trace)
-    let sent = upstream.clock.monotonicNow
+    // One bound for both attempts: nobody waits longer for a server with nonces.
     let options = TransferOptions(
-      deadline: Deadline(instant: sent + Self.timeout), maxBodyBytes: maxBytes,
+      deadline: Deadline(in: Self.timeout, on: upstream.clock), maxBodyBytes: maxBytes,
       allowsPlainHTTP: issuer.allowsPlainHTTPOnLoopback, caFile: issuer.caFile)
     var fields = HTTPFields([.init(name: "Accept", value: mediaType)])
     trace?.add(to: &fields)
-    var request = TokenEndpointRequest(
+    let template = TokenEndpointRequest(
       endpoint: url, issuer: issuer.identifier, fields: fields, form: form, options: options)
-    try issuer.clientAuthentication.authenticate(&request, as: issuer.clientID)
-    do throws(TransportError) {
-      return Answer(
-        response: try await upstream.send(request.httpRequest, options: request.options, for: purpose), sent: sent)
-    } catch {
-      throw TokenError(.unreachable(error), "the \(endpoint.label) cannot be reached: \(error.code.rawValue)")
+    func attempt() async throws(TokenError) -> Answer {
+      var request = template
+      try issuer.clientAuthentication.authenticate(&request, as: issuer.clientID)
+      var message = request.httpRequest
+      if let key { try prover.prove(&message, with: key) }
+      let sent = upstream.clock.monotonicNow
+      do throws(TransportError) {
+        return Answer(response: try await upstream.send(message, options: request.options, for: purpose), sent: sent)
+      } catch {
+        throw TokenError(.unreachable(error), "the \(endpoint.label) cannot be reached: \(error.code.rawValue)")
+      }
     }
+    let first = try await attempt()
+    guard key != nil, prover.learn(from: first.response, at: url.origin), first.wantsNonce else { return first }
+    let second = try await attempt()
+    prover.learn(from: second.response, at: url.origin)
+    return second
   }
 
   /// Where `endpoint` is: where the configuration says, else where the metadata says.

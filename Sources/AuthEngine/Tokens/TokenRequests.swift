@@ -9,19 +9,35 @@ struct TokenRequests: Sendable {
     let sent: MonotonicInstant
     /// When it was asked, by the wall clock.
     let sentAt: Timestamp
+    /// What binds the token to its sender.
+    let binding: TokenBinding
   }
 
   let provider: ProviderClient
 
-  /// Asks `issuer` for a token with the members of `form`.
+  /// Asks `issuer` for a token with the members of `form`, and with a proof of `key` for one that is bound to it (RFC 9449
+  /// section 5).
   func token(
-    _ form: [(name: String, value: String)], at issuer: Issuer, trace: TraceContext?
+    _ form: [(name: String, value: String)], at issuer: Issuer, key: DPoPKey?, trace: TraceContext?
   ) async throws(TokenError) -> Answer {
     let clock = provider.upstream.clock
     let answer = try await provider.post(
-      form, to: .token, of: issuer, maxBytes: TokenResponse.maxBytes, for: .token(issuer.name), trace: trace)
+      form, to: .token, of: issuer, maxBytes: TokenResponse.maxBytes, for: .token(issuer.name), key: key, trace: trace)
     let age = clock.monotonicNow - answer.sent
+    let response = try TokenResponse(answer.response)
     return Answer(
-      response: try TokenResponse(answer.response), sent: answer.sent, sentAt: clock.wallNow + (.zero - age))
+      response: response, sent: answer.sent, sentAt: clock.wallNow + (.zero - age),
+      binding: try Self.binding(response.type, key))
+  }
+
+  private static func binding(_ type: TokenType, _ key: DPoPKey?) throws(TokenError) -> TokenBinding {
+    switch (type, key) {
+    case (.bearer, nil): return .none
+    case (.bearer, _?): return .declined
+    case (.dpop, let key?): return .key(key)
+    case (.dpop, nil):
+      throw TokenError(
+        .malformed, "the token endpoint gave a token of type DPoP to a request without a proof", status: 200)
+    }
   }
 }

@@ -12,6 +12,7 @@ struct TokenResponse: Sendable {
   static let maxLifetime: Duration = .seconds(366 * 86_400)
 
   let accessToken: String
+  let type: TokenType
   let lifetime: Duration
   let scope: String?
   /// A new refresh token; nil means that the one at hand stays good (RFC 6749 section 6).
@@ -29,9 +30,11 @@ struct TokenResponse: Sendable {
     guard (1...Self.maxTokenBytes).contains(token.utf8.count), token.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else {
       throw malformed("has an access_token that cannot be sent")
     }
-    guard object["token_type"]?.stringValue?.lowercased() == "bearer" else {
-      throw malformed("has a token_type other than Bearer")
+    // RFC 6749 section 7.1: a token of a type that is not understood must not be used.
+    guard let type = object["token_type"]?.stringValue.flatMap({ TokenType(named: $0) }) else {
+      throw malformed("has a token_type that is neither Bearer nor DPoP")
     }
+    self.type = type
     accessToken = token
     guard let lifetime = Self.lifetime(object["expires_in"]) else { throw malformed("has an unusable expires_in") }
     self.lifetime = lifetime

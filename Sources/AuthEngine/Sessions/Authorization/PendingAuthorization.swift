@@ -13,6 +13,10 @@ struct PendingAuthorization: Sendable, Codable {
   let scope: String
   let maxAge: Int?
   let acrValues: [String]
+  /// `resource` (RFC 8707).
+  var resource: String?
+  /// The key that the code and the tokens are bound to (RFC 9449 section 10), with its private half.
+  var dpopKey: JSONValue?
 
   static func key(ofState state: String) -> RecordKey {
     RecordKey(collection: .authorization, id: HashFunction.sha256.hash(Array("state:\(state)".utf8)))

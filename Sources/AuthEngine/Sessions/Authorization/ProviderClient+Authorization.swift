@@ -5,11 +5,11 @@ import Support
 extension ProviderClient {
   /// Where to send the browser: with the request itself, or with the name of one that was pushed (RFC 9126).
   func authorizationURL(
-    _ form: [(name: String, value: String)], at issuer: Issuer, trace: TraceContext?
+    _ form: [(name: String, value: String)], at issuer: Issuer, key: DPoPKey?, trace: TraceContext?
   ) async throws(TokenError) -> String {
     let endpoint = try await url(of: .authorization, at: issuer, trace: trace)
     var query = form
-    if let pushed = try await push(form, at: issuer, trace: trace) {
+    if let pushed = try await push(form, at: issuer, key: key, trace: trace) {
       query = [(name: "client_id", value: issuer.clientID), (name: "request_uri", value: pushed)]
     }
     guard let url = try? endpoint.addingQuery(String(decoding: FormEncoding.encode(query), as: UTF8.self)) else {
@@ -25,7 +25,7 @@ extension ProviderClient {
   }
 
   private func push(
-    _ form: [(name: String, value: String)], at issuer: Issuer, trace: TraceContext?
+    _ form: [(name: String, value: String)], at issuer: Issuer, key: DPoPKey?, trace: TraceContext?
   ) async throws(TokenError) -> String? {
     guard issuer.endpoints[.authorization] == nil,
       let metadata = try? await discovery.metadata(for: issuer, trace: trace),
@@ -35,7 +35,7 @@ extension ProviderClient {
       // The client says who it is by its own means; `client_id` stands in the form already.
       form.filter { $0.name != "client_id" || issuer.clientAuthentication.method == "client_secret_basic" },
       to: .pushedAuthorizationRequest, of: issuer, maxBytes: TokenResponse.maxBytes, for: .token(issuer.name),
-      trace: trace
+      key: key, trace: trace
     ).response
     guard response.status == 201 || response.status == 200 else {
       throw TokenResponse.failure(response, of: "pushed authorization request endpoint")

@@ -12,17 +12,23 @@ extension UserSessions {
   public func beginAuthorization(
     _ request: AuthorizationRequest, at issuer: SessionIssuer, ownedBy owner: UInt32, trace: TraceContext? = nil
   ) async throws(SessionError) -> BegunAuthorization {
+    if let resource = request.resource, !ClientCredentialsGrant.isAbsoluteURI(resource) {
+      throw .invalid("resource must be an absolute URI without a fragment", path: "/resource")
+    }
     let state = SessionHandle.random().text
     let proof = ProofKey.random()
     let pending = PendingAuthorization(
       issuer: issuer.issuer.name, issuerIdentifier: issuer.issuer.identifier, clientID: issuer.issuer.clientID,
       redirectURI: request.redirectURI, verifier: proof.verifier, nonce: Base64URL.string(SecureRandom.bytes(16)),
-      scope: request.scope ?? issuer.scope ?? "openid", maxAge: request.maxAge, acrValues: request.acrValues)
-    let form = Self.form(request, pending, state: state, challenge: proof.challenge)
+      scope: request.scope ?? issuer.scope ?? "openid", maxAge: request.maxAge, acrValues: request.acrValues,
+      resource: request.resource, dpopKey: try newKey(for: issuer))
+    let key = pending.dpopKey.flatMap { DPoPKey(record: $0) }
+    var form = Self.form(request, pending, state: state, challenge: proof.challenge)
+    if let key { form.append((name: "dpop_jkt", value: key.thumbprint)) }
     let expiresAt = clock.wallNow + Self.authorizationLife
     let url: String
     do throws(TokenError) {
-      url = try await requests.provider.authorizationURL(form, at: issuer.issuer, trace: trace)
+      url = try await requests.provider.authorizationURL(form, at: issuer.issuer, key: key, trace: trace)
     } catch {
       throw SessionError(error)
     }
@@ -55,7 +61,7 @@ extension UserSessions {
     return try await create(
       from: .authorizationCode(
         code: Secret(code), codeVerifier: Secret(pending.verifier), redirectURI: pending.redirectURI),
-      at: issuer, scope: pending.scope, owner: owner,
+      at: issuer, scope: pending.scope, owner: owner, key: pending.dpopKey, resource: pending.resource,
       expecting: AuthorizationExpectations(
         nonce: pending.nonce, maxAge: pending.maxAge.map { .seconds($0) }, acrValues: pending.acrValues,
         requiresIDToken: pending.isOpenID),

@@ -13,6 +13,8 @@ struct PendingDevice: Sendable, Codable {
   var interval: Int64
   /// When the issuer may be asked next, in milliseconds since the epoch.
   var askAt: Int64
+  /// The key that the tokens will be bound to (RFC 9449), with its private half.
+  var dpopKey: JSONValue?
 
   static func key(of handle: SessionHandle) -> RecordKey {
     RecordKey(collection: .authorization, id: HashFunction.sha256.hash(Array("device:\(handle.text)".utf8)))

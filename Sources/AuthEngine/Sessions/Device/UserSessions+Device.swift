@@ -40,7 +40,7 @@ extension UserSessions {
     let pending = PendingDevice(
       issuer: issuer.issuer.name, issuerIdentifier: issuer.issuer.identifier, clientID: issuer.issuer.clientID,
       deviceCode: code, scope: scope, interval: interval.wholeMilliseconds,
-      askAt: (clock.wallNow + interval).millisecondsSinceEpoch)
+      askAt: (clock.wallNow + interval).millisecondsSinceEpoch, dpopKey: try newKey(for: issuer))
     try await write(pending, of: handle, owner: owner, version: 1, expiresAt: expiresAt)
     return BegunDeviceAuthorization(
       handle: handle, userCode: userCode, verificationURI: uri,
@@ -76,7 +76,8 @@ extension UserSessions {
     }
     do throws(SessionError) {
       let session = try await create(
-        from: .deviceCode(Secret(pending.deviceCode)), at: issuer, scope: pending.scope, owner: owner, expecting: nil,
+        from: .deviceCode(Secret(pending.deviceCode)), at: issuer, scope: pending.scope, owner: owner,
+        key: pending.dpopKey, expecting: nil,
         trace: trace)
       _ = try? await store.remove(record.key)
       return session

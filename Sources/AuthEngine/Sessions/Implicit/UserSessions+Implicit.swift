@@ -18,10 +18,12 @@ extension UserSessions {
     contents.subject = profile.subject
     contents.implicit = access.terms
     contents.expiresAt = profile.expiresAt.millisecondsSinceEpoch
+    contents.dpopKey = try newKey(for: issuer)
     let form = try access.form(for: profile, at: issuer.issuer, scope: access.scope)
     let answer: TokenRequests.Answer
     do throws(TokenError) {
-      answer = try await requests.token(form, at: issuer.issuer, trace: trace)
+      answer = try await requests.token(
+        form, at: issuer.issuer, key: contents.dpopKey.flatMap { DPoPKey(record: $0) }, trace: trace)
     } catch {
       throw SessionError(error)
     }
@@ -75,7 +77,8 @@ extension UserSessions {
     }
     do throws(TokenError) {
       return Renewal(
-        answer: try await requests.token(form, at: issuer.issuer, trace: trace), slot: slot, expiresAt: expiresAt)
+        answer: try await requests.token(form, at: issuer.issuer, key: live.key, trace: trace), slot: slot,
+        expiresAt: expiresAt)
     } catch {
       throw RenewalFault(error)
     }

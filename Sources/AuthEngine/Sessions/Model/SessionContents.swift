@@ -25,6 +25,10 @@ struct SessionContents: Sendable, Codable {
   var idToken: String?
   var claims: JSONValue?
   var tokens: [StoredToken] = []
+  /// The key that the session's tokens are bound to (RFC 9449), with its private half; made when it is first needed, never changed.
+  var dpopKey: JSONValue?
+  /// What the user was asked to agree to (RFC 8707): whom the session's own token is for.
+  var resource: String?
   /// The issuer said that there will be no more tokens: the user has to log in again.
   var isRefused = false
   /// What an implicit session was allowed when it was made.

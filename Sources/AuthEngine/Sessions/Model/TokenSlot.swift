@@ -8,6 +8,11 @@ struct TokenSlot: Sendable, Hashable, Codable {
   /// The token the session came with.
   static let session = TokenSlot(scope: nil, audience: nil)
 
+  /// The form's member that says whom the session's own token is for (RFC 8707 section 2.2).
+  static func resource(_ resource: String?) -> [(name: String, value: String)] {
+    resource.map { [(name: "resource", value: $0)] } ?? []
+  }
+
   /// The form's members that ask for it.
   var form: [(name: String, value: String)] {
     var form: [(name: String, value: String)] = []

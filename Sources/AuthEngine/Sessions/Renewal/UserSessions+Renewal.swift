@@ -55,6 +55,7 @@ extension UserSessions {
       }
       if wanted.token(of: live, at: clock.monotonicNow) != nil { return .success(live) }
       try canRenew(live)
+      live = try await withKey(live, issuer, lease)
       let renewal: Renewal
       do throws(RenewalFault) {
         renewal = try await ask(live, wanted.slot, issuer, trace)
@@ -153,7 +154,7 @@ extension UserSessions {
     return try? await verdict(on: idToken, expectations, at: issuer)
   }
 
-  private func write(
+  func write(
     _ contents: SessionContents, after live: LiveSession, _ lease: RecordLease
   ) async throws(SessionError) -> LiveSession {
     let record = StoredRecord(

@@ -12,10 +12,12 @@ extension UserSessions {
     guard let refreshToken = live.contents.refreshToken else {
       return try await askAgain(live, slot, issuer, trace)
     }
-    let form = [(name: "grant_type", value: "refresh_token"), (name: "refresh_token", value: refreshToken)]
+    let form =
+      [(name: "grant_type", value: "refresh_token"), (name: "refresh_token", value: refreshToken)] + slot.form
+      + (slot == .session ? TokenSlot.resource(live.contents.resource) : [])
     do throws(TokenError) {
       return Renewal(
-        answer: try await requests.token(form + slot.form, at: issuer.issuer, trace: trace), slot: slot)
+        answer: try await requests.token(form, at: issuer.issuer, key: live.key, trace: trace), slot: slot)
     } catch {
       let fault = RenewalFault(error)
       guard fault.isFinal, live.contents.hasAnotherWay else { throw fault }

@@ -1,0 +1,111 @@
+import Crypto
+import HTTPMessages
+import JOSE
+import JSON
+import Support
+import TestSupport
+import Testing
+
+@testable import AuthEngine
+
+/// Nonces that servers want in proofs (RFC 9449 sections 8 and 9).
+@Suite struct DPoPNonceTests {
+  @Test("a resource that wants a nonce gets it at once, with the same body, and nothing else counts as refused")
+  func challenged() async throws {
+    let engine = Engine { request, _ in
+      if request.url.path == "/token" { return .boundToken("t") }
+      return (try? Proof(request)["nonce"]) == "n-1" ? .status(200) : .wantsNonce("n-1")
+    }
+    let response = try await engine.fetcher.fetch(
+      ResourceRequest(path: "x", method: "POST", body: [1, 2, 3]), from: .binding())
+    #expect(response.status == 200 && response.attempts == 1 && !response.tokenRefreshed)
+    let requests = engine.transport.requests(to: "https://api.test/")
+    #expect(requests.map(\.body) == [[1, 2, 3], [1, 2, 3]] && engine.tokenRequests.count == 1)
+    let proofs = try requests.map { try Proof($0) }
+    #expect(proofs.map { $0["nonce"] } == [nil, "n-1"] && proofs[0]["jti"] != proofs[1]["jti"])
+  }
+
+  @Test("a resource that is never content with its nonce is asked twice, and its answer stands")
+  func endless() async throws {
+    let count = Counter()
+    let engine = Engine { request, _ in
+      request.url.path == "/token" ? .boundToken("t") : .wantsNonce("n-\(count.next())")
+    }
+    let response = try await engine.fetcher.fetch(ResourceRequest(path: "x"), from: .binding())
+    #expect(response.status == 401 && response.attempts == 1 && count.current == 2 && engine.tokenRequests.count == 1)
+  }
+
+  static let unusable: [String?] = [nil, "", "a b", "a\"b", "a\\b", "é", String(repeating: "n", count: 1025)]
+
+  @Test("a nonce that cannot stand in a proof is none: the answer stands", arguments: unusable)
+  func malformed(nonce: String?) async throws {
+    let engine = Engine { request, _ in request.url.path == "/token" ? .boundToken("t") : .wantsNonce(nonce) }
+    let response = try await engine.fetcher.fetch(ResourceRequest(path: "x"), from: .binding())
+    #expect(response.status == 401 && engine.transport.requests(to: "https://api.test/").count == 1)
+  }
+
+  @Test("every answer may bring the next nonce; each server has its own, the issuer's are not the resource's")
+  func kept() async throws {
+    let count = Counter()
+    let engine = Engine { request, _ in
+      if request.url.path == "/token" { return .boundToken("t").with(("DPoP-Nonce", "issuer")) }
+      let status = request.url.origin.port == 443 ? 200 : 404
+      return .status(status, ("DPoP-Nonce", "\(request.url.origin.port)-\(count.next())"))
+    }
+    let server = try ResourceServer.binding(additionalOrigins: ["https://api.test:444"], issuerHost: "api.test")
+    for path in ["x", "https://api.test:444/", "x", "https://api.test:444/"] {
+      _ = try await engine.fetcher.fetch(ResourceRequest(path: path), from: server)
+    }
+    let nonces = try engine.transport.requests.dropFirst().map { try Proof($0)["nonce"] }
+    #expect(nonces == [nil, nil, "443-1", "444-2"])
+  }
+
+  @Test("what two fields say, or one that was not asked for by this token, is not believed")
+  func ambiguous() {
+    let fields = HTTPFields([.init(name: "DPoP-Nonce", value: "a"), .init(name: "dpop-nonce", value: "b")])
+    #expect(DPoPNonces.nonce(in: fields) == nil)
+    #expect(DPoPNonces.nonce(in: HTTPFields([.init(name: "dpop-nonce", value: "!#[]~")])) == "!#[]~")
+  }
+
+  @Test("any number of servers leaves a bounded table, in which the newest are")
+  func bounded() throws {
+    let nonces = DPoPNonces()
+    let origins = try (1...1100).map { try HTTPURL("https://h\($0).test/").origin }
+    for origin in origins { nonces[origin] = "n" }
+    #expect(origins.filter { nonces[$0] != nil }.count == DPoPNonces.capacity)
+    #expect(nonces[origins[1099]] == "n" && nonces[origins[0]] == nil)
+  }
+
+  @Test(
+    "a token endpoint that wants a nonce is asked once more, proof and client assertion made anew",
+    arguments: [400, 401])
+  func tokenEndpoint(status: Int) async throws {
+    let engine = Engine { request, _ in
+      guard request.url.path == "/token" else { return .status(200) }
+      return (try? Proof(request)["nonce"]) == "n" ? .boundToken("t") : .tokenWantsNonce("n", status: status)
+    }
+    let issuer = try Issuer.testing(
+      authentication: PrivateKeyJWT(key: .generateEC(.p256), clock: engine.clock), usesDPoP: true)
+    let token = try await engine.tokens.token(for: ClientCredentialsGrant(issuer: issuer))
+    #expect(token.type == .dpop)
+    let forms = engine.tokenRequests.map { FormEncoding.decode(String(decoding: $0.body ?? [], as: UTF8.self)) ?? [] }
+    let assertions = forms.map { form in form.first { $0.name == "client_assertion" }?.value }
+    #expect(assertions.count == 2 && Set(assertions).count == 2)
+    _ = try await engine.tokens.token(for: ClientCredentialsGrant(issuer: issuer, scope: "other"))
+    #expect(try engine.tokenRequests.map { try Proof($0)["nonce"] } == [nil, "n", "n"])
+  }
+
+  @Test("a token endpoint that is never content, or names no nonce, refuses", arguments: [true, false])
+  func tokenEndpointEndless(namesNonce: Bool) async throws {
+    let count = Counter()
+    let engine = Engine { _, _ in
+      let number = count.next()
+      return .tokenWantsNonce(namesNonce ? "n-\(number)" : nil)
+    }
+    let issuer = try Issuer.testing(usesDPoP: true)
+    let error = await #expect(throws: TokenError.self) {
+      try await engine.tokens.token(for: ClientCredentialsGrant(issuer: issuer))
+    }
+    #expect(error?.oauthError?.code == "use_dpop_nonce" && count.current == (namesNonce ? 2 : 1))
+  }
+}
