@@ -92,6 +92,7 @@ struct EngineAssembly {
       issuer: issuer,
       scope: resource.scope,
       audience: resource.audience,
+      senderConstraint: ResourceServer.SenderConstraint(rawValue: resource.senderConstraint.rawValue) ?? .none,
       refreshOn: resource.refreshOn.map { Set($0.status) },
       reservedCookies: ssoCookie(resource),
       timeout: resource.timeout,
@@ -117,7 +118,7 @@ struct EngineAssembly {
       return try Issuer(
         name: name, identifier: issuer.issuer, clientID: issuer.clientID ?? "",
         clientAuthentication: authentication, endpoints: endpoints, caFile: issuer.tls.caFile,
-        allowsPlainHTTPOnLoopback: configuration.development.plainHTTPOnLoopback)
+        allowsPlainHTTPOnLoopback: configuration.development.plainHTTPOnLoopback, usesDPoP: usesDPoP(name))
     } catch {
       throw problem("\(path).issuer", "is not usable: \(error)")
     }
@@ -142,6 +143,11 @@ struct EngineAssembly {
     } catch {
       throw problem("issuers.\(name).clientKeyFile", "is not usable: \(error.message)")
     }
+  }
+
+  /// Whether one of the issuer's resources takes none but bound tokens: all its tokens are asked for with proofs then.
+  private func usesDPoP(_ issuer: String) -> Bool {
+    configuration.resources.values.contains { $0.issuer == issuer && $0.senderConstraint == .dpop }
   }
 
   private func clientAuthentication(

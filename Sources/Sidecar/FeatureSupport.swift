@@ -43,7 +43,7 @@ struct FeatureSupport {
       ("tls.pins", !resource.tls.trust.pins.isEmpty),
       ("its issuer's tls.pins", !issuerPins.isEmpty && resource.auth != .none),
       ("tls.clientCertificateFile", resource.tls.clientCertificateFile != nil),
-      ("senderConstraint: \(resource.senderConstraint.rawValue)", resource.senderConstraint != .none),
+      ("senderConstraint: \(resource.senderConstraint.rawValue)", resource.senderConstraint == .mtls),
       ("payloadEncryption", resource.payloadEncryption != nil),
     ]
   }

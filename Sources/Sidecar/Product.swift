@@ -10,7 +10,8 @@ public enum Product {
   public static let protocolVersion = "1.0"
   /// What this build can do, as `getInfo` tells it.
   static let features = [
-    "decryptJwe", "fetchResource.device", "fetchResource.none", "fetchResource.user", "introspectToken", "sessions",
+    "decryptJwe", "dpop", "fetchResource.device", "fetchResource.none", "fetchResource.user", "introspectToken",
+    "sessions",
     "validateAccessToken", "validateIdToken", "validateLogoutToken", "verifyJws",
   ]
   /// The compiler this was built with, by its language version.

@@ -40,7 +40,7 @@ public struct ResourceConfiguration: Sendable, Equatable {
   public var senderConstraint: SenderConstraint
   /// Whom to trust in TLS, and who to be.
   public var tls: TLSConfiguration
-  /// When an answer means that the token must be renewed; nil: a 401 with a bearer challenge.
+  /// When an answer means that the token must be renewed; nil: a 401 with a challenge to the token.
   public var refreshOn: RefreshRule?
   /// Policy advice.
   public var advice: AdviceConfiguration
@@ -85,7 +85,8 @@ extension ResourceConfiguration: ConfigurationSection {
     tls = keys.section("tls", TLSConfiguration.self, "Whom to trust in TLS, and who to be.")
     refreshOn = keys.optionalSection(
       "refreshOn", RefreshRule.self,
-      "When an answer means that the token must be renewed. Left out: 401 with a bearer challenge.", commented: true)
+      "When an answer means that the token must be renewed. Left out: 401 with a challenge to the token.",
+      commented: true)
     advice = keys.section("advice", AdviceConfiguration.self, "Policy advice: further steps an answer may ask for.")
     timeout = keys.value(
       "timeout", .duration(.milliseconds(1) ... .seconds(600)), default: .seconds(30), "How long a call may take.")

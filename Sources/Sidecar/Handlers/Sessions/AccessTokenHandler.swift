@@ -23,6 +23,8 @@ struct AccessTokenHandler: Sendable {
       throw .invalidParams("minTtlSeconds must be from 0 to \(Self.longestMinimum)", path: "/minTtlSeconds")
     }
     let target = try target(params, context)
+    // The key of proofs stays in this process: nobody else could use the token.
+    guard target.senderConstraint != .dpop else { throw Self.bound }
     let token: AccessToken
     switch target.authentication {
     case .none: throw .invalidParams("a resource with auth: none has no token", path: "/auth")
@@ -47,9 +49,14 @@ struct AccessTokenHandler: Sendable {
           ? RPCFault(kind == .user ? .notAuthenticated : .notImplicitlyAuthenticated) : ErrorMap.fault(error)
       }
     }
+    guard token.type == .bearer else { throw Self.bound }
     return GetAccessToken.Result(
-      accessToken: token.value.reveal(), tokenType: "Bearer", expiresAt: token.expiresAt.rfc3339, scope: token.scope)
+      accessToken: token.value.reveal(), tokenType: token.type.rawValue, expiresAt: token.expiresAt.rfc3339,
+      scope: token.scope)
   }
+
+  private static let bound = RPCFault(
+    .peerForbidden, "the token is bound to a key that never leaves the sidecar (DPoP): use fetchResource")
 
   /// What a token is asked for.
   private struct Target {
@@ -57,6 +64,7 @@ struct AccessTokenHandler: Sendable {
     let authentication: ResourceServer.Authentication
     let scope: String?
     let audience: String?
+    let senderConstraint: ResourceServer.SenderConstraint
   }
 
   private func target(_ params: GetAccessToken.Params, _ context: CallContext) throws(RPCFault) -> Target {
@@ -72,7 +80,8 @@ struct AccessTokenHandler: Sendable {
         throw .invalidParams("the resource is configured without an issuer", path: "/resource")
       }
       return Target(
-        issuer: issuer, authentication: authentication, scope: server.scope, audience: server.audience)
+        issuer: issuer, authentication: authentication, scope: server.scope, audience: server.audience,
+        senderConstraint: server.senderConstraint)
     }
     guard let name = params.issuer else { throw .invalidParams("resource or issuer is needed", path: "/resource") }
     guard context.rule.allowsEveryResource else {
@@ -81,7 +90,7 @@ struct AccessTokenHandler: Sendable {
     let issuer = try context.runtime.sessionIssuer(name, engine)
     return Target(
       issuer: issuer.issuer, authentication: wish ?? (params.session == nil ? .device : .user), scope: nil,
-      audience: nil)
+      audience: nil, senderConstraint: .none)
   }
 
   private func deviceToken(
