@@ -84,8 +84,18 @@ for target in $(UNIT_TARGETS); do \
 done
 endef
 
+# A provider for the tests that Debian does not have, pinned, in a virtual environment of its own.
+PROVIDERS := .build/providers
+$(PROVIDERS)/installed: Tests/Providers/requirements.txt | deps
+	$(PYTHON) -m venv $(PROVIDERS)
+	$(PROVIDERS)/bin/pip install --quiet --disable-pip-version-check --requirement $<
+	@touch $@
+
+.PHONY: providers
+providers: $(PROVIDERS)/installed # What the end-to-end tests take from PyPI
+
 .PHONY: test-e2e
-test-e2e: release ## Black-box tests of the built binaries over the socket
+test-e2e: release providers ## Black-box tests of the built binaries over the socket
 	POSTERN_BIN=$(RELEASE)/postern PLAYGROUND_BIN=$(RELEASE)/playground \
 	  $(PYTHON) -m pytest -q -p no:cacheprovider Tests/EndToEnd
 
