@@ -1,11 +1,15 @@
-"""A real OpenID provider, glewlwyd from Debian: discovery, client credentials, introspection, expiry, refusal, outage."""
+"""A real OpenID provider, glewlwyd from Debian: discovery, client credentials, introspection, expiry, refusal, outage; users with
+pushed requests, rotation with reuse detection, revocation. Its device flow is in `test_browser.py`."""
 from __future__ import annotations
 
 import json
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterator
+from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
+
+from harness import expect
 
 from harness.glewlwyd import TOKEN_SECONDS, Browser, Provider, Resource
 from harness.waiting import eventually
@@ -165,3 +169,91 @@ def test_a_session_survives_an_outage_of_a_real_provider(
         assert connection.call("getSession", {"session": handle})["session"] == handle
         provider.start()
         assert connection.call("refreshSession", {"session": handle})["session"] == handle
+
+
+CORP = {"clientId": "svc", "clientSecret": "svcsecret", "scope": "openid orders"}
+REDIRECT = "http://127.0.0.1/cb"
+VERIFIER = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"
+CHALLENGE = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"
+
+
+def refresh_token(provider: Provider, browser: Browser) -> str:
+    """A refresh token of alice's, obtained around the sidecar."""
+    query = urlencode({
+        "response_type": "code", "client_id": "svc", "redirect_uri": REDIRECT, "scope": "openid orders", "state": "s",
+        "nonce": "n", "code_challenge": CHALLENGE, "code_challenge_method": "S256"})
+    code = parse_qs(urlsplit(browser.authorize(f"{provider.issuer}/auth?{query}")).query)["code"][0]
+    status, tokens = provider.post(
+        "token", grant_type="authorization_code", code=code, redirect_uri=REDIRECT, code_verifier=VERIFIER)
+    assert status == 200, tokens
+    return tokens["refresh_token"]
+
+
+def test_a_request_is_pushed_to_a_real_provider(start: Callable[..., Any], provider: Provider) -> None:
+    """RFC 9126: the browser carries a reference, nothing else."""
+    with start({"issuers": {"corp": {"issuer": provider.issuer, **CORP}}}).connect() as connection:
+        begun = connection.call("beginAuthorization", {"issuer": "corp", "redirectUri": REDIRECT})
+        query = parse_qs(urlsplit(begun["authorizationUrl"]).query)
+        assert set(query) == {"client_id", "request_uri"}
+        callback = Browser(provider).authorize(begun["authorizationUrl"])
+        assert connection.call("completeAuthorization", {"callbackUrl": callback})["scope"] == "openid orders"
+
+
+def test_a_storm_of_renewals_at_a_provider_with_reuse_detection(
+    start: Callable[..., Any], provider: Provider, resource: Resource
+) -> None:
+    """Every renewal spends the refresh token; two with the same one would break the chain, and the session with it."""
+    mine = {"baseUrl": resource.base, "issuer": "corp", "auth": "user", "scope": "orders"}
+    sidecar = start({"issuers": {"corp": {"issuer": provider.issuer, **CORP}}, "resources": {"mine": mine}})
+    browser = Browser(provider)
+    with sidecar.connect(timeout=60) as connection, sidecar.connect(timeout=60) as other:
+        grant = {"type": "refresh_token", "refreshToken": refresh_token(provider, browser)}
+        handle = connection.call("createSession", {"issuer": "corp", "grant": grant})["session"]
+        for _ in range(3):
+            renewals = [(one, one.request("refreshSession", {"session": handle})) for one in [connection, other] * 10]
+            fetches = [(one, one.request("fetchResource", {"resource": "mine"})) for one in [connection, other] * 5]
+            for one, identifier in renewals:
+                assert one.answer_to(identifier)["result"]["session"] == handle
+            for one, identifier in fetches:
+                assert one.answer_to(identifier)["result"]["status"] == 200
+        assert connection.call("refreshSession", {"session": handle})["session"] == handle
+
+
+def test_a_stolen_refresh_token_is_worth_nothing_in_the_end(start: Callable[..., Any], provider: Provider) -> None:
+    """Somebody else presents the token that the sidecar has spent: the provider breaks the chain (RFC 9700 section 4.14).
+
+    It says so with 400 and nothing else. Only `invalid_grant` ends a session here, because a 400 may be anything; so this
+    session is kept, and each renewal fails with what the provider said.
+    """
+    with start({"issuers": {"corp": {"issuer": provider.issuer, **CORP}}}).connect() as connection:
+        stolen = refresh_token(provider, Browser(provider))
+        grant = {"type": "refresh_token", "refreshToken": stolen}
+        handle = connection.call("createSession", {"issuer": "corp", "grant": grant})["session"]
+        assert connection.call("refreshSession", {"session": handle})["session"] == handle
+        status, body = provider.post("token", grant_type="refresh_token", refresh_token=stolen)
+        assert status == 400 and "access_token" not in body
+        error = connection.error("refreshSession", {"session": handle})
+        data = expect.fault(error, 5003)
+        assert data["status"] == 400 and data["retryable"] is False and stolen not in json.dumps(error)
+        assert connection.call("endSession", {"session": handle})["ended"] is True
+
+
+def test_the_end_of_a_session_reaches_a_real_provider(
+    start: Callable[..., Any], provider: Provider, resource: Resource
+) -> None:
+    """Both tokens are revoked (RFC 7009). The session itself glewlwyd ends when its user says so on its page: it answers the
+    request of RP-Initiated Logout with a redirect there, which is all that can be had without the browser."""
+    mine = {"baseUrl": resource.base, "issuer": "corp", "auth": "user", "scope": "orders"}
+    sidecar = start({
+        "issuers": {"corp": {"issuer": provider.issuer, **CORP}}, "resources": {"mine": mine},
+        "tokens": {"leaveTheSidecar": True},
+    })
+    with sidecar.connect() as connection:
+        token = refresh_token(provider, Browser(provider))
+        grant = {"type": "refresh_token", "refreshToken": token}
+        handle = connection.call("createSession", {"issuer": "corp", "grant": grant})["session"]
+        access = connection.call("getAccessToken", {"resource": "mine", "session": handle})["accessToken"]
+        assert provider.introspect(access)["active"] is True
+        assert connection.call("endSession", {"session": handle}) == {"ended": True, "upstream": "ended"}
+        assert provider.introspect(access)["active"] is False
+        expect.fault(connection.error("fetchResource", {"resource": "mine", "session": handle}), 5001)

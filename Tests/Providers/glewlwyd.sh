@@ -16,8 +16,8 @@
 #
 # Issuer http://127.0.0.1:PORT/api/oidc
 # User   alice / alicepw
-# Client svc / svcsecret: client_credentials, code with PKCE, refresh with rotation, password, device; introspection
-#        and revocation
+# Client svc / svcsecret: client_credentials, code with PKCE, refresh with rotation and reuse detection, password, device;
+#        pushed requests, introspection, revocation, end of sessions
 # Scopes openid, orders
 # Ways of its own: a wrong secret is 403 with an empty body; a spent refresh token 400 with an empty body.
 #
@@ -184,7 +184,10 @@ set_up() {
       "auth-type-id-token-enabled": false, "auth-type-password-enabled": true, "auth-type-client-enabled": true,
       "auth-type-device-enabled": true, "device-authorization-expiration": 600, "device-authorization-interval": 1,
       "auth-type-refresh-enabled": true, "request-parameter-allow": true, "request-parameter-allow-encrypted": false,
-      "jwks-show": true, "pkce-allowed": true, "pkce-method-plain-allowed": false,
+      "jwks-show": true, "session-management-allowed": true, "session-cookie-name": "GLEWLWYD2_OIDC_SESSION",
+      "session-cookie-expiration": 2419200, "oauth-par-allowed": true, "oauth-par-required": false,
+      "oauth-par-request_uri-prefix": "urn:ietf:params:oauth:request_uri:", "oauth-par-duration": 90,
+      "auth-type-code-revoke-replayed": true, "pkce-allowed": true, "pkce-method-plain-allowed": false,
       "introspection-revocation-allowed": true, "introspection-revocation-allow-target-client": true,
       "introspection-revocation-auth-scope": ["orders"], "subject-type": "public",
       "allowed-scope": ["openid", "orders"]}}' >"$dir/plugin.json" || return 1
