@@ -17,8 +17,10 @@ from typing import Any, Dict, Optional
 from .waiting import eventually
 
 PROGRAM = "chromium"
-#: Nothing is fetched from anywhere, and nothing but 127.0.0.1 is found.
+#: Nothing is fetched from anywhere, and nothing but 127.0.0.1 is found. Without its sandbox, which neither root nor most
+#: containers can have: all it sees are pages of this machine.
 FLAGS = [
+    "--no-sandbox",
     "--headless=new", "--remote-debugging-pipe", "--no-first-run", "--no-default-browser-check", "--disable-gpu",
     "--disable-dev-shm-usage", "--disable-extensions", "--disable-background-networking", "--disable-component-update",
     "--disable-sync", "--disable-default-apps", "--password-store=basic", "--no-proxy-server",
@@ -39,10 +41,9 @@ class Chromium:
         os.close(its_input)
         os.close(its_output)
         command = f'exec "$0" "$@" 3<&{ends[0]} 4>&{ends[1]} {ends[0]}<&- {ends[1]}>&-'
-        root = ["--no-sandbox"] if os.getuid() == 0 else []
         self._log = open(directory / "chromium.log", "wb")
         self.process = subprocess.Popen(
-            ["bash", "-c", command, program, *FLAGS, *root, f"--user-data-dir={directory / 'profile'}", "about:blank"],
+            ["bash", "-c", command, program, *FLAGS, f"--user-data-dir={directory / 'profile'}", "about:blank"],
             pass_fds=ends, stdin=subprocess.DEVNULL, stdout=self._log, stderr=self._log,
             env={**os.environ, "HOME": str(directory)}, start_new_session=True)
         for end in ends:
