@@ -57,7 +57,8 @@ struct ProviderClient: Sendable {
       if let key { try prover.prove(&message, with: key) }
       let sent = upstream.clock.monotonicNow
       do throws(TransportError) {
-        return Answer(response: try await upstream.send(message, options: request.options, for: purpose), sent: sent)
+        let response = try await upstream.send(message, options: request.options, for: purpose)
+        return Answer(response: request.withoutEcho(response), sent: sent)
       } catch {
         throw TokenError(.unreachable(error), "the \(endpoint.label) cannot be reached: \(error.code.rawValue)")
       }
