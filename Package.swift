@@ -35,6 +35,7 @@ let package = Package(
       linkerSettings: [.linkedLibrary("hiredis"), .linkedLibrary("ssl"), .linkedLibrary("crypto")]
     ),
     .target(name: "CLinux"),
+    .target(name: "CTLS", linkerSettings: [.linkedLibrary("ssl"), .linkedLibrary("crypto")]),
 
     // MARK: - Layer 0: Support
 
@@ -58,7 +59,7 @@ let package = Package(
 
     // MARK: - Layer 2: CurlTransport
 
-    .target(name: "CurlTransport", dependencies: ["CCurl", "HTTPMessages", "Support"]),
+    .target(name: "CurlTransport", dependencies: ["CCurl", "CTLS", "HTTPMessages", "Support"]),
     .testTarget(name: "CurlTransportTests", dependencies: ["CurlTransport", "HTTPMessages", "Support", "TestSupport"]),
 
     // MARK: - Layer 2: JOSE
@@ -210,7 +211,7 @@ let package = Package(
 // One loop, so that no target can opt out.
 // ExistentialAny SE-0335 · InternalImportsByDefault SE-0409 · MemberImportVisibility SE-0444 ·
 // NonisolatedNonsendingByDefault SE-0461 · treatAllWarnings SE-0480
-for target in package.targets where target.type != .system && !["CHiredis", "CLinux"].contains(target.name) {
+for target in package.targets where target.type != .system && !["CHiredis", "CLinux", "CTLS"].contains(target.name) {
   target.swiftSettings = [
     .enableUpcomingFeature("ExistentialAny"),
     .enableUpcomingFeature("InternalImportsByDefault"),

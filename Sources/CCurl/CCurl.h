@@ -61,6 +61,22 @@ static inline CURLcode postern_curl_set_close_socket(CURL *easy, curl_closesocke
   return curl_easy_setopt(easy, CURLOPT_CLOSESOCKETFUNCTION, callback);
 }
 
+static inline CURLcode postern_curl_set_tls_setup(CURL *easy, curl_ssl_ctx_callback callback) {
+  return curl_easy_setopt(easy, CURLOPT_SSL_CTX_FUNCTION, callback);
+}
+
+// OpenSSL's SSL of the transfer's connection; null without one.
+static inline void *postern_curl_get_tls(CURL *easy) {
+  struct curl_tlssessioninfo *information = NULL;
+  if (curl_easy_getinfo(easy, CURLINFO_TLS_SSL_PTR, &information) != CURLE_OK || information == NULL) return NULL;
+  return information->backend == CURLSSLBACKEND_OPENSSL ? information->internals : NULL;
+}
+
+// The file of authorities that libcurl was built with; it belongs to libcurl.
+static inline CURLcode postern_curl_get_default_authorities(CURL *easy, char **path) {
+  return curl_easy_getinfo(easy, CURLINFO_CAINFO, path);
+}
+
 static inline CURLcode postern_curl_get_long(CURL *easy, CURLINFO info, long *value) {
   return curl_easy_getinfo(easy, info, value);
 }

@@ -37,6 +37,7 @@ struct CurlFailure {
     case CURLE_OPERATION_TIMEDOUT, CURLE_NO_CONNECTION_AVAILABLE: .serverUnreachable
     case CURLE_COULDNT_CONNECT: unreachable
     // A reply was cut short once it had begun.
+    case CURLE_SEND_ERROR where isAlert, CURLE_RECV_ERROR where isAlert: .tlsFailure
     case CURLE_SEND_ERROR, CURLE_RECV_ERROR: outcome == .replied ? .protocolError : .serverUnreachable
     case CURLE_GOT_NOTHING, CURLE_SEND_FAIL_REWIND: .serverUnreachable
     // `Transfer.beforeRequest` refused to repeat what may have had its effect.
@@ -55,6 +56,10 @@ struct CurlFailure {
     }
   }
 
+  /// In TLS 1.3 a server that does not like the client's certificate says so after the handshake, when the request may be
+  /// on its way.
+  private var isAlert: Bool { outcome != .replied && text.contains("SSL routines") && text.contains(" alert ") }
+
   private var unreachable: TransportError.Code {
     [ENETUNREACH, EHOSTUNREACH, ENETDOWN].contains(systemError) ? .networkUnreachable : .serverUnreachable
   }
@@ -63,7 +68,7 @@ struct CurlFailure {
   private var detail: String {
     if code == CURLE_ABORTED_BY_CALLBACK { return "the connection was lost; the request is not repeated" }
     let general = String(cString: curl_easy_strerror(code))
-    guard outcome == .notSent, !text.isEmpty else { return general }
+    guard outcome == .notSent || isAlert, !text.isEmpty else { return general }
     return String(String.UnicodeScalarView(text.unicodeScalars.prefix(240).map { Self.isPrintable($0) ? $0 : "?" }))
   }
 

@@ -32,4 +32,6 @@ struct Settings {
   mutating func setSink(_ option: CURLoption, _ callback: curl_write_callback) {
     note(postern_curl_set_sink(easy, option, callback))
   }
+
+  mutating func setTLSSetup(_ callback: curl_ssl_ctx_callback) { note(postern_curl_set_tls_setup(easy, callback)) }
 }

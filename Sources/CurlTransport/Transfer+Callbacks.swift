@@ -40,6 +40,10 @@ extension Transfer {
       transfer.connections.add(transfer.openedSockets, localPort: localPort)
       transfer.openedSockets = []
     }
+    guard transfer.isOnOwnConnection else {
+      _ = transfer.object(.tlsFailure, "the connection was made for another trust or identity")
+      return CURL_PREREQFUNC_ABORT
+    }
     if transfer.hasSent, !isIdempotent(transfer.exchange?.request.method ?? "") { return CURL_PREREQFUNC_ABORT }
     if transfer.bytesBeforeRequest == nil { transfer.bytesBeforeRequest = transfer.number(CURLINFO_REQUEST_SIZE) }
     return CURL_PREREQFUNC_OK

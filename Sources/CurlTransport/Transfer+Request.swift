@@ -11,16 +11,21 @@ extension Transfer {
     let isSecure: Bool
     let allowsPlainHTTP: Bool
     let connectMilliseconds: Int
-    let caFile: String?
+    /// Nil for plain http.
+    let trust: ConnectionTrust?
 
-    init(_ exchange: Exchange, _ configuration: CurlTransport.Configuration) {
+    init(
+      _ exchange: Exchange, _ configuration: CurlTransport.Configuration, _ identities: IdentityFiles
+    ) throws(TransportError) {
       method = exchange.request.method
       hasBody = exchange.request.body != nil || Self.impliesBody(exchange.request.method)
       isSecure = exchange.request.url.origin.scheme == "https"
       allowsPlainHTTP = exchange.options.allowsPlainHTTP
       // Zero would be libcurl's default, and its own limit is that of an int.
       connectMilliseconds = Int(min(max(1, exchange.options.connectTimeout.wholeMilliseconds), Int64(Int32.max)))
-      caFile = exchange.options.caFile ?? configuration.caFile
+      trust =
+        isSecure
+        ? try ConnectionTrust(exchange.options, caFile: configuration.caFile, identities: identities) : nil
     }
 
     /// Methods whose request says `Content-Length: 0` when there is no body (RFC 9110 section 8.6).
@@ -31,12 +36,18 @@ extension Transfer {
 
   /// Sets everything for `exchange`; returns why it cannot be sent.
   func prepare(
-    for exchange: Exchange, configuration: CurlTransport.Configuration, now: MonotonicInstant
+    for exchange: Exchange, configuration: CurlTransport.Configuration, identities: IdentityFiles,
+    now: MonotonicInstant
   ) -> TransportError? {
     self.exchange = exchange
     handedOverAt = now
     let request = exchange.request
-    let shape = Shape(exchange, configuration)
+    let shape: Shape
+    do throws(TransportError) {
+      shape = try Shape(exchange, configuration, identities)
+    } catch {
+      return error
+    }
     if let refusal = Self.refusal(of: request, shape: shape) { return refusal }
     var settings = Settings(easy: easy)
     if self.shape != shape {
@@ -46,6 +57,7 @@ extension Transfer {
       setCallbacks(in: &settings)
       setDestination(shape, configuration: configuration, in: &settings)
       setMethod(shape, in: &settings)
+      if let problem = setTrust(shape.trust, configuration: configuration, in: &settings) { return problem }
     }
     errorText[0] = 0
     settings.set(CURLOPT_URL, request.url.description)
@@ -119,8 +131,6 @@ extension Transfer {
     // authorities kept.
     settings.set(CURLOPT_CAPATH, nil)
     settings.set(CURLOPT_CA_CACHE_TIMEOUT, 300)
-    // libcurl keys its connections and TLS sessions by this, too.
-    if let caFile = shape.caFile { settings.set(CURLOPT_CAINFO, caFile) }
     // Rather share a connection that is about to speak HTTP/2 than open another.
     settings.set(CURLOPT_PIPEWAIT, shape.isSecure && configuration.multiplexesHTTP2 ? 1 : 0)
   }

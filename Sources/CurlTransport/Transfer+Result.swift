@@ -10,17 +10,27 @@ extension Transfer {
       return .failure(TransportError(code: objection.code, outcome: outcome, detail: objection.detail))
     }
     guard code == CURLE_OK else {
+      if let seen = guardian?.seen, !seen.isEmpty {
+        let detail = "none of the pins is a key of the server's certificate chain; its keys: \(seen)"
+        return .failure(TransportError(code: .pinMismatch, outcome: outcome, detail: detail))
+      }
       let failure = CurlFailure(
         code: code,
         systemError: Int32(clamping: number(CURLINFO_OS_ERRNO)),
         outcome: outcome,
-        text: String(cString: errorText))
+        text: plain(String(cString: errorText)))
       return .failure(failure.transportError)
     }
     guard head.isComplete else {
       return .failure(TransportError(code: .protocolError, outcome: outcome, detail: "no complete response"))
     }
     return .success(response(now: now))
+  }
+
+  /// `text` with the authorities' file as it was given.
+  private func plain(_ text: String) -> String {
+    guard let trust = shape?.trust, let caFile = trust.caFile, trust.mark != nil else { return text }
+    return text.replacing(trust.spelled(caFile), with: caFile)
   }
 
   private func response(now: MonotonicInstant) -> HTTPResponse {

@@ -18,6 +18,8 @@ final class Transfer {
 
   /// What the handle is set up for; nil when it must be reset first.
   var shape: Shape?
+  /// What connections made for the shape's trust are set up with; nil where it asks for nothing.
+  var guardian: ConnectionGuard?
   /// Where the loop keeps it.
   var position = 0
   var exchange: Exchange?
@@ -58,6 +60,7 @@ final class Transfer {
     objection = nil
     bytesBeforeRequest = nil
     openedSockets = []
+    guardian?.forget()
   }
 
   /// The end, called by the loop.

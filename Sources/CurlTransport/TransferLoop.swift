@@ -15,6 +15,7 @@ final class TransferLoop {
   private let multi: MultiHandle
   private let configuration: CurlTransport.Configuration
   private let connections = ConnectionCount()
+  private let identities = IdentityFiles()
   private let uptime = SystemClock()
 
   private var batch = Inbox.Batch()
@@ -96,7 +97,8 @@ final class TransferLoop {
       admission.leave(exchange.request.url.origin)
       return end(exchange, code: .serverUnreachable, detail: "libcurl gives no handle")
     }
-    var problem = transfer.prepare(for: exchange, configuration: configuration, now: uptime.monotonicNow)
+    var problem = transfer.prepare(
+      for: exchange, configuration: configuration, identities: identities, now: uptime.monotonicNow)
     if problem == nil, !multi.add(transfer.easy) {
       problem = TransportError(code: .serverUnreachable, outcome: .notSent, detail: "libcurl does not take it")
     }

@@ -12,6 +12,10 @@ public struct TransferOptions: Sendable, Hashable {
   public var allowsPlainHTTP: Bool
   /// PEM file with the certificate authorities to trust instead of the system's.
   public var caFile: String?
+  /// Who to be towards a server that asks for a certificate; nil is nobody.
+  public var clientIdentity: ClientIdentity?
+  /// What the server's verified chain must hold besides; nil pins nothing.
+  public var pins: KeyPins?
 
   /// Options; the defaults are those of a call nobody configured.
   public init(
@@ -19,12 +23,16 @@ public struct TransferOptions: Sendable, Hashable {
     connectTimeout: Duration = .seconds(10),
     maxBodyBytes: Int = 16 << 20,
     allowsPlainHTTP: Bool = false,
-    caFile: String? = nil
+    caFile: String? = nil,
+    clientIdentity: ClientIdentity? = nil,
+    pins: KeyPins? = nil
   ) {
     self.deadline = deadline
     self.connectTimeout = connectTimeout
     self.maxBodyBytes = maxBodyBytes
     self.allowsPlainHTTP = allowsPlainHTTP
     self.caFile = caFile
+    self.clientIdentity = clientIdentity
+    self.pins = pins
   }
 }

@@ -21,6 +21,7 @@ CONFINED = {
     "COpenSSL": {"Crypto"},
     "CLinux": {"SocketServer"},
     "CSQLite": {"SessionStore"},
+    "CTLS": {"CurlTransport"},
     "CYAML": {"Configuration"},
     "NIO*": {"SocketServer", "Playground"},
 }
@@ -40,7 +41,7 @@ SETTINGS = [
     ("treatAllWarnings", "error"),
 ]
 # C code: Swift settings mean nothing to it.
-WITHOUT_SETTINGS = {"CHiredis", "CLinux"}
+WITHOUT_SETTINGS = {"CHiredis", "CLinux", "CTLS"}
 
 
 # MARK: the package

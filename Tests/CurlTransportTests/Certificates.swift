@@ -12,6 +12,15 @@ struct Certificates: Sendable {
   func certificate(_ name: String) -> String { path("\(name).pem") }
   func key(_ name: String) -> String { path("\(name).key") }
 
+  /// The SHA-256 of the certificate's public key, as a pin.
+  func pin(_ name: String) throws -> String {
+    let script = """
+      openssl x509 -in "$0" -noout -pubkey | openssl pkey -pubin -outform DER | openssl dgst -sha256 -binary | base64
+      """
+    let text = try run("/bin/sh", ["-c", script, path("\(name).pem")])
+    return "sha256/\(text.trimmingCharacters(in: .whitespacesAndNewlines))"
+  }
+
   init(in folder: String) throws {
     self.folder = folder
     let ec = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"]
@@ -21,7 +30,18 @@ struct Certificates: Sendable {
           "-keyout", key(name), "-out", path("\(name).pem"), "-subj", "/CN=Test \(name)", "-days", "2",
         ])
     }
+    // An authority below A. Its children come after it.
+    let below = ["basicConstraints=critical,CA:TRUE", "keyUsage=critical,keyCertSign"]
+    try openssl(
+      ["req"] + ec + ["-keyout", key("middle"), "-out", path("middle.csr"), "-subj", "/CN=middle"]
+        + below.flatMap { ["-addext", $0] })
+    try openssl([
+      "x509", "-req", "-in", path("middle.csr"), "-CA", path("a.pem"), "-CAkey", key("a"), "-CAcreateserial",
+      "-copy_extensions", "copyall", "-days", "2", "-out", path("middle.pem"),
+    ])
     let sites: [(name: String, alternative: String, authority: String, days: String)] = [
+      ("deep", "DNS:localhost,IP:127.0.0.1", "middle", "2"), ("alice", "DNS:alice", "a", "2"),
+      ("bob", "DNS:bob", "a", "2"), ("lapsed", "DNS:lapsed", "a", "-1"),
       ("good", "DNS:localhost,IP:127.0.0.1", "a", "2"), ("other", "DNS:localhost,IP:127.0.0.1", "b", "2"),
       ("wrong", "DNS:elsewhere.example", "a", "2"), ("expired", "DNS:localhost,IP:127.0.0.1", "a", "-1"),
     ]
@@ -38,13 +58,18 @@ struct Certificates: Sendable {
         "-copy_extensions", "copyall", "-days", site.days, "-out", certificate(site.name),
       ])
     }
+    let chain = try ["deep", "middle"].map { try String(contentsOfFile: certificate($0), encoding: .utf8) }
+    try chain.joined().write(toFile: certificate("chain"), atomically: true, encoding: .utf8)
+    try FileManager.default.copyItem(atPath: key("deep"), toPath: key("chain"))
   }
 
-  private func path(_ name: String) -> String { "\(folder)/\(name)" }
+  func path(_ name: String) -> String { "\(folder)/\(name)" }
 
-  private func openssl(_ arguments: [String]) throws {
+  private func openssl(_ arguments: [String]) throws { _ = try run("/usr/bin/openssl", arguments) }
+
+  private func run(_ program: String, _ arguments: [String]) throws -> String {
     let process = Process()
-    process.executableURL = URL(fileURLWithPath: "/usr/bin/openssl")
+    process.executableURL = URL(fileURLWithPath: program)
     process.arguments = arguments
     let output = Pipe()
     process.standardOutput = output
@@ -53,5 +78,6 @@ struct Certificates: Sendable {
     let text = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
     process.waitUntilExit()
     guard process.terminationStatus == 0 else { throw Failure(output: text) }
+    return text
   }
 }

@@ -23,6 +23,12 @@ final class TLSServers: Sendable {
     case weak
     /// HTTP/2, says goodbye after every ten requests.
     case brief
+    /// Below an authority below A; asks for a client certificate and goes on without one.
+    case deep
+    /// As `deep`, with TLS 1.2 and HTTP/1.1.
+    case deepAndOld
+    /// Answers 400 without a client certificate of authority A, or with one that has expired.
+    case demanding
   }
 
   let certificates: Certificates
@@ -87,6 +93,7 @@ final class TLSServers: Sendable {
           ssl_certificate_key \(certificates.key(certificate));
           \(more)
           location / { return 200 "\(site) over $server_protocol with $ssl_protocol"; }
+          location /tls { return 200 "$ssl_client_s_dn $ssl_session_reused $connection"; }
           location /upstream/ {
             proxy_pass http://127.0.0.1:\(upstream);
             proxy_http_version 1.1;
@@ -97,6 +104,7 @@ final class TLSServers: Sendable {
 
       """
     }
+    let clients = "ssl_client_certificate \(certificates.authority);"
     let temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map { "\($0)_temp_path \(folder)/\($0);" }
     return """
       daemon off; master_process off; pid \(folder)/nginx.pid; error_log \(folder)/error.log;
@@ -108,6 +116,9 @@ final class TLSServers: Sendable {
       \(server(.expired, "expired"))
       \(server(.weak, "good", http2: false, "ssl_protocols TLSv1 TLSv1.1; ssl_ciphers DEFAULT@SECLEVEL=0;"))
       \(server(.brief, "good", "keepalive_requests 10;"))
+      \(server(.deep, "chain", "ssl_verify_client optional; \(clients)"))
+      \(server(.deepAndOld, "chain", http2: false, "ssl_protocols TLSv1.2; ssl_verify_client optional; \(clients)"))
+      \(server(.demanding, "good", "ssl_verify_client on; \(clients)"))
       }
       """
   }

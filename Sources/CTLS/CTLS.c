@@ -1,0 +1,252 @@
+#include "CTLS.h"
+
+#include <openssl/err.h>
+#include <openssl/evp.h>
+#include <openssl/pem.h>
+#include <openssl/ssl.h>
+#include <openssl/x509.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+// How many keys of a server's chain are told: `sha256/`, 44 characters of base64, and the separator, each.
+#define MAXIMUM_SEEN 8
+#define SEEN_SIZE (MAXIMUM_SEEN * 56)
+// Certificates behind the client's own.
+#define MAXIMUM_CHAIN 16
+
+struct ctls_identity {
+  X509 *certificate;
+  STACK_OF(X509) * chain;
+  EVP_PKEY *key;
+};
+
+struct ctls_guard {
+  atomic_int references;
+  X509 *certificate;
+  STACK_OF(X509) * chain;
+  EVP_PKEY *key;
+  uint8_t *pins;
+  size_t pin_count;
+  int leaf_only;
+  uint8_t mark[CTLS_DIGEST_SIZE];
+  char seen[SEEN_SIZE];
+};
+
+int ctls_sha256(const void *bytes, size_t count, uint8_t *digest) {
+  int done = EVP_Digest(bytes, count, digest, NULL, EVP_sha256(), NULL);
+  ERR_clear_error();
+  return done == 1;
+}
+
+// An encrypted key is not asked about on the terminal.
+static int no_password(char *buffer, int size, int writing, void *context) {
+  (void)buffer, (void)size, (void)writing, (void)context;
+  return -1;
+}
+
+static const char *read_certificates(ctls_identity *identity, const void *bytes, size_t count) {
+  BIO *bio = BIO_new_mem_buf(bytes, (int)count);
+  if (bio == NULL) return "no memory";
+  const char *problem = NULL;
+  identity->certificate = PEM_read_bio_X509(bio, NULL, no_password, NULL);
+  if (identity->certificate == NULL) problem = "the certificate file has no readable PEM certificate at its beginning";
+  while (problem == NULL) {
+    X509 *next = PEM_read_bio_X509(bio, NULL, no_password, NULL);
+    if (next == NULL) {
+      // The one way to the end that is no fault: nothing more begins.
+      unsigned long error = ERR_peek_last_error();
+      if (ERR_GET_LIB(error) != ERR_LIB_PEM || ERR_GET_REASON(error) != PEM_R_NO_START_LINE)
+        problem = "the certificate file has a further certificate that cannot be read";
+      break;
+    }
+    if (sk_X509_num(identity->chain) >= MAXIMUM_CHAIN || sk_X509_push(identity->chain, next) <= 0) {
+      X509_free(next);
+      problem = "the certificate file has too many certificates";
+    }
+  }
+  BIO_free(bio);
+  return problem;
+}
+
+static const char *read_key(ctls_identity *identity, const void *bytes, size_t count) {
+  BIO *bio = BIO_new_mem_buf(bytes, (int)count);
+  if (bio == NULL) return "no memory";
+  identity->key = PEM_read_bio_PrivateKey(bio, NULL, no_password, NULL);
+  BIO_free(bio);
+  return identity->key == NULL ? "the key is no readable PEM private key (encrypted ones are not read)" : NULL;
+}
+
+// What every connection does later, once to see whether it works.
+static const char *try_out(const ctls_identity *identity) {
+  if (X509_check_private_key(identity->certificate, identity->key) != 1)
+    return "the certificate and the key do not belong together";
+  SSL_CTX *context = SSL_CTX_new(TLS_client_method());
+  if (context == NULL) return "no memory";
+  int usable = SSL_CTX_use_cert_and_key(context, identity->certificate, identity->key, identity->chain, 1);
+  SSL_CTX_free(context);
+  return usable == 1 ? NULL : "the certificate or its key is too weak for TLS, or of a kind that it does not know";
+}
+
+ctls_identity *ctls_identity_create(const void *certificates, size_t certificate_count, const void *key,
+                                    size_t key_count, char *message) {
+  ctls_identity *identity = calloc(1, sizeof *identity);
+  const char *problem = "no memory";
+  ERR_clear_error();
+  if (certificate_count > (1 << 20) || key_count > (1 << 20)) problem = "the files are too large";
+  else if (identity != NULL && (identity->chain = sk_X509_new_null()) != NULL)
+    problem = read_certificates(identity, certificates, certificate_count);
+  if (problem == NULL) problem = read_key(identity, key, key_count);
+  if (problem == NULL) problem = try_out(identity);
+  ERR_clear_error();
+  if (problem == NULL) return identity;
+  snprintf(message, CTLS_MESSAGE_SIZE, "%s", problem);
+  ctls_identity_free(identity);
+  return NULL;
+}
+
+void ctls_identity_digest(const ctls_identity *identity, uint8_t *digest) {
+  memset(digest, 0, CTLS_DIGEST_SIZE);
+  EVP_MD_CTX *context = EVP_MD_CTX_new();
+  if (context == NULL) return;
+  uint8_t one[EVP_MAX_MD_SIZE];
+  unsigned int size = 0;
+  int well = EVP_DigestInit_ex(context, EVP_sha256(), NULL);
+  for (int index = -1; well == 1 && index < sk_X509_num(identity->chain); index++) {
+    const X509 *certificate = index < 0 ? identity->certificate : sk_X509_value(identity->chain, index);
+    well = X509_digest(certificate, EVP_sha256(), one, &size) == 1 && EVP_DigestUpdate(context, one, size) == 1;
+  }
+  if (well == 1) EVP_DigestFinal_ex(context, digest, NULL);
+  EVP_MD_CTX_free(context);
+}
+
+void ctls_identity_free(ctls_identity *identity) {
+  if (identity == NULL) return;
+  X509_free(identity->certificate);
+  sk_X509_pop_free(identity->chain, X509_free);
+  EVP_PKEY_free(identity->key);
+  free(identity);
+}
+
+// MARK: guards
+
+static void release(void *parent, void *pointer, CRYPTO_EX_DATA *data, int index, long argl, void *argp) {
+  (void)parent, (void)data, (void)index, (void)argl, (void)argp;
+  ctls_guard_free(pointer);
+}
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static int place = -1;
+static void reserve_place(void) { place = SSL_CTX_get_ex_new_index(0, NULL, NULL, NULL, release); }
+
+ctls_guard *ctls_guard_create(const ctls_identity *identity, const uint8_t *pins, size_t pin_count, int leaf_only,
+                              const uint8_t *mark) {
+  pthread_once(&once, reserve_place);
+  ctls_guard *guard = calloc(1, sizeof *guard);
+  if (place < 0 || guard == NULL) {
+    free(guard);
+    return NULL;
+  }
+  atomic_init(&guard->references, 1);
+  memcpy(guard->mark, mark, CTLS_DIGEST_SIZE);
+  guard->leaf_only = leaf_only;
+  if (identity != NULL) {
+    X509_up_ref(identity->certificate);
+    guard->certificate = identity->certificate;
+    EVP_PKEY_up_ref(identity->key);
+    guard->key = identity->key;
+    guard->chain = X509_chain_up_ref(identity->chain);
+  }
+  if (pin_count > 0 && (guard->pins = malloc(pin_count * CTLS_DIGEST_SIZE)) != NULL) {
+    memcpy(guard->pins, pins, pin_count * CTLS_DIGEST_SIZE);
+    guard->pin_count = pin_count;
+  }
+  if ((pin_count > 0 && guard->pins == NULL) || (identity != NULL && guard->chain == NULL)) {
+    ctls_guard_free(guard);
+    return NULL;
+  }
+  return guard;
+}
+
+void ctls_guard_free(ctls_guard *guard) {
+  if (guard == NULL || atomic_fetch_sub(&guard->references, 1) != 1) return;
+  X509_free(guard->certificate);
+  sk_X509_pop_free(guard->chain, X509_free);
+  EVP_PKEY_free(guard->key);
+  free(guard->pins);
+  free(guard);
+}
+
+const char *ctls_guard_seen(const ctls_guard *guard) { return guard->seen; }
+void ctls_guard_forget(ctls_guard *guard) { guard->seen[0] = 0; }
+
+// The SHA-256 of the certificate's SubjectPublicKeyInfo (RFC 7469 section 2.4).
+static int digest_key(const X509 *certificate, uint8_t *digest) {
+  uint8_t *bytes = NULL;
+  int count = i2d_X509_PUBKEY(X509_get_X509_PUBKEY(certificate), &bytes);
+  if (count <= 0) return 0;
+  int done = EVP_Digest(bytes, (size_t)count, digest, NULL, EVP_sha256(), NULL);
+  OPENSSL_free(bytes);
+  return done == 1;
+}
+
+static int is_pinned(const ctls_guard *guard, const uint8_t *digest) {
+  for (size_t index = 0; index < guard->pin_count; index++)
+    if (memcmp(guard->pins + index * CTLS_DIGEST_SIZE, digest, CTLS_DIGEST_SIZE) == 0) return 1;
+  return 0;
+}
+
+static void note_seen(ctls_guard *guard, const uint8_t *digest) {
+  unsigned char text[EVP_ENCODE_LENGTH(CTLS_DIGEST_SIZE) + 1];
+  EVP_EncodeBlock(text, digest, CTLS_DIGEST_SIZE);
+  size_t used = strlen(guard->seen);
+  snprintf(guard->seen + used, SEEN_SIZE - used, "%ssha256/%s", used > 0 ? ", " : "", (const char *)text);
+}
+
+// In place of OpenSSL's own verification: that first, then the pins, over the chain that was verified and not over what
+// the server sent along.
+static int verify(X509_STORE_CTX *store, void *context) {
+  ctls_guard *guard = context;
+  int verdict = X509_verify_cert(store);
+  if (verdict <= 0) return verdict;
+  ctls_guard_forget(guard);
+  STACK_OF(X509) *chain = X509_STORE_CTX_get0_chain(store);
+  int count = sk_X509_num(chain);
+  if (guard->leaf_only && count > 1) count = 1;
+  for (int index = 0; index < count; index++) {
+    uint8_t digest[CTLS_DIGEST_SIZE];
+    if (!digest_key(sk_X509_value(chain, index), digest)) continue;
+    if (is_pinned(guard, digest)) {
+      ctls_guard_forget(guard);
+      return 1;
+    }
+    if (index < MAXIMUM_SEEN) note_seen(guard, digest);
+  }
+  X509_STORE_CTX_set_error(store, X509_V_ERR_APPLICATION_VERIFICATION);
+  return 0;
+}
+
+int ctls_guard_attach(ctls_guard *guard, void *pointer) {
+  SSL_CTX *context = pointer;
+  if (guard->certificate != NULL &&
+      SSL_CTX_use_cert_and_key(context, guard->certificate, guard->key, guard->chain, 1) != 1)
+    return 0;
+  atomic_fetch_add(&guard->references, 1);
+  if (SSL_CTX_set_ex_data(context, place, guard) != 1) {
+    ctls_guard_free(guard);
+    return 0;
+  }
+  if (guard->pin_count > 0) SSL_CTX_set_cert_verify_callback(context, verify, guard);
+  return 1;
+}
+
+int ctls_guard_made(const ctls_guard *guard, void *ssl) {
+  pthread_once(&once, reserve_place);
+  SSL_CTX *context = ssl == NULL ? NULL : SSL_get_SSL_CTX((SSL *)ssl);
+  if (context == NULL || place < 0) return 0;
+  const ctls_guard *made = SSL_CTX_get_ex_data(context, place);
+  if (guard == NULL || made == NULL) return guard == made;
+  return memcmp(guard->mark, made->mark, CTLS_DIGEST_SIZE) == 0;
+}

@@ -1,0 +1,32 @@
+import CTLS
+import HTTPMessages
+
+/// What new connections of one transfer are set up with; connections keep what they need of it.
+final class ConnectionGuard {
+  let pointer: OpaquePointer
+
+  /// Nil when there is no memory.
+  init?(_ trust: ConnectionTrust, mark: [UInt8]) {
+    let pins = trust.pins?.hashes.flatMap { $0 } ?? []
+    let pointer = ctls_guard_create(
+      trust.identity?.pointer, pins, trust.pins?.hashes.count ?? 0, trust.pins?.scope == .leaf ? 1 : 0, mark)
+    guard let pointer else { return nil }
+    self.pointer = pointer
+  }
+
+  deinit { ctls_guard_free(pointer) }
+
+  /// The keys of a server that had none of the pins; empty when none was met.
+  var seen: String { String(cString: ctls_guard_seen(pointer)) }
+
+  /// Before the next exchange.
+  func forget() { ctls_guard_forget(pointer) }
+
+  /// Sets up a connection's context; false when it must not be made.
+  func attach(to context: UnsafeMutableRawPointer) -> Bool { ctls_guard_attach(pointer, context) == 1 }
+
+  /// Whether `connection` was made for the same trust as `guardian` stands for; nil stands for none in particular.
+  static func made(_ connection: UnsafeMutableRawPointer?, as guardian: ConnectionGuard?) -> Bool {
+    ctls_guard_made(guardian?.pointer, connection) == 1
+  }
+}

@@ -1,0 +1,61 @@
+import CTLS
+import HTTPMessages
+
+/// Whom a connection trusts and who it is: two exchanges share connections and TLS sessions only where this is equal.
+///
+/// libcurl keys both by the path of the file with the authorities, and knows nothing of pins. So that path is spelled in
+/// a way of its own for every such combination: the same file, to the system. A mark on the connection is looked at
+/// before every request besides.
+struct ConnectionTrust: Equatable {
+  /// The file of authorities as it was given; nil is libcurl's own.
+  let caFile: String?
+  /// What all connections of this sort are marked with; nil where nothing sets them apart.
+  let mark: [UInt8]?
+  let pins: KeyPins?
+  let identity: LoadedIdentity?
+
+  /// A TLS session must not carry a connection past the pins, nor one client's into another's.
+  var resumesSessions: Bool { pins == nil && identity == nil }
+
+  /// The trust of `options`; `caFile` where they name none.
+  init(_ options: TransferOptions, caFile: String?, identities: IdentityFiles) throws(TransportError) {
+    self.caFile = options.caFile ?? caFile
+    pins = options.pins
+    do throws(LoadedIdentity.Problem) {
+      if let wanted = options.clientIdentity { identity = try identities.identity(wanted) } else { identity = nil }
+    } catch {
+      throw TransportError(
+        code: .tlsFailure, outcome: .notSent, detail: "the client certificate cannot be used: \(error.text)")
+    }
+    let file = self.caFile.map { (path: $0, stamp: FileStamp($0)) }
+    guard file != nil || pins != nil || identity != nil else {
+      mark = nil
+      return
+    }
+    var text = Array("\(file?.path ?? "")\u{0}\(file?.stamp?.description ?? "")\u{0}".utf8)
+    if let pins {
+      text += Array("pins \(pins.scope)".utf8)
+      for hash in pins.hashes.sorted(by: { $0.lexicographicallyPrecedes($1) }) { text += hash }
+    }
+    if let identity { text += Array("identity".utf8) + identity.digest }
+    var digest = [UInt8](repeating: 0, count: Int(CTLS_DIGEST_SIZE))
+    guard ctls_sha256(text, text.count, &digest) == 1 else {
+      throw TransportError(code: .tlsFailure, outcome: .notSent, detail: "OpenSSL has no SHA-256")
+    }
+    mark = digest
+  }
+
+  static func == (left: ConnectionTrust, right: ConnectionTrust) -> Bool {
+    left.mark == right.mark && left.caFile == right.caFile
+  }
+
+  /// `path` in the spelling that belongs to the mark: a bit of it is a slash, with or without a dot behind it.
+  func spelled(_ path: String) -> String {
+    guard let mark else { return path }
+    var spelling = path.hasPrefix("/") ? "" : "."
+    for byte in mark.prefix(16) {
+      for bit in 0..<8 { spelling += byte >> bit & 1 == 1 ? "/." : "/" }
+    }
+    return "\(spelling)/\(path)"
+  }
+}

@@ -1,0 +1,47 @@
+import CCurl
+import HTTPMessages
+
+/// Whom to trust and who to be.
+extension Transfer {
+  /// Sets up the handle for `trust`; returns why that is not possible.
+  func setTrust(
+    _ trust: ConnectionTrust?, configuration: CurlTransport.Configuration, in settings: inout Settings
+  ) -> TransportError? {
+    guardian = nil
+    guard let trust, let mark = trust.mark else { return nil }
+    // libcurl would set up the connection to such a proxy in the same way.
+    if !trust.resumesSessions, configuration.proxy?.lowercased().hasPrefix("https:") == true {
+      return Self.problem("neither pins nor a client certificate go together with an https proxy")
+    }
+    guard let path = trust.caFile ?? defaultAuthorities() else {
+      return Self.problem("libcurl names no file of authorities")
+    }
+    guard let guardian = ConnectionGuard(trust, mark: mark) else { return Self.problem("OpenSSL gives no memory") }
+    self.guardian = guardian
+    settings.set(CURLOPT_CAINFO, trust.spelled(path))
+    if !trust.resumesSessions { settings.set(CURLOPT_SSL_SESSIONID_CACHE, 0) }
+    settings.set(CURLOPT_SSL_CTX_DATA, pointer: Unmanaged.passUnretained(self).toOpaque())
+    settings.setTLSSetup { _, context, pointer in
+      guard let context, let pointer else { return CURLE_SSL_CERTPROBLEM }
+      let transfer = Unmanaged<Transfer>.fromOpaque(pointer).takeUnretainedValue()
+      return transfer.guardian?.attach(to: context) == true ? CURLE_OK : CURLE_SSL_CERTPROBLEM
+    }
+    return nil
+  }
+
+  /// Whether the connection was made for this very trust: by libcurl's keys it was; this does not rely on them.
+  var isOnOwnConnection: Bool {
+    guard shape?.isSecure == true else { return true }
+    return ConnectionGuard.made(postern_curl_get_tls(easy), as: guardian)
+  }
+
+  private func defaultAuthorities() -> String? {
+    var path: UnsafeMutablePointer<CChar>?
+    guard postern_curl_get_default_authorities(easy, &path) == CURLE_OK else { return nil }
+    return path.map { String(cString: $0) }
+  }
+
+  private static func problem(_ detail: String) -> TransportError {
+    TransportError(code: .tlsFailure, outcome: .notSent, detail: detail)
+  }
+}
