@@ -129,6 +129,7 @@ let package = Package(
       dependencies: [
         "AuthEngine",
         "Configuration",
+        "Crypto",
         "HTTPMessages",
         "JOSE",
         "JSON",

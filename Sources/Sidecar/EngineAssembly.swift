@@ -82,11 +82,21 @@ struct EngineAssembly {
     _ name: String, _ resource: ResourceConfiguration, _ issuer: Issuer?
   ) throws(ConfigurationProblems) -> ResourceServer {
     let path = "resources.\(name)"
+    let baseURL = try url(resource.baseURL, "\(path).baseUrl")
     var origins: [HTTPURL] = []
     for origin in resource.additionalOrigins { origins.append(try url(origin, "\(path).additionalOrigins")) }
+    var issuer = issuer
+    var identity = identity(resource.tls.clientCertificateFile, resource.tls.clientKey)
+    if resource.senderConstraint == .mtls {
+      guard ([baseURL] + origins).allSatisfy({ $0.origin.scheme == "https" }) else {
+        throw problem("\(path).senderConstraint", "mtls needs https: without TLS there is no certificate")
+      }
+      // Tokens are bound to the certificate with which they are asked for (RFC 8705 section 3).
+      if let identity { issuer?.clientIdentity = identity } else { identity = issuer?.clientIdentity }
+    }
     return ResourceServer(
       name: name,
-      baseURL: try url(resource.baseURL, "\(path).baseUrl"),
+      baseURL: baseURL,
       additionalOrigins: origins,
       authentication: ResourceServer.Authentication(rawValue: resource.auth.rawValue) ?? .none,
       issuer: issuer,
@@ -98,6 +108,8 @@ struct EngineAssembly {
       timeout: resource.timeout,
       maxBodyBytes: resource.maxBodyBytes,
       caFile: resource.tls.trust.caFile,
+      clientIdentity: identity,
+      pins: try pins(resource.tls.trust, path),
       allowsPlainHTTPOnLoopback: configuration.development.plainHTTPOnLoopback)
   }
 
@@ -114,10 +126,12 @@ struct EngineAssembly {
       if let text { endpoints[endpoint] = try url(text, "\(path).endpoints") }
     }
     let authentication = try clientAuthentication(name, issuer)
+    let pins = try pins(issuer.tls, path)
     do {
       return try Issuer(
         name: name, identifier: issuer.issuer, clientID: issuer.clientID ?? "",
         clientAuthentication: authentication, endpoints: endpoints, caFile: issuer.tls.caFile,
+        clientIdentity: identity(issuer.clientCertificateFile, issuer.clientKey), pins: pins,
         allowsPlainHTTPOnLoopback: configuration.development.plainHTTPOnLoopback, usesDPoP: usesDPoP(name))
     } catch {
       throw problem("\(path).issuer", "is not usable: \(error)")
@@ -162,9 +176,25 @@ struct EngineAssembly {
       } catch {
         throw problem("issuers.\(name).clientKeyFile", "is not usable: \(error.message)")
       }
+    case (.tlsClientAuth, _, _): return TLSClientAuthentication()
     case (.none, _, _): return PublicClient()
-    default: return UnavailableClientAuthentication(method: issuer.clientAuth.rawValue)
+    case (.clientSecretBasic, nil, _), (.clientSecretPost, nil, _), (.privateKeyJWT, _, nil):
+      throw problem("issuers.\(name).clientAuth", "\(issuer.clientAuth.rawValue) lacks its secret or key")
     }
+  }
+
+  private func identity(_ certificateFile: String?, _ key: ConfiguredSecret<String>?) -> ClientIdentity? {
+    guard let certificateFile, let key else { return nil }
+    if case .file(let path) = key.source { return ClientIdentity(certificateFile: certificateFile, key: .file(path)) }
+    return ClientIdentity(certificateFile: certificateFile, key: .text(key.value))
+  }
+
+  private func pins(_ trust: TrustConfiguration, _ path: String) throws(ConfigurationProblems) -> KeyPins? {
+    guard !trust.pins.isEmpty else { return nil }
+    guard let pins = KeyPins(trust.pins, scope: trust.pinScope == .leaf ? .leaf : .chain) else {
+      throw problem("\(path).tls.pins", "is not usable")
+    }
+    return pins
   }
 
   /// The single sign-on cookie is the sidecar's to send, never a caller's.

@@ -79,8 +79,8 @@ final class HealthBoard: Sendable {
     }
   }
 
-  /// All checks and the worst of them. `keySets` tells how old the issuers' key sets are now.
-  func report(keySets: [KeySetAge] = []) -> Health.Result {
+  /// All checks and the worst of them. `keySets` tells how old the issuers' key sets are now, `certificates` whose time may run out.
+  func report(keySets: [KeySetAge] = [], certificates: [ClientCertificate] = []) -> Health.Result {
     let now = clock.monotonicNow
     var report = state.withLock { Self.report($0, now) }
     for set in keySets {
@@ -89,7 +89,12 @@ final class HealthBoard: Sendable {
       report.checks["issuer.\(set.issuer).keys"] = Health.Check(
         status: check.status, detail: detail, ageMs: set.age?.wholeMilliseconds)
     }
-    return report
+    let wallNow = clock.wallNow
+    for certificate in certificates {
+      report.checks["certificate.\(certificate.owner)"] = Health.Check(
+        status: certificate.isValid(at: wallNow) ? .ok : .degraded, detail: certificate.detail(at: wallNow))
+    }
+    return Health.Result(status: Self.worst(of: report.checks), checks: report.checks)
   }
 
   /// The overall status when it differs from the last time this was asked.
@@ -111,8 +116,11 @@ final class HealthBoard: Sendable {
     }
     for (name, observation) in state.keySets { checks["issuer.\(name).keys"] = check(observation, now) }
     for (name, observation) in state.clocks { checks["issuer.\(name).clock"] = check(observation, now) }
-    let worst = checks.values.map(\.status).max { severity($0) < severity($1) } ?? .ok
-    return Health.Result(status: worst, checks: checks)
+    return Health.Result(status: worst(of: checks), checks: checks)
+  }
+
+  private static func worst(of checks: [String: Health.Check]) -> Health.Status {
+    checks.values.map(\.status).max { severity($0) < severity($1) } ?? .ok
   }
 
   private static func check(_ observation: Observation, _ now: MonotonicInstant) -> Health.Check {

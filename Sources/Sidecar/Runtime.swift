@@ -14,16 +14,16 @@ final class Runtime: Sendable {
   let limits: SessionLimits
   /// The answer to `getInfo`.
   let info: JSONText
-  /// What the configuration asks for and this release does not do; said at start.
-  let unsupported: [String]
+  /// What the configuration asks for and this release does not do, and certificates that expire; said at start.
+  let notes: [String]
+  /// The clients' certificates as they were when the configuration was loaded.
+  let certificates: [ClientCertificate]
   /// What callers may bring along to have a token validated.
   let validation: ValidationRules
   private let servers: [String: ResourceServer]
   let issuers: [String: ConfiguredIssuer]
   /// Resources that would be less safe than their configuration says: refused, with the reason.
   private let refused: [String: String]
-  /// Issuers that would be asked less safely than their configuration says: refused, with the reason.
-  let refusedIssuers: [String: String]
 
   /// Throws when a value cannot be used after all.
   init(
@@ -38,9 +38,10 @@ final class Runtime: Sendable {
     let switches = configuration.development.activeSwitches.map { "development.\($0)" }
     info = identity.info(features: Product.features + switches)
     let support = FeatureSupport(configuration)
-    unsupported = support.notes
     refused = support.refusedResources
-    refusedIssuers = support.refusedIssuers
+    certificates = try ClientCertificate.all(in: configuration)
+    let now = clock.wallNow
+    notes = support.notes + certificates.compactMap { $0.warning(at: now) }
     let assembly = EngineAssembly(configuration, clock: clock)
     issuers = try assembly.issuers()
     servers = try assembly.servers(of: issuers)
@@ -66,11 +67,8 @@ final class Runtime: Sendable {
     return source
   }
 
-  /// The issuer of that configured name; `code` says what cannot be done when it must not be asked.
-  func issuer(
-    _ name: String, else code: RPCErrorCode = .jwksFetchFailed
-  ) throws(RPCFault) -> ConfiguredIssuer {
-    if let reason = refusedIssuers[name] { throw RPCFault(code, reason, data: ["retryable": false]) }
+  /// The issuer of that configured name.
+  func issuer(_ name: String) throws(RPCFault) -> ConfiguredIssuer {
     guard let issuer = issuers[name] else { throw RPCFault(.issuerUnknown, data: ["path": "/issuer"]) }
     return issuer
   }

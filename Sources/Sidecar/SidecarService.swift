@@ -75,14 +75,14 @@ public final class SidecarService: Sendable {
     let table = makeMethodTable()
     methodTable.withLock { $0 = table }
     health.configurationLoaded(issuers: configuration.issuers.keys.sorted())
-    noteUnsupported(runtime)
+    logNotes(runtime)
   }
 
-  /// Whether `configuration` can be run on, offline; returns what it asks for and this release does not do.
+  /// Whether `configuration` can be run on, offline; returns what deserves a warning.
   public static func check(_ configuration: PosternConfiguration) throws(ConfigurationProblems) -> [String] {
     let unknown = LibraryVersions(curl: "", openssl: "", jansson: "", swift: "")
     let identity = ProcessIdentity(startedAt: Timestamp(secondsSinceEpoch: 0), libraries: unknown)
-    return try Runtime(configuration, identity, clock: SystemClock()).unsupported
+    return try Runtime(configuration, identity, clock: SystemClock()).notes
   }
 
   /// The configuration that new calls run on.
@@ -159,7 +159,7 @@ public final class SidecarService: Sendable {
       publishHealthChange()
       metrics.reloaded("ok")
       for warning in loaded.warnings { logger.warning("\(warning.description)") }
-      noteUnsupported(next)
+      logNotes(next)
       logger.info("configuration reloaded", metadata: ["changed": .string(changed.joined(separator: ", "))])
       for key in changed where PosternConfiguration.keysReadAtStart.contains(key) {
         logger.warning("\(key) has changed: what of it is read at start only takes a restart")
@@ -179,8 +179,8 @@ public final class SidecarService: Sendable {
     if let status = health.changedStatus() { hub.publish(.healthChanged, ["status": .string(status.rawValue)]) }
   }
 
-  /// What the configuration asks for and this release does not do is said at once, not found out later.
-  private func noteUnsupported(_ runtime: Runtime) {
-    for note in runtime.unsupported { logger.warning("\(note)") }
+  /// What is not done, and what will not work for long, is said at once, not found out later.
+  private func logNotes(_ runtime: Runtime) {
+    for note in runtime.notes { logger.warning("\(note)") }
   }
 }

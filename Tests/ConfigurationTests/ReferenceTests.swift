@@ -30,7 +30,13 @@ struct ReferenceTests {
           "resources.a.senderConstraint: mtls needs a client certificate: tls.clientCertificateFile, or the issuer's clientCertificateFile"
         ]
       ),
-      ("issuer: corp, senderConstraint: mtls, tls: { clientCertificateFile: /c, clientKeyFile: /k }", []),
+      ("issuer: corp, auth: device, senderConstraint: mtls, tls: { clientCertificateFile: /c, clientKeyFile: /k }", []),
+      (
+        "issuer: corp, senderConstraint: mtls, tls: { clientCertificateFile: /c, clientKeyFile: /k }",
+        [
+          "resources.a.senderConstraint: users' tokens are bound to issuers.corp.clientCertificateFile: give it, and leave tls.clientCertificateFile out"
+        ]
+      ),
       (
         "issuer: corp, tls: { clientCertificateFile: /c }",
         ["resources.a.tls: clientCertificateFile and clientKeyFile belong together"]

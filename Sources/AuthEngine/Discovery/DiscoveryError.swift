@@ -40,6 +40,9 @@ extension DiscoveryError: CustomStringConvertible {
 }
 
 extension TransportError {
+  /// What an error that has this one as its cause says of it: TLS is only mended by who knows what was wrong with it.
+  var cause: String { code == .tlsFailure || code == .pinMismatch ? "\(code.rawValue), \(detail)" : code.rawValue }
+
   /// Whether it lies in the state of the network or the peer rather than in who the peer is or what it says.
   public var isTransient: Bool {
     code == .networkUnreachable || code == .serverUnreachable || code == .timedOut

@@ -1,4 +1,5 @@
 public import HTTPMessages
+import Support
 
 /// A configured authorization server and this sidecar's registration there.
 ///
@@ -18,6 +19,10 @@ public struct Issuer: Sendable {
   public let endpoints: [ProviderEndpoint: HTTPURL]
   /// PEM file with the certificate authorities to trust instead of the system's.
   public let caFile: String?
+  /// Who to be in TLS: the certificate that authenticates the client or binds its tokens (RFC 8705); nil is nobody.
+  public var clientIdentity: ClientIdentity?
+  /// What the issuer's servers must have in their verified chains; nil pins nothing.
+  public let pins: KeyPins?
   /// Whether `http` is accepted on loopback addresses; never elsewhere.
   public let allowsPlainHTTPOnLoopback: Bool
   /// Whether its tokens are asked for with a proof of possession, to be bound to a key (RFC 9449).
@@ -31,6 +36,8 @@ public struct Issuer: Sendable {
     clientAuthentication: any ClientAuthentication,
     endpoints: [ProviderEndpoint: HTTPURL] = [:],
     caFile: String? = nil,
+    clientIdentity: ClientIdentity? = nil,
+    pins: KeyPins? = nil,
     allowsPlainHTTPOnLoopback: Bool = false,
     usesDPoP: Bool = false
   ) throws(HTTPURLError) {
@@ -44,6 +51,8 @@ public struct Issuer: Sendable {
     self.clientAuthentication = clientAuthentication
     self.endpoints = endpoints
     self.caFile = caFile
+    self.clientIdentity = clientIdentity
+    self.pins = pins
     self.allowsPlainHTTPOnLoopback = allowsPlainHTTPOnLoopback
     self.usesDPoP = usesDPoP
   }
@@ -59,7 +68,8 @@ extension Issuer: Hashable {
   public static func == (left: Issuer, right: Issuer) -> Bool {
     left.name == right.name && left.identifier == right.identifier && left.clientID == right.clientID
       && left.clientAuthentication.isEqual(to: right.clientAuthentication) && left.endpoints == right.endpoints
-      && left.caFile == right.caFile && left.allowsPlainHTTPOnLoopback == right.allowsPlainHTTPOnLoopback
+      && left.caFile == right.caFile && left.clientIdentity == right.clientIdentity && left.pins == right.pins
+      && left.allowsPlainHTTPOnLoopback == right.allowsPlainHTTPOnLoopback
       && left.usesDPoP == right.usesDPoP
   }
 
@@ -68,6 +78,17 @@ extension Issuer: Hashable {
     hasher.combine(identifier)
     hasher.combine(clientID)
     clientAuthentication.hash(into: &hasher)
+  }
+}
+
+extension Issuer {
+  /// How an exchange with one of the issuer's servers is carried out.
+  func transferOptions(deadline: Deadline, connectTimeout: Duration = .seconds(10), maxBodyBytes: Int)
+    -> TransferOptions
+  {
+    TransferOptions(
+      deadline: deadline, connectTimeout: connectTimeout, maxBodyBytes: maxBodyBytes,
+      allowsPlainHTTP: allowsPlainHTTPOnLoopback, caFile: caFile, clientIdentity: clientIdentity, pins: pins)
   }
 }
 

@@ -115,14 +115,13 @@ public final class ProviderDiscovery: Sendable {
   ) async throws(DiscoveryError) -> HTTPResponse {
     var fields = HTTPFields([.init(name: "Accept", value: "application/json")])
     trace?.add(to: &fields)
-    let options = TransferOptions(
-      deadline: Deadline(in: Self.timeout, on: upstream.clock), maxBodyBytes: Self.maxBytes,
-      allowsPlainHTTP: issuer.allowsPlainHTTPOnLoopback, caFile: issuer.caFile)
+    let options = issuer.transferOptions(
+      deadline: Deadline(in: Self.timeout, on: upstream.clock), maxBodyBytes: Self.maxBytes)
     do throws(TransportError) {
       return try await upstream.send(
         HTTPRequest(method: "GET", url: location, fields: fields), options: options, for: .discovery(issuer.name))
     } catch {
-      throw DiscoveryError(.failed, "the issuer's metadata cannot be fetched: \(error.code.rawValue)", transport: error)
+      throw DiscoveryError(.failed, "the issuer's metadata cannot be fetched: \(error.cause)", transport: error)
     }
   }
 

@@ -7,6 +7,8 @@ public struct ProviderMetadata: Sendable {
   public let issuer: String
   /// The endpoints that are acceptable URLs; a member that is none counts as absent.
   public let endpoints: [ProviderEndpoint: HTTPURL]
+  /// `mtls_endpoint_aliases`: where a client that uses mutual TLS goes instead (RFC 8705 section 5).
+  let mutualTLSEndpoints: [ProviderEndpoint: HTTPURL]
   /// `grant_types_supported`; nil when not said. Servers leave out grants that work, so it never decides anything by
   /// itself.
   public let grantTypesSupported: [String]?
@@ -21,6 +23,26 @@ public struct ProviderMetadata: Sendable {
   /// `authorization_response_iss_parameter_supported` (RFC 9207); false when not said.
   public let sendsIssuerInAuthorizationResponse: Bool
 
+  /// Where the client asks `endpoint`: browsers and key sets know no aliases.
+  func url(of endpoint: ProviderEndpoint, usingMutualTLS: Bool) -> HTTPURL? {
+    switch endpoint {
+    case .token, .introspection, .revocation, .deviceAuthorization, .userInfo, .pushedAuthorizationRequest:
+      (usingMutualTLS ? mutualTLSEndpoints[endpoint] : nil) ?? endpoints[endpoint]
+    case .authorization, .jwks, .endSession: endpoints[endpoint]
+    }
+  }
+
+  private static func endpoints(in object: JSONObject, of issuer: Issuer) -> [ProviderEndpoint: HTTPURL] {
+    var endpoints: [ProviderEndpoint: HTTPURL] = [:]
+    for endpoint in ProviderEndpoint.allCases {
+      guard let text = object[endpoint.rawValue]?.stringValue, let url = try? HTTPURL(text), issuer.accepts(url) else {
+        continue
+      }
+      endpoints[endpoint] = url
+    }
+    return endpoints
+  }
+
   /// Reads a metadata document fetched for `issuer`; throws when it is no object, names no issuer, or another one.
   init(_ document: JSONValue, for issuer: Issuer) throws(DiscoveryError) {
     guard let object = document.objectValue else { throw DiscoveryError(.failed, "the metadata is no JSON object") }
@@ -32,14 +54,8 @@ public struct ProviderMetadata: Sendable {
       throw DiscoveryError(.issuerMismatch, "the metadata names another issuer than the configured one")
     }
     self.issuer = identifier
-    var endpoints: [ProviderEndpoint: HTTPURL] = [:]
-    for endpoint in ProviderEndpoint.allCases {
-      guard let text = object[endpoint.rawValue]?.stringValue, let url = try? HTTPURL(text), issuer.accepts(url) else {
-        continue
-      }
-      endpoints[endpoint] = url
-    }
-    self.endpoints = endpoints
+    endpoints = Self.endpoints(in: object, of: issuer)
+    mutualTLSEndpoints = object["mtls_endpoint_aliases"]?.objectValue.map { Self.endpoints(in: $0, of: issuer) } ?? [:]
     func list(_ name: String) -> [String]? { object[name]?.arrayValue?.compactMap(\.stringValue) }
     grantTypesSupported = list("grant_types_supported")
     tokenEndpointAuthMethodsSupported = list("token_endpoint_auth_methods_supported")

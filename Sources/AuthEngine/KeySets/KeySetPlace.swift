@@ -1,4 +1,5 @@
 import HTTPMessages
+import Support
 
 /// Where a key set is published, with everything that decides what is trusted there: a change in any part makes another
 /// place, with a cache of its own.
@@ -15,10 +16,15 @@ enum KeySetPlace: Sendable, Hashable {
     }
   }
 
-  var caFile: String? {
+  /// How the key set is fetched.
+  func transferOptions(deadline: Deadline, connectTimeout: Duration, maxBodyBytes: Int) -> TransferOptions {
     switch self {
-    case .issuer(let issuer): issuer.caFile
-    case .location(_, let caFile, _): caFile
+    case .issuer(let issuer):
+      issuer.transferOptions(deadline: deadline, connectTimeout: connectTimeout, maxBodyBytes: maxBodyBytes)
+    case .location(_, let caFile, let allowed):
+      TransferOptions(
+        deadline: deadline, connectTimeout: connectTimeout, maxBodyBytes: maxBodyBytes, allowsPlainHTTP: allowed,
+        caFile: caFile)
     }
   }
 

@@ -29,16 +29,16 @@ struct KeySetRequest: Sendable {
     var fields = HTTPFields([.init(name: "Accept", value: "application/jwk-set+json, application/json")])
     fields["If-None-Match"] = entityTag
     trace?.add(to: &fields)
-    let options = TransferOptions(
+    let options = place.transferOptions(
       deadline: Deadline(in: Self.timeout, on: upstream.clock), connectTimeout: Self.timeout,
-      maxBodyBytes: Self.limits.maxBytes, allowsPlainHTTP: place.allowsPlainHTTPOnLoopback, caFile: place.caFile)
+      maxBodyBytes: Self.limits.maxBytes)
     let response: HTTPResponse
     do throws(TransportError) {
       response = try await upstream.send(
         HTTPRequest(method: "GET", url: url, fields: fields), options: options, for: .keySet(place.name.bounded))
     } catch {
       throw KeySetError(
-        .fetchFailed, "the key set cannot be fetched: \(error.code.rawValue)", isRetryable: error.isTransient)
+        .fetchFailed, "the key set cannot be fetched: \(error.cause)", isRetryable: error.isTransient)
     }
     return try judge(response, at: upstream.clock.wallNow)
   }

@@ -33,7 +33,7 @@ struct ResourceCall {
     evaluateTokenRefresh = fetch.evaluateTokenRefresh
     options = TransferOptions(
       deadline: deadline, maxBodyBytes: server.maxBodyBytes, allowsPlainHTTP: server.allowsPlainHTTPOnLoopback,
-      caFile: server.caFile)
+      caFile: server.caFile, clientIdentity: server.clientIdentity, pins: server.pins)
     started = upstream.clock.monotonicNow
   }
 

@@ -53,6 +53,10 @@ public struct ResourceServer: Sendable {
   public var maxBodyBytes: Int
   /// PEM file with the certificate authorities to trust instead of the system's.
   public var caFile: String?
+  /// Who to be in TLS; nil is nobody. Where tokens are bound to a certificate (RFC 8705 section 3), that one.
+  public var clientIdentity: ClientIdentity?
+  /// What the verified chain of the server must hold, its additional origins' too; nil pins nothing.
+  public var pins: KeyPins?
   /// Whether `http` is accepted on loopback addresses; never elsewhere.
   public var allowsPlainHTTPOnLoopback: Bool
 
@@ -71,6 +75,8 @@ public struct ResourceServer: Sendable {
     timeout: Duration = .seconds(30),
     maxBodyBytes: Int = 16 << 20,
     caFile: String? = nil,
+    clientIdentity: ClientIdentity? = nil,
+    pins: KeyPins? = nil,
     allowsPlainHTTPOnLoopback: Bool = false
   ) {
     self.name = name
@@ -86,6 +92,8 @@ public struct ResourceServer: Sendable {
     self.timeout = timeout
     self.maxBodyBytes = maxBodyBytes
     self.caFile = caFile
+    self.clientIdentity = clientIdentity
+    self.pins = pins
     self.allowsPlainHTTPOnLoopback = allowsPlainHTTPOnLoopback
   }
 }

@@ -15,9 +15,8 @@ extension ProviderClient {
     let query = FormEncoding.encode([
       (name: "client_id", value: issuer.clientID), (name: "id_token_hint", value: idToken),
     ])
-    let options = TransferOptions(
-      deadline: Deadline(in: Self.timeout, on: upstream.clock), maxBodyBytes: 1 << 20,
-      allowsPlainHTTP: issuer.allowsPlainHTTPOnLoopback, caFile: issuer.caFile)
+    let options = issuer.transferOptions(
+      deadline: Deadline(in: Self.timeout, on: upstream.clock), maxBodyBytes: 1 << 20)
     var fields = HTTPFields()
     trace?.add(to: &fields)
     guard let target = try? url.addingQuery(String(decoding: query, as: UTF8.self)),

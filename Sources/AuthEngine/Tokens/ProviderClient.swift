@@ -43,9 +43,8 @@ struct ProviderClient: Sendable {
   ) async throws(TokenError) -> Answer {
     let url = try await url(of: endpoint, at: issuer, trace: trace)
     // One bound for both attempts: nobody waits longer for a server with nonces.
-    let options = TransferOptions(
-      deadline: Deadline(in: Self.timeout, on: upstream.clock), maxBodyBytes: maxBytes,
-      allowsPlainHTTP: issuer.allowsPlainHTTPOnLoopback, caFile: issuer.caFile)
+    let options = issuer.transferOptions(
+      deadline: Deadline(in: Self.timeout, on: upstream.clock), maxBodyBytes: maxBytes)
     var fields = HTTPFields([.init(name: "Accept", value: mediaType)])
     trace?.add(to: &fields)
     let template = TokenEndpointRequest(
@@ -60,7 +59,7 @@ struct ProviderClient: Sendable {
         let response = try await upstream.send(message, options: request.options, for: purpose)
         return Answer(response: request.withoutEcho(response), sent: sent)
       } catch {
-        throw TokenError(.unreachable(error), "the \(endpoint.label) cannot be reached: \(error.code.rawValue)")
+        throw TokenError(.unreachable(error), "the \(endpoint.label) cannot be reached: \(error.cause)")
       }
     }
     let first = try await attempt()
@@ -88,7 +87,7 @@ struct ProviderClient: Sendable {
       case .deadlineExceeded: throw TokenError(.deadlineExceeded, "the deadline passed while waiting for metadata")
       }
     }
-    guard let url = metadata.endpoints[endpoint] else {
+    guard let url = metadata.url(of: endpoint, usingMutualTLS: issuer.clientIdentity != nil) else {
       throw TokenError(.notPossible, "the issuer's metadata names no usable \(endpoint.rawValue)")
     }
     return url

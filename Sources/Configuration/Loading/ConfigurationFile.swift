@@ -36,3 +36,11 @@ public struct ConfigurationFile: Sendable, Hashable {
     }
   }
 }
+
+extension ConfigurationFile {
+  /// What a file that the configuration names holds now; nil when it cannot be read or is larger than `limit` bytes.
+  public static func contents(of path: String, limit: Int) -> [UInt8]? {
+    guard case .success(let file) = SystemFiles.read(path, limit: limit) else { return nil }
+    return file.bytes
+  }
+}

@@ -56,7 +56,8 @@ extension IssuerConfiguration: ConfigurationSection {
       "PEM file of the client's private key, for private_key_jwt and tls_client_auth; the algorithm follows the key.",
       exampleFile: .commented("/run/secrets/shop-key.pem"))
     clientCertificateFile = keys.optional(
-      "clientCertificateFile", .file, "PEM file of the client's certificate, with clientKeyFile, for tls_client_auth.",
+      "clientCertificateFile", .file,
+      "PEM file of the client's certificate, with clientKeyFile, for tls_client_auth and senderConstraint: mtls.",
       example: .commented("/etc/postern/shop.pem"))
     redirectURI = keys.optional(
       "redirectUri", .redirectURI, "Where the provider sends users back to, for the SSO grant and postern login.",
@@ -99,6 +100,9 @@ extension IssuerConfiguration: ConfigurationSection {
     }
     if clientAuth != .none, !keys.isGiven("clientId") {
       keys.problem("\(clientAuth.rawValue) needs clientId", at: "clientAuth")
+    }
+    if keys.isGiven("clientCertificateFile"), !Self.hasSecret("clientKey", keys) {
+      keys.problem("clientCertificateFile needs clientKeyFile", at: "clientCertificateFile")
     }
     let symmetric = idToken.algorithms.filter { $0.hasPrefix("HS") }
     if !symmetric.isEmpty, !Self.hasSecret("clientSecret", keys) {

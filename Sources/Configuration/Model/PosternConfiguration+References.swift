@@ -43,12 +43,28 @@ extension PosternConfiguration {
         "issuers.\(name) has no client authentication; most issuers give device tokens to confidential clients only"
       context.warn("\(message) (RFC 6749 section 4.4)", at: path.key("auth"))
     }
-    if resource.senderConstraint == .mtls, resource.tls.clientCertificateFile == nil,
-      issuer.clientCertificateFile == nil
-    {
-      let message = "mtls needs a client certificate: tls.clientCertificateFile, or the issuer's clientCertificateFile"
+    if resource.senderConstraint == .mtls, let message = Self.bindingProblem(of: resource, issuer, named: name) {
       context.problem(message, at: path.key("senderConstraint"))
     }
+  }
+
+  /// Why tokens cannot be bound to the certificate that the resource will see (RFC 8705 section 3).
+  private static func bindingProblem(
+    of resource: ResourceConfiguration, _ issuer: IssuerConfiguration, named name: String
+  ) -> String? {
+    guard let own = resource.tls.clientCertificateFile ?? issuer.clientCertificateFile else {
+      return "mtls needs a client certificate: tls.clientCertificateFile, or the issuer's clientCertificateFile"
+    }
+    guard own != issuer.clientCertificateFile else { return nil }
+    if issuer.clientAuth == .tlsClientAuth {
+      return
+        "tokens are bound to the certificate that issuers.\(name) authenticates with; leave tls.clientCertificateFile out"
+    }
+    if resource.auth == .user || resource.auth == .implicit {
+      return
+        "users' tokens are bound to issuers.\(name).clientCertificateFile: give it, and leave tls.clientCertificateFile out"
+    }
+    return nil
   }
 
   private static func unknown(_ kind: String, _ name: String, among names: some Sequence<String>) -> String {

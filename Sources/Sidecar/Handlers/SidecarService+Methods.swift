@@ -10,8 +10,8 @@ extension SidecarService {
     var table = MethodTable()
     table.prepared(Discover.self) { _ in Product.openRPCText }
     table.prepared(GetInfo.self) { $0.runtime.info }
-    table.immediate(Health.self) { [health, engine] (_, _) throws(RPCFault) in
-      health.report(keySets: engine.keySets.ages())
+    table.immediate(Health.self) { [self] (_, _) throws(RPCFault) in
+      health.report(keySets: engine.keySets.ages(), certificates: runtime.certificates)
     }
     table.immediate(Metrics.self) { [self] (_, _) throws(RPCFault) in Metrics.Result(text: exposition) }
     table.immediate(Subscribe.self) { (params, context) throws(RPCFault) in

@@ -30,6 +30,7 @@ REASONS = {
     1008: "network_unreachable",
     1009: "server_unreachable",
     1010: "tls_failure",
+    1011: "pin_mismatch",
     1012: "response_too_large",
     1013: "protocol_error",
     2001: "jwks_fetch_failed",

@@ -18,7 +18,6 @@ extension Runtime {
       guard let configured = issuers[name] else {
         throw SessionError.issuerUnknown("no issuer of that name is configured")
       }
-      if let reason = refusedIssuers[name] { throw SessionError.grantNotSupported(reason) }
       guard configured.clientID != nil else {
         throw SessionError.grantNotSupported("the issuer is configured without clientId")
       }

@@ -80,7 +80,7 @@ struct TokenHandlers: Sendable {
   }
 
   func introspectToken(_ params: IntrospectToken.Params, _ context: CallContext) async throws(RPCFault) -> JSONValue {
-    let configured = try context.runtime.issuer(params.issuer, else: .introspectionFailed)
+    let configured = try context.runtime.issuer(params.issuer)
     let expectations = IntrospectionExpectations(
       audience: params.audience, requiredScopes: try CallerBounds.list(params.requiredScopes, "requiredScopes") ?? [])
     do throws(IntrospectionError) {
