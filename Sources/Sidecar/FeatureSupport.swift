@@ -23,8 +23,6 @@ struct FeatureSupport {
   }
 
   private static func protections(_ resource: ResourceConfiguration) -> [(String, Bool)] {
-    [
-      ("payloadEncryption", resource.payloadEncryption != nil),
-    ]
+    [("payloadEncryption", resource.payloadEncryption != nil)]
   }
 }

@@ -58,6 +58,18 @@ struct CurlFailureTests {
     #expect(failure.transportError == TransportError(code: row.code, outcome: row.outcome, detail: ""))
   }
 
+  @Test("a TLS alert after the handshake is a TLS failure, in OpenSSL's words; a lost connection is none")
+  func alert() {
+    let text = "OpenSSL SSL_read: error:0A00045C:SSL routines::tlsv13 alert certificate required, errno 0"
+    for number: UInt32 in [55, 56] {
+      let error = CurlFailure(number: number, systemError: 0, outcome: .sentNoReply, text: text).transportError
+      #expect(error == TransportError(code: .tlsFailure, outcome: .sentNoReply, detail: ""))
+      #expect(error.detail == text)
+      let lost = CurlFailure(number: number, systemError: 0, outcome: .sentNoReply, text: "Recv failure: reset")
+      #expect(lost.transportError.code == .serverUnreachable)
+    }
+  }
+
   @Test("libcurl's own words are used only before the request went, and without control characters")
   func words() {
     let text = "SSL: no match\u{1b}[31m\nfor \u{fc}"
