@@ -107,12 +107,14 @@ struct ResourceCall {
   private mutating func exchange(
     _ request: HTTPRequest, _ token: AccessToken?
   ) async throws(ResourceError) -> HTTPResponse {
+    var sentAt = upstream.clock.wallNow
     let response = try await send(request, token)
-    guard token?.binding.key != nil, prover.learn(from: response, at: request.url.origin), response.status == 401,
-      AuthenticationChallenge.all(in: response.fields).contains(where: \.wantsDPoPNonce)
+    guard token?.binding.key != nil, prover.learn(from: response, at: request.url.origin, sentAt: sentAt),
+      response.status == 401, AuthenticationChallenge.all(in: response.fields).contains(where: \.wantsDPoPNonce)
     else { return response }
+    sentAt = upstream.clock.wallNow
     let second = try await send(request, token)
-    prover.learn(from: second, at: request.url.origin)
+    prover.learn(from: second, at: request.url.origin, sentAt: sentAt)
     return second
   }
 

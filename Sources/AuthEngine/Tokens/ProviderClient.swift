@@ -62,10 +62,14 @@ struct ProviderClient: Sendable {
         throw TokenError(.unreachable(error), "the \(endpoint.label) cannot be reached: \(error.cause)")
       }
     }
+    var sentAt = upstream.clock.wallNow
     let first = try await attempt()
-    guard key != nil, prover.learn(from: first.response, at: url.origin), first.wantsNonce else { return first }
+    guard key != nil, prover.learn(from: first.response, at: url.origin, sentAt: sentAt), first.wantsNonce else {
+      return first
+    }
+    sentAt = upstream.clock.wallNow
     let second = try await attempt()
-    prover.learn(from: second.response, at: url.origin)
+    prover.learn(from: second.response, at: url.origin, sentAt: sentAt)
     return second
   }
 

@@ -97,4 +97,18 @@ import Testing
     let proofs = try engine.transport.requests(to: "https://api.test/").map { try Proof($0) }
     #expect(proofs.count == 2 && proofs[0]["ath"] != proofs[1]["ath"] && proofs[0].thumbprint == proofs[1].thumbprint)
   }
+
+  @Test(
+    "iat is by the clock of the server, once its answers have shown that it differs, and by our own when they agree again"
+  )
+  func skew() async throws {
+    let dates = Locked(["Fri, 15 Jan 2027 08:10:00 GMT", "Fri, 15 Jan 2027 08:00:00 GMT", "nonsense"])
+    let engine = Engine { request, _ in
+      if request.url.path == "/token" { return .boundToken("t") }
+      return .status(200, ("Date", dates.withLock { $0.isEmpty ? "" : $0.removeFirst() }))
+    }
+    for _ in 0..<3 { _ = try await engine.fetcher.fetch(ResourceRequest(path: "x"), from: .binding()) }
+    let proofs = try engine.transport.requests(to: "https://api.test/").map { try Proof($0) }
+    #expect(proofs.map { $0.claims["iat"]?.integerValue } == [1_800_000_000, 1_800_000_600, 1_800_000_000])
+  }
 }

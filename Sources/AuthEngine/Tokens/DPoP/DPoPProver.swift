@@ -13,25 +13,33 @@ final class DPoPProver: Sendable {
 
   private let clock: any EngineClock
   private let nonces = DPoPNonces()
+  /// How far servers' clocks are from this machine's; those that agree are not in it.
+  private let skews = Locked(BoundedCache<HTTPURL.Origin, Duration>(capacity: DPoPNonces.capacity))
 
   init(clock: any EngineClock) { self.clock = clock }
 
   /// Puts a proof into `request`, made for this one message: its method, its URL without query, its token.
   ///
-  /// `HTTPURL` is normalised as RFC 9449 section 4.3 asks.
+  /// `HTTPURL` is normalised as RFC 9449 section 4.3 asks; `iat` is by the server's clock, as far as that is known.
   func prove(_ request: inout HTTPRequest, with key: DPoPKey, token: Secret<String>? = nil) throws(TokenError) {
+    let origin = request.url.origin
+    let now = clock.wallNow + (skews.withLock { $0[origin] } ?? .zero)
     var claims: JSONObject = [
       "jti": .string(Base64URL.string(SecureRandom.bytes(16))), "htm": .string(request.method),
-      "htu": .string("\(request.url.withoutQuery)"), "iat": .integer(clock.wallNow.secondsSinceEpoch),
+      "htu": .string("\(request.url.withoutQuery)"), "iat": .integer(now.secondsSinceEpoch),
     ]
     if let token { claims["ath"] = .string(Self.hash(of: token)) }
-    if let nonce = nonces[request.url.origin] { claims["nonce"] = .string(nonce) }
+    if let nonce = nonces[origin] { claims["nonce"] = .string(nonce) }
     request.fields[Self.field] = try key.sign(claims)
   }
 
-  /// Takes in the nonce that came with `response`, of whatever status (RFC 9449 section 8.2); tells whether there was one.
+  /// Takes in the nonce that came with `response`, of whatever status (RFC 9449 section 8.2), and the server's time; tells whether
+  /// there was a nonce. `sentAt` is when its request went out, by the wall clock.
   @discardableResult
-  func learn(from response: HTTPResponse, at origin: HTTPURL.Origin) -> Bool {
+  func learn(from response: HTTPResponse, at origin: HTTPURL.Origin, sentAt: Timestamp) -> Bool {
+    if let skew = ClockSkew.of(response, sentAt: sentAt, receivedAt: clock.wallNow) {
+      skews.withLock { $0[origin] = skew == .zero ? nil : skew }
+    }
     guard let nonce = DPoPNonces.nonce(in: response.fields) else { return false }
     nonces[origin] = nonce
     return true
