@@ -265,6 +265,27 @@ def test_a_bearer_token_does_not_go_where_a_bound_one_is_wanted(
     assert playground.statistics()["resourceRequests"] == before["resourceRequests"]
 
 
+@pytest.mark.parametrize("grant", ["jwt_bearer", "token_exchange", "client_credentials"])
+def test_implicit_access_is_bound(
+    start: Start, settings: Dict[str, Any], playground: Playground, directory: Path, grant: str
+) -> None:
+    key = directory / "client-key.pem"
+    key.write_bytes(playground.request("GET", "/playground/clientKey")[2])
+    key.chmod(0o600)
+    settings["issuers"]["shop"] |= {
+        "scope": "openid profile orders", "clientKeyFile": str(key), "implicit": {"grant": grant, "scope": "orders"}}
+    settings["resources"]["news"] = {**settings["resources"]["machine"], "auth": "implicit"}
+    with start(settings).connect() as connection:
+        login(connection, playground, "shop")
+        created = {"issuer": "shop", "grant": {"type": "implicit", "profile": "user-1001"}}
+        session = connection.call("createSession", created)["session"]
+        assert "dpop" in echoed(connection, "news", session=session)
+        playground.faults(revokeTokens=True)
+        result = fetch(connection, "news", session=session)
+        assert result["status"] == 200 and result["tokenRefreshed"] is True
+        assert playground.statistics()["dpopProofsRefused"] == 0
+
+
 def test_the_authorization_names_the_key(start: Start, settings: Dict[str, Any], playground: Playground) -> None:
     endpoints = {name: f"{playground.issuer}/{path}" for name, path in [
         ("authorization", "authorize"), ("token", "token"), ("jwks", "jwks")]}

@@ -5,7 +5,10 @@ public enum GetAccessToken: RPCMethod {
   public static let name = "getAccessToken"
   public static let summary = "Hands out an access token"
   public static let explanation =
-    "Refused (peer_forbidden) unless tokens.leaveTheSidecar is on."
+    """
+    Refused (peer_forbidden) unless tokens.leaveTheSidecar is on, and for a token that is bound to a key (DPoP): the key never leaves \
+    the sidecar.
+    """
   public static let resultSummary = "The token"
   public static let errors: [RPCErrorCode] = [
     .notAuthenticated, .notImplicitlyAuthenticated, .deviceNotAuthenticated, .networkUnreachable, .serverUnreachable,
@@ -45,7 +48,7 @@ public enum GetAccessToken: RPCMethod {
 
     public static let memberDocs = [
       "accessToken": "The token",
-      "tokenType": "Bearer",
+      "tokenType": "Bearer: nothing else leaves",
       "expiresAt": "When it expires",
       "scope": "The scope that was granted, where the issuer said",
     ]
