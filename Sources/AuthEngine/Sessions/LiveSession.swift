@@ -14,12 +14,11 @@ struct LiveSession: Sendable {
 
   /// The slot of a resource's token: the session's own token where it is good for the resource.
   func slot(scope: String?, audience: String?) -> TokenSlot {
-    // The session's own token is for the resource that its user agreed to.
-    guard audience == nil || audience == contents.resource else { return TokenSlot(scope: scope, audience: audience) }
+    guard audience == nil else { return TokenSlot(scope: scope, audience: audience) }
     guard let scope else { return .session }
     let granted = Set((contents.scope ?? "").split(separator: " "))
     let isCovered = contents.scope == nil || scope.split(separator: " ").allSatisfy(granted.contains)
-    return isCovered ? .session : TokenSlot(scope: scope, audience: audience)
+    return isCovered ? .session : TokenSlot(scope: scope, audience: nil)
   }
 
   /// The session as a caller may see it.

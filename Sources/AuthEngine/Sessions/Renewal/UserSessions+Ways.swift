@@ -14,7 +14,7 @@ extension UserSessions {
     }
     let form =
       [(name: "grant_type", value: "refresh_token"), (name: "refresh_token", value: refreshToken)] + slot.form
-      + (slot == .session ? TokenSlot.resource(live.contents.resource) : [])
+      + (slot.audience == nil ? TokenSlot.resource(live.contents.resource) : [])
     do throws(TokenError) {
       return Renewal(
         answer: try await requests.token(form, at: issuer.issuer, key: live.key, trace: trace), slot: slot)
