@@ -86,6 +86,8 @@ struct ServiceObserver: EngineObserver, KeySetObserver, SessionObserver {
       logger.warning(
         "the ID token of a renewal is not valid",
         metadata: ["issuer": .string(issuer), "error": .string(fault.code.rawValue)])
+    case .troubled(let what, let detail):
+      logger.warning("\(what)", metadata: ["error": .string(detail)])
     }
   }
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from typing import Any, Callable, Dict
+from typing import Any, Callable, Dict, Iterator, List
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
@@ -180,6 +180,105 @@ def test_an_outage_logs_nobody_out(connection: Connection, playground: Playgroun
     assert connection.call("refreshSession", {"session": session["session"]})["session"] == session["session"]
 
 
+def test_a_token_endpoint_that_is_out_of_order_costs_no_login(connection: Connection, playground: Playground) -> None:
+    announce_login(playground)
+    begun = connection.call("beginAuthorization", {"issuer": "shop", "redirectUri": REDIRECT})
+    callback = authorize(begun["authorizationUrl"])
+    playground.faults(token={"kind": "unavailable", "times": 1})
+    data = expect.fault(connection.error("completeAuthorization", {"callbackUrl": callback}), 5004)
+    assert data["outcome"] == "replied" and data["retryable"] is True
+    assert connection.call("listSessions") == {"sessions": []}
+    assert connection.call("completeAuthorization", {"callbackUrl": callback})["subject"] == "user-1001"
+
+
+@pytest.mark.parametrize("leave", ["timeout", "cancel"])
+def test_a_caller_leaves_and_its_login_is_finished(
+    connection: Connection, playground: Playground, leave: str
+) -> None:
+    announce_login(playground)
+    begun = connection.call("beginAuthorization", {"issuer": "shop", "redirectUri": REDIRECT})
+    callback = authorize(begun["authorizationUrl"])
+    playground.faults(token={"kind": "slowAnswer", "delayMs": 1500, "times": 1})
+    started = time.monotonic()
+    params: Dict[str, Any] = {"callbackUrl": callback}
+    if leave == "timeout":
+        params["meta"] = {"timeoutMs": 300}
+        expect.fault(connection.error("completeAuthorization", params), -32022)
+    else:
+        identifier = connection.request("completeAuthorization", params)
+        time.sleep(0.3)
+        connection.notify("$/cancelRequest", {"id": identifier})
+        expect.fault(connection.answer_to(identifier)["error"], -32800)
+    assert time.monotonic() - started < 1.3
+    eventually(lambda: len(connection.call("listSessions")["sessions"]) == 1)
+    assert fetch(connection)["status"] == 200
+
+
+def test_an_end_is_bounded_and_goes_on(connection: Connection, playground: Playground) -> None:
+    session = login(connection, playground)["session"]
+    playground.faults(revocation={"kind": "slow", "delayMs": 1500})
+    started = time.monotonic()
+    expect.fault(connection.error("endSession", {"session": session, "meta": {"timeoutMs": 300}}), -32022)
+    assert time.monotonic() - started < 1.3
+    expect.fault(connection.error("getSession", {"session": session}), 5001)
+    eventually(lambda: playground.statistics()["revocationRequests"] == 2)
+
+
+@pytest.fixture
+def short_lived() -> Iterator[Callable[..., Playground]]:
+    """Playgrounds whose tokens expire soon, used by `shop` and `mine`."""
+    started: List[Playground] = []
+
+    def begin(settings: Dict[str, Any], lifetime: str) -> Playground:
+        playground = Playground("--port", "0", "--access-token-lifetime", lifetime)
+        started.append(playground)
+        settings["issuers"]["shop"]["issuer"] = playground.issuer
+        settings["resources"]["mine"]["baseUrl"] = playground.base + "/resource/"
+        return playground
+
+    yield begin
+    for playground in started:
+        playground.stop()
+
+
+def test_a_token_is_used_to_its_end_while_the_issuer_hangs(
+    start: Start, connect: Connect, settings: Dict[str, Any], short_lived: Callable[..., Playground]
+) -> None:
+    playground = short_lived(settings, "10s")
+    connection = connect(start(settings))
+    login(connection, playground)
+    playground.faults(token={"kind": "slow", "delayMs": 20_000})
+    time.sleep(9.2)
+    started = time.monotonic()
+    assert fetch(connection)["status"] == 200
+    assert time.monotonic() - started < 2
+
+
+def test_only_what_a_login_mends_asks_for_a_login(
+    start: Start, connect: Connect, settings: Dict[str, Any], short_lived: Callable[..., Playground]
+) -> None:
+    playground = short_lived(settings, "1s")
+    connection = connect(start(settings))
+    login(connection, playground)
+    params = {"resource": "mine", "path": "orders"}
+    time.sleep(1.1)
+    for kind, code, upstream in [("refuseCredentials", 5003, "invalid_client"), ("unavailable", 5004, "temporarily_unavailable")]:
+        playground.faults(token={"kind": kind, "times": 1})
+        data = expect.fault(connection.error("fetchResource", params), code)
+        assert data["outcome"] == "not_sent" and data["upstream"].get("code") == upstream
+        time.sleep(1.1)
+    playground.faults(token={"kind": "refuseGrant", "times": 1})
+    assert expect.fault(connection.error("fetchResource", params), 1001)["upstream"]["code"] == "invalid_grant"
+
+
+def test_a_revoked_session_is_of_no_use(connection: Connection, playground: Playground) -> None:
+    session = login(connection, playground)["session"]
+    assert connection.call("revokeToken", {"session": session}) == {"revoked": True}
+    expect.fault(connection.error("fetchResource", {"resource": "mine", "path": "orders"}), 1001)
+    expect.fault(connection.error("refreshSession", {"session": session}), 5002)
+    assert connection.call("endSession", {"session": session})["ended"] is True
+
+
 def test_a_session_the_issuer_ended_is_expired(connection: Connection, playground: Playground) -> None:
     session = login(connection, playground)
     connection.call("subscribe", {"events": ["event.sessionEnded", "event.sessionRefreshed"]})
@@ -303,6 +402,32 @@ def test_tokens_leave_where_that_is_configured(
     assert connection.call("revokeToken", {"issuer": "shop", "token": other["accessToken"]}) == {"revoked": True}
     expect.fault(connection.error("getAccessToken", {}), -32602, "/resource")
     expect.fault(connection.error("getAccessToken", {"issuer": "nobody"}), 5009)
+
+
+def test_a_peer_with_certain_resources_gets_tokens_for_those_only(
+    start: Start, connect: Connect, settings: Dict[str, Any], playground: Playground
+) -> None:
+    settings["resources"]["plain"] = {**settings["resources"]["mine"]}
+    del settings["resources"]["plain"]["scope"]
+    peers = [{"uid": os.getuid(), "methods": ["*"], "resources": ["mine", "plain"]}]
+    connection = connect(start({**settings, "tokens": {"leaveTheSidecar": True}, "peers": peers}))
+    session = login(connection, playground)["session"]
+    narrow = connection.call("getAccessToken", {"resource": "mine"})
+    assert narrow["scope"] == "orders"
+    expect.fault(connection.error("getAccessToken", {"issuer": "shop", "session": session}), -32020, "/issuer")
+    expect.fault(connection.error("getAccessToken", {"resource": "plain"}), -32020, "/resource")
+    expect.fault(connection.error("getAccessToken", {"resource": "other"}), -32020, "/resource")
+
+
+def test_a_session_goes_with_its_own_kind_of_token(
+    start: Start, connect: Connect, settings: Dict[str, Any], playground: Playground
+) -> None:
+    connection = connect(start({**settings, "tokens": {"leaveTheSidecar": True}}))
+    session = login(connection, playground)["session"]
+    params = {"resource": "mine", "session": session}
+    expect.fault(connection.error("getAccessToken", {**params, "auth": "device"}), -32602, "/session")
+    expect.fault(connection.error("getAccessToken", {**params, "auth": "device", "session": "A" * 43}), 5001)
+    expect.fault(connection.error("getAccessToken", {**params, "auth": "implicit"}), 5001)
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="needs another uid")

@@ -43,6 +43,10 @@ public struct ResourceError: Error, Sendable {
     public static let protocolError = Code(number: 1013, reason: "protocol_error")
     /// No such session, for this peer.
     public static let sessionNotFound = Code(number: 5001, reason: "session_not_found")
+    /// The token endpoint refused the session's renewal for a reason that no login mends.
+    public static let tokenEndpointError = Code(number: 5003, reason: "token_endpoint_error")
+    /// The token endpoint is there and cannot serve now.
+    public static let tokenEndpointUnreachable = Code(number: 5004, reason: "token_endpoint_unreachable")
     /// The session store cannot be used now.
     public static let storeUnavailable = Code(number: 5008, reason: "store_unavailable")
     /// The time for the call ran out.

@@ -12,17 +12,18 @@ extension ProviderClient {
       if case .notPossible = error.kind { return .none }
       return .failed
     }
-    let query = FormEncoding.encode([
+    let form = FormEncoding.encode([
       (name: "client_id", value: issuer.clientID), (name: "id_token_hint", value: idToken),
     ])
     let options = issuer.transferOptions(
       deadline: Deadline(in: Self.timeout, on: upstream.clock), maxBodyBytes: 1 << 20)
-    var fields = HTTPFields()
+    var fields = HTTPFields([.init(name: "Content-Type", value: FormEncoding.mediaType)])
     trace?.add(to: &fields)
-    guard let target = try? url.addingQuery(String(decoding: query, as: UTF8.self)),
-      let response = try? await upstream.send(
-        HTTPRequest(method: "GET", url: target, fields: fields), options: options, for: .token(issuer.name))
-    else { return .failed }
+    // POST, so that the token stands in no server's log of URLs; every server must take it.
+    let request = HTTPRequest(method: "POST", url: url, fields: fields, body: form)
+    guard let response = try? await upstream.send(request, options: options, for: .token(issuer.name)) else {
+      return .failed
+    }
     return (200..<400).contains(response.status) ? .ended : .failed
   }
 }

@@ -24,6 +24,8 @@ public struct SessionError: Error, Sendable {
     case grantNotSupported
     /// The user has not decided yet (RFC 8628 section 3.5); ask again after that time.
     case pending(retryAfter: Duration)
+    /// Too much of this owner's is under way or kept: ask again after that time; nil when no time will help.
+    case overloaded(retryAfter: Duration?)
     /// The caller's own input; `path` points into the grant.
     case invalid(path: String)
     /// The waiting task was cancelled.
@@ -57,6 +59,13 @@ public struct SessionError: Error, Sendable {
     }
   }
 
+  /// No keys to judge an ID token with means that the issuer is out of reach.
+  init(_ error: KeySetError) {
+    self.init(
+      .unreachable(TokenError(.malformed, error.detail, status: error.status)),
+      "the ID token cannot be validated: \(error.detail)", upstreamCode: error.kind.rawValue)
+  }
+
   /// What a store's fault means for a session.
   init(_ error: StoreError) { self.init(.store(error), error.detail) }
 
@@ -66,6 +75,14 @@ public struct SessionError: Error, Sendable {
     case .failed(let error): self = error
     case .cancelled: self.init(.cancelled, "the wait for a token was cancelled")
     case .deadlineExceeded: self.init(.deadlineExceeded, "the deadline passed while waiting for a token")
+    }
+  }
+
+  /// What the token endpoint did, where that is the fault.
+  var tokenError: TokenError? {
+    switch kind {
+    case .tokenEndpoint(let error), .unreachable(let error): error
+    default: nil
     }
   }
 

@@ -10,6 +10,8 @@ public enum SessionEvent: Sendable {
   case renewalFailed(SessionHandle, issuer: String, error: SessionError)
   /// An ID token that came with a renewal is not valid; the claims stay what they were.
   case idTokenRefused(issuer: String, fault: TokenFault)
+  /// Something failed that nobody waits for; `detail` holds no token and no handle.
+  case troubled(String, detail: String)
 }
 
 /// The port through which sessions tell what happens to them.

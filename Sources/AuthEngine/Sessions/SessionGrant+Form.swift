@@ -4,6 +4,14 @@ extension SessionGrant {
   /// The type of an access token as a subject (RFC 8693 section 3).
   static let accessTokenType = "urn:ietf:params:oauth:token-type:access_token"
 
+  /// Whether the issuer's own scope is asked for when the call does not say: elsewhere the grant has one already.
+  var asksForScope: Bool {
+    switch self {
+    case .tokenExchange, .jwtBearer: true
+    case .tokens, .refreshToken, .deviceCode, .authorizationCode, .implicit: false
+    }
+  }
+
   /// The form's members that ask for the session's first token, before the client's own; nil where nothing is asked.
   func form(scope: String?) -> [(name: String, value: String)]? {
     var form: [(name: String, value: String)]

@@ -1,5 +1,5 @@
 import JSON
-import Support
+public import Support
 
 extension UserSessions {
   /// Makes a session from `grant`, owned by the peer `owner`.
@@ -8,9 +8,11 @@ extension UserSessions {
   /// had again. `sessions(ownedBy:)` has it then.
   public func create(
     from grant: SessionGrant, at issuer: SessionIssuer, scope: String? = nil, ownedBy owner: UInt32,
-    trace: TraceContext? = nil
+    deadline: Deadline = .never, trace: TraceContext? = nil
   ) async throws(SessionError) -> Session {
-    try await create(from: grant, at: issuer, scope: scope, owner: owner, expecting: nil, trace: trace)
+    try await finish(for: owner, by: deadline) { [self] () async throws(SessionError) in
+      try await make(from: grant, at: issuer, scope: scope, owner: owner, expecting: nil, trace: trace)
+    }
   }
 
   /// What the ID token of an authorization must say.
@@ -22,29 +24,11 @@ extension UserSessions {
     let requiresIDToken: Bool
   }
 
-  func create(
+  /// Everything that can fail by itself comes before the grant is sent: the store, the endpoint, the keys.
+  func make(
     from grant: SessionGrant, at issuer: SessionIssuer, scope: String?, kind: SessionKind = .user, owner: UInt32,
     key: JSONValue? = nil, resource: String? = nil, expecting expectations: AuthorizationExpectations?,
-    trace: TraceContext?
-  ) async throws(SessionError) -> Session {
-    let work = Task { [self] in
-      let outcome: Result<Session, SessionError>
-      do throws(SessionError) {
-        outcome = .success(
-          try await make(
-            from: grant, at: issuer, scope: scope, kind: kind, owner: owner, key: key, resource: resource,
-            expecting: expectations, trace: trace))
-      } catch {
-        outcome = .failure(error)
-      }
-      return outcome
-    }
-    return try await work.value.get()
-  }
-
-  private func make(
-    from grant: SessionGrant, at issuer: SessionIssuer, scope: String?, kind: SessionKind, owner: UInt32,
-    key: JSONValue?, resource: String?, expecting expectations: AuthorizationExpectations?, trace: TraceContext?
+    claim: GrantClaim? = nil, trace: TraceContext?
   ) async throws(SessionError) -> Session {
     if case .implicit(let profile) = grant {
       return try await makeImplicit(profile, at: issuer, owner: owner, trace: trace)
@@ -54,44 +38,84 @@ extension UserSessions {
     if case .tokens(let given) = grant {
       try contents.take(given, at: clock.wallNow)
       if let idToken = given.idToken { try await takeOld(idToken, at: issuer, into: &contents) }
-    } else if let form = grant.form(scope: scope) {
-      contents.dpopKey = if let key { key } else { try newKey(for: issuer) }
-      contents.resource = resource
-      let answer: TokenRequests.Answer
-      do throws(TokenError) {
-        answer = try await requests.token(
-          form + TokenSlot.resource(resource), at: issuer.issuer, key: contents.dpopKey.flatMap { DPoPKey(record: $0) },
-          trace: trace)
-      } catch {
-        throw SessionError(error)
-      }
-      if case .refreshToken(let token) = grant { contents.refreshToken = token.reveal() }
-      contents.scope = answer.response.scope ?? scope
-      contents.take(answer, in: .session)
-      try await take(answer.response.idToken, at: issuer, grant: grant, expecting: expectations, into: &contents)
+      try await insert(
+        StoredRecord(
+          key: handle.key, owner: owner, version: 1, expiresAt: contents.purgeable, contents: try storable(contents)))
+      await register(contents, ownedBy: owner, at: issuer)
+      return keep(contents, of: handle, owner: owner, version: 1).session
     }
-    let record = StoredRecord(
-      key: handle.key, owner: owner, version: 1, expiresAt: contents.purgeable, contents: try storable(contents))
-    try await insert(record)
+    contents.dpopKey = if let key { key } else { try newKey(for: issuer) }
+    contents.resource = resource
+    let place = try await reserve(contents, of: handle, owner: owner)
+    do throws(SessionError) {
+      try await prepare(issuer, needsKeys: expectations?.requiresIDToken == true, trace)
+      try await claim?.take()
+      let answer = try await ask(grant, at: issuer, scope: scope, claim, into: &contents, trace)
+      try await take(answer, at: issuer, grant: grant, expecting: expectations, into: &contents)
+    } catch {
+      await giveUp(place)
+      throw error
+    }
+    let live = try await fill(place, with: contents, of: handle)
     await register(contents, ownedBy: owner, at: issuer)
-    return keep(contents, of: handle, owner: owner, version: 1).session
+    return live.session
   }
 
-  func storable(_ contents: SessionContents) throws(SessionError) -> Secret<[UInt8]> {
-    do throws(StoreError) {
-      return try contents.bytes()
+  /// The endpoint, and the keys where there must be an ID token.
+  private func prepare(
+    _ issuer: SessionIssuer, needsKeys: Bool, _ trace: TraceContext?
+  ) async throws(SessionError) {
+    do throws(TokenError) {
+      _ = try await requests.provider.url(of: .token, at: issuer.issuer, trace: trace)
+    } catch {
+      throw SessionError(error)
+    }
+    guard needsKeys else { return }
+    do throws(KeySetError) {
+      _ = try await issuer.keys.keySet(deadline: .never)
     } catch {
       throw SessionError(error)
     }
   }
 
-  /// The ID token that came with the first token: valid, or there is no session.
+  private func ask(
+    _ grant: SessionGrant, at issuer: SessionIssuer, scope: String?, _ claim: GrantClaim?,
+    into contents: inout SessionContents, _ trace: TraceContext?
+  ) async throws(SessionError) -> TokenRequests.Answer {
+    let key = contents.dpopKey.flatMap { DPoPKey(record: $0) }
+    let more = TokenSlot.resource(contents.resource)
+    let asked = scope ?? (grant.asksForScope ? issuer.scope : nil)
+    do throws(TokenError) {
+      let answer: TokenRequests.Answer
+      do throws(TokenError) {
+        answer = try await requests.token(
+          (grant.form(scope: asked) ?? []) + more, at: issuer.issuer, key: key, trace: trace)
+      } catch {
+        // What the caller did not ask for is not insisted on: a subject may have less than the issuer's scope.
+        guard case .tokenExchange = grant, scope == nil, asked != nil, error.oauthError?.code == "invalid_scope" else {
+          throw error
+        }
+        answer = try await requests.token(
+          (grant.form(scope: nil) ?? []) + more, at: issuer.issuer, key: key, trace: trace)
+      }
+      if case .refreshToken(let token) = grant { contents.refreshToken = token.reveal() }
+      contents.scope = answer.response.scope ?? asked
+      contents.take(answer, in: .session)
+      return answer
+    } catch {
+      if !error.isAnswer { await claim?.giveBack() }
+      throw SessionError(error)
+    }
+  }
+
+  /// The ID token that came with the first token: valid, or there is no session, and its tokens are nobody's.
   private func take(
-    _ idToken: String?, at issuer: SessionIssuer, grant: SessionGrant,
+    _ answer: TokenRequests.Answer, at issuer: SessionIssuer, grant: SessionGrant,
     expecting authorization: AuthorizationExpectations?, into contents: inout SessionContents
   ) async throws(SessionError) {
-    guard let idToken else {
+    guard let idToken = answer.response.idToken else {
       guard authorization?.requiresIDToken != true else {
+        revokeNobodys(answer, issuer)
         throw SessionError(
           .authorizationFailed, "the token endpoint gave no ID token", upstreamCode: "missing_id_token")
       }
@@ -100,13 +124,15 @@ extension UserSessions {
     var expectations = IDTokenExpectations(clientID: issuer.issuer.clientID, nonce: authorization?.nonce)
     expectations.maxAge = authorization?.maxAge
     expectations.acrValues = authorization?.acrValues ?? []
-    if let token = contents.tokens.first { expectations.accessToken = Secret(token.value) }
+    expectations.accessToken = Secret(answer.response.accessToken)
     if case .authorizationCode(let code, _, _) = grant { expectations.authorizationCode = code }
-    switch try await verdict(on: idToken, expectations, at: issuer) {
-    case .valid(let claims, _, _, _): contents.take(idToken, claims)
-    case .invalid(let fault):
-      throw SessionError(
-        .authorizationFailed, "the ID token is not valid: \(fault.message)", upstreamCode: fault.code.rawValue)
+    do throws(SessionError) {
+      contents.take(idToken, try await claims(of: idToken, expectations, at: issuer))
+    } catch {
+      // Nobody asked for it and there are no keys to judge it with: the session has no claims, rather than the grant be lost.
+      if case .unreachable = error.kind, authorization == nil { return }
+      revokeNobodys(answer, issuer)
+      throw error
     }
   }
 
@@ -115,13 +141,18 @@ extension UserSessions {
     _ idToken: String, at issuer: SessionIssuer, into contents: inout SessionContents
   ) async throws(SessionError) {
     var expectations = IDTokenExpectations(clientID: issuer.issuer.clientID)
-    var verdict = try await verdict(on: idToken, expectations, at: issuer)
+    let verdict = try await verdict(on: idToken, expectations, at: issuer)
     if case .invalid(let fault) = verdict, fault.code == .tokenExpired, case .integer(let expiry)? = fault.actual {
       expectations.now = Timestamp(secondsSinceEpoch: expiry) + .seconds(-1)
-      verdict = try await self.verdict(on: idToken, expectations, at: issuer)
     }
-    switch verdict {
-    case .valid(let claims, _, _, _): contents.take(idToken, claims)
+    contents.take(idToken, try await claims(of: idToken, expectations, at: issuer))
+  }
+
+  private func claims(
+    of idToken: String, _ expectations: IDTokenExpectations, at issuer: SessionIssuer
+  ) async throws(SessionError) -> JSONObject {
+    switch try await verdict(on: idToken, expectations, at: issuer) {
+    case .valid(let claims, _, _, _): return claims
     case .invalid(let fault):
       throw SessionError(
         .authorizationFailed, "the ID token is not valid: \(fault.message)", upstreamCode: fault.code.rawValue)
@@ -136,9 +167,21 @@ extension UserSessions {
       return try await validator.validate(
         idToken, expecting: expectations, configuration: issuer.tokens, keys: issuer.keys)
     } catch {
-      throw SessionError(
-        .unreachable(TokenError(.malformed, error.detail, status: error.status)),
-        "the ID token cannot be validated: \(error.detail)", upstreamCode: error.kind.rawValue)
+      throw SessionError(error)
+    }
+  }
+
+  /// Tokens came that no session will have: they must not live on at the issuer.
+  func revokeNobodys(_ answer: TokenRequests.Answer, _ issuer: SessionIssuer) {
+    let token = answer.response.refreshToken ?? answer.response.accessToken
+    let hint = answer.response.refreshToken == nil ? "access_token" : "refresh_token"
+    Task { [self] in
+      do throws(SessionError) {
+        try await revoke(Secret(token), hint: hint, at: issuer, trace: nil)
+      } catch {
+        if case .grantNotSupported = error.kind { return }
+        observer?.observe(.troubled("tokens of no session cannot be revoked", detail: error.detail))
+      }
     }
   }
 }

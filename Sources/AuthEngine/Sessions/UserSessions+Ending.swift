@@ -1,4 +1,3 @@
-import HTTPMessages
 public import Support
 
 extension UserSessions {
@@ -12,94 +11,88 @@ extension UserSessions {
     case none
   }
 
+  /// How long the issuer has to end a session, all of its endpoints together.
+  static let upstreamPatience = Duration.seconds(30)
+
   /// Ends the session: here at once, whatever the network does, then at the issuer (RFC 7009, RP-initiated logout).
   ///
   /// `issuer` nil: it is not configured any more.
   public func end(
-    _ handle: SessionHandle, ownedBy owner: UInt32, at issuer: SessionIssuer?, trace: TraceContext? = nil
+    _ handle: SessionHandle, ownedBy owner: UInt32, at issuer: SessionIssuer?, deadline: Deadline = .never,
+    trace: TraceContext? = nil
   ) async throws(SessionError) -> UpstreamEnd {
     let live = try await live(handle, ownedBy: owner)
+    return try await finish(for: owner, by: deadline) { [self] () async throws(SessionError) in
+      try await end(live, at: issuer, trace)
+    }
+  }
+
+  private func end(
+    _ live: LiveSession, at issuer: SessionIssuer?, _ trace: TraceContext?
+  ) async throws(SessionError) -> UpstreamEnd {
+    let key = live.handle.key
     let taken: StoredRecord?
     do throws(StoreError) {
-      taken = try await store.take(handle.key)
+      taken = try await store.take(key)
     } catch {
       throw SessionError(error)
     }
     let unsaved = state.withLock { state in
       defer {
-        state.ended[handle.key] = true
-        state.sessions[handle.key] = nil
-        state.unsaved[handle.key] = nil
+        state.ended[key] = true
+        state.sessions[key] = nil
+        state.unsaved[key] = nil
       }
-      return state.unsaved[handle.key]
+      return state.unsaved[key]
     }
     guard let taken else { throw .notFound }
-    observer?.observe(.ended(handle, issuer: live.contents.issuer, owner: owner))
+    observer?.observe(.ended(live.handle, issuer: live.contents.issuer, owner: live.owner))
     guard let issuer, (try? check(live, issuer)) != nil else { return .none }
-    // The newest tokens, which the cached copy may not have. What has begun is finished: the caller may be gone, they must be too.
-    let contents = unsaved ?? SessionContents(taken) ?? live.contents
-    return await Task { [self] in await endUpstream(contents, issuer, trace) }.value
+    // The newest tokens, which the cached copy may not have.
+    return await endUpstream(unsaved ?? SessionContents(taken) ?? live.contents, issuer, trace)
   }
 
-  /// Revokes a token at its issuer (RFC 7009).
-  public func revoke(
-    _ token: Secret<String>, hint: String?, at issuer: SessionIssuer, trace: TraceContext? = nil
-  ) async throws(SessionError) {
-    var form = [(name: "token", value: token.reveal())]
-    if let hint { form.append((name: "token_type_hint", value: hint)) }
-    do throws(TokenError) {
-      let answer = try await requests.provider.post(
-        form, to: .revocation, of: issuer.issuer, maxBytes: TokenResponse.maxBytes,
-        for: .token(issuer.issuer.name), trace: trace)
-      // RFC 7009 section 2.2: 200 also for a token that is not good any more.
-      guard answer.response.status == 200 else {
-        throw TokenResponse.failure(answer.response, of: "revocation endpoint")
-      }
-    } catch {
-      throw SessionError(error)
-    }
-  }
-
-  /// Revokes the session's refresh token, or its access token where it has none; the session itself stays.
-  public func revokeTokens(
-    of handle: SessionHandle, ownedBy owner: UInt32, at issuer: SessionIssuer, trace: TraceContext? = nil
-  ) async throws(SessionError) {
-    let live = try await live(handle, ownedBy: owner)
-    try check(live, issuer)
-    if let token = live.contents.refreshToken {
-      try await revoke(Secret(token), hint: "refresh_token", at: issuer, trace: trace)
-    } else if let token = live.contents.tokens.first(where: { $0.slot == .session }) {
-      try await revoke(Secret(token.value), hint: "access_token", at: issuer, trace: trace)
-    }
-  }
-
+  /// Everything at once and under one bound: a session has up to 32 tokens, and each call may take half a minute.
   private func endUpstream(
     _ contents: SessionContents, _ issuer: SessionIssuer, _ trace: TraceContext?
   ) async -> UpstreamEnd {
-    var outcomes: [UpstreamEnd] = []
-    if let token = contents.refreshToken {
-      outcomes.append(
-        await attempt { () throws(SessionError) in
-          try await revoke(Secret(token), hint: "refresh_token", at: issuer, trace: trace)
-        })
-    }
+    var tokens = contents.refreshToken.map { [(Secret($0), "refresh_token")] } ?? []
     // By themselves too: not every issuer takes a grant's access tokens along with its refresh token (RFC 7009 section 2.1, SHOULD).
     for token in contents.tokens where token.expiresAt > clock.wallNow {
-      outcomes.append(
-        await attempt { () throws(SessionError) in
-          try await revoke(Secret(token.value), hint: "access_token", at: issuer, trace: trace)
-        })
+      tokens.append((Secret(token.value), "access_token"))
     }
-    if let idToken = contents.idToken {
-      outcomes.append(await requests.provider.endSession(idToken, at: issuer.issuer, trace: trace))
+    return await withTaskGroup(of: UpstreamEnd?.self) { group in
+      var waiting = tokens.count
+      for (token, hint) in tokens {
+        group.addTask { [self] in await attempt(token, hint, at: issuer, trace) }
+      }
+      if let idToken = contents.idToken {
+        waiting += 1
+        group.addTask { [self] in await requests.provider.endSession(idToken, at: issuer.issuer, trace: trace) }
+      }
+      group.addTask { [clock] in
+        try? await clock.sleep(for: Self.upstreamPatience)
+        return nil
+      }
+      var outcomes: [UpstreamEnd] = []
+      while outcomes.count < waiting {
+        guard let outcome = await group.next() ?? nil else {
+          outcomes.append(.failed)
+          break
+        }
+        outcomes.append(outcome)
+      }
+      group.cancelAll()
+      if outcomes.contains(.failed) { return .failed }
+      return outcomes.contains(.ended) ? .ended : .none
     }
-    if outcomes.contains(.failed) { return .failed }
-    return outcomes.contains(.ended) ? .ended : .none
   }
 
-  private func attempt(_ body: () async throws(SessionError) -> Void) async -> UpstreamEnd {
+  private func attempt(
+    _ token: Secret<String>, _ hint: String, at issuer: SessionIssuer, _ trace: TraceContext?
+  ) async -> UpstreamEnd {
     do throws(SessionError) {
-      try await body()
+      try await revoke(token, hint: hint, at: issuer, trace: trace)
       return .ended
     } catch {
       if case .grantNotSupported = error.kind { return .none }

@@ -16,7 +16,7 @@ extension UserSessions {
   ///
   /// The key is in the store before anything is bound to it: a refresh token may be, and would be lost with it.
   func withKey(
-    _ live: LiveSession, _ issuer: SessionIssuer, _ lease: RecordLease
+    _ live: LiveSession, _ issuer: SessionIssuer, _ lease: RecordLease?
   ) async throws(SessionError) -> LiveSession {
     guard live.contents.dpopKey == nil, let key = try newKey(for: issuer) else { return live }
     var contents = live.contents

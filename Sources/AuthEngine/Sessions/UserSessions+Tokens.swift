@@ -1,49 +1,76 @@
 public import Support
 
 extension UserSessions {
+  /// How often one call may wait for a renewal: an issuer that answers with the same token, or with a dead one, would be asked
+  /// without end.
+  private static let maxRenewals = 3
+  /// How long a caller waits for a renewal of a token that has not really expired.
+  private static let patience = Duration.milliseconds(500)
+
   /// An access token of the session, for `scope` and `audience`: fresh, or renewed now.
   ///
   /// With `rejected`, one that is newer than that. A token that lives at least `minimumLife` longer; nil: one that is fresh.
-  /// While the issuer is out of reach a token that has not really expired is still given out.
+  /// While the issuer is out of reach, or takes its time, a token that has not really expired is still given out.
+  /// `isNarrow`: never the session's own token in place of one for `scope` and `audience`.
   public func token(
     of handle: SessionHandle, ownedBy owner: UInt32, at issuer: SessionIssuer, scope: String? = nil,
-    audience: String? = nil, replacing rejected: AccessToken? = nil, minimumLife: Duration? = nil,
-    deadline: Deadline = .never, trace: TraceContext? = nil
+    audience: String? = nil, isNarrow: Bool = false, replacing rejected: AccessToken? = nil,
+    minimumLife: Duration? = nil, deadline: Deadline = .never, trace: TraceContext? = nil
   ) async throws(SessionError) -> AccessToken {
     // A run that somebody else began may bring what another slot needed; one's own brings all there is to be had.
     for _ in 0..<Self.maxRenewals {
       let live = try await live(handle, ownedBy: owner)
       try check(live, issuer)
       try checkTerms(live, issuer)
-      let slot = live.slot(scope: scope, audience: audience)
+      let slot = isNarrow ? TokenSlot(scope: scope, audience: audience) : live.slot(scope: scope, audience: audience)
       let now = clock.monotonicNow
       let wanted = Wanted(slot: slot, rejected: rejected, minimumLife: minimumLife)
       if let token = wanted.token(of: live, at: now) {
         scheduleRenewal(of: token, in: live, slot, issuer, at: now)
         return token
       }
+      let spare = wanted.spare(of: live, at: now)
+      // One that has been under way takes its time: the token is good, and whoever comes next may have the newer one.
+      if let spare, renewals.waiterCount(for: handle.key) != nil { return spare }
+      // Such that it is still good when patience ends.
+      let patience = spare.map { Deadline(in: min(Self.patience, ($0.expiry - now) / 2), on: clock) } ?? .never
       do throws(SingleFlightError<SessionError>) {
-        let renewed = try await renewals.value(for: handle.key, deadline: deadline) {
+        let renewed = try await renewals.value(for: handle.key, deadline: deadline.earlier(patience)) {
           [self] () async throws(SessionError) in try await renew(handle, wanted, issuer, trace)
         }
         let now = clock.monotonicNow
-        if let token = wanted.token(of: renewed, at: now, afterRenewal: true) {
+        if let token = wanted.token(of: renewed, after: live.tokens[slot], at: now) {
           scheduleRenewal(of: token, in: renewed, slot, issuer, at: now)
           return token
         }
       } catch {
         let error = SessionError(error)
-        guard let token = wanted.standIn(of: live, at: clock.monotonicNow, for: error) else { throw error }
-        return token
+        if let token = await standIn(for: error, wanted, live, spare: spare) { return token }
+        // Patience ended, but not before the token did.
+        if case .deadlineExceeded = error.kind, !deadline.hasPassed(on: clock) { continue }
+        throw error
       }
     }
     let fault = TokenError(.malformed, "the token endpoint gives the refused token again, or one that has expired")
     throw SessionError(fault)
   }
 
-  /// How often one call may wait for a renewal: an issuer that answers with the same token, or with a dead one, would be asked
-  /// without end.
-  private static let maxRenewals = 3
+  /// The token to go on with after a renewal failed with `error`.
+  private func standIn(
+    for error: SessionError, _ wanted: Wanted, _ live: LiveSession, spare: AccessToken?
+  ) async -> AccessToken? {
+    let now = clock.monotonicNow
+    let spare = spare.flatMap { $0.expiry > now ? $0 : nil }
+    switch error.kind {
+    case .unreachable: return wanted.standIn(of: live, at: now)
+    case .deadlineExceeded, .tokenEndpoint, .grantNotSupported, .store: return spare
+    case .expired:
+      // The last token is good to its end, unless it has been taken away.
+      let current = try? await self.live(live.handle, ownedBy: live.owner)
+      return spare.flatMap { current?.tokens[wanted.slot]?.value == $0.value ? $0 : nil }
+    default: return nil
+    }
+  }
 
   /// Renews the session's token now, whatever is left of the one at hand.
   public func refresh(

@@ -14,6 +14,10 @@ public final class UserSessions: Sendable {
     var ended = BoundedCache<RecordKey, Bool>(capacity: 4096)
     /// What a renewal got and could not store: written before anything else is done with the session.
     var unsaved = BoundedCache<RecordKey, SessionContents>(capacity: 1024)
+    /// Pauses after what token endpoints refused.
+    var backoffs = BoundedCache<RenewalName, TokenBackoff>(capacity: 2048)
+    /// How much of each owner's is under way, whoever still waits for it.
+    var works: [UInt32: Int] = [:]
     var lastGeneration: UInt64 = 0
     var purgedAt: MonotonicInstant?
   }
@@ -70,8 +74,15 @@ public final class UserSessions: Sendable {
     }
     var sessions: [Session] = []
     for record in records {
-      guard let contents = SessionContents(record), let handle = SessionHandle(contents.handle) else { continue }
-      sessions.append(contents.session(handle))
+      guard let contents = SessionContents(record), let handle = SessionHandle(contents.handle) else {
+        observer?.observe(.troubled("a session of the store cannot be read", detail: "\(record.key)"))
+        continue
+      }
+      if !contents.isReserved {
+        sessions.append(contents.session(handle))
+      } else if let late = try? await unsavedCreation(record) {
+        sessions.append(late.session)
+      }
     }
     return sessions.sorted { $0.createdAt < $1.createdAt }
   }
@@ -102,7 +113,11 @@ public final class UserSessions: Sendable {
   }
 
   private func purge() async {
-    while let removed = try? await store.purge(expiredAt: clock.wallNow), removed > 0 {}
+    do throws(StoreError) {
+      while try await store.purge(expiredAt: clock.wallNow) > 0 {}
+    } catch {
+      observer?.observe(.troubled("what has expired cannot be removed from the store", detail: error.description))
+    }
   }
 
   /// Adds a record; a store that is full gets another try once what has expired is gone.
@@ -137,6 +152,7 @@ public final class UserSessions: Sendable {
     guard let contents = SessionContents(record), contents.handle == handle.text else {
       throw SessionError(StoreError(.corrupted, "\(record.key) is no session"))
     }
+    guard !contents.isReserved else { return try await unsavedCreation(record) }
     return keep(contents, of: handle, owner: record.owner, version: record.version)
   }
 

@@ -81,9 +81,17 @@ struct ProviderClient: Sendable {
       guard issuer.accepts(url) else { throw TokenError(.notPossible, "the \(endpoint.label)'s scheme is not https") }
       return url
     }
-    let metadata: ProviderMetadata
+    guard let url = try await metadata(of: issuer, trace: trace).url(
+      of: endpoint, usingMutualTLS: issuer.clientIdentity != nil) else {
+      throw TokenError(.notPossible, "the issuer's metadata names no usable \(endpoint.rawValue)")
+    }
+    return url
+  }
+
+  /// What the issuer says about itself.
+  func metadata(of issuer: Issuer, trace: TraceContext?) async throws(TokenError) -> ProviderMetadata {
     do throws(SingleFlightError<DiscoveryError>) {
-      metadata = try await discovery.metadata(for: issuer, trace: trace)
+      return try await discovery.metadata(for: issuer, trace: trace)
     } catch {
       switch error {
       case .failed(let failure): throw TokenError(.discovery(failure), failure.detail, status: failure.status)
@@ -91,10 +99,6 @@ struct ProviderClient: Sendable {
       case .deadlineExceeded: throw TokenError(.deadlineExceeded, "the deadline passed while waiting for metadata")
       }
     }
-    guard let url = metadata.url(of: endpoint, usingMutualTLS: issuer.clientIdentity != nil) else {
-      throw TokenError(.notPossible, "the issuer's metadata names no usable \(endpoint.rawValue)")
-    }
-    return url
   }
 }
 

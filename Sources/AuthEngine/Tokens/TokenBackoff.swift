@@ -1,6 +1,6 @@
 import Support
 
-/// The pause after a token endpoint said no: 1 s after the first refusal in a row, doubling to 30 s.
+/// The pause after a token endpoint said no, doubling up to 30 s.
 ///
 /// Only for refusals, and for as long as a busy server asked for in `Retry-After`: wrong credentials do not get better
 /// by asking again at once, and a server that is down costs nobody anything.
@@ -10,7 +10,8 @@ struct TokenBackoff: Sendable {
   /// The pause after the latest refusal in a row; nil after anything else.
   private let refusalPause: Duration?
 
-  /// The state after `error` at `now`; nil when the error calls for no pause.
+  /// The state after `error` at `now`, for a client's own tokens: 1 s after the first refusal in a row. Nil when the error calls
+  /// for no pause.
   init?(after error: TokenError, previous: TokenBackoff?, now: MonotonicInstant) {
     let pause: Duration
     switch error.kind {
@@ -25,6 +26,19 @@ struct TokenBackoff: Sendable {
     }
     self.error = error
     until = now + pause
+  }
+
+  /// The state after a renewal of a user's session failed with `error` at `now`: 1 s after the second answer in a row that was
+  /// none, be it a refusal or an excuse; the first may be a matter of a moment. Nil when nobody answered.
+  init?(afterRenewal error: TokenError, previous: TokenBackoff?, now: MonotonicInstant) {
+    switch error.kind {
+    case .refused, .unavailable, .malformed: break
+    default: return nil
+    }
+    let pause = previous.map { min(.seconds(30), max(.seconds(1), ($0.refusalPause ?? .zero) * 2)) } ?? .zero
+    refusalPause = pause
+    self.error = error
+    until = now + max(pause, error.retryAfter ?? .zero)
   }
 
   /// The error for a caller that comes at `now`, with what is left of the pause; nil when it is over.

@@ -47,6 +47,25 @@ public struct TokenError: Error, Sendable {
     }
   }
 
+  /// Whether the request may have had an effect; nil where that is not known.
+  public var outcome: TransportError.Outcome? {
+    switch kind {
+    case .refused, .unavailable: .replied
+    case .unreachable(let error): error.outcome
+    case .malformed: status == nil ? nil : .replied
+    case .discovery, .notPossible: .notSent
+    case .cancelled, .deadlineExceeded: nil
+    }
+  }
+
+  /// Whether the issuer has decided about the grant: it may not be sent again.
+  var isAnswer: Bool {
+    switch kind {
+    case .refused, .malformed: true
+    case .unavailable, .unreachable, .discovery, .notPossible, .cancelled, .deadlineExceeded: false
+    }
+  }
+
   func waiting(_ retryAfter: Duration) -> TokenError {
     TokenError(kind, detail, status: status, retryAfter: retryAfter)
   }

@@ -11,7 +11,8 @@ public enum FetchResource: RPCMethod {
   public static let errors: [RPCErrorCode] = [
     .notAuthenticated, .notImplicitlyAuthenticated, .deviceNotAuthenticated, .methodNotAllowed, .invalidHeaders,
     .invalidURL, .originNotAllowed, .networkUnreachable, .serverUnreachable, .tlsFailure, .pinMismatch,
-    .responseTooLarge, .protocolError, .sessionNotFound, .storeUnavailable,
+    .responseTooLarge, .protocolError, .sessionNotFound, .tokenEndpointError, .tokenEndpointUnreachable,
+    .storeUnavailable,
   ]
 
   /// How the request is authenticated.

@@ -1,4 +1,5 @@
 import AuthEngine
+import HTTPMessages
 import JSON
 import JSONRPC
 import Protocol
@@ -15,12 +16,19 @@ extension ErrorMap {
     case .authorizationFailed: return session(.authorizationFailed, error, retryable: false)
     case .stateUnknown: return session(.stateUnknown, error, retryable: false)
     case .store(let failure): return session(.storeUnavailable, error, retryable: failure.isRetryable)
-    case .issuerUnknown: return session(.sessionIssuerUnknown, error, retryable: false)
+    case .issuerUnknown:
+      var fault = session(.sessionIssuerUnknown, error, retryable: false)
+      if !path.isEmpty { fault.data["path"] = .string(path) }
+      return fault
     case .grantNotSupported: return session(.grantNotSupported, error, retryable: false)
     case .pending(let wait):
       var fault = session(.authorizationPending, error, retryable: true)
       fault.data["retryAfterMs"] = .integer(wait.wholeMilliseconds)
       return fault
+    case .overloaded(let wait):
+      var data: JSONObject = ["retryable": .bool(wait != nil), "outcome": "not_sent"]
+      if let wait { data["retryAfterMs"] = .integer(wait.wholeMilliseconds) }
+      return RPCFault(.overloaded, error.detail, data: data)
     case .invalid(let inner): return .invalidParams(error.detail, path: path + inner)
     case .cancelled: return RPCFault(.requestCancelled)
     case .deadlineExceeded: return RPCFault(.deadlineExceeded)
@@ -36,6 +44,7 @@ extension ErrorMap {
       data["error"] = .string(oauth.code)
       data["errorDescription"] = oauth.description.map { .string($0) }
     }
+    if let outcome = failure?.outcome { data["outcome"] = .string(outcome.rawValue) }
     if let status = failure?.status { data["status"] = .integer(Int64(status)) }
     var upstream = JSONObject()
     if let status = failure?.status { upstream["status"] = .integer(Int64(status)) }

@@ -28,7 +28,7 @@ struct SessionBench: Sendable {
   let gate = Locked<Gate?>(nil)
 
   /// Another process is a bench on the same store, provider and clock.
-  init(store: (any RecordStore)? = nil, beside other: SessionBench? = nil) throws {
+  init(store: (any RecordStore)? = nil, beside other: SessionBench? = nil, scope: String? = nil) throws {
     let clock = other?.clock ?? ManualClock()
     let provider = other?.provider ?? Locked(Provider())
     let gate = gate
@@ -52,7 +52,8 @@ struct SessionBench: Sendable {
         .token: "https://idp.test/token", .revocation: "https://idp.test/revoke",
         .endSession: "https://idp.test/logout",
       ]),
-      tokens: IDTokenConfiguration(issuer: "https://idp.test"), keys: FixedKeySource(JWKSet([])))
+      tokens: IDTokenConfiguration(issuer: "https://idp.test"), keys: FixedKeySource(JWKSet([])),
+      scope: scope)
   }
 
   /// A session made from a refresh token.
@@ -105,6 +106,7 @@ final class SessionLog: SessionObserver {
       case .expiring: "expiring"
       case .renewalFailed: "renewalFailed"
       case .idTokenRefused: "idTokenRefused"
+      case .troubled: "troubled"
       }
     log.withLock { $0.append(name) }
   }

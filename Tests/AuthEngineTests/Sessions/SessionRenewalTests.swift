@@ -230,7 +230,6 @@ import Testing
     for _ in 0..<3 {
       #expect(await eventually { bench.clock.sleeperCount == 1 })
       bench.clock.advance(by: .seconds(1))
-      #expect(await eventually { bench.clock.sleeperCount == 0 })
     }
     await #expect(throws: SessionError.self) { try await renewal.value }
     #expect(bench.refreshes == ["r-0", "r-1"])
@@ -257,6 +256,103 @@ import Testing
     _ = try? await reading.value
     await #expect(throws: SessionError.self) { try await second.sessions.session(session.handle, ownedBy: 1) }
     await #expect(throws: SessionError.self) { try await second.token(session) }
+  }
+
+  @Test("while the issuer hangs a token that has not really expired is given out, after a moment at most")
+  func hangingIssuer() async throws {
+    let bench = try SessionBench()
+    let session = try await bench.session()
+    bench.clock.advance(by: .seconds(280))
+    let gate = Gate()
+    bench.gate.withLock { $0 = gate }
+    let first = Task { try await bench.token(session) }
+    #expect(await eventually { gate.waiterCount == 1 && bench.clock.sleeperCount == 1 })
+    // Whoever comes while a renewal is under way does not wait at all.
+    #expect(try await bench.token(session).value.reveal() == "a-1")
+    bench.clock.advance(by: .milliseconds(500))
+    #expect(try await first.value.value.reveal() == "a-1")
+    gate.open()
+    #expect(await eventually { bench.events.names == ["refreshed"] })
+    #expect(try await bench.token(session).value.reveal() == "a-2")
+    #expect(bench.refreshes == ["r-0", "r-1"])
+  }
+
+  @Test("a caller who wants a longer life is not content with the token that somebody else's renewal found good")
+  func longerLife() async throws {
+    let bench = try SessionBench()
+    let session = try await bench.session()
+    bench.clock.advance(by: .seconds(200))
+    let token = try await bench.sessions.token(
+      of: session.handle, ownedBy: 1, at: bench.issuer, minimumLife: .seconds(200))
+    #expect(token.value.reveal() == "a-2")
+    #expect(try await bench.token(session).value.reveal() == "a-2")
+  }
+
+  @Test("a busy issuer is left alone: for a second after its second excuse, then two, or for as long as it says")
+  func backoff() async throws {
+    let bench = try SessionBench()
+    let session = try await bench.session()
+    let old = try await bench.token(session)
+    let busy = HTTPResponse.status(429, ("Retry-After", "7"))
+    bench.provider.withLock { $0.answers = [.status(503), .status(503), .status(500), busy] }
+    func ask() async throws -> Duration? {
+      do throws(SessionError) {
+        _ = try await bench.token(session, replacing: old)
+        return nil
+      } catch {
+        guard case .unreachable(let failure) = error.kind else { throw error }
+        return failure.retryAfter ?? .zero
+      }
+    }
+    #expect(try await ask() == .zero)
+    #expect(try await ask() == .zero)
+    #expect(try await ask() == .seconds(1) && bench.refreshes.count == 3)
+    bench.clock.advance(by: .seconds(1))
+    _ = try await ask()
+    #expect(try await ask() == .seconds(2) && bench.refreshes.count == 4)
+    bench.clock.advance(by: .seconds(2))
+    _ = try await ask()
+    #expect(try await ask() == .seconds(7) && bench.refreshes.count == 5)
+    bench.clock.advance(by: .seconds(7))
+    #expect(try await ask() == nil)
+    #expect(bench.refreshes.count == 6)
+  }
+
+  @Test("a renewal that comes too late goes on with the tokens of the faster process, and ends no session")
+  func overtaken() async throws {
+    let first = try SessionBench()
+    let session = try await first.session()
+    let old = try await first.token(session)
+    let second = try SessionBench(beside: first)
+    let gate = Gate()
+    first.gate.withLock { $0 = gate }
+    let late = Task { try await first.token(session, replacing: old) }
+    #expect(await eventually { gate.waiterCount == 1 })
+    let theirs = try await second.token(session)
+    #expect(try await second.token(session, replacing: theirs).value.reveal() == "a-2")
+    gate.open()
+    #expect(try await late.value.value.reveal() == "a-2")
+    #expect(first.events.names.isEmpty)
+  }
+
+  @Test("a rotated refresh token outlives the refusal that another process got in its place")
+  func refusalOfTheOldToken() async throws {
+    let store = TroubledStore()
+    let first = try SessionBench(store: store)
+    let session = try await first.session()
+    let old = try await first.token(session)
+    let second = try SessionBench(store: store, beside: first)
+    let theirs = try await second.token(session)
+    let gate = Gate()
+    store.holdNextReplacement(at: gate)
+    let slow = Task { try await first.token(session, replacing: old) }
+    #expect(await eventually { gate.waiterCount == 1 })
+    await #expect(throws: SessionError.self) { try await second.token(session, replacing: theirs) }
+    gate.open()
+    let token = try await slow.value
+    #expect(token.value.reveal() == "a-2")
+    first.provider.withLock { $0.answers = [] }
+    #expect(try await first.token(session, replacing: token).value.reveal() == "a-3")
   }
 
   @Test("tokens that come for a session that has ended meanwhile are revoked")

@@ -8,6 +8,11 @@ final class TroubledStore: RecordStore {
   private let failures = Locked(0)
   private let gate = Locked<Gate?>(nil)
 
+  private let replacementGate = Locked<Gate?>(nil)
+
+  /// The next replacement waits at the gate.
+  func holdNextReplacement(at gate: Gate) { replacementGate.withLock { $0 = gate } }
+
   /// The next `count` replacements fail as a full disk does.
   func failReplacements(_ count: Int) { failures.withLock { $0 = count } }
 
@@ -31,6 +36,11 @@ final class TroubledStore: RecordStore {
       defer { count = max(0, count - 1) }
       return count > 0
     }
+    let held = replacementGate.withLock { gate in
+      defer { gate = nil }
+      return gate
+    }
+    await held?.pass()
     guard !fails else { throw StoreError(.unavailable, "no space left") }
     try await store.replace(record, under: lease)
   }

@@ -1,9 +1,8 @@
 import Crypto
 import JSON
-import Support
 
 /// What must be remembered of an authorization until its callback comes; stored under the hash of its `state`, read once.
-struct PendingAuthorization: Sendable, Codable {
+struct PendingAuthorization: PendingRecord {
   let issuer: String
   let issuerIdentifier: String
   let clientID: String
@@ -17,22 +16,11 @@ struct PendingAuthorization: Sendable, Codable {
   var resource: String?
   /// The key that the code and the tokens are bound to (RFC 9449 section 10), with its private half.
   var dpopKey: JSONValue?
+  /// Whether the issuer says that its callbacks always name it (RFC 9207 section 3). Nil in records of before.
+  var expectsIssuer: Bool?
 
   static func key(ofState state: String) -> RecordKey {
     RecordKey(collection: .authorization, id: HashFunction.sha256.hash(Array("state:\(state)".utf8)))
-  }
-
-  /// Reads a record's contents; nil when they are not this.
-  static func read(_ record: StoredRecord) -> PendingAuthorization? {
-    guard
-      let value = try? JSONParser(maxBytes: StoredRecord.maximumByteCount, maxDepth: 16).parse(record.contents.reveal())
-    else { return nil }
-    return try? JSONValueDecoder().decode(PendingAuthorization.self, from: value)
-  }
-
-  /// The contents as a record keeps them; nil would be a bug.
-  var bytes: Secret<[UInt8]>? {
-    (try? JSONValueEncoder().encode(self)).map { Secret(JSONWriter().write($0)) }
   }
 
   /// Whether `openid` was asked for, so that there must be an ID token.

@@ -18,10 +18,18 @@ extension ProviderClient {
     return "\(url)"
   }
 
-  /// Whether the issuer says that its callbacks always name it (RFC 9207 section 3); false when that cannot be found out.
-  func sendsIssuer(_ issuer: Issuer, trace: TraceContext?) async -> Bool {
-    guard issuer.endpoints[.authorization] == nil else { return false }
-    return (try? await discovery.metadata(for: issuer, trace: trace))?.sendsIssuerInAuthorizationResponse ?? false
+  /// What the issuer says about its authorizations; nil where the configuration says where they begin, and the metadata are not
+  /// asked.
+  func authorizationMetadata(
+    _ issuer: Issuer, trace: TraceContext?
+  ) async throws(TokenError) -> ProviderMetadata? {
+    guard issuer.endpoints[.authorization] == nil else { return nil }
+    let metadata = try await metadata(of: issuer, trace: trace)
+    // RFC 7636 section 4.2: S256 is the only method here.
+    if let methods = metadata.codeChallengeMethodsSupported, !methods.contains("S256") {
+      throw TokenError(.notPossible, "the issuer does not support PKCE with S256")
+    }
+    return metadata
   }
 
   private func push(

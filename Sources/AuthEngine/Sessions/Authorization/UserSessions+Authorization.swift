@@ -1,7 +1,7 @@
 import Crypto
 import HTTPMessages
 import JSON
-import Support
+public import Support
 
 extension UserSessions {
   /// How long a user has to log in.
@@ -17,17 +17,20 @@ extension UserSessions {
     }
     let state = SessionHandle.random().text
     let proof = ProofKey.random()
-    let pending = PendingAuthorization(
-      issuer: issuer.issuer.name, issuerIdentifier: issuer.issuer.identifier, clientID: issuer.issuer.clientID,
-      redirectURI: request.redirectURI, verifier: proof.verifier, nonce: Base64URL.string(SecureRandom.bytes(16)),
-      scope: request.scope ?? issuer.scope ?? "openid", maxAge: request.maxAge, acrValues: request.acrValues,
-      resource: request.resource, dpopKey: try newKey(for: issuer))
-    let key = pending.dpopKey.flatMap { DPoPKey(record: $0) }
-    var form = Self.form(request, pending, state: state, challenge: proof.challenge)
-    if let key { form.append((name: "dpop_jkt", value: key.thumbprint)) }
+    let dpopKey = try newKey(for: issuer)
+    let key = dpopKey.flatMap { DPoPKey(record: $0) }
     let expiresAt = clock.wallNow + Self.authorizationLife
+    let pending: PendingAuthorization
     let url: String
     do throws(TokenError) {
+      let metadata = try await requests.provider.authorizationMetadata(issuer.issuer, trace: trace)
+      pending = PendingAuthorization(
+        issuer: issuer.issuer.name, issuerIdentifier: issuer.issuer.identifier, clientID: issuer.issuer.clientID,
+        redirectURI: request.redirectURI, verifier: proof.verifier, nonce: Base64URL.string(SecureRandom.bytes(16)),
+        scope: request.scope ?? issuer.scope ?? "openid", maxAge: request.maxAge, acrValues: request.acrValues,
+        resource: request.resource, dpopKey: dpopKey, expectsIssuer: metadata?.sendsIssuerInAuthorizationResponse)
+      var form = Self.form(request, pending, state: state, challenge: proof.challenge)
+      if let key { form.append((name: "dpop_jkt", value: key.thumbprint)) }
       url = try await requests.provider.authorizationURL(form, at: issuer.issuer, key: key, trace: trace)
     } catch {
       throw SessionError(error)
@@ -41,31 +44,51 @@ extension UserSessions {
   }
 
   /// Ends an authorization with the URL to which the issuer sent the user back: `state`, `iss` (RFC 9207), the code, and the ID
-  /// token with its nonce are all checked. A state is good for one try.
+  /// token with its nonce are all checked. A state is good for one try; one that did not get as far as an answer of the token
+  /// endpoint does not count.
   ///
   /// `issuer` gives the configured issuer of a name.
   public func completeAuthorization(
-    callback url: String, ownedBy owner: UInt32, issuer: (String) throws(SessionError) -> SessionIssuer,
+    callback url: String, ownedBy owner: UInt32,
+    issuer: @escaping @Sendable (String) throws(SessionError) -> SessionIssuer, deadline: Deadline = .never,
     trace: TraceContext? = nil
+  ) async throws(SessionError) -> Session {
+    try await finish(for: owner, by: deadline) { [self] () async throws(SessionError) in
+      try await complete(url, owner, issuer, trace)
+    }
+  }
+
+  private func complete(
+    _ url: String, _ owner: UInt32, _ issuer: (String) throws(SessionError) -> SessionIssuer, _ trace: TraceContext?
   ) async throws(SessionError) -> Session {
     guard let callback = AuthorizationCallback(url) else {
       throw SessionError(.invalid(path: "/callbackUrl"), "the callback's URL cannot be read")
     }
     guard let state = callback["state"] else { throw SessionError(.stateUnknown, "the callback has no state") }
-    let pending = try await take(state, of: owner)
+    let record = try await pendingAuthorization(state, of: owner)
+    guard let pending = PendingAuthorization.read(record) else {
+      throw SessionError(StoreError(.corrupted, "\(record.key) is no authorization"))
+    }
     let issuer = try issuer(pending.issuer)
     guard issuer.issuer.identifier == pending.issuerIdentifier, issuer.issuer.clientID == pending.clientID else {
       throw SessionError(.issuerUnknown, "the issuer has been configured anew since the authorization began")
     }
-    let code = try await check(callback, pending, issuer.issuer, trace)
-    return try await create(
+    let code: String
+    do throws(SessionError) {
+      code = try Self.check(callback, pending, issuer.issuer)
+    } catch {
+      // What came back is wrong: whoever sent it does not get another try.
+      try await take(record)
+      throw error
+    }
+    return try await make(
       from: .authorizationCode(
         code: Secret(code), codeVerifier: Secret(pending.verifier), redirectURI: pending.redirectURI),
       at: issuer, scope: pending.scope, owner: owner, key: pending.dpopKey, resource: pending.resource,
       expecting: AuthorizationExpectations(
         nonce: pending.nonce, maxAge: pending.maxAge.map { .seconds($0) }, acrValues: pending.acrValues,
         requiresIDToken: pending.isOpenID),
-      trace: trace)
+      claim: claim(on: record), trace: trace)
   }
 
   private static func form(
@@ -88,27 +111,50 @@ extension UserSessions {
     return form
   }
 
-  /// The pending authorization, which nobody gets twice. Another peer's stays where it is.
-  private func take(_ state: String, of owner: UInt32) async throws(SessionError) -> PendingAuthorization {
-    let key = PendingAuthorization.key(ofState: state)
-    let unknown = SessionError(.stateUnknown, "no authorization of that state is under way for this peer")
+  private static let unknown = SessionError(
+    .stateUnknown, "no authorization of that state is under way for this peer")
+
+  /// The pending authorization; another peer's is as unknown as one that is not there.
+  private func pendingAuthorization(_ state: String, of owner: UInt32) async throws(SessionError) -> StoredRecord {
+    let record: StoredRecord?
     do throws(StoreError) {
-      guard let record = try await store.record(for: key), record.owner == owner,
-        let taken = try await store.take(key), let expiresAt = taken.expiresAt, expiresAt > clock.wallNow
-      else { throw StoreError(.conflict, "") }
-      guard let pending = PendingAuthorization.read(taken) else {
-        throw StoreError(.corrupted, "\(key) is no authorization")
-      }
-      return pending
+      record = try await store.record(for: PendingAuthorization.key(ofState: state))
     } catch {
-      throw error.kind == .conflict ? unknown : SessionError(error)
+      throw SessionError(error)
     }
+    guard let record, record.owner == owner, let expiresAt = record.expiresAt, expiresAt > clock.wallNow else {
+      throw Self.unknown
+    }
+    return record
+  }
+
+  /// Of several callers one gets it.
+  private func take(_ record: StoredRecord) async throws(SessionError) {
+    let taken: StoredRecord?
+    do throws(StoreError) {
+      taken = try await store.take(record.key)
+    } catch {
+      throw SessionError(error)
+    }
+    guard taken != nil else { throw Self.unknown }
+  }
+
+  private func claim(on record: StoredRecord) -> GrantClaim {
+    GrantClaim(
+      take: { [self] () async throws(SessionError) in try await take(record) },
+      giveBack: { [self] in
+        do throws(StoreError) {
+          try await store.insert(record)
+        } catch {
+          observer?.observe(.troubled("an authorization cannot be given back", detail: error.description))
+        }
+      })
   }
 
   /// The code, when everything around it is right.
-  private func check(
-    _ callback: AuthorizationCallback, _ pending: PendingAuthorization, _ issuer: Issuer, _ trace: TraceContext?
-  ) async throws(SessionError) -> String {
+  private static func check(
+    _ callback: AuthorizationCallback, _ pending: PendingAuthorization, _ issuer: Issuer
+  ) throws(SessionError) -> String {
     func failed(_ detail: String, _ code: String) -> SessionError {
       SessionError(.authorizationFailed, detail, upstreamCode: code)
     }
@@ -120,7 +166,7 @@ extension UserSessions {
       guard iss.isIdentical(to: issuer.identifier) else {
         throw failed("the callback is another issuer's", "iss_mismatch")
       }
-    } else if await requests.provider.sendsIssuer(issuer, trace: trace) {
+    } else if pending.expectsIssuer == true {
       throw failed("the callback does not name its issuer", "missing_iss")
     }
     if let error = callback["error"] {

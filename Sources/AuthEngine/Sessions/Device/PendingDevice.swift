@@ -1,9 +1,8 @@
 import Crypto
 import JSON
-import Support
 
 /// What must be remembered of a device authorization until its user has decided; stored under the hash of its handle.
-struct PendingDevice: Sendable, Codable {
+struct PendingDevice: PendingRecord {
   let issuer: String
   let issuerIdentifier: String
   let clientID: String
@@ -18,18 +17,5 @@ struct PendingDevice: Sendable, Codable {
 
   static func key(of handle: SessionHandle) -> RecordKey {
     RecordKey(collection: .authorization, id: HashFunction.sha256.hash(Array("device:\(handle.text)".utf8)))
-  }
-
-  /// Reads a record's contents; nil when they are not this.
-  static func read(_ record: StoredRecord) -> PendingDevice? {
-    guard
-      let value = try? JSONParser(maxBytes: StoredRecord.maximumByteCount, maxDepth: 16).parse(record.contents.reveal())
-    else { return nil }
-    return try? JSONValueDecoder().decode(PendingDevice.self, from: value)
-  }
-
-  /// The contents as a record keeps them; nil would be a bug.
-  var bytes: Secret<[UInt8]>? {
-    (try? JSONValueEncoder().encode(self)).map { Secret(JSONWriter().write($0)) }
   }
 }

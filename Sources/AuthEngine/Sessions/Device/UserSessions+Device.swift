@@ -1,6 +1,6 @@
 import HTTPMessages
 import JSON
-import Support
+public import Support
 
 extension UserSessions {
   /// RFC 8628 section 3.2: five seconds where the issuer does not say.
@@ -51,8 +51,18 @@ extension UserSessions {
   /// The session, when the user has agreed. `pending` while there is no decision, and before the interval is over, without
   /// asking the issuer; `authorizationFailed` when the user said no or time ran out.
   public func completeDeviceAuthorization(
-    _ handle: SessionHandle, ownedBy owner: UInt32, issuer: (String) throws(SessionError) -> SessionIssuer,
+    _ handle: SessionHandle, ownedBy owner: UInt32,
+    issuer: @escaping @Sendable (String) throws(SessionError) -> SessionIssuer, deadline: Deadline = .never,
     trace: TraceContext? = nil
+  ) async throws(SessionError) -> Session {
+    try await finish(for: owner, by: deadline) { [self] () async throws(SessionError) in
+      try await complete(handle, owner, issuer, trace)
+    }
+  }
+
+  private func complete(
+    _ handle: SessionHandle, _ owner: UInt32, _ issuer: (String) throws(SessionError) -> SessionIssuer,
+    _ trace: TraceContext?
   ) async throws(SessionError) -> Session {
     let record = try await pendingDevice(handle, owner)
     guard var pending = PendingDevice.read(record) else {
@@ -75,7 +85,7 @@ extension UserSessions {
       throw error
     }
     do throws(SessionError) {
-      let session = try await create(
+      let session = try await make(
         from: .deviceCode(Secret(pending.deviceCode)), at: issuer, scope: pending.scope, owner: owner,
         key: pending.dpopKey, expecting: nil,
         trace: trace)

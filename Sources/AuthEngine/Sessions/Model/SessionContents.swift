@@ -33,6 +33,8 @@ struct SessionContents: Sendable, Codable {
   var isRefused = false
   /// What an implicit session was allowed when it was made.
   var implicit: ImplicitAccess.Terms?
+  /// There is no session yet: the place is kept while its first token is asked for. Nil in records of before.
+  private var reserved: Bool?
 
   /// Reads a record's contents; nil when they are not this.
   init?(_ record: StoredRecord) {
@@ -65,6 +67,12 @@ struct SessionContents: Sendable, Codable {
 
   /// Whether the issuer may give more tokens without the user.
   var isRenewable: Bool { !isRefused && (refreshToken != nil || hasAnotherWay) }
+
+  /// Whether there is no session yet.
+  var isReserved: Bool {
+    get { reserved == true }
+    set { reserved = newValue ? true : nil }
+  }
 
   /// Takes the token in, in place of the one in its slot.
   mutating func keep(_ token: StoredToken, atMost limit: Int = 32) {

@@ -63,6 +63,8 @@ extension UserSessions {
         .init(handle: live.handle, owner: live.owner, duty: .renewal(slot), due: due, expiresAt: token.expiresAt))
     }
     guard renewals.waiterCount(for: live.handle.key) == nil else { return }
+    let name = RenewalName(key: live.handle.key, slot: slot)
+    guard state.withLock({ $0.backoffs[name] })?.refusal(at: now) == nil else { return }
     Task { [self] in await renewAhead(live, slot, token, issuer) }
   }
 

@@ -28,7 +28,9 @@ struct AccessTokenHandler: Sendable {
     let token: AccessToken
     switch target.authentication {
     case .none: throw .invalidParams("a resource with auth: none has no token", path: "/auth")
-    case .device: token = try await deviceToken(target, .seconds(minimum), context)
+    case .device:
+      try await refuseSession(params.session, context)
+      token = try await deviceToken(target, .seconds(minimum), context)
     case .user, .implicit:
       let kind: SessionKind = target.authentication == .user ? .user : .implicit
       let session = try await engine.session(params.session, kind, target.issuer, context)
@@ -42,7 +44,8 @@ struct AccessTokenHandler: Sendable {
         }
         token = try await engine.sessions.token(
           of: session.handle, ownedBy: context.owner, at: session.issuer, scope: target.scope,
-          audience: target.audience, minimumLife: minimum == 0 ? nil : .seconds(minimum), deadline: context.deadline,
+          audience: target.audience, isNarrow: target.isNarrow,
+          minimumLife: minimum == 0 ? nil : .seconds(minimum), deadline: context.deadline,
           trace: context.traceContext)
       } catch {
         throw session == nil
@@ -65,6 +68,8 @@ struct AccessTokenHandler: Sendable {
     let scope: String?
     let audience: String?
     let senderConstraint: ResourceServer.SenderConstraint
+    /// The peer gets tokens for certain resources only: never the session's own, which is good for more.
+    let isNarrow: Bool
   }
 
   private func target(_ params: GetAccessToken.Params, _ context: CallContext) throws(RPCFault) -> Target {
@@ -79,9 +84,15 @@ struct AccessTokenHandler: Sendable {
       guard let issuer = server.issuer else {
         throw .invalidParams("the resource is configured without an issuer", path: "/resource")
       }
+      let isNarrow = !context.rule.allowsEveryResource
+      if isNarrow, server.scope == nil, server.audience == nil, authentication == .user || authentication == .implicit {
+        throw RPCFault(
+          .peerForbidden, "The resource has neither scope nor audience: its token would be the session's own",
+          data: ["path": "/resource"])
+      }
       return Target(
         issuer: issuer, authentication: authentication, scope: server.scope, audience: server.audience,
-        senderConstraint: server.senderConstraint)
+        senderConstraint: server.senderConstraint, isNarrow: isNarrow)
     }
     guard let name = params.issuer else { throw .invalidParams("resource or issuer is needed", path: "/resource") }
     guard context.rule.allowsEveryResource else {
@@ -90,7 +101,19 @@ struct AccessTokenHandler: Sendable {
     let issuer = try context.runtime.sessionIssuer(name, engine)
     return Target(
       issuer: issuer.issuer, authentication: wish ?? (params.session == nil ? .device : .user), scope: nil,
-      audience: nil, senderConstraint: .none)
+      audience: nil, senderConstraint: .none, isNarrow: false)
+  }
+
+  /// As `fetchResource` does: an unknown session is unknown, a known one has no part in the device's token.
+  private func refuseSession(_ text: String?, _ context: CallContext) async throws(RPCFault) {
+    guard let text else { return }
+    let handle = try SessionHandle.given(text)
+    do throws(SessionError) {
+      _ = try await engine.sessions.session(handle, ownedBy: context.owner)
+    } catch {
+      throw ErrorMap.fault(error)
+    }
+    throw .invalidParams("A session goes with auth user or implicit", path: "/session")
   }
 
   private func deviceToken(

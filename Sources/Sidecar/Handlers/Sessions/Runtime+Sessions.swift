@@ -13,7 +13,7 @@ extension Runtime {
   }
 
   /// Finds configured issuers by name.
-  func issuerLookup(_ engine: Engine) -> (String) throws(SessionError) -> SessionIssuer {
+  func issuerLookup(_ engine: Engine) -> @Sendable (String) throws(SessionError) -> SessionIssuer {
     { [self] (name) throws(SessionError) in
       guard let configured = issuers[name] else {
         throw SessionError.issuerUnknown("no issuer of that name is configured")

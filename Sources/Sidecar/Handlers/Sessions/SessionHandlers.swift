@@ -15,7 +15,9 @@ struct SessionHandlers: Sendable {
     let grant = try SessionGrant(params.grant)
     let issuer = try context.runtime.sessionIssuer(params.issuer, engine)
     return try await describe(path: "/grant") { () async throws(SessionError) in
-      try await engine.sessions.create(from: grant, at: issuer, ownedBy: context.owner, trace: context.traceContext)
+      try await engine.sessions.create(
+        from: grant, at: issuer, ownedBy: context.owner, deadline: context.deadline,
+        trace: context.traceContext)
     }
   }
 
@@ -58,7 +60,7 @@ struct SessionHandlers: Sendable {
     try await describe { () async throws(SessionError) in
       try await engine.sessions.completeAuthorization(
         callback: params.callbackUrl, ownedBy: context.owner, issuer: context.runtime.issuerLookup(engine),
-        trace: context.traceContext)
+        deadline: context.deadline, trace: context.traceContext)
     }
   }
 
@@ -84,7 +86,8 @@ struct SessionHandlers: Sendable {
     guard let handle = SessionHandle(params.handle) else { throw RPCFault(.stateUnknown, data: ["path": "/handle"]) }
     return try await describe { () async throws(SessionError) in
       try await engine.sessions.completeDeviceAuthorization(
-        handle, ownedBy: context.owner, issuer: context.runtime.issuerLookup(engine), trace: context.traceContext)
+        handle, ownedBy: context.owner, issuer: context.runtime.issuerLookup(engine), deadline: context.deadline,
+        trace: context.traceContext)
     }
   }
 
@@ -120,7 +123,7 @@ struct SessionHandlers: Sendable {
       let current = try await engine.sessions.session(handle, ownedBy: context.owner)
       let outcome = try await engine.sessions.end(
         handle, ownedBy: context.owner, at: try? context.runtime.issuerLookup(engine)(current.issuer),
-        trace: context.traceContext)
+        deadline: context.deadline, trace: context.traceContext)
       let upstream: EndSession.Upstream =
         switch outcome {
         case .ended: .ended
@@ -143,14 +146,14 @@ struct SessionHandlers: Sendable {
         let current = try await engine.sessions.session(handle, ownedBy: context.owner)
         try await engine.sessions.revokeTokens(
           of: handle, ownedBy: context.owner, at: context.runtime.issuerLookup(engine)(current.issuer),
-          trace: context.traceContext)
+          deadline: context.deadline, trace: context.traceContext)
         return RevokeToken.Result(revoked: true)
       }
       guard let token = params.token else { throw SessionError.invalid("session or token is needed", path: "/token") }
       guard let name = params.issuer else { throw SessionError.invalid("token needs issuer", path: "/issuer") }
       try await engine.sessions.revoke(
         Secret(token), hint: params.tokenTypeHint, at: context.runtime.issuerLookup(engine)(name),
-        trace: context.traceContext)
+        for: context.owner, deadline: context.deadline, trace: context.traceContext)
       return RevokeToken.Result(revoked: true)
     } catch {
       throw ErrorMap.fault(error)

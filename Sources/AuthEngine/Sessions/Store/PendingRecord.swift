@@ -1,0 +1,20 @@
+import JSON
+import Support
+
+/// What is remembered of an authorization under way, as JSON in a record.
+protocol PendingRecord: Codable, Sendable {}
+
+extension PendingRecord {
+  /// Reads a record's contents; nil when they are not this.
+  static func read(_ record: StoredRecord) -> Self? {
+    guard
+      let value = try? JSONParser(maxBytes: StoredRecord.maximumByteCount, maxDepth: 16).parse(record.contents.reveal())
+    else { return nil }
+    return try? JSONValueDecoder().decode(Self.self, from: value)
+  }
+
+  /// The contents as a record keeps them; nil would be a bug.
+  var bytes: Secret<[UInt8]>? {
+    (try? JSONValueEncoder().encode(self)).map { Secret(JSONWriter().write($0)) }
+  }
+}

@@ -1,0 +1,77 @@
+import Support
+
+/// Places in the store for sessions to be: what a grant brings is written where it has been seen that writing works.
+extension UserSessions {
+  /// How long a place is kept for a session that never came.
+  private static let placeLife = Duration.seconds(86_400)
+
+  /// Writes down that there will be a session.
+  func reserve(
+    _ contents: SessionContents, of handle: SessionHandle, owner: UInt32
+  ) async throws(SessionError) -> StoredRecord {
+    var contents = contents
+    contents.isReserved = true
+    let place = StoredRecord(
+      key: handle.key, owner: owner, version: 1, expiresAt: clock.wallNow + Self.placeLife,
+      contents: try storable(contents))
+    try await insert(place)
+    return place
+  }
+
+  /// No session came of it.
+  func giveUp(_ place: StoredRecord) async {
+    do throws(StoreError) {
+      _ = try await store.remove(place.key)
+    } catch {
+      observer?.observe(.troubled("the place of a session cannot be given up", detail: error.description))
+    }
+  }
+
+  /// Puts the session into its place. When the store fails it is kept in memory, and written when its owner next asks.
+  func fill(
+    _ place: StoredRecord, with contents: SessionContents, of handle: SessionHandle
+  ) async throws(SessionError) -> LiveSession {
+    let record = StoredRecord(
+      key: place.key, owner: place.owner, version: place.version + 1, expiresAt: contents.purgeable,
+      contents: try storable(contents))
+    do throws(StoreError) {
+      try await replace(record, under: nil)
+    } catch {
+      if error.kind == .unavailable { state.withLock { $0.unsaved[place.key] = contents } }
+      throw SessionError(error)
+    }
+    state.withLock { $0.unsaved[place.key] = nil }
+    return keep(contents, of: handle, owner: place.owner, version: record.version)
+  }
+
+  /// The session that belongs into `place`, where it is in memory only: written now. Nil when there is none.
+  func unsavedCreation(_ place: StoredRecord) async throws(SessionError) -> LiveSession? {
+    guard let contents = state.withLock({ $0.unsaved[place.key] }), let handle = SessionHandle(contents.handle) else {
+      return nil
+    }
+    return try await fill(place, with: contents, of: handle)
+  }
+
+  func storable(_ contents: SessionContents) throws(SessionError) -> Secret<[UInt8]> {
+    do throws(StoreError) {
+      return try contents.bytes()
+    } catch {
+      throw SessionError(error)
+    }
+  }
+
+  /// Writes, a few times over if the store is out of order for a moment.
+  func replace(_ record: StoredRecord, under lease: RecordLease?) async throws(StoreError) {
+    for pause in [Duration.milliseconds(50), .milliseconds(200), .seconds(1)] {
+      do throws(StoreError) {
+        return try await store.replace(record, under: lease)
+      } catch {
+        guard error.kind == .unavailable else { throw error }
+        // After `unavailable` a write may have happened all the same.
+        if let stored = try? await store.record(for: record.key), stored == record { return }
+        try? await clock.sleep(for: pause)
+      }
+    }
+    try await store.replace(record, under: lease)
+  }
+}
