@@ -103,6 +103,10 @@ enum StoreContract: String, Sendable, CaseIterable {
     #expect(Set(records.map(\.key)) == Set([1, 3, 5, 7, 9].map { Records.key($0) }))
     #expect(try await store.count(in: .session) == 10)
     #expect(try await store.count(in: .authorization) == 1)
+    #expect(try await store.count(in: .session, ownedBy: .max) == 5)
+    #expect(try await store.count(in: .authorization, ownedBy: .max) == 0)
+    #expect(try await store.remove(Records.key(1)))
+    #expect(try await store.count(in: .session, ownedBy: .max) == 4)
   }
 
   private func purgesWhatExpired(_ store: any RecordStore) async throws {

@@ -8,11 +8,13 @@ extension SessionContents {
   /// Takes in what a token endpoint answered.
   mutating func take(_ answer: TokenRequests.Answer, in slot: TokenSlot) {
     let response = answer.response
+    // A renewal may give less than there was (RFC 6749 section 6).
+    if slot == .session, let narrower = response.scope { scope = narrower }
     // Without a new one the old stays good (RFC 6749 section 6).
     if let refreshToken = response.refreshToken { self.refreshToken = refreshToken }
     keep(
       StoredToken(
-        slot: slot, value: response.accessToken, scope: response.scope,
+        slot: slot, value: response.accessToken, scope: response.scope ?? slot.scope ?? scope,
         obtainedAt: answer.sentAt.millisecondsSinceEpoch, lifetime: response.lifetime.wholeMilliseconds,
         type: answer.binding.storedType))
     // An implicit session ends with its profile, whatever its tokens do.
@@ -63,6 +65,14 @@ extension SessionContents {
     expiresAt = refreshToken == nil ? tokens.last?.expiresAt.millisecondsSinceEpoch : nil
   }
 
-  /// When a store may forget it: a day after its end, so that its owner is told that it expired rather than that it never was.
-  var purgeable: Timestamp? { expiresAt.map { Timestamp(millisecondsSinceEpoch: $0) + .seconds(86_400) } }
+  /// How long a session that may be renewed is kept without being renewed.
+  static let idleLife = Duration.seconds(90 * 86_400)
+  /// How much longer than the session, so that its owner is told that it expired rather than that it never was.
+  private static let grace = Duration.seconds(86_400)
+
+  /// When a store may forget what is written at `now`.
+  func purgeable(at now: Timestamp) -> Timestamp {
+    if let expiresAt { return Timestamp(millisecondsSinceEpoch: expiresAt) + Self.grace }
+    return max(now + Self.idleLife, (tokens.map(\.expiresAt).max() ?? now) + Self.grace)
+  }
 }

@@ -40,7 +40,8 @@ extension UserSessions {
       if let idToken = given.idToken { try await takeOld(idToken, at: issuer, into: &contents) }
       try await insert(
         StoredRecord(
-          key: handle.key, owner: owner, version: 1, expiresAt: contents.purgeable, contents: try storable(contents)))
+          key: handle.key, owner: owner, version: 1, expiresAt: contents.purgeable(at: clock.wallNow),
+          contents: try storable(contents)))
       await register(contents, ownedBy: owner, at: issuer)
       return keep(contents, of: handle, owner: owner, version: 1).session
     }

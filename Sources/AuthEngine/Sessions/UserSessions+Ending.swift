@@ -21,10 +21,27 @@ extension UserSessions {
     _ handle: SessionHandle, ownedBy owner: UInt32, at issuer: SessionIssuer?, deadline: Deadline = .never,
     trace: TraceContext? = nil
   ) async throws(SessionError) -> UpstreamEnd {
-    let live = try await live(handle, ownedBy: owner)
+    let live: LiveSession
+    do throws(SessionError) {
+      live = try await self.live(handle, ownedBy: owner)
+    } catch {
+      guard case .store(let fault) = error.kind, fault.kind == .corrupted else { throw error }
+      return try await removeDamaged(handle, owner)
+    }
     return try await finish(for: owner, by: deadline) { [self] () async throws(SessionError) in
       try await end(live, at: issuer, trace)
     }
+  }
+
+  /// A session that cannot be read is forgotten: nothing is known of what to end at its issuer. Its handle alone says whose it is.
+  private func removeDamaged(_ handle: SessionHandle, _ owner: UInt32) async throws(SessionError) -> UpstreamEnd {
+    do throws(StoreError) {
+      guard try await store.remove(handle.key) else { throw StoreError(.conflict, "") }
+    } catch {
+      throw error.kind == .conflict ? .notFound : SessionError(error)
+    }
+    forgetChoices(of: owner)
+    return .none
   }
 
   private func end(
@@ -45,6 +62,7 @@ extension UserSessions {
       }
       return state.unsaved[key]
     }
+    forgetChoices(of: live.owner)
     guard let taken else { throw .notFound }
     observer?.observe(.ended(live.handle, issuer: live.contents.issuer, owner: live.owner))
     guard let issuer, (try? check(live, issuer)) != nil else { return .none }

@@ -32,7 +32,7 @@ extension UserSessions {
     _ place: StoredRecord, with contents: SessionContents, of handle: SessionHandle
   ) async throws(SessionError) -> LiveSession {
     let record = StoredRecord(
-      key: place.key, owner: place.owner, version: place.version + 1, expiresAt: contents.purgeable,
+      key: place.key, owner: place.owner, version: place.version + 1, expiresAt: contents.purgeable(at: clock.wallNow),
       contents: try storable(contents))
     do throws(StoreError) {
       try await replace(record, under: nil)
@@ -41,6 +41,7 @@ extension UserSessions {
       throw SessionError(error)
     }
     state.withLock { $0.unsaved[place.key] = nil }
+    forgetChoices(of: place.owner)
     return keep(contents, of: handle, owner: place.owner, version: record.version)
   }
 

@@ -59,7 +59,8 @@ extension UserSessions {
     contents.tokens = []
     if !contents.isRenewable { contents.expiresAt = clock.wallNow.millisecondsSinceEpoch }
     let record = StoredRecord(
-      key: live.handle.key, owner: live.owner, version: live.version + 1, expiresAt: contents.purgeable,
+      key: live.handle.key, owner: live.owner, version: live.version + 1,
+      expiresAt: contents.purgeable(at: clock.wallNow),
       contents: try storable(contents))
     do throws(StoreError) {
       try await replace(record, under: nil)
@@ -68,6 +69,7 @@ extension UserSessions {
       throw SessionError(error)
     }
     state.withLock { $0.unsaved[live.handle.key] = nil }
+    forgetChoices(of: live.owner)
     keep(contents, of: live.handle, owner: live.owner, version: record.version)
     if !contents.isRenewable {
       observer?.observe(.ended(live.handle, issuer: contents.issuer, owner: live.owner))

@@ -16,11 +16,18 @@ public final class UserSessions: Sendable {
     var unsaved = BoundedCache<RecordKey, SessionContents>(capacity: 1024)
     /// Pauses after what token endpoints refused.
     var backoffs = BoundedCache<RenewalName, TokenBackoff>(capacity: 2048)
+    /// Which session is meant when a call names none.
+    var choices = BoundedCache<UInt32, OwnedChoices>(capacity: 1024)
+    /// Counts whatever may make a choice wrong.
+    var changes: UInt64 = 0
     /// How much of each owner's is under way, whoever still waits for it.
     var works: [UInt32: Int] = [:]
     var lastGeneration: UInt64 = 0
     var purgedAt: MonotonicInstant?
   }
+
+  /// How many sessions, and how many logins under way, one owner may have.
+  static let maxRecords = 10_000
 
   /// How often expired records are looked for, at most.
   static let purgeInterval = Duration.seconds(600)
@@ -120,21 +127,33 @@ public final class UserSessions: Sendable {
     }
   }
 
-  /// Adds a record; a store that is full gets another try once what has expired is gone.
+  /// Adds a record; a store that is full, or an owner with too many, gets another try once what has expired is gone.
   func insert(_ record: StoredRecord) async throws(SessionError) {
     purgeNowAndThen()
     do throws(StoreError) {
-      try await store.insert(record)
-      return
+      if try await insertIfRoom(record) { return }
     } catch {
       guard error.kind == .unavailable else { throw SessionError(error) }
     }
     await purge()
+    let isRoom: Bool
     do throws(StoreError) {
-      try await store.insert(record)
+      isRoom = try await insertIfRoom(record)
     } catch {
       throw SessionError(error)
     }
+    guard isRoom else {
+      throw SessionError(.overloaded(retryAfter: nil), "this peer has as many sessions or logins as it may have")
+    }
+  }
+
+  private func insertIfRoom(_ record: StoredRecord) async throws(StoreError) -> Bool {
+    guard try await store.count(in: record.key.collection, ownedBy: record.owner) < Self.maxRecords else {
+      return false
+    }
+    try await store.insert(record)
+    forgetChoices(of: record.owner)
+    return true
   }
 
   /// Reads the record anew; nil when there is none.

@@ -81,8 +81,10 @@ struct ProviderClient: Sendable {
       guard issuer.accepts(url) else { throw TokenError(.notPossible, "the \(endpoint.label)'s scheme is not https") }
       return url
     }
-    guard let url = try await metadata(of: issuer, trace: trace).url(
-      of: endpoint, usingMutualTLS: issuer.clientIdentity != nil) else {
+    guard
+      let url = try await metadata(of: issuer, trace: trace).url(
+        of: endpoint, usingMutualTLS: issuer.clientIdentity != nil)
+    else {
       throw TokenError(.notPossible, "the issuer's metadata names no usable \(endpoint.rawValue)")
     }
     return url

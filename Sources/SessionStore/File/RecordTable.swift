@@ -37,6 +37,13 @@ struct RecordTable {
     ) { row throws(StoreError) in Int(row.integer(0) ?? 0) } ?? 0
   }
 
+  func count(in collection: RecordKey.Collection, ownedBy owner: UInt32) throws(StoreError) -> Int {
+    try database.first(
+      "SELECT count(*) FROM record WHERE collection = ?1 AND owner = ?2", .integer(Int64(collection.number)),
+      .integer(Int64(owner))
+    ) { row throws(StoreError) in Int(row.integer(0) ?? 0) } ?? 0
+  }
+
   mutating func insert(_ record: StoredRecord) throws(StoreError) {
     guard record.version == 1, try sealed(record.key) == nil else {
       throw StoreError(.conflict, "\(record.key) exists")

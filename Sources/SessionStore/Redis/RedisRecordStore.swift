@@ -129,6 +129,13 @@ public final class RedisRecordStore: RecordStore {
     try await call { table throws(StoreError) in try table.count(in: collection) }
   }
 
+  /// How many of them are `owner`'s.
+  public func count(
+    in collection: RecordKey.Collection, ownedBy owner: UInt32
+  ) async throws(StoreError) -> Int {
+    try await call { table throws(StoreError) in try table.count(in: collection, ownedBy: owner) }
+  }
+
   /// Removes what expired before `now`.
   public func purge(expiredAt now: Timestamp) async throws(StoreError) -> Int {
     try await call { table throws(StoreError) in try table.purge(expiredAt: now) }

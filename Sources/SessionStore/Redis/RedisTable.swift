@@ -85,6 +85,10 @@ struct RedisTable {
     Int(try link.evaluate("return redis.call('ZCARD', KEYS[1])", keys: [keys.all(collection)]).integer ?? 0)
   }
 
+  func count(in collection: RecordKey.Collection, ownedBy owner: UInt32) throws(StoreError) -> Int {
+    Int(try link.evaluate("return redis.call('SCARD', KEYS[1])", keys: [keys.owner(owner, collection)]).integer ?? 0)
+  }
+
   func purge(expiredAt now: Timestamp) throws(StoreError) -> Int {
     var purged: Int64 = 0
     for collection in RecordKey.Collection.allCases {

@@ -8,6 +8,11 @@ final class TroubledStore: RecordStore {
   private let failures = Locked(0)
   private let gate = Locked<Gate?>(nil)
 
+  private let lists = Locked(0)
+
+  /// How often all records of an owner were read.
+  var listings: Int { lists.withLock { $0 } }
+
   private let replacementGate = Locked<Gate?>(nil)
 
   /// The next replacement waits at the gate.
@@ -27,7 +32,10 @@ final class TroubledStore: RecordStore {
 
   func records(
     in collection: RecordKey.Collection, ownedBy owner: UInt32
-  ) async throws(StoreError) -> [StoredRecord] { try await store.records(in: collection, ownedBy: owner) }
+  ) async throws(StoreError) -> [StoredRecord] {
+    lists.withLock { $0 += 1 }
+    return try await store.records(in: collection, ownedBy: owner)
+  }
 
   func insert(_ record: StoredRecord) async throws(StoreError) { try await store.insert(record) }
 
@@ -57,6 +65,10 @@ final class TroubledStore: RecordStore {
 
   func count(in collection: RecordKey.Collection) async throws(StoreError) -> Int {
     try await store.count(in: collection)
+  }
+
+  func count(in collection: RecordKey.Collection, ownedBy owner: UInt32) async throws(StoreError) -> Int {
+    try await store.count(in: collection, ownedBy: owner)
   }
 
   func purge(expiredAt now: Timestamp) async throws(StoreError) -> Int { try await store.purge(expiredAt: now) }

@@ -30,7 +30,8 @@ extension UserSessions {
     contents.scope = answer.response.scope ?? access.scope
     contents.take(answer, in: .session)
     let record = StoredRecord(
-      key: handle.key, owner: owner, version: 1, expiresAt: contents.purgeable, contents: try storable(contents))
+      key: handle.key, owner: owner, version: 1, expiresAt: contents.purgeable(at: clock.wallNow),
+      contents: try storable(contents))
     try await insert(record)
     return keep(contents, of: handle, owner: owner, version: 1).session
   }

@@ -48,11 +48,13 @@ extension UserSessions {
     var lease = lease
     while true {
       let record = StoredRecord(
-        key: base.handle.key, owner: base.owner, version: base.version + 1, expiresAt: contents.purgeable,
+        key: base.handle.key, owner: base.owner, version: base.version + 1,
+        expiresAt: contents.purgeable(at: clock.wallNow),
         contents: try storable(contents))
       do throws(StoreError) {
         try await replace(record, under: lease)
         state.withLock { $0.unsaved[record.key] = nil }
+        if contents.expiresAt != base.contents.expiresAt { forgetChoices(of: base.owner) }
         return keep(contents, of: base.handle, owner: base.owner, version: record.version)
       } catch {
         state.withLock { state in

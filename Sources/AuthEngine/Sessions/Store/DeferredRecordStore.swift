@@ -73,6 +73,13 @@ public final class DeferredRecordStore: RecordStore {
     try await store().count(in: collection)
   }
 
+  /// How many of them are `owner`'s.
+  public func count(
+    in collection: RecordKey.Collection, ownedBy owner: UInt32
+  ) async throws(StoreError) -> Int {
+    try await store().count(in: collection, ownedBy: owner)
+  }
+
   /// Removes what expired.
   public func purge(expiredAt now: Timestamp) async throws(StoreError) -> Int {
     guard let store = opened.withLock({ $0 }) else { return 0 }

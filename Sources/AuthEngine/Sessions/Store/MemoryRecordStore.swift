@@ -81,6 +81,13 @@ public final class MemoryRecordStore: RecordStore {
     try access { state throws(StoreError) in state.records.keys.count { $0.collection == collection } }
   }
 
+  /// How many of them are `owner`'s.
+  public func count(
+    in collection: RecordKey.Collection, ownedBy owner: UInt32
+  ) async throws(StoreError) -> Int {
+    try access { state throws(StoreError) in state.owners[Owner(collection: collection, uid: owner)]?.count ?? 0 }
+  }
+
   /// Removes what expired before `now`.
   public func purge(expiredAt now: Timestamp) async throws(StoreError) -> Int {
     try access { state throws(StoreError) in

@@ -38,6 +38,9 @@ public protocol RecordStore: Sendable {
   /// How many records there are, expired ones that have not been purged included.
   func count(in collection: RecordKey.Collection) async throws(StoreError) -> Int
 
+  /// How many of them are `owner`'s; expired ones may be included.
+  func count(in collection: RecordKey.Collection, ownedBy owner: UInt32) async throws(StoreError) -> Int
+
   /// Removes some of what expired before `now`; how many. Call again while it is not 0.
   func purge(expiredAt now: Timestamp) async throws(StoreError) -> Int
 

@@ -55,7 +55,7 @@ struct AccessTokenHandler: Sendable {
     guard token.type == .bearer else { throw Self.bound }
     return GetAccessToken.Result(
       accessToken: token.value.reveal(), tokenType: token.type.rawValue, expiresAt: token.expiresAt.rfc3339,
-      scope: token.scope)
+      scope: token.scope ?? target.scope)
   }
 
   private static let bound = RPCFault(

@@ -14,18 +14,17 @@ extension Engine {
       return FetchSession(
         handle: try SessionHandle.given(handle), owner: context.owner, issuer: sessionIssuer, sessions: sessions)
     }
-    let fitting: [Session]
+    let choice: SessionChoice
     do throws(SessionError) {
-      fitting = try await sessions.sessions(ownedBy: context.owner)
-        .filter { $0.kind == kind && $0.issuer == issuer.name }
+      choice = try await sessions.choice(of: kind, at: issuer.name, ownedBy: context.owner)
     } catch {
       throw ErrorMap.fault(error)
     }
-    // One that has expired stands behind the login that followed it.
-    let live = fitting.filter { $0.expiresAt.map { $0 > clock.wallNow } ?? true }
-    guard live.count < 2 else { throw .invalidParams("This peer has several sessions: say which", path: "/session") }
-    return (live.first ?? fitting.last).map {
-      FetchSession(handle: $0.handle, owner: context.owner, issuer: sessionIssuer, sessions: sessions)
+    switch choice {
+    case .none: return nil
+    case .several: throw .invalidParams("This peer has several sessions: say which", path: "/session")
+    case .one(let handle):
+      return FetchSession(handle: handle, owner: context.owner, issuer: sessionIssuer, sessions: sessions)
     }
   }
 }

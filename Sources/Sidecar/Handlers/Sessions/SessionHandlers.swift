@@ -120,9 +120,11 @@ struct SessionHandlers: Sendable {
   func end(_ params: EndSession.Params, _ context: CallContext) async throws(RPCFault) -> EndSession.Result {
     let handle = try SessionHandle.given(params.session)
     do throws(SessionError) {
-      let current = try await engine.sessions.session(handle, ownedBy: context.owner)
+      // One that cannot be read is ended here all the same.
+      let current = try? await engine.sessions.session(handle, ownedBy: context.owner)
+      let issuer = current.flatMap { try? context.runtime.issuerLookup(engine)($0.issuer) }
       let outcome = try await engine.sessions.end(
-        handle, ownedBy: context.owner, at: try? context.runtime.issuerLookup(engine)(current.issuer),
+        handle, ownedBy: context.owner, at: issuer,
         deadline: context.deadline, trace: context.traceContext)
       let upstream: EndSession.Upstream =
         switch outcome {
