@@ -31,6 +31,7 @@ enum PlaygroundRoutes {
       statistics: statistics,
       clock: clock
     )
-    return Router(provider.routes + resources.routes + ControlRoutes.routes(parts))
+    return Router(
+      provider.routes + AccessManager(parts).routes + resources.routes + ControlRoutes.routes(parts))
   }
 }

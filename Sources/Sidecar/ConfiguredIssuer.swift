@@ -11,4 +11,6 @@ struct ConfiguredIssuer: Sendable {
   let scope: String?
   /// How registered profiles are logged in; nil where that is not set up.
   let implicit: ImplicitAccess?
+  /// The access manager behind it; nil where there is none.
+  let accessManager: AccessManager?
 }

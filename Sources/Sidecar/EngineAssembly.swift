@@ -24,7 +24,8 @@ struct EngineAssembly {
         keySets: KeySetPolicy(
           minTTL: issuer.jwks.minTTL, maxTTL: issuer.jwks.maxTTL, cooldown: issuer.jwks.cooldown,
           staleIfError: issuer.jwks.staleIfError),
-        scope: issuer.scope, implicit: try implicitAccess(name, issuer))
+        scope: issuer.scope, implicit: try implicitAccess(name, issuer),
+        accessManager: try accessManager(name, issuer))
     }
     return issuers
   }
@@ -135,6 +136,16 @@ struct EngineAssembly {
         allowsPlainHTTPOnLoopback: configuration.development.plainHTTPOnLoopback, usesDPoP: usesDPoP(name))
     } catch {
       throw problem("\(path).issuer", "is not usable: \(error)")
+    }
+  }
+
+  private func accessManager(
+    _ name: String, _ issuer: IssuerConfiguration
+  ) throws(ConfigurationProblems) -> AccessManager? {
+    try issuer.accessManager.map { given throws(ConfigurationProblems) in
+      AccessManager(
+        baseURL: try url(given.baseURL, "issuers.\(name).accessManager.baseUrl"), realmPath: given.realmPath,
+        cookieName: given.cookieName, redirectURI: issuer.redirectURI)
     }
   }
 

@@ -1,3 +1,5 @@
+import Crypto
+import JOSE
 import JSON
 import Playground
 import Support
@@ -95,6 +97,32 @@ import Testing
       for kind in ["access_token", "id_token"] {
         #expect(try await Self.exchange(upstream, tokens[kind], kind).json["error"] == "invalid_request")
       }
+    }
+  }
+
+  @Test(
+    "A JWT that the client signs about a user is a subject too, once, and without scopes of users")
+  func assertion() async throws {
+    try await Upstream.run { upstream in
+      let key = try JWK(pem: upstream.server.clientKeyPEM)
+      let now = upstream.clock.wallNow.secondsSinceEpoch
+      func sign(_ subject: String, by client: String = "shop") throws -> JSONValue {
+        .string(
+          try CompactJWS.sign(
+            claims: [
+              "iss": .string(client), "sub": .string(subject), "aud": .string(upstream.server.issuer),
+              "exp": .integer(now + 60), "jti": .string("\(UInt64.random(in: .min ... .max))"),
+            ], with: key, algorithm: .es256))
+      }
+      let good = try sign("user-1001")
+      let response = try await Self.exchange(upstream, good, "jwt", [("scope", "profile")])
+      #expect(response.status == 200, "\(response.text)")
+      #expect(try await upstream.claims(response.json["access_token"]).claims["sub"] == "user-1001")
+      for bad in [good, try sign("nobody"), try sign("user-1001", by: "jwtclient")] {
+        #expect(try await Self.exchange(upstream, bad, "jwt").json["error"] == "invalid_request")
+      }
+      let wanting = try await Self.exchange(upstream, try sign("user-1001"), "jwt", [("scope", "openid")])
+      #expect(wanting.json["error"] == "invalid_scope")
     }
   }
 }

@@ -1,4 +1,3 @@
-public import HTTPMessages
 public import Support
 
 /// What a caller may decide about one fetch.
@@ -16,9 +15,8 @@ public struct FetchOptions: Sendable {
   public var followsRedirects: Bool
   /// The caller's place in a distributed trace.
   public var trace: TraceContext?
-  /// Decides whether a response means that the token must be renewed, in place of the built-in rule; nil: as the rule says. The
-  /// seed's `TokenManagementPolicyDelegate.evaluateTokenRefresh`. Asked for the first answer to a request that carried a token.
-  public var evaluateTokenRefresh: (@Sendable (HTTPResponse) async -> Bool?)?
+  /// Decides whether a response means that the token must be renewed; nil: as the resource's rule says.
+  public var tokenDelegate: (any TokenManagementPolicyDelegate)?
 
   /// Options; the defaults are those of a caller that says nothing.
   public init(

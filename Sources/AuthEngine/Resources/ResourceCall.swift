@@ -11,7 +11,7 @@ struct ResourceCall {
   private let options: TransferOptions
   private let followsRedirects: Bool
   private let trace: TraceContext?
-  private let evaluateTokenRefresh: (@Sendable (HTTPResponse) async -> Bool?)?
+  private let policy: TokenManagementPolicy
   private let started: MonotonicInstant
 
   private var attempts = 1
@@ -30,7 +30,7 @@ struct ResourceCall {
     self.method = method
     followsRedirects = fetch.followsRedirects
     trace = fetch.trace
-    evaluateTokenRefresh = fetch.evaluateTokenRefresh
+    policy = server.tokenPolicy(fetch.tokenDelegate)
     options = TransferOptions(
       deadline: deadline, maxBodyBytes: server.maxBodyBytes, allowsPlainHTTP: server.allowsPlainHTTPOnLoopback,
       caFile: server.caFile, clientIdentity: server.clientIdentity, pins: server.pins)
@@ -44,7 +44,7 @@ struct ResourceCall {
     var token = try await firstToken()
     while true {
       let response = try await exchange(request, token)
-      if let rejected = token, attempts == 1, await needsRenewal(response, of: rejected) {
+      if let rejected = token, attempts == 1, await policy.requiresRenewal(response, of: rejected) {
         guard let newer = try await replacement(of: rejected) else { return result(response, from: request) }
         upstream.observer.observe(.tokenRejected(resource: server.name))
         token = newer
@@ -120,8 +120,8 @@ struct ResourceCall {
 
   private mutating func send(_ request: HTTPRequest, _ token: AccessToken?) async throws(ResourceError) -> HTTPResponse
   {
-    var request = request
-    if let token { try authorize(&request, token) }
+    var request = policy.authorizing(request, with: token)
+    if let token, request.fields["Authorization"] != nil { try prove(&request, token) }
     do throws(TransportError) {
       let response = try await upstream.send(request, options: options, for: .resource(server.name))
       timing.queued += response.timing.queued
@@ -133,26 +133,14 @@ struct ResourceCall {
     }
   }
 
-  /// The token as its type says, whatever the resource says (RFC 6750 section 2.1, RFC 9449 section 7.1).
-  private func authorize(_ request: inout HTTPRequest, _ token: AccessToken) throws(ResourceError) {
-    request.fields["Authorization"] = "\(token.type.rawValue) \(token.value.reveal())"
+  /// The proof that goes with a token that is bound to a key (RFC 9449 section 7.1).
+  private func prove(_ request: inout HTTPRequest, _ token: AccessToken) throws(ResourceError) {
     guard let key = token.binding.key else { return }
     do throws(TokenError) {
       try prover.prove(&request, with: key, token: token.value)
     } catch {
       throw ResourceError(tokens?.absence ?? .notAuthenticated, error.detail, retryable: false)
     }
-  }
-
-  /// The resource's own statuses whatever the challenge; else 401 with a challenge that a newer token can meet.
-  private func needsRenewal(_ response: HTTPResponse, of token: AccessToken) async -> Bool {
-    if let decision = await evaluateTokenRefresh?(response) { return decision }
-    if let statuses = server.refreshOn { return statuses.contains(response.status) }
-    guard response.status == 401 else { return false }
-    let challenges = AuthenticationChallenge.all(in: response.fields)
-    // A server that takes tokens of both types challenges with both schemes: that of the token is the one that is about it.
-    let own = challenges.filter { $0.isScheme(token.type.rawValue) }
-    return (own.isEmpty ? challenges : own).contains(where: \.callsForAnotherToken)
   }
 
   private func result(_ response: HTTPResponse, from request: HTTPRequest) -> ResourceResponse {

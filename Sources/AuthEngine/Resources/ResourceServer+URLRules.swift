@@ -31,10 +31,13 @@ extension ResourceServer {
 
   /// Whether requests may go to `url`: under `baseURL` or an additional origin, secure, and without a path that another
   /// server could read differently. Redirects are asked this too.
-  public func covers(_ url: HTTPURL) -> Bool {
-    url.isSecure(allowingPlainHTTPOnLoopback: allowsPlainHTTPOnLoopback)
-      && (url.lies(under: baseURL) || additionalOrigins.contains { url.lies(under: $0) })
-      && PathInspection.fault(in: url.path) == nil
+  public func covers(_ url: HTTPURL) -> Bool { tokenPolicy().covers(url) }
+
+  /// The policy by which requests to this server carry tokens.
+  func tokenPolicy(_ delegate: (any TokenManagementPolicyDelegate)? = nil) -> TokenManagementPolicy {
+    TokenManagementPolicy(
+      validatingURL: [baseURL] + additionalOrigins, delegate: delegate, refreshOn: refreshOn,
+      allowsPlainHTTPOnLoopback: allowsPlainHTTPOnLoopback)
   }
 
   private static func invalid(_ fault: String) -> ResourceError {

@@ -38,15 +38,14 @@ extension SessionContents {
 
   /// Takes in tokens that came from elsewhere.
   mutating func take(_ given: SessionGrant.GivenTokens, at now: Timestamp) throws(SessionError) {
-    guard given.accessToken != nil || given.refreshToken != nil || given.ssoToken != nil else {
-      throw SessionError(.invalid(path: ""), "one of accessToken, refreshToken and ssoToken is needed")
+    guard given.accessToken != nil || given.refreshToken != nil else {
+      throw SessionError(.invalid(path: ""), "accessToken, refreshToken, or ssoToken alone is needed")
     }
     if let seconds = given.expiresIn, !(0...Self.maxLifetime).contains(seconds) {
       throw SessionError(.invalid(path: "/expiresIn"), "expiresIn must be from 0 to \(Self.maxLifetime)")
     }
-    // What nobody can renew with is no session; an SSO token alone needs an access manager, which is not here yet.
-    guard given.accessToken != nil || given.refreshToken != nil else {
-      throw SessionError(.grantNotSupported, "a session from an SSO token alone is not in this release")
+    guard given.ssoToken.map({ AccessManager.isToken($0.reveal()) }) ?? true else {
+      throw SessionError(.invalid(path: "/ssoToken"), "a single sign-on token that cannot stand in a cookie")
     }
     scope = given.scope
     refreshToken = given.refreshToken?.reveal()
@@ -62,7 +61,7 @@ extension SessionContents {
           slot: .session, value: value, scope: given.scope, obtainedAt: now.millisecondsSinceEpoch,
           lifetime: lifetime.wholeMilliseconds))
     }
-    expiresAt = refreshToken == nil ? tokens.last?.expiresAt.millisecondsSinceEpoch : nil
+    expiresAt = isRenewable ? nil : tokens.last?.expiresAt.millisecondsSinceEpoch
   }
 
   /// How long a session that may be renewed is kept without being renewed.

@@ -8,7 +8,7 @@ extension SessionGrant {
   var asksForScope: Bool {
     switch self {
     case .tokenExchange, .jwtBearer: true
-    case .tokens, .refreshToken, .deviceCode, .authorizationCode, .implicit: false
+    case .tokens, .refreshToken, .deviceCode, .authorizationCode, .implicit, .sso: false
     }
   }
 
@@ -16,7 +16,7 @@ extension SessionGrant {
   func form(scope: String?) -> [(name: String, value: String)]? {
     var form: [(name: String, value: String)]
     switch self {
-    case .tokens, .implicit: return nil
+    case .tokens, .sso, .implicit: return nil
     case .refreshToken(let token):
       // RFC 6749 section 6: without `scope` the token has what was granted; to ask for more is an error.
       return [(name: "grant_type", value: "refresh_token"), (name: "refresh_token", value: token.reveal())]

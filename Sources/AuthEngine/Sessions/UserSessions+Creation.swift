@@ -28,14 +28,20 @@ extension UserSessions {
   func make(
     from grant: SessionGrant, at issuer: SessionIssuer, scope: String?, kind: SessionKind = .user, owner: UInt32,
     key: JSONValue? = nil, resource: String? = nil, expecting expectations: AuthorizationExpectations?,
-    claim: GrantClaim? = nil, trace: TraceContext?
+    claim: GrantClaim? = nil, ssoToken: Secret<String>? = nil, trace: TraceContext?
   ) async throws(SessionError) -> Session {
     if case .implicit(let profile) = grant {
       return try await makeImplicit(profile, at: issuer, owner: owner, trace: trace)
     }
+    if let token = grant.loneSSOToken {
+      return try await makeFromSSO(token, at: issuer, scope: scope, owner: owner, trace: trace)
+    }
     let handle = SessionHandle.random()
     var contents = SessionContents(handle, at: issuer, kind: kind, createdAt: clock.wallNow)
-    if case .tokens(let given) = grant {
+    contents.ssoToken = ssoToken?.reveal()
+    if case .tokens(var given) = grant {
+      // Where there is no access manager it is of no use.
+      if issuer.accessManager == nil { given.ssoToken = nil }
       try contents.take(given, at: clock.wallNow)
       if let idToken = given.idToken { try await takeOld(idToken, at: issuer, into: &contents) }
       try await insert(

@@ -88,6 +88,10 @@ extension UserSessions {
         waiting += 1
         group.addTask { [self] in await requests.provider.endSession(idToken, at: issuer.issuer, trace: trace) }
       }
+      if let token = contents.ssoToken {
+        waiting += 1
+        group.addTask { [self] in await endSSO(token, at: issuer, trace: trace) }
+      }
       group.addTask { [clock] in
         try? await clock.sleep(for: Self.upstreamPatience)
         return nil

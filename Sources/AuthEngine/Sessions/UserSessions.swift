@@ -39,6 +39,7 @@ public final class UserSessions: Sendable {
   let isShared: Bool
   let clock: any EngineClock
   let requests: TokenRequests
+  let accessManagers: AccessManagerClient
   let observer: (any SessionObserver)?
   let validator: IDTokenValidator
   let renewals: SingleFlight<RecordKey, LiveSession, SessionError>
@@ -57,10 +58,11 @@ public final class UserSessions: Sendable {
     self.isShared = isShared
     self.clock = clock
     self.observer = sessionObserver
-    requests = TokenRequests(
-      provider: ProviderClient(
-        upstream: Upstream(transport: transport, clock: clock, observer: observer, userAgent: userAgent),
-        discovery: discovery))
+    let provider = ProviderClient(
+      upstream: Upstream(transport: transport, clock: clock, observer: observer, userAgent: userAgent),
+      discovery: discovery)
+    requests = TokenRequests(provider: provider)
+    accessManagers = AccessManagerClient(provider: provider)
     // An ID token is judged once: nothing to remember.
     validator = IDTokenValidator(clock: clock, cache: nil)
     renewals = SingleFlight(clock: clock)
@@ -187,7 +189,9 @@ public final class UserSessions: Sendable {
       if let known, known.version > version { return known }
       var tokens: [TokenSlot: AccessToken] = [:]
       for stored in contents.tokens {
-        if let token = known?.tokens[stored.slot], token.value.reveal() == stored.value {
+        if let token = known?.tokens[stored.slot], token.value.reveal() == stored.value,
+          token.expiresAt == stored.expiresAt
+        {
           tokens[stored.slot] = token
         } else if let binding = stored.binding(key) {
           state.lastGeneration += 1

@@ -8,6 +8,15 @@ extension TokenEndpointRequest {
     "refresh_token", "subject_token", "token",
   ]
 
+  /// What servers say by itself: no secret, even where one happens to be a part of it.
+  private static let registeredCodes: Set<String> = [
+    "access_denied", "account_selection_required", "authorization_pending", "consent_required", "expired_token",
+    "insufficient_user_authentication", "interaction_required", "invalid_client", "invalid_dpop_proof", "invalid_grant",
+    "invalid_request", "invalid_scope", "invalid_target", "login_required", "server_error", "slow_down",
+    "temporarily_unavailable", "unauthorized_client", "unsupported_grant_type", "unsupported_token_type",
+    "use_dpop_nonce",
+  ]
+
   /// `response`, or in its place its error code alone when its words repeat a secret of this request, as clumsy servers do: callers
   /// are told what an issuer says (RFC 6749 section 5.2), and must not learn the session's tokens from it.
   func withoutEcho(_ response: HTTPResponse) -> HTTPResponse {
@@ -22,9 +31,10 @@ extension TokenEndpointRequest {
       return secrets.contains { text.contains($0) || text.contains(FormEncoding.encode($0)) }
     }
     let code = said["error"]?.stringValue
-    guard repeats(code) || repeats(said["error_description"]?.stringValue) else { return response }
+    let codeRepeats = code.map { !Self.registeredCodes.contains($0) && repeats($0) } ?? false
+    guard codeRepeats || repeats(said["error_description"]?.stringValue) else { return response }
     var response = response
-    response.body = repeats(code) ? [] : JSONWriter().write(["error": .string(code ?? "")])
+    response.body = codeRepeats ? [] : JSONWriter().write(["error": .string(code ?? "")])
     return response
   }
 }

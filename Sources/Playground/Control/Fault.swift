@@ -28,12 +28,15 @@ struct Fault: Sendable, Equatable {
     case logout
     /// Everything under `/resource`.
     case resource
+    /// The access manager's authorization and sessions endpoints.
+    case ssoAuthorization
 
     /// The kinds that make sense there.
     var kinds: Set<Kind> {
       switch self {
       case .discovery: Kind.general.union([.wrongIssuer])
-      case .jwks, .pushedAuthorization, .deviceAuthorization, .introspection, .revocation, .logout: Kind.general
+      case .ssoAuthorization, .jwks, .pushedAuthorization, .deviceAuthorization, .introspection, .revocation, .logout:
+        Kind.general
       case .token: Kind.general.union([.refuseCredentials, .refuseGrant, .dropAfterIssue, .cutAnswer, .slowAnswer])
       case .authorization: Kind.general.union([.denyAccess, .wrongState, .wrongIssuer])
       case .idToken:

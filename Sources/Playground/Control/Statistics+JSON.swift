@@ -34,6 +34,9 @@ extension Statistics.Counters {
       ("resourceUnauthorized", resourceUnauthorized),
       ("resourceForbidden", resourceForbidden),
       ("openRequests", openRequests),
+      ("serverInfoRequests", serverInfoRequests),
+      ("ssoAuthorizations", ssoAuthorizations),
+      ("ssoLogouts", ssoLogouts),
     ]
     let grants = grants.map { ($0.key.rawValue, $0.value) }.sorted { $0.0 < $1.0 }
     let clients = clients.sorted { $0.key < $1.key }.map { ($0.key, $0.value.json) }

@@ -29,7 +29,8 @@ struct FetchResourceHandler: Sendable {
       }
       options.timeout = .milliseconds(timeout)
     }
-    let server = try context.runtime.server(name)
+    var server = try context.runtime.server(name)
+    server.reservedCookies.formUnion(cookieNames(of: server, context))
     options.session = try await session(params, options.authentication ?? server.authentication, server, context)
     let uid = context.caller.peer.uid
     guard params.task.map({ (1...128).contains($0.utf8.count) }) ?? true else {
@@ -39,12 +40,20 @@ struct FetchResourceHandler: Sendable {
       throw .invalidParams("A task of that name is running", path: "/task")
     }
     defer { tasks.release(task, of: uid) }
-    options.evaluateTokenRefresh = TokenRefreshDelegate(caller: context.caller, task: task, clock: clock)?.evaluate
+    options.tokenDelegate = TokenRefreshDelegate(caller: context.caller, task: task, clock: clock)
     do throws(ResourceError) {
       return FetchResult.make(try await engine.fetcher.fetch(request, from: server, options: options), task: task)
     } catch {
       throw ErrorMap.fault(error)
     }
+  }
+
+  /// The single sign-on cookie whose name the access manager told, which is no more a caller's to send than a configured one.
+  private func cookieNames(of server: ResourceServer, _ context: CallContext) -> [String] {
+    guard let issuer = server.issuer, let manager = context.runtime.issuers[issuer.name]?.accessManager else {
+      return []
+    }
+    return engine.sessions.cookieName(of: manager).map { [$0] } ?? []
   }
 
   private func session(

@@ -6,7 +6,7 @@ import Protocol
 import Support
 
 /// Asks the calling connection whether a response calls for a new token (`delegate.evaluateTokenRefresh`, wire.md section 6).
-struct TokenRefreshDelegate: Sendable {
+struct TokenRefreshDelegate: TokenManagementPolicyDelegate {
   /// How long the caller has to answer.
   static let patience = Duration.seconds(180)
 
@@ -23,7 +23,7 @@ struct TokenRefreshDelegate: Sendable {
   }
 
   /// The caller's decision; nil, the documented default, when it answers late, with an error or with nonsense.
-  @Sendable func evaluate(_ response: HTTPResponse) async -> Bool? {
+  func evaluateTokenRefresh(_ response: HTTPResponse) async -> Bool? {
     var params: JSONObject = [
       "task": .string(task), "status": .integer(Int64(response.status)),
       "headers": FetchResult.headers(response.fields),

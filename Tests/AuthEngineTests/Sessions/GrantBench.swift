@@ -48,7 +48,8 @@ struct GrantBench: Sendable {
 
   /// The issuer, as it is configured for a test.
   func issuer(
-    implicit: ImplicitAccess? = nil, authentication: any ClientAuthentication = ClientSecretBasic(secret: Secret("s")),
+    implicit: ImplicitAccess? = nil, accessManager: AccessManager? = nil,
+    authentication: any ClientAuthentication = ClientSecretBasic(secret: Secret("s")),
     identifier: String = "https://idp.test", clientID: String = "shop"
   ) throws -> SessionIssuer {
     SessionIssuer(
@@ -56,10 +57,11 @@ struct GrantBench: Sendable {
         identifier: identifier, clientID: clientID, authentication: authentication,
         endpoints: [
           .token: "https://idp.test/token", .revocation: "https://idp.test/revoke",
-          .authorization: "https://idp.test/authorize",
+          .authorization: "https://idp.test/authorize", .endSession: "https://idp.test/logout",
         ]),
       tokens: IDTokenConfiguration(issuer: identifier, algorithms: [.es256]),
-      keys: FixedKeySource(JWKSet([signers.p256])), scope: "openid orders", implicit: implicit)
+      keys: FixedKeySource(JWKSet([signers.p256])), scope: "openid orders", implicit: implicit,
+      accessManager: accessManager)
   }
 
   /// Writes the answers of an endpoint.

@@ -91,7 +91,7 @@ extension UserSessions {
       claim: claim(on: record), trace: trace)
   }
 
-  private static func form(
+  static func form(
     _ request: AuthorizationRequest, _ pending: PendingAuthorization, state: String, challenge: String
   ) -> [(name: String, value: String)] {
     var form = [
@@ -152,7 +152,7 @@ extension UserSessions {
   }
 
   /// The code, when everything around it is right.
-  private static func check(
+  static func check(
     _ callback: AuthorizationCallback, _ pending: PendingAuthorization, _ issuer: Issuer
   ) throws(SessionError) -> String {
     func failed(_ detail: String, _ code: String) -> SessionError {

@@ -58,6 +58,17 @@ extension UserSessions {
     }
   }
 
+  /// By what right an implicit session may have another token, whichever way: its terms and its profile, as they are now.
+  func standing(
+    of live: LiveSession, _ issuer: SessionIssuer
+  ) async throws(SessionError) -> (ImplicitAccess, Profile) {
+    try checkTerms(live, issuer)
+    guard let access = issuer.implicit, let subject = live.contents.subject,
+      let profile = try await profile(subject, at: issuer, ownedBy: live.owner)
+    else { throw SessionError(.expired, "the session's profile is not registered any more: its user has to log in") }
+    return (access, profile)
+  }
+
   /// Another token for an implicit session, by the grant that made it.
   func logInAgain(
     _ live: LiveSession, _ slot: TokenSlot, _ issuer: SessionIssuer, _ trace: TraceContext?
@@ -65,10 +76,7 @@ extension UserSessions {
     let form: [(name: String, value: String)]
     let expiresAt: Timestamp
     do throws(SessionError) {
-      try checkTerms(live, issuer)
-      guard let access = issuer.implicit, let subject = live.contents.subject,
-        let profile = try await profile(subject, at: issuer, ownedBy: live.owner)
-      else { throw SessionError(.expired, "the session's profile is not registered any more: its user has to log in") }
+      let (access, profile) = try await standing(of: live, issuer)
       expiresAt = profile.expiresAt
       form =
         try access.form(for: profile, at: issuer.issuer, scope: slot.scope ?? access.scope)

@@ -13,6 +13,8 @@ public enum SessionGrant: Sendable {
   /// An authorization code (RFC 6749 section 4.1.3), with the verifier of PKCE where one was used.
   case authorizationCode(code: Secret<String>, codeVerifier: Secret<String>?, redirectURI: String)
 
+  /// A single sign-on token of the access manager behind the issuer.
+  case sso(Secret<String>)
   /// The subject of an earlier user session of the same owner: logged in without the user, with the client's own credentials.
   case implicit(profile: String)
 

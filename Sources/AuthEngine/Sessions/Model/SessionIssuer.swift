@@ -10,16 +10,19 @@ public struct SessionIssuer: Sendable {
   public let scope: String?
   /// How registered profiles are logged in; nil where that is not set up.
   public let implicit: ImplicitAccess?
+  /// The access manager behind the issuer; nil where there is none.
+  public let accessManager: AccessManager?
 
   /// An issuer of the given parts.
   public init(
     issuer: Issuer, tokens: IDTokenConfiguration, keys: any KeySource, scope: String? = nil,
-    implicit: ImplicitAccess? = nil
+    implicit: ImplicitAccess? = nil, accessManager: AccessManager? = nil
   ) {
     self.issuer = issuer
     self.tokens = tokens
     self.keys = keys
     self.scope = scope
     self.implicit = implicit
+    self.accessManager = accessManager
   }
 }

@@ -3,6 +3,8 @@ import Support
 extension UserSessions {
   /// How long a lease is asked for: longer than a token request can take.
   static let leaseDuration = ProviderClient.timeout + .seconds(10)
+  /// A renewal that may also go by way of the access manager: refresh token, cookie name, authorization, code.
+  static let longLeaseDuration = ProviderClient.timeout * 4 + .seconds(10)
   /// How long to wait between looks at a session that another process renews.
   static let leasePause = Duration.milliseconds(50)
 
@@ -43,10 +45,11 @@ extension UserSessions {
   private func lease(
     _ live: LiveSession, unless isDone: (LiveSession) -> Bool = { _ in false }
   ) async throws(SessionError) -> RecordLease? {
-    let patience = clock.monotonicNow + Self.leaseDuration
+    let duration = live.contents.hasAnotherWay ? Self.longLeaseDuration : Self.leaseDuration
+    let patience = clock.monotonicNow + duration
     while true {
       do throws(StoreError) {
-        if let lease = try await store.lease(live.handle.key, for: Self.leaseDuration) { return lease }
+        if let lease = try await store.lease(live.handle.key, for: duration) { return lease }
       } catch {
         throw SessionError(error)
       }
@@ -127,7 +130,8 @@ extension UserSessions {
     // To fetch keys may take longer than a lease lasts.
     if let held = lease { await store.release(held) }
     lease = nil
-    let verdict = await verdict(onRenewed: idToken, live, answer, issuer)
+    let verdict = await verdict(onRenewed: idToken, live, renewal, issuer)
+    if renewal.expectations != nil { try demand(verdict) }
     lease = try await self.lease(stored)
     guard let current = try await read(live.handle) else { throw .notFound }
     // Somebody else has renewed it since, with the refresh token of this renewal, or taken its tokens away.
@@ -156,11 +160,14 @@ extension UserSessions {
   /// The verdict on the ID token that came with a renewal: whether it follows the one before (OpenID Connect Core section 12.2).
   /// Nil when there are no keys to judge it with: the claims stay what they are.
   private func verdict(
-    onRenewed idToken: String, _ live: LiveSession, _ answer: TokenRequests.Answer, _ issuer: SessionIssuer
+    onRenewed idToken: String, _ live: LiveSession, _ renewal: Renewal, _ issuer: SessionIssuer
   ) async -> TokenVerdict? {
+    if let expectations = renewal.expectations {
+      return await verdict(onAuthorizedAgain: idToken, live, expectations, issuer)
+    }
     let flow: TokenFlow = live.contents.idToken.map { .refresh(previous: $0) } ?? .code
     let expectations = IDTokenExpectations(
-      clientID: issuer.issuer.clientID, accessToken: Secret(answer.response.accessToken), flow: flow)
+      clientID: issuer.issuer.clientID, accessToken: Secret(renewal.answer.response.accessToken), flow: flow)
     return try? await verdict(on: idToken, expectations, at: issuer)
   }
 }

@@ -6,6 +6,7 @@ extension UserSessions {
   ) async throws(RenewalFault) -> Renewal {
     do throws(SessionError) {
       try checkReach(live.contents, slot)
+      if live.contents.kind == .implicit { _ = try await standing(of: live, issuer) }
     } catch {
       throw RenewalFault(error)
     }
@@ -30,11 +31,14 @@ extension UserSessions {
   private func askAgain(
     _ live: LiveSession, _ slot: TokenSlot, _ issuer: SessionIssuer, _ trace: TraceContext?
   ) async throws(RenewalFault) -> Renewal {
-    try await logInAgain(live, slot, issuer, trace)
+    switch live.contents.kind {
+    case .implicit: return try await logInAgain(live, slot, issuer, trace)
+    case .user: return try await authorizeAgain(live, slot, issuer, trace)
+    }
   }
 }
 
 extension SessionContents {
-  /// Whether another token can be had without a refresh token: by the grant of an implicit session.
-  var hasAnotherWay: Bool { kind == .implicit }
+  /// Whether another token can be had without a refresh token: by the grant of an implicit session, or by a single sign-on token.
+  var hasAnotherWay: Bool { kind == .implicit || ssoToken != nil }
 }

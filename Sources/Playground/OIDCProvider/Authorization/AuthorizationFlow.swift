@@ -58,7 +58,8 @@ struct AuthorizationFlow: Sendable {
     redirect(destination, [("error", error.code.rawValue), ("error_description", error.description)])
   }
 
-  private func complete(_ request: AuthorizationRequest, _ session: ProviderSession) -> Reply {
+  /// The redirect back with a code, for a user whose login is enough.
+  func complete(_ request: AuthorizationRequest, _ session: ProviderSession) -> Reply {
     do throws(OAuthError) {
       let (code, grant) = try codes.issue(for: request, session)
       var parameters = [("code", code)]

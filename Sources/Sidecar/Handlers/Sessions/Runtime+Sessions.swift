@@ -23,7 +23,8 @@ extension Runtime {
       }
       return SessionIssuer(
         issuer: configured.issuer, tokens: configured.tokens,
-        keys: self.keys(of: configured, in: engine.keySets), scope: configured.scope, implicit: configured.implicit)
+        keys: self.keys(of: configured, in: engine.keySets), scope: configured.scope, implicit: configured.implicit,
+        accessManager: configured.accessManager)
     }
   }
 }

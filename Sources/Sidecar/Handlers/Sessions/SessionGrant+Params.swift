@@ -68,7 +68,8 @@ extension SessionGrant {
       try only(["profile"])
       self = .implicit(profile: try need(grant.profile, "profile"))
     case .sso:
-      throw RPCFault(.grantNotSupported, "\(grant.type.rawValue) is not in this release", data: ["path": "/grant/type"])
+      try only(["ssoToken"])
+      self = .sso(Secret(try need(grant.ssoToken, "ssoToken")))
     }
   }
 }

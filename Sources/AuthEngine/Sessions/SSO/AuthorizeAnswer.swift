@@ -1,0 +1,40 @@
+import HTTPMessages
+import JSON
+
+/// What an access manager's authorization endpoint said to a request that needed nobody's click (RFC 6749 section 4.1.2).
+enum AuthorizeAnswer {
+  /// The redirect back to `redirectURI`, not opened. Everything else is a fault; that the single sign-on token is not good any
+  /// more is a final one.
+  static func callback(
+    _ response: HTTPResponse, from url: HTTPURL, to redirectURI: String
+  ) throws(RenewalFault) -> AuthorizationCallback {
+    func failed(_ detail: String, _ code: String, isFinal: Bool = false) -> RenewalFault {
+      RenewalFault(SessionError(.authorizationFailed, detail, upstreamCode: code), isFinal: isFinal)
+    }
+    let isOver = failed("the single sign-on token is not good any more", "login_required", isFinal: true)
+    switch response.status {
+    case 301, 302, 303, 307:
+      let locations = response.fields.values(of: "Location")
+      guard locations.count == 1 else { throw failed("the access manager redirects nowhere", "missing_location") }
+      let place = locations[0].prefix { $0 != "?" && $0 != "#" }
+      if place == redirectURI.prefix(while: { $0 != "?" && $0 != "#" }) {
+        guard let callback = AuthorizationCallback(locations[0]) else {
+          throw failed("the access manager's redirect cannot be read", "invalid_redirect")
+        }
+        return callback
+      }
+      // Its own login page: the user has to log in again.
+      if let target = try? url.resolving(reference: locations[0]), target.origin == url.origin { throw isOver }
+      throw failed("the access manager redirects elsewhere", "redirect_uri_mismatch")
+    case 401: throw isOver
+    case 200: throw failed("the access manager wants the user to do something", "interaction_required")
+    default:
+      let error = TokenResponse.failure(response, of: "access manager's authorization endpoint")
+      guard case .refused(let oauth) = error.kind else { throw RenewalFault(SessionError(error)) }
+      throw failed(error.detail, oauth?.code ?? "authorization_refused")
+    }
+  }
+
+  /// Whether an error in the redirect says that the user has to log in (OpenID Connect Core section 3.1.2.6).
+  static func endsSession(_ code: String?) -> Bool { code == "login_required" || code == "invalid_session" }
+}

@@ -1,0 +1,33 @@
+/// The access manager under `/am`: its routes, and where it keeps who is signed on.
+///
+/// Written from the vendor's documentation (PingAM, ForgeRock AM), never compared with one. It lends its users to the provider
+/// beside it: codes that it gives are exchanged at the provider's token endpoint.
+struct AccessManager: Sendable {
+  /// Who answers there.
+  let routes: [Route]
+
+  /// An access manager beside the provider made of `parts`.
+  init(_ parts: ProviderParts) {
+    let sessions = SSOSessions(clock: parts.clock)
+    let requests = AuthorizationRequests(clients: parts.clients, idTokens: parts.idTokens)
+    let flow = AuthorizationFlow(
+      issuer: parts.issuer, desk: parts.desk, codes: parts.codes, idTokens: parts.idTokens, faults: parts.faults,
+      clock: parts.clock, pending: ExpiringStore(clock: parts.clock))
+    let authorize = SSOAuthorizeEndpoint(
+      sessions: sessions, requests: requests, flow: flow, faults: parts.faults, statistics: parts.statistics)
+    let information = ServerInfoEndpoint(statistics: parts.statistics)
+    let logins = SSOSessionsEndpoint(sessions: sessions, faults: parts.faults, statistics: parts.statistics)
+    routes = [
+      Route(["GET"], "/am/json/serverinfo/*", information),
+      Route(["GET"], "/am/json/realms/root/serverinfo/*", information),
+      Route(["GET", "POST"], "/am/oauth2\(Self.realmPath)/authorize", authorize),
+      Route(["POST"], "/am/json\(Self.realmPath)/sessions", logins),
+      Route(["POST", "DELETE"], "/playground/ssoTokens", SSOTokensEndpoint(sessions: sessions, desk: parts.desk)),
+    ]
+  }
+
+  /// Its one realm.
+  static let realm = "alpha"
+  /// Where the realm stands in paths.
+  static let realmPath = "/realms/root/realms/\(realm)"
+}

@@ -1,0 +1,13 @@
+import JSON
+
+/// `GET /am/json/serverinfo/*`: what anybody may know of the server, the cookie's name among it.
+struct ServerInfoEndpoint: Endpoint {
+  let statistics: Statistics
+
+  func reply(to request: Request) async throws -> Reply {
+    statistics.count(\.serverInfoRequests)
+    return Reply(json: [
+      "_id": "*", "realm": "/", "cookieName": .string(SSOSessions.cookieName), "secureCookie": false,
+    ])
+  }
+}

@@ -1,0 +1,44 @@
+import AuthEngine
+import HTTPMessages
+import JSON
+import Support
+import TestSupport
+import Testing
+
+/// What an issuer's error tells a caller: never a secret of the request it answers.
+@Suite struct EchoedSecretsTests {
+  static let rows: [(body: String, code: String?, description: String?)] = [
+    (#"{"error":"invalid_grant","error_description":"token r-secret-1 is spent"}"#, "invalid_grant", nil),
+    (
+      #"{"error":"invalid_grant","error_description":"token r%2Dsecret is spent"}"#, "invalid_grant",
+      "token r%2Dsecret is spent"
+    ),
+    (#"{"error":"bad_r-secret-1"}"#, nil, nil),
+    (#"{"error":"invalid_grant","error_description":"spent"}"#, "invalid_grant", "spent"),
+  ]
+
+  @Test("words that repeat a secret are left out, the code stays", arguments: rows)
+  func echo(row: (body: String, code: String?, description: String?)) async throws {
+    let bench = try SessionBench()
+    bench.provider.withLock { $0.answers = [.json(row.body, status: 400)] }
+    let error = await #expect(throws: SessionError.self) {
+      try await bench.sessions.create(from: .refreshToken(Secret("r-secret-1")), at: bench.issuer, ownedBy: 1)
+    }
+    guard case .tokenEndpoint(let failure)? = error?.kind else {
+      Issue.record("\(String(describing: error))")
+      return
+    }
+    #expect(failure.oauthError?.code == row.code && failure.oauthError?.description == row.description)
+    #expect(!"\(failure) \(String(describing: error))".contains("r-secret-1"))
+  }
+
+  @Test("a registered code stays what it is although a short secret is a part of it: invalid_grant ends a session")
+  func shortSecret() async throws {
+    let bench = try SessionBench()
+    bench.provider.withLock { $0.answers = [.json(#"{"error":"invalid_grant"}"#, status: 400)] }
+    let error = await #expect(throws: SessionError.self) {
+      try await bench.sessions.create(from: .refreshToken(Secret("grant")), at: bench.issuer, ownedBy: 1)
+    }
+    #expect(error?.upstreamCode == "invalid_grant")
+  }
+}
