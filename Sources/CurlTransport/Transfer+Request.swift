@@ -48,7 +48,7 @@ extension Transfer {
     } catch {
       return error
     }
-    if let refusal = Self.refusal(of: request, shape: shape) { return refusal }
+    if let refusal = Self.refusal(of: request, pins: exchange.options.pins, shape: shape) { return refusal }
     var settings = Settings(easy: easy)
     if self.shape != shape {
       self.shape = nil
@@ -75,9 +75,12 @@ extension Transfer {
     return nil
   }
 
-  private static func refusal(of request: HTTPRequest, shape: Shape) -> TransportError? {
+  private static func refusal(of request: HTTPRequest, pins: KeyPins?, shape: Shape) -> TransportError? {
     if !shape.isSecure, !shape.allowsPlainHTTP {
       return TransportError(code: .invalidURL, outcome: .notSent, detail: "plain http is not allowed")
+    }
+    if !shape.isSecure, pins != nil {
+      return TransportError(code: .pinMismatch, outcome: .notSent, detail: "pins cannot be checked without TLS")
     }
     if !FieldSyntax.isToken(request.method.utf8) {
       return TransportError(code: .protocolError, outcome: .notSent, detail: "the method is no token")

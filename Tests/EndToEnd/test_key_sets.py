@@ -174,7 +174,7 @@ def test_an_issuer_with_pins_is_not_trusted_without_them(
     issuer.serve_keys(rsa.jwks())
     pins = ["sha256/" + "A" * 43 + "="]
     connection = connect(start({"issuers": {"corp": issuer.settings(tls={"pins": pins})}}))
-    expect.fault(connection.error("validateIdToken", {"idToken": token(rsa, issuer), "issuer": "corp"}), 2001)
+    expect.fault(connection.error("validateIdToken", {"idToken": token(rsa, issuer), "issuer": "corp"}), 2002)
     assert issuer.asked == []
 
 

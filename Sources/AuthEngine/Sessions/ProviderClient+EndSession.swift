@@ -12,18 +12,21 @@ extension ProviderClient {
       if case .notPossible = error.kind { return .none }
       return .failed
     }
-    let form = FormEncoding.encode([
-      (name: "client_id", value: issuer.clientID), (name: "id_token_hint", value: idToken),
-    ])
+    let members = [(name: "client_id", value: issuer.clientID), (name: "id_token_hint", value: idToken)]
     let options = issuer.transferOptions(
       deadline: Deadline(in: Self.timeout, on: upstream.clock), maxBodyBytes: 1 << 20)
-    var fields = HTTPFields([.init(name: "Content-Type", value: FormEncoding.mediaType)])
+    var fields = HTTPFields()
     trace?.add(to: &fields)
-    // POST, so that the token stands in no server's log of URLs; every server must take it.
-    let request = HTTPRequest(method: "POST", url: url, fields: fields, body: form)
-    guard let response = try? await upstream.send(request, options: options, for: .token(issuer.name)) else {
-      return .failed
+    // POST, so that the token stands in no server's log of URLs. Every server must take it; for those that do not there is GET.
+    var request = HTTPRequest(method: "POST", url: url, fields: fields, body: FormEncoding.encode(members))
+    request.fields["Content-Type"] = FormEncoding.mediaType
+    var response = try? await upstream.send(request, options: options, for: .token(issuer.name))
+    if let status = response?.status, [404, 405, 501].contains(status) {
+      let query = String(decoding: FormEncoding.encode(members), as: UTF8.self)
+      guard let url = try? url.addingQuery(query) else { return .failed }
+      request = HTTPRequest(method: "GET", url: url, fields: fields)
+      response = try? await upstream.send(request, options: options, for: .token(issuer.name))
     }
-    return (200..<400).contains(response.status) ? .ended : .failed
+    return response.map { (200..<400).contains($0.status) } ?? false ? .ended : .failed
   }
 }
