@@ -1,36 +1,51 @@
 import HTTPMessages
 import JSON
 
-/// Parameters as `name=value` pairs, for queries and forms: nested objects `a[b]=`, arrays `a[]=` repeated, booleans
-/// `true` and `false`, null a bare name. Members are sorted by name at every level, array elements keep their order.
-/// Everything but unreserved characters, `/` and `?` is percent-encoded, the brackets included. Empty objects and
-/// arrays leave nothing.
+/// Parameters as names and values, for queries, forms and multipart fields: nested objects `a[b]`, arrays `a[]` repeated, booleans
+/// `true` and `false`, null a bare name. Members are sorted by name at every level, array elements keep their order. Empty objects
+/// and arrays leave nothing.
 ///
-/// A name is repeated for each element, so that a small object can stand for any amount of text: the result is bounded while it is made.
+/// In queries and forms everything but unreserved characters, `/` and `?` is percent-encoded, the brackets included. A name is
+/// repeated for each element, so that a small object can stand for any amount of text: the result is bounded while it is made.
 struct ParameterEncoder {
   /// The text would be longer than allowed.
   struct TooLarge: Error {
     let limit: Int
   }
 
+  /// A name with its value; nil for null.
+  typealias Pair = (name: String, value: String?)
+
   private let limit: Int
-  private var text = ""
+  private let isPercentEncoded: Bool
+  private var pairs: [Pair] = []
+  private var size = 0
 
-  private init(limit: Int) { self.limit = limit }
+  private init(limit: Int, isPercentEncoded: Bool) {
+    self.limit = limit
+    self.isPercentEncoded = isPercentEncoded
+  }
 
-  /// The pairs of `parameters`, joined by `&`, at most `limit` bytes.
+  /// `name=value` pairs joined by `&`, percent-encoded, at most `limit` bytes.
   static func encode(_ parameters: JSONObject, limit: Int) throws(TooLarge) -> String {
-    var encoder = ParameterEncoder(limit: limit)
+    var encoder = ParameterEncoder(limit: limit, isPercentEncoded: true)
     try encoder.append(parameters, prefix: nil)
-    return encoder.text
+    return encoder.pairs.map { pair in pair.value.map { "\(pair.name)=\($0)" } ?? pair.name }.joined(separator: "&")
+  }
+
+  /// The pairs as they are, names and values together at most `limit` bytes.
+  static func pairs(_ parameters: JSONObject, limit: Int) throws(TooLarge) -> [Pair] {
+    var encoder = ParameterEncoder(limit: limit, isPercentEncoded: false)
+    try encoder.append(parameters, prefix: nil)
+    return encoder.pairs
   }
 
   /// `prefix` and `name` are percent-encoded already: once for all that lies below them.
   private mutating func append(_ object: JSONObject, prefix: String?) throws(TooLarge) {
     let members = object.members.sorted { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }
     for member in members {
-      let name = PercentEncoding.encode(member.name, for: .query)
-      try append(member.value, name: prefix.map { "\($0)%5B\(name)%5D" } ?? name)
+      let name = encoded(member.name)
+      try append(member.value, name: prefix.map { "\($0)\(encoded("["))\(name)\(encoded("]"))" } ?? name)
     }
   }
 
@@ -39,17 +54,20 @@ struct ParameterEncoder {
     guard name.utf8.count <= limit else { throw TooLarge(limit: limit) }
     switch value {
     case .object(let object): try append(object, prefix: name)
-    case .array(let elements): for element in elements { try append(element, name: "\(name)%5B%5D") }
-    case .null: try append(pair: name)
-    case .string(let text): try append(pair: "\(name)=\(PercentEncoding.encode(text, for: .query))")
-    case .bool, .integer, .real:
-      try append(pair: "\(name)=\(PercentEncoding.encode(JSONWriter().string(value), for: .query))")
+    case .array(let elements): for element in elements { try append(element, name: "\(name)\(encoded("[]"))") }
+    case .null: try append((name, nil))
+    case .string(let text): try append((name, encoded(text)))
+    case .bool, .integer, .real: try append((name, encoded(JSONWriter().string(value))))
     }
   }
 
-  private mutating func append(pair: String) throws(TooLarge) {
-    guard text.utf8.count + pair.utf8.count < limit else { throw TooLarge(limit: limit) }
-    if !text.isEmpty { text += "&" }
-    text += pair
+  private mutating func append(_ pair: Pair) throws(TooLarge) {
+    size += pair.name.utf8.count + (pair.value.map { $0.utf8.count + 1 } ?? 0) + (pairs.isEmpty ? 0 : 1)
+    guard size <= limit else { throw TooLarge(limit: limit) }
+    pairs.append(pair)
+  }
+
+  private func encoded(_ text: String) -> String {
+    isPercentEncoded ? PercentEncoding.encode(text, for: .query) : text
   }
 }

@@ -10,13 +10,19 @@ struct PreparedRequest {
   private static let maxQueryBytes = 64 << 10
   /// The longest form that parameters may make: what a message may hold.
   private static let maxFormBytes = 16 << 20
+  /// The longest multipart body: what the largest message may hold, and the parts' own lines.
+  private static let maxMultipartBytes = 1 << 30
 
   init(_ request: ResourceRequest, to server: ResourceServer, trace: TraceContext?) throws(ResourceError) {
     method = try HTTPMethod(named: request.method)
     var fields = try HeaderRules(reservedCookies: server.reservedCookies).checked(request.headers)
     var url = try server.url(forPath: request.path)
     var body = request.body
-    if body == nil, let parameters = request.parameters {
+    if !request.multipart.isEmpty {
+      let multipart = try Self.multipart(request, method, fields)
+      body = multipart.bytes
+      fields["Content-Type"] = multipart.contentType
+    } else if body == nil, let parameters = request.parameters {
       if method.takesParametersInQuery {
         let query = try Self.encoded(parameters, limit: Self.maxQueryBytes)
         do throws(HTTPURLError) {
@@ -34,6 +40,33 @@ struct PreparedRequest {
     message = HTTPRequest(method: method.rawValue, url: url, fields: fields, body: body)
   }
 
+  private static func multipart(
+    _ request: ResourceRequest, _ method: HTTPMethod, _ fields: HTTPFields
+  ) throws(ResourceError) -> MultipartBody {
+    guard method == .post else {
+      throw ResourceError(.methodNotAllowed, "multipart goes with POST only", path: "/multipart")
+    }
+    guard request.body == nil else {
+      throw ResourceError(.invalidHeaders, "multipart and a body exclude each other", path: "/multipart")
+    }
+    // Its boundary would not be the body's.
+    guard fields["Content-Type"] == nil else {
+      throw ResourceError(.invalidHeaders, "multipart brings its own media type", path: "/headers/Content-Type")
+    }
+    let fields: [ParameterEncoder.Pair]
+    do throws(ParameterEncoder.TooLarge) {
+      fields = try ParameterEncoder.pairs(request.parameters ?? JSONObject(), limit: maxFormBytes)
+    } catch {
+      throw tooLarge(error)
+    }
+    return try MultipartBody(fields: fields, parts: request.multipart, limit: maxMultipartBytes)
+  }
+
+  private static func tooLarge(_ error: ParameterEncoder.TooLarge) -> ResourceError {
+    ResourceError(
+      .invalidURL, "the parameters take more than \(error.limit) bytes when they are encoded", path: "/parameters")
+  }
+
   private static func content(
     _ parameters: JSONObject, encoding: ParametersEncoding
   ) throws(ResourceError) -> ([UInt8], type: String) {
@@ -47,8 +80,7 @@ struct PreparedRequest {
     do throws(ParameterEncoder.TooLarge) {
       return try ParameterEncoder.encode(parameters, limit: limit)
     } catch {
-      throw ResourceError(
-        .invalidURL, "the parameters take more than \(error.limit) bytes when they are encoded", path: "/parameters")
+      throw tooLarge(error)
     }
   }
 }

@@ -13,6 +13,8 @@ public struct ResourceRequest: Sendable {
   public var parametersEncoding: ParametersEncoding
   /// A raw body; overrides `parameters`, and implies no `Content-Type`.
   public var body: [UInt8]?
+  /// Files and fields of a `multipart/form-data` body, behind `parameters` as plain fields; with POST only. Empty for none.
+  public var multipart: [MultipartPart]
   /// Additional header fields.
   public var headers: HTTPFields
 
@@ -23,6 +25,7 @@ public struct ResourceRequest: Sendable {
     parameters: JSONObject? = nil,
     parametersEncoding: ParametersEncoding = .json,
     body: [UInt8]? = nil,
+    multipart: [MultipartPart] = [],
     headers: HTTPFields = HTTPFields()
   ) {
     self.path = path
@@ -30,6 +33,7 @@ public struct ResourceRequest: Sendable {
     self.parameters = parameters
     self.parametersEncoding = parametersEncoding
     self.body = body
+    self.multipart = multipart
     self.headers = headers
   }
 }

@@ -35,6 +35,7 @@ public enum FetchResource: RPCMethod {
     public var parametersEncoding: ParametersEncoding?
     public var body: BodyText?
     public var bodyBase64: String?
+    public var multipart: [Part]?
     public var headers: [String: HeaderValue]?
     public var timeoutMs: Int?
     public var followRedirects: Bool?
@@ -50,11 +51,30 @@ public enum FetchResource: RPCMethod {
       "parametersEncoding": "json (default) or formUrl",
       "body": "A raw body as text; overrides parameters",
       "bodyBase64": "A raw body as standard base64 with padding; at most one of the two",
+      "multipart":
+        "Parts of a multipart/form-data body, with POST only; parameters become plain fields before them",
       "headers": "Name to value, or to an array of values; reserved names are refused",
       "timeoutMs":
         "Bounds the whole call in milliseconds, retries included; at most 600000; default: the resource's timeout",
       "followRedirects": "Whether redirects are followed (default true); credentials never cross origins",
       "task": "The caller's name for the task; default: generated",
+    ]
+  }
+
+  /// A part of a multipart body.
+  public struct Part: RPCObject {
+    public var name: String
+    public var fileName: String?
+    public var mimeType: String?
+    public var data: BodyText?
+    public var dataBase64: String?
+
+    public static let memberDocs = [
+      "name": "The field's name",
+      "fileName": "The file's name; left out for what is no file",
+      "mimeType": "The part's media type; a file's is application/octet-stream by default",
+      "data": "The content as text",
+      "dataBase64": "The content as standard base64 with padding; exactly one of the two",
     ]
   }
 

@@ -19,7 +19,7 @@ struct FetchResourceHandler: Sendable {
     _ params: FetchResource.Params, _ context: CallContext
   ) async throws(RPCFault) -> JSONValue {
     let name = try resourceName(params, context)
-    let request = try request(params)
+    let request = try ResourceRequest(params)
     var options = FetchOptions(deadline: context.deadline, followsRedirects: params.followRedirects ?? true)
     options.authentication = params.auth.flatMap { ResourceServer.Authentication(rawValue: $0.rawValue) }
     options.trace = TraceContext(parent: context.trace.traceparent)
@@ -87,25 +87,5 @@ struct FetchResourceHandler: Sendable {
       throw RPCFault(.peerForbidden, "This peer may not use the resource", data: ["path": "/resource"])
     }
     return name
-  }
-
-  private func request(_ params: FetchResource.Params) throws(RPCFault) -> ResourceRequest {
-    var request = ResourceRequest(path: params.path ?? "", method: params.method ?? "GET")
-    request.parameters = params.parameters?.object
-    if params.parametersEncoding == .formUrl { request.parametersEncoding = .formURL }
-    if params.body != nil, params.bodyBase64 != nil {
-      throw .invalidParams("At most one of body and bodyBase64", path: "/bodyBase64")
-    }
-    if let body = params.body { request.body = Array(body.text.utf8) }
-    if let encoded = params.bodyBase64 {
-      guard let body = Base64.decode(encoded) else {
-        throw .invalidParams("bodyBase64 must be standard base64 with padding", path: "/bodyBase64")
-      }
-      request.body = body
-    }
-    for (name, value) in (params.headers ?? [:]).sorted(by: { $0.key < $1.key }) {
-      for value in value.values { request.headers.append(name, value) }
-    }
-    return request
   }
 }

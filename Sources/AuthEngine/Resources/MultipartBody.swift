@@ -1,0 +1,61 @@
+import Crypto
+import HTTPMessages
+import Support
+
+/// A `multipart/form-data` body (RFC 7578): fields first, then parts in order.
+struct MultipartBody {
+  let contentType: String
+  let bytes: [UInt8]
+
+  /// Puts `fields` and `parts` together. The boundary is random, so that no content can hold it on purpose.
+  init(fields: [ParameterEncoder.Pair], parts: [MultipartPart], limit: Int) throws(ResourceError) {
+    let boundary = "postern-" + Base64URL.string(SecureRandom.bytes(24))
+    contentType = "multipart/form-data; boundary=\(boundary)"
+    var bytes: [UInt8] = []
+    bytes.reserveCapacity(min(limit, parts.reduce(256) { $0 + $1.data.count + 256 }))
+    func add(_ head: String, _ content: some Collection<UInt8>) {
+      bytes += Array("--\(boundary)\r\nContent-Disposition: form-data; \(head)\r\n\r\n".utf8)
+      bytes += content
+      bytes += [0x0D, 0x0A]
+    }
+    for field in fields { add("name=\"\(Self.escaped(field.name))\"", (field.value ?? "").utf8) }
+    for (index, part) in parts.enumerated() {
+      guard !part.name.isEmpty, !part.name.utf8.contains(0), part.fileName?.utf8.contains(0) != true else {
+        throw ResourceError(.invalidHeaders, "a part's name is empty or holds NUL", path: "/multipart/\(index)/name")
+      }
+      var head = "name=\"\(Self.escaped(part.name))\""
+      if let fileName = part.fileName { head += "; filename=\"\(Self.escaped(fileName))\"" }
+      if let type = part.mimeType ?? (part.fileName == nil ? nil : "application/octet-stream") {
+        guard MediaType(type) != nil, HTTPFieldRules.isValue(type) else {
+          throw ResourceError(.invalidHeaders, "no media type", path: "/multipart/\(index)/mimeType")
+        }
+        head += "\r\nContent-Type: \(HTTPFieldRules.trimmed(type))"
+      }
+      add(head, part.data)
+      guard bytes.count <= limit else { break }
+    }
+    bytes += Array("--\(boundary)--\r\n".utf8)
+    guard bytes.count <= limit else {
+      throw ResourceError(.invalidURL, "the body takes more than \(limit) bytes", path: "/multipart")
+    }
+    self.bytes = bytes
+  }
+
+  /// As the HTML standard has it for form data: a quote and line breaks are percent-encoded, a line break being CR LF; everything
+  /// else stands as it is, in UTF-8.
+  private static func escaped(_ name: String) -> String {
+    var result: [UInt8] = []
+    var previous: UInt8 = 0
+    for byte in name.utf8 {
+      switch byte {
+      case 0x22: result += Array("%22".utf8)
+      case 0x0D: result += Array("%0D%0A".utf8)
+      case 0x0A where previous == 0x0D: break
+      case 0x0A: result += Array("%0D%0A".utf8)
+      default: result.append(byte)
+      }
+      previous = byte
+    }
+    return String(decoding: result, as: UTF8.self)
+  }
+}

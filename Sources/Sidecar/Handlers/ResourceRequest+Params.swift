@@ -1,0 +1,47 @@
+import AuthEngine
+import HTTPMessages
+import JSONRPC
+import Protocol
+import Support
+
+extension ResourceRequest {
+  /// The request of a `fetchResource` call.
+  init(_ params: FetchResource.Params) throws(RPCFault) {
+    self.init(path: params.path ?? "", method: params.method ?? "GET")
+    parameters = params.parameters?.object
+    if params.parametersEncoding == .formUrl { parametersEncoding = .formURL }
+    body = try Self.content(params.body, params.bodyBase64, "body", at: "")
+    if let parts = params.multipart {
+      guard method.uppercased() == "POST" else {
+        throw .invalidParams("multipart goes with POST only", path: "/multipart")
+      }
+      guard body == nil else { throw .invalidParams("multipart excludes body and bodyBase64", path: "/multipart") }
+      guard !parts.isEmpty else { throw .invalidParams("multipart needs a part", path: "/multipart") }
+      for (index, part) in parts.enumerated() { multipart.append(try Self.part(part, at: "/multipart/\(index)")) }
+    }
+    for (name, value) in (params.headers ?? [:]).sorted(by: { $0.key < $1.key }) {
+      for value in value.values { headers.append(name, value) }
+    }
+  }
+
+  private static func part(_ part: FetchResource.Part, at path: String) throws(RPCFault) -> MultipartPart {
+    guard !part.name.isEmpty else { throw .invalidParams("a part needs a name", path: "\(path)/name") }
+    guard let data = try content(part.data, part.dataBase64, "data", at: path) else {
+      throw .invalidParams("one of data and dataBase64 is needed", path: "\(path)/data")
+    }
+    return MultipartPart(name: part.name, fileName: part.fileName, mimeType: part.mimeType, data: data)
+  }
+
+  /// Content as text or as base64: at most one of the two.
+  private static func content(
+    _ text: BodyText?, _ encoded: String?, _ name: String, at path: String
+  ) throws(RPCFault) -> [UInt8]? {
+    guard let encoded else { return text.map { Array($0.text.utf8) } }
+    let path = "\(path)/\(name)Base64"
+    guard text == nil else { throw .invalidParams("At most one of \(name) and \(name)Base64", path: path) }
+    guard let bytes = Base64.decode(encoded) else {
+      throw .invalidParams("\(name)Base64 must be standard base64 with padding", path: path)
+    }
+    return bytes
+  }
+}
