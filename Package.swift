@@ -163,6 +163,7 @@ let package = Package(
       dependencies: [
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
         "AuthEngine",
+        "CLinux",
         "Configuration",
         "CurlTransport",
         "JSON",

@@ -3,6 +3,7 @@
 #include "CLinux.h"
 
 #include <errno.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 
 // Younger than the kernel headers of Debian 12; the numbers are part of the kernel's ABI.
@@ -36,3 +37,5 @@ int clinux_peer_pidfd(int fd) {
   if (getsockopt(fd, SOL_SOCKET, SO_PEERPIDFD, &descriptor, &length) != 0) return -errno;
   return descriptor;
 }
+
+int clinux_forbid_dumps(void) { return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0 ? errno : 0; }

@@ -43,6 +43,9 @@ public final class CurlTransport: HTTPTransport {
     _ request: HTTPRequest, options: TransferOptions
   ) async throws(TransportError) -> HTTPResponse {
     let exchange = Exchange(request: request, options: options, submittedAt: uptime.monotonicNow)
+    options.control?.attach { [inbox] in inbox.nudge(exchange) }
+    // The control and the exchange know each other until here only.
+    defer { options.control?.detach() }
     let result = await withTaskCancellationHandler {
       await withUnsafeContinuation { continuation in
         if let refusal = inbox.submit(exchange, continuation) { continuation.resume(returning: .failure(refusal)) }

@@ -13,6 +13,11 @@ final class Exchange: @unchecked Sendable {
   let options: TransferOptions
   let submittedAt: MonotonicInstant
 
+  /// When it must be over: its deadline, and what it has been held.
+  func due(at now: MonotonicInstant) -> MonotonicInstant? {
+    options.deadline.instant.map { $0 + (options.control?.heldTime(at: now) ?? .zero) }
+  }
+
   var isCancelled = false
   var hasArrived = false
   var continuation: Continuation?

@@ -8,15 +8,18 @@ final class Inbox: Sendable {
   struct Batch {
     var arrivals: [Exchange] = []
     var cancellations: [Exchange] = []
+    /// Those whose control has changed.
+    var nudges: [Exchange] = []
     var isClosing = false
 
     /// Lets go of what was taken out.
     mutating func removeAll() {
       arrivals.removeAll(keepingCapacity: true)
       cancellations.removeAll(keepingCapacity: true)
+      nudges.removeAll(keepingCapacity: true)
     }
 
-    var isEmpty: Bool { arrivals.isEmpty && cancellations.isEmpty && !isClosing }
+    var isEmpty: Bool { arrivals.isEmpty && cancellations.isEmpty && nudges.isEmpty && !isClosing }
   }
 
   private struct State {
@@ -66,6 +69,16 @@ final class Inbox: Sendable {
     if mustWake { wake() }
   }
 
+  /// Says that the exchange's control has changed; without effect when it has ended.
+  func nudge(_ exchange: Exchange) {
+    let mustWake = state.withLock { state in
+      guard exchange.hasArrived, !state.batch.isClosing else { return false }
+      state.batch.nudges.append(exchange)
+      return Self.startWaking(&state)
+    }
+    if mustWake { wake() }
+  }
+
   /// Asks for the end of everything; nothing is taken in afterwards.
   func close() {
     let mustWake = state.withLock { state in
@@ -103,6 +116,7 @@ final class Inbox: Sendable {
       state.isAsleep = false
       swap(&state.batch.arrivals, &batch.arrivals)
       swap(&state.batch.cancellations, &batch.cancellations)
+      swap(&state.batch.nudges, &batch.nudges)
       batch.isClosing = state.batch.isClosing
     }
   }

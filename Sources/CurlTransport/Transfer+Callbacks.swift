@@ -4,21 +4,35 @@ import HTTPMessages
 
 /// What libcurl calls while it performs, always on the loop's thread.
 extension Transfer {
-  /// Hands `count` bytes to `body`; the return value tells libcurl to go on or to stop.
+  /// What becomes of bytes that libcurl hands over.
+  enum Reception {
+    /// They are taken.
+    case taken
+    /// They come again when libcurl is told to go on.
+    case paused
+    /// The exchange ends.
+    case refused
+  }
+
+  /// Hands `count` bytes to `body`; the return value tells libcurl to go on, to wait or to stop.
   static func receive(
     _ bytes: UnsafeMutablePointer<CChar>?, _ count: Int, _ pointer: UnsafeMutableRawPointer?,
-    _ body: (Transfer, UnsafeBufferPointer<UInt8>) -> Bool
+    _ body: (Transfer, UnsafeBufferPointer<UInt8>) -> Reception
   ) -> Int {
     guard let bytes, count > 0, let pointer else { return 0 }
     let transfer = Unmanaged<Transfer>.fromOpaque(pointer).takeUnretainedValue()
     let buffer = UnsafeRawBufferPointer(start: bytes, count: count).assumingMemoryBound(to: UInt8.self)
-    return body(transfer, buffer) ? count : 0
+    return switch body(transfer, buffer) {
+    case .taken: count
+    case .paused: Int(CURL_WRITEFUNC_PAUSE)
+    case .refused: 0
+    }
   }
 
   /// One header line.
-  func receiveLine(_ line: UnsafeBufferPointer<UInt8>) -> Bool {
+  func receiveLine(_ line: UnsafeBufferPointer<UInt8>) -> Reception {
     switch head.consume(line) {
-    case .more: return true
+    case .more: return .taken
     case .complete: return beginBody()
     case .malformed(let detail): return object(.protocolError, "malformed response: \(detail)")
     case .tooLarge(let detail): return object(.responseTooLarge, detail)
@@ -26,10 +40,44 @@ extension Transfer {
   }
 
   /// A piece of the body, content codings undone.
-  func receiveBody(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
+  func receiveBody(_ bytes: UnsafeBufferPointer<UInt8>) -> Reception {
+    if isStreaming, let control = exchange?.options.control {
+      guard control.takesBytes else {
+        paused |= CURLPAUSE_RECV
+        return .paused
+      }
+      control.moved(received: Int64(bytes.count))
+      control.give(Array(bytes))
+      return .taken
+    }
     guard bytes.count <= maxBodyBytes - body.count else { return objectToBody() }
     body.append(contentsOf: bytes)
-    return true
+    exchange?.options.control?.moved(received: Int64(bytes.count))
+    return .taken
+  }
+
+  /// Tells libcurl to pause or to go on, as the control has it.
+  func obeyControl() {
+    guard let control = exchange?.options.control else { return }
+    let wanted = control.isHeld ? CURLPAUSE_ALL : control.takesBytes ? CURLPAUSE_CONT : CURLPAUSE_RECV
+    guard wanted != paused else { return }
+    paused = wanted
+    // What libcurl has kept comes at once, inside of this call; if that fails, so does the exchange, in its own time.
+    curl_easy_pause(easy, wanted)
+  }
+
+  /// How much of the request's body has gone out by now.
+  static func progress(_ pointer: UnsafeMutableRawPointer?, sent: curl_off_t) -> Int32 {
+    guard let pointer else { return 0 }
+    Unmanaged<Transfer>.fromOpaque(pointer).takeUnretainedValue().report(sent: Int64(sent))
+    return 0
+  }
+
+  func report(sent: Int64) {
+    // A request that is repeated on a fresh connection begins anew.
+    guard sent > bytesReported else { return }
+    exchange?.options.control?.moved(sent: sent - bytesReported)
+    bytesReported = sent
   }
 
   /// The connection stands and the request is about to go, possibly for the second time.
@@ -75,11 +123,15 @@ extension Transfer {
   /// Beyond it memory is only taken as bytes arrive, whatever the peer declares.
   private static let reservedAtMost = 4 << 20
 
-  private func beginBody() -> Bool {
-    guard !head.hasContentCoding, hasBody, let length = head.contentLength else { return true }
+  private func beginBody() -> Reception {
+    if hasBody, let control = exchange?.options.control, control.begins(head.status) {
+      isStreaming = true
+      return .taken
+    }
+    guard !head.hasContentCoding, hasBody, let length = head.contentLength else { return .taken }
     guard length <= maxBodyBytes else { return objectToBody() }
     body.reserveCapacity(min(length, Self.reservedAtMost))
-    return true
+    return .taken
   }
 
   /// Whether this response has a body by HTTP's rules (RFC 9110 section 6.4.1).
@@ -87,10 +139,12 @@ extension Transfer {
     exchange?.request.method != "HEAD" && head.status != 204 && head.status != 304
   }
 
-  private func objectToBody() -> Bool { object(.responseTooLarge, "the body is larger than \(maxBodyBytes) bytes") }
+  private func objectToBody() -> Reception {
+    object(.responseTooLarge, "the body is larger than \(maxBodyBytes) bytes")
+  }
 
-  private func object(_ code: TransportError.Code, _ detail: String) -> Bool {
+  private func object(_ code: TransportError.Code, _ detail: String) -> Reception {
     objection = Objection(code: code, detail: detail)
-    return false
+    return .refused
   }
 }

@@ -61,6 +61,9 @@ extension Transfer {
     }
     errorText[0] = 0
     settings.set(CURLOPT_URL, request.url.description)
+    // Asked often, and only of interest where there is a body and somebody who looks.
+    let isWatched = exchange.options.control != nil && request.body?.isEmpty == false
+    settings.set(CURLOPT_NOPROGRESS, isWatched ? 0 : 1)
     do {
       settings.setFields(try fieldLines.build(request.fields, hasBody: shape.hasBody))
     } catch {
@@ -164,6 +167,8 @@ extension Transfer {
     settings.setSink(CURLOPT_WRITEFUNCTION) { Transfer.receive($0, $1 * $2, $3) { $0.receiveBody($1) } }
     settings.set(CURLOPT_HEADERDATA, pointer: this)
     settings.setSink(CURLOPT_HEADERFUNCTION) { Transfer.receive($0, $1 * $2, $3) { $0.receiveLine($1) } }
+    settings.set(CURLOPT_XFERINFODATA, pointer: this)
+    settings.note(postern_curl_set_progress(easy) { pointer, _, _, _, sent in Transfer.progress(pointer, sent: sent) })
     settings.set(CURLOPT_PREREQDATA, pointer: this)
     settings.note(
       postern_curl_set_before_request(easy) { pointer, _, _, _, localPort in

@@ -21,6 +21,7 @@ extension Transfer {
         text: plain(String(cString: errorText)))
       return .failure(failure.transportError)
     }
+    report(sent: offset(CURLINFO_SIZE_UPLOAD_T))
     guard head.isComplete else {
       return .failure(TransportError(code: .protocolError, outcome: outcome, detail: "no complete response"))
     }

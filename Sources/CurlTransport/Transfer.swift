@@ -27,6 +27,12 @@ final class Transfer {
 
   var head: ResponseHead
   var body: [UInt8] = []
+  /// Whether the body is handed on in pieces instead of being kept.
+  var isStreaming = false
+  /// Which directions libcurl has been told to pause.
+  var paused: Int32 = 0
+  /// Of the bytes sent, those that the control knows of.
+  var bytesReported: Int64 = 0
   var objection: Objection?
   /// Whether the connection stood and the request was about to go, and what libcurl had sent by then (to a proxy, say).
   var bytesBeforeRequest: Int?
@@ -57,6 +63,9 @@ final class Transfer {
     exchange = nil
     head = ResponseHead(limits: limits)
     body = []
+    isStreaming = false
+    paused = 0
+    bytesReported = 0
     objection = nil
     bytesBeforeRequest = nil
     openedSockets = []

@@ -22,6 +22,8 @@ final class TransferLoop {
   private var admission: Admission<HTTPURL.Origin, Exchange>
   private var active: [Transfer] = []
   private var pool: [Transfer] = []
+  /// Those that were held before they began.
+  private var held: [Exchange] = []
   private var ended: [EndedExchange] = []
   /// No deadline of an exchange is before this; it may belong to none any more.
   private var earliestDeadline: MonotonicInstant?
@@ -44,6 +46,7 @@ final class TransferLoop {
       inbox.take(into: &batch)
       if batch.isClosing { break }
       for exchange in batch.arrivals { start(exchange) }
+      for exchange in batch.nudges { obeyControl(of: exchange) }
       for exchange in batch.cancellations { cancel(exchange) }
       batch.removeAll()
       expire()
@@ -63,7 +66,9 @@ final class TransferLoop {
 
   private func shutDown() {
     for exchange in batch.arrivals { end(exchange, code: .cancelled, detail: "the transport was closed") }
-    for exchange in admission.waiting { end(exchange, code: .cancelled, detail: "the transport was closed") }
+    for exchange in held + admission.waiting {
+      end(exchange, code: .cancelled, detail: "the transport was closed")
+    }
     while let transfer = active.last { abort(transfer, code: .cancelled, detail: "the transport was closed") }
     resumeEnded()
     for transfer in pool { transfer.cleanUp() }
@@ -76,13 +81,29 @@ final class TransferLoop {
   // MARK: - Beginning
 
   private func start(_ exchange: Exchange) {
-    let deadline = exchange.options.deadline
-    if deadline.hasPassed(on: configuration.clock) {
-      return end(exchange, code: .timedOut, detail: "the deadline had passed before it began")
+    if exchange.options.control?.isHeld == true { return held.append(exchange) }
+    let now = configuration.clock.monotonicNow
+    if let due = exchange.due(at: now) {
+      guard due > now else {
+        return end(exchange, code: .timedOut, detail: "the deadline had passed before it began")
+      }
+      earliestDeadline = min(due, earliestDeadline ?? due)
     }
-    if let instant = deadline.instant { earliestDeadline = min(instant, earliestDeadline ?? instant) }
     exchange.ticket = admission.enter(exchange, exchange.request.url.origin)
     if exchange.ticket == nil { begin(exchange) }
+  }
+
+  /// The exchange was held or let go, or whoever takes its body has caught up.
+  private func obeyControl(of exchange: Exchange) {
+    guard exchange.continuation != nil else { return }
+    if let place = held.firstIndex(where: { $0 === exchange }) {
+      guard exchange.options.control?.isHeld != true else { return }
+      held.remove(at: place)
+      return start(exchange)
+    }
+    exchange.transfer?.obeyControl()
+    // Its time has moved: all are looked at anew.
+    earliestDeadline = MonotonicInstant(nanoseconds: 0)
   }
 
   private func admitWaiting() {
@@ -121,6 +142,9 @@ final class TransferLoop {
       abort(transfer, code: .cancelled, detail: "cancelled")
     } else if let ticket = exchange.ticket, admission.giveUp(ticket) != nil {
       end(exchange, code: .cancelled, detail: "cancelled while it waited for a connection")
+    } else if let place = held.firstIndex(where: { $0 === exchange }) {
+      held.remove(at: place)
+      end(exchange, code: .cancelled, detail: "cancelled while it was held")
     }
   }
 
@@ -131,7 +155,8 @@ final class TransferLoop {
     guard due <= now else { return }
     earliestDeadline = nil
     for exchange in active.compactMap(\.exchange) + admission.waiting {
-      guard let instant = exchange.options.deadline.instant else { continue }
+      // Time stands still for what is held.
+      guard let instant = exchange.due(at: now), exchange.options.control?.isHeld != true else { continue }
       if instant > now {
         earliestDeadline = min(instant, earliestDeadline ?? instant)
       } else if let transfer = exchange.transfer {

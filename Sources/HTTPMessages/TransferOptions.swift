@@ -16,6 +16,8 @@ public struct TransferOptions: Sendable, Hashable {
   public var clientIdentity: ClientIdentity?
   /// What the server's verified chain must hold besides; nil pins nothing.
   public var pins: KeyPins?
+  /// The hand on the request, where somebody has one. Its time held is added to the deadline.
+  public var control: TransferControl?
 
   /// Options; the defaults are those of a call nobody configured.
   public init(
@@ -25,7 +27,8 @@ public struct TransferOptions: Sendable, Hashable {
     allowsPlainHTTP: Bool = false,
     caFile: String? = nil,
     clientIdentity: ClientIdentity? = nil,
-    pins: KeyPins? = nil
+    pins: KeyPins? = nil,
+    control: TransferControl? = nil
   ) {
     self.deadline = deadline
     self.connectTimeout = connectTimeout
@@ -34,5 +37,6 @@ public struct TransferOptions: Sendable, Hashable {
     self.caFile = caFile
     self.clientIdentity = clientIdentity
     self.pins = pins
+    self.control = control
   }
 }

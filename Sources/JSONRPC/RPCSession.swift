@@ -91,6 +91,15 @@ public final class RPCSession: Sendable {
     JSONWriter().withBytes(of: message, output.write)
   }
 
+  /// Sends a notification of ours when the peer keeps up with what was written for it before; false when the connection is ending.
+  public func notifyInTurn(_ method: String, _ params: JSONValue) async -> Bool {
+    await turn.take()
+    defer { turn.leave() }
+    guard await output.ready?() ?? true else { return false }
+    notify(method, params)
+    return true
+  }
+
   /// Sends the caller a request of ours and waits for its answer. Throws `PeerError` when the caller answers with an error
   /// or cannot answer any more, `CancellationError` when the waiting task is cancelled.
   public func request(_ method: String, _ params: JSONValue) async throws -> JSONValue {

@@ -3,7 +3,8 @@ public enum ProtocolMethods {
   /// Their types.
   public static let all: [any RPCMethod.Type] = [
     Discover.self, GetInfo.self, Health.self, Metrics.self, ReloadConfig.self, Subscribe.self, Unsubscribe.self,
-    RegisterDelegate.self, CancelRequest.self, FetchResource.self, ValidateIDToken.self, ValidateAccessToken.self,
+    RegisterDelegate.self, CancelRequest.self, FetchResource.self, GetTask.self, ListTasks.self, SuspendTask.self,
+    ResumeTask.self, CancelTask.self, ValidateIDToken.self, ValidateAccessToken.self,
     ValidateLogoutToken.self, IntrospectToken.self, VerifyJWS.self, DecryptJWE.self, CreateSession.self,
     BeginAuthorization.self, CompleteAuthorization.self, BeginDeviceAuthorization.self,
     CompleteDeviceAuthorization.self, GetSession.self, ListSessions.self, RefreshSession.self, EndSession.self,

@@ -36,7 +36,11 @@ final class Runtime: Sendable {
       outgoing: configuration.limits.inFlightPerConnection,
       messageBytes: configuration.limits.messageBytes, depth: configuration.limits.depth)
     let switches = configuration.development.activeSwitches.map { "development.\($0)" }
-    info = identity.info(features: Product.features + switches)
+    let hardening = configuration.hardening
+    let protections =
+      (hardening.debuggerCheck ? ["hardening.debuggerCheck"] : [])
+      + (hardening.coreDumps ? [] : ["hardening.noCoreDumps"])
+    info = identity.info(features: Product.features + protections + switches)
     let support = FeatureSupport(configuration)
     refused = support.refusedResources
     certificates = try ClientCertificate.all(in: configuration)

@@ -23,6 +23,8 @@ public final class SidecarService: Sendable {
     public var libraries: LibraryVersions
     /// Where sessions are kept.
     public var storage: SessionStorage
+    /// Whether a debugger is attached to the process.
+    public var isTraced: @Sendable () -> Bool = { false }
     /// Reads the configuration again, from where it came.
     public var loadConfiguration: @Sendable () throws(ConfigurationProblems) -> ConfigurationLoader.Loaded
 
@@ -46,7 +48,7 @@ public final class SidecarService: Sendable {
   let metrics = MetricsRegistry()
   let health: HealthBoard
   let hub: EventHub
-  let tasks = TaskNames()
+  let tasks: TaskRegistry
   let startedAt: Timestamp
   /// Set once at the end of `init`, before any call can come.
   var methods: MethodTable { methodTable.withLock { $0 } }
@@ -55,7 +57,7 @@ public final class SidecarService: Sendable {
   private let state: Locked<Runtime>
   private let reloading = Locked(false)
   private let draining = Locked(false)
-  private let surroundings: Surroundings
+  let surroundings: Surroundings
   private let identity: ProcessIdentity
   let engine: Engine
 
@@ -65,6 +67,7 @@ public final class SidecarService: Sendable {
     logger = surroundings.logger
     startedAt = clock.wallNow
     hub = EventHub(clock: clock)
+    tasks = TaskRegistry(clock: clock)
     health = HealthBoard(clock: clock)
     self.surroundings = surroundings
     engine = Engine(

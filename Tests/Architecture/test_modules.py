@@ -19,7 +19,7 @@ CONFINED = {
     "CHiredis": {"SessionStore"},
     "CJansson": {"JSON"},
     "COpenSSL": {"Crypto"},
-    "CLinux": {"SocketServer"},
+    "CLinux": {"SocketServer", "postern"},
     "CSQLite": {"SessionStore"},
     "CTLS": {"CurlTransport"},
     "CYAML": {"Configuration"},

@@ -5,14 +5,15 @@ import TestSupport
 
 /// An engine over a scripted transport and a manual clock, with an observer that remembers.
 struct Engine: Sendable {
-  let clock = ManualClock()
+  let clock: ManualClock
   let transport: ScriptedTransport
   let observer = RecordingObserver()
   let discovery: ProviderDiscovery
   let tokens: ClientCredentialsTokens
   let fetcher: ResourceFetcher
 
-  init(_ script: @escaping ScriptedTransport.Script) {
+  init(clock: ManualClock = ManualClock(), _ script: @escaping ScriptedTransport.Script) {
+    self.clock = clock
     transport = ScriptedTransport(script)
     discovery = ProviderDiscovery(
       transport: transport, clock: clock, observer: observer, userAgent: "postern/test")

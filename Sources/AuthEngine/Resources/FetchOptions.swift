@@ -17,6 +17,11 @@ public struct FetchOptions: Sendable {
   public var trace: TraceContext?
   /// Decides whether a response means that the token must be renewed; nil: as the resource's rule says.
   public var tokenDelegate: (any TokenManagementPolicyDelegate)?
+  /// The task as which the fetch can be watched and held; nil: nobody does.
+  public var task: NetworkTask?
+  /// Takes the body in pieces, in order, before the response is returned, which has none then; nil: the response has it. What does not
+  /// return lets the server wait; false ends the fetch.
+  public var deliver: (@Sendable ([UInt8]) async -> Bool)?
 
   /// Options; the defaults are those of a caller that says nothing.
   public init(

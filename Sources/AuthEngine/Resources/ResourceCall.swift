@@ -33,7 +33,7 @@ struct ResourceCall {
     policy = server.tokenPolicy(fetch.tokenDelegate)
     options = TransferOptions(
       deadline: deadline, maxBodyBytes: server.maxBodyBytes, allowsPlainHTTP: server.allowsPlainHTTPOnLoopback,
-      caFile: server.caFile, clientIdentity: server.clientIdentity, pins: server.pins)
+      caFile: server.caFile, clientIdentity: server.clientIdentity, pins: server.pins, control: fetch.task?.control)
     started = upstream.clock.monotonicNow
   }
 
@@ -66,9 +66,16 @@ struct ResourceCall {
     }
   }
 
+  /// When the call must be over: what it has been held is added.
+  private var deadline: Deadline {
+    guard let instant = options.deadline.instant, let control = options.control else { return options.deadline }
+    return Deadline(instant: instant + control.heldTime(at: upstream.clock.monotonicNow))
+  }
+
   private func firstToken() async throws(ResourceError) -> AccessToken? {
     guard let tokens else { return nil }
-    let token = try await tokens.token(replacing: nil, deadline: options.deadline, trace: trace)
+    await options.control?.untilReleased()
+    let token = try await tokens.token(replacing: nil, deadline: deadline, trace: trace)
     guard isBoundEnough(token) else {
       throw ResourceError(
         tokens.absence, "the resource takes none but tokens bound to a key (dpop), and the issuer gave a bearer token",
@@ -86,8 +93,9 @@ struct ResourceCall {
   /// end the call.
   private func replacement(of rejected: AccessToken) async throws(ResourceError) -> AccessToken? {
     guard let tokens else { return nil }
+    await options.control?.untilReleased()
     do throws(ResourceError) {
-      let token = try await tokens.token(replacing: rejected, deadline: options.deadline, trace: trace)
+      let token = try await tokens.token(replacing: rejected, deadline: deadline, trace: trace)
       return isBoundEnough(token) ? token : nil
     } catch {
       switch error.code {
@@ -120,6 +128,7 @@ struct ResourceCall {
 
   private mutating func send(_ request: HTTPRequest, _ token: AccessToken?) async throws(ResourceError) -> HTTPResponse
   {
+    await options.control?.untilReleased()
     var request = policy.authorizing(request, with: token)
     if let token, request.fields["Authorization"] != nil { try prove(&request, token) }
     do throws(TransportError) {

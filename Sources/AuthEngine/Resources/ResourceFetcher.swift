@@ -25,14 +25,39 @@ public final class ResourceFetcher: Sendable {
   public func fetch(
     _ request: ResourceRequest, from server: ResourceServer, options: FetchOptions = FetchOptions()
   ) async throws(ResourceError) -> ResourceResponse {
+    guard let task = options.task else { return try await carryOut(request, server, options) }
+    let outcome: Result<ResourceResponse, ResourceError>
+    do throws(ResourceError) {
+      outcome = .success(try await carryOut(request, server, options))
+    } catch {
+      outcome = .failure(error)
+    }
+    return try task.completed(outcome).get()
+  }
+
+  private func carryOut(
+    _ request: ResourceRequest, _ server: ResourceServer, _ options: FetchOptions
+  ) async throws(ResourceError) -> ResourceResponse {
     let prepared = try PreparedRequest(request, to: server, trace: options.trace)
+    options.task?.began(prepared.message.url)
     let timeout = min(options.timeout ?? server.timeout, ResourceServer.maxTimeout)
     let deadline = options.deadline.earlier(Deadline(in: timeout, on: upstream.clock))
     let source = try tokenSource(options, server)
     var call = ResourceCall(
       upstream: upstream, prover: prover, server: server, tokens: source, method: prepared.method, deadline: deadline,
       fetch: options)
-    return try await call.run(prepared.message)
+    guard let control = options.task?.control, let deliver = options.deliver else {
+      return try await call.run(prepared.message)
+    }
+    let delivery = BodyDelivery(control, to: deliver)
+    let response: ResourceResponse
+    do throws(ResourceError) {
+      response = try await call.run(prepared.message)
+    } catch {
+      await delivery.abandon()
+      throw error
+    }
+    return try await delivery.finish(response)
   }
 
   private func tokenSource(

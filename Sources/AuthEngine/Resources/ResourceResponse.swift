@@ -10,8 +10,10 @@ public struct ResourceResponse: Sendable {
   public let url: HTTPURL
   /// The fields in order.
   public let fields: HTTPFields
-  /// The body, content codings undone.
-  public let body: [UInt8]
+  /// The body, content codings undone; empty where it was taken in pieces.
+  public internal(set) var body: [UInt8]
+  /// Whether the body was taken in pieces.
+  public internal(set) var isStreamed = false
   /// How often the request was sent: 1, or 2 when it was repeated with a newer token. Redirects followed do not count.
   public let attempts: Int
   /// Whether the answer is that to a request repeated with a newer token.

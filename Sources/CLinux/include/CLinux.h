@@ -15,4 +15,7 @@ int clinux_peer_groups(int fd, gid_t *groups, size_t capacity, size_t *count);
 // A new descriptor (close-on-exec) for that peer's process (SO_PEERPIDFD, Linux 6.5), or -errno.
 int clinux_peer_pidfd(int fd);
 
+// No core dump of this process, and no debugger of its own user either (PR_SET_DUMPABLE 0). Returns 0, or errno.
+int clinux_forbid_dumps(void);
+
 #endif

@@ -19,4 +19,7 @@ extension RPCErrorCode {
   public static let responseTooLarge = RPCErrorCode(1012, "response_too_large", "The response is over the size limit")
   public static let protocolError = RPCErrorCode(
     1013, "protocol_error", "The server broke HTTP, or redirected too often")
+  public static let debuggerAttached = RPCErrorCode(
+    1014, "debugger_attached", "A debugger is attached to the sidecar, which fetches nothing then")
+  public static let taskNotFound = RPCErrorCode(1016, "task_not_found", "No such task, for this peer")
 }

@@ -11,8 +11,8 @@ public enum FetchResource: RPCMethod {
   public static let errors: [RPCErrorCode] = [
     .notAuthenticated, .notImplicitlyAuthenticated, .deviceNotAuthenticated, .methodNotAllowed, .invalidHeaders,
     .invalidURL, .originNotAllowed, .networkUnreachable, .serverUnreachable, .tlsFailure, .pinMismatch,
-    .responseTooLarge, .protocolError, .sessionNotFound, .tokenEndpointError, .tokenEndpointUnreachable,
-    .storeUnavailable,
+    .responseTooLarge, .protocolError, .debuggerAttached, .sessionNotFound, .tokenEndpointError,
+    .tokenEndpointUnreachable, .storeUnavailable,
   ]
 
   /// How the request is authenticated.
@@ -39,6 +39,7 @@ public enum FetchResource: RPCMethod {
     public var headers: [String: HeaderValue]?
     public var timeoutMs: Int?
     public var followRedirects: Bool?
+    public var stream: Bool?
     public var task: String?
 
     public static let memberDocs = [
@@ -57,6 +58,8 @@ public enum FetchResource: RPCMethod {
       "timeoutMs":
         "Bounds the whole call in milliseconds, retries included; at most 600000; default: the resource's timeout",
       "followRedirects": "Whether redirects are followed (default true); credentials never cross origins",
+      "stream":
+        "The body comes in pieces before the result, as notifications fetchResource.chunk {task, sequence, dataBase64}; the result has none then",
       "task": "The caller's name for the task; default: generated",
     ]
   }

@@ -3,6 +3,8 @@ import Support
 
 /// What a handler knows about the call it carries out.
 struct CallContext: Sendable {
+  /// The call's number on its connection.
+  let key: UInt64
   /// Whose connection it came on.
   let caller: Caller
   /// The configuration it runs on from beginning to end, whatever is reloaded meanwhile.

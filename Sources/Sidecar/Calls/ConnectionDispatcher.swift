@@ -36,14 +36,14 @@ final class ConnectionDispatcher: CallDispatcher {
     }
     switch handler {
     case .immediate(let body):
-      let context = context(meta, runtime, rule, trace: CallTrace.none)
+      let context = context(call, meta, runtime, rule, trace: CallTrace.none)
       do {
         return answered(call, call.method, start, .success(try body(params, context)))
       } catch {
         return answered(call, call.method, start, .failure(error))
       }
     case .waiting(let body):
-      let context = context(meta, runtime, rule, trace: CallTrace(continuing: meta.traceparent))
+      let context = context(call, meta, runtime, rule, trace: CallTrace(continuing: meta.traceparent))
       return .work { [self] in
         let outcome = await bounded(context) { () throws(RPCFault) in try await body(params, context) }
         return note(call, call.method, start, outcome, context.trace)
@@ -52,10 +52,10 @@ final class ConnectionDispatcher: CallDispatcher {
   }
 
   private func context(
-    _ meta: CallMeta, _ runtime: Runtime, _ rule: AccessRules.Rule, trace: CallTrace
+    _ call: Call, _ meta: CallMeta, _ runtime: Runtime, _ rule: AccessRules.Rule, trace: CallTrace
   ) -> CallContext {
     let deadline = meta.timeoutMs.map { Deadline(in: .milliseconds($0), on: service.clock) } ?? .never
-    return CallContext(caller: caller, runtime: runtime, rule: rule, deadline: deadline, trace: trace)
+    return CallContext(key: call.key, caller: caller, runtime: runtime, rule: rule, deadline: deadline, trace: trace)
   }
 
   /// Takes `meta` out of the params, so that methods see only what is theirs.

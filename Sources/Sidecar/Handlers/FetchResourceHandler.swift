@@ -12,12 +12,16 @@ struct FetchResourceHandler: Sendable {
   static let maxTimeout = 600_000
 
   let engine: Engine
-  let tasks: TaskNames
+  let tasks: TaskRegistry
   let clock: any EngineClock
+  let isTraced: @Sendable () -> Bool
 
   func callAsFunction(
     _ params: FetchResource.Params, _ context: CallContext
   ) async throws(RPCFault) -> JSONValue {
+    guard !context.runtime.configuration.hardening.debuggerCheck || !isTraced() else {
+      throw RPCFault(.debuggerAttached, data: ["outcome": "not_sent", "retryable": false])
+    }
     let name = try resourceName(params, context)
     let request = try ResourceRequest(params)
     var options = FetchOptions(deadline: context.deadline, followsRedirects: params.followRedirects ?? true)
@@ -33,14 +37,23 @@ struct FetchResourceHandler: Sendable {
     server.reservedCookies.formUnion(cookieNames(of: server, context))
     options.session = try await session(params, options.authentication ?? server.authentication, server, context)
     let uid = context.caller.peer.uid
+    let task = params.task ?? TaskRegistry.generatedName()
     guard params.task.map({ (1...128).contains($0.utf8.count) }) ?? true else {
       throw .invalidParams("A task's name has 1 to 128 bytes", path: "/task")
     }
-    guard let task = tasks.take(params.task, for: uid) else {
+    let delegate = TokenRefreshDelegate(caller: context.caller, task: task, clock: clock)
+    options.tokenDelegate = delegate
+    let isStreamed = params.stream == true
+    let networkTask = NetworkTask(
+      identifier: task, request: request, clock: clock,
+      streams: isStreamed ? server.streams(asksDelegate: delegate != nil) : nil)
+    options.task = networkTask
+    if isStreamed { options.deliver = ChunkDelivery(to: context.caller, task: task).deliver }
+    guard tasks.begin(networkTask, of: uid) else {
       throw .invalidParams("A task of that name is running", path: "/task")
     }
-    defer { tasks.release(task, of: uid) }
-    options.tokenDelegate = TokenRefreshDelegate(caller: context.caller, task: task, clock: clock)
+    defer { tasks.end(networkTask, of: uid) }
+    networkTask.onCancel { [caller = context.caller, key = context.key] in _ = caller.session?.cancel(key) }
     do throws(ResourceError) {
       return FetchResult.make(try await engine.fetcher.fetch(request, from: server, options: options), task: task)
     } catch {

@@ -16,7 +16,9 @@ enum FetchResult {
     if let reason = response.reason { add("reason", .string(reason)) }
     add("url", .string("\(response.url)"))
     add("headers", headers(response.fields))
-    if let text = text(of: response) {
+    if response.isStreamed {
+      // It has gone out in pieces.
+    } else if let text = text(of: response) {
       add("body", .string(text))
     } else {
       add("bodyBase64", .string(Base64.string(response.body)))

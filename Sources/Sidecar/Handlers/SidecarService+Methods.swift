@@ -34,13 +34,30 @@ extension SidecarService {
         throw ErrorMap.fault(error)
       }
     }
-    let fetch = FetchResourceHandler(engine: engine, tasks: tasks, clock: clock)
+    let fetch = FetchResourceHandler(
+      engine: engine, tasks: tasks, clock: clock, isTraced: surroundings.isTraced)
     table.waitingForValue(FetchResource.self) { (params, context) async throws(RPCFault) in
       try await fetch(params, context)
     }
+    addTaskMethods(to: &table)
     addTokenMethods(to: &table)
     addSessionMethods(to: &table)
     return table
+  }
+
+  private func addTaskMethods(to table: inout MethodTable) {
+    let handlers = TaskHandlers(tasks: tasks)
+    table.immediate(ListTasks.self) { (params, context) throws(RPCFault) in handlers.list(params, context) }
+    table.immediate(GetTask.self) { (params, context) throws(RPCFault) in try handlers.act(on: params, context) }
+    table.immediate(SuspendTask.self) { (params, context) throws(RPCFault) in
+      try handlers.act(on: params, context) { $0.suspend() }
+    }
+    table.immediate(ResumeTask.self) { (params, context) throws(RPCFault) in
+      try handlers.act(on: params, context) { $0.resume() }
+    }
+    table.immediate(CancelTask.self) { (params, context) throws(RPCFault) in
+      try handlers.act(on: params, context) { $0.cancel() }
+    }
   }
 
   private func addTokenMethods(to table: inout MethodTable) {

@@ -1,3 +1,4 @@
+import CLinux
 import Glibc
 
 /// The limits of this process, set before it serves.
@@ -14,9 +15,10 @@ enum ProcessLimits {
     _ = setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
   }
 
-  /// No core dumps: they would hold every secret. False when the system refuses.
-  static func forbidCoreDumps() -> Bool {
+  /// No core dumps: they would hold every secret; and no debugger of the process's own user, for the same reason. False when the
+  /// system refuses.
+  static func forbidDumps() -> Bool {
     var none = rlimit(rlim_cur: 0, rlim_max: 0)
-    return setrlimit(__rlimit_resource_t(RLIMIT_CORE.rawValue), &none) == 0
+    return setrlimit(__rlimit_resource_t(RLIMIT_CORE.rawValue), &none) == 0 && clinux_forbid_dumps() == 0
   }
 }

@@ -42,7 +42,7 @@ struct ServerProcess {
     let logger = Self.logger(loaded.configuration.log)
     for warning in loaded.warnings { logger.warning("\(warning.description)") }
     ProcessLimits.raiseDescriptors()
-    if !loaded.configuration.hardening.coreDumps, !ProcessLimits.forbidCoreDumps() {
+    if !loaded.configuration.hardening.coreDumps, !ProcessLimits.forbidDumps() {
       logger.warning("core dumps could not be forbidden")
     }
 
@@ -54,11 +54,12 @@ struct ServerProcess {
     }
     defer { transport.close() }
     let storage = try StoreAssembly(loaded.configuration.store).storage(logger: logger)
-    let service = try SidecarService(
-      loaded.configuration,
-      SidecarService.Surroundings(
-        transport: transport, clock: SystemClock(), logger: logger, libraries: Self.libraries, storage: storage,
-        loadConfiguration: load))
+    var surroundings = SidecarService.Surroundings(
+      transport: transport, clock: SystemClock(), logger: logger, libraries: Self.libraries, storage: storage,
+      loadConfiguration: load)
+    guard let debugger = DebuggerCheck() else { throw Failure(description: "/proc/self/status cannot be read") }
+    surroundings.isTraced = { debugger.isTraced }
+    let service = try SidecarService(loaded.configuration, surroundings)
 
     // Before the socket can be connected to: whoever sees it may send SIGHUP.
     signals.onReload {

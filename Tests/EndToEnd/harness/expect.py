@@ -33,6 +33,8 @@ REASONS = {
     1011: "pin_mismatch",
     1012: "response_too_large",
     1013: "protocol_error",
+    1014: "debugger_attached",
+    1016: "task_not_found",
     2001: "jwks_fetch_failed",
     2002: "discovery_failed",
     2003: "discovery_issuer_mismatch",

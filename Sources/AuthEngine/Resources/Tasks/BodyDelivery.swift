@@ -1,0 +1,63 @@
+import HTTPMessages
+import Support
+
+/// Carries a body from the transport to whoever takes it in pieces, while the exchange runs.
+struct BodyDelivery {
+  /// The largest piece that is handed on.
+  static let pieceBytes = 48 << 10
+
+  private let control: TransferControl
+  private let deliver: @Sendable ([UInt8]) async -> Bool
+  private let pump: Task<Bool, Never>
+
+  init(_ control: TransferControl, to deliver: @escaping @Sendable ([UInt8]) async -> Bool) {
+    self.control = control
+    self.deliver = deliver
+    pump = Task {
+      while let piece = await control.next() {
+        guard !Task.isCancelled, await Self.hand(piece, to: deliver) else {
+          // Whoever waits for the exchange is told by its end; the transport must not wait for this one meanwhile.
+          while await control.next() != nil {}
+          return false
+        }
+      }
+      return true
+    }
+  }
+
+  /// The fetch has failed: nobody wants what is left.
+  func abandon() async {
+    pump.cancel()
+    control.finish()
+    _ = await pump.value
+  }
+
+  /// The last answer is there: hands on what is left of its body.
+  func finish(_ response: ResourceResponse) async throws(ResourceError) -> ResourceResponse {
+    control.finish()
+    var response = response
+    let isDelivered = await withTaskCancellationHandler {
+      await pump.value
+    } onCancel: {
+      pump.cancel()
+    }
+    guard isDelivered, await Self.hand(response.body, to: deliver) else {
+      throw ResourceError(.requestCancelled, "nobody takes the body any more", outcome: .replied)
+    }
+    response.body = []
+    response.isStreamed = true
+    return response
+  }
+
+  private static func hand(
+    _ piece: [UInt8], to deliver: @Sendable ([UInt8]) async -> Bool
+  ) async -> Bool {
+    var start = 0
+    while start < piece.count {
+      let end = min(start + pieceBytes, piece.count)
+      guard await deliver(Array(piece[start..<end])) else { return false }
+      start = end
+    }
+    return true
+  }
+}

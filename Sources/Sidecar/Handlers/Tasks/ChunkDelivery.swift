@@ -1,0 +1,27 @@
+import JSON
+import JSONRPC
+import Support
+
+/// Sends a body in pieces to the connection that asked for it, as `fetchResource.chunk`, no faster than it reads.
+final class ChunkDelivery: Sendable {
+  private let caller: Caller
+  private let task: String
+  private let sequence = Locked<Int64>(0)
+
+  init(to caller: Caller, task: String) {
+    self.caller = caller
+    self.task = task
+  }
+
+  /// False when the connection is gone. Called by one at a time.
+  @Sendable func deliver(_ piece: [UInt8]) async -> Bool {
+    guard let session = caller.session else { return false }
+    let number = sequence.withLock { sequence in
+      defer { sequence += 1 }
+      return sequence
+    }
+    return await session.notifyInTurn(
+      "fetchResource.chunk",
+      ["task": .string(task), "sequence": .integer(number), "dataBase64": .string(Base64.string(piece))])
+  }
+}

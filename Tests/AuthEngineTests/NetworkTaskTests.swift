@@ -1,0 +1,101 @@
+import AuthEngine
+import HTTPMessages
+import Support
+import TestSupport
+import Testing
+
+/// Tasks: what acts on which state, and who wins.
+@Suite struct NetworkTaskTests {
+  private func task(_ clock: ManualClock = ManualClock()) -> NetworkTask {
+    NetworkTask(identifier: "t", request: ResourceRequest(path: "x"), clock: clock)
+  }
+
+  @Test("suspend acts on running, resume on suspended, cancel on both; everything else does nothing")
+  func transitions() {
+    let task = task()
+    #expect(task.state == .running)
+    task.resume()
+    #expect(task.state == .running)
+    task.suspend()
+    task.suspend()
+    #expect(task.state == .suspended)
+    task.resume()
+    #expect(task.state == .running)
+    task.suspend()
+    task.cancel()
+    #expect(task.state == .cancelled && task.error?.code == .requestCancelled && task.response == nil)
+    task.resume()
+    task.suspend()
+    task.cancel()
+    #expect(task.state == .cancelled)
+  }
+
+  @Test("a fetch ends its task: with its response, its error, or as cancelled")
+  func ends() async throws {
+    let engine = Engine { request, _ throws(TransportError) in
+      guard request.url.path.hasSuffix("ok") else {
+        throw TransportError(code: .serverUnreachable, outcome: .notSent, detail: "")
+      }
+      return .status(204)
+    }
+    for (path, state) in [("ok", NetworkTask.State.completed), ("no", .completed)] {
+      let request = ResourceRequest(path: path)
+      var options = FetchOptions()
+      let task = NetworkTask(identifier: path, request: request, clock: engine.clock)
+      options.task = task
+      _ = try? await engine.fetcher.fetch(request, from: .testing(authentication: .none), options: options)
+      #expect(task.state == state && task.url?.path.hasSuffix(path) == true)
+      #expect((task.response?.status == 204) == (path == "ok") && (task.error == nil) == (path == "ok"))
+      task.cancel()
+      #expect(task.state == .completed)
+    }
+  }
+
+  @Test("a task that was cancelled first stays cancelled although its answer came: the caller hears one thing")
+  func cancelWins() async throws {
+    let gate = Gate()
+    let engine = Engine { _, _ throws(TransportError) in
+      await gate.pass()
+      return .status(200)
+    }
+    let request = ResourceRequest(path: "x")
+    let task = NetworkTask(identifier: "t", request: request, clock: engine.clock)
+    var options = FetchOptions()
+    options.task = task
+    let ended = Locked(0)
+    task.onCancel { ended.withLock { $0 += 1 } }
+    let fetch = Task { [options] in
+      try await engine.fetcher.fetch(request, from: .testing(authentication: .none), options: options)
+    }
+    #expect(await eventually { gate.waiterCount == 1 })
+    task.cancel()
+    gate.open()
+    let error = await #expect(throws: ResourceError.self) { try await fetch.value }
+    #expect(error?.code == .requestCancelled && task.state == .cancelled && ended.withLock { $0 } == 1)
+  }
+
+  @Test("a suspended fetch asks for nothing, and its timeout begins again where it stood")
+  func suspended() async throws {
+    let clock = ManualClock()
+    let engine = Engine(clock: clock) { _, options throws(TransportError) in
+      let due = options.deadline.instant.map { $0 + (options.control?.heldTime(at: clock.monotonicNow) ?? .zero) }
+      guard due.map({ $0 > clock.monotonicNow }) ?? true else {
+        throw TransportError(code: .timedOut, outcome: .notSent, detail: "")
+      }
+      return .status(200)
+    }
+    let request = ResourceRequest(path: "x")
+    let task = NetworkTask(identifier: "t", request: request, clock: clock)
+    var options = FetchOptions(timeout: .seconds(5))
+    options.task = task
+    task.suspend()
+    let fetch = Task { [options] in
+      try await engine.fetcher.fetch(request, from: .testing(authentication: .none), options: options)
+    }
+    for _ in 0..<100 { await Task.yield() }
+    clock.advance(by: .seconds(60))
+    #expect(engine.transport.requests.isEmpty)
+    task.resume()
+    #expect(try await fetch.value.status == 200)
+  }
+}

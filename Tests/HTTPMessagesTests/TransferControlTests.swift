@@ -1,0 +1,80 @@
+import HTTPMessages
+import Support
+import TestSupport
+import Testing
+
+/// The hand on a request: holding, time, and pieces with back-pressure.
+@Suite struct TransferControlTests {
+  private func at(_ seconds: Int64) -> MonotonicInstant { MonotonicInstant(nanoseconds: seconds * 1_000_000_000) }
+
+  @Test("the time held adds up over several holds, and runs on while it is held")
+  func heldTime() {
+    let control = TransferControl()
+    #expect(control.heldTime(at: at(5)) == .zero)
+    #expect(control.hold(at: at(10)) && !control.hold(at: at(11)))
+    #expect(control.heldTime(at: at(13)) == .seconds(3))
+    #expect(control.release(at: at(14)) && !control.release(at: at(15)))
+    #expect(control.heldTime(at: at(20)) == .seconds(4))
+    control.hold(at: at(30))
+    #expect(control.heldTime(at: at(31)) == .seconds(5))
+  }
+
+  @Test("whoever waits for the release is woken by it, and by cancellation; nobody waits when nothing is held")
+  func gate() async {
+    let control = TransferControl()
+    await control.untilReleased()
+    control.hold(at: at(1))
+    let waiters = (0..<20).map { _ in Task { await control.untilReleased() } }
+    for waiter in waiters.prefix(10) { waiter.cancel() }
+    for waiter in waiters.prefix(10) { await waiter.value }
+    control.release(at: at(2))
+    for waiter in waiters { await waiter.value }
+  }
+
+  @Test("a full window stops the transport; taking a piece wakes it once there is room")
+  func backPressure() async {
+    let wakes = Locked(0)
+    let control = TransferControl { $0 == 200 }
+    control.attach { wakes.withLock { $0 += 1 } }
+    #expect(!control.begins(404) && control.takesBytes)
+    #expect(control.begins(200))
+    let piece = [UInt8](repeating: 1, count: TransferControl.window / 2)
+    control.give(piece)
+    #expect(control.takesBytes)
+    control.give(piece)
+    #expect(!control.takesBytes)
+    #expect(await control.next() == piece)
+    #expect(control.takesBytes && wakes.withLock { $0 } == 1)
+    #expect(await control.next() == piece)
+    #expect(wakes.withLock { $0 } == 1)
+  }
+
+  @Test("pieces come in order to a taker that waits and to one that comes late; then there are no more")
+  func order() async {
+    let control = TransferControl { _ in true }
+    let taker = Task {
+      var pieces: [[UInt8]] = []
+      while let piece = await control.next() { pieces.append(piece) }
+      return pieces
+    }
+    for number in 0..<100 as Range<UInt8> {
+      control.give([number])
+      if number % 7 == 0 { await Task.yield() }
+    }
+    control.finish()
+    #expect(await taker.value == (0..<100).map { [$0] })
+    #expect(await control.next() == nil)
+  }
+
+  @Test("what is held takes no bytes even where nothing is streamed, and after the exchange nobody is woken")
+  func heldTakesNothing() {
+    let wakes = Locked(0)
+    let control = TransferControl()
+    control.attach { wakes.withLock { $0 += 1 } }
+    control.hold(at: at(1))
+    #expect(!control.takesBytes && wakes.withLock { $0 } == 1)
+    control.detach()
+    control.release(at: at(2))
+    #expect(control.takesBytes && wakes.withLock { $0 } == 1)
+  }
+}
