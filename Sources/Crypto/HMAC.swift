@@ -11,6 +11,13 @@ public struct HMAC: ~Copyable {
     self.hash = hash
   }
 
+  /// Goes on from a copy of what was begun elsewhere.
+  init(_ hash: HashFunction, copying begun: OpaquePointer) {
+    guard let copy = EVP_MAC_CTX_dup(begun) else { preconditionFailure("OpenSSL cannot authenticate") }
+    context = copy
+    self.hash = hash
+  }
+
   deinit { EVP_MAC_CTX_free(context) }
 
   /// Adds a piece of the message.
@@ -40,7 +47,7 @@ public struct HMAC: ~Copyable {
     return code.finalize()
   }
 
-  private static func started(_ hash: HashFunction, key: SymmetricKey) throws(CryptoError) -> OpaquePointer {
+  static func started(_ hash: HashFunction, key: SymmetricKey) throws(CryptoError) -> OpaquePointer {
     guard key.byteCount > 0 else { throw CryptoError(code: .weakKey, message: "empty HMAC key") }
     return try ErrorQueue.checked(.operationFailed, "HMAC") {
       guard let context = EVP_MAC_CTX_new(fetched) else { return nil }

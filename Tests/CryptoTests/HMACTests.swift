@@ -36,6 +36,25 @@ struct HMACTests {
     #expect(try HMAC.authenticate(whole.span.bytes, using: .sha256, key: key) == result)
   }
 
+  @Test("A key made ready gives the same codes, however often and from however many tasks it is used")
+  func readyKey() async throws {
+    for hash in HashFunction.allCases {
+      let key = SymmetricKey(Array("Jefe".utf8))
+      let ready = try HMACKey(hash, key: key)
+      await withTaskGroup(of: Bool.self) { group in
+        for number in 0..<100 {
+          group.addTask {
+            let message = Array("message \(number)".utf8)
+            return ready.authenticate(message.span.bytes)
+              == (try? HMAC.authenticate(message.span.bytes, using: hash, key: key))
+          }
+        }
+        for await isSame in group { #expect(isSame) }
+      }
+    }
+    #expect(throws: CryptoError(code: .weakKey, message: "")) { try HMACKey(.sha256, key: SymmetricKey([])) }
+  }
+
   @Test("An empty key is refused: it would authenticate anybody's message")
   func emptyKey() {
     let message: [UInt8] = [1]

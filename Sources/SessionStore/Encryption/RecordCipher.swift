@@ -18,7 +18,7 @@ struct RecordCipher: Sendable {
   /// Names key and salt without telling anything about them.
   let keyID: [UInt8]
   private let recordKeys: SymmetricKey
-  private let fingerprintKey: SymmetricKey
+  private let fingerprintKey: HMACKey
   private let wrappingKey: SymmetricKey
 
   init(key: StoreKey, salt: [UInt8]) throws(StoreError) {
@@ -26,7 +26,8 @@ struct RecordCipher: Sendable {
       let root = try HKDF.extract(from: key.material, salt: salt)
       keyID = Array(try HKDF.expand(root, info: Array("postern store 1: key id".utf8)).reveal().prefix(16))
       recordKeys = try HKDF.expand(root, info: Array("postern store 1: records".utf8))
-      fingerprintKey = try HKDF.expand(root, info: Array("postern store 1: fingerprints".utf8))
+      fingerprintKey = try HMACKey(
+        .sha256, key: try HKDF.expand(root, info: Array("postern store 1: fingerprints".utf8)))
       wrappingKey = try HKDF.expand(root, info: Array("postern store 1: wrapping".utf8))
     } catch { throw Self.failure(error) }
   }
@@ -64,11 +65,14 @@ struct RecordCipher: Sendable {
   }
 
   /// What a record contributes to the manifest. The tag stands for everything else in the record.
-  func fingerprint(of key: RecordKey, version: UInt64, seal: [UInt8]) throws(StoreError) -> [UInt8] {
-    do throws(CryptoError) {
-      let message = [key.collection.number] + key.id + version.bytes + seal
-      return try HMAC.authenticate(message.span.bytes, using: .sha256, key: fingerprintKey)
-    } catch { throw Self.failure(error) }
+  func fingerprint(of key: RecordKey, version: UInt64, seal: [UInt8]) -> [UInt8] {
+    var message: [UInt8] = []
+    message.reserveCapacity(1 + key.id.count + MemoryLayout<UInt64>.size + seal.count)
+    message.append(key.collection.number)
+    message += key.id
+    message += version.bytes
+    message += seal
+    return fingerprintKey.authenticate(message.span.bytes)
   }
 
   /// `bytes` encrypted for `purpose`. Each time under a key of its own: there is no limit to how often.

@@ -53,7 +53,7 @@ struct RecordTable {
       "INSERT INTO record(\(Self.columns)) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7)",
       .integer(Int64(sealed.key.collection.number)), .blob(sealed.key.id), .integer(Int64(sealed.owner)),
       .integer(Int64(clamping: sealed.version)), Self.expiry(sealed), .blob(sealed.seal), .blob(sealed.ciphertext))
-    manifest.add(try fingerprint(sealed))
+    manifest.add(fingerprint(sealed))
   }
 
   mutating func replace(_ record: StoredRecord) throws(StoreError) {
@@ -62,7 +62,7 @@ struct RecordTable {
     // What was altered must not become sound again by being written over.
     _ = try cipher.open(stored)
     try overwrite(stored, with: try cipher.seal(record))
-    manifest.remove(try fingerprint(stored))
+    manifest.remove(fingerprint(stored))
   }
 
   mutating func take(_ key: RecordKey) throws(StoreError) -> StoredRecord? {
@@ -96,7 +96,7 @@ struct RecordTable {
     var manifest = RecordManifest()
     try database.each("SELECT collection, id, version, seal FROM record") { row throws(StoreError) in
       let version = UInt64(clamping: row.integer(2) ?? 0)
-      manifest.add(try cipher.fingerprint(of: try Self.key(row), version: version, seal: row.blob(3)))
+      manifest.add(cipher.fingerprint(of: try Self.key(row), version: version, seal: row.blob(3)))
     }
     return manifest
   }
@@ -127,17 +127,17 @@ struct RecordTable {
       "UPDATE record SET version = ?3, expires = ?4, seal = ?5, contents = ?6 WHERE collection = ?1 AND id = ?2",
       .integer(Int64(stored.key.collection.number)), .blob(stored.key.id), .integer(Int64(clamping: sealed.version)),
       Self.expiry(sealed), .blob(sealed.seal), .blob(sealed.ciphertext))
-    manifest.add(try fingerprint(sealed))
+    manifest.add(fingerprint(sealed))
   }
 
   private mutating func delete(_ key: RecordKey, version: UInt64, seal: [UInt8]) throws(StoreError) {
     try database.run(
       "DELETE FROM record WHERE collection = ?1 AND id = ?2", .integer(Int64(key.collection.number)), .blob(key.id))
-    manifest.remove(try cipher.fingerprint(of: key, version: version, seal: seal))
+    manifest.remove(cipher.fingerprint(of: key, version: version, seal: seal))
   }
 
-  private func fingerprint(_ sealed: SealedRecord) throws(StoreError) -> [UInt8] {
-    try cipher.fingerprint(of: sealed.key, version: sealed.version, seal: sealed.seal)
+  private func fingerprint(_ sealed: SealedRecord) -> [UInt8] {
+    cipher.fingerprint(of: sealed.key, version: sealed.version, seal: sealed.seal)
   }
 
   private func sealed(_ key: RecordKey) throws(StoreError) -> SealedRecord? {
