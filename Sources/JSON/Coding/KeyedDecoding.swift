@@ -83,6 +83,32 @@ struct KeyedDecoding<Key: CodingKey>: KeyedDecodingContainerProtocol {
     try DecodingNode.decode(type, value(for: key), at: path(of: key), options: node.options)
   }
 
+  // Most members of most objects are optional. The protocol's own versions of these look each one up three times.
+
+  /// The member's value; nil when it is absent or null.
+  private func present(_ key: Key) -> JSONValue? {
+    guard let position = object.position(of: key.stringValue) else { return nil }
+    node.visited?[position] = true
+    if case .null = object.members[position].value { return nil }
+    return object.members[position].value
+  }
+
+  func decodeIfPresent(_ type: Bool.Type, forKey key: Key) throws -> Bool? {
+    try present(key).map { try ScalarDecoding.bool($0, at: path(of: key)) }
+  }
+
+  func decodeIfPresent(_ type: String.Type, forKey key: Key) throws -> String? {
+    try present(key).map { try ScalarDecoding.string($0, at: path(of: key)) }
+  }
+
+  func decodeIfPresent(_ type: Int.Type, forKey key: Key) throws -> Int? {
+    try present(key).map { try ScalarDecoding.integer($0, as: type, at: path(of: key)) }
+  }
+
+  func decodeIfPresent<Value: Decodable>(_ type: Value.Type, forKey key: Key) throws -> Value? {
+    try present(key).map { try DecodingNode.decode(type, $0, at: path(of: key), options: node.options) }
+  }
+
   func nestedContainer<Nested: CodingKey>(
     keyedBy type: Nested.Type, forKey key: Key
   ) throws -> KeyedDecodingContainer<Nested> {
