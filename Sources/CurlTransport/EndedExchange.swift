@@ -5,18 +5,9 @@ struct EndedExchange: Sendable {
   let continuation: Exchange.Continuation
   let result: Result<HTTPResponse, TransportError>
 
-  /// Tells all of them.
-  ///
-  /// Several are handed to one task: each resumption from the loop would wake a thread of its own.
+  /// Tells all of them, from the loop itself: whoever has an executor of its own, as the sidecar's calls have their
+  /// connection's, is woken by that once for all of them and needs no thread in between.
   static func resume(_ ended: [EndedExchange]) {
-    if ended.count > 1 {
-      Task.detached { resumeHere(ended) }
-    } else {
-      resumeHere(ended)
-    }
-  }
-
-  private static func resumeHere(_ ended: [EndedExchange]) {
     for exchange in ended { exchange.continuation.resume(returning: exchange.result) }
   }
 }
