@@ -107,11 +107,20 @@ public final class SocketServer: Sendable {
         }
       }
       .childChannelInitializer { channel in
-        channel.eventLoop.makeCompletedFuture { try registry.admit(channel) }
+        channel.eventLoop.makeCompletedFuture {
+          try setOptions(of: channel)
+          try registry.admit(channel)
+        }
       }
-      .childChannelOption(.allowRemoteHalfClosure, value: true)
-      .childChannelOption(.writeBufferWaterMark, value: .init(low: 1 << 16, high: ConnectionRegistry.highWaterMark))
-      .childChannelOption(
-        .recvAllocator, value: AdaptiveRecvByteBufferAllocator(minimum: 1 << 11, initial: 1 << 12, maximum: 1 << 16))
+  }
+
+  /// What every connection has. Set here and not by the bootstrap, which takes a chain of futures for each connection.
+  private static func setOptions(of channel: any Channel) throws {
+    guard let options = channel.syncOptions else { throw ChannelError.operationUnsupported }
+    try options.setOption(.allowRemoteHalfClosure, value: true)
+    try options.setOption(
+      .writeBufferWaterMark, value: .init(low: 1 << 16, high: ConnectionRegistry.highWaterMark))
+    try options.setOption(
+      .recvAllocator, value: AdaptiveRecvByteBufferAllocator(minimum: 1 << 11, initial: 1 << 12, maximum: 1 << 16))
   }
 }
