@@ -16,11 +16,18 @@ struct CallTrace: Sendable, Hashable {
   }
 
   /// Continues the caller's trace, or begins one when it gave none or an unusable one (as the recommendation asks).
-  init(continuing header: String?) {
+  init(continuing received: String?) {
     let generator = NonSecretRandom.shared
-    let parts = header.flatMap(Self.parse)
+    let parts = received.flatMap(Self.parse)
     traceID = parts?.traceID ?? Self.hex(generator.next()) + Self.hex(generator.next() | 1)
-    traceparent = "00-\(traceID)-\(Self.hex(generator.next() | 1))-\(parts?.flags ?? "00")"
+    var header = "00-"
+    header.reserveCapacity(Self.headerByteCount)
+    header += traceID
+    header += "-"
+    header += Self.hex(generator.next() | 1)
+    header += "-"
+    header += parts?.flags ?? "00"
+    traceparent = header
   }
 
   /// `00-<32 hex>-<16 hex>-<2 hex>`, lower case, ids not all zero (section 3.2).
@@ -41,8 +48,16 @@ struct CallTrace: Sendable, Hashable {
     return (traceID, flags)
   }
 
+  private static let headerByteCount = 55
+
+  /// 16 digits. Each call that may wait makes three: much cheaper than `String(_:radix:)` and padding.
   private static func hex(_ value: UInt64) -> String {
-    let digits = String(value, radix: 16)
-    return String(repeating: "0", count: 16 - digits.count) + digits
+    String(unsafeUninitializedCapacity: 16) { digits in
+      for place in 0..<16 {
+        let digit = UInt8(truncatingIfNeeded: value >> UInt64(60 - 4 * place)) & 0xf
+        digits[place] = digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") + digit - 10
+      }
+      return 16
+    }
   }
 }

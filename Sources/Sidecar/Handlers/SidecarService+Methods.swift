@@ -114,7 +114,7 @@ extension SidecarService {
       try await sessions.revoke(params, context)
     }
     let accessToken = AccessTokenHandler(engine: engine, clock: clock)
-    table.waiting(GetAccessToken.self) { (params, context) async throws(RPCFault) in
+    table.waitingForValue(GetAccessToken.self) { (params, context) async throws(RPCFault) in
       try await accessToken(params, context)
     }
   }

@@ -18,13 +18,16 @@ public struct SessionHandle: Sendable, Hashable {
   /// A handle that a caller sent; nil when it can be none.
   public init?(_ text: String) {
     guard Base64URL.decode(text)?.count == Self.byteCount else { return nil }
-    self.text = text
+    self.init(text: text)
   }
 
-  private init(text: String) { self.text = text }
+  /// Under what the session is stored. Made once: a call looks it up several times.
+  let key: RecordKey
 
-  /// Under what the session is stored.
-  var key: RecordKey { RecordKey(collection: .session, id: HashFunction.sha256.hash(Array(text.utf8))) }
+  private init(text: String) {
+    self.text = text
+    key = RecordKey(collection: .session, id: HashFunction.sha256.hash(Array(text.utf8)))
+  }
 }
 
 extension SessionHandle: CustomStringConvertible, CustomReflectable {

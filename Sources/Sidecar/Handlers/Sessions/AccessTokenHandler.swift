@@ -14,7 +14,7 @@ struct AccessTokenHandler: Sendable {
 
   func callAsFunction(
     _ params: GetAccessToken.Params, _ context: CallContext
-  ) async throws(RPCFault) -> GetAccessToken.Result {
+  ) async throws(RPCFault) -> JSONValue {
     guard context.runtime.configuration.tokens.leaveTheSidecar else {
       throw RPCFault(.peerForbidden, "tokens.leaveTheSidecar is off: tokens stay in the sidecar")
     }
@@ -53,9 +53,18 @@ struct AccessTokenHandler: Sendable {
       }
     }
     guard token.type == .bearer else { throw Self.bound }
-    return GetAccessToken.Result(
-      accessToken: token.value.reveal(), tokenType: token.type.rawValue, expiresAt: token.expiresAt.rfc3339,
-      scope: token.scope ?? target.scope)
+    return Self.result(token, scope: token.scope ?? target.scope)
+  }
+
+  /// `GetAccessToken.Result`, built as a value because it is a hot path. A test decodes it as that type, strictly.
+  static func result(_ token: AccessToken, scope: String?) -> JSONValue {
+    var members = [
+      JSONObject.Member(name: "accessToken", value: .string(token.value.reveal())),
+      JSONObject.Member(name: "tokenType", value: .string(token.type.rawValue)),
+      JSONObject.Member(name: "expiresAt", value: .string(token.expiresAt.rfc3339)),
+    ]
+    if let scope { members.append(JSONObject.Member(name: "scope", value: .string(scope))) }
+    return .object(JSONObject(distinct: members))
   }
 
   private static let bound = RPCFault(
