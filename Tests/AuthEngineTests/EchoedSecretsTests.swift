@@ -1,9 +1,10 @@
-import AuthEngine
 import HTTPMessages
 import JSON
 import Support
 import TestSupport
 import Testing
+
+@testable import AuthEngine
 
 /// What an issuer's error tells a caller: never a secret of the request it answers.
 @Suite struct EchoedSecretsTests {
@@ -30,6 +31,19 @@ import Testing
     }
     #expect(failure.oauthError?.code == row.code && failure.oauthError?.description == row.description)
     #expect(!"\(failure) \(String(describing: error))".contains("r-secret-1"))
+  }
+
+  @Test("the secret of HTTP Basic credentials is one too, although it goes out encoded")
+  func basic() throws {
+    var request = TokenEndpointRequest(
+      endpoint: try HTTPURL("https://idp.test/token"), issuer: "https://idp.test", fields: HTTPFields(), form: [],
+      options: TransferOptions())
+    try ClientSecretBasic(secret: Secret("p@ss word/%&+")).authenticate(&request, as: "odd:client+1")
+    for said in ["p@ss word/%&+ is wrong", "p%40ss+word%2F%25%26%2B is wrong"] {
+      let body = JSONWriter().write(["error": "invalid_client", "error_description": .string(said)])
+      let answer = request.withoutEcho(.json(String(decoding: body, as: UTF8.self), status: 401))
+      #expect(String(decoding: answer.body, as: UTF8.self) == #"{"error":"invalid_client"}"#)
+    }
   }
 
   @Test("a registered code stays what it is although a short secret is a part of it: invalid_grant ends a session")

@@ -1,5 +1,6 @@
 import HTTPMessages
 import JSON
+import Support
 
 extension TokenEndpointRequest {
   /// Members of the form that are nobody's business but the endpoint's.
@@ -25,7 +26,7 @@ extension TokenEndpointRequest {
     else { return response }
     let members = form.filter { Self.secretMembers.contains($0.name) }.map(\.value)
     let credentials = fields["Authorization"].map { $0.split(separator: " ").dropFirst().map(String.init) } ?? []
-    let secrets = (members + credentials).filter { !$0.isEmpty }
+    let secrets = (members + credentials + credentials.compactMap(Self.secret)).filter { !$0.isEmpty }
     func repeats(_ text: String?) -> Bool {
       guard let text else { return false }
       return secrets.contains { text.contains($0) || text.contains(FormEncoding.encode($0)) }
@@ -36,5 +37,12 @@ extension TokenEndpointRequest {
     var response = response
     response.body = codeRepeats ? [] : JSONWriter().write(["error": .string(code ?? "")])
     return response
+  }
+
+  /// The secret in HTTP Basic credentials (RFC 6749 section 2.3.1), as the client knows it; nil in credentials of another kind.
+  private static func secret(in credentials: String) -> String? {
+    guard let bytes = Base64.decode(credentials) else { return nil }
+    let halves = String(decoding: bytes, as: UTF8.self).split(separator: ":", maxSplits: 1)
+    return halves.count == 2 ? FormEncoding.decode("s=\(halves[1])")?.first?.value : nil
   }
 }
