@@ -95,11 +95,14 @@ def test_a_busy_port_is_told(login: Callable[..., Login], playground: Playground
     assert done.returncode == 2 and "cannot listen" in done.stderr
 
 
-def test_a_callback_of_another_page_does_not_end_the_login(login: Callable[..., Login], playground: Playground) -> None:
+@pytest.mark.parametrize("query", ["code=abc&state=" + "A" * 43, "state=a&state=b", "code=%zz"])
+def test_a_callback_of_another_page_does_not_end_the_login(
+    login: Callable[..., Login], playground: Playground, query: str
+) -> None:
     command = login("shop")
     announce_login(playground)
     callback = authorize(command.url)
-    foreign = callback.partition("?")[0] + "?code=abc&state=" + "A" * 43
+    foreign = callback.partition("?")[0] + "?" + query
     status, _, page = visit(foreign)
     assert status == 400 and "<h1>Not the login that is waiting</h1>" in page
     assert visit(callback)[0] == 200

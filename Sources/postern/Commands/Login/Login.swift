@@ -54,19 +54,21 @@ struct Login: ParsableCommand {
   }
 
   /// The answer to the callback of this login. Any page in the browser can ask for the callback, too: one with a state that the
-  /// sidecar does not know is not what is waited for.
+  /// sidecar does not know, or one that cannot be read, is not what is waited for.
   private func outcome(_ receiver: inout LoopbackReceiver) throws -> JSONValue {
     let deadline = Deadline(in: .seconds(wait), on: SystemClock())
     while true {
       let visit = try receiver.nextVisit(by: deadline)
       do {
         let answer = try call("completeAuthorization", ["callbackUrl": .string(visit.url)])
-        guard answer["error"]?["code"] == .integer(Self.stateUnknown) else {
+        guard case .integer(let code)? = answer["error"]?["code"], Self.strange.contains(code) else {
           visit.answer(answer["result"] == nil ? .failed : .done)
           return answer
         }
         visit.answer(.notThisLogin)
-        FailureNote.print("a callback of another login came, or of one that took too long; still waiting")
+        let came =
+          code == Self.stateUnknown ? "of another login came, or of one that took too long" : "came that cannot be read"
+        FailureNote.print("a callback \(came); still waiting")
       } catch {
         visit.answer(.failed)
         throw error
@@ -76,6 +78,8 @@ struct Login: ParsableCommand {
 
   /// `state_unknown` of the wire contract.
   private static let stateUnknown: Int64 = 5006
+  /// What is said to callbacks that anybody can make up; -32602 is `invalid_params`.
+  private static let strange: Set<Int64> = [stateUnknown, -32602]
 
   private func call(_ method: String, _ params: JSONObject) throws -> JSONValue {
     try CallMethod.exchange(
