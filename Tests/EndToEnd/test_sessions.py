@@ -1,6 +1,7 @@
 """Section 5: sessions and their tokens, against the playground's provider."""
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import time
@@ -12,6 +13,7 @@ import pytest
 from harness import expect
 from harness.browser import announce_login, authorize
 from harness.connection import Connection
+from harness.issuer import IssuerDouble, document
 from harness.playground import Playground
 from harness.sidecar import Sidecar
 from harness.waiting import eventually
@@ -497,3 +499,37 @@ def playground_token(playground: Playground) -> str:
         "Authorization": "Basic " + base64.b64encode(b"shop:shopsecret").decode()})
     assert status == 200, answer
     return json.loads(answer)["access_token"]
+
+
+def test_many_resources_get_their_own_tokens_at_once(
+    start: Start, connect: Connect, issuer: IssuerDouble, directory: Any
+) -> None:
+    secret = directory / "own-secret"
+    secret.write_text("hunter2")
+    secret.chmod(0o600)
+    numbers = itertools.count(1)
+
+    def token(asked: Any) -> Any:
+        number = next(numbers)
+        if "refused" in asked.body.decode():
+            return document({"error": "invalid_target", "error_description": "hunter2 is no good"}, 400)
+        return document({
+            "access_token": f"t{number}", "token_type": "Bearer", "expires_in": 300, "refresh_token": f"r{number}"})
+
+    issuer.metadata["token_endpoint"] = issuer.base + "/token"
+    issuer.answers["/token"] = token
+    issuer.answers["/api"] = lambda asked: document({"token": asked.headers["authorization"]})
+    names = [f"api{number}" for number in range(12)] + ["refused"]
+    connection = connect(start({
+        "issuers": {"own": issuer.settings(str(secret))},
+        "resources": {
+            name: {"baseUrl": issuer.base + "/", "issuer": "own", "auth": "user", "audience": f"https://{name}.example.com"}
+            for name in names
+        },
+    }))
+    connection.call("createSession", {"issuer": "own", "grant": {"type": "refresh_token", "refreshToken": "r0"}})
+    requests = [connection.request("fetchResource", {"resource": name, "path": "api"}) for name in names]
+    answers = [connection.answer_to(request) for request in requests]
+    assert len({answer["result"]["body"] for answer in answers[:-1]}) == 12
+    assert answers[-1]["error"]["data"]["upstream"] == {"status": 400, "code": "invalid_target"}
+    assert "hunter2" not in json.dumps(answers)

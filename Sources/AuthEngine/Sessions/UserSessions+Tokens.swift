@@ -4,6 +4,8 @@ extension UserSessions {
   /// How often one call may wait for a renewal: an issuer that answers with the same token, or with a dead one, would be asked
   /// without end.
   private static let maxRenewals = 3
+  /// How many renewals of the session's other tokens one call may wait for, each in its turn.
+  private static let maxTurns = 64
   /// How long a caller waits for a renewal of a token that has not really expired.
   private static let patience = Duration.milliseconds(500)
 
@@ -17,8 +19,9 @@ extension UserSessions {
     audience: String? = nil, isNarrow: Bool = false, replacing rejected: AccessToken? = nil,
     minimumLife: Duration? = nil, deadline: Deadline = .never, trace: TraceContext? = nil
   ) async throws(SessionError) -> AccessToken {
-    // A run that somebody else began may bring what another slot needed; one's own brings all there is to be had.
-    for _ in 0..<Self.maxRenewals {
+    var runs = 0
+    var turns = 0
+    while runs < Self.maxRenewals, turns < Self.maxTurns {
       let live = try await live(handle, ownedBy: owner)
       try check(live, issuer)
       try checkTerms(live, issuer)
@@ -34,22 +37,35 @@ extension UserSessions {
       if let spare, renewals.waiterCount(for: handle.key) != nil { return spare }
       // Such that it is still good when patience ends.
       let patience = spare.map { Deadline(in: min(Self.patience, ($0.expiry - now) / 2), on: clock) } ?? .never
-      do throws(SingleFlightError<SessionError>) {
-        let renewed = try await renewals.value(for: handle.key, deadline: deadline.earlier(patience)) {
-          [self] () async throws(SessionError) in try await renew(handle, wanted, issuer, trace)
-        }
+      do throws(SessionError) {
+        let run = try await run(handle, wanted, issuer, by: deadline.earlier(patience), trace)
         let now = clock.monotonicNow
-        if let token = wanted.token(of: renewed, after: live.tokens[slot], at: now) {
+        if case .success(let renewed) = run.outcome,
+          let token = wanted.token(of: renewed, after: live.tokens[slot], at: now)
+        {
           scheduleRenewal(of: token, in: renewed, slot, issuer, at: now)
           return token
         }
+        // Somebody's run for another of the session's tokens: next it may be this one's turn.
+        if run.isSilent(about: slot) {
+          turns += 1
+          continue
+        }
+        runs += 1
+        _ = try run.outcome.get()
       } catch {
-        let error = SessionError(error)
         if let token = await standIn(for: error, wanted, live, spare: spare) { return token }
         // Patience ended, but not before the token did.
-        if case .deadlineExceeded = error.kind, !deadline.hasPassed(on: clock) { continue }
+        if case .deadlineExceeded = error.kind, !deadline.hasPassed(on: clock) {
+          runs += 1
+          continue
+        }
         throw error
       }
+    }
+    guard turns < Self.maxTurns else {
+      throw SessionError(
+        .overloaded(retryAfter: .seconds(1)), "too many of the session's other tokens are renewed first")
     }
     let fault = TokenError(.malformed, "the token endpoint gives the refused token again, or one that has expired")
     throw SessionError(fault)

@@ -42,7 +42,7 @@ public final class UserSessions: Sendable {
   let accessManagers: AccessManagerClient
   let observer: (any SessionObserver)?
   let validator: IDTokenValidator
-  let renewals: SingleFlight<RecordKey, LiveSession, SessionError>
+  let renewals: SingleFlight<RecordKey, RenewalRun, SessionError>
   let schedule = RenewalSchedule()
   /// How many tasks do what is due.
   let workers = Locked(0)

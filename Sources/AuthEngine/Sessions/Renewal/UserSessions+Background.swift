@@ -86,13 +86,8 @@ extension UserSessions {
     let wanted = Wanted(slot: slot, rejected: token, minimumLife: nil)
     do throws(SessionError) {
       try check(live, issuer)
-      do throws(SingleFlightError<SessionError>) {
-        _ = try await renewals.value(for: live.handle.key) { [self] () async throws(SessionError) in
-          try await renew(live.handle, wanted, issuer, nil)
-        }
-      } catch {
-        throw SessionError(error)
-      }
+      // One for another token is as good as none: whoever needs this one next asks again.
+      _ = try await run(live.handle, wanted, issuer, nil).outcome.get()
     } catch {
       observer?.observe(.renewalFailed(live.handle, issuer: issuer.issuer.name, error: error))
       let again = clock.monotonicNow + Self.retryPause
