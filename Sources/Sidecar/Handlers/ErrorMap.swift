@@ -21,6 +21,12 @@ enum ErrorMap {
       if let status = upstream.status { members["status"] = .integer(Int64(status)) }
       if let code = upstream.code { members["code"] = .string(code) }
       data["upstream"] = .object(members)
+      // As with every method that has `token_endpoint_error`.
+      if error.code == .tokenEndpointError {
+        data["error"] = upstream.code.map { .string($0) }
+        data["errorDescription"] = upstream.description.map { .string($0) }
+        data["status"] = members["status"]
+      }
     }
     return RPCFault(code, error.detail, data: data)
   }
