@@ -108,6 +108,8 @@ import Testing
       ("https://evil.test/callback?code=c-1&state=STATE", "redirect_uri_mismatch"),
       ("\(redirectURI).evil.test?code=c-1&state=STATE", "redirect_uri_mismatch"),
       ("/am/XUI/#login/", "login_required"), ("https://am.test/am/UI/Login", "login_required"),
+      ("/login?goto=https%3A%2F%2Fam.test%2F", "login_required"), ("/maintenance.html", "redirect_uri_mismatch"),
+      ("/am/UI/Login?authIndexType=composite_advice&authIndexValue=x&goto=y", "interaction_required"),
     ])
   func redirects(location: String, code: String) async throws {
     let bench = try Bench()

@@ -23,8 +23,13 @@ enum AuthorizeAnswer {
         }
         return callback
       }
-      // Its own login page: the user has to log in again.
-      if let target = try? url.resolving(reference: locations[0]), target.origin == url.origin { throw isOver }
+      if let target = try? url.resolving(reference: locations[0]), target.origin == url.origin {
+        switch page(target, locations[0]) {
+        case .login: throw isOver
+        case .advice: throw failed("the access manager wants the user to do something", "interaction_required")
+        case .other: break
+        }
+      }
       throw failed("the access manager redirects elsewhere", "redirect_uri_mismatch")
     case 401: throw isOver
     case 200: throw failed("the access manager wants the user to do something", "interaction_required")
@@ -33,6 +38,24 @@ enum AuthorizeAnswer {
       guard case .refused(let oauth) = error.kind else { throw RenewalFault(SessionError(error)) }
       throw failed(error.detail, oauth?.code ?? "authorization_refused")
     }
+  }
+
+  /// What a page of the access manager is for.
+  private enum Page {
+    /// The user has to log in.
+    case login
+    /// The user has to do more; the login is as good as it was.
+    case advice
+    /// Whatever else: of a server that is being mended, perhaps. No reason to log anybody out.
+    case other
+  }
+
+  private static func page(_ target: HTTPURL, _ location: String) -> Page {
+    let query = location.prefix { $0 != "#" }.split(separator: "?", maxSplits: 1).dropFirst().first ?? ""
+    let names = FormEncoding.decode(String(query))?.map(\.name) ?? []
+    if names.contains("authIndexType") { return .advice }
+    let isLoginPage = target.path.split(separator: "/").contains { $0 == "XUI" || $0 == "UI" }
+    return isLoginPage || names.contains("goto") ? .login : .other
   }
 
   /// Whether an error in the redirect says that the user has to log in (OpenID Connect Core section 3.1.2.6).
