@@ -7,12 +7,6 @@ enum Threads {
     func blocks(_ signal: Int32) -> Bool { blockedSignals >> UInt64(signal - 1) & 1 == 1 }
   }
 
-  /// The name of the calling thread.
-  static var currentName: String {
-    let name = try? String(contentsOfFile: "/proc/thread-self/comm", encoding: .utf8)
-    return name?.trimmingCharacters(in: .whitespacesAndNewlines) ?? ""
-  }
-
   static func statuses(named name: String) -> [Status] {
     let folder = "/proc/self/task"
     let threads = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []

@@ -127,13 +127,16 @@ import Testing
   @Test(
     "other answers than a redirect are told apart: what may pass is an outage",
     arguments: [
-      (401, false, "login_required"), (200, false, "interaction_required"), (400, false, "invalid_scope"),
-      (503, true, "invalid_scope"), (429, true, "invalid_scope"), (500, true, "invalid_scope"),
+      (401, #"{"code":401,"reason":"Unauthorized"}"#, false, "login_required"),
+      (401, #"{"error":"login_required"}"#, false, "login_required"),
+      (401, "<html>the gateway</html>", false, "authorization_refused"),
+      (200, "{}", false, "interaction_required"), (400, #"{"error":"invalid_scope"}"#, false, "invalid_scope"),
+      (503, #"{"error":"invalid_scope"}"#, true, "invalid_scope"), (429, #"{"error":"busy"}"#, true, "busy"),
     ])
-  func answers(status: Int, isOutage: Bool, code: String) async throws {
+  func answers(status: Int, body: String, isOutage: Bool, code: String) async throws {
     let bench = try Bench()
     bench.grants.answer("/am/oauth2/realms/root/realms/alpha/authorize") { _, _ in
-      .json(#"{"error":"invalid_scope"}"#, status: status)
+      .json(body, status: status)
     }
     let fault = await GrantBench.fault { _ = try await bench.session() }
     switch fault?.kind {

@@ -40,10 +40,18 @@ struct AccessManagerClient: Sendable {
     fields["Accept"] = "application/json"
     if form != nil { fields["Content-Type"] = FormEncoding.mediaType }
     if body != nil { fields["Content-Type"] = "application/json" }
-    return try await send(
+    let response = try await send(
       HTTPRequest(
         method: form == nil && body == nil ? "GET" : "POST", url: url, fields: fields,
         body: body ?? form.map { FormEncoding.encode($0) }), for: issuer, trace: trace)
+    // What it says may be told to callers, who must not learn the token from it.
+    let said = response.fields.values(of: "Location") + [String(decoding: response.body, as: UTF8.self)]
+    let secret = token.reveal()
+    guard !said.contains(where: { $0.contains(secret) || $0.contains(FormEncoding.encode(secret)) }) else {
+      throw TokenError(
+        .malformed, "the access manager's answer repeats the single sign-on token", status: response.status)
+    }
+    return response
   }
 
   /// In which cookie the token goes: as configured, else as the server says.

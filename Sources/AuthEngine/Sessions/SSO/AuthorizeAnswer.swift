@@ -31,13 +31,19 @@ enum AuthorizeAnswer {
         }
       }
       throw failed("the access manager redirects elsewhere", "redirect_uri_mismatch")
-    case 401: throw isOver
+    // A gateway before it says 401, too: only the access manager's own words count.
+    case 401 where saysSessionIsOver(response.body): throw isOver
     case 200: throw failed("the access manager wants the user to do something", "interaction_required")
     default:
       let error = TokenResponse.failure(response, of: "access manager's authorization endpoint")
       guard case .refused(let oauth) = error.kind else { throw RenewalFault(SessionError(error)) }
       throw failed(error.detail, oauth?.code ?? "authorization_refused")
     }
+  }
+
+  private static func saysSessionIsOver(_ body: [UInt8]) -> Bool {
+    let said = try? JSONParser(maxBytes: AccessManagerClient.maxBytes, maxDepth: 16).parse(body)
+    return said?["code"]?.integerValue == 401 || endsSession(said?["error"]?.stringValue)
   }
 
   /// What a page of the access manager is for.
