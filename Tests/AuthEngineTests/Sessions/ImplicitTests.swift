@@ -121,6 +121,23 @@ import Testing
     #expect(bench.sent().isEmpty)
   }
 
+  @Test("nothing is asked of the issuer where the session has no place, and a refused login leaves nothing behind")
+  func place() async throws {
+    let store = TroubledStore()
+    let bench = try GrantBench(store: store)
+    let issuer = try bench.issuer(implicit: Self.access(bench, .jwtBearer))
+    bench.answerTokens()
+    try await bench.userSession(at: issuer)
+    let before = try await store.records(in: .session, ownedBy: 1).count
+    bench.answer("/token") { _, _ in .json(#"{"error":"access_denied"}"#, status: 403) }
+    #expect(await GrantBench.fault { _ = try await Self.implicit(bench, issuer) } != nil)
+    #expect(try await store.records(in: .session, ownedBy: 1).count == before)
+    let asked = bench.sent().count
+    store.failInsertions()
+    #expect(await GrantBench.fault { _ = try await Self.implicit(bench, issuer) } != nil)
+    #expect(bench.sent().count == asked)
+  }
+
   @Test("the profile outlives its session and the process, and ends 90 days after the last login")
   func life() async throws {
     let bench = try GrantBench()

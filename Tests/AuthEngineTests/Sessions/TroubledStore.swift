@@ -21,6 +21,11 @@ final class TroubledStore: RecordStore {
   /// The next `count` replacements fail as a full disk does.
   func failReplacements(_ count: Int) { failures.withLock { $0 = count } }
 
+  private let refusesInsertions = Locked(false)
+
+  /// From now on nothing is added.
+  func failInsertions() { refusesInsertions.withLock { $0 = true } }
+
   /// Reads get their record, then wait at the gate.
   func holdReads(at gate: Gate?) { self.gate.withLock { $0 = gate } }
 
@@ -37,7 +42,10 @@ final class TroubledStore: RecordStore {
     return try await store.records(in: collection, ownedBy: owner)
   }
 
-  func insert(_ record: StoredRecord) async throws(StoreError) { try await store.insert(record) }
+  func insert(_ record: StoredRecord) async throws(StoreError) {
+    guard !refusesInsertions.withLock({ $0 }) else { throw StoreError(.unavailable, "no space left") }
+    try await store.insert(record)
+  }
 
   func replace(_ record: StoredRecord, under lease: RecordLease?) async throws(StoreError) {
     let fails = failures.withLock { count in

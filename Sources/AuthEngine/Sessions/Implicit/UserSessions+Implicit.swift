@@ -20,20 +20,18 @@ extension UserSessions {
     contents.expiresAt = profile.expiresAt.millisecondsSinceEpoch
     contents.dpopKey = try newKey(for: issuer)
     let form = try access.form(for: profile, at: issuer.issuer, scope: access.scope)
+    let place = try await reserve(contents, of: handle, owner: owner)
     let answer: TokenRequests.Answer
     do throws(TokenError) {
       answer = try await requests.token(
         form, at: issuer.issuer, key: contents.dpopKey.flatMap { DPoPKey(record: $0) }, trace: trace)
     } catch {
+      await giveUp(place)
       throw SessionError(error)
     }
     contents.scope = answer.response.scope ?? access.scope
     contents.take(answer, in: .session)
-    let record = StoredRecord(
-      key: handle.key, owner: owner, version: 1, expiresAt: contents.purgeable(at: clock.wallNow),
-      contents: try storable(contents))
-    try await insert(record)
-    return keep(contents, of: handle, owner: owner, version: 1).session
+    return try await fill(place, with: contents, of: handle).session
   }
 
   /// Whether an implicit session may still be used: what it may do must be what is configured now.
