@@ -98,4 +98,35 @@ import Testing
     task.resume()
     #expect(try await fetch.value.status == 200)
   }
+
+  @Test("suspending and resuming from many sides at once never leaves a running task held, nor a suspended one going")
+  func storm() async {
+    for _ in 0..<200 {
+      let task = task()
+      await withTaskGroup(of: Void.self) { group in
+        for number in 0..<8 { group.addTask { if number.isMultiple(of: 2) { task.suspend() } else { task.resume() } } }
+      }
+      let state = task.state
+      #expect(state == .running || state == .suspended)
+      task.resume()
+      #expect(task.state == .running)
+    }
+  }
+
+  @Test("a task that is cancelled while it is suspended lets whoever waits for it go on")
+  func cancelledWhileSuspended() async throws {
+    let engine = Engine { _, _ in .status(200) }
+    let request = ResourceRequest(path: "x")
+    let task = NetworkTask(identifier: "t", request: request, clock: engine.clock)
+    var options = FetchOptions()
+    options.task = task
+    task.suspend()
+    let fetch = Task { [options] in
+      try await engine.fetcher.fetch(request, from: .testing(authentication: .none), options: options)
+    }
+    for _ in 0..<100 { await Task.yield() }
+    task.cancel()
+    let error = await #expect(throws: ResourceError.self) { try await fetch.value }
+    #expect(error?.code == .requestCancelled && task.state == .cancelled)
+  }
 }

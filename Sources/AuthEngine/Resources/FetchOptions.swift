@@ -20,7 +20,7 @@ public struct FetchOptions: Sendable {
   /// The task as which the fetch can be watched and held; nil: nobody does.
   public var task: NetworkTask?
   /// Takes the body in pieces, in order, before the response is returned, which has none then; nil: the response has it. What does not
-  /// return lets the server wait; false ends the fetch.
+  /// return lets the server wait; after false the rest is thrown away and the fetch ends as cancelled.
   public var deliver: (@Sendable ([UInt8]) async -> Bool)?
 
   /// Options; the defaults are those of a caller that says nothing.

@@ -78,14 +78,8 @@ struct FetchResourceHandler: Sendable {
     case .user: kind = .user
     case .implicit: kind = .implicit
     case .device, .none:
-      guard let text = params.session else { return nil }
-      let handle = try SessionHandle.given(text)
-      do throws(SessionError) {
-        _ = try await engine.sessions.session(handle, ownedBy: context.owner)
-      } catch {
-        throw ErrorMap.fault(error)
-      }
-      throw .invalidParams("A session goes with auth user or implicit", path: "/session")
+      try await engine.refuseSession(params.session, context)
+      return nil
     }
     return try await engine.session(params.session, kind, server.issuer, context)
   }

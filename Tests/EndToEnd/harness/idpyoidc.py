@@ -10,7 +10,7 @@ import urllib.request
 from typing import Any, Dict, Tuple
 from urllib.parse import parse_qs, urlencode, urlsplit
 
-from . import binaries
+from . import binaries, processes
 from .browser import authorize
 
 SCRIPT = binaries.ROOT / "Tests" / "Providers" / "idpyoidc_provider.py"
@@ -32,14 +32,7 @@ class IdpyOIDC:
         assert self.issuer, f"idpyoidc did not start (exit status {self.process.wait(10)})"
 
     def stop(self) -> None:
-        assert self.process.stdin is not None and self.process.stdout is not None
-        self.process.stdin.close()
-        try:
-            self.process.wait(10)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait(10)
-        self.process.stdout.close()
+        processes.end(self.process)
 
     def post(self, path: str, client: str, **form: str) -> Tuple[int, Dict[str, Any]]:
         """One request made directly, around the sidecar."""

@@ -7,7 +7,7 @@ import subprocess
 from typing import Any, Dict, Optional, Tuple
 from urllib.parse import urlsplit
 
-from . import binaries
+from . import binaries, processes
 
 
 class Playground:
@@ -34,14 +34,7 @@ class Playground:
         return port
 
     def stop(self) -> None:
-        assert self.process.stdin is not None and self.process.stdout is not None
-        self.process.stdin.close()
-        try:
-            self.process.wait(10)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait(10)
-        self.process.stdout.close()
+        processes.end(self.process)
 
     def request(
         self, method: str, path: str, body: Optional[bytes] = None, headers: Optional[Dict[str, str]] = None

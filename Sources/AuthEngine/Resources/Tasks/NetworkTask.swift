@@ -19,7 +19,6 @@ public final class NetworkTask: Sendable {
   }
 
   private struct Contents {
-    var state = State.running
     var url: HTTPURL?
     var outcome: Result<ResourceResponse, ResourceError>?
     var end: (@Sendable () -> Void)?
@@ -49,8 +48,14 @@ public final class NetworkTask: Sendable {
     control = TransferControl(streams: streams)
   }
 
-  /// Where it stands.
-  public var state: State { contents.withLock { $0.state } }
+  /// Where it stands. Whether it is held only the control knows, so that suspending and resuming at once never come apart.
+  public var state: State {
+    switch contents.withLock({ $0.outcome }) {
+    case nil: control.isHeld ? .suspended : .running
+    case .failure(let error)? where error.code == .requestCancelled: .cancelled
+    default: .completed
+    }
+  }
 
   /// The response; nil while there is none.
   public var response: ResourceResponse? { contents.withLock { try? $0.outcome?.get() } }
@@ -71,42 +76,37 @@ public final class NetworkTask: Sendable {
 
   /// Holds it still.
   public func suspend() {
-    let acts = contents.withLock { contents in
-      guard contents.state == .running else { return false }
-      contents.state = .suspended
-      return true
-    }
-    if acts { control.hold(at: clock.monotonicNow) }
+    if !hasEnded { control.hold(at: clock.monotonicNow) }
   }
 
   /// Lets it go on.
   public func resume() {
-    let acts = contents.withLock { contents in
-      guard contents.state == .suspended else { return false }
-      contents.state = .running
-      return true
-    }
-    if acts { control.release(at: clock.monotonicNow) }
+    if !hasEnded { control.release(at: clock.monotonicNow) }
   }
 
   /// Ends it: whoever waits for it gets `request_cancelled`, unless it has ended before.
   public func cancel() {
-    let end = contents.withLock { contents -> (@Sendable () -> Void)? in
-      guard contents.state == .running || contents.state == .suspended else { return nil }
-      contents.state = .cancelled
+    let (isFirst, end) = contents.withLock { contents -> (Bool, (@Sendable () -> Void)?) in
+      guard contents.outcome == nil else { return (false, nil) }
       contents.outcome = .failure(ResourceError(.requestCancelled, "the task was cancelled"))
-      return contents.end
+      return (true, contents.end)
     }
+    guard isFirst else { return }
     end?()
+    // Nothing waits for a release that nobody will ask for any more.
+    control.release(at: clock.monotonicNow)
   }
+
+  private var hasEnded: Bool { contents.withLock { $0.outcome != nil } }
 
   /// What ends it from outside; called at once when it has been cancelled already.
   public func onCancel(_ end: @escaping @Sendable () -> Void) {
-    let isCancelled = contents.withLock { contents in
+    let isTooLate = contents.withLock { contents in
       contents.end = end
-      return contents.state == .cancelled
+      guard case .failure(let error)? = contents.outcome else { return false }
+      return error.code == .requestCancelled
     }
-    if isCancelled { end() }
+    if isTooLate { end() }
   }
 
   /// The request was found in order.
@@ -120,11 +120,6 @@ public final class NetworkTask: Sendable {
       if let known = contents.outcome { return known }
       contents.outcome = outcome
       contents.end = nil
-      if case .failure(let error) = outcome, error.code == .requestCancelled {
-        contents.state = .cancelled
-      } else {
-        contents.state = .completed
-      }
       return outcome
     }
   }

@@ -2,7 +2,7 @@ import Crypto
 import JSON
 
 /// What must be remembered of an authorization until its callback comes; stored under the hash of its `state`, read once.
-struct PendingAuthorization: PendingRecord {
+struct PendingAuthorization: RecordContents {
   let issuer: String
   let issuerIdentifier: String
   let clientID: String

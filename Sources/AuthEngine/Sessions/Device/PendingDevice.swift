@@ -2,7 +2,7 @@ import Crypto
 import JSON
 
 /// What must be remembered of a device authorization until its user has decided; stored under the hash of its handle.
-struct PendingDevice: PendingRecord {
+struct PendingDevice: RecordContents {
   let issuer: String
   let issuerIdentifier: String
   let clientID: String

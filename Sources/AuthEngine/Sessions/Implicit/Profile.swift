@@ -1,12 +1,11 @@
 import Crypto
-import JSON
 import Support
 
 /// A user who has logged in here before: whom the client may log in again by itself, where the issuer lets it.
 ///
 /// A record of its own, so that it outlives the user's session. It holds nothing that the client could not say by itself,
 /// but for the ID token where that is what the issuer wants to see.
-struct Profile: Sendable, Codable {
+struct Profile: RecordContents {
   static let currentFormat = 1
   /// How long after the user's last login a profile is good.
   static let life = Duration.seconds(90 * 86_400)
@@ -23,14 +22,9 @@ struct Profile: Sendable, Codable {
   var lastLoginAt: Int64
   var idToken: String?
 
-  /// Reads a record's contents; nil when they are not this.
-  static func read(_ record: StoredRecord) -> Profile? {
-    guard
-      let value = try? JSONParser(maxBytes: StoredRecord.maximumByteCount, maxDepth: 16).parse(
-        record.contents.reveal()),
-      let profile = try? JSONValueDecoder().decode(Profile.self, from: value), profile.format == currentFormat
-    else { return nil }
-    return profile
+  /// The profile in a record of this format; nil when there is none.
+  static func current(_ record: StoredRecord) -> Profile? {
+    read(record).flatMap { $0.format == currentFormat ? $0 : nil }
   }
 
   /// Under what it is stored: one for each peer, issuer, client and subject. Each part with its length, so that no two are alike.
@@ -38,11 +32,6 @@ struct Profile: Sendable, Codable {
     let parts = [String(owner), issuer.identifier, issuer.clientID, subject]
     let text = "profile" + parts.map { ":\($0.utf8.count):\($0)" }.joined()
     return RecordKey(collection: .profile, id: HashFunction.sha256.hash(Array(text.utf8)))
-  }
-
-  /// The contents as a record keeps them; nil would be a bug.
-  var bytes: Secret<[UInt8]>? {
-    (try? JSONValueEncoder().encode(self)).map { Secret(JSONWriter().write($0)) }
   }
 
   /// Until when it is good.

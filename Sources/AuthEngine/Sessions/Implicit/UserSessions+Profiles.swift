@@ -20,7 +20,10 @@ extension UserSessions {
       do throws(StoreError) {
         return try await write(profile, key, owner)
       } catch {
-        guard error.kind == .conflict else { return }
+        guard error.kind == .conflict else {
+          observer?.observe(.troubled("a profile cannot be registered", detail: error.description))
+          return
+        }
       }
     }
   }
@@ -32,7 +35,7 @@ extension UserSessions {
       return try await store.insert(
         StoredRecord(key: key, owner: owner, version: 1, expiresAt: profile.expiresAt, contents: bytes))
     }
-    if let known = Profile.read(stored), known.idToken == profile.idToken,
+    if let known = Profile.current(stored), known.idToken == profile.idToken,
       known.lastLoginAt + Profile.touchInterval.wholeMilliseconds > profile.lastLoginAt
     {
       return
@@ -50,7 +53,7 @@ extension UserSessions {
     do throws(StoreError) {
       let key = Profile.key(of: subject, at: issuer.issuer, ownedBy: owner)
       guard let record = try await store.record(for: key), record.owner == owner else { return nil }
-      guard let profile = Profile.read(record), profile.subject == subject else {
+      guard let profile = Profile.current(record), profile.subject == subject else {
         throw StoreError(.corrupted, "\(key) is no profile")
       }
       return profile.expiresAt > clock.wallNow ? profile : nil

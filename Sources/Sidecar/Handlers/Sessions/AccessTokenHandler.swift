@@ -29,7 +29,7 @@ struct AccessTokenHandler: Sendable {
     switch target.authentication {
     case .none: throw .invalidParams("a resource with auth: none has no token", path: "/auth")
     case .device:
-      try await refuseSession(params.session, context)
+      try await engine.refuseSession(params.session, context)
       token = try await deviceToken(target, .seconds(minimum), context)
     case .user, .implicit:
       let kind: SessionKind = target.authentication == .user ? .user : .implicit
@@ -111,18 +111,6 @@ struct AccessTokenHandler: Sendable {
     return Target(
       issuer: issuer.issuer, authentication: wish ?? (params.session == nil ? .device : .user), scope: nil,
       audience: nil, senderConstraint: .none, isNarrow: false)
-  }
-
-  /// As `fetchResource` does: an unknown session is unknown, a known one has no part in the device's token.
-  private func refuseSession(_ text: String?, _ context: CallContext) async throws(RPCFault) {
-    guard let text else { return }
-    let handle = try SessionHandle.given(text)
-    do throws(SessionError) {
-      _ = try await engine.sessions.session(handle, ownedBy: context.owner)
-    } catch {
-      throw ErrorMap.fault(error)
-    }
-    throw .invalidParams("A session goes with auth user or implicit", path: "/session")
   }
 
   private func deviceToken(

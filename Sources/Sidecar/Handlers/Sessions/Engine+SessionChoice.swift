@@ -27,4 +27,16 @@ extension Engine {
       return FetchSession(handle: handle, owner: context.owner, issuer: sessionIssuer, sessions: sessions)
     }
   }
+
+  /// Refuses a session where it has no part, with tokens of the device's own or none: an unknown one is unknown all the same.
+  func refuseSession(_ text: String?, _ context: CallContext) async throws(RPCFault) {
+    guard let text else { return }
+    let handle = try SessionHandle.given(text)
+    do throws(SessionError) {
+      _ = try await sessions.session(handle, ownedBy: context.owner)
+    } catch {
+      throw ErrorMap.fault(error)
+    }
+    throw .invalidParams("A session goes with auth user or implicit", path: "/session")
+  }
 }

@@ -1,10 +1,10 @@
 import JSON
 import Support
 
-/// What is remembered of an authorization under way, as JSON in a record.
-protocol PendingRecord: Codable, Sendable {}
+/// What a record holds as JSON: an authorization under way, a profile.
+protocol RecordContents: Codable, Sendable {}
 
-extension PendingRecord {
+extension RecordContents {
   /// Reads a record's contents; nil when they are not this.
   static func read(_ record: StoredRecord) -> Self? {
     guard
