@@ -1,68 +1,79 @@
 /// The inside of a JSON string (RFC 8259 section 7): quotation mark, reverse solidus and control characters escaped, all else as it is.
 enum JSONEscaping {
-  private static let chunk = 4096
-  /// The longest escape, `\u00XX`.
-  private static let longest = 6
+  /// The longest escape, `\u00XX`: how much longer the escaped text can be.
+  static let longest = 6
 
-  /// Gives the escaped text of `string` to `write`, a chunk at a time through a buffer that is large enough for the worst case.
-  static func escape(_ string: String, _ write: (UnsafeRawBufferPointer) -> Void) {
-    var string = string
-    string.withUTF8 { text in
-      let text = UnsafeRawBufferPointer(text)
-      withUnsafeTemporaryAllocation(byteCount: chunk * longest, alignment: 8) { buffer in
-        var start = 0
-        while start < text.count {
-          let end = min(start + chunk, text.count)
-          let count = escape(UnsafeRawBufferPointer(rebasing: text[start..<end]), into: buffer)
-          write(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
-          start = end
-        }
-      }
-    }
-  }
-
-  /// Escapes `text` into `buffer`, which has room for six times as much; returns how much was written. Eight bytes at a time where none
-  /// of them needs an escape.
-  private static func escape(_ text: UnsafeRawBufferPointer, into buffer: UnsafeMutableRawBufferPointer) -> Int {
+  /// Escapes `text` into `target`, which has room for `longest` times as much; returns how much was written. What needs no escape is
+  /// copied up to eight bytes at a time, and four times eight where all of them need none.
+  static func escape(_ text: UnsafeRawBufferPointer, into target: UnsafeMutableRawPointer) -> Int {
+    guard let source = text.baseAddress else { return 0 }
+    let count = text.count
     var read = 0
     var written = 0
-    while read < text.count {
-      if read + 8 <= text.count {
-        let word = text.loadUnaligned(fromByteOffset: read, as: UInt64.self)
-        if !needsEscape(word) {
-          buffer.storeBytes(of: word, toByteOffset: written, as: UInt64.self)
-          read += 8
-          written += 8
-          continue
-        }
+    func word(_ offset: Int) -> UInt64 {
+      UInt64(littleEndian: source.loadUnaligned(fromByteOffset: read &+ offset, as: UInt64.self))
+    }
+    func put(_ word: UInt64) {
+      target.storeBytes(of: word.littleEndian, toByteOffset: written, as: UInt64.self)
+    }
+    func advance(by bytes: Int) {
+      read &+= bytes
+      written &+= bytes
+    }
+    func putEscape() {
+      written &+= writeEscape(of: source.load(fromByteOffset: read, as: UInt8.self), to: target + written)
+      read &+= 1
+    }
+    while read &+ 8 <= count {
+      let next = word(0)
+      let marks = escapes(next)
+      // All of it: what stands from the first escape on is written over, and there is room.
+      put(next)
+      advance(by: marks.trailingZeroBitCount >> 3)
+      guard marks == 0 else {
+        putEscape()
+        continue
       }
-      // The word holds an escape, or these are the last bytes.
-      for byte in text[read..<min(read + 8, text.count)] {
-        if byte >= 0x20, byte != UInt8(ascii: "\""), byte != UInt8(ascii: "\\") {
-          buffer[written] = byte
-          written += 1
-        } else {
-          written += writeEscape(of: byte, at: written, into: buffer)
-        }
+      // Where one word is clean, more may be.
+      while read &+ 32 <= count {
+        let (first, second, third, fourth) = (word(0), word(8), word(16), word(24))
+        guard escapes(first) | escapes(second) | escapes(third) | escapes(fourth) == 0 else { break }
+        put(first)
+        advance(by: 8)
+        put(second)
+        advance(by: 8)
+        put(third)
+        advance(by: 8)
+        put(fourth)
+        advance(by: 8)
       }
-      read = min(read + 8, text.count)
+    }
+    while read < count {
+      let byte = source.load(fromByteOffset: read, as: UInt8.self)
+      guard escapes(UInt64(byte) | 0x2020_2020_2020_2000) == 0 else {
+        putEscape()
+        continue
+      }
+      target.storeBytes(of: byte, toByteOffset: written, as: UInt8.self)
+      advance(by: 1)
     }
     return written
   }
 
-  /// Whether any byte of `word` is below 0x20, a quotation mark or a reverse solidus ("Bit Twiddling Hacks", haszero and hasless). May say
-  /// yes for a byte behind such a one, never no for one.
-  private static func needsEscape(_ word: UInt64) -> Bool {
+  /// The highest bit of each byte of `word` that is below 0x20, a quotation mark or a reverse solidus ("Bit Twiddling Hacks", haszero and
+  /// hasless). The lowest that is set is exact; of those above it one may be set for nothing.
+  private static func escapes(_ word: UInt64) -> UInt64 {
     let ones: UInt64 = 0x0101_0101_0101_0101
     let high: UInt64 = 0x8080_8080_8080_8080
-    func zeroBytes(_ value: UInt64) -> UInt64 { (value &- ones) & ~value & high }
-    let control = (word &- ones &* 0x20) & ~word & high
+    func zeroBytes(_ value: UInt64) -> UInt64 { (value &- ones) & ~value }
+    let control = (word &- ones &* 0x20) & ~word
     let quote = zeroBytes(word ^ (ones &* UInt64(UInt8(ascii: "\""))))
     let solidus = zeroBytes(word ^ (ones &* UInt64(UInt8(ascii: "\\"))))
-    return control | quote | solidus != 0
+    return (control | quote | solidus) & high
   }
 
-  private static func writeEscape(of byte: UInt8, at offset: Int, into buffer: UnsafeMutableRawBufferPointer) -> Int {
+  @inline(__always)
+  private static func writeEscape(of byte: UInt8, to target: UnsafeMutableRawPointer) -> Int {
     let short: UInt8
     switch byte {
     case UInt8(ascii: "\""), UInt8(ascii: "\\"): short = byte
@@ -71,16 +82,14 @@ enum JSONEscaping {
     case 0x09: short = UInt8(ascii: "t")
     default:
       let digit = byte & 15
-      buffer[offset] = UInt8(ascii: "\\")
-      buffer[offset + 1] = UInt8(ascii: "u")
-      buffer[offset + 2] = UInt8(ascii: "0")
-      buffer[offset + 3] = UInt8(ascii: "0")
-      buffer[offset + 4] = UInt8(ascii: "0") + (byte >> 4)
-      buffer[offset + 5] = digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") + digit - 10
+      let last = digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") + digit - 10
+      target.copyMemory(from: "\\u00", byteCount: 4)
+      target.storeBytes(of: UInt8(ascii: "0") + (byte >> 4), toByteOffset: 4, as: UInt8.self)
+      target.storeBytes(of: last, toByteOffset: 5, as: UInt8.self)
       return 6
     }
-    buffer[offset] = UInt8(ascii: "\\")
-    buffer[offset + 1] = short
+    // Both characters at once, the reverse solidus first.
+    target.storeBytes(of: (UInt16(short) << 8 | UInt16(UInt8(ascii: "\\"))).littleEndian, as: UInt16.self)
     return 2
   }
 }

@@ -11,9 +11,10 @@ public enum Base64 {
   public static func encode(_ bytes: RawSpan) -> [UInt8] { alphabet.encode(bytes) }
 
   /// The encoding of `bytes` as a string, padded.
-  public static func string(_ bytes: [UInt8]) -> String {
-    String(decoding: alphabet.encode(bytes.span.bytes), as: UTF8.self)
-  }
+  public static func string(_ bytes: [UInt8]) -> String { alphabet.string(bytes.span.bytes) }
+
+  /// The encoding of `bytes` as a string, padded.
+  public static func string(_ bytes: RawSpan) -> String { alphabet.string(bytes) }
 
   /// The bytes that `text` encodes; nil unless `text` is exactly what `encode` makes of them.
   public static func decode(_ text: [UInt8]) -> [UInt8]? { alphabet.decode(text.span.bytes) }
@@ -30,54 +31,70 @@ struct Base64Alphabet: Sendable {
   private static let invalid: UInt8 = 0xff
   private static let padding = UInt8(ascii: "=")
 
-  private let symbols: [UInt8]
+  /// The two characters of every 12 bits, in the order they stand in memory.
+  private let pairs: [UInt16]
   private let values: [UInt8]
   private let isPadded: Bool
 
   /// `symbols` are the 64 characters in order of their values.
   init(_ symbols: String, isPadded: Bool) {
-    self.symbols = Array(symbols.utf8)
+    let symbols = Array(symbols.utf8)
+    pairs = (0..<4096).map { UInt16(littleEndian: UInt16(symbols[$0 >> 6]) | UInt16(symbols[$0 & 0x3f]) << 8) }
     self.isPadded = isPadded
     var values = [UInt8](repeating: Self.invalid, count: 256)
-    for (value, symbol) in self.symbols.enumerated() { values[Int(symbol)] = UInt8(value) }
+    for (value, symbol) in symbols.enumerated() { values[Int(symbol)] = UInt8(value) }
     self.values = values
   }
 
   func encode(_ bytes: RawSpan) -> [UInt8] {
     // An array of no capacity would be the shared empty one, whose count its initializer writes: a race, if a harmless one.
     guard bytes.byteCount > 0 else { return [] }
-    let (whole, rest) = bytes.byteCount.quotientAndRemainder(dividingBy: 3)
-    let tail = rest == 0 ? 0 : (isPadded ? 4 : rest + 1)
     // Zeros first: the standard library's uninitialized arrays go through its unspecialized code, which costs more.
-    var text = [UInt8](repeating: 0, count: whole * 4 + tail)
-    text.withUnsafeMutableBufferPointer { text in
-      bytes.withUnsafeBytes { input in
-        symbols.withUnsafeBufferPointer { symbols in
-          var count = 0
-          func put(_ value: UInt32) {
-            text[count] = symbols[Int(value & 0x3f)]
-            count += 1
-          }
-          for group in 0..<whole {
-            let word = UInt32(input[group * 3]) << 16 | UInt32(input[group * 3 + 1]) << 8 | UInt32(input[group * 3 + 2])
-            put(word >> 18)
-            put(word >> 12)
-            put(word >> 6)
-            put(word)
-          }
-          guard rest > 0 else { return }
-          let word = UInt32(input[whole * 3]) << 16 | (rest == 2 ? UInt32(input[whole * 3 + 1]) << 8 : 0)
-          put(word >> 18)
-          put(word >> 12)
-          if rest == 2 { put(word >> 6) }
-          while count < text.count {
-            text[count] = Self.padding
-            count += 1
-          }
+    var text = [UInt8](repeating: 0, count: length(of: bytes.byteCount))
+    text.withUnsafeMutableBytes { encode(bytes, into: $0) }
+    return text
+  }
+
+  func string(_ bytes: RawSpan) -> String {
+    let length = length(of: bytes.byteCount)
+    return String(unsafeUninitializedCapacity: length) { text in
+      encode(bytes, into: UnsafeMutableRawBufferPointer(rebasing: UnsafeMutableRawBufferPointer(text)[..<length]))
+      return length
+    }
+  }
+
+  private func length(of count: Int) -> Int {
+    let (whole, rest) = count.quotientAndRemainder(dividingBy: 3)
+    return whole * 4 + (rest == 0 ? 0 : (isPadded ? 4 : rest + 1))
+  }
+
+  /// Fills `text`, whose size is `length` of that of `bytes`.
+  private func encode(_ bytes: RawSpan, into text: UnsafeMutableRawBufferPointer) {
+    guard let text = text.baseAddress, bytes.byteCount > 0 else { return }
+    let whole = bytes.byteCount / 3
+    bytes.withUnsafeBytes { input in
+      pairs.withUnsafeBufferPointer { pairs in
+        // The bounds are those of `whole` and of 12 bits.
+        guard let input = input.baseAddress, let pairs = pairs.baseAddress else { return }
+        func byte(_ index: Int) -> Int { Int(input.load(fromByteOffset: index, as: UInt8.self)) }
+        var (source, target) = (0, 0)
+        while source < whole &* 3 {
+          let word = byte(source) &<< 16 | byte(source &+ 1) &<< 8 | byte(source &+ 2)
+          text.storeBytes(of: pairs[word &>> 12], toByteOffset: target, as: UInt16.self)
+          text.storeBytes(of: pairs[word & 0xfff], toByteOffset: target &+ 2, as: UInt16.self)
+          source &+= 3
+          target &+= 4
         }
+        let rest = bytes.byteCount - source
+        guard rest > 0 else { return }
+        let word = byte(source) << 16 | (rest == 2 ? byte(source + 1) << 8 : 0)
+        text.storeBytes(of: pairs[word >> 12], toByteOffset: target, as: UInt16.self)
+        let last = UInt16(littleEndian: pairs[word & 0xfff])
+        if rest == 2 { text.storeBytes(of: UInt8(truncatingIfNeeded: last), toByteOffset: target + 2, as: UInt8.self) }
+        guard isPadded else { return }
+        for offset in rest + 1..<4 { text.storeBytes(of: Self.padding, toByteOffset: target + offset, as: UInt8.self) }
       }
     }
-    return text
   }
 
   func decode(_ text: RawSpan) -> [UInt8]? {

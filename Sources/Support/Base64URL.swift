@@ -11,9 +11,7 @@ public enum Base64URL {
   public static func encode(_ bytes: RawSpan) -> [UInt8] { alphabet.encode(bytes) }
 
   /// The encoding of `bytes` as a string, unpadded.
-  public static func string(_ bytes: [UInt8]) -> String {
-    String(decoding: alphabet.encode(bytes.span.bytes), as: UTF8.self)
-  }
+  public static func string(_ bytes: [UInt8]) -> String { alphabet.string(bytes.span.bytes) }
 
   /// The bytes that `text` encodes; nil unless `text` is exactly what `encode` makes of them.
   public static func decode(_ text: [UInt8]) -> [UInt8]? { alphabet.decode(text.span.bytes) }

@@ -53,6 +53,23 @@ struct LongStringTests {
   }
 
   @Test(
+    "what stands around two escapes is neither lost nor doubled, wherever they stand", arguments: ["\"", "\n", "\u{1}"])
+  func pairs(special: Character) {
+    let escaped = special == "\"" ? "\\\"" : special == "\n" ? "\\n" : "\\u0001"
+    for length in [1024, 1029, 1056] {
+      for first in 0..<40 {
+        for second in first + 1..<41 {
+          var characters = (0..<length).map { Character(Unicode.Scalar(UInt8(0x61 + $0 % 26))) }
+          characters[first] = special
+          characters[characters.count - second] = special
+          let expected = characters.map { $0 == special ? escaped : String($0) }.joined()
+          #expect(JSONWriter().string(.string(String(characters))) == "\"\(expected)\"")
+        }
+      }
+    }
+  }
+
+  @Test(
     "strings around the threshold and the chunk size come back whole",
     arguments: [1023, 1024, 1025, 4095, 4096, 4097, 8192, 100_001])
   func sizes(count: Int) throws {

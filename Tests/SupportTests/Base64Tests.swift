@@ -25,9 +25,21 @@ struct Base64Tests {
       #expect(Base64.decode(Base64.encode(bytes)) == bytes)
       #expect(Base64URL.decode(Base64URL.encode(bytes)) == bytes)
       #expect(Base64URL.encode(bytes.span.bytes) == Base64URL.encode(bytes))
+      #expect(Array(Base64.string(bytes).utf8) == Base64.encode(bytes))
+      #expect(Array(Base64URL.string(bytes).utf8) == Base64URL.encode(bytes))
     }
     let all = (0...255).map { UInt8($0) }
     #expect(Base64.decode(Base64.encode(all)) == all)
+    // Every character of the alphabet in each of the four places.
+    for (value, symbol) in "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".enumerated() {
+      for place in 0..<4 {
+        let word = UInt32(value) << UInt32(18 - 6 * place)
+        let bytes = [UInt8(word >> 16), UInt8(word >> 8 & 0xff), UInt8(word & 0xff)]
+        var expected: [Character] = ["A", "A", "A", "A"]
+        expected[place] = symbol
+        #expect(Base64.string(bytes) == String(expected))
+      }
+    }
     #expect(Base64URL.decode(Base64URL.encode(all).span.bytes) == all)
   }
 
