@@ -1,5 +1,6 @@
 import CTLS
 import HTTPMessages
+import Support
 
 /// Whom a connection trusts and who it is: two exchanges share connections and TLS sessions only where this is equal.
 ///

@@ -1,4 +1,5 @@
 import HTTPMessages
+import Support
 
 /// The client certificates in use, read again when their files are replaced. Owned by the loop.
 ///

@@ -1,14 +1,14 @@
 import Glibc
 
 /// By what a replaced file is told from the one before it, without reading it.
-struct FileStamp: Hashable {
+public struct FileStamp: Hashable {
   private let device: UInt64
   private let node: UInt64
   private let size: Int64
   private let modified: [Int]
 
   /// The file at `path`, symbolic links followed; nil when nothing can be said about it.
-  init?(_ path: String) {
+  public init?(_ path: String) {
     var status = stat()
     guard stat(path, &status) == 0 else { return nil }
     device = UInt64(status.st_dev)
@@ -18,5 +18,5 @@ struct FileStamp: Hashable {
   }
 
   /// As text, for a digest.
-  var description: String { "\(device) \(node) \(size) \(modified)" }
+  public var description: String { "\(device) \(node) \(size) \(modified)" }
 }
