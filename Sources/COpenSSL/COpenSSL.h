@@ -33,6 +33,9 @@ static inline int postern_no_password(char *buffer, int size, int writing, void 
 static inline EVP_PKEY *postern_pem_read_private_key(BIO *bio) {
   return PEM_read_bio_PrivateKey(bio, NULL, postern_no_password, NULL);
 }
+static inline EVP_PKEY *postern_pem_read_public_key(BIO *bio) {
+  return PEM_read_bio_PUBKEY(bio, NULL, postern_no_password, NULL);
+}
 static inline X509 *postern_pem_read_certificate(BIO *bio) {
   return PEM_read_bio_X509(bio, NULL, postern_no_password, NULL);
 }

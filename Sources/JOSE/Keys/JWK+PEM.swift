@@ -18,4 +18,13 @@ extension JWK {
     }
     self.init(material, keyID: keyID, algorithm: algorithm)
   }
+
+  /// The public key of a PEM text, or that of a certificate in it. Errors as for private keys.
+  public convenience init(publicPEM text: [UInt8]) throws(JOSEError) {
+    do throws(CryptoError) {
+      self.init(KeyMaterial(try ImportedPublicKey(pem: text)))
+    } catch {
+      throw JOSEError(invalidKey: error)
+    }
+  }
 }
