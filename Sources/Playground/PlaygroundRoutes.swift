@@ -27,6 +27,7 @@ enum PlaygroundRoutes {
       tokens: parts.accessTokens,
       audiences: [resource, resource + "/", baseURL, baseURL + "/"],
       dpop: parts.resourceDPoP,
+      payloads: parts.payloads,
       faults: parts.faults,
       statistics: statistics,
       clock: clock

@@ -14,6 +14,8 @@ enum ControlRoutes {
       Route(["POST"], "/playground/device", DeviceDecisionEndpoint(codes: parts.deviceCodes, desk: parts.desk)),
       Route(["GET", "DELETE"], "/playground/families", FamiliesEndpoint(families: parts.families)),
       Route(["POST"], "/playground/logoutToken", LogoutTokenEndpoint(parts: parts)),
+      Route(
+        ["GET", "POST", "DELETE"], "/playground/payloadEncryption", PayloadEncryptionEndpoint(settings: parts.payloads)),
       Route(["GET"], "/playground/clientKey", ClientKeyEndpoint(key: parts.clientKey)),
     ]
   }

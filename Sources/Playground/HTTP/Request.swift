@@ -25,6 +25,16 @@ struct Request: Sendable {
     self.body = body
   }
 
+  /// The same request with another body.
+  func withContent(_ body: [UInt8], type: String?) -> Request {
+    var headers = headers
+    headers.remove(name: "content-type")
+    if let type { headers.add(name: "content-type", value: type) }
+    var request = Request(method: method, target: path + (query.map { "?\($0)" } ?? ""), headers: headers, body: body)
+    request.captures = captures
+    return request
+  }
+
   /// The media type in lower case, without parameters.
   var mediaType: String? {
     headers.first(name: "content-type")?.prefix { $0 != ";" }.filter { $0 != " " && $0 != "\t" }.lowercased()

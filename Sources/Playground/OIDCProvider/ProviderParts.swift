@@ -18,6 +18,8 @@ struct ProviderParts: Sendable {
   let deviceCodes: DeviceCodes
   let nextLogins = NextLogins()
   let sessions: ProviderSessions
+  /// The resource server's encrypted bodies.
+  let payloads = PayloadSettings()
   /// Proofs at the provider's endpoints.
   let providerDPoP: DPoPCheck
   /// Proofs at the resource server, which has nonces of its own (RFC 9449 section 9).

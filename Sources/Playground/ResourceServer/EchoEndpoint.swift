@@ -6,7 +6,10 @@ import Support
 struct EchoEndpoint: Endpoint {
   private static let credentials: Set<String> = ["authorization", "dpop", "proxy-authorization"]
 
-  func reply(to request: Request) async throws -> Reply {
+  func reply(to request: Request) async throws -> Reply { try await reply(to: request, jose: nil) }
+
+  /// The same with the header of the JWE that the request came in.
+  func reply(to request: Request, jose: JSONObject?) async throws -> Reply {
     var echo: JSONObject = [
       "method": .string(request.method),
       "path": .string(request.path),
@@ -21,6 +24,7 @@ struct EchoEndpoint: Endpoint {
     } else {
       echo["bodyBase64"] = .string(Base64.string(request.body))
     }
+    if let jose { echo["jose"] = .object(jose) }
     return Reply(json: .object(echo), headers: [("cache-control", "no-store")])
   }
 

@@ -10,6 +10,7 @@ struct ResourceServer: Sendable {
     tokens: AccessTokens,
     audiences: Set<String>,
     dpop: DPoPCheck,
+    payloads: PayloadSettings,
     faults: Faults,
     statistics: Statistics,
     clock: any EngineClock
@@ -24,6 +25,8 @@ struct ResourceServer: Sendable {
     let vault = guarded(VaultEndpoint(), requirement: AuthenticationRequirement(clock: clock))
     let shared: [(methods: [String]?, path: String, endpoint: any Endpoint)] = [
       (nil, "/echo/**", EchoEndpoint()),
+      (nil, "/jose/echo/**", EncryptedEchoEndpoint(settings: payloads)),
+      (nil, "/cookies/**", SetCookieEndpoint()),
       (nil, "/status/{n}", StatusEndpoint()),
       (nil, "/redirect", RedirectEndpoint()),
       (nil, "/redirects/{n}", RedirectChainEndpoint()),
