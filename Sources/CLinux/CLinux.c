@@ -3,6 +3,7 @@
 #include "CLinux.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 
@@ -39,3 +40,7 @@ int clinux_peer_pidfd(int fd) {
 }
 
 int clinux_forbid_dumps(void) { return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0 ? errno : 0; }
+
+int clinux_return_memory(int block, int free) {
+  return mallopt(M_MMAP_THRESHOLD, block) == 1 && mallopt(M_TRIM_THRESHOLD, free) == 1 ? 0 : EINVAL;
+}

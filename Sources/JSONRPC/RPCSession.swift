@@ -153,9 +153,11 @@ public final class RPCSession: Sendable {
   }
 
   private func start(_ call: Call) {
+    // The call's params are the method's alone from here on: whoever waits for it keeps the key only.
+    let key = call.key
     switch dispatcher.dispatch(call) {
     case .answered(let outcome):
-      finish(call.key, with: outcome)
+      finish(key, with: outcome)
     case .work(let work):
       let task = Task(executorPreference: output.executor) { [self] in
         // A peer that does not read what it has asked for gets no more work done. Not ready for good means that the connection is
@@ -164,14 +166,14 @@ public final class RPCSession: Sendable {
         let outcome = await work()
         await turn.take()
         _ = await output.ready?()
-        finish(call.key, with: outcome)
+        finish(key, with: outcome)
         turn.leave()
       }
       // The task may have ended already: noted down only while the machine still counts the call.
       let late = state.withLock { state in
-        guard state.machine.isWorking(on: call.key) else { return false }
-        state.tasks[call.key] = task
-        return state.machine.isAbandoned(call.key)
+        guard state.machine.isWorking(on: key) else { return false }
+        state.tasks[key] = task
+        return state.machine.isAbandoned(key)
       }
       if late { task.cancel() }
     }

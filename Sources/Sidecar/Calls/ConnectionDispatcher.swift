@@ -44,9 +44,11 @@ final class ConnectionDispatcher: CallDispatcher {
       }
     case .waiting(let body):
       let context = context(call, meta, runtime, rule, trace: CallTrace(continuing: meta.traceparent))
+      let name = call.method
+      let params = TakenOnce(params)
       return .work { [self] in
         let outcome = await bounded(context) { () throws(RPCFault) in try await body(params, context) }
-        return note(call, call.method, start, outcome, context.trace)
+        return note(name, name, start, outcome, context.trace)
       }
     }
   }
@@ -117,32 +119,33 @@ final class ConnectionDispatcher: CallDispatcher {
   private func answered(
     _ call: Call, _ method: String, _ start: MonotonicInstant, _ outcome: Result<RPCResult, RPCFault>
   ) -> Dispatch {
-    .answered(note(call, method, start, outcome, .none))
+    .answered(note(call.method, method, start, outcome, .none))
   }
 
-  /// Counts and logs the end of a call, and adds the trace id to a fault.
+  /// Counts the end of a call under `method`, logs it under the name it was `called` by, and adds the trace id to a fault.
   private func note(
-    _ call: Call, _ method: String, _ start: MonotonicInstant, _ outcome: Result<RPCResult, RPCFault>,
+    _ called: String, _ method: String, _ start: MonotonicInstant, _ outcome: Result<RPCResult, RPCFault>,
     _ trace: CallTrace
   ) -> Result<RPCResult, RPCFault> {
     let duration = service.clock.monotonicNow - start
     guard case .failure(var fault) = outcome else {
       service.metrics.callEnded(method, "result", after: duration)
-      log(.debug, call, "result", duration, trace)
+      log(.debug, called, "result", duration, trace)
       return outcome
     }
     service.metrics.callEnded(method, fault.code.reason, after: duration)
-    log(fault.code == .internalError ? .error : .debug, call, fault.code.reason, duration, trace)
+    log(fault.code == .internalError ? .error : .debug, called, fault.code.reason, duration, trace)
     if !trace.traceID.isEmpty { fault.data["traceId"] = .string(trace.traceID) }
     return .failure(fault)
   }
 
-  private func log(_ level: Logger.Level, _ call: Call, _ outcome: String, _ duration: Duration, _ trace: CallTrace) {
+  private func log(_ level: Logger.Level, _ called: String, _ outcome: String, _ duration: Duration, _ trace: CallTrace)
+  {
     guard service.logger.logLevel <= level else { return }
     service.logger.log(
       level: level, "call ended",
       metadata: [
-        "method": .string(Self.shortened(call.method)), "outcome": .string(outcome),
+        "method": .string(Self.shortened(called)), "outcome": .string(outcome),
         "uid": .stringConvertible(caller.peer.uid), "connection": .stringConvertible(caller.connection),
         "ms": .stringConvertible(duration.wholeMilliseconds), "traceId": .string(trace.traceID),
       ])

@@ -9,7 +9,7 @@ struct MethodTable: Sendable {
     /// Never waits: runs right where the request was read.
     case immediate(@Sendable (JSONValue?, CallContext) throws(RPCFault) -> RPCResult)
     /// May wait: runs in a task of its own.
-    case waiting(@Sendable (JSONValue?, CallContext) async throws(RPCFault) -> RPCResult)
+    case waiting(@Sendable (TakenOnce, CallContext) async throws(RPCFault) -> RPCResult)
   }
 
   private var handlers: [String: Handler] = [:]
@@ -33,17 +33,18 @@ struct MethodTable: Sendable {
     _ body: @escaping @Sendable (Method.Params, CallContext) async throws(RPCFault) -> Method.Result
   ) {
     handlers[Method.name] = .waiting { (params, context) async throws(RPCFault) in
-      try Self.encode(await body(try Self.decode(Method.Params.self, params), context))
+      try Self.encode(await body(try Self.decode(Method.Params.self, params.take()), context))
     }
   }
 
-  /// Adds a method that may wait and builds its result, a `Method.Result`, as a value by itself.
+  /// Adds a method that may wait and builds its result, a `Method.Result`, as a value by itself. The params are its own: what it removes
+  /// from them is kept nowhere else.
   mutating func waitingForValue<Method: RPCMethod>(
     _ method: Method.Type,
-    _ body: @escaping @Sendable (Method.Params, CallContext) async throws(RPCFault) -> JSONValue
+    _ body: @escaping @Sendable (consuming Method.Params, CallContext) async throws(RPCFault) -> JSONValue
   ) {
     handlers[Method.name] = .waiting { (params, context) async throws(RPCFault) in
-      .value(try await body(try Self.decode(Method.Params.self, params), context))
+      .value(try await body(try Self.decode(Method.Params.self, params.take()), context))
     }
   }
 

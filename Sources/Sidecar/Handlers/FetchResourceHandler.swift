@@ -17,13 +17,15 @@ struct FetchResourceHandler: Sendable {
   let isTraced: @Sendable () -> Bool
 
   func callAsFunction(
-    _ params: FetchResource.Params, _ context: CallContext
+    _ params: consuming FetchResource.Params, _ context: CallContext
   ) async throws(RPCFault) -> JSONValue {
+    var params = params
     guard !context.runtime.configuration.hardening.debuggerCheck || !isTraced() else {
       throw RPCFault(.debuggerAttached, data: ["outcome": "not_sent", "retryable": false])
     }
     let name = try resourceName(params, context)
     let request = try ResourceRequest(params)
+    params.dropContent()
     var options = FetchOptions(deadline: context.deadline, followsRedirects: params.followRedirects ?? true)
     options.authentication = params.auth.flatMap { ResourceServer.Authentication(rawValue: $0.rawValue) }
     options.trace = TraceContext(parent: context.trace.traceparent)

@@ -45,3 +45,13 @@ extension ResourceRequest {
     return bytes
   }
 }
+
+extension FetchResource.Params {
+  /// Lets go of what the request has a copy of, before it is sent.
+  mutating func dropContent() {
+    body = nil
+    bodyBase64 = nil
+    multipart = nil
+    parameters = nil
+  }
+}

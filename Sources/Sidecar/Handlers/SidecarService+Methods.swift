@@ -36,7 +36,8 @@ extension SidecarService {
     }
     let fetch = FetchResourceHandler(
       engine: engine, tasks: tasks, clock: clock, isTraced: surroundings.isTraced)
-    table.waitingForValue(FetchResource.self) { (params, context) async throws(RPCFault) in
+    table.waitingForValue(FetchResource.self) {
+      (params: consuming FetchResource.Params, context) async throws(RPCFault) in
       try await fetch(params, context)
     }
     addTaskMethods(to: &table)

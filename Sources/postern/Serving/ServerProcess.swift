@@ -42,6 +42,7 @@ struct ServerProcess {
     let logger = Self.logger(loaded.configuration.log)
     for warning in loaded.warnings { logger.warning("\(warning.description)") }
     ProcessLimits.raiseDescriptors()
+    ProcessLimits.returnMemory()
     if !loaded.configuration.hardening.coreDumps, !ProcessLimits.forbidDumps() {
       logger.warning("core dumps could not be forbidden")
     }
