@@ -39,6 +39,15 @@ struct EngineAssembly {
     return servers
   }
 
+  /// The keys of every resource whose bodies are encrypted.
+  func payloadKeys() throws(ConfigurationProblems) -> [String: PayloadKeys] {
+    var keys: [String: PayloadKeys] = [:]
+    for (name, resource) in configuration.resources {
+      if let given = resource.payloadEncryption { keys[name] = try PayloadKeys(given, of: name) }
+    }
+    return keys
+  }
+
   /// What callers may bring along to have a token validated.
   func validation() throws(ConfigurationProblems) -> ValidationRules {
     var origins: Set<HTTPURL.Origin> = []

@@ -11,7 +11,7 @@ public enum Product {
   /// What this build can do, as `getInfo` tells it.
   static let features = [
     "decryptJwe", "dpop", "fetchResource.device", "fetchResource.none", "fetchResource.user", "introspectToken",
-    "fetchResource.implicit", "mtls", "multipart", "pins", "sessions", "streaming", "tasks",
+    "fetchResource.implicit", "mtls", "multipart", "payloadEncryption", "pins", "sessions", "streaming", "tasks",
     "validateAccessToken", "validateIdToken", "validateLogoutToken", "verifyJws",
   ]
   /// The compiler this was built with, by its language version.

@@ -22,8 +22,7 @@ final class Runtime: Sendable {
   let validation: ValidationRules
   private let servers: [String: ResourceServer]
   let issuers: [String: ConfiguredIssuer]
-  /// Resources that would be less safe than their configuration says: refused, with the reason.
-  private let refused: [String: String]
+  private let payloadKeys: [String: PayloadKeys]
 
   /// Throws when a value cannot be used after all.
   init(
@@ -41,21 +40,20 @@ final class Runtime: Sendable {
       (hardening.debuggerCheck ? ["hardening.debuggerCheck"] : [])
       + (hardening.coreDumps ? [] : ["hardening.noCoreDumps"])
     info = identity.info(features: Product.features + protections + switches)
-    let support = FeatureSupport(configuration)
-    refused = support.refusedResources
     certificates = try ClientCertificate.all(in: configuration)
     let now = clock.wallNow
-    notes = support.notes + certificates.compactMap { $0.warning(at: now) }
+    notes = FeatureSupport(configuration).notes + certificates.compactMap { $0.warning(at: now) }
     let assembly = EngineAssembly(configuration, clock: clock)
     issuers = try assembly.issuers()
     servers = try assembly.servers(of: issuers)
     validation = try assembly.validation()
+    payloadKeys = try assembly.payloadKeys()
   }
 
   /// The resource server of that configured name.
   func server(_ name: String) throws(RPCFault) -> ResourceServer {
-    if let reason = refused[name] { throw RPCFault(.tlsFailure, reason, data: ["outcome": "not_sent"]) }
-    guard let server = servers[name] else { throw .invalidParams("No such resource is configured", path: "/resource") }
+    guard var server = servers[name] else { throw .invalidParams("No such resource is configured", path: "/resource") }
+    server.payloadEncryption = payloadKeys[name]?.current
     return server
   }
 

@@ -36,6 +36,7 @@ struct PreparedRequest {
         if fields["Content-Type"] == nil { fields["Content-Type"] = type }
       }
     }
+    if body != nil, server.payloadEncryption != nil { try PayloadEncryption.check(fields) }
     trace?.add(to: &fields)
     message = HTTPRequest(method: method.rawValue, url: url, fields: fields, body: body)
   }

@@ -131,15 +131,17 @@ struct ResourceCall {
     await options.control?.untilReleased()
     var request = policy.authorizing(request, with: token)
     if let token, request.fields["Authorization"] != nil { try prove(&request, token) }
+    if let encryption = server.payloadEncryption { request = try encryption.sealed(request) }
+    let response: HTTPResponse
     do throws(TransportError) {
-      let response = try await upstream.send(request, options: options, for: .resource(server.name))
-      timing.queued += response.timing.queued
-      timing.connect += response.timing.connect
-      timing.firstByte += response.timing.firstByte
-      return response
+      response = try await upstream.send(request, options: options, for: .resource(server.name))
     } catch {
       throw ResourceError(error, method: method, mayHaveHadEffect: redirects > 0)
     }
+    timing.queued += response.timing.queued
+    timing.connect += response.timing.connect
+    timing.firstByte += response.timing.firstByte
+    return try server.payloadEncryption?.opened(response) ?? response
   }
 
   /// The proof that goes with a token that is bound to a key (RFC 9449 section 7.1).

@@ -41,6 +41,8 @@ public struct ResourceError: Error, Sendable {
     public static let responseTooLarge = Code(number: 1012, reason: "response_too_large")
     /// The peer broke HTTP, or redirected too often.
     public static let protocolError = Code(number: 1013, reason: "protocol_error")
+    /// A body could not be encrypted, or an answer is not encrypted as it must be.
+    public static let payloadEncryptionFailed = Code(number: 1015, reason: "payload_encryption_failed")
     /// No such session, for this peer.
     public static let sessionNotFound = Code(number: 5001, reason: "session_not_found")
     /// The token endpoint refused the session's renewal for a reason that no login mends.

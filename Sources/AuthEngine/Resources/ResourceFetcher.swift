@@ -38,6 +38,11 @@ public final class ResourceFetcher: Sendable {
   private func carryOut(
     _ request: ResourceRequest, _ server: ResourceServer, _ options: FetchOptions
   ) async throws(ResourceError) -> ResourceResponse {
+    if options.deliver != nil, server.payloadEncryption?.decryptsAnswers == true {
+      throw ResourceError(
+        .payloadEncryptionFailed, "an encrypted answer proves itself at its end: it cannot be taken in pieces",
+        retryable: false)
+    }
     let prepared = try PreparedRequest(request, to: server, trace: options.trace)
     options.task?.began(prepared.message.url)
     let timeout = min(options.timeout ?? server.timeout, ResourceServer.maxTimeout)

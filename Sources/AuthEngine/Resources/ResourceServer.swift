@@ -57,6 +57,8 @@ public struct ResourceServer: Sendable {
   public var clientIdentity: ClientIdentity?
   /// What the verified chain of the server must hold, its additional origins' too; nil pins nothing.
   public var pins: KeyPins?
+  /// How bodies are encrypted; nil: not at all.
+  public var payloadEncryption: PayloadEncryption?
   /// Whether `http` is accepted on loopback addresses; never elsewhere.
   public var allowsPlainHTTPOnLoopback: Bool
 
@@ -77,6 +79,7 @@ public struct ResourceServer: Sendable {
     caFile: String? = nil,
     clientIdentity: ClientIdentity? = nil,
     pins: KeyPins? = nil,
+    payloadEncryption: PayloadEncryption? = nil,
     allowsPlainHTTPOnLoopback: Bool = false
   ) {
     self.name = name
@@ -94,6 +97,7 @@ public struct ResourceServer: Sendable {
     self.caFile = caFile
     self.clientIdentity = clientIdentity
     self.pins = pins
+    self.payloadEncryption = payloadEncryption
     self.allowsPlainHTTPOnLoopback = allowsPlainHTTPOnLoopback
   }
 }

@@ -6,7 +6,7 @@ public struct PayloadEncryptionConfiguration: Sendable, Equatable {
   public var algorithm: String
   /// `enc`. Default A256GCM.
   public var encryption: String
-  /// File of the resource server's public key.
+  /// File of the resource server's key: PEM, JWK or JWK Set.
   public var recipientKeyFile: String
   /// The private key that answers are encrypted to; nil where answers come in the clear.
   public var decryptionKey: ConfiguredSecret<String>?
@@ -27,11 +27,15 @@ extension PayloadEncryptionConfiguration: ConfigurationSection {
       "encryption", .oneOf(AlgorithmNames.contentEncryption), default: "A256GCM",
       "Content encryption algorithm (enc of the JWE header).")
     recipientKeyFile = keys.required(
-      "recipientKeyFile", .file, "File of the resource server's public key.",
+      "recipientKeyFile", .file,
+      "File of the resource server's key: public key or certificate (PEM), JWK, or JWK Set with one key that fits.",
       example: .shown("/etc/postern/billing-recipient.pem"))
     decryptionKey = keys.secret(
       "decryptionKey", .text,
-      "File of the private key that answers are encrypted to. Left out: answers come in the clear.",
+      """
+      File of the private key that answers are encrypted to (PEM or JWK), or of several (JWK Set). Left out: answers come in the \
+      clear.
+      """,
       exampleFile: .shown("/run/secrets/billing-decryption.pem"))
   }
 }

@@ -21,5 +21,7 @@ extension RPCErrorCode {
     1013, "protocol_error", "The server broke HTTP, or redirected too often")
   public static let debuggerAttached = RPCErrorCode(
     1014, "debugger_attached", "A debugger is attached to the sidecar, which fetches nothing then")
+  public static let payloadEncryptionFailed = RPCErrorCode(
+    1015, "payload_encryption_failed", "A body could not be encrypted, or an answer is not encrypted as it must be")
   public static let taskNotFound = RPCErrorCode(1016, "task_not_found", "No such task, for this peer")
 }

@@ -11,8 +11,8 @@ public enum FetchResource: RPCMethod {
   public static let errors: [RPCErrorCode] = [
     .notAuthenticated, .notImplicitlyAuthenticated, .deviceNotAuthenticated, .methodNotAllowed, .invalidHeaders,
     .invalidURL, .originNotAllowed, .networkUnreachable, .serverUnreachable, .tlsFailure, .pinMismatch,
-    .responseTooLarge, .protocolError, .debuggerAttached, .sessionNotFound, .tokenEndpointError,
-    .tokenEndpointUnreachable, .storeUnavailable,
+    .responseTooLarge, .protocolError, .debuggerAttached, .payloadEncryptionFailed, .sessionNotFound,
+    .tokenEndpointError, .tokenEndpointUnreachable, .storeUnavailable,
   ]
 
   /// How the request is authenticated.

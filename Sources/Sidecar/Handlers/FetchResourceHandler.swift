@@ -36,6 +36,9 @@ struct FetchResourceHandler: Sendable {
       options.timeout = .milliseconds(timeout)
     }
     var server = try context.runtime.server(name)
+    if params.stream == true, server.payloadEncryption?.decryptsAnswers == true {
+      throw .invalidParams("The resource's answers are encrypted, which cannot be streamed", path: "/stream")
+    }
     server.reservedCookies.formUnion(cookieNames(of: server, context))
     options.session = try await session(params, options.authentication ?? server.authentication, server, context)
     let uid = context.caller.peer.uid

@@ -34,6 +34,7 @@ REASONS = {
     1012: "response_too_large",
     1013: "protocol_error",
     1014: "debugger_attached",
+    1015: "payload_encryption_failed",
     1016: "task_not_found",
     2001: "jwks_fetch_failed",
     2002: "discovery_failed",

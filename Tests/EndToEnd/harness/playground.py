@@ -58,6 +58,6 @@ class Playground:
 
     def reset(self) -> None:
         """Mends everything and sets the counters to zero."""
-        for what in ["faults", "login", "settings", "families"]:
+        for what in ["faults", "login", "settings", "families", "payloadEncryption"]:
             self.request("DELETE", f"/playground/{what}")
         self.request("DELETE", "/playground/statistics")

@@ -1,0 +1,106 @@
+import AuthEngine
+import Configuration
+import Crypto
+import JOSE
+import Support
+
+/// The keys of one resource's payload encryption, read again when their files are replaced.
+///
+/// A replacement that is of no use, such as a half-written file, leaves the keys before it in force.
+final class PayloadKeys: Sendable {
+  private struct State {
+    var stamps: [FileStamp?]
+    var current: PayloadEncryption
+  }
+
+  private let configuration: PayloadEncryptionConfiguration
+  private let state: Locked<State>
+
+  /// Reads the keys; throws when they are of no use for the configured algorithms.
+  init(_ configuration: PayloadEncryptionConfiguration, of resource: String) throws(ConfigurationProblems) {
+    self.configuration = configuration
+    let stamps = Self.stamps(configuration)
+    let decryption = configuration.decryptionKey.map { Array($0.value.reveal().utf8) }
+    do throws(PayloadKeyProblem) {
+      state = Locked(State(stamps: stamps, current: try Self.read(configuration, decryption: decryption)))
+    } catch {
+      throw ConfigurationProblems([
+        ConfigurationProblem(
+          file: "configuration", keyPath: "resources.\(resource).payloadEncryption.\(error.key)",
+          message: "is not usable: \(error.text)")
+      ])
+    }
+  }
+
+  /// Encryption with what the files hold now.
+  var current: PayloadEncryption {
+    // Before reading: whatever is replaced meanwhile is read the next time.
+    let stamps = Self.stamps(configuration)
+    let known = state.withLock { $0.stamps == stamps ? $0.current : nil }
+    if let known { return known }
+    let replacement = try? Self.read(configuration, decryption: try Self.decryptionText(configuration))
+    return state.withLock { state in
+      state.stamps = stamps
+      if let replacement { state.current = replacement }
+      return state.current
+    }
+  }
+
+  private static func stamps(_ configuration: PayloadEncryptionConfiguration) -> [FileStamp?] {
+    guard case .file(let path)? = configuration.decryptionKey?.source else {
+      return [FileStamp(configuration.recipientKeyFile)]
+    }
+    return [FileStamp(configuration.recipientKeyFile), FileStamp(path)]
+  }
+
+  private static func decryptionText(
+    _ configuration: PayloadEncryptionConfiguration
+  ) throws(PayloadKeyProblem) -> [UInt8]? {
+    guard let key = configuration.decryptionKey else { return nil }
+    guard case .file(let path) = key.source else { return Array(key.value.reveal().utf8) }
+    guard let text = ConfigurationFile.contents(of: path, limit: PayloadKeyText.maxBytes) else {
+      throw PayloadKeyProblem(key: "decryptionKeyFile", text: "the file cannot be read")
+    }
+    return text
+  }
+
+  private static func read(
+    _ configuration: PayloadEncryptionConfiguration, decryption: [UInt8]?
+  ) throws(PayloadKeyProblem) -> PayloadEncryption {
+    guard let algorithm = KeyManagementAlgorithm(name: configuration.algorithm),
+      let encryption = ContentEncryption(name: configuration.encryption)
+    else { throw PayloadKeyProblem(key: "algorithm", text: "this build has no such algorithm") }
+    guard
+      let recipient = ConfigurationFile.contents(of: configuration.recipientKeyFile, limit: PayloadKeyText.maxBytes)
+    else {
+      throw PayloadKeyProblem(key: "recipientKeyFile", text: "the file cannot be read, or is larger than 64 KiB")
+    }
+    let recipientKey: JWK
+    do throws(JOSEError) {
+      recipientKey = try PayloadKeyText(recipient).recipient(algorithm, encryption)
+    } catch {
+      throw PayloadKeyProblem(key: "recipientKeyFile", text: error.message)
+    }
+    var keys: [JWK] = []
+    do throws(JOSEError) {
+      if let decryption { keys = try PayloadKeyText(decryption).privateKeys() }
+    } catch {
+      throw PayloadKeyProblem(key: "decryptionKeyFile", text: error.message)
+    }
+    do throws(PayloadEncryption.Misfit) {
+      return try PayloadEncryption(
+        algorithm: algorithm, encryption: encryption, recipient: recipientKey, decryptionKeys: keys)
+    } catch {
+      switch error {
+      case .recipient(let fault): throw PayloadKeyProblem(key: "recipientKeyFile", text: fault.message)
+      case .decryptionKey(let fault): throw PayloadKeyProblem(key: "decryptionKeyFile", text: fault.message)
+      }
+    }
+  }
+}
+
+/// What is wrong with a key file, by its key in the section; quotes nothing of it.
+struct PayloadKeyProblem: Error {
+  let key: String
+  let text: String
+}
