@@ -109,6 +109,86 @@ class LoadClient(Case):
         done = self.load_stub(lambda id: b'{"jsonrpc":"2.0","id":%d,"result":1}\n' % id * 2)
         self.assertGreater(json.loads(done.stdout)["errors"]["ids"], 0)
 
+    STREAM_BYTES = 10
+
+    @staticmethod
+    def chunk(task, sequence, data='"AAAA"'):
+        return b'{"jsonrpc":"2.0","method":"fetchResource.chunk","params":{"task":%s,"sequence":%s,"dataBase64":%s}}\n' % (
+            json.dumps(task).encode(),
+            str(sequence).encode(),
+            data.encode(),
+        )
+
+    @staticmethod
+    def end_of_stream(id, task):
+        return b'{"jsonrpc":"2.0","id":%d,"result":{"task":%s,"status":200}}\n' % (id, json.dumps(task).encode())
+
+    def load_streams(self, answer, *arguments):
+        return self.load_stub(answer, "--stream-bytes", str(self.STREAM_BYTES), *arguments)
+
+    def test_counts_the_bytes_of_streams_however_they_are_cut(self):
+        cuts = {
+            "one": ['"AAAAAAAAAAAAAA=="'],
+            "three": ['"AAAA"', '"AAA="', '"AAAAAAA="'],
+            "five": ['"AAAAAAAA"'] + ['"AA=="'] * 4,
+        }
+        for name, pieces in cuts.items():
+            with self.subTest(name):
+                self.path = self.directory / name
+                done = self.load_streams(
+                    lambda id, pieces=pieces: b"".join(self.chunk(f"t{id}", n, data) for n, data in enumerate(pieces))
+                    + self.end_of_stream(id, f"t{id}")
+                )
+                line = json.loads(done.stdout)
+                self.assertEqual((line["requests"], any(line["errors"].values())), (200, False), line)
+                self.assertEqual(line["streamedBytes"], 200 * self.STREAM_BYTES)
+
+    def test_streams_of_one_connection_may_be_mixed(self):
+        held = []
+
+        def answer(id):
+            """Two requests are answered at once, chunk by chunk in turn."""
+            held.append(id)
+            if len(held) % 2:
+                return b""
+            pair = held[-2:]
+            pieces = enumerate(['"AAAAAAAA"', '"AAAAAA=="'])
+            chunks = [self.chunk(f"t{one}", n, data) for n, data in pieces for one in pair]
+            return b"".join(chunks + [self.end_of_stream(one, f"t{one}") for one in pair])
+
+        done = self.load_streams(answer, "--connections", "1")
+        self.assertEqual(any(json.loads(done.stdout)["errors"].values()), False, done.stdout)
+
+    def test_notices_wrong_streams(self):
+        def whole(task):
+            return self.chunk(task, 0, '"AAAAAAAAAAAAAA=="')
+
+        for name, kind, answer in [
+            ("a chunk is missing", "chunks", lambda t: self.chunk(t, 0) + self.chunk(t, 2, '"AAAAAAAAAA=="')),
+            ("it does not begin at 0", "chunks", lambda t: self.chunk(t, 1, '"AAAAAAAAAAAAAA=="')),
+            ("a chunk comes twice", "chunks", lambda t: whole(t) + whole(t)),
+            ("a chunk after all of it", "unexpected", lambda t: whole(t) + self.chunk(t, 1)),
+            ("too little", "unexpected", lambda t: self.chunk(t, 0)),
+            ("nothing", "unexpected", lambda t: b""),
+            ("of another task", "unexpected", lambda t: whole("other" + t)),
+            ("no base64", "chunks", lambda t: self.chunk(t, 0, '"AAAAAAAAAAAAA=="')),
+            ("no string", "chunks", lambda t: self.chunk(t, 0, "[1,2,3,4,5]")),
+            ("no task", "chunks", lambda t: whole(0)),
+            ("no sequence", "chunks", lambda t: self.chunk(t, '""', '"AAAAAAAAAAAAAA=="')),
+            ("of a task without an end", "chunks", lambda t: whole("other") + whole(t)),
+            ("cut off", "chunks", lambda t: whole(t)[:-3] + b"\n"),
+        ]:
+            with self.subTest(name):
+                self.path = self.directory / name.replace(" ", "-")
+                done = self.load_streams(
+                    lambda id, answer=answer: answer(f"t{id}") + self.end_of_stream(id, f"t{id}")
+                )
+                self.assertGreater(json.loads(done.stdout)["errors"][kind], 0, done.stdout)
+
+    def test_a_chunk_that_nobody_asked_for_is_no_answer(self):
+        done = self.load_stub(lambda id: self.chunk("t", 0) + self.end_of_stream(id, "t"))
+        self.assertGreater(json.loads(done.stdout)["errors"]["malformed"], 0)
+
     def test_sends_the_requests_of_a_file_in_turn(self):
         seen = []
         stub = Stub(self.path, lambda id: b'{"jsonrpc":"2.0","id":%d,"result":1}\n' % id, seen.append)

@@ -3,7 +3,7 @@
 //
 // An answer counts only when its id is that of a request in flight on the same connection. Every id is used once in a
 // run, so an answer that is doubled, lost or given to another connection shows. Every 1024th answer is parsed whole by
-// jansson.
+// jansson. With --stream-bytes each answer is the end of a stream of chunks, which are counted.
 
 #define _GNU_SOURCE
 #include <errno.h>
@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "answer.h"
+#include "chunk.h"
 #include "common.h"
 #include "histogram.h"
 
@@ -33,7 +34,8 @@ struct connection {
   struct buffer in, out;
   size_t scanned, written;
   struct slot *slots;
-  unsigned *fresh; // slots whose requests stand in `out` and are not stamped yet
+  struct stream *streams; // those under way; as many as slots
+  unsigned *fresh;        // slots whose requests stand in `out` and are not stamped yet
   unsigned fresh_count;
   uint64_t sequence;
   bool watching_output;
@@ -43,13 +45,13 @@ static struct {
   const char *socket_path, *request_path, *requests_path, *expected;
   unsigned connections, pipeline;
   double seconds, warm_up, stall;
-  uint64_t requests;
+  uint64_t requests, stream_bytes; // stream_bytes 0: no answer is streamed
 } option = {.connections = 1, .pipeline = 1, .seconds = 3, .warm_up = 0.5, .stall = 10};
 
 static struct {
-  uint64_t answered, errors, wrong_ids, malformed, unexpected, bytes;
-  uint64_t total;   // warm-up included
-  char sample[512]; // the first bad answer
+  uint64_t answered, errors, wrong_ids, malformed, unexpected, bytes, streamed;
+  uint64_t total, chunks, wrong_chunks; // warm-up included
+  char sample[512];                     // the first bad answer
 } count;
 
 static struct histogram latency;
@@ -158,6 +160,14 @@ static bool parses_whole(const char *line, size_t length) {
   return tree != NULL;
 }
 
+static void take_chunk(struct connection *c, const char *line, size_t length) {
+  uint64_t bytes = take_piece(c->streams, option.pipeline, line, length);
+  count.streamed += bytes;
+  if (bytes > 0 && (count.chunks++ % FULL_PARSE_EVERY != 0 || parses_whole(line, length))) return;
+  keep_sample(line, length);
+  count.wrong_chunks++;
+}
+
 static void take_answer(struct connection *c, const char *line, size_t length, uint64_t now) {
   struct answer answer = read_answer(line, length);
   if (answer.kind == ANSWER_RESULT && count.total % FULL_PARSE_EVERY == 0 && !parses_whole(line, length))
@@ -167,6 +177,8 @@ static void take_answer(struct connection *c, const char *line, size_t length, u
   struct slot *slot = &c->slots[slot_index];
   bool known = answer.has_id && slot->in_flight && slot->id == answer.id;
   bool expected = option.expected == NULL || memmem(line, length, option.expected, strlen(option.expected)) != NULL;
+  if (option.stream_bytes > 0 && answer.kind == ANSWER_RESULT)
+    expected &= close_stream(c->streams, option.pipeline, line, length) == option.stream_bytes;
   if (answer.kind != ANSWER_RESULT || !known || !expected) {
     keep_sample(line, length);
     if (answer.kind == ANSWER_MALFORMED)
@@ -197,7 +209,12 @@ static void receive(struct connection *c) {
   count.bytes += (uint64_t)n;
   size_t begin = 0;
   for (char *feed; (feed = memchr(c->in.bytes + c->scanned, '\n', c->in.length - c->scanned)) != NULL;) {
-    take_answer(c, c->in.bytes + begin, (size_t)(feed - c->in.bytes) - begin, now);
+    const char *line = c->in.bytes + begin;
+    size_t length = (size_t)(feed - line);
+    if (option.stream_bytes > 0 && is_chunk(line, length))
+      take_chunk(c, line, length);
+    else
+      take_answer(c, line, length, now);
     begin = c->scanned = (size_t)(feed - c->in.bytes) + 1;
   }
   buffer_consume(&c->in, begin);
@@ -215,6 +232,7 @@ static void connect_all(void) {
     struct connection *c = &connections[i];
     c->index = i;
     c->slots = checked_calloc(option.pipeline, sizeof *c->slots);
+    c->streams = checked_calloc(option.pipeline, sizeof *c->streams);
     c->fresh = checked_calloc(option.pipeline, sizeof *c->fresh);
     c->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     // Blocking until connected: a full backlog makes connect() wait, as it would for any caller.
@@ -249,15 +267,22 @@ static void run_until(uint64_t deadline) {
   }
 }
 
-static void report(uint64_t answered, uint64_t bytes, double seconds, double cpu) {
+// A stream that no result has ended.
+static void count_open_streams(void) {
+  for (unsigned i = 0; i < option.connections; i++)
+    for (unsigned k = 0; k < option.pipeline; k++) count.wrong_chunks += connections[i].streams[k].task[0] != '\0';
+}
+
+static void report(uint64_t answered, uint64_t bytes, uint64_t streamed, double seconds, double cpu) {
   json_t *line = json_pack(
-      "{s:i, s:i, s:I, s:I, s:f, s:f, s:{s:f, s:f, s:f, s:f}, s:{s:I, s:I, s:I, s:I}, s:I, s:f}", "connections",
-      (int)option.connections, "pipeline", (int)option.pipeline, "requests", (json_int_t)answered, "totalRequests",
-      (json_int_t)count.total, "seconds", seconds, "requestsPerSecond", (double)answered / seconds, "latencyUs", "p50",
-      histogram_quantile_us(&latency, 0.5), "p90", histogram_quantile_us(&latency, 0.9), "p99",
+      "{s:i, s:i, s:I, s:I, s:f, s:f, s:{s:f, s:f, s:f, s:f}, s:{s:I, s:I, s:I, s:I, s:I}, s:I, s:I, s:f}",
+      "connections", (int)option.connections, "pipeline", (int)option.pipeline, "requests", (json_int_t)answered,
+      "totalRequests", (json_int_t)count.total, "seconds", seconds, "requestsPerSecond", (double)answered / seconds,
+      "latencyUs", "p50", histogram_quantile_us(&latency, 0.5), "p90", histogram_quantile_us(&latency, 0.9), "p99",
       histogram_quantile_us(&latency, 0.99), "max", (double)latency.max / 1e3, "errors", "answers",
       (json_int_t)count.errors, "ids", (json_int_t)count.wrong_ids, "malformed", (json_int_t)count.malformed,
-      "unexpected", (json_int_t)count.unexpected, "bytesReceived", (json_int_t)bytes, "cpuSeconds", cpu);
+      "unexpected", (json_int_t)count.unexpected, "chunks", (json_int_t)count.wrong_chunks, "bytesReceived",
+      (json_int_t)bytes, "streamedBytes", (json_int_t)streamed, "cpuSeconds", cpu);
   if (line == NULL) die("out of memory");
   if (count.sample[0] != '\0') json_object_set_new(line, "firstBadAnswer", json_string(count.sample));
   json_dumpf(line, stdout, JSON_COMPACT | JSON_REAL_PRECISION(9));
@@ -267,9 +292,10 @@ static void report(uint64_t answered, uint64_t bytes, double seconds, double cpu
 
 static const char usage[] =
     "usage: load --socket PATH [--connections N] [--pipeline N] [--seconds S | --requests N] [--warm-up S]\n"
-    "            [--request FILE | --requests-from FILE] [--expect TEXT] [--stall S]\n"
+    "            [--request FILE | --requests-from FILE] [--expect TEXT] [--stream-bytes N] [--stall S]\n"
     "--request: FILE holds one JSON-RPC request; its id is replaced. --requests-from: one a line, sent in turn and\n"
-    "from the first again after the last. Default: getInfo. Each answer must hold TEXT.";
+    "from the first again after the last. Default: getInfo. Each answer must hold TEXT.\n"
+    "--stream-bytes: the requests say `stream`, and the chunks before each answer must hold N bytes.";
 
 static void read_options(int argc, char **argv) {
   static const struct option names[] = {
@@ -278,7 +304,7 @@ static void read_options(int argc, char **argv) {
       {"requests", required_argument, NULL, 'n'}, {"warm-up", required_argument, NULL, 'w'},
       {"request", required_argument, NULL, 'r'},  {"stall", required_argument, NULL, 'S'},
       {"expect", required_argument, NULL, 'e'},   {"requests-from", required_argument, NULL, 'R'},
-      {0}};
+      {"stream-bytes", required_argument, NULL, 'b'}, {0}};
   for (int name; (name = getopt_long(argc, argv, "", names, NULL)) != -1;) switch (name) {
       case 's': option.socket_path = optarg; break;
       case 'c': option.connections = (unsigned)parse_whole("--connections", optarg, 1, 10000); break;
@@ -289,6 +315,7 @@ static void read_options(int argc, char **argv) {
       case 'r': option.request_path = optarg; break;
       case 'R': option.requests_path = optarg; break;
       case 'e': option.expected = optarg; break;
+      case 'b': option.stream_bytes = parse_whole("--stream-bytes", optarg, 1, 1000000000000); break;
       case 'S': option.stall = parse_seconds("--stall", optarg); break;
       default: die("%s", usage);
     }
@@ -311,18 +338,19 @@ int main(int argc, char **argv) {
   if (option.requests == 0 && option.warm_up > 0) {
     run_until(begin + (uint64_t)(option.warm_up * 1e9));
     histogram_reset(&latency);
-    count.answered = count.bytes = 0;
+    count.answered = count.bytes = count.streamed = 0;
     begin = now_ns();
     cpu = cpu_seconds();
   }
   run_until(option.requests > 0 ? 0 : begin + (uint64_t)(option.seconds * 1e9));
-  uint64_t answered = count.answered, bytes = count.bytes;
+  uint64_t answered = count.answered, bytes = count.bytes, streamed = count.streamed;
   double seconds = (double)(now_ns() - begin) / 1e9;
   cpu = cpu_seconds() - cpu;
 
   // What is still in flight is waited for: its latency counts, its number does not.
   issuing = false;
   run_until(0);
-  report(answered, bytes, seconds, cpu);
+  count_open_streams();
+  report(answered, bytes, streamed, seconds, cpu);
   return 0;
 }
