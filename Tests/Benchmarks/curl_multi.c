@@ -1,6 +1,6 @@
 // The yardstick of fetchResource: the same requests made by a plain C program with libcurl's multi interface. K easy
-// handles are made once and used again and again, so the connections to the upstream are reused as well. Prints one
-// line of JSON.
+// handles are made once and used again and again, so the connections to the upstream are reused as well. With --stream
+// bodies are counted as they come, not kept. Prints one line of JSON.
 
 #define _GNU_SOURCE
 #include <curl/curl.h>
@@ -15,24 +15,31 @@
 struct transfer {
   CURL *easy;
   struct buffer body;
-  uint64_t started;
+  uint64_t received, started;
 };
 
 static struct {
-  const char *url, *bearer;
+  const char *url, *bearer, *ca_file;
   unsigned in_flight;
   double seconds, warm_up;
   uint64_t requests, expected_bytes;
+  bool http2, multiplex, stream;
 } option = {.in_flight = 1, .seconds = 3, .warm_up = 0.5};
 
 static struct histogram latency;
+static const uint64_t PATIENCE_NS = 5000000000; // with the first answers
 static uint64_t answered, total, issued, failed, bytes;
+static uint64_t received; // those of bodies that are not complete, too
 static char sample[256]; // the first failure
 static CURLM *multi;
 static unsigned running_transfers;
+static long http_version; // of the last answer
 
-static size_t take_body(char *data, size_t size, size_t count, void *body) {
-  buffer_append(body, data, size * count);
+static size_t take_body(char *data, size_t size, size_t count, void *transfer) {
+  struct transfer *t = transfer;
+  t->received += size * count;
+  received += size * count;
+  if (!option.stream) buffer_append(&t->body, data, size * count);
   return size * count;
 }
 
@@ -41,7 +48,7 @@ static void check(CURLMcode code) {
 }
 
 static void start(struct transfer *t) {
-  t->body.length = 0;
+  t->body.length = t->received = 0;
   t->started = now_ns();
   issued++;
   running_transfers++;
@@ -51,18 +58,20 @@ static void start(struct transfer *t) {
 static void finish(struct transfer *t, CURLcode code) {
   long status = 0;
   curl_easy_getinfo(t->easy, CURLINFO_RESPONSE_CODE, &status);
+  curl_easy_getinfo(t->easy, CURLINFO_HTTP_VERSION, &http_version);
   check(curl_multi_remove_handle(multi, t->easy));
   running_transfers--;
   histogram_record(&latency, now_ns() - t->started);
   answered++;
   total++;
-  bytes += t->body.length;
+  bytes += t->received;
   bool good =
-      code == CURLE_OK && status == 200 && (option.expected_bytes == 0 || t->body.length == option.expected_bytes);
+      code == CURLE_OK && status == 200 && (option.expected_bytes == 0 || t->received == option.expected_bytes);
   if (good) return;
   failed++;
   if (sample[0] == '\0')
-    snprintf(sample, sizeof sample, "%s, status %ld, %zu bytes", curl_easy_strerror(code), status, t->body.length);
+    snprintf(sample, sizeof sample, "%s, status %ld, %llu bytes", curl_easy_strerror(code), status,
+             (unsigned long long)t->received);
 }
 
 // Runs transfers until `deadline` (0: none) or until none is under way. `again`: a finished transfer starts anew.
@@ -90,12 +99,17 @@ static CURL *make_easy(struct transfer *t, struct curl_slist *fields) {
   curl_easy_setopt(easy, CURLOPT_URL, option.url);
   curl_easy_setopt(easy, CURLOPT_PRIVATE, t);
   curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, take_body);
-  curl_easy_setopt(easy, CURLOPT_WRITEDATA, &t->body);
+  curl_easy_setopt(easy, CURLOPT_WRITEDATA, t);
   curl_easy_setopt(easy, CURLOPT_HTTPHEADER, fields);
   curl_easy_setopt(easy, CURLOPT_ACCEPT_ENCODING, ""); // all that libcurl knows, as Postern negotiates it
   curl_easy_setopt(easy, CURLOPT_USERAGENT, "curl_multi");
+  curl_easy_setopt(easy, CURLOPT_BUFFERSIZE, 64L << 10); // as Postern reads
   curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
   curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
+  long version = option.http2 ? CURL_HTTP_VERSION_2TLS : CURL_HTTP_VERSION_1_1;
+  curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, version);
+  curl_easy_setopt(easy, CURLOPT_PIPEWAIT, (long)option.multiplex); // share a connection rather than open another
+  if (option.ca_file != NULL) curl_easy_setopt(easy, CURLOPT_CAINFO, option.ca_file);
   curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, 10000L);
   curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, 30000L);
   return easy;
@@ -103,7 +117,9 @@ static CURL *make_easy(struct transfer *t, struct curl_slist *fields) {
 
 static const char usage[] =
     "usage: curl_multi --url URL [--in-flight N] [--seconds S | --requests N] [--warm-up S]\n"
-    "                  [--bearer TOKEN] [--expect-bytes N] | --version";
+    "                  [--bearer TOKEN] [--cacert FILE] [--http2 [--multiplex]] [--stream]\n"
+    "                  [--expect-bytes N] | --version\n"
+    "--http2: offered by ALPN; --multiplex: transfers share a connection.";
 
 static void read_options(int argc, char **argv) {
   static const struct option names[] = {{"url", required_argument, NULL, 'u'},
@@ -113,6 +129,10 @@ static void read_options(int argc, char **argv) {
                                         {"warm-up", required_argument, NULL, 'w'},
                                         {"bearer", required_argument, NULL, 'b'},
                                         {"expect-bytes", required_argument, NULL, 'e'},
+                                        {"cacert", required_argument, NULL, 'c'},
+                                        {"http2", no_argument, NULL, '2'},
+                                        {"multiplex", no_argument, NULL, 'm'},
+                                        {"stream", no_argument, NULL, 's'},
                                         {"version", no_argument, NULL, 'V'},
                                         {0}};
   for (int name; (name = getopt_long(argc, argv, "", names, NULL)) != -1;) switch (name) {
@@ -123,19 +143,24 @@ static void read_options(int argc, char **argv) {
       case 'w': option.warm_up = parse_seconds("--warm-up", optarg); break;
       case 'b': option.bearer = optarg; break;
       case 'e': option.expected_bytes = parse_whole("--expect-bytes", optarg, 0, 1000000000); break;
+      case 'c': option.ca_file = optarg; break;
+      case '2': option.http2 = true; break;
+      case 'm': option.multiplex = true; break;
+      case 's': option.stream = true; break;
       case 'V': puts(curl_version()); exit(0);
       default: die("%s", usage);
     }
   if (option.url == NULL || optind != argc) die("%s", usage);
 }
 
-static void report(uint64_t measured, uint64_t measured_bytes, double seconds, double cpu) {
-  json_t *line = json_pack("{s:i, s:I, s:I, s:f, s:f, s:{s:f, s:f, s:f, s:f}, s:I, s:I, s:f}", "inFlight",
+static void report(uint64_t measured, uint64_t measured_bytes, double whole, double seconds, double cpu) {
+  json_t *line = json_pack("{s:i, s:I, s:I, s:f, s:f, s:{s:f, s:f, s:f, s:f}, s:I, s:I, s:f, s:s}", "inFlight",
                            (int)option.in_flight, "requests", (json_int_t)measured, "totalRequests", (json_int_t)total,
-                           "seconds", seconds, "requestsPerSecond", (double)measured / seconds, "latencyUs", "p50",
+                           "seconds", seconds, "requestsPerSecond", whole / seconds, "latencyUs", "p50",
                            histogram_quantile_us(&latency, 0.5), "p90", histogram_quantile_us(&latency, 0.9), "p99",
                            histogram_quantile_us(&latency, 0.99), "max", (double)latency.max / 1e3, "failed",
-                           (json_int_t)failed, "bodyBytes", (json_int_t)measured_bytes, "cpuSeconds", cpu);
+                           (json_int_t)failed, "bodyBytes", (json_int_t)measured_bytes, "cpuSeconds", cpu,
+                           "httpVersion", http_version == CURL_HTTP_VERSION_2_0 ? "HTTP/2" : "HTTP/1.1");
   if (line == NULL) die("out of memory");
   if (sample[0] != '\0') json_object_set_new(line, "firstFailure", json_string(sample));
   json_dumpf(line, stdout, JSON_COMPACT | JSON_REAL_PRECISION(9));
@@ -148,6 +173,8 @@ int main(int argc, char **argv) {
   curl_global_init(CURL_GLOBAL_DEFAULT);
   multi = curl_multi_init();
   if (multi == NULL) die("out of memory");
+  long pipelining = option.multiplex ? CURLPIPE_MULTIPLEX : CURLPIPE_NOTHING;
+  check(curl_multi_setopt(multi, CURLMOPT_PIPELINING, pipelining));
   struct curl_slist *fields = curl_slist_append(NULL, "Accept: */*");
   if (option.bearer != NULL) {
     char *field;
@@ -165,19 +192,24 @@ int main(int argc, char **argv) {
     if (option.requests == 0 || issued < option.requests) start(&transfers[i]);
   if (option.requests == 0 && option.warm_up > 0) {
     run_until(begin + (uint64_t)(option.warm_up * 1e9), true);
+    // Connecting does not belong to the measurement.
+    while (answered < option.in_flight && now_ns() < begin + PATIENCE_NS) run_until(now_ns() + 10000000, true);
     histogram_reset(&latency);
-    answered = bytes = 0;
+    answered = bytes = received = 0;
     begin = now_ns();
     cpu = cpu_seconds();
   }
   run_until(option.requests > 0 ? 0 : begin + (uint64_t)(option.seconds * 1e9), true);
   uint64_t measured = answered, measured_bytes = bytes;
+  // Large bodies that share a link end at once, and how many ends fall into the measurement is chance.
+  bool by_bytes = option.stream && option.expected_bytes > 0;
+  double whole = by_bytes ? (double)received / (double)option.expected_bytes : (double)answered;
   double seconds = (double)(now_ns() - begin) / 1e9;
   cpu = cpu_seconds() - cpu;
 
   // What is still in flight is waited for: its latency counts, its number does not.
   run_until(0, false);
-  report(measured, measured_bytes, seconds, cpu);
+  report(measured, measured_bytes, whole, seconds, cpu);
   for (unsigned i = 0; i < option.in_flight; i++) {
     curl_easy_cleanup(transfers[i].easy);
     free(transfers[i].body.bytes);
