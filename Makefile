@@ -164,8 +164,8 @@ bench-engine: deps # The engine's side of the token benchmark, a package of its 
 
 # Nothing else needs these: the benchmark runs without them and says so.
 .PHONY: bench-deps
-bench-deps: PACKAGES := node-jose oidc-agent-cli python3-venv
-bench-deps: deps ## Install what tokens are measured beside: libraries and oidc-agent
+bench-deps: PACKAGES := nginx-light node-jose nodejs oidc-agent-cli python3-venv
+bench-deps: deps ## Install what is measured beside: nginx, Node, oidc-agent, libraries of Python
 	[ -x .build/benchmark-peers/bin/python ] || $(PYTHON) -m venv .build/benchmark-peers
 	.build/benchmark-peers/bin/pip install -q -r Tests/Benchmarks/peers/requirements.txt
 

@@ -113,11 +113,8 @@ class LoadClient(Case):
 
     @staticmethod
     def chunk(task, sequence, data='"AAAA"'):
-        return b'{"jsonrpc":"2.0","method":"fetchResource.chunk","params":{"task":%s,"sequence":%s,"dataBase64":%s}}\n' % (
-            json.dumps(task).encode(),
-            str(sequence).encode(),
-            data.encode(),
-        )
+        params = f'{{"task":{json.dumps(task)},"sequence":{sequence},"dataBase64":{data}}}'
+        return b'{"jsonrpc":"2.0","method":"fetchResource.chunk","params":%s}\n' % params.encode()
 
     @staticmethod
     def end_of_stream(id, task):

@@ -3,6 +3,7 @@
 import re
 import statistics
 
+import report_fetch
 import report_sessions
 import report_tokens
 from tables import compared, met, table
@@ -156,27 +157,6 @@ def _echo_section(rows):
     ]
 
 
-def _fetch_section(fetch):
-    flights = ", ".join(
-        sorted(
-            {
-                f"{row['connections'] * row['pipeline']} = {row['connections']} connections × "
-                f"{row['pipeline']} pipelined"
-                for row in fetch["rows"]
-                if row["pipeline"] > 1
-            }
-        )
-    )
-    return [
-        "## `fetchResource` beside plain libcurl (multi interface, C)",
-        "",
-        *compared(fetch["rows"], "libcurl"),
-        f"In flight through Postern: {flights}. Every fetch reached the upstream; Postern asked it for "
-        f"{fetch['tokenRequests']} token{'' if fetch['tokenRequests'] == 1 else 's'} in all.",
-        "",
-    ]
-
-
 def _soak_section(soaks):
     return ["## Memory over many requests", "", *_soak(soaks)]
 
@@ -184,7 +164,7 @@ def _soak_section(soaks):
 MAKERS = {
     "startup": _startup_section,
     "echo": _echo_section,
-    "fetch": _fetch_section,
+    "fetch": report_fetch.sections,
     "tokens": report_tokens.sections,
     "sessions": report_sessions.sections,
     "soak": _soak_section,

@@ -15,6 +15,7 @@ import urllib.request
 
 import machine
 import report
+from fetch import FetchBench
 from processes import Children, Failed, call, cpu_seconds, resident_kib, tail, wait_for_socket
 from sessions import SessionBench
 from tokens import TokenBench
@@ -28,14 +29,6 @@ ECHO = [
     ("1 connection", 1, 1, None),
     ("16 connections", 16, 1, 0.85),
     ("1 connection, 64 pipelined", 1, 64, 0.85),
-]
-# name, resource, path, body bytes, connections, requests in flight on each, target ratio
-FETCH = [
-    ("1 KB, `auth: none`, 1 in flight", "open", "1k", 1024, 1, 1, None),
-    ("1 KB, `auth: none`, 32 in flight", "open", "1k", 1024, 4, 8, 0.8),
-    ("1 KB, `auth: device`, 1 in flight", "guarded", "1k", 1024, 1, 1, None),
-    ("1 KB, `auth: device`, 32 in flight", "guarded", "1k", 1024, 4, 8, 0.8),
-    ("1 MB, `auth: none`, 8 in flight", "open", "1m", 1048576, 4, 2, None),
 ]
 
 
@@ -114,6 +107,7 @@ class Bench:
         request=None,
         requests_from=None,
         expect=None,
+        stream_bytes=None,
     ):
         command = [
             self.programs / "load",
@@ -131,6 +125,7 @@ class Bench:
         command += ["--request", request] if request else []
         command += ["--requests-from", requests_from] if requests_from else []
         command += ["--expect", expect] if expect else []
+        command += ["--stream-bytes", stream_bytes] if stream_bytes else []
         line = self.children.measure(command, timeout=600 if requests else seconds + self.options.warm_up + 60)
         if any(line["errors"].values()):
             raise Failed(f"wrong answers {line['errors']}, the first: {line.get('firstBadAnswer', '')}")
@@ -141,27 +136,6 @@ class Bench:
         before = cpu_seconds(server.pid)
         line = self.load(socket_path, *arguments, **named)
         line["serverCpuUs"] = (cpu_seconds(server.pid) - before) * 1e6 / line["totalRequests"]
-        return line
-
-    def curl_multi(self, path, in_flight, size, bearer):
-        command = [
-            self.programs / "curl_multi",
-            "--url",
-            self.upstream + path,
-            "--in-flight",
-            in_flight,
-            "--seconds",
-            self.options.seconds,
-            "--warm-up",
-            self.options.warm_up,
-            "--expect-bytes",
-            size,
-        ]
-        command += ["--bearer", bearer] if bearer else []
-        line = self.children.measure(command, timeout=self.options.seconds + self.options.warm_up + 60)
-        if line["failed"]:
-            raise Failed(f"curl_multi: {line['failed']} failed, the first: {line.get('firstFailure', '')}")
-        line["serverCpuUs"] = line["cpuSeconds"] * 1e6 / max(line["requests"], 1)
         return line
 
     def http_json(self, path, data=None, headers=None):
@@ -249,61 +223,11 @@ class Bench:
             self.children.stop(child)
         return rows
 
-    def write_fetch(self, resource, path):
-        request = self.directory / f"fetch-{resource}-{path}.json"
-        request.write_text(
-            json.dumps({"method": "fetchResource", "params": {"resource": resource, "path": path}}), encoding="ascii"
-        )
+    def write_fetch(self, resource, path, streamed=False):
+        request = self.directory / f"fetch-{resource}-{path}{'-streamed' if streamed else ''}.json"
+        params = {"resource": resource, "path": path} | ({"stream": True} if streamed else {})
+        request.write_text(json.dumps({"method": "fetchResource", "params": params}), encoding="ascii")
         return request
-
-    def measure_fetch(self):
-        server, socket_path = self.start_postern("fetch")
-        wait_for_socket(socket_path, server, self.log).close()
-        token = self.http_json("/token", b"grant_type=client_credentials", {"Authorization": "Basic YmVuY2g6YmVuY2g="})[
-            "access_token"
-        ]
-        before = self.http_json("/stats")
-        rows = []
-        for name, resource, path, size, connections, pipeline, target in FETCH:
-            say(f"fetchResource, {name}")
-            with wait_for_socket(socket_path, server, self.log) as connection:
-                result = call(connection, "fetchResource", {"resource": resource, "path": path})
-            if result["status"] != 200 or len(result["body"]) != size:
-                raise Failed(f"fetchResource {resource} {path}: status {result['status']}, {len(result['body'])} bytes")
-            request = self.write_fetch(resource, path)
-            url = f"/open/{path}" if resource == "open" else f"/resource/{path}"
-            bearer = token if resource == "guarded" else None
-            rows.append(
-                {
-                    "name": name,
-                    "target": target,
-                    "connections": connections,
-                    "pipeline": pipeline,
-                    **self.interleave(
-                        {
-                            "postern": lambda: self.load_server(
-                                server,
-                                socket_path,
-                                connections,
-                                pipeline,
-                                request=request,
-                                seconds=self.options.seconds,
-                                expect='"status":200',
-                            ),
-                            "peer": lambda: self.curl_multi(url, connections * pipeline, size, bearer),
-                        }
-                    ),
-                }
-            )
-        after = self.http_json("/stats")
-        asked = sum(line["totalRequests"] for row in rows for name in ("postern", "peer") for line in row[name])
-        if after["requests"] - before["requests"] < asked:
-            raise Failed(
-                f"the upstream saw {after['requests'] - before['requests']} requests, the clients made {asked}"
-            )
-        tokens = after["tokenRequests"] - before["tokenRequests"]
-        self.children.stop(server)
-        return {"rows": rows, "tokenRequests": tokens}
 
     def measure_soak(self):
         """Resident size of one process: idle, then after each tenth of the requests."""
@@ -353,7 +277,7 @@ class Bench:
         if "echo" in self.options.only:
             results["echo"] = self.measure_echo()
         if "fetch" in self.options.only:
-            results["fetch"] = self.measure_fetch()
+            results["fetch"] = FetchBench(self).measure(say)
         if "tokens" in self.options.only:
             results["tokens"] = TokenBench(self).measure(say)
         if "sessions" in self.options.only:
@@ -379,10 +303,10 @@ def read_options():
     parser.add_argument(
         "--peers",
         default=str(ROOT / ".build/benchmark-peers"),
-        help="the Python environment with the libraries beside which tokens are validated (%(default)s)",
+        help="the Python environment with the libraries beside which is measured (%(default)s)",
     )
     parser.add_argument(
-        "--quick", action="store_true", help="about 30 seconds in all; for trying out, not for the record"
+        "--quick", action="store_true", help="about three minutes in all; for trying out, not for the record"
     )
     parser.add_argument(
         "--write",
@@ -393,6 +317,8 @@ def read_options():
     parser.add_argument("--only", metavar="SECTIONS", default=",".join(SECTIONS), help="comma-separated (%(default)s)")
     parser.add_argument("--rounds", type=int, help="turns of each scenario (5)")
     parser.add_argument("--seconds", type=float, help="length of one measurement (3)")
+    parser.add_argument("--fetch-rounds", type=int, help="turns of each point of the fetches (3)")
+    parser.add_argument("--fetch-seconds", type=float, help="length of one measurement of the fetches (1.5)")
     parser.add_argument("--starts", type=int, help="number of starts measured (20)")
     parser.add_argument("--soak-requests", type=int, help="getInfo requests of the soak (1000000)")
     parser.add_argument("--soak-fetches", type=int, help="fetchResource requests of the soak (100000)")
@@ -403,6 +329,8 @@ def read_options():
     full = {
         "rounds": 5,
         "seconds": 3.0,
+        "fetch_rounds": 3,
+        "fetch_seconds": 1.5,
         "starts": 20,
         "soak_requests": 1_000_000,
         "soak_fetches": 100_000,
@@ -415,6 +343,8 @@ def read_options():
     quick = {
         "rounds": 2,
         "seconds": 0.6,
+        "fetch_rounds": 1,
+        "fetch_seconds": 0.3,
         "starts": 5,
         "soak_requests": 50_000,
         "soak_fetches": 5_000,
@@ -429,7 +359,8 @@ def read_options():
             setattr(options, name, value)
     options.only = [section.strip() for section in options.only.split(",")]
     unknown = [section for section in options.only if section not in SECTIONS]
-    if unknown or options.rounds < 1 or options.starts < 1 or options.seconds <= 0:
+    counts = (options.rounds, options.fetch_rounds, options.starts)
+    if unknown or min(counts) < 1 or min(options.seconds, options.fetch_seconds) <= 0:
         parser.error(f"unknown section {unknown[0]!r}" if unknown else "rounds, starts and seconds must be positive")
     return options
 
