@@ -13,7 +13,7 @@ RELEASE := .build/release
 CONFIG ?= postern.yaml
 
 # Every Debian package that building, testing, the demo and the benchmark need.
-PACKAGES := ca-certificates chromium curl gcc glewlwyd jq libc6-dev libcurl4-openssl-dev libhiredis-dev \
+PACKAGES := ca-certificates chromium curl gcc glewlwyd jq libc6-dev libcurl4-openssl-dev libexpat1-dev libhiredis-dev \
   libjansson-dev libsqlite3-dev libssl-dev libyaml-dev make nginx-light nodejs openssl pkg-config procps python3 python3-pytest \
   python3-venv redis-server socat sqlite3 util-linux
 

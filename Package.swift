@@ -26,6 +26,7 @@ let package = Package(
     // MARK: - Layer C: system libraries
 
     .systemLibrary(name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
+    .systemLibrary(name: "CExpat", pkgConfig: "expat", providers: [.apt(["libexpat1-dev"])]),
     .systemLibrary(name: "CJansson", pkgConfig: "jansson", providers: [.apt(["libjansson-dev"])]),
     .systemLibrary(name: "COpenSSL", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
     .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
@@ -56,6 +57,11 @@ let package = Package(
 
     .target(name: "HTTPMessages", dependencies: ["Support"]),
     .testTarget(name: "HTTPMessagesTests", dependencies: ["HTTPMessages", "TestSupport"]),
+
+    // MARK: - Layer 1: XML
+
+    .target(name: "XML", dependencies: ["CExpat"]),
+    .testTarget(name: "XMLTests", dependencies: ["XML"]),
 
     // MARK: - Layer 2: CurlTransport
 
@@ -91,7 +97,7 @@ let package = Package(
 
     // MARK: - Layer 3: AuthEngine
 
-    .target(name: "AuthEngine", dependencies: ["Crypto", "HTTPMessages", "JOSE", "JSON", "Support"]),
+    .target(name: "AuthEngine", dependencies: ["Crypto", "HTTPMessages", "JOSE", "JSON", "Support", "XML"]),
     .testTarget(
       name: "AuthEngineTests",
       dependencies: ["AuthEngine", "Crypto", "HTTPMessages", "JOSE", "JSON", "Support", "TestSupport"]

@@ -16,6 +16,7 @@ MODULES_PAGE = ROOT / "proto-docs" / "modules.md"
 # A module name (or a prefix ending in *) and the only modules under Sources/ that may import it.
 CONFINED = {
     "CCurl": {"CurlTransport"},
+    "CExpat": {"XML"},
     "CHiredis": {"SessionStore"},
     "CJansson": {"JSON"},
     "COpenSSL": {"Crypto"},
