@@ -8,7 +8,7 @@ public enum ProtocolMethods {
     ValidateLogoutToken.self, IntrospectToken.self, VerifyJWS.self, DecryptJWE.self, CreateSession.self,
     BeginAuthorization.self, CompleteAuthorization.self, BeginDeviceAuthorization.self,
     CompleteDeviceAuthorization.self, GetSession.self, ListSessions.self, RefreshSession.self, EndSession.self,
-    GetAccessToken.self, RevokeToken.self,
+    GetAccessToken.self, RevokeToken.self, ParseAdvice.self,
   ]
 
   /// Their descriptions, for the OpenRPC document.

@@ -10,9 +10,25 @@ public enum Product {
   public static let protocolVersion = "1.0"
   /// What this build can do, as `getInfo` tells it.
   static let features = [
-    "decryptJwe", "dpop", "fetchResource.device", "fetchResource.none", "fetchResource.user", "introspectToken",
-    "fetchResource.implicit", "mtls", "multipart", "payloadEncryption", "pins", "sessions", "streaming", "tasks",
-    "validateAccessToken", "validateIdToken", "validateLogoutToken", "verifyJws",
+    "decryptJwe",
+    "dpop",
+    "fetchResource.device",
+    "fetchResource.implicit",
+    "fetchResource.none",
+    "fetchResource.user",
+    "introspectToken",
+    "mtls",
+    "multipart",
+    "parseAdvice",
+    "payloadEncryption",
+    "pins",
+    "sessions",
+    "streaming",
+    "tasks",
+    "validateAccessToken",
+    "validateIdToken",
+    "validateLogoutToken",
+    "verifyJws",
   ]
   /// The compiler this was built with, by its language version.
   public static let swiftVersion: String = {

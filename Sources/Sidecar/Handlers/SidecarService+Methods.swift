@@ -43,6 +43,7 @@ extension SidecarService {
     addTaskMethods(to: &table)
     addTokenMethods(to: &table)
     addSessionMethods(to: &table)
+    addAdviceMethods(to: &table)
     return table
   }
 
@@ -117,6 +118,13 @@ extension SidecarService {
     let accessToken = AccessTokenHandler(engine: engine, clock: clock)
     table.waitingForValue(GetAccessToken.self) { (params, context) async throws(RPCFault) in
       try await accessToken(params, context)
+    }
+  }
+
+  private func addAdviceMethods(to table: inout MethodTable) {
+    let computation = Computation(clock: clock)
+    table.waiting(ParseAdvice.self) { (params, context) async throws(RPCFault) in
+      try await computation.run(context) { () throws(RPCFault) in try AdviceParsing.parse(params) }
     }
   }
 
