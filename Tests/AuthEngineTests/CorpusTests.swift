@@ -51,6 +51,16 @@ struct CorpusTests {
     #expect(inputs.contains { $0.name == "every-kind" })
   }
 
+  @Test("No response of the corpus breaks an invariant, and the advice in it is still found")
+  func advice() throws {
+    let inputs = try Input.load("advice")
+    #expect(inputs.count > 30)
+    for input in inputs {
+      let count = try AdviceInvariants.check(input.bytes)
+      if input.name.hasPrefix("found-") { #expect(count > 0, "\(input.name)") }
+    }
+  }
+
   @Test("The invariants have keys and tokens to judge by, and a broken one is seen")
   func invariantsAreLive() async throws {
     let genuine = try #require(FixedMaterial.shared.genuine.first)

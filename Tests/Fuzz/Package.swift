@@ -21,6 +21,7 @@ let package = Package(
       dependencies: [.product(name: "AuthEngine", package: "postern"), .product(name: "JOSE", package: "postern")],
       swiftSettings: settings
     ),
+    .executableTarget(name: "FuzzAdvice", dependencies: ["CLibFuzzer", "Invariants"], swiftSettings: settings),
     .executableTarget(name: "FuzzKeySets", dependencies: ["CLibFuzzer", "Invariants"], swiftSettings: settings),
     .executableTarget(name: "FuzzTokens", dependencies: ["CLibFuzzer", "Invariants"], swiftSettings: settings),
   ],

@@ -8,6 +8,7 @@ import hashlib
 import json
 import re
 from pathlib import Path
+from urllib.parse import quote
 
 HERE = Path(__file__).resolve().parent
 VECTORS = HERE.parent / "JOSETests" / "Vectors"
@@ -30,6 +31,12 @@ HEADER = "alg enc kid typ cty crit b64 zip jwk jku x5u x5c x5t epk apu apv iv ta
 KEY = "keys kty use key_ops alg kid x5c x5t x5t#S256 n e d p q dp dq qi oth crv x y k RSA EC OKP oct".split()
 CURVES = "P-256 P-384 P-521 secp256k1 Ed25519 Ed448 X25519 X448".split()
 OPERATIONS = "sign verify encrypt decrypt wrapKey unwrapKey deriveKey deriveBits sig enc".split()
+ADVICE = (
+    "Location: WWW-Authenticate: SSOADVICE realm= advices= am_uri= Bearer DPoP UMA ticket= acr_values= max_age= error= "
+    "insufficient_user_authentication authIndexType= composite_advice &authIndexValue= %3C %253C %3E %22 %2B %3D + "
+    "<Advices> </Advices> <AttributeValuePair> </AttributeValuePair> <Attribute name=\" /> <Value> </Value> <!DOCTYPE "
+    "<![CDATA[ ]]> <!-- --> &amp; &#10; TransactionConditionAdvice {\"advices\": [\" \"] https://am.test"
+)
 LOGOUT = "http://schemas.openid.net/event/backchannel-logout"
 
 
@@ -243,6 +250,72 @@ def key_sets():
         yield f"pem-{slug(vector['name'])}", vector["pem"]
 
 
+# MARK: advice
+
+
+def advices():
+    """Responses: status, header lines, an empty line, the body."""
+    tx = "7b8bfd4c-60fe-4271-928d-d09b94496f84"
+    kinds = ["TransactionConditionAdvice", "AuthenticateToServiceConditionAdvice", "AuthLevelConditionAdvice"]
+
+    def document(*pairs):
+        pair = '<AttributeValuePair><Attribute name="{}"/><Value>{}</Value></AttributeValuePair>'
+        return "<Advices>" + "".join(pair.format(*each) for each in pairs) + "</Advices>"
+
+    def redirect(value, status=302):
+        start = "https://am.test/am/?goto=http://ig.test/a?_txid%3D1&realm=/&authIndexType=composite_advice"
+        return f"{status}\nLocation: {start}&authIndexValue={value}\n"
+
+    def challenge(value):
+        return f"401\nWWW-Authenticate: {value}\n"
+
+    def escaped(text):
+        return quote(text, safe="")
+
+    xml = document((kinds[0], tx))
+    several = document((kinds[0], tx), (kinds[1], "/sdk:Confirm"), ("Own", "a&amp;&lt;&#10;b"))
+    spaced = xml.replace("><", ">\r\n <").replace('"', "'").replace("/>", "></Attribute>")
+    for name, text in [("one", xml), ("several", several), ("spaced", spaced), ("quoted", f'"{xml}"')]:
+        yield f"found-redirect-{name}", redirect(escaped(text))
+        yield f"found-redirect-{name}-twice", redirect(escaped(escaped(text)))
+        yield f"found-redirect-{name}-plus", redirect(escaped(text).replace("%20", "+"), 307)
+    for name, text in [("one", xml), ("several", several)]:
+        yield f"found-redirect-{name}-base64", redirect(base64.b64encode(text.encode()).decode())
+        yield f"found-redirect-{name}-base64url", redirect(base64url(text.encode()), 303)
+    entity = "<!DOCTYPE A [<!ENTITY e SYSTEM 'file:///etc/passwd'>]>" + document((kinds[0], "&e;"))
+    for name, text in [
+        ("entity", entity),
+        ("comment", "<!-- " + xml + " -->"),
+        ("cdata", document((kinds[0], "<![CDATA[</Value>]]>"))),
+        ("declaration", "<?xml version='1.0' encoding='UTF-16'?>" + xml),
+        ("nested", "<Advices>" * 12),
+        ("twice", xml + xml),
+    ]:
+        yield f"xml-{name}", redirect(escaped(text))
+    yield "redirect-elsewhere", redirect(escaped(xml)).replace("am.test", "am.test.evil.test")
+    yield "redirect-userinfo", redirect(escaped(xml)).replace("am.test", "am.test@evil.test")
+    yield "redirect-ambiguous", redirect(escaped(xml)).rstrip() + "&authIndexValue=x\n"
+    maps = [
+        {kinds[0]: [tx]},
+        {kinds[1]: ["/sdk:Confirm", "B"], kinds[2]: [5], "Own": ["<&>"]},
+        {"advices": {kinds[0]: [tx]}, "ttl": 0},
+    ]
+    for number, value in enumerate(maps):
+        text = compact(value)
+        encoded = base64.b64encode(text.encode()).decode()
+        yield f"found-header-{number}", challenge(f'SSOADVICE realm="/",advices="{encoded}",am_uri="https://am.test/am"')
+        yield f"found-header-bare-{number}", challenge(f"Negotiate, ssoadvice advices={base64url(text.encode())},")
+        yield f"found-body-{number}", "403\n\n" + text
+        yield f"found-body-array-{number}", f"401\n\n[{{}},{text}]"
+    yield "body-of-success", "200\n\n" + compact(maps[0])
+    yield "body-of-error", '403\n\n{"code":403,"errors":["x"]}'
+    bearer = 'Bearer error="insufficient_user_authentication", acr_values="gold silver", max_age="5"'
+    yield "found-header-9470", challenge(bearer)
+    yield "found-header-uma", challenge('UMA realm="a", as_uri="https://as.test", ticket="016f84e8"')
+    yield "found-header-two", challenge('Basic realm="a, b"').rstrip() + f"\nwww-authenticate: {bearer}\n"
+    yield "header-open-quote", challenge('SSOADVICE advices="')
+
+
 def dictionary(*groups):
     words = [word for group in groups for word in group]
     lines = [json.dumps(f'"{word}"') for word in words]
@@ -264,6 +337,7 @@ def write(folder, inputs):
 def main():
     write(HERE / "Corpus" / "tokens", [*genuine(), *composed()])
     write(HERE / "Corpus" / "keysets", key_sets())
+    write(HERE / "Corpus" / "advice", advices())
     numbers = [str(NOW), str(NOW + 300), "1e18", "9223372036854775807", "0.5"]
     text = dictionary(
         HEADER,
@@ -276,6 +350,7 @@ def main():
         ["JWT", "at+jwt", "logout+jwt", "https://idp.test", "shop", "till", LOGOUT],
     )
     (HERE / "tokens.dict").write_text(text + "\n".join(f'"{number}"' for number in numbers) + "\n")
+    (HERE / "advice.dict").write_text("".join(json.dumps(word) + "\n" for word in ADVICE.split()))
     (HERE / "keysets.dict").write_text(
         dictionary(KEY, CURVES, OPERATIONS, SIGNATURES, KEY_MANAGEMENT)
         + '"-----BEGIN "\n"-----END "\n"PRIVATE KEY-----"\n"RSA "\n"EC "\n'

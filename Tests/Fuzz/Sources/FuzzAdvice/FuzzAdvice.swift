@@ -1,0 +1,23 @@
+import CLibFuzzer
+import Invariants
+
+/// Responses that may hold policy advice; the arguments are libFuzzer's.
+@main
+enum FuzzAdvice {
+  static func main() {
+    var count = CommandLine.argc
+    var arguments = CommandLine.unsafeArgv
+    _ = withUnsafeMutablePointer(to: &arguments) { arguments in
+      arguments.withMemoryRebound(to: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?.self, capacity: 1) {
+        LLVMFuzzerRunDriver(&count, $0) { start, count in
+          do {
+            _ = try AdviceInvariants.check(Array(UnsafeBufferPointer(start: start, count: count)))
+          } catch {
+            fatalError("\(error)")
+          }
+          return 0
+        }
+      }
+    }
+  }
+}
