@@ -2,7 +2,6 @@
 """Checks what fetches are measured beside: clients that overlook wrong answers would be faster than they are."""
 from __future__ import annotations
 
-import json
 import pathlib
 import shutil
 import subprocess
@@ -107,12 +106,14 @@ class Report(unittest.TestCase):
                 self.assertIsNone(report_fetch.verdict(point, "httpx"))
                 self.assertIsNone(report_fetch.verdict(point, "node"))
 
-    def test_a_client_that_failed_is_shown_and_not_compared_with(self) -> None:
-        failed = self.line(0, 0, failed=1, requests=0, firstFailure="a|b")
+    def test_a_client_that_fetched_nothing_is_shown_and_not_compared_with(self) -> None:
+        failed = self.line(5, 5, failed=1, firstFailure="a|b")
+        for nothing in (failed, self.line(0, 0), self.line(5, 5, requests=0)):
+            point = self.point("1 KB", 1, self.line(1, 1), nothing)
+            self.assertIsNone(report_fetch.verdict(point, "requests"))
         point = self.point("1 KB", 1, self.line(1, 1), failed)
-        self.assertIsNone(report_fetch.verdict(point, "requests"))
         fetch = {"transports": [{"name": "HTTP/1.1", "http2": False, "points": [point]}], "more": []}
-        fetch |= {"rounds": 1, "seconds": 1, "flights": {1: (1, 1)}, "tokenRequests": 1}
+        fetch |= {"rounds": 1, "seconds": 1, "flights": [[1, 1, 1]], "upstream": None, "tokenRequests": 1}
         text = "\n".join(report_fetch.sections(fetch))
         self.assertIn("failed: a\\|b", text)
         self.assertIn("0 of 0 targets met", text)

@@ -1,6 +1,7 @@
 """Fetches: `fetchResource` beside libcurl, `requests` and `httpx` for Python, and Node's `fetch`, of one upstream."""
 from __future__ import annotations
 
+import functools
 import json
 import pathlib
 import shutil
@@ -176,7 +177,7 @@ class FetchBench:
                 "postern": lambda: self.postern(server, socket_path, *request),
                 "curl": lambda: self.curl(url, size, in_flight, *curl_options),
             },
-            {name: lambda command=command: self.run_client(command, seconds) for name, command in peers.items()},
+            {name: functools.partial(self.run_client, command, seconds) for name, command in peers.items()},
             turns_of_others=1 if in_flight > 32 else 2,
         )
         shared = "--multiplex" in curl_options
@@ -234,7 +235,8 @@ class FetchBench:
         return {
             "rounds": self.options.fetch_rounds,
             "seconds": self.options.fetch_seconds,
-            "flights": FLIGHTS,
+            "upstream": self.tls.version if self.tls else None,
+            "flights": [[count, *flight] for count, flight in FLIGHTS.items()],
             "more": more,
             "tokenRequests": tokens,
             "transports": measured,

@@ -91,12 +91,13 @@ def head(results):
     ]
 
 
-def measured_later(results):
+def measured_later(results, key):
     """What a section says of a run that is not the page's."""
     facts, options = dict(results["facts"]), results["options"]
+    turns = "" if key == "fetch" else f"; {options['rounds']} turns of {options['seconds']:g} s"  # it says so itself
     return (
         f"Measured by a run of its own: {facts['Date']}, {facts['Postern']}, load average at start "
-        f"{facts['Load average at start']}; {options['rounds']} turns of {options['seconds']:g} s."
+        f"{facts['Load average at start']}{turns}."
     )
 
 
@@ -107,7 +108,7 @@ def merged(page, results):
     for key, lines in sections(results):
         for text in re.split(r"(?m)^(?=## )", "\n".join(lines))[1:]:
             title, _, body = text.partition("\n")
-            fresh[_name(title)] = (key, f"{title}\n\n{measured_later(results)}\n{body.rstrip()}\n\n")
+            fresh[_name(title)] = (key, f"{title}\n\n{measured_later(results, key)}\n{body.rstrip()}\n\n")
     blocks = [(_rank(text), text) for text in kept if _name(text.partition("\n")[0]) not in fresh]
     blocks += [(ORDER.index(key), text) for key, text in fresh.values()]
     return (head_text + "".join(text for _, text in sorted(blocks, key=lambda block: block[0]))).rstrip()

@@ -16,7 +16,8 @@ HEAD += ["target", ""]
 
 
 def good_lines(lines: list[dict]) -> list[dict]:
-    return [line for line in lines if not line.get("failed") and line["requests"] > 0]
+    """Those in which something was fetched: on a busy machine a slow client may have ended nothing in its second."""
+    return [line for line in lines if not line.get("failed") and line["requests"] * line["requestsPerSecond"] > 0]
 
 
 def verdict(point: dict, name: str) -> tuple[str, bool] | None:
@@ -90,10 +91,11 @@ def sections(fetch: dict) -> list[str]:
     """Their Markdown."""
     flights = ", ".join(
         f"{count} = {connections} connections × {pipeline} pipelined"
-        for count, (connections, pipeline) in fetch["flights"].items()
+        for count, connections, pipeline in fetch["flights"]
         if count > 1
     )
     versions = _versions(fetch)
+    upstream = f"Behind TLS: {fetch['upstream']}, one process. " if fetch["upstream"] else ""
     lines = [
         "## `fetchResource` beside plain libcurl (multi interface, C)",
         "",
@@ -104,6 +106,7 @@ def sections(fetch: dict) -> list[str]:
         "",
         "The tables below are of `auth: none`. Each of their lines is a client that fetches the same URL directly; "
         "the ratio is Postern's requests/s divided by the client's, and added p50 is Postern's p50 less libcurl's. "
+        + upstream
         + (f"{versions}." if versions else "`make bench-deps` installs the clients in other languages."),
         "",
     ]

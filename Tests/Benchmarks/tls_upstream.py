@@ -5,6 +5,7 @@ import pathlib
 import re
 import shutil
 import socket
+import subprocess
 import sys
 import time
 import urllib.request
@@ -36,12 +37,11 @@ http {{
 """
 
 
+NGINX = shutil.which("nginx") or "/usr/sbin/nginx"
+
+
 def is_installed() -> bool:
-    return _nginx() is not None
-
-
-def _nginx() -> str | None:
-    return shutil.which("nginx") or shutil.which("/usr/sbin/nginx")
+    return shutil.which(NGINX) is not None
 
 
 class TLSUpstream:
@@ -62,7 +62,7 @@ class TLSUpstream:
             configuration = directory / "nginx.conf"
             configuration.write_text(CONFIGURATION.format(**paths, **ports), encoding="ascii")
             self._log = directory / "nginx.log"
-            self.child = children.start([_nginx(), "-e", "stderr", "-c", configuration], log=self._log)
+            self.child = children.start([NGINX, "-e", "stderr", "-c", configuration], log=self._log)
             self.http1, self.http2 = (f"https://127.0.0.1:{ports[name]}" for name in ("http1", "http2"))
             self._stats = f"http://127.0.0.1:{ports['stats']}/stats"
             if self._is_up(ports["http2"]):
@@ -79,6 +79,11 @@ class TLSUpstream:
             except OSError:
                 time.sleep(0.02)
         return False
+
+    @property
+    def version(self) -> str:
+        done = subprocess.run([NGINX, "-v"], capture_output=True, text=True, check=False)
+        return done.stderr.partition(":")[2].strip()
 
     def requests(self) -> int:
         """How many it has seen."""
