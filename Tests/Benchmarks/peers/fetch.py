@@ -166,7 +166,7 @@ async def run_httpx(run: Run) -> None:
 
     workers = [asyncio.create_task(work(number)) for number in range(options.in_flight)]
     for nap in run.naps():
-        await asyncio.sleep(nap)
+        await asyncio.wait(workers, timeout=nap)
     finish(run)
 
 
