@@ -106,6 +106,11 @@ class Report(unittest.TestCase):
                 self.assertIsNone(report_fetch.verdict(point, "httpx"))
                 self.assertIsNone(report_fetch.verdict(point, "node"))
 
+    def test_a_client_is_compared_with_postern_in_the_same_turns(self) -> None:
+        point = self.point("1 KB", 32, self.line(50, 1), self.line(100, 1))
+        point["lines"]["postern"] += [self.line(500, 1)] * 2
+        self.assertEqual(report_fetch.verdict(point, "requests"), ("ratio > 1", False))
+
     def test_a_client_that_fetched_nothing_is_shown_and_not_compared_with(self) -> None:
         failed = self.line(5, 5, failed=1, firstFailure="a|b")
         for nothing in (failed, self.line(0, 0), self.line(5, 5, requests=0)):

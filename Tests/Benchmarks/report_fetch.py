@@ -15,28 +15,32 @@ HEAD = ["", "", "req/s", "p50 µs", "p99 µs", "CPU µs/req", "Postern's ratio",
 HEAD += ["target", ""]
 
 
-def good_lines(lines: list[dict]) -> list[dict]:
-    """Those in which something was fetched: on a busy machine a slow client may have ended nothing in its second."""
-    return [line for line in lines if not line.get("failed") and line["requests"] * line["requestsPerSecond"] > 0]
+def turns(point: dict, name: str) -> dict[str, list[dict]]:
+    """Postern and `name` in the turns that both had and in which that client fetched something: on a busy machine a
+    slow one may end nothing in its second."""
+    both = zip(point["lines"]["postern"], point["lines"].get(name, []))
+    good = [(a, b) for a, b in both if not b.get("failed") and b["requests"] * b["requestsPerSecond"] > 0]
+    return {"postern": [a for a, _ in good], "peer": [b for _, b in good]}
 
 
 def verdict(point: dict, name: str) -> tuple[str, bool] | None:
     """The target that concerns Postern beside `name` at this point, and whether it is met."""
-    own, peer = point["lines"]["postern"], good_lines(point["lines"].get(name, []))
-    if not peer:
+    measured = turns(point, name)
+    if not measured["peer"]:
         return None
-    ratio = ratio_of({"postern": own, "peer": peer})[0]
+    ratio = ratio_of(measured)[0]
     if name == "requests":
         return "ratio > 1", ratio > 1
     if name == "curl" and point["inFlight"] == 1:
-        return f"added ≤ {ADDED_US}", _added(own, peer) <= ADDED_US
+        return f"added ≤ {ADDED_US}", _added(measured) <= ADDED_US
     if name == "curl":
         return f"ratio ≥ {RATIOS[point['body']]}", ratio >= RATIOS[point["body"]]
     return None
 
 
-def _added(own: list[dict], peer: list[dict]) -> float:
-    return median(own, "latencyUs", "p50") - median(peer, "latencyUs", "p50")
+def _added(measured: dict[str, list[dict]]) -> float:
+    own, peer = (median(measured[name], "latencyUs", "p50") for name in ("postern", "peer"))
+    return own - peer
 
 
 def _cells(lines: list[dict]) -> list[str]:
@@ -55,7 +59,8 @@ def _rows(point: dict, http2: bool) -> list[list[str]]:
     rows = [[f"**{where}**", "**Postern**", *(f"**{cell}**" for cell in _cells(own)), "", "", "", "", ""]]
     for name, shown in NAMES.items():
         lines = point["lines"].get(name, [])
-        peer = good_lines(lines)
+        measured = turns(point, name)
+        peer = measured["peer"]
         if name == "curl" and point["curlMultiplexes"]:
             shown += ", multiplexed"
         elif http2 and peer and peer[0]["httpVersion"] != "HTTP/2":
@@ -65,9 +70,9 @@ def _rows(point: dict, http2: bool) -> list[list[str]]:
             rows.append(["", shown, f"failed: {reason}", *[""] * 8])
         if not peer:
             continue
-        ratio, low, high = ratio_of({"postern": own, "peer": peer})
+        ratio, low, high = ratio_of(measured)
         target, good = verdict(point, name) or ("–", None)
-        added = f"{_added(own, peer):+,.0f}" if name == "curl" and point["inFlight"] == 1 else ""
+        added = f"{_added(measured):+,.0f}" if name == "curl" and point["inFlight"] == 1 else ""
         cells = [*_cells(peer), f"{ratio:.2f}", f"{low:.2f}–{high:.2f}", added, target]
         rows.append(["", shown, *cells, "" if good is None else met(good)])
     return rows
