@@ -113,7 +113,8 @@ class Report(unittest.TestCase):
 
     def test_a_client_that_fetched_nothing_is_shown_and_not_compared_with(self) -> None:
         failed = self.line(5, 5, failed=1, firstFailure="a|b")
-        for nothing in (failed, self.line(0, 0), self.line(5, 5, requests=0)):
+        gone = {"requests": 0, "totalRequests": 0, "failed": 1, "firstFailure": "it ended"}
+        for nothing in (failed, gone, self.line(0, 0), self.line(5, 5, requests=0)):
             point = self.point("1 KB", 1, self.line(1, 1), nothing)
             self.assertIsNone(report_fetch.verdict(point, "requests"))
         point = self.point("1 KB", 1, self.line(1, 1), failed)
