@@ -54,3 +54,10 @@ public struct HTTPFields: Sendable, Hashable {
 
   private static func isUpper(_ byte: UInt8) -> Bool { byte >= 0x41 && byte <= 0x5A }
 }
+
+extension HTTPFields: ExpressibleByDictionaryLiteral {
+  /// The given lines, in order; a name may stand there more than once.
+  public init(dictionaryLiteral lines: (String, String)...) {
+    self.init(lines.map { Field(name: $0.0, value: $0.1) })
+  }
+}

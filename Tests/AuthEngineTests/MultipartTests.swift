@@ -56,11 +56,12 @@ import Testing
 
   static let refused: [(String, ResourceRequest, String)] = {
     let part = MultipartPart(name: "a", data: [])
-    var typed = ResourceRequest(path: "x", method: "POST", multipart: [part])
-    typed.headers = HTTPFields([.init(name: "content-type", value: "multipart/form-data; boundary=x")])
+    let typed = ResourceRequest(
+      path: "x", method: "POST", multipart: [part], headers: ["content-type": "multipart/form-data; boundary=x"])
     return [
-      ("PUT", ResourceRequest(path: "x", method: "PUT", multipart: [part]), "method_not_allowed"),
-      ("a body beside", ResourceRequest(path: "x", method: "POST", body: [1], multipart: [part]), "invalid_headers"),
+      ("PUT", ResourceRequest(path: "x", method: "PUT", multipart: [part]), "invalid_params"),
+      ("no parts", ResourceRequest(path: "x", method: "POST", multipart: []), "invalid_params"),
+      ("a body beside", ResourceRequest(path: "x", method: "POST", body: [1], multipart: [part]), "invalid_params"),
       ("its own type", typed, "invalid_headers"),
       (
         "a line break in the type",
@@ -70,12 +71,12 @@ import Testing
       ),
       (
         "no name", ResourceRequest(path: "x", method: "POST", multipart: [MultipartPart(name: "", data: [])]),
-        "invalid_headers"
+        "invalid_params"
       ),
       (
         "NUL in a name",
         ResourceRequest(path: "x", method: "POST", multipart: [MultipartPart(name: "a\u{0}", data: [])]),
-        "invalid_headers"
+        "invalid_params"
       ),
     ]
   }()

@@ -21,7 +21,7 @@ struct MultipartBody {
     for field in fields { add("name=\"\(Self.escaped(field.name))\"", (field.value ?? "").utf8) }
     for (index, part) in parts.enumerated() {
       guard !part.name.isEmpty, !part.name.utf8.contains(0), part.fileName?.utf8.contains(0) != true else {
-        throw ResourceError(.invalidHeaders, "a part's name is empty or holds NUL", path: "/multipart/\(index)/name")
+        throw ResourceError(.invalidRequest, "a part's name is empty or holds NUL", path: "/multipart/\(index)/name")
       }
       var head = "name=\"\(Self.escaped(part.name))\""
       if let fileName = part.fileName { head += "; filename=\"\(Self.escaped(fileName))\"" }

@@ -18,8 +18,8 @@ struct PreparedRequest {
     var fields = try HeaderRules(reservedCookies: server.reservedCookies).checked(request.headers)
     var url = try server.url(forPath: request.path)
     var body = request.body
-    if !request.multipart.isEmpty {
-      let multipart = try Self.multipart(request, method, fields)
+    if let parts = request.multipart {
+      let multipart = try Self.multipart(parts, of: request, method, fields)
       body = multipart.bytes
       fields["Content-Type"] = multipart.contentType
     } else if body == nil, let parameters = request.parameters {
@@ -42,14 +42,15 @@ struct PreparedRequest {
   }
 
   private static func multipart(
-    _ request: ResourceRequest, _ method: HTTPMethod, _ fields: HTTPFields
+    _ parts: [MultipartPart], of request: ResourceRequest, _ method: HTTPMethod, _ fields: HTTPFields
   ) throws(ResourceError) -> MultipartBody {
     guard method == .post else {
-      throw ResourceError(.methodNotAllowed, "multipart goes with POST only", path: "/multipart")
+      throw ResourceError(.invalidRequest, "multipart goes with POST only", path: "/multipart")
     }
     guard request.body == nil else {
-      throw ResourceError(.invalidHeaders, "multipart and a body exclude each other", path: "/multipart")
+      throw ResourceError(.invalidRequest, "multipart and a body exclude each other", path: "/multipart")
     }
+    guard !parts.isEmpty else { throw ResourceError(.invalidRequest, "multipart needs a part", path: "/multipart") }
     // Its boundary would not be the body's.
     guard fields["Content-Type"] == nil else {
       throw ResourceError(.invalidHeaders, "multipart brings its own media type", path: "/headers/Content-Type")
@@ -60,7 +61,7 @@ struct PreparedRequest {
     } catch {
       throw tooLarge(error)
     }
-    return try MultipartBody(fields: fields, parts: request.multipart, limit: maxMultipartBytes)
+    return try MultipartBody(fields: fields, parts: parts, limit: maxMultipartBytes)
   }
 
   private static func tooLarge(_ error: ParameterEncoder.TooLarge) -> ResourceError {

@@ -24,7 +24,8 @@ extension ResourceError {
     case .deadlineExceeded: self.init(.deadlineExceeded, detail, retryable: true)
     case .overloaded(let wait):
       self.init(.tokenEndpointUnreachable, detail, retryable: wait != nil, retryAfter: wait)
-    case .expired, .authorizationFailed, .stateUnknown, .issuerUnknown, .grantNotSupported, .invalid, .pending:
+    case .invalid(let path): self.init(.invalidRequest, error.detail, path: path)
+    case .expired, .authorizationFailed, .stateUnknown, .issuerUnknown, .grantNotSupported, .pending:
       self.init(code, detail, upstream: error.upstreamCode.map { Upstream(code: $0) }, retryable: false)
     }
   }

@@ -51,6 +51,8 @@ public struct ResourceError: Error, Sendable {
     public static let tokenEndpointUnreachable = Code(number: 5004, reason: "token_endpoint_unreachable")
     /// The session store cannot be used now.
     public static let storeUnavailable = Code(number: 5008, reason: "store_unavailable")
+    /// A request whose parts do not go together; `path` says which.
+    public static let invalidRequest = Code(number: -32_602, reason: "invalid_params")
     /// The time for the call ran out.
     public static let deadlineExceeded = Code(number: -32_022, reason: "deadline_exceeded")
     /// The caller cancelled.

@@ -1,22 +1,25 @@
 public import HTTPMessages
 public import JSON
 
-/// What to fetch. Nothing is checked here: `ResourceFetcher` does, against the resource server it goes to.
+/// What to fetch: an immutable value. `ResourceRequestFactory` and `ResourceRequestBuilder` make one part by part.
+///
+/// Nothing is checked here: `ResourceFetcher` does, against the resource server it goes to.
 public struct ResourceRequest: Sendable {
   /// A path behind the resource's base URL, or an absolute URL it allows.
-  public var path: String
+  public let path: String
   /// The method in any case.
-  public var method: String
+  public let method: String
   /// GET, HEAD and DELETE send them in the query, the others in the body.
-  public var parameters: JSONObject?
+  public let parameters: JSONObject?
   /// How parameters become a body.
-  public var parametersEncoding: ParametersEncoding
+  public let parametersEncoding: ParametersEncoding
   /// A raw body; overrides `parameters`, and implies no `Content-Type`.
-  public var body: [UInt8]?
-  /// Files and fields of a `multipart/form-data` body, behind `parameters` as plain fields; with POST only. Empty for none.
-  public var multipart: [MultipartPart]
+  public let body: [UInt8]?
+  /// Files and fields of a `multipart/form-data` body, behind `parameters` as plain fields; at least one, with POST only, and without
+  /// `body`. Nil for none.
+  public let multipart: [MultipartPart]?
   /// Additional header fields.
-  public var headers: HTTPFields
+  public let headers: HTTPFields
 
   /// A request; GET by default.
   public init(
@@ -25,7 +28,7 @@ public struct ResourceRequest: Sendable {
     parameters: JSONObject? = nil,
     parametersEncoding: ParametersEncoding = .json,
     body: [UInt8]? = nil,
-    multipart: [MultipartPart] = [],
+    multipart: [MultipartPart]? = nil,
     headers: HTTPFields = HTTPFields()
   ) {
     self.path = path

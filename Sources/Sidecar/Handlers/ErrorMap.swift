@@ -35,6 +35,7 @@ enum ErrorMap {
     switch code {
     case .deadlineExceeded: .deadlineExceeded
     case .requestCancelled: .requestCancelled
+    case .invalidRequest: .invalidParams
     default: .internalError
     }
   }

@@ -7,25 +7,24 @@ import Support
 extension ResourceRequest {
   /// The request of a `fetchResource` call.
   init(_ params: FetchResource.Params) throws(RPCFault) {
-    self.init(path: params.path ?? "", method: params.method ?? "GET")
-    parameters = params.parameters?.object
-    if params.parametersEncoding == .formUrl { parametersEncoding = .formURL }
-    body = try Self.content(params.body, params.bodyBase64, "body", at: "")
+    var builder = ResourceRequestBuilder()
+    builder.path = params.path ?? ""
+    if let method = params.method { builder.method = method }
+    builder.parameters = params.parameters?.object
+    if params.parametersEncoding == .formUrl { builder.parametersEncoding = .formURL }
+    builder.body = try Self.content(params.body, params.bodyBase64, "body", at: "")
     if let parts = params.multipart {
-      guard method.uppercased() == "POST" else {
-        throw .invalidParams("multipart goes with POST only", path: "/multipart")
-      }
-      guard body == nil else { throw .invalidParams("multipart excludes body and bodyBase64", path: "/multipart") }
-      guard !parts.isEmpty else { throw .invalidParams("multipart needs a part", path: "/multipart") }
+      var multipart: [MultipartPart] = []
       for (index, part) in parts.enumerated() { multipart.append(try Self.part(part, at: "/multipart/\(index)")) }
+      builder.multipartData = multipart
     }
     for (name, value) in (params.headers ?? [:]).sorted(by: { $0.key < $1.key }) {
-      for value in value.values { headers.append(name, value) }
+      for value in value.values { builder.headers.append(name, value) }
     }
+    self = builder.build()
   }
 
   private static func part(_ part: FetchResource.Part, at path: String) throws(RPCFault) -> MultipartPart {
-    guard !part.name.isEmpty else { throw .invalidParams("a part needs a name", path: "\(path)/name") }
     guard let data = try content(part.data, part.dataBase64, "data", at: path) else {
       throw .invalidParams("one of data and dataBase64 is needed", path: "\(path)/data")
     }
