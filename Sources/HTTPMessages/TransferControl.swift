@@ -14,6 +14,8 @@ public final class TransferControl: Sendable {
   }
 
   private struct State {
+    /// With which status a response's body is taken in pieces; nil takes none so.
+    var streams: (@Sendable (Int) -> Bool)?
     var progress = Progress()
     var heldSince: MonotonicInstant?
     var heldBefore = Duration.zero
@@ -32,11 +34,9 @@ public final class TransferControl: Sendable {
   public static let window = 256 << 10
 
   private let state = Locked(State())
-  private let streams: (@Sendable (Int) -> Bool)?
 
-  /// A control that takes the body of a response with a status that `streams` agrees to in pieces; nil takes none so. Asked on the
-  /// transport's thread.
-  public init(streams: (@Sendable (Int) -> Bool)? = nil) { self.streams = streams }
+  /// A control of nothing yet; no body is taken in pieces.
+  public init() {}
 
   // MARK: - Looking and holding
 
@@ -109,6 +109,11 @@ public final class TransferControl: Sendable {
 
   // MARK: - Taking the body in pieces
 
+  /// From now on the body of a response with a status that `decides` agrees to is taken in pieces. Asked on the transport's thread.
+  public func takeBodies(where decides: @escaping @Sendable (_ status: Int) -> Bool) {
+    state.withLock { $0.streams = decides }
+  }
+
   /// The next piece of the body; nil when there are no more.
   public func next() async -> [UInt8]? {
     await withCheckedContinuation { continuation in
@@ -152,7 +157,7 @@ public final class TransferControl: Sendable {
 
   /// The response's head is there: whether its body is taken in pieces.
   public func begins(_ status: Int) -> Bool {
-    guard let streams, streams(status) else { return false }
+    guard let streams = state.withLock({ $0.streams }), streams(status) else { return false }
     state.withLock { $0.isStreaming = true }
     return true
   }

@@ -36,9 +36,6 @@ final class TaskRegistry: Sendable {
 
   init(clock: any EngineClock) { self.clock = clock }
 
-  /// A name for a task that was given none.
-  static func generatedName() -> String { "task-" + String(NonSecretRandom.shared.next(), radix: 36) }
-
   /// Notes a task down; false when one of that name runs.
   func begin(_ task: NetworkTask, of uid: UInt32) -> Bool {
     let key = Key(uid: uid, name: task.identifier)

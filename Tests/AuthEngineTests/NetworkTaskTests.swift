@@ -62,16 +62,17 @@ import Testing
     let task = NetworkTask(identifier: "t", request: request, clock: engine.clock)
     var options = FetchOptions()
     options.task = task
-    let ended = Locked(0)
-    task.onCancel { ended.withLock { $0 += 1 } }
     let fetch = Task { [options] in
       try await engine.fetcher.fetch(request, from: .testing(authentication: .none), options: options)
     }
     #expect(await eventually { gate.waiterCount == 1 })
     task.cancel()
+    #expect(task.state == .cancelled && task.error?.outcome == .sentNoReply, "the worst, while it is open")
     gate.open()
     let error = await #expect(throws: ResourceError.self) { try await fetch.value }
-    #expect(error?.code == .requestCancelled && task.state == .cancelled && ended.withLock { $0 } == 1)
+    #expect(error?.code == .requestCancelled && task.state == .cancelled && task.response == nil)
+    #expect(error?.outcome == .replied && task.error?.outcome == .replied, "what really happened")
+    #expect(!fetch.isCancelled, "the caller's own task goes on")
   }
 
   @Test("a suspended fetch asks for nothing, and its timeout begins again where it stood")

@@ -34,7 +34,8 @@ import Testing
   @Test("a full window stops the transport; taking a piece wakes it once there is room")
   func backPressure() async {
     let wakes = Locked(0)
-    let control = TransferControl { $0 == 200 }
+    let control = TransferControl()
+    control.takeBodies { $0 == 200 }
     control.attach { wakes.withLock { $0 += 1 } }
     #expect(!control.begins(404) && control.takesBytes)
     #expect(control.begins(200))
@@ -51,7 +52,8 @@ import Testing
 
   @Test("pieces come in order to a taker that waits and to one that comes late; then there are no more")
   func order() async {
-    let control = TransferControl { _ in true }
+    let control = TransferControl()
+    control.takeBodies { _ in true }
     let taker = Task {
       var pieces: [[UInt8]] = []
       while let piece = await control.next() { pieces.append(piece) }

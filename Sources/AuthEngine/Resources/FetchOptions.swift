@@ -17,10 +17,10 @@ public struct FetchOptions: Sendable {
   public var trace: TraceContext?
   /// Decides whether a response means that the token must be renewed; nil: as the resource's rule says.
   public var tokenDelegate: (any TokenManagementPolicyDelegate)?
-  /// The task as which the fetch can be watched and held; nil: nobody does.
+  /// The task as which the fetch can be watched, held and ended, a task for each fetch; nil: nobody does.
   public var task: NetworkTask?
   /// Takes the body in pieces, in order, before the response is returned, which has none then; nil: the response has it. What does not
-  /// return lets the server wait; after false the rest is thrown away and the fetch ends as cancelled.
+  /// return lets the server wait; false ends the transfer, and the fetch as `request_cancelled`.
   public var deliver: (@Sendable ([UInt8]) async -> Bool)?
 
   /// Options; the defaults are those of a caller that says nothing.
@@ -33,5 +33,13 @@ public struct FetchOptions: Sendable {
     self.deadline = deadline
     self.followsRedirects = followsRedirects
     self.trace = trace
+  }
+
+  /// The same with that token, and no other session's.
+  func authenticated(_ authentication: ResourceServer.Authentication, _ session: FetchSession? = nil) -> FetchOptions {
+    var options = self
+    options.authentication = authentication
+    options.session = session
+    return options
   }
 }

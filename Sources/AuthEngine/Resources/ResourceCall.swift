@@ -74,14 +74,39 @@ struct ResourceCall {
 
   private func firstToken() async throws(ResourceError) -> AccessToken? {
     guard let tokens else { return nil }
-    await options.control?.untilReleased()
-    let token = try await tokens.token(replacing: nil, deadline: deadline, trace: trace)
+    let token = try await token(from: tokens, replacing: nil)
     guard isBoundEnough(token) else {
       throw ResourceError(
         tokens.absence, "the resource takes none but tokens bound to a key (dpop), and the issuer gave a bearer token",
         upstream: .init(code: "token_not_bound"), retryable: false)
     }
     return token
+  }
+
+  /// A token, in time that stands still while the call is held.
+  private func token(
+    from tokens: any TokenSource, replacing rejected: AccessToken?
+  ) async throws(ResourceError) -> AccessToken {
+    while true {
+      try await untilReleased()
+      let due = deadline
+      do throws(ResourceError) {
+        return try await tokens.token(replacing: rejected, deadline: due, trace: trace)
+      } catch {
+        // What it was held meanwhile is not the call's own time.
+        guard error.code == .deadlineExceeded, deadline != due else { throw error }
+      }
+    }
+  }
+
+  /// Returns when the call is not held.
+  private func untilReleased() async throws(ResourceError) {
+    guard let control = options.control else { return }
+    await control.untilReleased()
+    guard Task.isCancelled else { return }
+    throw ResourceError(
+      .requestCancelled, "cancelled before the next request",
+      outcome: redirects > 0 || attempts > 1 ? .replied : .notSent)
   }
 
   /// Whether the token may be shown to a resource that wants it bound to a key.
@@ -93,9 +118,8 @@ struct ResourceCall {
   /// end the call.
   private func replacement(of rejected: AccessToken) async throws(ResourceError) -> AccessToken? {
     guard let tokens else { return nil }
-    await options.control?.untilReleased()
     do throws(ResourceError) {
-      let token = try await tokens.token(replacing: rejected, deadline: deadline, trace: trace)
+      let token = try await token(from: tokens, replacing: rejected)
       return isBoundEnough(token) ? token : nil
     } catch {
       switch error.code {
@@ -128,7 +152,7 @@ struct ResourceCall {
 
   private mutating func send(_ request: HTTPRequest, _ token: AccessToken?) async throws(ResourceError) -> HTTPResponse
   {
-    await options.control?.untilReleased()
+    try await untilReleased()
     var request = policy.authorizing(request, with: token)
     if let token, request.fields["Authorization"] != nil { try prove(&request, token) }
     if let encryption = server.payloadEncryption { request = try encryption.sealed(request) }

@@ -25,15 +25,20 @@ public final class ResourceFetcher: Sendable {
   public func fetch(
     _ request: ResourceRequest, from server: ResourceServer, options: FetchOptions = FetchOptions()
   ) async throws(ResourceError) -> ResourceResponse {
+    var options = options
+    if options.deliver != nil, options.task == nil { options.task = NetworkTask(request: request, clock: clock) }
     guard let task = options.task else { return try await carryOut(request, server, options) }
-    let outcome: Result<ResourceResponse, ResourceError>
-    do throws(ResourceError) {
-      outcome = .success(try await carryOut(request, server, options))
-    } catch {
-      outcome = .failure(error)
-    }
-    return try task.completed(outcome).get()
+    return try await task.carryOut { [options] in
+      do throws(ResourceError) {
+        return .success(try await self.carryOut(request, server, options))
+      } catch {
+        return .failure(error)
+      }
+    }.get()
   }
+
+  /// What time it is for whoever makes tasks.
+  var clock: any EngineClock { upstream.clock }
 
   private func carryOut(
     _ request: ResourceRequest, _ server: ResourceServer, _ options: FetchOptions
@@ -51,10 +56,9 @@ public final class ResourceFetcher: Sendable {
     var call = ResourceCall(
       upstream: upstream, prover: prover, server: server, tokens: source, method: prepared.method, deadline: deadline,
       fetch: options)
-    guard let control = options.task?.control, let deliver = options.deliver else {
-      return try await call.run(prepared.message)
-    }
-    let delivery = BodyDelivery(control, to: deliver)
+    guard let task = options.task, let deliver = options.deliver else { return try await call.run(prepared.message) }
+    task.control.takeBodies(where: server.streams(asksDelegate: options.tokenDelegate != nil))
+    let delivery = BodyDelivery(task, to: deliver)
     let response: ResourceResponse
     do throws(ResourceError) {
       response = try await call.run(prepared.message)

@@ -16,12 +16,13 @@ struct SessionTokenSource: TokenSource {
   ) async throws(ResourceError) -> AccessToken {
     do throws(SessionError) {
       let sessions = session.sessions
-      guard try await sessions.session(session.handle, ownedBy: session.owner).kind == kind else {
+      let handle = try await session.handle(of: kind)
+      guard try await sessions.session(handle, ownedBy: session.owner).kind == kind else {
         throw SessionError(.expired, "the session is of another kind")
       }
       func current(replacing rejected: AccessToken?) async throws(SessionError) -> AccessToken {
         try await sessions.token(
-          of: session.handle, ownedBy: session.owner, at: session.issuer, scope: scope, audience: audience,
+          of: handle, ownedBy: session.owner, at: session.issuer, scope: scope, audience: audience,
           replacing: rejected, deadline: deadline, trace: trace)
       }
       let token = try await current(replacing: rejected)

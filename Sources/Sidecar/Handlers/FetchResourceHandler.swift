@@ -42,23 +42,19 @@ struct FetchResourceHandler: Sendable {
     server.reservedCookies.formUnion(cookieNames(of: server, context))
     options.session = try await session(params, options.authentication ?? server.authentication, server, context)
     let uid = context.caller.peer.uid
-    let task = params.task ?? TaskRegistry.generatedName()
+    let task = params.task ?? NetworkTask.generatedIdentifier()
     guard params.task.map({ (1...128).contains($0.utf8.count) }) ?? true else {
       throw .invalidParams("A task's name has 1 to 128 bytes", path: "/task")
     }
     let delegate = TokenRefreshDelegate(caller: context.caller, task: task, clock: clock)
     options.tokenDelegate = delegate
-    let isStreamed = params.stream == true
-    let networkTask = NetworkTask(
-      identifier: task, request: request, clock: clock,
-      streams: isStreamed ? server.streams(asksDelegate: delegate != nil) : nil)
+    let networkTask = NetworkTask(identifier: task, request: request, clock: clock)
     options.task = networkTask
-    if isStreamed { options.deliver = ChunkDelivery(to: context.caller, task: task).deliver }
+    if params.stream == true { options.deliver = ChunkDelivery(to: context.caller, task: task).deliver }
     guard tasks.begin(networkTask, of: uid) else {
       throw .invalidParams("A task of that name is running", path: "/task")
     }
     defer { tasks.end(networkTask, of: uid) }
-    networkTask.onCancel { [caller = context.caller, key = context.key] in _ = caller.session?.cancel(key) }
     do throws(ResourceError) {
       return FetchResult.make(try await engine.fetcher.fetch(request, from: server, options: options), task: task)
     } catch {

@@ -6,18 +6,21 @@ struct BodyDelivery {
   /// The largest piece that is handed on.
   static let pieceBytes = 48 << 10
 
+  private static let refusal = "nobody takes the body any more"
+
   private let control: TransferControl
   private let deliver: @Sendable ([UInt8]) async -> Bool
   private let pump: Task<Bool, Never>
 
-  init(_ control: TransferControl, to deliver: @escaping @Sendable ([UInt8]) async -> Bool) {
+  init(_ task: NetworkTask, to deliver: @escaping @Sendable ([UInt8]) async -> Bool) {
+    let control = task.control
     self.control = control
     self.deliver = deliver
     pump = Task {
       while let piece = await control.next() {
-        guard !Task.isCancelled, await Self.hand(piece, to: deliver) else {
-          // Whoever waits for the exchange is told by its end; the transport must not wait for this one meanwhile.
-          while await control.next() != nil {}
+        guard await Self.hand(piece, to: deliver) else {
+          // Ends the exchange: the server need not send what nobody wants, nor wait for a taker.
+          task.end(because: Self.refusal)
           return false
         }
       }
@@ -42,20 +45,21 @@ struct BodyDelivery {
       pump.cancel()
     }
     guard isDelivered, await Self.hand(response.body, to: deliver) else {
-      throw ResourceError(.requestCancelled, "nobody takes the body any more", outcome: .replied)
+      throw ResourceError(.requestCancelled, Self.refusal, outcome: .replied)
     }
     response.body = []
     response.isStreamed = true
     return response
   }
 
+  /// False when it is not taken, or the calling task was cancelled.
   private static func hand(
     _ piece: [UInt8], to deliver: @Sendable ([UInt8]) async -> Bool
   ) async -> Bool {
     var start = 0
     while start < piece.count {
       let end = min(start + pieceBytes, piece.count)
-      guard await deliver(Array(piece[start..<end])) else { return false }
+      guard !Task.isCancelled, await deliver(Array(piece[start..<end])) else { return false }
       start = end
     }
     return true

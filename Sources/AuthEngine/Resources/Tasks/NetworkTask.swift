@@ -4,7 +4,8 @@ public import Support
 /// One fetch as others see it while it runs: the seed's `NetworkTask`.
 ///
 /// It runs from the beginning. `suspend` acts on a running task, `resume` on a suspended one, `cancel` on both; every other call does
-/// nothing. While it is suspended no bytes move and its time stands still.
+/// nothing. While it is suspended no bytes move and its time stands still. However these calls, the fetch's end and the end of
+/// whoever waits for it race, there is one outcome, and it never changes afterwards.
 public final class NetworkTask: Sendable {
   /// Where it stands.
   public enum State: String, Sendable, Hashable, CaseIterable {
@@ -12,16 +13,26 @@ public final class NetworkTask: Sendable {
     case running
     /// Held still.
     case suspended
-    /// Ended by `cancel`, before it had come to anything.
+    /// Ended before it had come to anything: by `cancel`, with whoever waited for it, or because nobody took its body.
     case cancelled
     /// Ended with a response or an error.
     case completed
   }
 
+  private enum Course {
+    case open
+    /// It is decided that it ends as cancelled; its fetch has not let go yet.
+    case ending(String)
+    case ended(Result<ResourceResponse, ResourceError>)
+  }
+
   private struct Contents {
     var url: HTTPURL?
-    var outcome: Result<ResourceResponse, ResourceError>?
-    var end: (@Sendable () -> Void)?
+    var course = Course.open
+    /// Whether a fetch has taken it as its own.
+    var isTaken = false
+    /// Whom to wake when the course is open no more.
+    var waiter: CheckedContinuation<Void, Never>?
   }
 
   /// What it is called.
@@ -31,40 +42,48 @@ public final class NetworkTask: Sendable {
   /// When it began.
   public let startedAt: Timestamp
 
-  let control: TransferControl
+  let control = TransferControl()
   private let clock: any EngineClock
   private let contents = Locked(Contents())
 
-  /// A task that begins now. `streams` tells with which status a response's body is taken in pieces as it comes; see
-  /// `FetchOptions.deliver`.
+  /// A task that begins now, for one fetch.
   public init(
-    identifier: String, request: ResourceRequest, clock: any EngineClock,
-    streams: (@Sendable (Int) -> Bool)? = nil
+    identifier: String = NetworkTask.generatedIdentifier(), request: ResourceRequest, clock: any EngineClock
   ) {
     self.identifier = identifier
     self.request = request
     self.clock = clock
     startedAt = clock.wallNow
-    control = TransferControl(streams: streams)
+  }
+
+  /// A name for a task that was given none.
+  public static func generatedIdentifier() -> String {
+    "task-" + String(NonSecretRandom.shared.next(), radix: 36)
   }
 
   /// Where it stands. Whether it is held only the control knows, so that suspending and resuming at once never come apart.
   public var state: State {
-    switch contents.withLock({ $0.outcome }) {
-    case nil: control.isHeld ? .suspended : .running
-    case .failure(let error)? where error.code == .requestCancelled: .cancelled
-    default: .completed
+    switch contents.withLock({ $0.course }) {
+    case .open: control.isHeld ? .suspended : .running
+    case .ending: .cancelled
+    case .ended(.failure(let error)) where error.code == .requestCancelled: .cancelled
+    case .ended: .completed
     }
   }
 
   /// The response; nil while there is none.
-  public var response: ResourceResponse? { contents.withLock { try? $0.outcome?.get() } }
+  public var response: ResourceResponse? {
+    guard case .ended(.success(let response)) = contents.withLock({ $0.course }) else { return nil }
+    return response
+  }
 
-  /// Why there is no response; nil while that is open.
+  /// Why there is no response; nil while that is open. Until the fetch of a cancelled task has let go, its `outcome` is the worst
+  /// that may have happened.
   public var error: ResourceError? {
-    contents.withLock { contents in
-      guard case .failure(let error)? = contents.outcome else { return nil }
-      return error
+    switch contents.withLock({ $0.course }) {
+    case .ending(let reason): ResourceError(.requestCancelled, reason, outcome: .sentNoReply)
+    case .ended(.failure(let error)): error
+    case .open, .ended(.success): nil
     }
   }
 
@@ -76,51 +95,100 @@ public final class NetworkTask: Sendable {
 
   /// Holds it still.
   public func suspend() {
-    if !hasEnded { control.hold(at: clock.monotonicNow) }
+    if isOpen { control.hold(at: clock.monotonicNow) }
   }
 
   /// Lets it go on.
   public func resume() {
-    if !hasEnded { control.release(at: clock.monotonicNow) }
+    if isOpen { control.release(at: clock.monotonicNow) }
   }
 
-  /// Ends it: whoever waits for it gets `request_cancelled`, unless it has ended before.
-  public func cancel() {
-    let (isFirst, end) = contents.withLock { contents -> (Bool, (@Sendable () -> Void)?) in
-      guard contents.outcome == nil else { return (false, nil) }
-      contents.outcome = .failure(ResourceError(.requestCancelled, "the task was cancelled"))
-      return (true, contents.end)
-    }
-    guard isFirst else { return }
-    end?()
-    // Nothing waits for a release that nobody will ask for any more.
-    control.release(at: clock.monotonicNow)
+  /// Ends it, wherever its fetch is, suspended or not: whoever waits for it gets `request_cancelled`. Returns at once; what is
+  /// under way lets go in its own time.
+  public func cancel() { end(because: "the task was cancelled") }
+
+  private var isOpen: Bool {
+    guard case .open = contents.withLock({ $0.course }) else { return false }
+    return true
   }
+}
 
-  private var hasEnded: Bool { contents.withLock { $0.outcome != nil } }
+// MARK: - The fetch's side
 
-  /// What ends it from outside; called at once when it has been cancelled already.
-  public func onCancel(_ end: @escaping @Sendable () -> Void) {
-    let isTooLate = contents.withLock { contents in
-      contents.end = end
-      guard case .failure(let error)? = contents.outcome else { return false }
-      return error.code == .requestCancelled
+extension NetworkTask {
+  /// Carries `fetch` out as this task, and ends it when the task is cancelled. What it returns is what the task has come to.
+  ///
+  /// The fetch is a child of the calling task: it ends with it, runs where it runs, and is over when this returns.
+  func carryOut(
+    _ fetch: @escaping @Sendable () async -> Result<ResourceResponse, ResourceError>
+  ) async -> Result<ResourceResponse, ResourceError> {
+    if let refusal = take() { return refusal }
+    await withTaskGroup(of: Void.self) { group in
+      group.addTask { self.completed(await fetch()) }
+      await untilDecided()
+      group.cancelAll()
     }
-    if isTooLate { end() }
+    return contents.withLock { contents in
+      guard case .ended(let outcome) = contents.course else { return .failure(Self.cancelled("the fetch is lost")) }
+      return outcome
+    }
   }
 
   /// The request was found in order.
   func began(_ url: HTTPURL) { contents.withLock { $0.url = url } }
 
-  /// It came to an end; returns what counts: a task that was cancelled before stays so.
-  func completed(
-    _ outcome: Result<ResourceResponse, ResourceError>
-  ) -> Result<ResourceResponse, ResourceError> {
+  /// Ends it as cancelled, unless it has ended.
+  func end(because reason: String) {
+    let waiter = contents.withLock { contents -> CheckedContinuation<Void, Never>? in
+      guard case .open = contents.course else { return nil }
+      contents.course = contents.isTaken ? .ending(reason) : .ended(.failure(Self.cancelled(reason)))
+      return contents.waiter.take()
+    }
+    waiter?.resume()
+  }
+
+  private static func cancelled(
+    _ reason: String, _ outcome: TransportError.Outcome = .notSent
+  ) -> ResourceError {
+    ResourceError(.requestCancelled, reason, outcome: outcome)
+  }
+
+  /// Makes it the fetch's own; returns what the fetch ends with instead where it may not begin.
+  private func take() -> Result<ResourceResponse, ResourceError>? {
     contents.withLock { contents in
-      if let known = contents.outcome { return known }
-      contents.outcome = outcome
-      contents.end = nil
+      guard !contents.isTaken else { return .failure(Self.cancelled("the task is another fetch's")) }
+      contents.isTaken = true
+      guard case .ended(let outcome) = contents.course else { return nil }
       return outcome
     }
+  }
+
+  private func untilDecided() async {
+    await withCheckedContinuation { continuation in
+      let isDecided = contents.withLock { contents in
+        guard case .open = contents.course else { return true }
+        contents.waiter = continuation
+        return false
+      }
+      if isDecided { continuation.resume() }
+    }
+  }
+
+  /// The fetch has let go. A task that was cancelled before stays so, and takes over how far the request had come.
+  private func completed(_ result: Result<ResourceResponse, ResourceError>) {
+    let waiter = contents.withLock { contents -> CheckedContinuation<Void, Never>? in
+      guard case .ending(let reason) = contents.course else {
+        contents.course = .ended(result)
+        return contents.waiter.take()
+      }
+      let outcome: TransportError.Outcome =
+        switch result {
+        case .success: .replied
+        case .failure(let error): error.outcome
+        }
+      contents.course = .ended(.failure(Self.cancelled(reason, outcome)))
+      return nil
+    }
+    waiter?.resume()
   }
 }

@@ -36,14 +36,15 @@ struct AccessTokenHandler: Sendable {
       let session = try await engine.session(params.session, kind, target.issuer, context)
       do throws(SessionError) {
         guard let session else { throw SessionError.notFound }
+        let handle = try await session.handle(of: kind)
         // Said which kind, a session of the other one is none.
         if params.auth != nil || params.resource != nil,
-          try await engine.sessions.session(session.handle, ownedBy: context.owner).kind != kind
+          try await engine.sessions.session(handle, ownedBy: context.owner).kind != kind
         {
           throw SessionError.notFound
         }
         token = try await engine.sessions.token(
-          of: session.handle, ownedBy: context.owner, at: session.issuer, scope: target.scope,
+          of: handle, ownedBy: context.owner, at: session.issuer, scope: target.scope,
           audience: target.audience, isNarrow: target.isNarrow,
           minimumLife: minimum == 0 ? nil : .seconds(minimum), deadline: context.deadline,
           trace: context.traceContext)
