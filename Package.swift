@@ -209,6 +209,24 @@ let package = Package(
       dependencies: ["Crypto", "JOSE", "JSON", "Playground", "Support", "TestSupport"]
     ),
 
+    // MARK: - Examples: what the documentation shows, compiled; no product depends on it
+
+    .target(
+      name: "Examples",
+      dependencies: [
+        "AuthEngine",
+        "CurlTransport",
+        "HTTPMessages",
+        "JSON",
+        "Playground",
+        "Support",
+      ]
+    ),
+    .testTarget(
+      name: "ExamplesTests",
+      dependencies: ["AuthEngine", "Examples", "HTTPMessages", "JSON", "Support", "TestSupport"]
+    ),
+
     // MARK: - Test support: may import everything, imported by tests only
 
     .target(name: "TestSupport", dependencies: ["HTTPMessages", "Support"]),

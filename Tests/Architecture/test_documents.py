@@ -159,6 +159,17 @@ def test_wire_page_lists_every_param(method, section):
     assert declared == listed
 
 
+def test_swift_page_shows_what_is_compiled():
+    """Every Swift block of the guide stands in Sources/Examples, line by line; there it is built and run."""
+    compiled = "\n".join(line.strip() for line in sources("Examples").splitlines() if line.strip())
+    page = (PAGES / "swift.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"^```swift\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    assert len(blocks) >= 4, "the scan of the page finds too little"
+    for block in blocks:
+        shown = "\n".join(line.strip() for line in block.splitlines() if line.strip())
+        assert shown in compiled, f"not in Sources/Examples as it stands in swift.md:\n{block}"
+
+
 def test_operations_page_lists_every_metric():
     declared = set(re.findall(r'family\(\s*"(\w+)"', sources("Sidecar/Metrics")))
     listed = set(first_cells("operations.md", r"`((?:postern|process)_\w+)`"))

@@ -28,7 +28,7 @@ CONFINED = {
 }
 
 # No part of the sidecar: may use Foundation, may not be reached by a product (but by the playground itself).
-DEVELOPMENT_ONLY = {"Playground", "PlaygroundCommand", "TestSupport"}
+DEVELOPMENT_ONLY = {"Examples", "Playground", "PlaygroundCommand", "TestSupport"}
 
 # Files of product modules that may import Foundation, each with its reason: none so far. It costs size and start-up
 # time, and its JSON, base64 and URL rules are laxer than ours.
