@@ -101,7 +101,8 @@ struct ResourceCall {
 
   /// Returns when the call is not held.
   private func untilReleased() async throws(ResourceError) {
-    guard let control = options.control else { return }
+    // What is not held goes on to the transport even when it is cancelled: that tells how far it came.
+    guard let control = options.control, control.isHeld else { return }
     await control.untilReleased()
     guard Task.isCancelled else { return }
     throw ResourceError(
