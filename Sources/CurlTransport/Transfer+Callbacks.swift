@@ -47,7 +47,7 @@ extension Transfer {
         return .paused
       }
       control.moved(received: Int64(bytes.count))
-      control.give(Array(bytes))
+      control.give(bytes)
       return .taken
     }
     guard bytes.count <= maxBodyBytes - body.count else { return objectToBody() }

@@ -32,6 +32,8 @@ public final class TransferControl: Sendable {
 
   /// Beyond this many bytes the server has to wait for whoever takes the body.
   public static let window = 256 << 10
+  /// The largest piece: of what waits, as much as fits is one. A multiple of three, so that pieces in base64 need no padding.
+  public static let pieceBytes = 48 << 10
 
   private let state = Locked(State())
 
@@ -175,18 +177,28 @@ public final class TransferControl: Sendable {
     state.withLock { $0.heldSince == nil && (!$0.isStreaming || $0.waitingBytes < Self.window) }
   }
 
-  /// Gives a piece to whoever takes the body.
-  public func give(_ piece: [UInt8]) {
+  /// Gives bytes to whoever takes the body.
+  public func give(_ bytes: [UInt8]) { bytes.withUnsafeBufferPointer { give($0) } }
+
+  /// Gives bytes to whoever takes the body.
+  public func give(_ bytes: UnsafeBufferPointer<UInt8>) {
     let taker = state.withLock { state -> CheckedContinuation<[UInt8]?, Never>? in
       if let taker = state.taker {
         state.taker = nil
         return taker
       }
-      state.pieces.append(piece)
-      state.waitingBytes += piece.count
+      state.waitingBytes += bytes.count
+      if let last = state.pieces.indices.last, state.pieces[last].count + bytes.count <= Self.pieceBytes {
+        state.pieces[last].append(contentsOf: bytes)
+      } else {
+        var piece: [UInt8] = []
+        piece.reserveCapacity(max(bytes.count, Self.pieceBytes))
+        piece.append(contentsOf: bytes)
+        state.pieces.append(piece)
+      }
       return nil
     }
-    taker?.resume(returning: piece)
+    taker?.resume(returning: Array(bytes))
   }
 }
 

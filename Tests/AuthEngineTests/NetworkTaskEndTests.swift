@@ -82,9 +82,11 @@ import Testing
   @Test("when nobody takes the body any more the exchange is ended, not read to its end", .timeLimit(.minutes(1)))
   func refused() async throws {
     let clock = ManualClock()
+    // As large as a piece can be: what comes behind it is another one.
+    let first = [UInt8](repeating: 1, count: TransferControl.pieceBytes)
     let engine = Engine(clock: clock) { _, options throws(TransportError) in
       #expect(options.control?.begins(200) == true)
-      options.control?.give([1, 2, 3])
+      options.control?.give(first)
       options.control?.give([4])
       return try await Self.hang(clock)
     }
@@ -99,7 +101,30 @@ import Testing
       Self.request, from: .testing(authentication: .none), options: options, completion: { outcomes.take($0) })
     let error = await outcomes.only?.failure
     #expect(error?.code == .requestCancelled && error?.detail == "nobody takes the body any more")
-    #expect(task.state == .cancelled && taken.withLock { $0 } == [[1, 2, 3]])
+    #expect(task.state == .cancelled && taken.withLock { $0 } == [first])
+  }
+
+  @Test(
+    "a transfer that breaks while pieces wait fails as what it is, not as one that was cancelled",
+    .timeLimit(.minutes(1)))
+  func broken() async throws {
+    let engine = Engine(clock: ManualClock()) { _, options throws(TransportError) in
+      #expect(options.control?.begins(200) == true)
+      for _ in 0..<4 { options.control?.give([UInt8](repeating: 1, count: TransferControl.pieceBytes)) }
+      throw TransportError(code: .serverUnreachable, outcome: .replied, detail: "reset")
+    }
+    for _ in 0..<100 {
+      var options = FetchOptions()
+      options.deliver = { _ in
+        await Task.yield()
+        return true
+      }
+      let error = await #expect(throws: ResourceError.self) { [options] in
+        try await engine.fetcher.fetch(
+          Self.request, from: .testing(authentication: .none), options: options)
+      }
+      #expect(error?.code == .serverUnreachable && error?.outcome == .replied)
+    }
   }
 
   @Test("the async form hands a body on in pieces, too, and ends when its task does", .timeLimit(.minutes(1)))

@@ -55,16 +55,29 @@ import Testing
     let control = TransferControl()
     control.takeBodies { _ in true }
     let taker = Task {
-      var pieces: [[UInt8]] = []
-      while let piece = await control.next() { pieces.append(piece) }
-      return pieces
+      var body: [UInt8] = []
+      while let piece = await control.next() { body += piece }
+      return body
     }
     for number in 0..<100 as Range<UInt8> {
       control.give([number])
       if number % 7 == 0 { await Task.yield() }
     }
     control.finish()
-    #expect(await taker.value == (0..<100).map { [$0] })
+    #expect(await taker.value == Array(0..<100))
+    #expect(await control.next() == nil)
+  }
+
+  @Test("what waits is one piece as far as it fits, and no byte is lost between two")
+  func pieces() async {
+    let control = TransferControl()
+    let part = TransferControl.pieceBytes / 3
+    for number in 0..<4 as Range<UInt8> { control.give([UInt8](repeating: number, count: part)) }
+    control.give([9])
+    control.finish()
+    let first = await control.next()
+    #expect(first == (0..<3).flatMap { [UInt8](repeating: $0, count: part) })
+    #expect(await control.next() == [UInt8](repeating: 3, count: part) + [9])
     #expect(await control.next() == nil)
   }
 

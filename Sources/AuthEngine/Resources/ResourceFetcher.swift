@@ -58,15 +58,13 @@ public final class ResourceFetcher: Sendable {
       fetch: options)
     guard let task = options.task, let deliver = options.deliver else { return try await call.run(prepared.message) }
     task.control.takeBodies(where: server.streams(asksDelegate: options.tokenDelegate != nil))
-    let delivery = BodyDelivery(task, to: deliver)
-    let response: ResourceResponse
-    do throws(ResourceError) {
-      response = try await call.run(prepared.message)
-    } catch {
-      await delivery.abandon()
-      throw error
-    }
-    return try await delivery.finish(response)
+    let delivery = BodyDelivery(task: task, deliver: deliver)
+    async let isTaken = delivery.pump()
+    // Where the fetch fails nobody wants what is left: leaving cancels the pump and waits for it.
+    defer { task.control.finish() }
+    let response = try await call.run(prepared.message)
+    task.control.finish()
+    return try await delivery.finish(response, isTaken: isTaken)
   }
 
   private func tokenSource(
