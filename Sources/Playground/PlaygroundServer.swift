@@ -8,32 +8,40 @@ public import Support
 public final class PlaygroundServer: Sendable {
   /// `http://127.0.0.1:PORT`, without a slash at its end.
   public let baseURL: String
+  /// `http://127.0.0.1:PORT` of the server that misbehaves on request.
+  public let misbehavingURL: String
   /// The provider's issuer identifier.
   public let issuer: String
   /// The private key, as PEM, of the clients that sign (`private_key_jwt`, assertions).
   public let clientKeyPEM: [UInt8]
+  /// What has been asked of it.
+  let statistics: Statistics
   /// The first client's identifier, for the announcement.
   private let clientID: String?
   private let group: MultiThreadedEventLoopGroup
-  private let listener: any Channel
-  private let connections: OpenConnections
+  private let listener: Listener<HTTPServerRequestPart, HTTPServerResponsePart>
+  private let misbehaving: Listener<ByteBuffer, ByteBuffer>
   private let stopping = Locked<Task<Void, Never>?>(nil)
 
   private init(
     baseURL: String,
+    misbehavingURL: String,
+    statistics: Statistics,
     clientID: String?,
     clientKeyPEM: [UInt8],
     group: MultiThreadedEventLoopGroup,
-    listener: any Channel,
-    connections: OpenConnections
+    listener: Listener<HTTPServerRequestPart, HTTPServerResponsePart>,
+    misbehaving: Listener<ByteBuffer, ByteBuffer>
   ) {
     self.baseURL = baseURL
+    self.misbehavingURL = misbehavingURL
     issuer = baseURL + "/oidc"
+    self.statistics = statistics
     self.clientID = clientID
     self.clientKeyPEM = clientKeyPEM
     self.group = group
     self.listener = listener
-    self.connections = connections
+    self.misbehaving = misbehaving
   }
 
   /// Starts a playground; when this returns it can be connected to. `clock` decides about the life of tokens and times slow answers.
@@ -61,22 +69,25 @@ public final class PlaygroundServer: Sendable {
     let address = try LoopbackAddress(host: configuration.host, port: configuration.port)
     let group = MultiThreadedEventLoopGroup(numberOfThreads: 2)
     do {
-      let connections = Locked<OpenConnections?>(nil)
-      let listener = try await listen(on: address, group: group) { channel in connections.withLock { $0 }?.open(channel)
-      }
-      let port = listener.localAddress?.port ?? configuration.port
-      let baseURL = "http://\(address.urlHost):\(port)"
+      let listener = try await Listener(on: address, group: group, configure: ServerConnection.configure)
+      let beside = try LoopbackAddress(host: configuration.host, port: 0)
+      let misbehaving = try await Listener(on: beside, group: group, configure: MisbehavingConnection.configure)
+      let baseURL = "http://\(address.urlHost):\(listener.port)"
       let statistics = Statistics()
       let router = PlaygroundRoutes.router(
         baseURL: baseURL, configuration: configuration, keys: keys, clientKey: clientKey, clients: clients,
         statistics: statistics, clock: clock)
-      let served = OpenConnections(server: ServerConnection(endpoint: router, statistics: statistics, clock: clock))
-      connections.withLock { $0 = served }
-      // Bound first, because the port is part of the issuer; accepting begins when there is somebody to answer.
-      try await listener.setOption(.autoRead, value: true).get()
+      let served = ServerConnection(endpoint: router, statistics: statistics, clock: clock)
+      let rude = MisbehavingConnection(statistics: statistics, clock: clock)
+      try await misbehaving.open { await rude.run($0) }
+      try await listener.open { channel in
+        statistics.count(\.connections)
+        await served.run(channel)
+      }
       return PlaygroundServer(
-        baseURL: baseURL, clientID: configuration.clients.first?.id, clientKeyPEM: clientKey.pem, group: group,
-        listener: listener, connections: served)
+        baseURL: baseURL, misbehavingURL: "http://\(beside.urlHost):\(misbehaving.port)",
+        statistics: statistics, clientID: configuration.clients.first?.id, clientKeyPEM: clientKey.pem, group: group,
+        listener: listener, misbehaving: misbehaving)
     } catch {
       try? await group.shutdownGracefully()
       throw .cannotListen(host: configuration.host, port: configuration.port, reason: "\(error)")
@@ -105,10 +116,12 @@ public final class PlaygroundServer: Sendable {
   }
 
   private func shutDown() async {
-    await listener.close().ended()
+    await listener.close()
+    await misbehaving.close()
     // Connections accepted just before are still on their way to their event loops: let them arrive.
     for loop in group.makeIterator() { await loop.submit {}.ended() }
-    await connections.closeAll()
+    await listener.closeConnections()
+    await misbehaving.closeConnections()
     try? await group.shutdownGracefully()
   }
 
@@ -120,25 +133,8 @@ public final class PlaygroundServer: Sendable {
       "resource": .string(baseURL + "/resource"),
       "open": .string(baseURL + "/open"),
       "control": .string(baseURL + "/playground"),
+      "misbehaving": .string(misbehavingURL),
       "clientId": clientID.map { .string($0) } ?? .null,
     ])
-  }
-
-  /// A listener that does not accept yet, and hands over what it will accept.
-  private static func listen(
-    on address: LoopbackAddress,
-    group: MultiThreadedEventLoopGroup,
-    accepted: @escaping @Sendable (ServerConnection.Channel) -> Void
-  ) async throws -> any Channel {
-    try await ServerBootstrap(group: group)
-      .serverChannelOption(.backlog, value: 1024)
-      .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
-      .serverChannelOption(.autoRead, value: false)
-      .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
-      .childChannelInitializer { channel in
-        channel.eventLoop.makeCompletedFuture { accepted(try ServerConnection.configure(channel)) }
-      }
-      .bind(to: address.socketAddress)
-      .get()
   }
 }

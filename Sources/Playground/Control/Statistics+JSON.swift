@@ -34,6 +34,7 @@ extension Statistics.Counters {
       ("resourceUnauthorized", resourceUnauthorized),
       ("resourceForbidden", resourceForbidden),
       ("openRequests", openRequests),
+      ("misbehavingRequests", misbehavingRequests),
       ("serverInfoRequests", serverInfoRequests),
       ("ssoAuthorizations", ssoAuthorizations),
       ("ssoLogouts", ssoLogouts),

@@ -40,6 +40,7 @@ final class Statistics: Sendable {
     var resourceUnauthorized = 0
     var resourceForbidden = 0
     var openRequests = 0
+    var misbehavingRequests = 0
     var serverInfoRequests = 0
     var ssoAuthorizations = 0
     var ssoLogouts = 0

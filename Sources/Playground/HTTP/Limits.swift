@@ -15,6 +15,8 @@ enum Limits {
   static let formParameters = 256
   /// The longest answer of `bytes/{n}`.
   static let patternBytes = 4 << 30
+  /// How often a misbehaving server repeats what it sends without end, for a client that does not stop it.
+  static let floodTimes = 1 << 16
   /// The longest wait of `slow` and of the fault of that name, in milliseconds.
   static let delayMilliseconds = 60_000
 

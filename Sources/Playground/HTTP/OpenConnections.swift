@@ -2,29 +2,30 @@ import NIOCore
 import Support
 
 /// The connections that are being served, so that their number is bounded and all of them end before the event loops do.
-final class OpenConnections: Sendable {
+final class OpenConnections<Inbound: Sendable, Outbound: Sendable>: Sendable {
+  typealias Channel = NIOAsyncChannel<Inbound, Outbound>
+
   private struct State {
     var isClosing = false
     var nextIdentifier = 0
     var tasks: [Int: Task<Void, Never>] = [:]
   }
 
-  private let server: ServerConnection
+  private let serve: @Sendable (Channel) async -> Void
   private let state = Locked(State())
 
-  /// No connections yet; `server` serves those to come.
-  init(server: ServerConnection) { self.server = server }
+  /// No connections yet; `serve` serves one of those to come.
+  init(serve: @escaping @Sendable (Channel) async -> Void) { self.serve = serve }
 
   /// Serves `channel` in a task of its own; closes it at once when there are too many or when everything is closing.
-  func open(_ channel: ServerConnection.Channel) {
-    server.statistics.count(\.connections)
+  func open(_ channel: Channel) {
     state.withLock { state in
       let isWelcome = !state.isClosing && state.tasks.count < Limits.connections
       let identifier = state.nextIdentifier
       state.nextIdentifier += 1
       // Made under the lock, so that the task cannot take itself off the list before it is on it.
       state.tasks[identifier] = Task {
-        if isWelcome { await server.run(channel) } else { try? await channel.executeThenClose { _, _ in } }
+        if isWelcome { await serve(channel) } else { try? await channel.executeThenClose { _, _ in } }
         self.state.withLock { _ = $0.tasks.removeValue(forKey: identifier) }
       }
     }

@@ -25,6 +25,7 @@ class Playground:
             raise AssertionError(f"the playground did not start (exit status {self.process.wait(10)})")
         self.announcement: Dict[str, Any] = json.loads(line)
         self.base: str = self.announcement["baseUrl"]
+        self.misbehaving: str = self.announcement["misbehaving"]
         self.issuer: str = self.announcement["issuer"]
 
     @property
