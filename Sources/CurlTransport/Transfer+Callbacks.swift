@@ -105,19 +105,6 @@ extension Transfer {
     }
   }
 
-  /// A socket for a new connection.
-  static func openSocket(
-    _ pointer: UnsafeMutableRawPointer?, _ address: UnsafeMutablePointer<curl_sockaddr>?
-  ) -> curl_socket_t {
-    guard let pointer, let address else { return CURL_SOCKET_BAD }
-    // Close-on-exec from the start: a process that starts another must not hand it connections.
-    let type = address.pointee.socktype | Int32(SOCK_CLOEXEC.rawValue)
-    let descriptor = socket(address.pointee.family, type, address.pointee.protocol)
-    guard descriptor >= 0 else { return CURL_SOCKET_BAD }
-    Unmanaged<Transfer>.fromOpaque(pointer).takeUnretainedValue().openedSockets.append(descriptor)
-    return descriptor
-  }
-
   private var maxBodyBytes: Int { max(0, exchange?.options.maxBodyBytes ?? 0) }
 
   /// Beyond it memory is only taken as bytes arrive, whatever the peer declares.

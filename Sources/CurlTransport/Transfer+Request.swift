@@ -48,7 +48,8 @@ extension Transfer {
     } catch {
       return error
     }
-    if let refusal = Self.refusal(of: request, pins: exchange.options.pins, shape: shape) { return refusal }
+    if let refusal = Self.refusal(of: request, exchange.options, shape: shape) { return refusal }
+    usesProxy = configuration.proxy != nil
     var settings = Settings(easy: easy)
     if self.shape != shape {
       self.shape = nil
@@ -78,11 +79,19 @@ extension Transfer {
     return nil
   }
 
-  private static func refusal(of request: HTTPRequest, pins: KeyPins?, shape: Shape) -> TransportError? {
+  /// What a transfer whose every address was refused, or whose host is such an address, ends with.
+  static let addressRefusal = TransportError(
+    code: .addressNotAllowed, outcome: .notSent,
+    detail: "the host is, or leads to, a link-local address, which only the configuration itself may name")
+
+  private static func refusal(
+    of request: HTTPRequest, _ options: TransferOptions, shape: Shape
+  ) -> TransportError? {
+    if request.url.origin.isLinkLocalAddress, !options.allowsLinkLocal { return addressRefusal }
     if !shape.isSecure, !shape.allowsPlainHTTP {
       return TransportError(code: .invalidURL, outcome: .notSent, detail: "plain http is not allowed")
     }
-    if !shape.isSecure, pins != nil {
+    if !shape.isSecure, options.pins != nil {
       return TransportError(code: .pinMismatch, outcome: .notSent, detail: "pins cannot be checked without TLS")
     }
     if !FieldSyntax.isToken(request.method.utf8) {

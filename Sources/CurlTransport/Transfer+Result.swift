@@ -10,6 +10,9 @@ extension Transfer {
       return .failure(TransportError(code: objection.code, outcome: outcome, detail: objection.detail))
     }
     guard code == CURLE_OK else {
+      if hasRefusedAddress, outcome == .notSent, code == CURLE_COULDNT_CONNECT {
+        return .failure(Self.addressRefusal)
+      }
       if let seen = guardian?.seen, !seen.isEmpty {
         let detail = "none of the pins is a key of the server's certificate chain; its keys: \(seen)"
         return .failure(TransportError(code: .pinMismatch, outcome: outcome, detail: detail))

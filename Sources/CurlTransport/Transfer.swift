@@ -38,6 +38,10 @@ final class Transfer {
   var bytesBeforeRequest: Int?
   /// What was opened for this exchange and has not become its connection yet.
   var openedSockets: [Int32] = []
+  /// Whether an address was not connected to because it is link-local.
+  var hasRefusedAddress = false
+  /// Whether connections go to a proxy.
+  var usesProxy = false
 
   /// Nil when libcurl has no memory.
   init?(connections: ConnectionCount, limits: ResponseHead.Limits) {
@@ -69,6 +73,7 @@ final class Transfer {
     objection = nil
     bytesBeforeRequest = nil
     openedSockets = []
+    hasRefusedAddress = false
     guardian?.forget()
   }
 

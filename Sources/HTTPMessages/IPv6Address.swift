@@ -48,6 +48,9 @@ struct IPv6Address {
     return [value]
   }
 
+  /// The address in network byte order.
+  var bytes: [UInt8] { groups.flatMap { [UInt8($0 >> 8), UInt8($0 & 0xFF)] } }
+
   /// The canonical text (RFC 5952): lower case, no leading zeros, the first longest run of two or more zero groups as
   /// `::`, IPv4-mapped addresses with a dotted quad at their end.
   var canonicalText: String {

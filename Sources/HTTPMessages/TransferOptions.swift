@@ -16,6 +16,9 @@ public struct TransferOptions: Sendable, Hashable {
   public var clientIdentity: ClientIdentity?
   /// What the server's verified chain must hold besides; nil pins nothing.
   public var pins: KeyPins?
+  /// Whether the address may be link-local (`IPAddress.isLinkLocal`): only where the configuration itself names that address, since
+  /// what a name leads to others decide.
+  public var allowsLinkLocal: Bool
   /// The hand on the request, where somebody has one. Its time held is added to the deadline.
   public var control: TransferControl?
 
@@ -28,6 +31,7 @@ public struct TransferOptions: Sendable, Hashable {
     caFile: String? = nil,
     clientIdentity: ClientIdentity? = nil,
     pins: KeyPins? = nil,
+    allowsLinkLocal: Bool = false,
     control: TransferControl? = nil
   ) {
     self.deadline = deadline
@@ -37,6 +41,7 @@ public struct TransferOptions: Sendable, Hashable {
     self.caFile = caFile
     self.clientIdentity = clientIdentity
     self.pins = pins
+    self.allowsLinkLocal = allowsLinkLocal
     self.control = control
   }
 }

@@ -21,6 +21,8 @@ public struct TransportError: Error, Sendable {
     public static let protocolError = Code(rawValue: "protocol_error")
     /// The URL's scheme is not allowed or the URL is not usable.
     public static let invalidURL = Code(rawValue: "invalid_url")
+    /// The host is a link-local address, or its name leads to one, and that is not allowed.
+    public static let addressNotAllowed = Code(rawValue: "address_not_allowed")
     /// The deadline passed.
     public static let timedOut = Code(rawValue: "deadline_exceeded")
     /// The calling task was cancelled, or the transport closed.

@@ -236,6 +236,23 @@ struct FaultTests {
     #expect(try await transport.failure("http://127.0.0.1:\(port)/")?.code == .serverUnreachable)
   }
 
+  @Test(
+    "a link-local address is not even tried unless it is allowed",
+    arguments: ["169.254.169.254", "[fe80::1]", "[::ffff:169.254.169.254]", "[64:ff9b::169.254.169.254]"])
+  func linkLocal(host: String) async throws {
+    let transport = try CurlTransport(configuration: .testing())
+    defer { transport.close() }
+    let error = try await transport.failure("http://\(host)/")
+    #expect(error == TransportError(code: .addressNotAllowed, outcome: .notSent, detail: ""))
+    let tried = try await transport.failure(
+      "http://\(host)/",
+      options: .testing {
+        $0.allowsLinkLocal = true
+        $0.connectTimeout = .milliseconds(50)
+      })
+    #expect(tried?.code != .addressNotAllowed)
+  }
+
   @Test("a server that does not take the connection in time is unreachable")
   func connectTimeout() async throws {
     // A queue of one that is full: further connection requests are dropped without a word.

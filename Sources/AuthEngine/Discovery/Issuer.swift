@@ -88,7 +88,13 @@ extension Issuer {
   {
     TransferOptions(
       deadline: deadline, connectTimeout: connectTimeout, maxBodyBytes: maxBodyBytes,
-      allowsPlainHTTP: allowsPlainHTTPOnLoopback, caFile: caFile, clientIdentity: clientIdentity, pins: pins)
+      allowsPlainHTTP: allowsPlainHTTPOnLoopback, caFile: caFile, clientIdentity: clientIdentity, pins: pins,
+      allowsLinkLocal: isAtLinkLocalAddress)
+  }
+
+  /// Whether the configuration puts the issuer at a link-local address; its metadata and names cannot.
+  private var isAtLinkLocalAddress: Bool {
+    url.origin.isLinkLocalAddress || endpoints.values.contains(where: \.origin.isLinkLocalAddress)
   }
 }
 

@@ -21,10 +21,10 @@ enum KeySetPlace: Sendable, Hashable {
     switch self {
     case .issuer(let issuer):
       issuer.transferOptions(deadline: deadline, connectTimeout: connectTimeout, maxBodyBytes: maxBodyBytes)
-    case .location(_, let caFile, let allowed):
+    case .location(let url, let caFile, let allowed):
       TransferOptions(
         deadline: deadline, connectTimeout: connectTimeout, maxBodyBytes: maxBodyBytes, allowsPlainHTTP: allowed,
-        caFile: caFile)
+        caFile: caFile, allowsLinkLocal: url.origin.isLinkLocalAddress)
     }
   }
 

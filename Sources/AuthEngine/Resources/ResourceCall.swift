@@ -157,6 +157,9 @@ struct ResourceCall {
     var request = policy.authorizing(request, with: token)
     if let token, request.fields["Authorization"] != nil { try prove(&request, token) }
     if let encryption = server.payloadEncryption { request = try encryption.sealed(request) }
+    var options = self.options
+    // Wherever a request goes the configuration has named: such an address only if it stands there as one.
+    options.allowsLinkLocal = request.url.origin.isLinkLocalAddress
     let response: HTTPResponse
     do throws(TransportError) {
       response = try await upstream.send(request, options: options, for: .resource(server.name))

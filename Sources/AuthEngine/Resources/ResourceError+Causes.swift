@@ -66,6 +66,7 @@ extension ResourceError {
     case .pinMismatch: .pinMismatch
     case .responseTooLarge: .responseTooLarge
     case .invalidURL: .invalidURL
+    case .addressNotAllowed: .originNotAllowed
     case .timedOut: .deadlineExceeded
     case .cancelled: .requestCancelled
     default: .protocolError
