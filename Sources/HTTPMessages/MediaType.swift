@@ -34,6 +34,25 @@ public struct MediaType: Sendable, Hashable {
     return type == "application" && Self.textualApplicationSubtypes.contains(subtype)
   }
 
+  /// How characters become bytes, as far as that matters for reading them as UTF-8.
+  public enum Encoding: Sendable, Hashable {
+    /// UTF-8 or its subset ASCII; also where nothing is said.
+    case utf8
+    /// Another one, of which the bytes below 0x80 are ASCII.
+    case extendsASCII
+    /// Another one.
+    case other
+  }
+
+  /// What `charset` says.
+  public var encoding: Encoding {
+    guard let charset else { return .utf8 }
+    if ["utf-8", "utf8", "us-ascii", "ascii"].contains(charset) { return .utf8 }
+    let isExtension = ["iso-8859-", "iso8859-", "windows-125", "cp125", "latin", "koi8-"].contains(
+      where: charset.hasPrefix)
+    return isExtension ? .extendsASCII : .other
+  }
+
   private static let textualApplicationSubtypes: Set<String> = [
     "ecmascript", "graphql", "javascript", "json-seq", "jsonl", "jose", "jwt", "ndjson", "openmetrics-text",
     "sql", "toml", "x-javascript", "x-jsonlines", "x-ndjson", "x-sh", "x-www-form-urlencoded", "x-yaml", "yaml",

@@ -79,6 +79,21 @@ struct EncodingTests {
     #expect((type?.isTextual ?? false) == row.3 && (type?.isJSON ?? false) == row.4)
   }
 
+  @Test(
+    "a charset says whether bytes may be read as UTF-8",
+    arguments: [
+      ("text/plain", MediaType.Encoding.utf8), ("text/plain; charset=UTF-8", .utf8),
+      ("text/plain; charset=utf8", .utf8),
+      ("text/plain; charset=\"us-ascii\"", .utf8), ("text/plain; charset=ISO-8859-15", .extendsASCII),
+      ("text/plain; charset=windows-1252", .extendsASCII), ("text/plain; charset=latin1", .extendsASCII),
+      ("text/plain; charset=koi8-r", .extendsASCII), ("text/plain; charset=utf-16", .other),
+      ("text/plain; charset=utf-7", .other), ("text/plain; charset=shift_jis", .other),
+      ("text/plain; charset=x", .other),
+    ])
+  func encoding(row: (String, MediaType.Encoding)) {
+    #expect(MediaType(row.0)?.encoding == row.1)
+  }
+
   @Test("a hostile Content-Type is bounded")
   func mediaTypeBounds() {
     #expect(MediaType("text/plain" + String(repeating: ";", count: 100_000))?.essence == "text/plain")

@@ -30,6 +30,8 @@ struct FetchResultTests {
       ("application/json", [UInt8]("{}".utf8), true), ("application/json; charset=utf-8", Array("é".utf8), true),
       ("application/problem+json", Array("{}".utf8), true), ("text/html", Array("<p>".utf8), true),
       ("text/plain", [0xFF, 0xFE], false), ("application/octet-stream", Array("abc".utf8), false),
+      ("text/plain; charset=iso-8859-1", Array("é".utf8), false), ("text/plain; charset=iso-8859-1", [0x61], true),
+      ("text/plain; charset=utf-16", [0x61, 0x62], false), ("application/json; charset=cp1252", [0xC3, 0xA9], false),
       ("image/png", [1, 2], false), ("", Array("abc".utf8), false), ("image/png", [], true), ("text/plain", [0], true),
     ])
   func textual(type: String, body: [UInt8], isText: Bool) async throws {
@@ -37,6 +39,15 @@ struct FetchResultTests {
     let result = try await Self.fetch(HTTPResponse(status: 200, fields: fields, body: body))
     #expect((result?["body"] != nil) == isText)
     #expect((result?["bodyBase64"] != nil) == !isText)
+  }
+
+  @Test(
+    "advice to wait is told with 429 and 503 only", arguments: [(429, true), (503, true), (500, false), (200, false)])
+  func retryAfter(row: (Int, Bool)) async throws {
+    let fields = HTTPFields([.init(name: "Retry-After", value: "7")])
+    let json = try #require(try await Self.fetch(HTTPResponse(status: row.0, fields: fields)))
+    #expect(json["retryAfterMs"] == (row.1 ? 7000 : nil))
+    #expect(try JSONValueDecoder().decode(FetchResource.Result.self, from: json).retryAfterMs == (row.1 ? 7000 : nil))
   }
 
   @Test("headers keep repeats and order under lower-case names")

@@ -187,6 +187,8 @@ struct ResourceCall {
     timing.total = upstream.clock.monotonicNow - started
     return ResourceResponse(
       status: response.status, reason: response.reason, url: request.url, fields: response.fields, body: response.body,
+      retryAfter: [429, 503].contains(response.status)
+        ? RetryAfter.of(response.fields, at: upstream.clock.wallNow) : nil,
       attempts: attempts, tokenRefreshed: tokenRefreshed, timing: timing)
   }
 }

@@ -14,6 +14,8 @@ public struct ResourceResponse: Sendable {
   public internal(set) var body: [UInt8]
   /// Whether the body was taken in pieces.
   public internal(set) var isStreamed = false
+  /// How long the server asks to be left alone, with 429 and 503 (RFC 9110 section 10.2.3): for the caller to heed.
+  public let retryAfter: Duration?
   /// How often the request was sent: 1, or 2 when it was repeated with a newer token. Redirects followed do not count.
   public let attempts: Int
   /// Whether the answer is that to a request repeated with a newer token.

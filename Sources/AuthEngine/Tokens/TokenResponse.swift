@@ -70,9 +70,7 @@ struct TokenResponse: Sendable {
     let said = error.map { "answered \(response.status) \($0.code)" } ?? "answered \(response.status)"
     switch response.status {
     case 429, 500...:
-      let retryAfter = response.fields["Retry-After"].flatMap { Int64($0) }.map {
-        Duration.seconds(max(0, min($0, 30)))
-      }
+      let retryAfter = RetryAfter.of(response.fields).map { min($0, .seconds(30)) }
       return TokenError(
         .unavailable(error), "the \(endpoint) \(said)", status: response.status, retryAfter: retryAfter)
     case 400..<500:

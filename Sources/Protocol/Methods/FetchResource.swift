@@ -116,11 +116,12 @@ public enum FetchResource: RPCMethod {
     public var tokenRefreshed: Bool
     public var advicesSatisfied: [JSONValue]
     public var timing: Timing
+    public var retryAfterMs: Int64?
 
     /// A result of the given parts.
     public init(
       task: String, status: Int, reason: String?, url: String, headers: JSONValue, body: String?, bodyBase64: String?,
-      attempts: Int, tokenRefreshed: Bool, advicesSatisfied: [JSONValue], timing: Timing
+      attempts: Int, tokenRefreshed: Bool, advicesSatisfied: [JSONValue], timing: Timing, retryAfterMs: Int64? = nil
     ) {
       self.task = task
       self.status = status
@@ -133,6 +134,7 @@ public enum FetchResource: RPCMethod {
       self.tokenRefreshed = tokenRefreshed
       self.advicesSatisfied = advicesSatisfied
       self.timing = timing
+      self.retryAfterMs = retryAfterMs
     }
 
     public static let memberDocs = [
@@ -141,12 +143,13 @@ public enum FetchResource: RPCMethod {
       "reason": "The reason phrase, where there is one",
       "url": "The URL that answered, after redirects",
       "headers": "Lower-case name to an array of values, in order",
-      "body": "The body when it is textual and valid UTF-8",
+      "body": "The body when it is textual and UTF-8",
       "bodyBase64": "The body otherwise",
       "attempts": "How often the resource was asked, redirects not counted",
       "tokenRefreshed": "Whether a refused token was renewed",
       "advicesSatisfied": "The policy advices satisfied on the way",
       "timing": "Where the time went",
+      "retryAfterMs": "With 429 and 503: how long the server asks to be left alone (Retry-After)",
     ]
   }
 }

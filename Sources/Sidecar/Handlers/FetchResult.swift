@@ -9,7 +9,7 @@ import Support
 enum FetchResult {
   static func make(_ response: ResourceResponse, task: String) -> JSONValue {
     var members: [JSONObject.Member] = []
-    members.reserveCapacity(10)
+    members.reserveCapacity(11)
     func add(_ name: String, _ value: JSONValue) { members.append(JSONObject.Member(name: name, value: value)) }
     add("task", .string(task))
     add("status", .integer(Int64(response.status)))
@@ -27,6 +27,7 @@ enum FetchResult {
     add("tokenRefreshed", .bool(response.tokenRefreshed))
     add("advicesSatisfied", .array([]))
     add("timing", timing(response.timing))
+    if let retryAfter = response.retryAfter { add("retryAfterMs", .integer(retryAfter.wholeMilliseconds)) }
     return .object(JSONObject(distinct: members))
   }
 
@@ -54,12 +55,16 @@ enum FetchResult {
   /// The body as text when its type is textual and its bytes are UTF-8; an empty body always is.
   private static func text(of response: ResourceResponse) -> String? {
     if response.body.isEmpty { return "" }
-    guard let type = response.fields["content-type"], isTextual(type) else { return nil }
-    return String(validating: response.body, as: UTF8.self)
-  }
-
-  private static func isTextual(_ type: String) -> Bool {
+    guard let type = response.fields["content-type"] else { return nil }
     // By far the most frequent one is not taken apart.
-    type == "application/json" || MediaType(type)?.isTextual ?? false
+    if type == "application/json" { return String(validating: response.body, as: UTF8.self) }
+    guard let type = MediaType(type), type.isTextual else { return nil }
+    switch type.encoding {
+    case .utf8: return String(validating: response.body, as: UTF8.self)
+    case .extendsASCII where response.body.allSatisfy({ $0 < 0x80 }):
+      return String(decoding: response.body, as: UTF8.self)
+    // Bytes that could be read as UTF-8 would make another text than the one meant.
+    case .extendsASCII, .other: return nil
+    }
   }
 }
