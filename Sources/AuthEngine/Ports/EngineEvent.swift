@@ -22,8 +22,22 @@ public enum EngineEvent: Sendable {
   case introspectionFailed(issuer: String, error: TokenError)
   /// An issuer's answer told how far its clock is from this machine's: positive when it is ahead, zero when they may agree.
   case clockCompared(issuer: String, skew: Duration)
+  /// A resource's limits let a request not go.
+  case fetchRefused(resource: String, because: LimitReason)
+  /// An origin failed so often that it is left alone for a while.
+  case breakerOpened(resource: String, origin: HTTPURL.Origin)
+  /// It has answered again.
+  case breakerClosed(resource: String, origin: HTTPURL.Origin)
   /// An exchange with an upstream server ended.
   case exchange(UpstreamExchange)
+}
+
+/// Why a resource's limits did not let a request go.
+public enum LimitReason: String, Sendable, Hashable, CaseIterable {
+  /// All places are taken.
+  case overloaded
+  /// The breaker is open.
+  case breakerOpen = "breaker_open"
 }
 
 /// One exchange with an upstream server, for counters and latency histograms.

@@ -3,27 +3,30 @@ import Support
 
 /// One fetch on its way: exchanges, redirects, at most one repetition with a newer token.
 struct ResourceCall {
-  private let upstream: Upstream
+  let upstream: Upstream
+  private let gate: OriginGate
   private let prover: DPoPProver
-  private let server: ResourceServer
+  let server: ResourceServer
   private let tokens: (any TokenSource)?
-  private let method: HTTPMethod
-  private let options: TransferOptions
+  let method: HTTPMethod
+  let options: TransferOptions
   private let followsRedirects: Bool
   private let trace: TraceContext?
   private let policy: TokenManagementPolicy
   private let started: MonotonicInstant
 
   private var attempts = 1
-  private var redirects = 0
+  private(set) var redirects = 0
   private var tokenRefreshed = false
   private var timing = HTTPResponse.Timing()
 
   init(
-    upstream: Upstream, prover: DPoPProver, server: ResourceServer, tokens: (any TokenSource)?, method: HTTPMethod,
+    upstream: Upstream, gate: OriginGate, prover: DPoPProver, server: ResourceServer, tokens: (any TokenSource)?,
+    method: HTTPMethod,
     deadline: Deadline, fetch: FetchOptions
   ) {
     self.upstream = upstream
+    self.gate = gate
     self.prover = prover
     self.server = server
     self.tokens = tokens
@@ -67,7 +70,7 @@ struct ResourceCall {
   }
 
   /// When the call must be over: what it has been held is added.
-  private var deadline: Deadline {
+  var deadline: Deadline {
     guard let instant = options.deadline.instant, let control = options.control else { return options.deadline }
     return Deadline(instant: instant + control.heldTime(at: upstream.clock.monotonicNow))
   }
@@ -151,13 +154,39 @@ struct ResourceCall {
     return second
   }
 
+  /// One request, when the resource's limits let it go.
   private mutating func send(_ request: HTTPRequest, _ token: AccessToken?) async throws(ResourceError) -> HTTPResponse
   {
     try await untilReleased()
+    guard let limits = server.limits else { return try await sendNow(request, token) }
+    let came = upstream.clock.monotonicNow
+    let place: OriginGate.Place
+    do throws(OriginGate.Refusal) {
+      let key = OriginGate.Key(resource: server.name, origin: request.url.origin)
+      let visitor = OriginGate.Visitor(deadline: { [self] in deadline }, control: options.control)
+      place = try await gate.enter(key, limits, visitor)
+    } catch {
+      throw ResourceError(error, resource: server.name, method: method, mayHaveHadEffect: redirects > 0)
+    }
+    let began = upstream.clock.monotonicNow
+    timing.queued += began - came
+    do throws(ResourceError) {
+      let response = try await sendNow(request, token)
+      gate.leave(place, verdict(on: response))
+      return response
+    } catch {
+      gate.leave(place, verdict(on: error, since: began))
+      throw error
+    }
+  }
+
+  private mutating func sendNow(
+    _ request: HTTPRequest, _ token: AccessToken?
+  ) async throws(ResourceError) -> HTTPResponse {
     var request = policy.authorizing(request, with: token)
     if let token, request.fields["Authorization"] != nil { try prove(&request, token) }
     if let encryption = server.payloadEncryption { request = try encryption.sealed(request) }
-    var options = self.options
+    var options = options
     // Wherever a request goes the configuration has named: such an address only if it stands there as one.
     options.allowsLinkLocal = request.url.origin.isLinkLocalAddress
     let response: HTTPResponse

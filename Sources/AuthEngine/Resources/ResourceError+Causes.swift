@@ -11,6 +11,26 @@ extension ResourceError {
         ? nil : error.isTransient && (outcome == .notSent || method.isIdempotent))
   }
 
+  /// The error of a fetch that the limits of `resource` did not let go.
+  init(_ refusal: OriginGate.Refusal, resource: String, method: HTTPMethod, mayHaveHadEffect: Bool) {
+    let outcome: TransportError.Outcome = mayHaveHadEffect ? .replied : .notSent
+    let retryable = !mayHaveHadEffect || method.isIdempotent
+    switch refusal {
+    case .full:
+      self.init(
+        .overloaded, "all places of resource \(resource) and of its queue are taken", outcome: outcome,
+        retryable: retryable, retryAfter: .seconds(1))
+    case .open(let pause):
+      self.init(
+        .serverUnreachable, "resource \(resource) has failed too often in a row and is left alone for a while",
+        outcome: outcome, retryable: retryable, retryAfter: pause)
+    case .cancelled: self.init(.requestCancelled, "cancelled while it waited for a place", outcome: outcome)
+    case .deadlineExceeded:
+      self.init(
+        .deadlineExceeded, "the deadline passed while it waited for a place", outcome: outcome, retryable: retryable)
+    }
+  }
+
   /// The error of a fetch for which no token could be got: nothing went to the resource.
   ///
   /// The issuer being out of reach is told as what it is (`server_unreachable` and its like, retryable); everything it

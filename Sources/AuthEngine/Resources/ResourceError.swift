@@ -53,6 +53,8 @@ public struct ResourceError: Error, Sendable {
     public static let storeUnavailable = Code(number: 5008, reason: "store_unavailable")
     /// A request whose parts do not go together; `path` says which.
     public static let invalidRequest = Code(number: -32_602, reason: "invalid_params")
+    /// The resource's limits are reached.
+    public static let overloaded = Code(number: -32_009, reason: "overloaded")
     /// The time for the call ran out.
     public static let deadlineExceeded = Code(number: -32_022, reason: "deadline_exceeded")
     /// The caller cancelled.

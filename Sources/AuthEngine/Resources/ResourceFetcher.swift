@@ -9,6 +9,7 @@ public final class ResourceFetcher: Sendable {
   private let upstream: Upstream
   private let deviceTokens: ClientCredentialsTokens
   private let prover: DPoPProver
+  private let gate: OriginGate
 
   /// A fetcher over `transport` that says `userAgent` of itself and takes the device's tokens from `deviceTokens`.
   public init(
@@ -18,6 +19,7 @@ public final class ResourceFetcher: Sendable {
     upstream = Upstream(transport: transport, clock: clock, observer: observer, userAgent: userAgent)
     self.deviceTokens = deviceTokens
     prover = DPoPProver(clock: clock)
+    gate = OriginGate(clock: clock, observer: observer)
   }
 
   /// Fetches `request` from `server`. Any HTTP status is a result; only what kept the request from being carried out is
@@ -40,6 +42,9 @@ public final class ResourceFetcher: Sendable {
   /// What time it is for whoever makes tasks.
   var clock: any EngineClock { upstream.clock }
 
+  /// How the origins of resources with limits stand, as far as anything is known about them.
+  public var originStates: [OriginState] { gate.states }
+
   private func carryOut(
     _ request: ResourceRequest, _ server: ResourceServer, _ options: FetchOptions
   ) async throws(ResourceError) -> ResourceResponse {
@@ -54,7 +59,8 @@ public final class ResourceFetcher: Sendable {
     let deadline = options.deadline.earlier(Deadline(in: timeout, on: upstream.clock))
     let source = try tokenSource(options, server)
     var call = ResourceCall(
-      upstream: upstream, prover: prover, server: server, tokens: source, method: prepared.method, deadline: deadline,
+      upstream: upstream, gate: gate, prover: prover, server: server, tokens: source, method: prepared.method,
+      deadline: deadline,
       fetch: options)
     guard let task = options.task, let deliver = options.deliver else { return try await call.run(prepared.message) }
     task.control.takeBodies(where: server.streams(asksDelegate: options.tokenDelegate != nil))

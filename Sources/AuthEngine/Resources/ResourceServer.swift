@@ -51,6 +51,8 @@ public struct ResourceServer: Sendable {
   public var timeout: Duration
   /// Bound of a response's decoded body in bytes.
   public var maxBodyBytes: Int
+  /// How much each of its origins is asked at a time, and when it is left alone; nil: no limits.
+  public var limits: OriginLimits?
   /// PEM file with the certificate authorities to trust instead of the system's.
   public var caFile: String?
   /// Who to be in TLS; nil is nobody. Where tokens are bound to a certificate (RFC 8705 section 3), that one.
@@ -76,6 +78,7 @@ public struct ResourceServer: Sendable {
     reservedCookies: Set<String> = [],
     timeout: Duration = .seconds(30),
     maxBodyBytes: Int = 16 << 20,
+    limits: OriginLimits? = nil,
     caFile: String? = nil,
     clientIdentity: ClientIdentity? = nil,
     pins: KeyPins? = nil,
@@ -94,6 +97,7 @@ public struct ResourceServer: Sendable {
     self.reservedCookies = reservedCookies
     self.timeout = timeout
     self.maxBodyBytes = maxBodyBytes
+    self.limits = limits
     self.caFile = caFile
     self.clientIdentity = clientIdentity
     self.pins = pins

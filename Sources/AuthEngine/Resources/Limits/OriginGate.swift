@@ -1,0 +1,184 @@
+import HTTPMessages
+import Support
+
+/// The limits of resources, kept: who may ask an origin now, who waits, and who is refused.
+///
+/// Each resource counts for itself. An origin of which there is nothing to be remembered is forgotten, and so, beyond a bound, is the
+/// one that has been quiet for longest.
+final class OriginGate: Sendable {
+  /// Why somebody may not go.
+  enum Refusal: Error, Sendable, Equatable {
+    /// All places are taken, and all in the queue.
+    case full
+    /// The breaker is open, for so long.
+    case open(Duration)
+    /// The task was cancelled while it waited.
+    case cancelled
+    /// The deadline passed while it waited.
+    case deadlineExceeded
+  }
+
+  /// A place that was given; to be left once.
+  struct Place: Sendable {
+    fileprivate let key: Key
+    fileprivate let isProbe: Bool
+  }
+
+  /// A resource's origin.
+  struct Key: Hashable, Sendable {
+    let resource: String
+    let origin: HTTPURL.Origin
+  }
+
+  /// One that wants to go: how it waits.
+  struct Visitor: Sendable {
+    /// When it must be over, what it has been held included.
+    let deadline: @Sendable () -> Deadline
+    /// The hand on it.
+    let control: TransferControl?
+  }
+
+  private typealias Waiter = CheckedContinuation<Result<Bool, Refusal>, Never>
+
+  private struct State {
+    var lines: [Key: OriginLine<Waiter>] = [:]
+    var nextNumber: UInt64 = 0
+  }
+
+  /// The most origins that are remembered while nobody is there.
+  static let bound = 1024
+
+  private let state = Locked(State())
+  private let clock: any EngineClock
+  private let observer: any EngineObserver
+
+  init(clock: any EngineClock, observer: any EngineObserver) {
+    self.clock = clock
+    self.observer = observer
+  }
+
+  /// How every origin stands about which something is known.
+  var states: [OriginState] {
+    let now = clock.monotonicNow
+    return state.withLock { state in
+      state.lines.map { key, line in
+        OriginState(
+          resource: key.resource, origin: key.origin, inFlight: line.inside, waiting: line.waiting.count,
+          circuit: line.breaker.circuit(at: now))
+      }
+    }
+  }
+
+  /// Waits for a place. One that is held meanwhile lets those behind it go first, and keeps its place in the queue.
+  func enter(_ key: Key, _ limits: OriginLimits, _ visitor: Visitor) async throws(Refusal) -> Place {
+    let number = state.withLock { state in
+      state.nextNumber += 1
+      return state.nextNumber
+    }
+    var returns = false
+    while true {
+      await visitor.control?.untilReleased()
+      guard !Task.isCancelled else { throw .cancelled }
+      let isProbe = try await place(key, limits, visitor, number, returns).get()
+      let place = Place(key: key, isProbe: isProbe)
+      guard visitor.control?.isHeld == true else { return place }
+      leave(place, .neither)
+      returns = true
+    }
+  }
+
+  /// Gives a place back, with what the exchange says about the server.
+  func leave(_ place: Place, _ verdict: CircuitBreaker.Verdict) {
+    let now = clock.monotonicNow
+    let (opened, settled) = change(place.key) { line -> (Bool, [(Waiter, Result<Bool, Refusal>)]) in
+      guard var present = line else { return (false, []) }
+      let opened = present.leave(verdict, isProbe: place.isProbe, at: now)
+      let settled = present.settle(at: now)
+      line = present
+      return (opened, settled)
+    }
+    for (waiter, result) in settled { waiter.resume(returning: result) }
+    if opened { observer.observe(.breakerOpened(resource: place.key.resource, origin: place.key.origin)) }
+    if place.isProbe, verdict == .success {
+      observer.observe(.breakerClosed(resource: place.key.resource, origin: place.key.origin))
+    }
+  }
+
+  private func place(
+    _ key: Key, _ limits: OriginLimits, _ visitor: Visitor, _ number: UInt64, _ returns: Bool
+  ) async -> Result<Bool, Refusal> {
+    if let result = come(key, limits, number, returns, waitingAs: nil) { return told(result, key) }
+    let timer = visitor.deadline().instant.map { _ in Task { await expire(key, number, visitor) } }
+    defer { timer?.cancel() }
+    let result = await withTaskCancellationHandler {
+      await withCheckedContinuation { (waiter: Waiter) in
+        if let result = come(key, limits, number, returns, waitingAs: waiter) {
+          return waiter.resume(returning: result)
+        }
+        // The handler below may have run before there was anybody to wake, and so may the timer.
+        if Task.isCancelled { giveUp(key, number, .cancelled) }
+        if visitor.deadline().hasPassed(on: clock) { giveUp(key, number, .deadlineExceeded) }
+      }
+    } onCancel: {
+      giveUp(key, number, .cancelled)
+    }
+    return told(result, key)
+  }
+
+  /// What becomes of one that comes; nil when it must wait, and does where there is a `waiter`.
+  private func come(
+    _ key: Key, _ limits: OriginLimits, _ number: UInt64, _ returns: Bool, waitingAs waiter: Waiter?
+  ) -> Result<Bool, Refusal>? {
+    let now = clock.monotonicNow
+    return change(key) { line in
+      var present = line ?? OriginLine(limits: limits)
+      defer { line = present }
+      present.limits = limits
+      switch present.enter(at: now, returns: returns) {
+      case .admitted(let isProbe): return .success(isProbe)
+      case .refused(let refusal): return .failure(refusal)
+      case .mustWait:
+        if let waiter { present.wait(waiter, number: number) }
+        return nil
+      }
+    }
+  }
+
+  private func giveUp(_ key: Key, _ number: UInt64, _ refusal: Refusal) {
+    change(key) { $0?.giveUp(number) }?.resume(returning: .failure(refusal))
+  }
+
+  /// Ends the wait when its time has come; while it is held time stands still.
+  private func expire(_ key: Key, _ number: UInt64, _ visitor: Visitor) async {
+    while !Task.isCancelled {
+      await visitor.control?.untilReleased()
+      guard let remaining = visitor.deadline().remaining(on: clock) else { return }
+      guard remaining > .zero else { return giveUp(key, number, .deadlineExceeded) }
+      guard (try? await clock.sleep(for: remaining)) != nil else { return }
+    }
+  }
+
+  private func told(_ result: Result<Bool, Refusal>, _ key: Key) -> Result<Bool, Refusal> {
+    switch result {
+    case .failure(.full): observer.observe(.fetchRefused(resource: key.resource, because: .overloaded))
+    case .failure(.open): observer.observe(.fetchRefused(resource: key.resource, because: .breakerOpen))
+    default: break
+    }
+    return result
+  }
+
+  /// Changes one line; what need not be remembered of it is forgotten.
+  private func change<Value>(_ key: Key, _ body: (inout OriginLine<Waiter>?) -> Value) -> Value {
+    state.withLock { state in
+      let isNew = state.lines[key] == nil
+      let value = body(&state.lines[key])
+      if state.lines[key]?.isIdle == true { state.lines[key] = nil }
+      guard isNew, state.lines.count > Self.bound else { return value }
+      let quietest = state.lines.filter { $0.key != key && $0.value.isUnused }.min {
+        $0.value.changedAt < $1.value.changedAt
+      }
+      if let quietest { state.lines[quietest.key] = nil }
+      return value
+    }
+  }
+}

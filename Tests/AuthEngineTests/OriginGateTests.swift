@@ -1,0 +1,235 @@
+import HTTPMessages
+import Support
+import TestSupport
+import Testing
+
+@testable import AuthEngine
+
+/// The limits of a resource's origins: who goes, who waits, who is refused, and that nothing is left behind.
+@Suite("Limits of origins", .timeLimit(.minutes(1)))
+struct OriginGateTests {
+  private struct Bench {
+    let clock = ManualClock()
+    let observer = RecordingObserver()
+    let gate: OriginGate
+    let key: OriginGate.Key
+
+    init() throws {
+      gate = OriginGate(clock: clock, observer: observer)
+      key = OriginGate.Key(resource: "r", origin: try HTTPURL("https://api.test").origin)
+    }
+
+    func enter(
+      _ limits: OriginLimits, deadline: Deadline = .never, control: TransferControl? = nil
+    ) async throws(OriginGate.Refusal) -> OriginGate.Place {
+      let clock = clock
+      let visitor = OriginGate.Visitor(
+        deadline: {
+          Deadline(instant: deadline.instant.map { $0 + (control?.heldTime(at: clock.monotonicNow) ?? .zero) })
+        }, control: control)
+      return try await gate.enter(key, limits, visitor)
+    }
+
+    func waits(_ count: Int) async {
+      let gate = gate
+      #expect(await eventually { gate.states.first?.waiting ?? 0 == count })
+    }
+  }
+
+  @Test("those who wait go in the order in which they came, one for each that leaves")
+  func order() async throws {
+    let bench = try Bench()
+    let limits = OriginLimits(concurrency: 2, queue: 10)
+    let first = try await bench.enter(limits)
+    let second = try await bench.enter(limits)
+    let log = Locked<[Int]>([])
+    var tasks: [Task<OriginGate.Place, any Error>] = []
+    for number in 0..<5 {
+      tasks.append(
+        Task {
+          let place = try await bench.enter(limits)
+          log.withLock { $0.append(number) }
+          return place
+        })
+      await bench.waits(number + 1)
+    }
+    #expect(bench.gate.states.first?.inFlight == 2)
+    bench.gate.leave(first, .success)
+    bench.gate.leave(second, .neither)
+    for task in tasks { bench.gate.leave(try await task.value, .success) }
+    #expect(log.withLock { $0 } == [0, 1, 2, 3, 4])
+    #expect(bench.gate.states == [])
+  }
+
+  @Test("who comes to a full queue is refused at once, and that is counted")
+  func full() async throws {
+    let bench = try Bench()
+    let limits = OriginLimits(concurrency: 1, queue: 1)
+    let inside = try await bench.enter(limits)
+    let waiting = Task { try await bench.enter(limits) }
+    await bench.waits(1)
+    await #expect(throws: OriginGate.Refusal.full) { try await bench.enter(limits) }
+    bench.gate.leave(inside, .success)
+    bench.gate.leave(try await waiting.value, .success)
+    #expect(bench.observer.events.count == 1)
+  }
+
+  @Test("a wait ends with its task, and with its deadline, and the next in line is not harmed")
+  func givingUp() async throws {
+    let bench = try Bench()
+    let limits = OriginLimits(concurrency: 1, queue: 10)
+    let inside = try await bench.enter(limits)
+    let cancelled = Task { try await bench.enter(limits) }
+    await bench.waits(1)
+    let late = Task { try await bench.enter(limits, deadline: Deadline(in: .seconds(5), on: bench.clock)) }
+    await bench.waits(2)
+    let patient = Task { try await bench.enter(limits) }
+    await bench.waits(3)
+    cancelled.cancel()
+    await #expect(throws: OriginGate.Refusal.cancelled) { try await cancelled.value }
+    #expect(await eventually { bench.clock.sleeperCount == 1 })
+    bench.clock.advance(by: .seconds(5))
+    await #expect(throws: OriginGate.Refusal.deadlineExceeded) { try await late.value }
+    bench.gate.leave(inside, .success)
+    bench.gate.leave(try await patient.value, .success)
+    #expect(bench.gate.states == [])
+    await #expect(throws: OriginGate.Refusal.cancelled) {
+      let task = Task { try await bench.enter(limits) }
+      task.cancel()
+      let place = try await task.value
+      bench.gate.leave(place, .neither)
+      throw OriginGate.Refusal.cancelled
+    }
+    #expect(bench.gate.states == [])
+  }
+
+  @Test("one that is held lets those behind it go, keeps its place before them, and its time stands still")
+  func held() async throws {
+    let bench = try Bench()
+    let limits = OriginLimits(concurrency: 1, queue: 2)
+    let control = TransferControl()
+    let inside = try await bench.enter(limits)
+    let suspended = Task {
+      try await bench.enter(limits, deadline: Deadline(in: .seconds(5), on: bench.clock), control: control)
+    }
+    await bench.waits(1)
+    let behind = Task { try await bench.enter(limits) }
+    await bench.waits(2)
+    control.hold(at: bench.clock.monotonicNow)
+    bench.clock.advance(by: .seconds(60))
+    bench.gate.leave(inside, .success)
+    let second = try await behind.value
+    let last = Task { try await bench.enter(limits) }
+    await bench.waits(1)
+    control.release(at: bench.clock.monotonicNow)
+    await bench.waits(2)
+    bench.gate.leave(second, .success)
+    bench.gate.leave(try await suspended.value, .success)
+    bench.gate.leave(try await last.value, .success)
+    #expect(bench.gate.states == [])
+  }
+
+  private static let rule = OriginLimits(breaker: .init(failures: 3, openFor: .seconds(30)))
+
+  private func run(_ bench: Bench, _ verdicts: CircuitBreaker.Verdict...) async throws {
+    for verdict in verdicts { bench.gate.leave(try await bench.enter(Self.rule), verdict) }
+  }
+
+  @Test("failures in a row open the breaker; a success between them, or one that says nothing, does not count")
+  func opening() async throws {
+    let bench = try Bench()
+    try await run(bench, .failure, .failure, .success, .failure, .neither, .failure)
+    #expect(bench.gate.states.first?.circuit == .closed)
+    try await run(bench, .failure)
+    #expect(bench.gate.states.first?.circuit == .open)
+    await #expect(throws: OriginGate.Refusal.open(.seconds(30))) { try await bench.enter(Self.rule) }
+    bench.clock.advance(by: .seconds(29))
+    await #expect(throws: OriginGate.Refusal.open(.seconds(1))) { try await bench.enter(Self.rule) }
+  }
+
+  @Test("then one goes to see, and decides", arguments: [CircuitBreaker.Verdict.success, .failure, .neither])
+  func probing(verdict: CircuitBreaker.Verdict) async throws {
+    let bench = try Bench()
+    try await run(bench, .failure, .failure, .failure)
+    bench.clock.advance(by: .seconds(30))
+    #expect(bench.gate.states.first?.circuit == .halfOpen)
+    let probe = try await bench.enter(Self.rule)
+    await #expect(throws: OriginGate.Refusal.open(.seconds(1))) { try await bench.enter(Self.rule) }
+    bench.gate.leave(probe, verdict)
+    switch verdict {
+    case .success: #expect(bench.gate.states == [])
+    case .failure:
+      await #expect(throws: OriginGate.Refusal.open(.seconds(30))) { try await bench.enter(Self.rule) }
+    case .neither:
+      let another = try await bench.enter(Self.rule)
+      await #expect(throws: OriginGate.Refusal.open(.seconds(1))) { try await bench.enter(Self.rule) }
+      bench.gate.leave(another, .success)
+    }
+  }
+
+  @Test("those who went before it opened change nothing; those who wait are refused with it")
+  func together() async throws {
+    let bench = try Bench()
+    let limits = OriginLimits(concurrency: 4, queue: 4, breaker: .init(failures: 2, openFor: .seconds(30)))
+    var places: [OriginGate.Place] = []
+    for _ in 0..<4 { places.append(try await bench.enter(limits)) }
+    let waiting = Task { try await bench.enter(limits) }
+    await bench.waits(1)
+    bench.gate.leave(places[0], .failure)
+    // That one's place is the waiting one's now.
+    let fifth = try await waiting.value
+    let more = Task { try await bench.enter(limits) }
+    await bench.waits(1)
+    bench.gate.leave(places[1], .failure)
+    await #expect(throws: OriginGate.Refusal.open(.seconds(30))) { try await more.value }
+    bench.clock.advance(by: .seconds(10))
+    bench.gate.leave(places[2], .success)
+    bench.gate.leave(places[3], .failure)
+    bench.gate.leave(fifth, .failure)
+    await #expect(throws: OriginGate.Refusal.open(.seconds(20))) { try await bench.enter(limits) }
+    #expect(bench.gate.states.first?.inFlight == 0)
+  }
+
+  @Test("any number of origins that fail take a bounded room")
+  func bounded() async throws {
+    let bench = try Bench()
+    for number in 0..<(3 * OriginGate.bound) {
+      let key = OriginGate.Key(resource: "r", origin: try HTTPURL("https://h\(number).test").origin)
+      let visitor = OriginGate.Visitor(deadline: { .never }, control: nil)
+      bench.gate.leave(try await bench.gate.enter(key, Self.rule, visitor), .failure)
+    }
+    #expect(bench.gate.states.count <= OriginGate.bound)
+  }
+
+  @Test("a storm of callers that come, go, hold and give up leaves nothing and lets in no more than allowed")
+  func storm() async throws {
+    let bench = try Bench()
+    let limits = OriginLimits(concurrency: 3, queue: 1000, breaker: .init(failures: 2, openFor: .seconds(1)))
+    let inside = Locked(0)
+    let most = Locked(0)
+    await withTaskGroup(of: Void.self) { group in
+      for number in 0..<400 {
+        group.addTask {
+          let control = TransferControl()
+          let task = Task { try await bench.enter(limits, control: control) }
+          if number % 5 == 0 { control.hold(at: bench.clock.monotonicNow) }
+          await Task.yield()
+          if number % 5 == 0 { control.release(at: bench.clock.monotonicNow) }
+          if number % 3 == 0 { task.cancel() }
+          if number % 50 == 0 { bench.clock.advance(by: .seconds(1)) }
+          guard let place = try? await task.value else { return }
+          let now = inside.withLock { count in
+            count += 1
+            return count
+          }
+          most.withLock { $0 = max($0, now) }
+          await Task.yield()
+          inside.withLock { $0 -= 1 }
+          bench.gate.leave(place, number % 7 == 0 ? .failure : .success)
+        }
+      }
+    }
+    #expect(most.withLock { $0 } <= 3)
+    #expect(bench.gate.states.allSatisfy { $0.inFlight == 0 && $0.waiting == 0 })
+  }
+}
