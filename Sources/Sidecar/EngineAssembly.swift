@@ -117,6 +117,7 @@ struct EngineAssembly {
       reservedCookies: ssoCookie(resource),
       timeout: resource.timeout,
       maxBodyBytes: resource.maxBodyBytes,
+      limits: resource.limits.map(limits),
       caFile: resource.tls.trust.caFile,
       clientIdentity: identity,
       pins: try pins(resource.tls.trust, path),
@@ -201,6 +202,12 @@ struct EngineAssembly {
     case (.clientSecretBasic, nil, _), (.clientSecretPost, nil, _), (.privateKeyJWT, _, nil):
       throw problem("issuers.\(name).clientAuth", "\(issuer.clientAuth.rawValue) lacks its secret or key")
     }
+  }
+
+  private func limits(_ limits: ResourceLimitsConfiguration) -> OriginLimits {
+    OriginLimits(
+      concurrency: limits.concurrency, queue: limits.queue,
+      breaker: limits.breaker.map { OriginLimits.Breaker(failures: $0.failures, openFor: $0.openFor) })
   }
 
   private func identity(_ certificateFile: String?, _ key: ConfiguredSecret<String>?) -> ClientIdentity? {

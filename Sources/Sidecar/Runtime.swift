@@ -50,6 +50,9 @@ final class Runtime: Sendable {
     payloadKeys = try assembly.payloadKeys()
   }
 
+  /// Every resource server.
+  var allServers: [ResourceServer] { Array(servers.values) }
+
   /// The resource server of that configured name.
   func server(_ name: String) throws(RPCFault) -> ResourceServer {
     guard var server = servers[name] else { throw .invalidParams("No such resource is configured", path: "/resource") }

@@ -35,6 +35,15 @@ struct ServiceObserver: EngineObserver, KeySetObserver, SessionObserver {
       logger.warning("no introspection", metadata: ["issuer": .string(issuer), "error": .string("\(error)")])
       issuerUsed(issuer, fault: "no introspection: \(error)")
     case .clockCompared(let issuer, let skew): clockCompared(issuer, skew)
+    case .fetchRefused(let resource, let reason): metrics.fetchRefused(resource, reason.rawValue)
+    case .breakerOpened(let resource, let origin):
+      logger.warning(
+        "the origin failed too often and is left alone",
+        metadata: ["resource": .string(resource), "origin": .stringConvertible(origin)])
+    case .breakerClosed(let resource, let origin):
+      logger.info(
+        "the origin answers again",
+        metadata: ["resource": .string(resource), "origin": .stringConvertible(origin)])
     case .exchange(let exchange): count(exchange)
     }
   }

@@ -8,7 +8,7 @@ struct ResourceCall {
   private let prover: DPoPProver
   let server: ResourceServer
   private let tokens: (any TokenSource)?
-  let method: HTTPMethod
+  private let method: HTTPMethod
   let options: TransferOptions
   private let followsRedirects: Bool
   private let trace: TraceContext?
@@ -16,14 +16,13 @@ struct ResourceCall {
   private let started: MonotonicInstant
 
   private var attempts = 1
-  private(set) var redirects = 0
+  private var redirects = 0
   private var tokenRefreshed = false
   private var timing = HTTPResponse.Timing()
 
   init(
     upstream: Upstream, gate: OriginGate, prover: DPoPProver, server: ResourceServer, tokens: (any TokenSource)?,
-    method: HTTPMethod,
-    deadline: Deadline, fetch: FetchOptions
+    method: HTTPMethod, deadline: Deadline, fetch: FetchOptions
   ) {
     self.upstream = upstream
     self.gate = gate

@@ -60,8 +60,7 @@ public final class ResourceFetcher: Sendable {
     let source = try tokenSource(options, server)
     var call = ResourceCall(
       upstream: upstream, gate: gate, prover: prover, server: server, tokens: source, method: prepared.method,
-      deadline: deadline,
-      fetch: options)
+      deadline: deadline, fetch: options)
     guard let task = options.task, let deliver = options.deliver else { return try await call.run(prepared.message) }
     task.control.takeBodies(where: server.streams(asksDelegate: options.tokenDelegate != nil))
     let delivery = BodyDelivery(task: task, deliver: deliver)

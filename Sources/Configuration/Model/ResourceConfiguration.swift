@@ -48,6 +48,8 @@ public struct ResourceConfiguration: Sendable, Equatable {
   public var timeout: Duration
   /// The longest decoded body in bytes. Default 16 MiB.
   public var maxBodyBytes: Int
+  /// How much it is asked at a time, and when it is left alone; nil: no limits.
+  public var limits: ResourceLimitsConfiguration?
   /// Encrypted bodies; nil for none.
   public var payloadEncryption: PayloadEncryptionConfiguration?
 
@@ -92,6 +94,9 @@ extension ResourceConfiguration: ConfigurationSection {
       "timeout", .duration(.milliseconds(1) ... .seconds(600)), default: .seconds(30), "How long a call may take.")
     maxBodyBytes = keys.value(
       "maxBodyBytes", .size(1...(1 << 30)), default: 16 << 20, "Longest body, after decompression.")
+    limits = keys.optionalSection(
+      "limits", ResourceLimitsConfiguration.self,
+      "How much the resource is asked at a time, and when it is left alone. Left out: no limits.", commented: true)
     payloadEncryption = keys.optionalSection(
       "payloadEncryption", PayloadEncryptionConfiguration.self, "Bodies encrypted as JWE (RFC 7516).", commented: true)
   }

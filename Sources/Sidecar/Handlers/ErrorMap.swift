@@ -36,6 +36,7 @@ enum ErrorMap {
     case .deadlineExceeded: .deadlineExceeded
     case .requestCancelled: .requestCancelled
     case .invalidRequest: .invalidParams
+    case .overloaded: .overloaded
     default: .internalError
     }
   }

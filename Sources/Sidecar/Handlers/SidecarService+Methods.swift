@@ -133,5 +133,6 @@ extension SidecarService {
     return metrics.exposition(
       openConnections: connections.count, inFlight: connections.reduce(0) { $0 + ($1.session?.inFlightCount ?? 0) },
       startedAt: startedAt, version: Product.version)
+      + OriginMetrics.exposition(runtime.allServers, engine.fetcher.originStates)
   }
 }

@@ -19,6 +19,8 @@ final class MetricsRegistry: Sendable {
     var renewals: [String: UInt64] = [:]
     /// In seconds, by issuer: the configuration bounds them.
     var clockSkews: [String: Double] = [:]
+    /// By resource, which the configuration bounds, and reason.
+    var fetchesRefused: [Upstream: UInt64] = [:]
     var opened: UInt64 = 0
     var refused: [String: UInt64] = [:]
     var reloads: [String: UInt64] = [:]
@@ -42,6 +44,11 @@ final class MetricsRegistry: Sendable {
 
   /// A session's token was renewed, or a renewal that nobody waited for failed: `outcome` is `renewed` or `failed`.
   func sessionRenewal(_ outcome: String) { state.withLock { $0.renewals[outcome, default: 0] += 1 } }
+
+  /// A resource's limits let a fetch not go, for `reason`.
+  func fetchRefused(_ resource: String, _ reason: String) {
+    state.withLock { $0.fetchesRefused[Upstream(kind: resource, outcome: reason), default: 0] += 1 }
+  }
 
   /// An issuer's clock was compared with this machine's.
   func clockSkew(_ issuer: String, _ skew: Duration) { state.withLock { $0.clockSkews[issuer] = skew.inSeconds } }
@@ -104,6 +111,10 @@ final class MetricsRegistry: Sendable {
     }
     family("postern_issuer_clock_skew_seconds", .gauge, "How far an issuer's clock is ahead of this machine's.") {
       for (issuer, skew) in state.clockSkews.sorted(by: { $0.key < $1.key }) { $0.sample([("issuer", issuer)], skew) }
+    }
+    let refused = state.fetchesRefused.sorted { ($0.key.kind, $0.key.outcome) < ($1.key.kind, $1.key.outcome) }
+    family("postern_resource_refused_total", .counter, "Requests that a resource's limits let not go, by reason.") {
+      for (key, count) in refused { $0.sample([("resource", key.kind), ("reason", key.outcome)], count) }
     }
     family("postern_config_reloads_total", .counter, "Reloads of the configuration by outcome.") { family in
       for (outcome, count) in state.reloads.sorted(by: { $0.key < $1.key }) {
