@@ -1,4 +1,5 @@
 #include "CTLS.h"
+#include "staple.h"
 
 #include <openssl/err.h>
 #include <openssl/evp.h>
@@ -33,6 +34,7 @@ struct ctls_guard {
   int leaf_only;
   uint8_t mark[CTLS_DIGEST_SIZE];
   char seen[SEEN_SIZE];
+  const char *problem;
 };
 
 int ctls_sha256(const void *bytes, size_t count, uint8_t *digest) {
@@ -180,7 +182,12 @@ void ctls_guard_free(ctls_guard *guard) {
 }
 
 const char *ctls_guard_seen(const ctls_guard *guard) { return guard->seen; }
-void ctls_guard_forget(ctls_guard *guard) { guard->seen[0] = 0; }
+const char *ctls_guard_problem(const ctls_guard *guard) { return guard->problem == NULL ? "" : guard->problem; }
+
+void ctls_guard_forget(ctls_guard *guard) {
+  guard->seen[0] = 0;
+  guard->problem = NULL;
+}
 
 // The SHA-256 of the certificate's SubjectPublicKeyInfo (RFC 7469 section 2.4).
 static int digest_key(const X509 *certificate, uint8_t *digest) {
@@ -228,6 +235,13 @@ static int verify(X509_STORE_CTX *store, void *context) {
   return 0;
 }
 
+// Behind the verification: what the server has stapled, if anything.
+static int check_staple(SSL *ssl, void *context) {
+  ctls_guard *guard = context;
+  guard->problem = ctls_staple_problem(ssl);
+  return guard->problem == NULL;
+}
+
 int ctls_guard_attach(ctls_guard *guard, void *pointer) {
   SSL_CTX *context = pointer;
   if (guard->certificate != NULL &&
@@ -238,6 +252,9 @@ int ctls_guard_attach(ctls_guard *guard, void *pointer) {
     ctls_guard_free(guard);
     return 0;
   }
+  if (SSL_CTX_set_tlsext_status_type(context, TLSEXT_STATUSTYPE_ocsp) != 1) return 0;
+  SSL_CTX_set_tlsext_status_cb(context, check_staple);
+  SSL_CTX_set_tlsext_status_arg(context, guard);
   if (guard->pin_count > 0) SSL_CTX_set_cert_verify_callback(context, verify, guard);
   return 1;
 }

@@ -6,7 +6,8 @@ final class ConnectionGuard {
   let pointer: OpaquePointer
 
   /// Nil when there is no memory.
-  init?(_ trust: ConnectionTrust, mark: [UInt8]) {
+  init?(_ trust: ConnectionTrust) {
+    let mark = trust.mark ?? [UInt8](repeating: 0, count: Int(CTLS_DIGEST_SIZE))
     let pins = trust.pins?.hashes.flatMap { $0 } ?? []
     let pointer = ctls_guard_create(
       trust.identity?.pointer, pins, trust.pins?.hashes.count ?? 0, trust.pins?.scope == .leaf ? 1 : 0, mark)
@@ -19,13 +20,16 @@ final class ConnectionGuard {
   /// The keys of a server that had none of the pins; empty when none was met.
   var seen: String { String(cString: ctls_guard_seen(pointer)) }
 
+  /// What is wrong with a server's stapled OCSP response, or with its absence; empty when nothing is.
+  var stapleProblem: String { String(cString: ctls_guard_problem(pointer)) }
+
   /// Before the next exchange.
   func forget() { ctls_guard_forget(pointer) }
 
   /// Sets up a connection's context; false when it must not be made.
   func attach(to context: UnsafeMutableRawPointer) -> Bool { ctls_guard_attach(pointer, context) == 1 }
 
-  /// Whether `connection` was made for the same trust as `guardian` stands for; nil stands for none in particular.
+  /// Whether `connection` was made for the same trust as `guardian` stands for.
   static func made(_ connection: UnsafeMutableRawPointer?, as guardian: ConnectionGuard?) -> Bool {
     ctls_guard_made(guardian?.pointer, connection) == 1
   }

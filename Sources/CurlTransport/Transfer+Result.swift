@@ -17,6 +17,9 @@ extension Transfer {
         let detail = "none of the pins is a key of the server's certificate chain; its keys: \(seen)"
         return .failure(TransportError(code: .pinMismatch, outcome: outcome, detail: detail))
       }
+      if let problem = guardian?.stapleProblem, !problem.isEmpty {
+        return .failure(TransportError(code: .tlsFailure, outcome: outcome, detail: problem))
+      }
       let failure = CurlFailure(
         code: code,
         systemError: Int32(clamping: number(CURLINFO_OS_ERRNO)),

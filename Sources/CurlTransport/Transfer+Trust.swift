@@ -8,17 +8,19 @@ extension Transfer {
     _ trust: ConnectionTrust?, configuration: CurlTransport.Configuration, in settings: inout Settings
   ) -> TransportError? {
     guardian = nil
-    guard let trust, let mark = trust.mark else { return nil }
+    guard let trust else { return nil }
     // libcurl would set up the connection to such a proxy in the same way.
     if !trust.resumesSessions, configuration.proxy?.lowercased().hasPrefix("https:") == true {
       return Self.problem("neither pins nor a client certificate go together with an https proxy")
     }
-    guard let path = trust.caFile ?? defaultAuthorities() else {
-      return Self.problem("libcurl names no file of authorities")
+    if trust.mark != nil {
+      guard let path = trust.caFile ?? defaultAuthorities() else {
+        return Self.problem("libcurl names no file of authorities")
+      }
+      settings.set(CURLOPT_CAINFO, trust.spelled(path))
     }
-    guard let guardian = ConnectionGuard(trust, mark: mark) else { return Self.problem("OpenSSL gives no memory") }
+    guard let guardian = ConnectionGuard(trust) else { return Self.problem("OpenSSL gives no memory") }
     self.guardian = guardian
-    settings.set(CURLOPT_CAINFO, trust.spelled(path))
     if !trust.resumesSessions { settings.set(CURLOPT_SSL_SESSIONID_CACHE, 0) }
     settings.set(CURLOPT_SSL_CTX_DATA, pointer: Unmanaged.passUnretained(self).toOpaque())
     settings.setTLSSetup { _, context, pointer in

@@ -1,5 +1,5 @@
 // What libcurl leaves to its callers in TLS: a client certificate held in memory, pins that are compared with the
-// verified chain, and a mark on every connection that says what it was made with. OpenSSL's headers are not seen from
+// verified chain, OCSP responses that servers staple, and a mark on every connection that says what it was made with. OpenSSL's headers are not seen from
 // outside.
 #ifndef POSTERN_CTLS_H
 #define POSTERN_CTLS_H
@@ -39,6 +39,8 @@ int ctls_guard_attach(ctls_guard *guard, void *context);
 
 // The keys of the last server that had none of the pins, `sha256/…` separated by `, `; empty when there was none.
 const char *ctls_guard_seen(const ctls_guard *guard);
+// What was wrong with the last server's stapled OCSP response, or with its absence; empty when nothing was.
+const char *ctls_guard_problem(const ctls_guard *guard);
 void ctls_guard_forget(ctls_guard *guard);
 
 // Whether the connection `ssl` (an SSL *) was made with a guard of the same mark; a null guard asks for none.

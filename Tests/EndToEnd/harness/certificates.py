@@ -33,10 +33,13 @@ class Authority:
         path.write_text("".join(Path(self.certificate(one)).read_text() for one in (name, *behind)))
         return str(path)
 
-    def issue(self, name: str, extension: str = "keyUsage=digitalSignature", by: str = "ca", days: int = 2) -> None:
+    def issue(
+        self, name: str, extension: str = "keyUsage=digitalSignature", by: str = "ca", days: int = 2, also: str = ""
+    ) -> None:
         self._key(name)
         request = str(self.directory / f"{name}.csr")
-        self._openssl("req", "-new", "-key", self.key(name), "-subj", f"/CN={name}", "-addext", extension, "-out", request)
+        extensions = [part for one in (extension, also) if one for part in ("-addext", one)]
+        self._openssl("req", "-new", "-key", self.key(name), "-subj", f"/CN={name}", *extensions, "-out", request)
         self._openssl(
             "x509", "-req", "-in", request, "-CA", self.certificate(by), "-CAkey", self.key(by), "-CAcreateserial",
             "-copy_extensions", "copyall", "-days", str(days), "-out", self.certificate(name))
