@@ -39,6 +39,7 @@ struct Engine: Sendable {
       transport: transport, clock: clock, observer: observer, userAgent: userAgent, discovery: discovery)
     sessions = UserSessions(
       store: store.store, isShared: store.isShared, transport: transport, clock: clock, observer: observer,
-      userAgent: userAgent, discovery: discovery, sessionObserver: observer)
+      userAgent: userAgent, discovery: discovery,
+      sessionObserver: CookieForgetting(from: fetcher.cookies, then: observer))
   }
 }

@@ -121,6 +121,8 @@ struct EngineAssembly {
       caFile: resource.tls.trust.caFile,
       clientIdentity: identity,
       pins: try pins(resource.tls.trust, path),
+      cookies: resource.cookies.areStored
+        ? CookiePolicy(maxCookies: resource.cookies.maxCookies, maxBytes: resource.cookies.maxBytes) : nil,
       allowsPlainHTTPOnLoopback: configuration.development.plainHTTPOnLoopback)
   }
 

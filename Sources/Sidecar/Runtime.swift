@@ -24,9 +24,10 @@ final class Runtime: Sendable {
   let issuers: [String: ConfiguredIssuer]
   private let payloadKeys: [String: PayloadKeys]
 
-  /// Throws when a value cannot be used after all.
+  /// Throws when a value cannot be used after all. Resources that `previous` has just so keep their cookies.
   init(
-    _ configuration: PosternConfiguration, _ identity: ProcessIdentity, clock: any EngineClock
+    _ configuration: PosternConfiguration, _ identity: ProcessIdentity, clock: any EngineClock,
+    after previous: Runtime? = nil
   ) throws(ConfigurationProblems) {
     self.configuration = configuration
     access = AccessRules(configuration.peers, ownUID: getuid())
@@ -45,13 +46,20 @@ final class Runtime: Sendable {
     notes = FeatureSupport(configuration).notes + certificates.compactMap { $0.warning(at: now) }
     let assembly = EngineAssembly(configuration, clock: clock)
     issuers = try assembly.issuers()
-    servers = try assembly.servers(of: issuers)
+    var servers = try assembly.servers(of: issuers)
+    for (name, resource) in configuration.resources where previous?.configuration.resources[name] == resource {
+      servers[name]?.cookies = previous?.servers[name]?.cookies
+    }
+    self.servers = servers
     validation = try assembly.validation()
     payloadKeys = try assembly.payloadKeys()
   }
 
   /// Every resource server.
   var allServers: [ResourceServer] { Array(servers.values) }
+
+  /// The cookies that are kept.
+  var cookies: [CookiePolicy] { servers.values.compactMap(\.cookies) }
 
   /// The resource server of that configured name.
   func server(_ name: String) throws(RPCFault) -> ResourceServer {

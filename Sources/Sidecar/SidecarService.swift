@@ -154,10 +154,11 @@ public final class SidecarService: Sendable {
     defer { reloading.withLock { $0 = false } }
     do throws(ConfigurationProblems) {
       let loaded = try surroundings.loadConfiguration()
-      let next = try Runtime(loaded.configuration, identity, clock: clock)
+      let next = try Runtime(loaded.configuration, identity, clock: clock, after: runtime)
       let changed = loaded.configuration.changedKeys(from: runtime.configuration)
       state.withLock { $0 = next }
       engine.verdicts.removeAll()
+      engine.fetcher.cookies.forgetAll(but: next.cookies)
       health.configurationLoaded(issuers: loaded.configuration.issuers.keys.sorted())
       publishHealthChange()
       metrics.reloaded("ok")

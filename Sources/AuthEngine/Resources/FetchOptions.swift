@@ -17,6 +17,8 @@ public struct FetchOptions: Sendable {
   public var trace: TraceContext?
   /// Decides whether a response means that the token must be renewed; nil: as the resource's rule says.
   public var tokenDelegate: (any TokenManagementPolicyDelegate)?
+  /// Whose cookies go along, where the resource keeps any; nil: nobody's.
+  public var cookieOwner: CookieOwner?
   /// The task as which the fetch can be watched, held and ended, a task for each fetch; nil: nobody does.
   public var task: NetworkTask?
   /// Takes the body in pieces, in order, before the response is returned, which has none then; nil: the response has it. What does not

@@ -15,6 +15,7 @@ struct ResourceCall {
   private let policy: TokenManagementPolicy
   private let started: MonotonicInstant
 
+  private var cookies: CallCookies?
   private var attempts = 1
   private var redirects = 0
   private var tokenRefreshed = false
@@ -22,7 +23,7 @@ struct ResourceCall {
 
   init(
     upstream: Upstream, gate: OriginGate, prover: DPoPProver, server: ResourceServer, tokens: (any TokenSource)?,
-    method: HTTPMethod, deadline: Deadline, fetch: FetchOptions
+    method: HTTPMethod, deadline: Deadline, cookies: CallCookies?, fetch: FetchOptions
   ) {
     self.upstream = upstream
     self.gate = gate
@@ -30,6 +31,7 @@ struct ResourceCall {
     self.server = server
     self.tokens = tokens
     self.method = method
+    self.cookies = cookies
     followsRedirects = fetch.followsRedirects
     trace = fetch.trace
     policy = server.tokenPolicy(fetch.tokenDelegate)
@@ -42,7 +44,8 @@ struct ResourceCall {
   /// Carries `request` out, from the token to the last answer.
   mutating func run(_ request: HTTPRequest) async throws(ResourceError) -> ResourceResponse {
     var request = request
-    // Once a redirect has crossed origins the token is gone for good: the way back may be the other side's idea.
+    // Once a redirect has crossed origins the token is gone for good, and so are kept cookies: the way back may be the other side's
+    // idea.
     var token = try await firstToken()
     while true {
       let response = try await exchange(request, token)
@@ -64,7 +67,10 @@ struct ResourceCall {
           upstream: .init(status: response.status), retryable: false)
       }
       request = step.request
-      if step.crossesOrigins { token = nil }
+      if step.crossesOrigins {
+        token = nil
+        cookies = nil
+      }
     }
   }
 
@@ -184,6 +190,7 @@ struct ResourceCall {
   ) async throws(ResourceError) -> HTTPResponse {
     var request = policy.authorizing(request, with: token)
     if let token, request.fields["Authorization"] != nil { try prove(&request, token) }
+    cookies?.attach(to: &request, now: upstream.clock.wallNow)
     if let encryption = server.payloadEncryption { request = try encryption.sealed(request) }
     var options = options
     // Wherever a request goes the configuration has named: such an address only if it stands there as one.
@@ -197,6 +204,7 @@ struct ResourceCall {
     timing.queued += response.timing.queued
     timing.connect += response.timing.connect
     timing.firstByte += response.timing.firstByte
+    cookies?.keep(response, from: request.url, now: upstream.clock.wallNow)
     return try server.payloadEncryption?.opened(response) ?? response
   }
 

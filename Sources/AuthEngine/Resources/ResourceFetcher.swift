@@ -3,13 +3,15 @@ public import Support
 
 /// Fetches protected resources: checks the call, gets the token, follows redirects, renews a refused token once.
 ///
-/// Holds no state of its own but servers' nonces for proofs; the tokens are `ClientCredentialsTokens`'. Resource servers and
+/// Holds no state of its own but servers' nonces for proofs and cookies; the tokens are `ClientCredentialsTokens`'. Resource servers and
 /// issuers come with every call, so a call ends on the configuration it began with.
 public final class ResourceFetcher: Sendable {
   private let upstream: Upstream
   private let deviceTokens: ClientCredentialsTokens
   private let prover: DPoPProver
   private let gate: OriginGate
+  /// The cookies of resources that keep them.
+  public let cookies = CookieJars()
 
   /// A fetcher over `transport` that says `userAgent` of itself and takes the device's tokens from `deviceTokens`.
   public init(
@@ -60,7 +62,7 @@ public final class ResourceFetcher: Sendable {
     let source = try tokenSource(options, server)
     var call = ResourceCall(
       upstream: upstream, gate: gate, prover: prover, server: server, tokens: source, method: prepared.method,
-      deadline: deadline, fetch: options)
+      deadline: deadline, cookies: CallCookies(cookies, server, options), fetch: options)
     guard let task = options.task, let deliver = options.deliver else { return try await call.run(prepared.message) }
     task.control.takeBodies(where: server.streams(asksDelegate: options.tokenDelegate != nil))
     let delivery = BodyDelivery(task: task, deliver: deliver)

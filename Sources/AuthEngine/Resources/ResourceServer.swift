@@ -61,6 +61,8 @@ public struct ResourceServer: Sendable {
   public var pins: KeyPins?
   /// How bodies are encrypted; nil: not at all.
   public var payloadEncryption: PayloadEncryption?
+  /// Which cookies are kept between requests; nil: none.
+  public var cookies: CookiePolicy?
   /// Whether `http` is accepted on loopback addresses; never elsewhere.
   public var allowsPlainHTTPOnLoopback: Bool
 
@@ -83,6 +85,7 @@ public struct ResourceServer: Sendable {
     clientIdentity: ClientIdentity? = nil,
     pins: KeyPins? = nil,
     payloadEncryption: PayloadEncryption? = nil,
+    cookies: CookiePolicy? = nil,
     allowsPlainHTTPOnLoopback: Bool = false
   ) {
     self.name = name
@@ -102,6 +105,7 @@ public struct ResourceServer: Sendable {
     self.clientIdentity = clientIdentity
     self.pins = pins
     self.payloadEncryption = payloadEncryption
+    self.cookies = cookies
     self.allowsPlainHTTPOnLoopback = allowsPlainHTTPOnLoopback
   }
 }

@@ -50,6 +50,8 @@ public struct ResourceConfiguration: Sendable, Equatable {
   public var maxBodyBytes: Int
   /// How much it is asked at a time, and when it is left alone; nil: no limits.
   public var limits: ResourceLimitsConfiguration?
+  /// Cookies between requests.
+  public var cookies: CookiesConfiguration
   /// Encrypted bodies; nil for none.
   public var payloadEncryption: PayloadEncryptionConfiguration?
 
@@ -97,6 +99,7 @@ extension ResourceConfiguration: ConfigurationSection {
     limits = keys.optionalSection(
       "limits", ResourceLimitsConfiguration.self,
       "How much the resource is asked at a time, and when it is left alone. Left out: no limits.", commented: true)
+    cookies = keys.section("cookies", CookiesConfiguration.self, "Cookies between requests.")
     payloadEncryption = keys.optionalSection(
       "payloadEncryption", PayloadEncryptionConfiguration.self, "Bodies encrypted as JWE (RFC 7516).", commented: true)
   }

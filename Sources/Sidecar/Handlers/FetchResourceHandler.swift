@@ -42,6 +42,7 @@ struct FetchResourceHandler: Sendable {
     server.reservedCookies.formUnion(cookieNames(of: server, context))
     options.session = try await session(params, options.authentication ?? server.authentication, server, context)
     let uid = context.caller.peer.uid
+    options.cookieOwner = CookieOwner(uid: uid, session: options.session?.handle)
     let task = params.task ?? NetworkTask.generatedIdentifier()
     guard params.task.map({ (1...128).contains($0.utf8.count) }) ?? true else {
       throw .invalidParams("A task's name has 1 to 128 bytes", path: "/task")
