@@ -42,4 +42,37 @@ struct PEMTests {
       #expect(throws: JOSEError.self) { try JWK(pem: Array(text.utf8.prefix(count))) }
     }
   }
+
+  @Test("A public key and a certificate in PEM give the same public key; private and broken texts are refused")
+  func publicKeys() throws {
+    let begin = "-----BEGIN"
+    let end = "-----END"
+    let publicKey = """
+      \(begin) PUBLIC KEY-----
+      MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAEqpdH7DA7H5AJvfTBfMLZChsvWlnh
+      zyin0Et9bvna47M3UNBdud+x9O0y7lIy9o5c9VJSdUUjNwtNGPaflgZ6Aw==
+      \(end) PUBLIC KEY-----
+      """
+    let certificate = """
+      \(begin) CERTIFICATE-----
+      MIIBcDCCARWgAwIBAgIURi5uNZgaE3HZ9d2o61rqgcNVU8cwCgYIKoZIzj0EAwIw
+      DDEKMAgGA1UEAwwBeDAgFw0yNjExMjIwMzAyNTFaGA8yMTI2MTAyOTAzMDI1MVow
+      DDEKMAgGA1UEAwwBeDBZMBMGByqGSM49AgEGCCqGSM49AwEHA0IABKqXR+wwOx+Q
+      Cb30wXzC2QobL1pZ4c8op9BLfW752uOzN1DQXbnfsfTtMu5SMvaOXPVSUnVFIzcL
+      TRj2n5YGegOjUzBRMB0GA1UdDgQWBBScYpO2PStyW3/WzSDfecq3Ch/kMzAfBgNV
+      HSMEGDAWgBScYpO2PStyW3/WzSDfecq3Ch/kMzAPBgNVHRMBAf8EBTADAQH/MAoG
+      CCqGSM49BAMCA0kAMEYCIQDD6+NfL/XYJIiuUVLlfJ6o18t8H5EdM4vBzaIyVV2z
+      9AIhANC0MZOCjXhrE35UEboRYauQzX0tSF6sz1XlfxlQuW93
+      \(end) CERTIFICATE-----
+      """
+    let keys = try [publicKey, certificate].map { try JWK(publicPEM: Array($0.utf8)) }
+    #expect(keys[0].thumbprint != nil && keys[0].thumbprint == keys[1].thumbprint)
+    #expect(keys.allSatisfy { !$0.material.isSecret })
+    let privateKeys = try Vector.load("pem").map { $0.string("pem") }
+    let broken = ["", "garbage", publicKey.replacing("MFkw", with: "MFkx"), "\(begin) CERTIFICATE-----"]
+    for text in privateKeys + broken {
+      #expect(throws: JOSEError.self) { try JWK(publicPEM: Array(text.utf8)) }
+    }
+    #expect(throws: JOSEError.self) { try JWK(publicPEM: [UInt8](repeating: 0x41, count: 70_000)) }
+  }
 }
