@@ -233,3 +233,37 @@ def test_across_origins_the_token_stays_behind(start: Start, connect: Connect, s
 def test_within_an_origin_the_token_goes_along(connection: Connection) -> None:
     result = connection.call("fetchResource", {"resource": "orders", "path": "redirect?to=/resource/echo"})
     assert "authorization" in json.loads(result["body"])["headers"]
+
+
+def test_on_a_way_to_another_origin_and_back_the_token_does_not_come_back(
+    start: Start, connect: Connect, playground: Playground, start_playground: Any
+) -> None:
+    other = start_playground()
+    connection = connect(start({"resources": {"orders": {"additionalOrigins": [other.base + "/open/"]}}}))
+    back = other.base + "/open/redirect?to=" + quote(playground.base + "/resource/echo", safe="")
+    result = connection.call("fetchResource", {"resource": "orders", "path": "redirect?to=" + quote(back, safe="")})
+    # Without the token: refused there, and no reason to renew it.
+    assert result["status"] == 401 and result["url"] == playground.base + "/resource/echo"
+    assert result["attempts"] == 1 and result["tokenRefreshed"] is False
+    assert playground.statistics()["tokenRequests"] == 1
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "[::1]", "[::ffff:127.0.0.1]", "[::ffff:7f00:1]", "[0:0:0:0:0:ffff:7f00:1]", "[64:ff9b::7f00:1]", "[fe80::1%25lo]", "[::1%lo]",
+        "[::127.0.0.1]", "127.0.0.1%00", "127.0.0.01", "0177.0.0.1", "017700000001", "0x7f000001", "0x7F.0.0.1", "127.0.1", "0",
+        "0.0.0.0", "127.0.0.1:80@127.0.0.1", "localhost.", "[::1", "::1",
+    ],
+)
+def test_no_spelling_of_an_address_is_the_one_that_is_configured(
+    connection: Connection, playground: Playground, address: str
+) -> None:
+    url = f"http://{address}:{playground.port}/open/echo"
+    error = connection.error("fetchResource", {"resource": "open", "path": url})
+    assert error["code"] in (1006, 1007), (url, error)
+    expect.fault(error, error["code"])
+    # Nor does a redirect get there.
+    result = fetch(connection, redirect(url))
+    assert result["status"] == 302
+    assert playground.statistics()["openRequests"] == 1

@@ -67,12 +67,13 @@ def test_more_than_the_queue_holds_is_overloaded(start: Start, connect: Connect,
 
 def test_whoever_waits_can_be_cancelled_and_runs_out_of_time(start: Start, connect: Connect, playground: Playground) -> None:
     connection = limited(start, connect, {"concurrency": 1})
-    slow = ask(connection, "slow?ms=700")
+    slow = ask(connection, "slow?ms=1500")
     eventually(lambda: playground.statistics()["openRequests"] == 1)
     hurried = [ask(connection, "echo", timeoutMs=100), ask(connection, "echo", meta={"timeoutMs": 100})]
     cancelled, last = ask(connection, "echo", task="mine"), ask(connection, "echo")
     for identifier in hurried:
         assert expect.fault(connection.answer_to(identifier)["error"], -32022)["outcome"] == "not_sent"
+    eventually(lambda: sample(connection, "postern_resource_waiting", resource="open") == 2)
     assert connection.call("cancelTask", {"task": "mine"})["state"] == "cancelled"
     expect.fault(connection.answer_to(cancelled)["error"], -32800)
     assert connection.answer_to(slow)["result"]["status"] == 200
@@ -83,14 +84,16 @@ def test_whoever_waits_can_be_cancelled_and_runs_out_of_time(start: Start, conne
 
 def test_a_suspended_task_lets_those_behind_it_go(start: Start, connect: Connect, playground: Playground) -> None:
     connection = limited(start, connect, {"concurrency": 1})
-    slow = ask(connection, "slow?ms=300")
+    slow = ask(connection, "slow?ms=1000")
     eventually(lambda: playground.statistics()["openRequests"] == 1)
-    mine = ask(connection, "echo", task="mine", timeoutMs=900)
+    mine = ask(connection, "echo", task="mine", timeoutMs=2000)
+    eventually(lambda: sample(connection, "postern_resource_waiting", resource="open") == 1)
     behind = ask(connection, "echo")
+    eventually(lambda: sample(connection, "postern_resource_waiting", resource="open") == 2)
     assert connection.call("suspendTask", {"task": "mine"})["state"] == "suspended"
     assert connection.answer_to(slow)["result"]["status"] == 200
     assert connection.answer_to(behind)["result"]["status"] == 200
-    time.sleep(0.8)
+    time.sleep(1.5)
     # Its time has stood still.
     assert connection.call("resumeTask", {"task": "mine"})["state"] == "running"
     assert connection.answer_to(mine)["result"]["status"] == 200
