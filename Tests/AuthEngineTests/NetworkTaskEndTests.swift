@@ -113,15 +113,16 @@ import Testing
       for _ in 0..<4 { options.control?.give([UInt8](repeating: 1, count: TransferControl.pieceBytes)) }
       throw TransportError(code: .serverUnreachable, outcome: .replied, detail: "reset")
     }
+    var slow = FetchOptions()
+    slow.deliver = { _ in
+      await Task.yield()
+      return true
+    }
+    let options = slow
+    let server = try ResourceServer.testing(authentication: .none)
     for _ in 0..<100 {
-      var options = FetchOptions()
-      options.deliver = { _ in
-        await Task.yield()
-        return true
-      }
-      let error = await #expect(throws: ResourceError.self) { [options] in
-        try await engine.fetcher.fetch(
-          Self.request, from: .testing(authentication: .none), options: options)
+      let error = await #expect(throws: ResourceError.self) {
+        try await engine.fetcher.fetch(Self.request, from: server, options: options)
       }
       #expect(error?.code == .serverUnreachable && error?.outcome == .replied)
     }

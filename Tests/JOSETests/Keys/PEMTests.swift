@@ -68,7 +68,7 @@ struct PEMTests {
     let keys = try [publicKey, certificate].map { try JWK(publicPEM: Array($0.utf8)) }
     #expect(keys[0].thumbprint != nil && keys[0].thumbprint == keys[1].thumbprint)
     #expect(keys.allSatisfy { !$0.material.isSecret })
-    let privateKeys = try Vector.load("pem").map { $0.string("pem") }
+    let privateKeys = Vector.load("pem").map { $0.string("pem") }
     let broken = ["", "garbage", publicKey.replacing("MFkw", with: "MFkx"), "\(begin) CERTIFICATE-----"]
     for text in privateKeys + broken {
       #expect(throws: JOSEError.self) { try JWK(publicPEM: Array(text.utf8)) }
