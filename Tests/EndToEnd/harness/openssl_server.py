@@ -19,14 +19,20 @@ class OpenSSLServer:
             command += ["-status_file", staple]
         self.process = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, bufsize=0)
+        try:
+            self.base = "https://" + self._address()
+        except BaseException:
+            self.stop()
+            raise
+
+    def _address(self) -> str:
         assert self.process.stdout is not None
         while True:
             assert select.select([self.process.stdout], [], [], 10)[0], "s_server says nothing"
             line = self.process.stdout.readline().decode()
             assert line, "s_server did not start"
             if line.startswith("ACCEPT "):
-                break
-        self.base = "https://" + line.split()[1]
+                return line.split()[1]
 
     def stop(self) -> None:
         self.process.terminate()
