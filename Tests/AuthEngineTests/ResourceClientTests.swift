@@ -107,6 +107,25 @@ import Testing
     #expect(try await send(.user, client) == nil)
   }
 
+  @Test("a session that is named has cookies of its own, where the resource keeps any")
+  func cookies() async throws {
+    let seen = Locked<[String?]>([])
+    bench.answer("/base/c") { request, _ in
+      seen.withLock { $0.append(request.fields["Cookie"]) }
+      return .status(204, ("Set-Cookie", "a=1"))
+    }
+    var server = try server()
+    server.cookies = CookiePolicy()
+    let (first, second) = (try await bench.userSession(at: issuer), try await bench.userSession(at: issuer))
+    for session in [first, second, first] {
+      let client = UserClient(
+        fetcher: bench.fetcher, server: server, sessions: bench.sessions, issuer: issuer, owner: 1,
+        session: session.handle)
+      _ = try await client.sendAuthenticatedRequest(ResourceRequest(path: "c"))
+    }
+    #expect(seen.withLock { $0 } == [nil, nil, "a=1"])
+  }
+
   @Test("the completion is never called from within the call that sends")
   func notReentrant() async throws {
     for _ in 0..<50 {

@@ -17,7 +17,7 @@ public struct FetchOptions: Sendable {
   public var trace: TraceContext?
   /// Decides whether a response means that the token must be renewed; nil: as the resource's rule says.
   public var tokenDelegate: (any TokenManagementPolicyDelegate)?
-  /// Whose cookies go along, where the resource keeps any; nil: nobody's.
+  /// Whose cookies go along, where the resource keeps any; nil: those of `session`, where that names one.
   public var cookieOwner: CookieOwner?
   /// The task as which the fetch can be watched, held and ended, a task for each fetch; nil: nobody does.
   public var task: NetworkTask?

@@ -12,7 +12,9 @@ struct CallCookies {
 
   /// Nil where none are kept, and where a session's would be but nobody says whose.
   init?(_ jars: CookieJars, _ server: ResourceServer, _ options: FetchOptions) {
-    guard let policy = server.cookies, let owner = options.cookieOwner else { return nil }
+    guard let policy = server.cookies, let owner = options.cookieOwner ?? Self.owner(options.session) else {
+      return nil
+    }
     let authentication = options.authentication ?? server.authentication
     guard owner.session != nil || authentication == .device || authentication == .none else { return nil }
     self.jars = jars
@@ -20,6 +22,10 @@ struct CallCookies {
     key = CookieJars.Key(store: policy.store, owner: owner, authentication: authentication)
     hosts = Set(([server.baseURL] + server.additionalOrigins).map(\.origin.host))
     reserved = Set(server.reservedCookies.map { $0.lowercased() })
+  }
+
+  private static func owner(_ session: FetchSession?) -> CookieOwner? {
+    session.flatMap { session in session.handle.map { CookieOwner(uid: session.owner, session: $0) } }
   }
 
   /// Adds what is kept for `request` to its one `Cookie` field, behind the caller's own cookies, which win by name.
