@@ -69,7 +69,7 @@ extension UserSessions {
   }
 
   /// The endpoint, and the keys where there must be an ID token.
-  private func prepare(
+  func prepare(
     _ issuer: SessionIssuer, needsKeys: Bool, _ trace: TraceContext?
   ) async throws(SessionError) {
     do throws(TokenError) {
@@ -155,7 +155,8 @@ extension UserSessions {
     contents.take(idToken, try await claims(of: idToken, expectations, at: issuer))
   }
 
-  private func claims(
+  /// The claims of an ID token that is valid.
+  func claims(
     of idToken: String, _ expectations: IDTokenExpectations, at issuer: SessionIssuer
   ) async throws(SessionError) -> JSONObject {
     switch try await verdict(on: idToken, expectations, at: issuer) {

@@ -15,9 +15,16 @@ extension UserSessions {
     if let resource = request.resource, !ClientCredentialsGrant.isAbsoluteURI(resource) {
       throw .invalid("resource must be an absolute URI without a fragment", path: "/resource")
     }
+    return try await begin(request, at: issuer, ownedBy: owner, dpopKey: try newKey(for: issuer), trace: trace)
+  }
+
+  /// Begins an authorization whose tokens will be bound to that key.
+  func begin(
+    _ request: AuthorizationRequest, at issuer: SessionIssuer, ownedBy owner: UInt32, dpopKey: JSONValue?,
+    trace: TraceContext?
+  ) async throws(SessionError) -> BegunAuthorization {
     let state = SessionHandle.random().text
     let proof = ProofKey.random()
-    let dpopKey = try newKey(for: issuer)
     let key = dpopKey.flatMap { DPoPKey(record: $0) }
     let expiresAt = clock.wallNow + Self.authorizationLife
     let pending: PendingAuthorization
@@ -61,6 +68,30 @@ extension UserSessions {
   private func complete(
     _ url: String, _ owner: UInt32, _ issuer: (String) throws(SessionError) -> SessionIssuer, _ trace: TraceContext?
   ) async throws(SessionError) -> Session {
+    let redemption = try await redemption(of: url, owner, issuer)
+    let pending = redemption.pending
+    return try await make(
+      from: .authorizationCode(
+        code: Secret(redemption.code), codeVerifier: Secret(pending.verifier), redirectURI: pending.redirectURI),
+      at: redemption.issuer, scope: pending.scope, owner: owner, key: pending.dpopKey, resource: pending.resource,
+      expecting: AuthorizationExpectations(
+        nonce: pending.nonce, maxAge: pending.maxAge.map { .seconds($0) }, acrValues: pending.acrValues,
+        requiresIDToken: pending.isOpenID),
+      claim: redemption.claim, trace: trace)
+  }
+
+  /// A code that came back, with all that belongs to it.
+  struct Redemption: Sendable {
+    let code: String
+    let pending: PendingAuthorization
+    let issuer: SessionIssuer
+    let claim: GrantClaim
+  }
+
+  /// The code in the URL of a callback, when everything around it is right.
+  func redemption(
+    of url: String, _ owner: UInt32, _ issuer: (String) throws(SessionError) -> SessionIssuer
+  ) async throws(SessionError) -> Redemption {
     guard let callback = AuthorizationCallback(url) else {
       throw SessionError(.invalid(path: "/callbackUrl"), "the callback's URL cannot be read")
     }
@@ -73,22 +104,14 @@ extension UserSessions {
     guard issuer.issuer.identifier == pending.issuerIdentifier, issuer.issuer.clientID == pending.clientID else {
       throw SessionError(.issuerUnknown, "the issuer has been configured anew since the authorization began")
     }
-    let code: String
     do throws(SessionError) {
-      code = try Self.check(callback, pending, issuer.issuer)
+      let code = try Self.check(callback, pending, issuer.issuer)
+      return Redemption(code: code, pending: pending, issuer: issuer, claim: claim(on: record))
     } catch {
       // What came back is wrong: whoever sent it does not get another try.
       try await take(record)
       throw error
     }
-    return try await make(
-      from: .authorizationCode(
-        code: Secret(code), codeVerifier: Secret(pending.verifier), redirectURI: pending.redirectURI),
-      at: issuer, scope: pending.scope, owner: owner, key: pending.dpopKey, resource: pending.resource,
-      expecting: AuthorizationExpectations(
-        nonce: pending.nonce, maxAge: pending.maxAge.map { .seconds($0) }, acrValues: pending.acrValues,
-        requiresIDToken: pending.isOpenID),
-      claim: claim(on: record), trace: trace)
   }
 
   static func form(

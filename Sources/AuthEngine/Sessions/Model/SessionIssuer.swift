@@ -12,11 +12,13 @@ public struct SessionIssuer: Sendable {
   public let implicit: ImplicitAccess?
   /// The access manager behind the issuer; nil where there is none.
   public let accessManager: AccessManager?
+  /// Where the client has codes sent that nobody's browser was asked to bring elsewhere; nil where none is configured.
+  public let redirectURI: String?
 
   /// An issuer of the given parts.
   public init(
     issuer: Issuer, tokens: IDTokenConfiguration, keys: any KeySource, scope: String? = nil,
-    implicit: ImplicitAccess? = nil, accessManager: AccessManager? = nil
+    implicit: ImplicitAccess? = nil, accessManager: AccessManager? = nil, redirectURI: String? = nil
   ) {
     self.issuer = issuer
     self.tokens = tokens
@@ -24,5 +26,6 @@ public struct SessionIssuer: Sendable {
     self.scope = scope
     self.implicit = implicit
     self.accessManager = accessManager
+    self.redirectURI = redirectURI ?? accessManager?.redirectURI
   }
 }

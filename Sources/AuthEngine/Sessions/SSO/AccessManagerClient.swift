@@ -80,7 +80,8 @@ struct AccessManagerClient: Sendable {
     return names.withLock { $0[manager.baseURL] }.flatMap { $0.expiry > now ? $0.name : nil }
   }
 
-  private func send(
+  /// Sends what is ready to be sent.
+  func send(
     _ request: HTTPRequest, for issuer: Issuer, trace: TraceContext?
   ) async throws(TokenError) -> HTTPResponse {
     guard issuer.accepts(request.url) else {

@@ -1,0 +1,67 @@
+public import JSON
+import Support
+
+/// One thing that a journey asks or says, around the access manager's own JSON.
+public struct JourneyCallback: Sendable, Hashable {
+  /// The JSON as it came, or with inputs filled in.
+  public private(set) var json: JSONValue
+
+  /// The callback in `json`; nil when it is none.
+  public init?(_ json: JSONValue) {
+    guard json["type"]?.stringValue != nil else { return nil }
+    self.json = json
+  }
+
+  /// `NameCallback`, `ChoiceCallback` and so on; types unknown here are as good as any.
+  public var type: String { json["type"]?.stringValue ?? "" }
+
+  /// The output of that name: `prompt`, `choices`, `message`.
+  public func output(_ name: String) -> JSONValue? {
+    json["output"]?.arrayValue?.first { $0["name"]?.stringValue == name }?["value"]
+  }
+
+  /// What the user is asked.
+  public var prompt: String? { output("prompt")?.stringValue }
+
+  /// What there is to say.
+  public var message: String? { output("message")?.stringValue }
+
+  /// What there is to choose from, with `ChoiceCallback` and `ConfirmationCallback`.
+  public var choices: [String] {
+    ((output("choices") ?? output("options"))?.arrayValue ?? []).compactMap(\.stringValue)
+  }
+
+  /// How long to wait, with `PollingWaitCallback`; the access manager writes it as a string.
+  public var waitTime: Duration? {
+    guard type == "PollingWaitCallback", let value = output("waitTime") else { return nil }
+    let milliseconds = value.integerValue ?? value.stringValue.flatMap { Int64($0) }
+    return milliseconds.map { .milliseconds(max(0, $0)) }
+  }
+
+  /// The names of its inputs in order: `IDToken1`, `IDToken1validateOnly`.
+  public var inputNames: [String] { (json["input"]?.arrayValue ?? []).compactMap { $0["name"]?.stringValue } }
+
+  /// By what a caller may mean it: its type, its number, what it is called.
+  var names: [String] {
+    let own = [json["_id"]?.integerValue.map(String.init), output("id")?.stringValue, output("name")?.stringValue]
+    return own.compactMap { $0 } + inputNames.prefix(1) + [type]
+  }
+
+  /// Fills the input of that name; the first one without a name. False when there is none.
+  @discardableResult
+  public mutating func fill(_ name: String? = nil, with value: JSONValue) -> Bool {
+    guard var object = json.objectValue, var inputs = object["input"]?.arrayValue else { return false }
+    let first = inputs.first?["name"]?.stringValue ?? ""
+    let index = inputs.firstIndex { input in
+      guard let name else { return true }
+      let own = input["name"]?.stringValue
+      return own == name || own == first + name
+    }
+    guard let index, var input = inputs[index].objectValue else { return false }
+    input["value"] = value
+    inputs[index] = .object(input)
+    object["input"] = .array(inputs)
+    json = .object(object)
+    return true
+  }
+}

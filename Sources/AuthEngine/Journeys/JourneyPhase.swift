@@ -1,0 +1,24 @@
+/// One login of a journey; an answer may ask for several.
+enum JourneyPhase: Sendable {
+  /// A chain or tree of the access manager's, or its default one.
+  case tree(String?)
+  /// A journey that was suspended until its user followed a link.
+  case suspended(id: String)
+  /// Advices of the access manager's policies.
+  case composite([PolicyAdvice])
+  /// An authorization with a code, with what RFC 9470 asks for.
+  case authorization(PolicyAdvice)
+
+  /// The phases that satisfy `advices`: a transaction alone and last, since what it is asked for is good once.
+  static func phases(for advices: [PolicyAdvice]) -> [JourneyPhase] {
+    let composite = advices.filter { $0.isCompositeAdvice && !$0.isTransaction }
+    let authorizations = advices.filter { $0.type == PolicyAdvice.Name.insufficientUserAuthentication }
+    return authorizations.map { .authorization($0) } + (composite.isEmpty ? [] : [.composite(composite)])
+      + advices.filter(\.isTransaction).map { .composite([$0]) }
+  }
+
+  /// The transaction it is about.
+  var txId: String? {
+    if case .composite(let advices) = self { advices.lazy.compactMap(\.txId).first } else { nil }
+  }
+}

@@ -1,0 +1,40 @@
+/// What a journey is for.
+public struct JourneyRequest: Sendable {
+  let phases: [JourneyPhase]
+  /// The session whose user walks, and which is stepped up; nil: a new login.
+  let session: SessionHandle?
+  /// Whether no session is to come of it.
+  let isWithoutSession: Bool
+  /// Whether the user is asked although they are logged in.
+  let isForced: Bool
+
+  /// A login by the tree of that name; nil: the realm's default. It makes a session, unless `withoutSession`.
+  public static func login(tree: String?, withoutSession: Bool = false, forced: Bool = false) -> JourneyRequest {
+    JourneyRequest(phases: [.tree(tree)], session: nil, isWithoutSession: withoutSession, isForced: forced)
+  }
+
+  /// Steps `session` up, as `advices` ask. Nil when there is one among them that nobody can satisfy, or none at all.
+  public static func stepUp(_ session: SessionHandle, advices: [PolicyAdvice]) -> JourneyRequest? {
+    let phases = JourneyPhase.phases(for: advices)
+    let isPossible = advices.allSatisfy {
+      $0.isCompositeAdvice || $0.type == PolicyAdvice.Name.insufficientUserAuthentication
+    }
+    guard isPossible, !phases.isEmpty else { return nil }
+    return JourneyRequest(phases: phases, session: session, isWithoutSession: false, isForced: false)
+  }
+
+  private init(phases: [JourneyPhase], session: SessionHandle?, isWithoutSession: Bool, isForced: Bool) {
+    self.phases = phases
+    self.session = session
+    self.isWithoutSession = isWithoutSession
+    self.isForced = isForced
+  }
+
+  private init(_ other: JourneyRequest, phases: [JourneyPhase]) {
+    self.init(
+      phases: phases, session: other.session, isWithoutSession: other.isWithoutSession, isForced: other.isForced)
+  }
+
+  /// The request, to go on with what was suspended instead of beginning.
+  func resuming(_ id: String) -> JourneyRequest { JourneyRequest(self, phases: [.suspended(id: id)]) }
+}

@@ -1,0 +1,87 @@
+import JSON
+
+extension JourneySubmission {
+  /// What a caller sends for the step of `state`: as many callbacks as there were, of the same types in the same order.
+  init(for state: JourneyState, callbacks: [JSONValue]?, answers: JourneyAnswers) throws(JourneyError) {
+    let asked = state.callbacks
+    guard let given = callbacks else {
+      guard let submission = answers.submission(for: state, after: nil) ?? Self.unfilled(state) else {
+        throw JourneyError(.invalid(path: "/callbacks"), "the step's callbacks want to be filled in")
+      }
+      self = submission
+      return
+    }
+    guard given.count == asked.count else {
+      throw JourneyError(.invalid(path: "/callbacks"), "as many callbacks are expected as the step has")
+    }
+    for (index, pair) in zip(given, asked).enumerated() {
+      guard pair.0["type"]?.stringValue == pair.1["type"]?.stringValue else {
+        throw JourneyError(.invalid(path: "/callbacks/\(index)/type"), "the callback has another type than in the step")
+      }
+    }
+    guard JSONWriter().write(.array(given)).count <= AuthenticateAnswer.maxBytes else {
+      throw JourneyError(.invalid(path: "/callbacks"), "the callbacks are larger than any page")
+    }
+    if case .authorizing = state.position {
+      guard let url = given.first?["input"]?.arrayValue?.first?["value"]?.stringValue, !url.isEmpty else {
+        throw JourneyError(
+          .invalid(path: "/callbacks/0/input/0/value"), "the URL to which the issuer led back is missing")
+      }
+      self = .authorized(callback: url)
+      return
+    }
+    if let submission = answers.returning(to: state) {
+      guard case .callbacks(_, let parameters) = submission else {
+        self = submission
+        return
+      }
+      self = .callbacks(given, parameters: parameters)
+      return
+    }
+    self = .callbacks(given, parameters: [])
+  }
+
+  /// The step as it is, where nothing is to be filled in: after a wait, a redirect, a text.
+  private static func unfilled(_ state: JourneyState) -> JourneySubmission? {
+    guard case .asked = state.position,
+      state.callbacks.allSatisfy({ JourneyCallback($0)?.inputNames.isEmpty ?? false })
+    else { return nil }
+    return .callbacks(state.callbacks, parameters: [])
+  }
+}
+
+extension JourneyAnswers {
+  /// What to send for the step of `next` without asking anybody; nil when there is no answer, or when the step is that of `previous`
+  /// again: what was wrong once is not sent twice. Waits are.
+  func submission(for next: JourneyState, after previous: JourneyState?) -> JourneySubmission? {
+    let callbacks = next.callbacks
+    let isWait = callbacks.contains { JourneyCallback($0)?.waitTime != nil }
+    if let previous, !isWait, Self.shape(previous.callbacks) == Self.shape(callbacks) { return nil }
+    if let submission = returning(to: next) { return submission }
+    guard case .asked = next.position, !isEmpty || isWait && previous == nil, let filled = filling(callbacks) else {
+      return nil
+    }
+    return .callbacks(filled, parameters: [])
+  }
+
+  /// The answer to a step that sent the user elsewhere.
+  func returning(to state: JourneyState) -> JourneySubmission? {
+    switch state.position {
+    case .begin: return nil
+    case .authorizing: return self[Self.redirect]?.stringValue.map { .authorized(callback: $0) }
+    case .asked(let step):
+      let types = step.callbacks.compactMap { JourneyCallback($0)?.type }
+      if types.contains(Self.suspended), let text = self[Self.suspended]?.stringValue {
+        return JourneySubmission.suspendedID(in: text).map { .suspended(id: $0) }
+      }
+      guard types.contains(Self.redirect), let url = self[Self.redirect]?.stringValue,
+        let parameters = JourneySubmission.parameters(of: url)
+      else { return nil }
+      return .callbacks(step.callbacks, parameters: parameters)
+    }
+  }
+
+  private static func shape(_ callbacks: [JSONValue]) -> [String] {
+    callbacks.map { "\($0["type"]?.stringValue ?? "")\u{0}\(JourneyCallback($0)?.prompt ?? "")" }
+  }
+}

@@ -1,0 +1,38 @@
+import HTTPMessages
+import JSON
+
+/// What is sent to the access manager next.
+enum JourneySubmission: Sendable {
+  /// Begins the phase.
+  case begin
+  /// The callbacks of a step, filled in; with the parameters of the URL to which a redirect led back.
+  case callbacks([JSONValue], parameters: [(name: String, value: String)])
+  /// What stands in the link of an e-mail.
+  case suspended(id: String)
+  /// The URL to which the issuer sent the user back.
+  case authorized(callback: String)
+
+  /// What may go along from the URL of a redirect (SelectIdPCallback, social login, SAML).
+  private static let redirectParameters: Set<String> = [
+    "code", "state", "iss", "RelayState", "responsekey", "form_post_entry", "error", "error_description", "scope",
+    "oauth_token", "oauth_verifier",
+  ]
+
+  /// The parameters of the URL in a redirect's answer.
+  static func parameters(of url: String) -> [(name: String, value: String)]? {
+    guard url.utf8.count <= 16 << 10 else { return nil }
+    let query = url.prefix { $0 != "#" }.split(separator: "?", maxSplits: 1).dropFirst().first ?? ""
+    return FormEncoding.decode(String(query))?.filter { redirectParameters.contains($0.name) }
+  }
+
+  /// The identifier in a resume URI, or the identifier itself.
+  static func suspendedID(in text: String) -> String? {
+    guard (1...(16 << 10)).contains(text.utf8.count), text.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else {
+      return nil
+    }
+    guard text.contains("?") || text.contains("/") else { return text }
+    let query = text.split(separator: "?", maxSplits: 1).dropFirst().first ?? ""
+    let parts = query.split { $0 == "&" || $0 == "#" }
+    return parts.lazy.compactMap { FormEncoding.decode(String($0))?.first }.first { $0.name == "suspendedId" }?.value
+  }
+}

@@ -1,0 +1,137 @@
+import HTTPMessages
+import JSON
+import Support
+
+extension Journeys {
+  /// Sends one submission and sees what comes of it; where a phase is over, begins the next.
+  func exchange(
+    _ state: JourneyState, _ submission: JourneySubmission, _ walk: JourneyWalk
+  ) async throws(JourneyError) -> JourneyProgress {
+    guard let phase = state.phases.first else { return .over(.completed(end(of: state))) }
+    if case .authorization(let advice) = phase { return try await authorize(state, advice, submission, walk) }
+    guard let manager = walk.issuer.accessManager else {
+      throw JourneyError.grantNotSupported("the issuer is configured without an access manager")
+    }
+    var state = state
+    let name: String
+    let response: HTTPResponse
+    do throws(TokenError) {
+      name = try await sessions.accessManagers.cookieName(of: manager, for: walk.issuer.issuer, trace: walk.trace)
+      let message = Self.message(state, phase, submission)
+      response = try await sessions.accessManagers.authenticate(
+        message.body, message.query, cookie: state.cookies.field(name, state.token?.reveal()), of: manager,
+        for: walk.issuer.issuer, trace: walk.trace)
+    } catch {
+      throw JourneyError(error)
+    }
+    state.cookies.take(response, except: name)
+    switch try AuthenticateAnswer(response) {
+    case .step(let step):
+      try refuseEcho(of: state.token, in: response)
+      state.position = .asked(step)
+      let wait = step.callbacks.compactMap { JourneyCallback($0)?.waitTime }.max()
+      state.notBefore = wait.map { clock.monotonicNow + min($0, Self.maxWait) }
+      return .waiting(state)
+    case .refused(let failure):
+      try refuseEcho(of: state.token, in: response)
+      return .over(.failed(failure))
+    case .done(let tokenID):
+      // Empty: it stands in a cookie that scripts cannot read.
+      let token = tokenID.flatMap { $0.isEmpty ? JourneyCookies.token(in: response, named: name) : $0 }
+      return try await finished(state, token.map { Secret($0) }, walk)
+    }
+  }
+
+  /// Body and query. The access manager takes realm and tree of a step from its `authId`; a suspended journey has nothing but its name.
+  private static func message(
+    _ state: JourneyState, _ phase: JourneyPhase, _ submission: JourneySubmission
+  ) -> (body: JSONValue, query: [(name: String, value: String)]) {
+    var query: [(name: String, value: String)] = []
+    switch phase {
+    case .tree(let name):
+      if let name { query += [(name: "authIndexType", value: "service"), (name: "authIndexValue", value: name)] }
+    case .composite(let advices):
+      query += [
+        (name: "authIndexType", value: "composite_advice"),
+        (name: "authIndexValue", value: CompositeAdvice.xml(advices) ?? ""),
+      ]
+    case .suspended(let id): query.append((name: "suspendedId", value: id))
+    case .authorization: break
+    }
+    if state.request.isWithoutSession { query.append((name: "noSession", value: "true")) }
+    if state.request.isForced { query.append((name: "ForceAuth", value: "true")) }
+    switch submission {
+    case .suspended(let id): return ([:], [(name: "suspendedId", value: id)])
+    case .callbacks(let callbacks, let parameters):
+      guard case .asked(let step) = state.position else { return ([:], query) }
+      var body: JSONObject = ["authId": .string(step.authID), "callbacks": .array(callbacks)]
+      if let stage = step.stage { body["stage"] = .string(stage) }
+      if let header = step.header { body["header"] = .string(header) }
+      if let description = step.description { body["description"] = .string(description) }
+      if case .suspended = phase { query.removeAll { $0.name == "suspendedId" } }
+      return (.object(body), query + parameters)
+    case .begin, .authorized: return ([:], query)
+    }
+  }
+
+  /// What goes to a caller must not have the user's token in it.
+  private func refuseEcho(of token: Secret<String>?, in response: HTTPResponse) throws(JourneyError) {
+    guard let secret = token?.reveal(), !secret.isEmpty,
+      String(decoding: response.body, as: UTF8.self).contains(secret)
+    else { return }
+    throw JourneyError(
+      .accessManager(status: response.status, code: nil),
+      "the access manager's answer repeats the single sign-on token")
+  }
+
+  private func end(of state: JourneyState) -> JourneyEnd {
+    JourneyEnd(txId: state.txId, session: state.request.session, isUpgraded: state.isUpgraded)
+  }
+
+  /// A phase is over, with the token that the access manager gave.
+  private func finished(
+    _ state: JourneyState, _ token: Secret<String>?, _ walk: JourneyWalk
+  ) async throws(JourneyError) -> JourneyProgress {
+    guard let handle = state.request.session else { return .over(.completed(try await login(state, token, walk))) }
+    var state = state
+    // The same token: a transaction, or a login that was good enough. Nothing is touched then.
+    if let token, token != state.token {
+      do throws(SessionError) {
+        try await sessions.stepUp(handle, ownedBy: state.owner, at: walk.issuer, with: token, trace: walk.trace)
+      } catch {
+        throw JourneyError(error)
+      }
+      state.token = token
+      state.isUpgraded = true
+    }
+    return try await next(state, walk)
+  }
+
+  /// The phase that is over makes room for the next.
+  func next(_ state: JourneyState, _ walk: JourneyWalk) async throws(JourneyError) -> JourneyProgress {
+    var state = state
+    state.txId = state.phases.first?.txId ?? state.txId
+    state.phases.removeFirst()
+    state.position = .begin
+    state.notBefore = nil
+    return try await exchange(state, .begin, walk)
+  }
+
+  private func login(
+    _ state: JourneyState, _ token: Secret<String>?, _ walk: JourneyWalk
+  ) async throws(JourneyError) -> JourneyEnd {
+    guard !state.request.isWithoutSession else { return JourneyEnd(txId: nil, session: nil, isUpgraded: false) }
+    guard let token else {
+      throw JourneyError(.accessManager(status: 200, code: nil), "the access manager gave no token for a login")
+    }
+    do throws(SessionError) {
+      let session = try await sessions.make(
+        from: .sso(token), at: walk.issuer, scope: nil, owner: state.owner, expecting: nil, trace: walk.trace)
+      return JourneyEnd(txId: nil, session: session.handle, isUpgraded: false)
+    } catch {
+      // Nobody will have it.
+      _ = await sessions.endSSO(token.reveal(), at: walk.issuer, trace: walk.trace)
+      throw JourneyError(error)
+    }
+  }
+}

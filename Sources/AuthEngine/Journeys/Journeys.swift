@@ -1,0 +1,191 @@
+public import JSON
+public import Support
+
+/// Walks through access managers' authentication: logins, and what policies ask of users who are logged in.
+///
+/// What the access manager asks goes to the caller as it came; what comes back is sent on. Between two steps a journey waits under a
+/// continuation that is good once, for its peer only, whatever becomes of the connection.
+public final class Journeys: Sendable {
+  /// How long a continuation is good at least, where the caller does not say: as long as a transaction.
+  public static let usualLife = Duration.seconds(180)
+  /// How long it is good at most, whatever the access manager says.
+  static let maxLife = Duration.seconds(3600)
+  /// How many steps one call takes by itself.
+  static let maxRounds = 64
+  /// How long a wait that the access manager asks for may be.
+  static let maxWait = Duration.seconds(60)
+
+  let sessions: UserSessions
+  let clock: any EngineClock
+  let store: JourneyStore
+
+  /// Journeys for the users of `sessions`.
+  public init(sessions: UserSessions) {
+    self.sessions = sessions
+    clock = sessions.clock
+    store = JourneyStore(clock: sessions.clock)
+  }
+
+  /// Begins a journey for the peer `owner`, and goes as far as `answers` reach.
+  ///
+  /// `life` is how long each of its continuations is good; nil: as long as the access manager's own, at least three minutes.
+  public func begin(
+    _ request: JourneyRequest, at issuer: SessionIssuer, ownedBy owner: UInt32,
+    answers: JourneyAnswers = JourneyAnswers(), life: Duration? = nil, deadline: Deadline = .never,
+    trace: TraceContext? = nil
+  ) async throws(JourneyError) -> JourneyOutcome {
+    var request = request
+    if let given = answers[JourneyAnswers.suspendedID] {
+      guard let id = given.stringValue.flatMap(JourneySubmission.suspendedID) else {
+        throw JourneyError(.invalid(path: "/answers/suspendedId"), "suspendedId must be a resume URI or its identifier")
+      }
+      request = request.resuming(id)
+    }
+    try Self.check(request, issuer)
+    var token: Secret<String>?
+    if let handle = request.session {
+      do throws(SessionError) {
+        token = try await sessions.ssoToken(of: handle, ownedBy: owner, at: issuer)
+      } catch {
+        throw JourneyError(error)
+      }
+    }
+    let state = JourneyState(request, owner: owner, issuer: issuer, token: token, life: life)
+    let walk = JourneyWalk(issuer: issuer, answers: answers, deadline: deadline, trace: trace)
+    return try await run(state, .begin, walk)
+  }
+
+  /// Goes on with a journey of `owner`: with the callbacks of its step filled in, with `answers`, or, where nothing is to be filled in,
+  /// with the step as it is. `issuer` gives the configured issuer of a name.
+  public func goOn(
+    _ continuation: String, callbacks: [JSONValue]?, ownedBy owner: UInt32,
+    issuer: (String) throws(SessionError) -> SessionIssuer, answers: JourneyAnswers = JourneyAnswers(),
+    deadline: Deadline = .never, trace: TraceContext? = nil
+  ) async throws(JourneyError) -> JourneyOutcome {
+    guard let handle = SessionHandle(continuation), let state = store.state(handle, of: owner) else {
+      throw .continuationUnknown
+    }
+    let submission = try JourneySubmission(for: state, callbacks: callbacks, answers: answers)
+    let configured: SessionIssuer
+    do throws(SessionError) {
+      configured = try issuer(state.issuer)
+    } catch {
+      throw JourneyError(error)
+    }
+    guard configured.issuer.identifier == state.issuerIdentifier else {
+      throw JourneyError.issuerUnknown("the issuer has been configured anew since the journey began")
+    }
+    guard let state = store.take(handle, of: owner) else { throw .continuationUnknown }
+    let walk = JourneyWalk(issuer: configured, answers: answers, deadline: deadline, trace: trace)
+    do throws(JourneyError) {
+      try await wait(for: state, by: deadline)
+    } catch {
+      store.putBack(state, under: handle)
+      throw error
+    }
+    return try await run(state, submission, walk, from: handle)
+  }
+
+  /// Whether the continuation is one of a journey of `owner`'s that waits.
+  public func isWaiting(_ continuation: String, ownedBy owner: UInt32) -> Bool {
+    SessionHandle(continuation).flatMap { store.state($0, of: owner) } != nil
+  }
+
+  /// What would fail in the end fails before the user is bothered.
+  private static func check(_ request: JourneyRequest, _ issuer: SessionIssuer) throws(JourneyError) {
+    let isBrowsers = request.phases.contains { if case .authorization = $0 { true } else { false } }
+    let isManagers = request.phases.contains { if case .authorization = $0 { false } else { true } }
+    guard !isManagers || issuer.accessManager != nil else {
+      throw JourneyError.grantNotSupported("the issuer is configured without an access manager")
+    }
+    guard !(isBrowsers || !request.isWithoutSession) || issuer.redirectURI != nil else {
+      throw JourneyError.grantNotSupported("the issuer is configured without redirectUri")
+    }
+  }
+
+  /// One step after the other, as long as the answers to it are known. `handle` is the continuation that was used up for the first.
+  private func run(
+    _ first: JourneyState, _ submission: JourneySubmission, _ walk: JourneyWalk, from handle: SessionHandle? = nil
+  ) async throws(JourneyError) -> JourneyOutcome {
+    var state = first
+    var submission = submission
+    for round in 0..<Self.maxRounds {
+      let progress: JourneyProgress
+      do throws(JourneyError) {
+        progress = try await advanced(state, submission, walk)
+      } catch {
+        // Nothing has been sent, so nothing has been used up.
+        if round == 0, let handle, error.isBeforeSending { store.putBack(state, under: handle) }
+        throw error
+      }
+      guard case .waiting(let next) = progress else {
+        guard case .over(let outcome) = progress else { break }
+        return outcome
+      }
+      guard let more = walk.answers.submission(for: next, after: state), canWait(for: next, by: walk.deadline) else {
+        return try keep(next)
+      }
+      do throws(JourneyError) {
+        try await wait(for: next, by: walk.deadline)
+      } catch {
+        _ = try keep(next)
+        throw error
+      }
+      state = next
+      submission = more
+    }
+    return try keep(state)
+  }
+
+  /// One exchange, carried through whoever still waits: a step that the access manager has taken cannot be taken again.
+  private func advanced(
+    _ state: JourneyState, _ submission: JourneySubmission, _ walk: JourneyWalk
+  ) async throws(JourneyError) -> JourneyProgress {
+    let result: Result<JourneyProgress, JourneyError>
+    do throws(SessionError) {
+      result = try await sessions.finish(for: state.owner, by: walk.deadline) { [self] () async throws(SessionError) in
+        do throws(JourneyError) {
+          return .success(try await exchange(state, submission, walk))
+        } catch {
+          return .failure(error)
+        }
+      }
+    } catch {
+      throw JourneyError(error)
+    }
+    return try result.get()
+  }
+
+  private func keep(_ state: JourneyState) throws(JourneyError) -> JourneyOutcome {
+    var state = state
+    state.life = state.fixedLife ?? AuthenticationID.life(of: state.authID, at: clock.wallNow)
+    guard let handle = store.keep(state) else {
+      throw JourneyError(.overloaded(retryAfter: .seconds(10)), "too many journeys of this peer wait")
+    }
+    let step: AuthenticateAnswer.Step? = if case .asked(let step) = state.position { step } else { nil }
+    return .callbacks(
+      JourneyStep(
+        continuation: handle.text, callbacks: state.callbacks, stage: step?.stage, header: step?.header,
+        description: step?.description, expiresAt: clock.wallNow + state.life))
+  }
+
+  private func canWait(for state: JourneyState, by deadline: Deadline) -> Bool {
+    guard let instant = state.notBefore, let end = deadline.instant else { return true }
+    return instant < end
+  }
+
+  /// Waits as long as the access manager asked for.
+  private func wait(for state: JourneyState, by deadline: Deadline) async throws(JourneyError) {
+    guard let instant = state.notBefore else { return }
+    let now = clock.monotonicNow
+    guard instant > now else { return }
+    guard canWait(for: state, by: deadline) else {
+      throw JourneyError(.deadlineExceeded, "the access manager wants to be asked later than that")
+    }
+    do {
+      try await clock.sleep(for: instant - now)
+    } catch {
+      throw JourneyError(.cancelled, "cancelled while waiting for the access manager")
+    }
+  }
+}

@@ -1,0 +1,132 @@
+import HTTPMessages
+import JSON
+import Support
+
+extension UserSessions {
+  /// The single sign-on token of a user's session; nil where it was made without.
+  func ssoToken(
+    of handle: SessionHandle, ownedBy owner: UInt32, at issuer: SessionIssuer
+  ) async throws(SessionError) -> Secret<String>? {
+    let live = try await live(handle, ownedBy: owner)
+    try check(live, issuer)
+    guard live.contents.kind == .user else { throw .invalid("a user's session is needed", path: "/session") }
+    return live.contents.ssoToken.map { Secret($0) }
+  }
+
+  /// Puts a newer single sign-on token into the session, and the tokens it gives in place of the old ones, all at once.
+  ///
+  /// They must be the same user's. Then the old single sign-on session is ended, with its own token: nothing of the new one ever goes
+  /// along with that. Where the issuer cannot exchange the token now, the session keeps its tokens and has the newer login.
+  func stepUp(
+    _ handle: SessionHandle, ownedBy owner: UInt32, at issuer: SessionIssuer, with token: Secret<String>,
+    trace: TraceContext?
+  ) async throws(SessionError) {
+    guard AccessManager.isToken(token.reveal()) else {
+      throw SessionError(TokenError(.malformed, "the access manager gave a token that cannot stand in a cookie"))
+    }
+    var live = try await live(handle, ownedBy: owner)
+    try check(live, issuer)
+    live = try await withKey(live, issuer, nil)
+    let old = live.contents.ssoToken
+    let renewal: Renewal
+    let claims: JSONObject?
+    do throws(SessionError) {
+      do throws(RenewalFault) {
+        renewal = try await authorizeAgain(live.with(ssoToken: token), .session, issuer, trace)
+      } catch {
+        throw error.error
+      }
+      claims = try await stepUpClaims(renewal, live, issuer)
+    } catch {
+      if case .authorizationFailed = error.kind {
+        _ = await endSSO(token.reveal(), at: issuer, trace: trace)
+      } else if live.contents.subject != nil {
+        // Whose it is will be looked at when it is used; the old one may be gone already.
+        _ = try? await change(live) { $0.ssoToken = token.reveal() }
+      }
+      throw error
+    }
+    try await exchangeTokens(of: live, with: renewal.answer, claims, issuer) { $0.ssoToken = token.reveal() }
+    guard let old, old != token.reveal() else { return }
+    Task { [self] in _ = await endSSO(old, at: issuer, trace: nil) }
+  }
+
+  private func stepUpClaims(
+    _ renewal: Renewal, _ live: LiveSession, _ issuer: SessionIssuer
+  ) async throws(SessionError) -> JSONObject? {
+    guard let idToken = renewal.answer.response.idToken, let expectations = renewal.expectations else { return nil }
+    let verdict = await verdict(onAuthorizedAgain: idToken, live, expectations, issuer)
+    do throws(SessionError) {
+      try demand(verdict)
+    } catch {
+      revokeNobodys(renewal.answer, issuer)
+      throw error
+    }
+    switch verdict {
+    case .valid(let claims, _, _, _): return claims
+    default:
+      revokeNobodys(renewal.answer, issuer)
+      throw SessionError(
+        .authorizationFailed, "the login is another user's than the session", upstreamCode: "refresh_mismatch")
+    }
+  }
+
+  /// Everything that the session had at the issuer makes room for what came.
+  func exchangeTokens(
+    of live: LiveSession, with answer: TokenRequests.Answer, _ claims: JSONObject?, _ issuer: SessionIssuer,
+    also change: (inout SessionContents) -> Void = { _ in }
+  ) async throws(SessionError) {
+    do throws(SessionError) {
+      let stepped = try await self.change(live) { contents in
+        contents.tokens = []
+        contents.refreshToken = nil
+        contents.isRefused = false
+        change(&contents)
+        contents.take(answer, in: .session)
+        if let idToken = answer.response.idToken, let claims { contents.take(idToken, claims) }
+      }
+      state.withLock { $0.backoffs[RenewalName(key: live.handle.key, slot: .session)] = nil }
+      observer?.observe(.refreshed(stepped.session, owner: live.owner))
+    } catch {
+      if case .notFound = error.kind { revokeNobodys(answer, issuer) }
+      throw error
+    }
+  }
+
+  /// Changes a session in one step, on top of whatever else has been written meanwhile.
+  @discardableResult
+  private func change(
+    _ live: LiveSession, _ change: (inout SessionContents) -> Void
+  ) async throws(SessionError) -> LiveSession {
+    let key = live.handle.key
+    for _ in 0..<16 {
+      guard let current = try await read(live.handle), current.owner == live.owner else { throw .notFound }
+      var contents = state.withLock { $0.unsaved[key] } ?? current.contents
+      change(&contents)
+      let record = StoredRecord(
+        key: key, owner: live.owner, version: current.version + 1, expiresAt: contents.purgeable(at: clock.wallNow),
+        contents: try storable(contents))
+      do throws(StoreError) {
+        try await replace(record, under: nil)
+      } catch {
+        if error.kind == .conflict { continue }
+        if error.kind == .unavailable { state.withLock { $0.unsaved[key] = contents } }
+        throw SessionError(error)
+      }
+      state.withLock { $0.unsaved[key] = nil }
+      forgetChoices(of: live.owner)
+      return keep(contents, of: live.handle, owner: live.owner, version: record.version)
+    }
+    throw SessionError(StoreError(.conflict, "the session is written to all the time"))
+  }
+}
+
+extension LiveSession {
+  /// The session as if it had been made from `token`.
+  fileprivate func with(ssoToken token: Secret<String>) -> LiveSession {
+    var contents = contents
+    contents.ssoToken = token.reveal()
+    return LiveSession(
+      handle: handle, owner: owner, version: version, contents: contents, tokens: tokens, key: key, readAt: readAt)
+  }
+}
