@@ -9,6 +9,7 @@ public enum ProtocolMethods {
     BeginAuthorization.self, CompleteAuthorization.self, BeginDeviceAuthorization.self,
     CompleteDeviceAuthorization.self, GetSession.self, ListSessions.self, RefreshSession.self, EndSession.self,
     GetAccessToken.self, RevokeToken.self, ParseAdvice.self,
+    Authenticate.self, AuthenticateWithAdvice.self,
   ]
 
   /// Their descriptions, for the OpenRPC document.

@@ -13,4 +13,6 @@ struct ConfiguredIssuer: Sendable {
   let implicit: ImplicitAccess?
   /// The access manager behind it; nil where there is none.
   let accessManager: AccessManager?
+  /// Where codes of logins without a caller's own redirect URI are sent.
+  let redirectURI: String?
 }

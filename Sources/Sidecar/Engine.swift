@@ -16,6 +16,7 @@ struct Engine: Sendable {
   let introspector: TokenIntrospector
   let deviceTokens: ClientCredentialsTokens
   let sessions: UserSessions
+  let journeys: Journeys
 
   init(
     transport: any HTTPTransport, clock: any EngineClock, store: SessionStorage,
@@ -41,5 +42,6 @@ struct Engine: Sendable {
       store: store.store, isShared: store.isShared, transport: transport, clock: clock, observer: observer,
       userAgent: userAgent, discovery: discovery,
       sessionObserver: CookieForgetting(from: fetcher.cookies, then: observer))
+    journeys = Journeys(sessions: sessions)
   }
 }

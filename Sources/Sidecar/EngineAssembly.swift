@@ -25,7 +25,7 @@ struct EngineAssembly {
           minTTL: issuer.jwks.minTTL, maxTTL: issuer.jwks.maxTTL, cooldown: issuer.jwks.cooldown,
           staleIfError: issuer.jwks.staleIfError),
         scope: issuer.scope, implicit: try implicitAccess(name, issuer),
-        accessManager: try accessManager(name, issuer))
+        accessManager: try accessManager(name, issuer), redirectURI: issuer.redirectURI)
     }
     return issuers
   }

@@ -10,6 +10,8 @@ public enum Product {
   public static let protocolVersion = "1.0"
   /// What this build can do, as `getInfo` tells it.
   static let features = [
+    "authenticate",
+    "authenticateWithAdvice",
     "decryptJwe",
     "dpop",
     "fetchResource.device",

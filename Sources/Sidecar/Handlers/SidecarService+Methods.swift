@@ -126,6 +126,13 @@ extension SidecarService {
     table.waiting(ParseAdvice.self) { (params, context) async throws(RPCFault) in
       try await computation.run(context) { () throws(RPCFault) in try AdviceParsing.parse(params) }
     }
+    let journeys = JourneyHandlers(engine: engine)
+    table.waiting(Authenticate.self) { (params, context) async throws(RPCFault) in
+      try await journeys.authenticate(params, context)
+    }
+    table.waiting(AuthenticateWithAdvice.self) { (params, context) async throws(RPCFault) in
+      try await journeys.authenticate(params, context)
+    }
   }
 
   private var exposition: String {

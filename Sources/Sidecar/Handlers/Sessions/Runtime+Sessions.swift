@@ -24,7 +24,7 @@ extension Runtime {
       return SessionIssuer(
         issuer: configured.issuer, tokens: configured.tokens,
         keys: self.keys(of: configured, in: engine.keySets), scope: configured.scope, implicit: configured.implicit,
-        accessManager: configured.accessManager)
+        accessManager: configured.accessManager, redirectURI: configured.redirectURI)
     }
   }
 }

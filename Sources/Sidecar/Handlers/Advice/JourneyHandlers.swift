@@ -1,0 +1,136 @@
+import AuthEngine
+import JSON
+import JSONRPC
+import Protocol
+import Support
+
+/// `authenticate` and `authenticateWithAdvice`.
+struct JourneyHandlers: Sendable {
+  /// The longest name of a tree.
+  private static let maxNameBytes = 256
+
+  let engine: Engine
+
+  func authenticate(_ params: Authenticate.Params, _ context: CallContext) async throws(RPCFault) -> JourneyResult {
+    let answers = try Self.answers(params.answers)
+    if let continuation = params.continuation {
+      let others: [(String, Bool)] = [
+        ("issuer", params.issuer != nil), ("service", params.service != nil), ("tree", params.tree != nil),
+        ("noSession", params.noSession != nil), ("forceAuth", params.forceAuth != nil),
+      ]
+      for (name, isGiven) in others where isGiven {
+        throw .invalidParams("continuation excludes \(name)", path: "/\(name)")
+      }
+      return try await goOn(continuation, params.callbacks, answers, context)
+    }
+    guard params.callbacks == nil else { throw .invalidParams("callbacks need a continuation", path: "/continuation") }
+    guard let name = params.issuer else { throw .invalidParams("issuer or continuation is needed", path: "/issuer") }
+    guard params.service == nil || params.tree == nil else {
+      throw .invalidParams("At most one of service and tree", path: "/tree")
+    }
+    let tree = params.service ?? params.tree
+    guard tree.map({ (1...Self.maxNameBytes).contains($0.utf8.count) }) ?? true else {
+      throw .invalidParams(
+        "A tree's name has 1 to \(Self.maxNameBytes) bytes", path: params.tree == nil ? "/service" : "/tree")
+    }
+    let issuer = try context.runtime.sessionIssuer(name, engine)
+    let request = JourneyRequest.login(
+      tree: tree, withoutSession: params.noSession == true, forced: params.forceAuth == true)
+    return try await begin(request, issuer, answers, context)
+  }
+
+  func authenticate(
+    _ params: AuthenticateWithAdvice.Params, _ context: CallContext
+  ) async throws(RPCFault) -> JourneyResult {
+    let answers = try Self.answers(params.answers)
+    let given = [
+      params.advice != nil, params.advices != nil, params.response != nil, params.continuation != nil,
+    ]
+    guard given.filter({ $0 }).count == 1 else {
+      throw .invalidParams("Exactly one of advice, advices, response and continuation", path: "/advice")
+    }
+    if let continuation = params.continuation {
+      guard params.session == nil else { throw .invalidParams("continuation excludes session", path: "/session") }
+      return try await goOn(continuation, params.callbacks, answers, context)
+    }
+    guard params.callbacks == nil else { throw .invalidParams("callbacks need a continuation", path: "/continuation") }
+    var advices: [PolicyAdvice] = []
+    if let advice = params.advice { advices = [try PolicyAdvice(advice, path: "/advice")] }
+    if let list = params.advices { advices = try PolicyAdvice.given(list, path: "/advices") }
+    let (handle, issuer) = try await session(params.session, context)
+    if let response = params.response {
+      let recognizer = AdviceRecognizer(scope: .everyAnswer, accessManager: issuer.accessManager?.baseURL)
+      advices = try recognizer.finding(in: AdviceParsing.response(response, path: "/response"))?.advices ?? []
+    }
+    guard let request = JourneyRequest.stepUp(handle, advices: advices) else {
+      throw RPCFault(.adviceNotRecognised, data: ["retryable": false])
+    }
+    return try await begin(request, issuer, answers, context)
+  }
+
+  private func begin(
+    _ request: JourneyRequest, _ issuer: SessionIssuer, _ answers: JourneyAnswers, _ context: CallContext
+  ) async throws(RPCFault) -> JourneyResult {
+    do throws(JourneyError) {
+      return JourneyResult(
+        try await engine.journeys.begin(
+          request, at: issuer, ownedBy: context.owner, answers: answers, deadline: context.deadline,
+          trace: context.traceContext))
+    } catch {
+      throw ErrorMap.fault(error)
+    }
+  }
+
+  private func goOn(
+    _ continuation: String, _ callbacks: [JSONValue]?, _ answers: JourneyAnswers, _ context: CallContext
+  ) async throws(RPCFault) -> JourneyResult {
+    do throws(JourneyError) {
+      return JourneyResult(
+        try await engine.journeys.goOn(
+          continuation, callbacks: callbacks, ownedBy: context.owner, issuer: context.runtime.issuerLookup(engine),
+          answers: answers, deadline: context.deadline, trace: context.traceContext))
+    } catch {
+      throw ErrorMap.fault(error)
+    }
+  }
+
+  /// The session that is meant, with its issuer as it is configured now.
+  private func session(
+    _ text: String?, _ context: CallContext
+  ) async throws(RPCFault) -> (SessionHandle, SessionIssuer) {
+    do throws(SessionError) {
+      let session: Session
+      if let text {
+        session = try await engine.sessions.session(try SessionHandle.known(text), ownedBy: context.owner)
+      } else {
+        let now = engine.clock.wallNow
+        let all = try await engine.sessions.sessions(ownedBy: context.owner)
+        let fitting = all.filter { $0.kind == .user && $0.expiresAt.map { $0 > now } ?? true }
+        guard fitting.count <= 1 else {
+          throw SessionError.invalid("This peer has several sessions: say which", path: "/session")
+        }
+        guard let only = fitting.first else { throw SessionError.notFound }
+        session = only
+      }
+      return (session.handle, try context.runtime.issuerLookup(engine)(session.issuer))
+    } catch {
+      throw ErrorMap.fault(error)
+    }
+  }
+
+  private static func answers(_ given: JSONValue?) throws(RPCFault) -> JourneyAnswers {
+    guard let given else { return JourneyAnswers() }
+    guard let object = given.objectValue, object.count <= 64 else {
+      throw .invalidParams("answers is an object of at most 64 members", path: "/answers")
+    }
+    return JourneyAnswers(object)
+  }
+}
+
+extension SessionHandle {
+  /// The handle of a call; one that can be none is as unknown as one that is not there.
+  fileprivate static func known(_ text: String) throws(SessionError) -> SessionHandle {
+    guard let handle = SessionHandle(text) else { throw SessionError.notFound }
+    return handle
+  }
+}

@@ -1,0 +1,40 @@
+import AuthEngine
+import HTTPMessages
+import JSON
+import JSONRPC
+import Protocol
+import Support
+
+extension ErrorMap {
+  /// A journey's error.
+  static func fault(_ error: JourneyError) -> RPCFault {
+    switch error.kind {
+    case .adviceNotRecognised: return RPCFault(.adviceNotRecognised, error.detail, data: ["retryable": false])
+    case .continuationUnknown: return RPCFault(.continuationUnknown, data: ["path": "/continuation"])
+    case .timedOut: return RPCFault(.authenticationTimedOut, error.detail, data: ["retryable": false])
+    case .unreachable(let outcome):
+      return RPCFault(
+        .accessManagerUnreachable, error.detail, data: ["retryable": true, "outcome": .string(outcome.rawValue)])
+    case .accessManager(let status, let code):
+      var data: JSONObject = ["retryable": .bool((status ?? 0) >= 500)]
+      var upstream = JSONObject()
+      if let status {
+        data["status"] = .integer(Int64(status))
+        upstream["status"] = .integer(Int64(status))
+      }
+      if let code {
+        data["errorCode"] = .string(code)
+        upstream["code"] = .string(code)
+      }
+      data["upstream"] = .object(upstream)
+      return RPCFault(.accessManagerError, error.detail, data: data)
+    case .session(let session): return fault(session)
+    case .overloaded(let wait):
+      return RPCFault(
+        .overloaded, error.detail, data: ["retryable": true, "retryAfterMs": .integer(wait.wholeMilliseconds)])
+    case .invalid(let path): return .invalidParams(error.detail, path: path)
+    case .deadlineExceeded: return RPCFault(.deadlineExceeded)
+    case .cancelled: return RPCFault(.requestCancelled)
+    }
+  }
+}
