@@ -9,6 +9,9 @@ struct AccessManager: Sendable {
   /// An access manager beside the provider made of `parts`.
   init(_ parts: ProviderParts) {
     let sessions = SSOSessions(clock: parts.clock)
+    let settings = AccessManagerSettings()
+    let journeys = JourneyDesk(settings: settings, clock: parts.clock)
+    let transactions = TransactionDesk(settings: settings, clock: parts.clock)
     let requests = AuthorizationRequests(clients: parts.clients, idTokens: parts.idTokens)
     let flow = AuthorizationFlow(
       issuer: parts.issuer, desk: parts.desk, codes: parts.codes, idTokens: parts.idTokens, faults: parts.faults,
@@ -17,7 +20,13 @@ struct AccessManager: Sendable {
       sessions: sessions, requests: requests, flow: flow, faults: parts.faults, statistics: parts.statistics)
     let information = ServerInfoEndpoint(statistics: parts.statistics)
     let logins = SSOSessionsEndpoint(sessions: sessions, faults: parts.faults, statistics: parts.statistics)
+    let authenticate = AuthenticateEndpoint(
+      sessions: sessions, journeys: journeys, transactions: transactions, settings: settings, desk: parts.desk,
+      faults: parts.faults)
+    let control = AccessManagerControlEndpoint(settings: settings, transactions: transactions, desk: journeys)
     routes = [
+      Route(["POST"], "/am/json\(Self.realmPath)/authenticate", authenticate),
+      Route(["GET", "POST", "DELETE"], "/playground/accessManager", control),
       Route(["GET"], "/am/json/serverinfo/*", information),
       Route(["GET"], "/am/json/realms/root/serverinfo/*", information),
       Route(["GET", "POST"], "/am/oauth2\(Self.realmPath)/authorize", authorize),

@@ -26,6 +26,9 @@ final class SSOSessions: Sendable {
   /// Signs off; false when nobody was signed on with that token.
   func end(_ token: String) -> Bool { sessions.take(token) != nil }
 
+  /// Signs off, and tells who it was.
+  func ended(_ token: String) -> ProviderSession? { sessions.take(token) }
+
   /// Signs everybody off.
   func endAll() { sessions.removeAll() }
 }

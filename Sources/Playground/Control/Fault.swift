@@ -30,6 +30,8 @@ struct Fault: Sendable, Equatable {
     case resource
     /// The access manager's authorization and sessions endpoints.
     case ssoAuthorization
+    /// The access manager's authenticate endpoint.
+    case authenticate
 
     /// The kinds that make sense there.
     var kinds: Set<Kind> {
@@ -37,6 +39,7 @@ struct Fault: Sendable, Equatable {
       case .discovery: Kind.general.union([.wrongIssuer])
       case .ssoAuthorization, .jwks, .pushedAuthorization, .deviceAuthorization, .introspection, .revocation, .logout:
         Kind.general
+      case .authenticate: Kind.general.union([.sessionTimedOut])
       case .token: Kind.general.union([.refuseCredentials, .refuseGrant, .dropAfterIssue, .cutAnswer, .slowAnswer])
       case .authorization: Kind.general.union([.denyAccess, .wrongState, .wrongIssuer])
       case .idToken:
@@ -60,6 +63,8 @@ struct Fault: Sendable, Equatable {
     case html
     /// 401 with an empty body and no challenge.
     case emptyUnauthorized
+    /// 401 with the access manager's `errorCode` 110.
+    case sessionTimedOut
     /// 401 `invalid_client`, whatever the credentials.
     case refuseCredentials
     /// 400 `invalid_grant`, whatever is presented.

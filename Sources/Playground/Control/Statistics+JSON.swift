@@ -38,6 +38,7 @@ extension Statistics.Counters {
       ("serverInfoRequests", serverInfoRequests),
       ("ssoAuthorizations", ssoAuthorizations),
       ("ssoLogouts", ssoLogouts),
+      ("authenticateRequests", authenticateRequests),
     ]
     let grants = grants.map { ($0.key.rawValue, $0.value) }.sorted { $0.0 < $1.0 }
     let clients = clients.sorted { $0.key < $1.key }.map { ($0.key, $0.value.json) }

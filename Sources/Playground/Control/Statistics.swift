@@ -44,6 +44,7 @@ final class Statistics: Sendable {
     var serverInfoRequests = 0
     var ssoAuthorizations = 0
     var ssoLogouts = 0
+    var authenticateRequests = 0
     var grants: [PlaygroundClient.Grant: Int] = [:]
     var clients: [String: ClientCounters] = [:]
   }

@@ -1,0 +1,46 @@
+import JSON
+import Support
+
+/// What can be changed of the access manager while it runs.
+final class AccessManagerSettings: Sendable {
+  struct Values: Sendable {
+    /// Whether the token of a user who was signed on before stands in the cookie only.
+    var hidesTokens = false
+    /// How long a transaction may take.
+    var transactionLife = Duration.seconds(180)
+    /// How long a journey may take.
+    var journeyLife = Duration.seconds(300)
+    /// What a polling page asks for.
+    var pollWaitMilliseconds: Int64 = 50
+  }
+
+  private let state = Locked(Values())
+
+  /// The values as they stand.
+  var values: Values { state.withLock { $0 } }
+
+  /// Goes back to those of the start.
+  func reset() { state.withLock { $0 = Values() } }
+
+  /// Takes over what `body` names.
+  func change(_ body: ControlBody) throws(ControlBody.Problem) {
+    var values = values
+    if let flag = try body.bool("hideTokens") { values.hidesTokens = flag }
+    let bounds: ClosedRange<Int64> = 0...86_400_000
+    if let number = try body.integer("transactionTtlMs", in: bounds) { values.transactionLife = .milliseconds(number) }
+    if let number = try body.integer("journeyTtlMs", in: bounds) { values.journeyLife = .milliseconds(number) }
+    if let number = try body.integer("pollWaitMs", in: bounds) { values.pollWaitMilliseconds = number }
+    state.withLock { $0 = values }
+  }
+
+  /// The values by name.
+  var members: [(String, JSONValue)] {
+    let values = values
+    return [
+      ("hideTokens", .bool(values.hidesTokens)),
+      ("transactionTtlMs", .integer(values.transactionLife.wholeMilliseconds)),
+      ("journeyTtlMs", .integer(values.journeyLife.wholeMilliseconds)),
+      ("pollWaitMs", .integer(values.pollWaitMilliseconds)),
+    ]
+  }
+}
