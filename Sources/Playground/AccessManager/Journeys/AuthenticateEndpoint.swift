@@ -142,7 +142,10 @@ struct AuthenticateEndpoint: Endpoint {
 
   private func success(_ token: String, shows: Bool) -> Reply {
     Reply(
-      json: ["tokenId": .string(shows ? token : ""), "successUrl": "/am/console", "realm": .string("/\(AccessManager.realm)")],
+      json: [
+        "tokenId": .string(shows ? token : ""), "successUrl": "/am/console",
+        "realm": .string("/\(AccessManager.realm)"),
+      ],
       headers: [("set-cookie", "\(SSOSessions.cookieName)=\(token); Path=/; HttpOnly")])
   }
 
