@@ -59,10 +59,12 @@ import Testing
       return .json(#"{"active":true}"#)
     }
     let faults = try await withThrowingTaskGroup(of: TokenFault?.self) { group in
-      for _ in 0..<20 { group.addTask { try await bench.ask().fault } }
-      group.addTask { try await bench.ask("other").fault }
-      #expect(await eventually { gate.waiterCount == 2 })
-      // All others have joined by the time each has had many turns.
+      // With a deadline each caller has a timer, by which it can be seen that it has come.
+      let deadline = Deadline(in: .seconds(60), on: bench.clock)
+      for _ in 0..<20 { group.addTask { try await bench.ask(deadline: deadline).fault } }
+      group.addTask { try await bench.ask("other", deadline: deadline).fault }
+      #expect(await eventually { gate.waiterCount == 2 && bench.clock.sleeperCount >= 21 })
+      // The timer begins a step before its caller joins.
       for _ in 0..<10_000 { await Task.yield() }
       gate.open()
       return try await group.reduce(into: []) { $0.append($1) }
