@@ -167,6 +167,48 @@ struct OriginGateTests {
     }
   }
 
+  @Test("one that goes to see and does not come back keeps the others away no longer than the breaker was open")
+  func lostProbe() async throws {
+    let bench = try Bench()
+    try await run(bench, .failure, .failure, .failure)
+    bench.clock.advance(by: .seconds(30))
+    let held = try await bench.enter(Self.rule)
+    bench.clock.advance(by: .milliseconds(29_500))
+    await #expect(throws: OriginGate.Refusal.open(.milliseconds(500))) { try await bench.enter(Self.rule) }
+    bench.clock.advance(by: .milliseconds(500))
+    let second = try await bench.enter(Self.rule)
+    await #expect(throws: OriginGate.Refusal.open(.seconds(1))) { try await bench.enter(Self.rule) }
+    bench.gate.leave(second, .failure)
+    // Late, it says nothing of the server as it is now.
+    bench.gate.leave(held, .success)
+    await #expect(throws: OriginGate.Refusal.open(.seconds(30))) { try await bench.enter(Self.rule) }
+    let told = bench.observer.events.map {
+      switch $0 {
+      case .breakerOpened: "opened"
+      case .breakerClosed: "closed"
+      default: "refused"
+      }
+    }
+    #expect(told.filter { $0 != "refused" } == ["opened", "opened"])
+  }
+
+  @Test("one that goes to see and comes back when no breaker is configured leaves nothing for the next breaker")
+  func reconfigured() async throws {
+    let bench = try Bench()
+    let with = OriginLimits(concurrency: 1, queue: 1, breaker: .init(failures: 1, openFor: .seconds(30)))
+    let without = OriginLimits(concurrency: 1, queue: 1)
+    bench.gate.leave(try await bench.enter(with), .failure)
+    bench.clock.advance(by: .seconds(30))
+    let probe = try await bench.enter(with)
+    let waiting = Task { try await bench.enter(without) }
+    await bench.waits(1)
+    waiting.cancel()
+    await #expect(throws: OriginGate.Refusal.cancelled) { try await waiting.value }
+    bench.gate.leave(probe, .success)
+    bench.gate.leave(try await bench.enter(with), .success)
+    #expect(bench.gate.states == [])
+  }
+
   @Test("those who went before it opened change nothing; those who wait are refused with it")
   func together() async throws {
     let bench = try Bench()

@@ -15,7 +15,16 @@ struct CircuitBreaker: Sendable {
   private enum State {
     case closed(failures: Int)
     case open(until: MonotonicInstant)
-    case probing
+    /// One is under way to see; another may go when it has not come back by then.
+    case probing(until: MonotonicInstant)
+  }
+
+  /// What one that is back has changed.
+  enum Change: Sendable {
+    /// From now on nobody may go.
+    case opened
+    /// Everybody may go again.
+    case closed
   }
 
   private var state = State.closed(failures: 0)
@@ -32,47 +41,55 @@ struct CircuitBreaker: Sendable {
     }
   }
 
-  /// How long nobody may go; nil when somebody may. While one is under way to see, that is a second at most.
+  /// How long nobody may go; nil when somebody may. While one is under way to see, that is a second at most, and never longer than the
+  /// breaker was open: one that is held, or takes its answer slowly, does not keep the others away.
   func refusal(at now: MonotonicInstant, _ rule: OriginLimits.Breaker?) -> Duration? {
-    guard let rule else { return nil }
+    guard rule != nil else { return nil }
     switch state {
     case .closed: return nil
-    case .probing: return min(.seconds(1), rule.openFor)
+    case .probing(let until): return until > now ? min(.seconds(1), until - now) : nil
     case .open(let until): return until > now ? until - now : nil
     }
   }
 
   /// One goes; true when it is the one that goes to see.
-  mutating func begin(_ rule: OriginLimits.Breaker?) -> Bool {
-    guard rule != nil else {
+  mutating func begin(_ rule: OriginLimits.Breaker?, at now: MonotonicInstant) -> Bool {
+    guard let rule else {
       state = .closed(failures: 0)
       return false
     }
-    guard case .open = state else { return false }
-    state = .probing
+    if case .closed = state { return false }
+    state = .probing(until: now + rule.openFor)
     return true
   }
 
-  /// One is back; true when the breaker opens for it. Those who went before it opened change nothing any more.
-  mutating func end(_ verdict: Verdict, isProbe: Bool, at now: MonotonicInstant, _ rule: OriginLimits.Breaker?) -> Bool
-  {
-    guard let rule else { return false }
+  /// One is back. Those who went before it opened change nothing any more.
+  mutating func end(
+    _ verdict: Verdict, isProbe: Bool, at now: MonotonicInstant, _ rule: OriginLimits.Breaker?
+  ) -> Change? {
+    // Whatever a breaker knew that is configured no more must not keep anybody away when there is one again.
+    guard let rule else {
+      state = .closed(failures: 0)
+      return nil
+    }
     switch (state, verdict) {
-    case (.probing, .success) where isProbe: state = .closed(failures: 0)
+    case (.probing, .success) where isProbe:
+      state = .closed(failures: 0)
+      return .closed
     case (.probing, .failure) where isProbe:
       state = .open(until: now + rule.openFor)
-      return true
+      return .opened
     // The next one goes to see.
     case (.probing, .neither) where isProbe: state = .open(until: now)
     case (.closed, .success): state = .closed(failures: 0)
     case (.closed(let failures), .failure):
       guard failures + 1 < rule.failures else {
         state = .open(until: now + rule.openFor)
-        return true
+        return .opened
       }
       state = .closed(failures: failures + 1)
     default: break
     }
-    return false
+    return nil
   }
 }

@@ -90,17 +90,18 @@ final class OriginGate: Sendable {
   /// Gives a place back, with what the exchange says about the server.
   func leave(_ place: Place, _ verdict: CircuitBreaker.Verdict) {
     let now = clock.monotonicNow
-    let (opened, settled) = change(place.key) { line -> (Bool, [(Waiter, Result<Bool, Refusal>)]) in
-      guard var present = line else { return (false, []) }
-      let opened = present.leave(verdict, isProbe: place.isProbe, at: now)
+    let (changed, settled) = change(place.key) { line -> (CircuitBreaker.Change?, [(Waiter, Result<Bool, Refusal>)]) in
+      guard var present = line else { return (nil, []) }
+      let changed = present.leave(verdict, isProbe: place.isProbe, at: now)
       let settled = present.settle(at: now)
       line = present
-      return (opened, settled)
+      return (changed, settled)
     }
     for (waiter, result) in settled { waiter.resume(returning: result) }
-    if opened { observer.observe(.breakerOpened(resource: place.key.resource, origin: place.key.origin)) }
-    if place.isProbe, verdict == .success {
-      observer.observe(.breakerClosed(resource: place.key.resource, origin: place.key.origin))
+    switch changed {
+    case .opened: observer.observe(.breakerOpened(resource: place.key.resource, origin: place.key.origin))
+    case .closed: observer.observe(.breakerClosed(resource: place.key.resource, origin: place.key.origin))
+    case nil: break
     }
   }
 

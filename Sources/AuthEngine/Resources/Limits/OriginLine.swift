@@ -34,7 +34,7 @@ struct OriginLine<Waiter: Sendable>: Sendable {
     let bound = limits.concurrency ?? .max
     guard inside >= bound || !waiting.isEmpty && !returns else {
       inside += 1
-      return .admitted(isProbe: breaker.begin(limits.breaker))
+      return .admitted(isProbe: breaker.begin(limits.breaker, at: now))
     }
     return waiting.count < limits.queue || returns ? .mustWait : .refused(.full)
   }
@@ -50,8 +50,10 @@ struct OriginLine<Waiter: Sendable>: Sendable {
     waiting.firstIndex { $0.number == number }.map { waiting.remove(at: $0).waiter }
   }
 
-  /// One has left. Returns whether the breaker opened for it.
-  mutating func leave(_ verdict: CircuitBreaker.Verdict, isProbe: Bool, at now: MonotonicInstant) -> Bool {
+  /// One has left. Returns what that has changed of the breaker.
+  mutating func leave(
+    _ verdict: CircuitBreaker.Verdict, isProbe: Bool, at now: MonotonicInstant
+  ) -> CircuitBreaker.Change? {
     changedAt = now
     inside -= 1
     return breaker.end(verdict, isProbe: isProbe, at: now, limits.breaker)
@@ -66,7 +68,7 @@ struct OriginLine<Waiter: Sendable>: Sendable {
     var admitted: [(Waiter, Result<Bool, OriginGate.Refusal>)] = []
     while inside < limits.concurrency ?? .max, !waiting.isEmpty {
       inside += 1
-      admitted.append((waiting.removeFirst().waiter, .success(breaker.begin(limits.breaker))))
+      admitted.append((waiting.removeFirst().waiter, .success(breaker.begin(limits.breaker, at: now))))
       if breaker.refusal(at: now, limits.breaker) != nil { break }
     }
     return admitted
