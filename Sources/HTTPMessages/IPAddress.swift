@@ -16,10 +16,13 @@ public struct IPAddress: Sendable, Hashable {
     return Self.metadata.contains(bytes) || carried.map(Self.isLinkLocal) ?? false
   }
 
-  private static func isLinkLocal(_ quad: ArraySlice<UInt8>) -> Bool { quad.starts(with: [169, 254]) }
+  private static func isLinkLocal(_ quad: ArraySlice<UInt8>) -> Bool {
+    quad.starts(with: [169, 254]) || metadata.contains(Array(quad))
+  }
 
-  /// `fd00:ec2::254` and `fd20:ce::254`.
+  /// `100.100.100.200`, `192.0.0.192`, `fd00:ec2::254` and `fd20:ce::254`.
   private static let metadata: Set<[UInt8]> = [
+    [100, 100, 100, 200], [192, 0, 0, 192],
     [0xFD, 0x00, 0x0E, 0xC2] + [UInt8](repeating: 0, count: 10) + [0x02, 0x54],
     [0xFD, 0x20, 0x00, 0xCE] + [UInt8](repeating: 0, count: 10) + [0x02, 0x54],
   ]

@@ -6,6 +6,8 @@ import Testing
   static let hosts: [(String, Bool)] = [
     ("169.254.169.254", true), ("169.254.0.0", true), ("169.254.255.255", true), ("169.253.255.255", false),
     ("169.255.0.0", false), ("127.0.0.1", false), ("10.0.0.1", false), ("0.0.0.0", false), ("254.169.254.169", false),
+    ("100.100.100.200", true), ("100.100.100.201", false), ("192.0.0.192", true), ("192.0.0.193", false),
+    ("[::ffff:100.100.100.200]", true), ("[64:ff9b::192.0.0.192]", true),
     ("[fe80::1]", true), ("[febf:ffff::1]", true), ("[fec0::1]", false), ("[fe7f::1]", false), ("[fc00::1]", false),
     ("[fd00:ec2::254]", true), ("[fd00:ec2::253]", false), ("[fd00:ec2:0:1::254]", false), ("[fd20:ce::254]", true),
     ("[::ffff:169.254.169.254]", true), ("[::ffff:a9fe:a9fe]", true), ("[::ffff:8.8.8.8]", false),
