@@ -28,6 +28,8 @@ public enum EngineEvent: Sendable {
   case breakerOpened(resource: String, origin: HTTPURL.Origin)
   /// It has answered again.
   case breakerClosed(resource: String, origin: HTTPURL.Origin)
+  /// A preauthorization ended.
+  case decided(provider: String, DecisionTally)
   /// An exchange with an upstream server ended.
   case exchange(UpstreamExchange)
 }
@@ -54,12 +56,14 @@ public struct UpstreamExchange: Sendable {
     case keySet(String)
     /// Introspection at the configured issuer of that name.
     case introspection(String)
+    /// A question to the configured decision point of that name.
+    case decision(String)
 
     /// The issuer's name, where an issuer was asked by itself.
     var issuer: String? {
       switch self {
       case .token(let name), .discovery(let name), .introspection(let name): name
-      case .resource, .keySet: nil
+      case .resource, .keySet, .decision: nil
       }
     }
   }

@@ -1,0 +1,134 @@
+public import HTTPMessages
+public import Support
+
+/// The way to a decision point for one lookup: pace, bounds, the token that goes along and its one renewal.
+public struct DecisionLink: Sendable {
+  let upstream: Upstream
+  let deviceTokens: ClientCredentialsTokens
+  let prover: DPoPProver
+  let point: DecisionPoint
+  let subject: DecisionSubject
+  /// When the whole lookup must be over.
+  public let deadline: Deadline
+  let trace: TraceContext?
+
+  /// The clock of the engine.
+  public var clock: any EngineClock { upstream.clock }
+
+  /// Sends `request` with the decision point's credential; a refused one is renewed once. Any status but 401 is an answer.
+  public func send(_ request: HTTPRequest) async throws(DecisionFault) -> HTTPResponse {
+    switch point.settings.credential {
+    case .none:
+      return try Self.accepted(try await exchange(request))
+    case .token(let token):
+      var request = request
+      request.fields["Authorization"] = "Bearer \(token.reveal())"
+      return try Self.accepted(try await exchange(request))
+    case .device, .user:
+      let token = try await token(replacing: nil)
+      let response = try await exchange(request, with: token)
+      guard response.status == 401 else { return response }
+      let newer = try await self.token(replacing: token)
+      return try Self.accepted(try await exchange(request, with: newer))
+    }
+  }
+
+  /// A 401 is about the sidecar, never about the user.
+  private static func accepted(_ response: HTTPResponse) throws(DecisionFault) -> HTTPResponse {
+    guard response.status != 401 else {
+      throw DecisionFault(.accessTokenUnavailable("the decision point refuses the sidecar's credentials"))
+    }
+    return response
+  }
+
+  private func exchange(_ request: HTTPRequest, with token: AccessToken) async throws(DecisionFault) -> HTTPResponse {
+    var request = request
+    guard let key = token.binding.key else {
+      request.fields["Authorization"] = "Bearer \(token.value.reveal())"
+      return try await exchange(request)
+    }
+    request.fields["Authorization"] = "DPoP \(token.value.reveal())"
+    let first = try await exchange(request, token, key)
+    let wantsNonce = AuthenticationChallenge.all(in: first.fields).contains(where: \.wantsDPoPNonce)
+    return first.status == 401 && wantsNonce ? try await exchange(request, token, key) : first
+  }
+
+  private func exchange(
+    _ request: HTTPRequest, _ token: AccessToken, _ key: DPoPKey
+  ) async throws(DecisionFault) -> HTTPResponse {
+    var request = request
+    do throws(TokenError) {
+      try prover.prove(&request, with: key, token: token.value)
+    } catch {
+      throw DecisionFault(.accessTokenUnavailable(error.detail))
+    }
+    let sentAt = clock.wallNow
+    let response = try await exchange(request)
+    prover.learn(from: response, at: request.url.origin, sentAt: sentAt)
+    return response
+  }
+
+  /// Sends `request` as it is, at the decision point's pace.
+  public func exchange(_ request: HTTPRequest) async throws(DecisionFault) -> HTTPResponse {
+    guard request.url.isSecure(allowingPlainHTTPOnLoopback: point.settings.allowsPlainHTTPOnLoopback) else {
+      throw DecisionFault(.networkError("the decision point's scheme is not https"))
+    }
+    try await keepPace()
+    var request = request
+    trace?.add(to: &request.fields)
+    let options = TransferOptions(
+      deadline: Deadline(in: point.settings.timeout, on: clock).earlier(deadline),
+      maxBodyBytes: DecisionReply.maxBytes, allowsPlainHTTP: point.settings.allowsPlainHTTPOnLoopback)
+    do throws(TransportError) {
+      return try await upstream.send(request, options: options, for: .decision(point.name))
+    } catch {
+      throw DecisionFault(error)
+    }
+  }
+
+  private func keepPace() async throws(DecisionFault) {
+    guard let pace = point.settings.pace else { return }
+    guard let wait = pace.take(at: clock.monotonicNow, patience: deadline.remaining(on: clock)) else {
+      throw DecisionFault(.networkError("the decision point's pace leaves no room before the deadline"))
+    }
+    guard wait > .zero else { return }
+    do {
+      try await clock.sleep(for: wait)
+    } catch {
+      throw DecisionFault(.networkError("cancelled"))
+    }
+  }
+
+  private func token(replacing rejected: AccessToken?) async throws(DecisionFault) -> AccessToken {
+    if case .device(let grant) = point.settings.credential {
+      do throws(TokenError) {
+        guard let rejected else {
+          return try await deviceTokens.token(for: grant, deadline: deadline, trace: trace)
+        }
+        return try await deviceTokens.token(for: grant, replacing: rejected, deadline: deadline, trace: trace)
+      } catch {
+        throw Self.fault(error)
+      }
+    }
+    guard let session = subject.session else { throw DecisionFault(.sessionMissing()) }
+    do throws(SessionError) {
+      return try await session.sessions.token(
+        of: session.handle, ownedBy: session.owner, at: session.issuer, replacing: rejected, deadline: deadline,
+        trace: trace)
+    } catch {
+      switch error.kind {
+      case .notFound: throw DecisionFault(.sessionMissing())
+      case .expired: throw DecisionFault(.sessionExpired)
+      case .deadlineExceeded, .cancelled: throw DecisionFault(.networkError(error.detail))
+      default: throw DecisionFault(.accessTokenUnavailable(error.detail))
+      }
+    }
+  }
+
+  private static func fault(_ error: TokenError) -> DecisionFault {
+    switch error.kind {
+    case .deadlineExceeded, .cancelled: DecisionFault(.networkError(error.detail))
+    default: DecisionFault(.accessTokenUnavailable(error.detail))
+    }
+  }
+}

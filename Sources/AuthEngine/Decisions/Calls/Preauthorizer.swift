@@ -1,0 +1,95 @@
+public import HTTPMessages
+public import JSON
+public import Support
+
+/// Asks decision points, remembers what they say, and never takes a fault for a permit.
+///
+/// Outlives configurations: decision points come with every call, so a call ends on the one it began with.
+public final class Preauthorizer: Sendable {
+  private let upstream: Upstream
+  private let deviceTokens: ClientCredentialsTokens
+  private let prover: DPoPProver
+  let board: DecisionBoard
+
+  /// A preauthorizer over `transport` that says `userAgent` of itself and takes the sidecar's own tokens from `deviceTokens`.
+  public init(
+    transport: any HTTPTransport, clock: any EngineClock, observer: any EngineObserver, userAgent: String,
+    deviceTokens: ClientCredentialsTokens
+  ) {
+    upstream = Upstream(transport: transport, clock: clock, observer: observer, userAgent: userAgent)
+    self.deviceTokens = deviceTokens
+    prover = DPoPProver(clock: clock)
+    board = DecisionBoard()
+  }
+
+  /// What `point` says about `subject` and the resources of `request`. Ends by `deadline`, or when the calling task is cancelled, with what
+  /// is known then.
+  public func preauthorize(
+    _ request: PreauthorizeRequest, for subject: DecisionSubject, context: JSONObject = JSONObject(),
+    at point: DecisionPoint, deadline: Deadline = .never, trace: TraceContext? = nil
+  ) async -> PreauthorizeResponse {
+    let call = PreauthorizeCall(request, subject: subject, context: context, point: point, clock: upstream.clock)
+    let outcome = await decisions(call, deadline, trace)
+    let response = call.response(outcome.known, outcome.arrived)
+    upstream.observer.observe(.decided(provider: point.name, DecisionTally(response, at: point)))
+    return response
+  }
+
+  /// Forgets what `selection` names, also what is being asked; tells how many decisions were kept.
+  public func forget(_ selection: DecisionSelection) -> Int { board.remove(selection) }
+
+  private func decisions(
+    _ call: PreauthorizeCall, _ deadline: Deadline, _ trace: TraceContext?
+  ) async -> (known: [KeptDecision?], arrived: [ResourceName: KeptDecision]) {
+    let wait = DecisionWait()
+    let beginning = board.begin(
+      call.resources, in: call.scope, disabled: call.request.disabledFeatures, at: upstream.clock.monotonicNow, wait)
+    guard beginning.awaited > 0 else { return (beginning.known, [:]) }
+    if let lookup = beginning.lookup {
+      let budget = Deadline(in: call.point.budget, on: upstream.clock)
+      // Whoever waits longest decides how long it may take.
+      let bound = deadline.instant.map { Deadline(instant: max($0, budget.instant ?? $0)) } ?? budget
+      board.carry(lookup, by: Task { [self] in await look(up: beginning.missing, lookup, call, bound, trace) })
+    }
+    let timer = deadline.remaining(on: upstream.clock).map { remaining in
+      Task { [clock = upstream.clock] in
+        guard (try? await clock.sleep(for: remaining)) != nil else { return }
+        wait.end()
+      }
+    }
+    defer { timer?.cancel() }
+    let arrived = await withTaskCancellationHandler {
+      await wait.decisions(beginning.awaited)
+    } onCancel: {
+      wait.end()
+    }
+    if arrived.count < beginning.awaited { board.leave(wait) }
+    return (beginning.known, arrived)
+  }
+
+  /// Asks about `resources` in batches, a few at a time.
+  private func look(
+    up resources: [ResourceName], _ lookup: UInt64, _ call: PreauthorizeCall, _ deadline: Deadline,
+    _ trace: TraceContext?
+  ) async {
+    let link = DecisionLink(
+      upstream: upstream, deviceTokens: deviceTokens, prover: prover, point: call.point, subject: call.subject,
+      deadline: deadline, trace: trace)
+    let run = DecisionRun(point: call.point, link: link, question: call.question)
+    let limit = call.point.batchLimit
+    var batches = stride(from: 0, to: resources.count, by: limit).map {
+      Array(resources[$0..<min($0 + limit, resources.count)])
+    }[...]
+    await withTaskGroup(of: Void.self) { group in
+      func begin() {
+        guard let batch = batches.popFirst() else { return }
+        group.addTask { [self] in
+          let verdicts = await run.verdicts(about: batch)
+          board.resolve(lookup, zip(batch, verdicts).map { ($0, call.kept($1)) })
+        }
+      }
+      for _ in 0..<DecisionPoint.parallelism { begin() }
+      while await group.next() != nil { begin() }
+    }
+  }
+}

@@ -1,0 +1,63 @@
+import HTTPMessages
+import JSON
+import Support
+
+extension DecisionFault {
+  /// The longest pause that a server can ask for.
+  private static let maxPause: Int64 = 3600
+
+  /// What an answer other than 2xx means.
+  init(_ response: HTTPResponse, trace: String?) {
+    let document = DecisionReply.isJSON(response) ? try? DecisionReply.parser.parse(response.body) : nil
+    let said = document.flatMap { EnhancedError.read(in: $0, status: response.status, trace: trace) }
+    switch response.status {
+    case 429:
+      // Its body is HTML more often than not.
+      let asked = response.fields["Retry-After"].flatMap { Int64($0) } ?? 1
+      self.init(
+        said
+          ?? Status(
+            status: 429, code: "too_many_requests", action: "retry-after",
+            message: "The decision point has been asked too often.", trace: trace),
+        retry: .after(.seconds(max(1, min(asked, Self.maxPause)))))
+    case 400..<600:
+      let isRetryable = said?.action == "retry" || (said == nil && (502...504).contains(response.status))
+      let asked = response.fields["Retry-After"].flatMap { Int64($0) }.map {
+        Duration.seconds(max(0, min($0, Self.maxPause)))
+      }
+      self.init(
+        said ?? Self.unsaid(response.status, trace), retry: isRetryable ? .after(asked) : .never,
+        remedy: Self.remedy(response.status, said?.code))
+    default:
+      self = .format("the decision point answered with status \(response.status)", trace: trace)
+    }
+  }
+
+  private static func remedy(_ status: Int, _ code: String?) -> Remedy {
+    if status == 413 || code == "too_many_resources" || code == "P100" { return .shrink }
+    return status == 400 || status == 422 ? .split : .none
+  }
+
+  private static func unsaid(_ status: Int, _ trace: String?) -> Status {
+    status < 500
+      ? Status(
+        status: status, code: "bad_request", action: "none",
+        message: "The decision point refused the request with status \(status).", trace: trace)
+      : Status(
+        status: status, code: "internal_server_error", action: "none",
+        message: "The decision point failed with status \(status).", trace: trace)
+  }
+
+  /// What the absence of an answer means.
+  init(_ error: TransportError) {
+    let retry: Retry =
+      switch error.code {
+      case .networkUnreachable, .serverUnreachable, .protocolError: .after(nil)
+      default: .never
+      }
+    switch error.code {
+    case .responseTooLarge: self = .format("the decision point's answer is too large")
+    default: self.init(.networkError(error.cause), retry: retry)
+    }
+  }
+}

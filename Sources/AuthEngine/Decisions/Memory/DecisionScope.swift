@@ -1,0 +1,62 @@
+import JSON
+import Support
+
+/// Everything a decision depends on beside the resource: full values, never digests, so that nobody is answered with what was decided about
+/// somebody or something else.
+struct DecisionScope: Sendable, Hashable {
+  let bytes: [UInt8]
+  let provider: String
+  let owner: UInt32
+  let session: SessionHandle?
+
+  init(_ point: DecisionPoint, _ subject: DecisionSubject, context: JSONObject) {
+    var key = PolicyFingerprint(kind: "decision")
+    // Another configuration is another decision point.
+    key.add("\(point.revision)")
+    key.add("\(subject.owner)")
+    key.add(subject.type)
+    key.add(subject.id)
+    key.add(subject.sessionMarks)
+    key.add(point.settings.action)
+    key.add(subject.properties.isEmpty ? "" : JSONWriter().string(.object(subject.properties)))
+    key.add(context.isEmpty ? "" : JSONWriter().string(.object(context)))
+    bytes = key.bytes
+    provider = point.name
+    owner = subject.owner
+    session = subject.session?.handle
+  }
+
+  static func == (left: DecisionScope, right: DecisionScope) -> Bool { left.bytes == right.bytes }
+
+  /// Feeds the bytes in one piece, which is what makes looking up cheap.
+  func hash(into hasher: inout Hasher) { bytes.withUnsafeBytes { hasher.combine(bytes: $0) } }
+}
+
+/// Which remembered decisions are meant.
+public struct DecisionSelection: Sendable {
+  /// Whose; nil: everybody's.
+  public var owner: UInt32?
+  /// Of which decision point; nil: of all.
+  public var provider: String?
+  /// Of which session; nil: of all, and of subjects that callers named.
+  public var session: SessionHandle?
+  /// About which resources; nil: about all.
+  public var resources: [String]?
+
+  /// Everything, unless narrowed.
+  public init(
+    owner: UInt32? = nil, provider: String? = nil, session: SessionHandle? = nil, resources: [String]? = nil
+  ) {
+    self.owner = owner
+    self.provider = provider
+    self.session = session
+    self.resources = resources
+  }
+
+  func includes(_ scope: DecisionScope) -> Bool {
+    if let owner, owner != scope.owner { return false }
+    if let provider, !provider.hasSameBytes(as: scope.provider) { return false }
+    if let session, session != scope.session { return false }
+    return true
+  }
+}

@@ -1,0 +1,74 @@
+import Support
+
+/// A configured decision point: how it is asked, how long its word is kept, and what was learnt of it meanwhile.
+///
+/// What is learnt is behind a lock. Another configuration makes another decision point: nothing kept for the one answers for the other.
+public final class DecisionPoint: Sendable {
+  /// How a decision point is asked.
+  public struct Settings: Sendable {
+    /// The name of the issuer whose sessions are the subjects; nil: callers name them.
+    public var issuer: String?
+    /// What of a session's claims is told.
+    public var subjectClaims: [String] = []
+    /// The action that is asked about.
+    public var action = "view"
+    /// How many resources go into one request.
+    public var maxBatch = 50
+    /// How long one request may take.
+    public var timeout = Duration.seconds(5)
+    /// How often something retryable is tried, the first time included.
+    public var attempts = 3
+    /// How fast requests go out; nil: as they come.
+    public var pace: DecisionPace?
+    /// How long a permit is kept at most.
+    public var permitLifetime = Duration.seconds(60)
+    /// How long a genuine deny is kept at most.
+    public var denyLifetime = Duration.zero
+    /// Whose token goes along.
+    public var credential = DecisionCredential.none
+    /// Whether `http` is accepted on loopback addresses.
+    public var allowsPlainHTTPOnLoopback = false
+
+    /// The defaults.
+    public init() {}
+  }
+
+  private static let revisions = Locked<UInt64>(0)
+  /// How many requests of one call may be under way.
+  static let parallelism = 4
+
+  /// The name in the configuration.
+  public let name: String
+  /// How it is asked.
+  public let settings: Settings
+  /// What it speaks.
+  public let provider: any DecisionProvider
+  /// Unique in this process.
+  let revision: UInt64
+  private let learnt = Locked<Int?>(nil)
+
+  /// A decision point that `provider` speaks with.
+  public init(name: String, settings: Settings, provider: any DecisionProvider) {
+    self.name = name
+    self.settings = settings
+    self.provider = provider
+    revision = Self.revisions.withLock { revision in
+      revision += 1
+      return revision
+    }
+  }
+
+  /// Whether a subject is needed: not where the decision point knows the user by other means.
+  public var needsSubject: Bool { provider.needsSubject }
+
+  /// How many resources go into one request, as far as is known now.
+  var batchLimit: Int { max(1, min(settings.maxBatch, learnt.withLock { $0 } ?? settings.maxBatch)) }
+
+  /// That many were too many.
+  func learn(tooMany count: Int) {
+    learnt.withLock { $0 = min($0 ?? settings.maxBatch, max(1, count / 2)) }
+  }
+
+  /// How long a call may take that does not say.
+  var budget: Duration { settings.timeout * settings.attempts }
+}

@@ -1,0 +1,14 @@
+import Support
+
+/// What a decision point says about one resource. A deny and a fault stay different all the way.
+public enum DecisionVerdict: Sendable, Hashable {
+  /// Yes; `lifetime` is how long the decision point says that holds.
+  case permit(lifetime: Duration?)
+  /// No, for that reason.
+  case deny(Status, lifetime: Duration?)
+  /// Neither: there is no decision.
+  case fault(DecisionFault)
+
+  /// Whether it is a decision, of whatever kind.
+  var isDecided: Bool { if case .fault = self { false } else { true } }
+}

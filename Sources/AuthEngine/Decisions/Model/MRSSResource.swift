@@ -1,0 +1,58 @@
+/// A resource that is an RSS fragment: the channel's title and the rating, read out of it as text.
+///
+/// Only for telling a decision point more; the fragment itself stays what is asked about. What cannot be read is left out.
+struct MRSSResource {
+  /// The channel's title.
+  let title: String
+  /// `media:rating`.
+  let rating: String?
+
+  /// Reads `text`; nil when it is no such fragment.
+  init?(_ text: String) {
+    let trimmed = text.drop { $0 == " " || $0 == "\n" || $0 == "\t" || $0 == "\r" || $0 == "\r\n" }
+    guard trimmed.utf8.starts(with: "<rss".utf8) || trimmed.utf8.starts(with: "<?xml".utf8),
+      let title = Self.content(of: "title", in: trimmed), !title.isEmpty
+    else { return nil }
+    self.title = title
+    rating = Self.content(of: "media:rating", in: trimmed)
+  }
+
+  private static func content(of name: String, in text: Substring) -> String? {
+    let bytes = Array(text.utf8)
+    guard let opening = find("<\(name)", in: bytes, from: 0) else { return nil }
+    var start = opening + name.utf8.count + 1
+    guard start < bytes.count, bytes[start] == UInt8(ascii: ">") || bytes[start] == UInt8(ascii: " ") else {
+      return nil
+    }
+    while start < bytes.count, bytes[start] != UInt8(ascii: ">") { start += 1 }
+    start += 1
+    guard start <= bytes.count, let end = find("</\(name)>", in: bytes, from: start) else { return nil }
+    let content = bytes[start..<end]
+    let marker = Array("<![CDATA[".utf8)
+    if content.starts(with: marker), content.count >= marker.count + 3 {
+      return String(decoding: content.dropFirst(marker.count).dropLast(3), as: UTF8.self)
+    }
+    return decoded(String(decoding: content, as: UTF8.self))
+  }
+
+  private static func find(_ needle: String, in bytes: [UInt8], from start: Int) -> Int? {
+    let needle = Array(needle.utf8)
+    guard bytes.count >= needle.count, start <= bytes.count - needle.count else { return nil }
+    return (start...(bytes.count - needle.count)).first { bytes[$0] == needle[0] && bytes[$0...].starts(with: needle) }
+  }
+
+  /// The five entities that XML itself has; `&amp;` last, so that nothing is decoded twice.
+  private static func decoded(_ text: String) -> String {
+    guard text.utf8.contains(UInt8(ascii: "&")) else { return text }
+    let entities = [("lt", "<"), ("gt", ">"), ("quot", "\""), ("apos", "'"), ("amp", "&")]
+    return entities.reduce(text) { text, entity in
+      var result = ""
+      var rest = text[...]
+      while let place = rest.firstRange(of: "&\(entity.0);") {
+        result += rest[..<place.lowerBound] + entity.1
+        rest = rest[place.upperBound...]
+      }
+      return result + rest
+    }
+  }
+}
