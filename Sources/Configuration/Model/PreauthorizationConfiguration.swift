@@ -36,6 +36,14 @@ public struct PreauthorizationConfiguration: Sendable, Equatable {
   public var cache: DecisionCacheConfiguration
   /// How the sidecar authenticates at the decision point.
   public var credentials: DecisionCredentials
+  /// The subject's type. Default `user`.
+  public var subjectType: String
+  /// The claims of the session that are told of the subject. Default none.
+  public var subjectClaims: [String]
+  /// `authzen`: where the metadata are; nil: at the well-known location.
+  public var metadataURL: String?
+  /// `authzen`: where the reason of a deny stands.
+  public var reasons: DecisionReasonsConfiguration
   /// `opa`: the path of the rule below `/v1/data/`.
   public var path: String?
   /// `access-manager`: the policy set. Default `iPlanetAMWebAgentService`.
@@ -72,6 +80,13 @@ extension PreauthorizationConfiguration: ConfigurationSection {
       """, example: .shown("corp"))
     resourceType = keys.value("resourceType", .text, default: "channel", "Type of the resources, for authzen and opa.")
     action = keys.value("action", .text, default: "view", "Action that is asked about.")
+    subjectType = keys.value(
+      "subjectType", .text, default: "user", "Type of the subject, for authzen and opa.",
+      example: .commented("user"))
+    subjectClaims = keys.list(
+      "subjectClaims", of: .text, default: [],
+      "Claims of the session's ID token that go along as properties of the subject, for authzen and opa.",
+      example: .commented(["roles"]))
     maxBatch =
       keys.optional(
         "maxBatch", .integer(1...1000), "Resources in one request. Left out: 50, with adobe-pass 5.",
@@ -94,6 +109,12 @@ extension PreauthorizationConfiguration: ConfigurationSection {
     if !isBearerGiven, credentials.token == nil, issuer != nil, kind == .authzen || kind == .opa {
       credentials.bearer = .device
     }
+    metadataURL = keys.optional(
+      "metadataUrl", .endpoint,
+      "authzen: where the metadata are. Left out: /.well-known/authzen-configuration before baseUrl's path.",
+      example: .commented("https://pdp.example.com/.well-known/authzen-configuration"))
+    reasons = keys.section(
+      "reasons", DecisionReasonsConfiguration.self, "authzen: where the reason of a deny stands.", commented: true)
     path = keys.optional(
       "path", .rulePath, "opa: path of the rule below /v1/data/.", example: .commented("pass/decisions"))
     application = keys.value(
@@ -128,7 +149,7 @@ extension PreauthorizationConfiguration: ConfigurationSection {
   }
 
   private static let ownedKeys: [(String, Kind)] =
-    [("path", .opa), ("application", .accessManager)]
+    [("path", .opa), ("application", .accessManager), ("metadataUrl", .authzen), ("reasons", .authzen)]
     + [
       "serviceProvider", "mvpd", "softwareStatementFile", "softwareStatementEnv", "softwareStatement", "deviceIdFile",
       "deviceInfo",
