@@ -4,7 +4,8 @@ public enum ProtocolMethods {
   public static let all: [any RPCMethod.Type] = [
     Discover.self, GetInfo.self, Health.self, Metrics.self, ReloadConfig.self, Subscribe.self, Unsubscribe.self,
     RegisterDelegate.self, CancelRequest.self, FetchResource.self, GetTask.self, ListTasks.self, SuspendTask.self,
-    ResumeTask.self, CancelTask.self, ValidateIDToken.self, ValidateAccessToken.self,
+    ResumeTask.self, CancelTask.self, Preauthorize.self, InvalidateDecisions.self, ValidateIDToken.self,
+    ValidateAccessToken.self,
     ValidateLogoutToken.self, IntrospectToken.self, VerifyJWS.self, DecryptJWE.self, CreateSession.self,
     BeginAuthorization.self, CompleteAuthorization.self, BeginDeviceAuthorization.self,
     CompleteDeviceAuthorization.self, GetSession.self, ListSessions.self, RefreshSession.self, EndSession.self,

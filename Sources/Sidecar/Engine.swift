@@ -17,6 +17,7 @@ struct Engine: Sendable {
   let deviceTokens: ClientCredentialsTokens
   let sessions: UserSessions
   let journeys: Journeys
+  let preauthorizer: Preauthorizer
 
   init(
     transport: any HTTPTransport, clock: any EngineClock, store: SessionStorage,
@@ -38,10 +39,13 @@ struct Engine: Sendable {
     foreignLogoutTokens = LogoutTokenValidator(clock: clock)
     introspector = TokenIntrospector(
       transport: transport, clock: clock, observer: observer, userAgent: userAgent, discovery: discovery)
+    preauthorizer = Preauthorizer(
+      transport: transport, clock: clock, observer: observer, userAgent: userAgent, deviceTokens: deviceTokens)
     sessions = UserSessions(
       store: store.store, isShared: store.isShared, transport: transport, clock: clock, observer: observer,
       userAgent: userAgent, discovery: discovery,
-      sessionObserver: CookieForgetting(from: fetcher.cookies, then: observer))
+      sessionObserver: DecisionPurge(
+        preauthorizer: preauthorizer, next: CookieForgetting(from: fetcher.cookies, then: observer)))
     journeys = Journeys(sessions: sessions)
   }
 }

@@ -232,7 +232,7 @@ struct EngineAssembly {
     return [manager.cookieName ?? "iPlanetDirectoryPro"]
   }
 
-  private func url(_ text: String, _ path: String) throws(ConfigurationProblems) -> HTTPURL {
+  func url(_ text: String, _ path: String) throws(ConfigurationProblems) -> HTTPURL {
     do {
       return try HTTPURL(text)
     } catch {
@@ -240,7 +240,7 @@ struct EngineAssembly {
     }
   }
 
-  private func problem(_ path: String, _ message: String) -> ConfigurationProblems {
+  func problem(_ path: String, _ message: String) -> ConfigurationProblems {
     ConfigurationProblems([ConfigurationProblem(file: "configuration", keyPath: path, message: message)])
   }
 }

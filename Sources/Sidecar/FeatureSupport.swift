@@ -5,7 +5,10 @@ struct FeatureSupport {
   private(set) var notes: [String] = []
 
   init(_ configuration: PosternConfiguration) {
-    if !configuration.preauthorization.isEmpty { notes.append("preauthorization is not in this release") }
+    for (name, provider) in configuration.preauthorization.sorted(by: { $0.key < $1.key })
+    where provider.kind == .adobePass || provider.kind == .accessManager {
+      notes.append("preauthorization.\(name): kind \(provider.kind.rawValue) is not in this release")
+    }
     if configuration.http.listen != nil { notes.append("http.listen is not in this release") }
   }
 }

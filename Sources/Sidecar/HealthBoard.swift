@@ -17,6 +17,8 @@ final class HealthBoard: Sendable {
     var keySets: [String: Observation] = [:]
     /// The issuers whose clocks differ too much.
     var clocks: [String: Observation] = [:]
+    /// The decision points by name; nil: not asked yet.
+    var decisionPoints: [String: Observation?] = [:]
     var lastReported = Health.Status.ok
   }
 
@@ -29,11 +31,13 @@ final class HealthBoard: Sendable {
   }
 
   /// A configuration is in force; what is known of issuers that stay is kept.
-  func configurationLoaded(issuers: [String]) {
+  func configurationLoaded(issuers: [String], decisionPoints: [String] = []) {
     let now = clock.monotonicNow
     state.withLock { state in
       state.configuration = Observation(status: .ok, detail: nil, at: now)
       state.issuers = Dictionary(uniqueKeysWithValues: issuers.map { ($0, state.issuers[$0] ?? nil) })
+      state.decisionPoints = Dictionary(
+        uniqueKeysWithValues: decisionPoints.map { ($0, state.decisionPoints[$0] ?? nil) })
       state.keySets = state.keySets.filter { state.issuers[$0.key] != nil }
       state.clocks = state.clocks.filter { state.issuers[$0.key] != nil }
     }
@@ -51,6 +55,14 @@ final class HealthBoard: Sendable {
     let observation = Observation(status: fault == nil ? .ok : .degraded, detail: fault, at: clock.monotonicNow)
     state.withLock { state in
       if state.issuers[name] != nil { state.issuers[name] = observation }
+    }
+  }
+
+  /// A decision point was asked; nil `fault` means that it answered.
+  func decisionPoint(_ name: String, fault: String?) {
+    let observation = Observation(status: fault == nil ? .ok : .degraded, detail: fault, at: clock.monotonicNow)
+    state.withLock { state in
+      if state.decisionPoints[name] != nil { state.decisionPoints[name] = observation }
     }
   }
 
@@ -112,6 +124,10 @@ final class HealthBoard: Sendable {
     var checks = ["configuration": check(state.configuration, now)]
     for (name, observation) in state.issuers {
       checks["issuer.\(name)"] =
+        observation.map { check($0, now) } ?? Health.Check(status: .ok, detail: "not used yet")
+    }
+    for (name, observation) in state.decisionPoints {
+      checks["preauthorization.\(name)"] =
         observation.map { check($0, now) } ?? Health.Check(status: .ok, detail: "not used yet")
     }
     for (name, observation) in state.keySets { checks["issuer.\(name).keys"] = check(observation, now) }

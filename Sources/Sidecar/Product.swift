@@ -24,6 +24,8 @@ public enum Product {
     "parseAdvice",
     "payloadEncryption",
     "pins",
+    "preauthorize.authzen",
+    "preauthorize.opa",
     "sessions",
     "streaming",
     "tasks",

@@ -23,6 +23,8 @@ final class Runtime: Sendable {
   private let servers: [String: ResourceServer]
   let issuers: [String: ConfiguredIssuer]
   private let payloadKeys: [String: PayloadKeys]
+  /// The decision points that can be asked.
+  let decisionPoints: [String: DecisionPoint]
 
   /// Throws when a value cannot be used after all. Resources that `previous` has just so keep their cookies.
   init(
@@ -51,6 +53,7 @@ final class Runtime: Sendable {
       servers[name]?.cookies = previous?.servers[name]?.cookies
     }
     self.servers = servers
+    decisionPoints = try assembly.decisionPoints(of: issuers)
     validation = try assembly.validation()
     payloadKeys = try assembly.payloadKeys()
   }

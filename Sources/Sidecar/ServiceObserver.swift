@@ -44,6 +44,7 @@ struct ServiceObserver: EngineObserver, KeySetObserver, SessionObserver {
       logger.info(
         "the origin answers again",
         metadata: ["resource": .string(resource), "origin": .stringConvertible(origin)])
+    case .decided(let provider, let tally): decided(provider, tally)
     case .exchange(let exchange): count(exchange)
     }
   }
@@ -125,6 +126,17 @@ struct ServiceObserver: EngineObserver, KeySetObserver, SessionObserver {
     if let status = health.changedStatus() { hub.publish(.healthChanged, ["status": .string(status.rawValue)]) }
   }
 
+  private func decided(_ provider: String, _ tally: DecisionTally) {
+    metrics.decided(
+      provider, permits: tally.permits, denies: tally.denies, faults: tally.faults, local: tally.local)
+    guard tally.asked else { return }
+    if let trouble = tally.trouble {
+      logger.warning("no decisions", metadata: ["provider": .string(provider), "error": .string(trouble)])
+    }
+    health.decisionPoint(provider, fault: tally.trouble.map { "no decisions: \($0)" })
+    publishHealthChange()
+  }
+
   private func issuerUsed(_ issuer: String, fault: String?) {
     health.issuer(issuer, fault: fault)
     publishHealthChange()
@@ -138,6 +150,7 @@ struct ServiceObserver: EngineObserver, KeySetObserver, SessionObserver {
       case .discovery: "discovery"
       case .keySet: "key_set"
       case .introspection: "introspection"
+      case .decision: "decision"
       }
     let outcome =
       switch exchange.outcome {

@@ -77,7 +77,8 @@ public final class SidecarService: Sendable {
     state = Locked(try Runtime(configuration, identity, clock: clock))
     let table = makeMethodTable()
     methodTable.withLock { $0 = table }
-    health.configurationLoaded(issuers: configuration.issuers.keys.sorted())
+    health.configurationLoaded(
+      issuers: configuration.issuers.keys.sorted(), decisionPoints: configuration.preauthorization.keys.sorted())
     logNotes(runtime)
   }
 
@@ -159,7 +160,10 @@ public final class SidecarService: Sendable {
       state.withLock { $0 = next }
       engine.verdicts.removeAll()
       engine.fetcher.cookies.forgetAll(but: next.cookies)
-      health.configurationLoaded(issuers: loaded.configuration.issuers.keys.sorted())
+      _ = engine.preauthorizer.forget(DecisionSelection())
+      health.configurationLoaded(
+        issuers: loaded.configuration.issuers.keys.sorted(),
+        decisionPoints: loaded.configuration.preauthorization.keys.sorted())
       publishHealthChange()
       metrics.reloaded("ok")
       for warning in loaded.warnings { logger.warning("\(warning.description)") }

@@ -40,11 +40,23 @@ extension SidecarService {
       (params: consuming FetchResource.Params, context) async throws(RPCFault) in
       try await fetch(params, context)
     }
+    addDecisionMethods(to: &table)
     addTaskMethods(to: &table)
     addTokenMethods(to: &table)
     addSessionMethods(to: &table)
     addAdviceMethods(to: &table)
     return table
+  }
+
+  private func addDecisionMethods(to table: inout MethodTable) {
+    let preauthorize = PreauthorizeHandler(engine: engine)
+    table.waitingForValue(Preauthorize.self) { (params, context) async throws(RPCFault) in
+      try await preauthorize(params, context)
+    }
+    let invalidate = InvalidateDecisionsHandler(engine: engine)
+    table.waiting(InvalidateDecisions.self) { (params, context) async throws(RPCFault) in
+      try await invalidate(params, context)
+    }
   }
 
   private func addTaskMethods(to table: inout MethodTable) {

@@ -17,6 +17,8 @@ final class MetricsRegistry: Sendable {
     var upstream: [Upstream: Histogram] = [:]
     var tokens: [String: UInt64] = [:]
     var renewals: [String: UInt64] = [:]
+    /// By provider, which the configuration bounds, and by what they are.
+    var decisions: [String: [String: UInt64]] = [:]
     /// In seconds, by issuer: the configuration bounds them.
     var clockSkews: [String: Double] = [:]
     /// By resource, which the configuration bounds, and reason.
@@ -33,8 +35,8 @@ final class MetricsRegistry: Sendable {
     state.withLock { $0.calls[MethodOutcome(method: method, outcome: outcome), default: Histogram()].observe(duration) }
   }
 
-  /// An exchange with somebody upstream ended: `kind` is `resource`, `token`, `discovery`, `key_set` or
-  /// `introspection`.
+  /// An exchange with somebody upstream ended: `kind` is `resource`, `token`, `discovery`, `key_set`,
+  /// `introspection` or `decision`.
   func upstreamEnded(_ kind: String, _ outcome: String, after duration: Duration) {
     state.withLock { $0.upstream[Upstream(kind: kind, outcome: outcome), default: Histogram()].observe(duration) }
   }
@@ -48,6 +50,16 @@ final class MetricsRegistry: Sendable {
   /// A resource's limits let a fetch not go, for `reason`.
   func fetchRefused(_ resource: String, _ reason: String) {
     state.withLock { $0.fetchesRefused[Upstream(kind: resource, outcome: reason), default: 0] += 1 }
+  }
+
+  /// A preauthorization at `provider` ended with so many decisions; `local` of them were remembered.
+  func decided(_ provider: String, permits: Int, denies: Int, faults: Int, local: Int) {
+    state.withLock { state in
+      for (what, count) in [("permit", permits), ("deny", denies), ("fault", faults), ("local", local)] where count > 0
+      {
+        state.decisions[provider, default: [:]][what, default: 0] += UInt64(count)
+      }
+    }
   }
 
   /// An issuer's clock was compared with this machine's.
@@ -115,6 +127,19 @@ final class MetricsRegistry: Sendable {
     let refused = state.fetchesRefused.sorted { ($0.key.kind, $0.key.outcome) < ($1.key.kind, $1.key.outcome) }
     family("postern_resource_refused_total", .counter, "Requests that a resource's limits let not go, by reason.") {
       for (key, count) in refused { $0.sample([("resource", key.kind), ("reason", key.outcome)], count) }
+    }
+    let decisions = state.decisions.sorted { $0.key < $1.key }
+    family("postern_decisions_total", .counter, "Decisions by decision point: permit, deny, or fault for none.") {
+      for (provider, counts) in decisions {
+        for what in ["deny", "fault", "permit"] {
+          if let count = counts[what] { $0.sample([("provider", provider), ("decision", what)], count) }
+        }
+      }
+    }
+    family("postern_decisions_remembered_total", .counter, "Decisions answered from memory, by decision point.") {
+      for (provider, counts) in decisions {
+        if let count = counts["local"] { $0.sample([("provider", provider)], count) }
+      }
     }
     family("postern_config_reloads_total", .counter, "Reloads of the configuration by outcome.") { family in
       for (outcome, count) in state.reloads.sorted(by: { $0.key < $1.key }) {

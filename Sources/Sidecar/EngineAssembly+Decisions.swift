@@ -1,0 +1,74 @@
+import AuthEngine
+import Configuration
+import HTTPMessages
+import Support
+
+extension EngineAssembly {
+  /// Every configured decision point that this release can ask.
+  func decisionPoints(
+    of issuers: [String: ConfiguredIssuer]
+  ) throws(ConfigurationProblems) -> [String: DecisionPoint] {
+    var points: [String: DecisionPoint] = [:]
+    for (name, given) in configuration.preauthorization {
+      guard let provider = try provider(name, given) else { continue }
+      points[name] = DecisionPoint(
+        name: name, settings: try settings(name, given, given.issuer.flatMap { issuers[$0]?.issuer }),
+        provider: provider)
+    }
+    return points
+  }
+
+  private func settings(
+    _ name: String, _ given: PreauthorizationConfiguration, _ issuer: Issuer?
+  ) throws(ConfigurationProblems) -> DecisionPoint.Settings {
+    var settings = DecisionPoint.Settings()
+    settings.issuer = given.issuer
+    settings.subjectClaims = given.subjectClaims
+    settings.action = given.action
+    settings.maxBatch = given.maxBatch
+    settings.timeout = given.timeout
+    settings.attempts = given.attempts
+    settings.pace = given.pace.map { DecisionPace(perSecond: $0.perSecond, burst: $0.burst) }
+    settings.permitLifetime = given.cache.permit
+    settings.denyLifetime = given.cache.deny
+    settings.allowsPlainHTTPOnLoopback = configuration.development.plainHTTPOnLoopback
+    if let token = given.credentials.token {
+      settings.credential = .token(token.value)
+    } else {
+      switch (given.credentials.bearer, issuer) {
+      case (.none, _): break
+      case (.user, _?): settings.credential = .user
+      case (.device, let issuer?): settings.credential = .device(ClientCredentialsGrant(issuer: issuer))
+      case (_, nil): throw problem("preauthorization.\(name).credentials.bearer", "needs an issuer")
+      }
+    }
+    return settings
+  }
+
+  /// What speaks with the decision point; nil where this release cannot.
+  private func provider(
+    _ name: String, _ given: PreauthorizationConfiguration
+  ) throws(ConfigurationProblems) -> (any DecisionProvider)? {
+    let path = "preauthorization.\(name)"
+    let baseURL = try url(given.baseURL, "\(path).baseUrl")
+    do throws(HTTPURLError) {
+      switch given.kind {
+      case .authzen:
+        var settings = AuthZENProvider.Settings(baseURL: baseURL, identifier: given.baseURL)
+        if let metadata = given.metadataURL { settings.metadataURL = try HTTPURL(metadata) }
+        settings.subjectType = given.subjectType
+        settings.resourceType = given.resourceType
+        settings.reasons = AuthZENReasons(code: given.reasons.code, message: given.reasons.message) ?? .usual
+        return try AuthZENProvider(settings, clock: clock)
+      case .opa:
+        var settings = OPAProvider.Settings(baseURL: baseURL, path: given.path ?? "")
+        settings.subjectType = given.subjectType
+        settings.resourceType = given.resourceType
+        return try OPAProvider(settings)
+      case .adobePass, .accessManager: return nil
+      }
+    } catch {
+      throw problem("\(path).baseUrl", "is not usable: \(error)")
+    }
+  }
+}

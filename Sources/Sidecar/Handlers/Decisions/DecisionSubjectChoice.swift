@@ -1,0 +1,85 @@
+import AuthEngine
+import JSON
+import JSONRPC
+import Protocol
+import Support
+
+/// Why a call has no subject: told as its failure, not as an error.
+struct DecisionSubjectAbsence: Error {
+  let status: Status
+}
+
+/// Whom a call is about: a session's user, or whom the caller names where the decision point has no issuer.
+struct DecisionSubjectChoice {
+  let engine: Engine
+  let context: CallContext
+
+  /// The subject; `attributes` loses what named it.
+  func subject(
+    _ params: Preauthorize.Params, _ point: DecisionPoint, _ attributes: inout JSONObject
+  ) async throws(RPCFault) -> Result<DecisionSubject, DecisionSubjectAbsence> {
+    guard let issuer = point.settings.issuer else { return try named(params, point, &attributes) }
+    do throws(SessionError) {
+      guard let handle = try await handle(params.session, issuer) else { return Self.absent(.sessionMissing()) }
+      let session = try await engine.sessions.session(handle, ownedBy: context.owner)
+      guard session.issuer == issuer else {
+        return Self.absent(.sessionMissing("the session belongs to another issuer than the decision point's"))
+      }
+      if let end = session.expiresAt, end <= engine.clock.wallNow { return Self.absent(.sessionExpired) }
+      guard let subject = session.subject, !subject.isEmpty else {
+        return Self.absent(.sessionMissing("nobody knows whose session it is: it has no subject"))
+      }
+      let access = FetchSession(
+        handle: handle, owner: context.owner, issuer: try context.runtime.issuerLookup(engine)(issuer),
+        sessions: engine.sessions)
+      return .success(DecisionSubject(session, claims: point.settings.subjectClaims, through: access))
+    } catch {
+      switch error.kind {
+      case .notFound, .issuerUnknown: return Self.absent(.sessionMissing())
+      case .expired: return Self.absent(.sessionExpired)
+      default: throw ErrorMap.fault(error)
+      }
+    }
+  }
+
+  private func handle(_ text: String?, _ issuer: String) async throws(SessionError) -> SessionHandle? {
+    if let text { return SessionHandle(text) }
+    switch try await engine.sessions.choice(of: .user, at: issuer, ownedBy: context.owner) {
+    case .none: return nil
+    case .one(let handle): return handle
+    case .several: throw SessionError.invalid("This peer has several sessions: say which", path: "/session")
+    }
+  }
+
+  private func named(
+    _ params: Preauthorize.Params, _ point: DecisionPoint, _ attributes: inout JSONObject
+  ) throws(RPCFault) -> Result<DecisionSubject, DecisionSubjectAbsence> {
+    guard params.session == nil else {
+      throw .invalidParams("The decision point has no issuer: context.subject says whom it is about", path: "/session")
+    }
+    guard point.needsSubject else { return .success(DecisionSubject(id: "", owner: context.owner)) }
+    guard let given = attributes["subject"] else {
+      return Self.absent(.sessionMissing("the decision point has no issuer: context.subject is needed"))
+    }
+    attributes["subject"] = nil
+    if let id = given.stringValue, !id.isEmpty { return .success(DecisionSubject(id: id, owner: context.owner)) }
+    guard let object = given.objectValue, let id = object["id"]?.stringValue, !id.isEmpty else {
+      throw .invalidParams("context.subject must be an id, or an object with an id", path: "/context/subject")
+    }
+    func member<Value>(_ name: String, _ read: (JSONValue) -> Value?) throws(RPCFault) -> Value? {
+      guard let value = object[name] else { return nil }
+      guard let read = read(value) else {
+        throw .invalidParams("context.subject.\(name) is of the wrong type", path: "/context/subject/\(name)")
+      }
+      return read
+    }
+    return .success(
+      DecisionSubject(
+        type: try member("type", \.stringValue), id: id,
+        properties: try member("properties", \.objectValue) ?? JSONObject(), owner: context.owner))
+  }
+
+  private static func absent(_ status: Status) -> Result<DecisionSubject, DecisionSubjectAbsence> {
+    .failure(DecisionSubjectAbsence(status: status))
+  }
+}

@@ -1,0 +1,32 @@
+import AuthEngine
+import Configuration
+import JSONRPC
+import Protocol
+
+/// `invalidateDecisions`: of the calling user's own decisions only.
+struct InvalidateDecisionsHandler: Sendable {
+  let engine: Engine
+
+  func callAsFunction(
+    _ params: InvalidateDecisions.Params, _ context: CallContext
+  ) async throws(RPCFault) -> InvalidateDecisions.Result {
+    var selection = DecisionSelection(
+      owner: context.owner, provider: params.provider, resources: params.resources)
+    if let provider = params.provider, context.runtime.configuration.preauthorization[provider] == nil {
+      throw .invalidParams("No such decision point is configured", path: "/provider")
+    }
+    guard params.resources?.count ?? 0 <= PreauthorizeHandler.maxResources else {
+      throw .invalidParams("resources are more than \(PreauthorizeHandler.maxResources)", path: "/resources")
+    }
+    if let text = params.session {
+      let handle = try SessionHandle.given(text)
+      do throws(SessionError) {
+        _ = try await engine.sessions.session(handle, ownedBy: context.owner)
+      } catch {
+        throw ErrorMap.fault(error)
+      }
+      selection.session = handle
+    }
+    return InvalidateDecisions.Result(removed: engine.preauthorizer.forget(selection))
+  }
+}

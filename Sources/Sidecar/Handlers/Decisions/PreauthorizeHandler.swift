@@ -1,0 +1,62 @@
+import AuthEngine
+import JSON
+import JSONRPC
+import Protocol
+import Support
+
+/// `preauthorize`: params to a question, the engine, and its response to a result.
+struct PreauthorizeHandler: Sendable {
+  /// The most resources of one call.
+  static let maxResources = 10_000
+  /// The largest resource, and the largest context, in bytes.
+  static let maxBytes = 65_536
+  /// The most a caller may ask for in `timeoutMs`.
+  static let maxTimeout = 600_000
+
+  let engine: Engine
+
+  func callAsFunction(_ params: Preauthorize.Params, _ context: CallContext) async throws(RPCFault) -> JSONValue {
+    let request = try Self.request(params)
+    var deadline = context.deadline
+    if let timeout = params.timeoutMs {
+      guard (1...Self.maxTimeout).contains(timeout) else {
+        throw .invalidParams("timeoutMs must be from 1 to \(Self.maxTimeout)", path: "/timeoutMs")
+      }
+      deadline = deadline.earlier(Deadline(in: .milliseconds(timeout), on: engine.clock))
+    }
+    let point: DecisionPoint
+    switch context.runtime.decisionPoint(params.provider) {
+    case .success(let found): point = found
+    case .failure(let absence): return PreauthorizeResult.make(.failure(.requestorNotConfigured(absence.reason)))
+    }
+    var attributes = params.context?.object ?? JSONObject()
+    let subject: DecisionSubject
+    switch try await DecisionSubjectChoice(engine: engine, context: context).subject(params, point, &attributes) {
+    case .success(let found): subject = found
+    case .failure(let absence): return PreauthorizeResult.make(.failure(absence.status))
+    }
+    let response = await engine.preauthorizer.preauthorize(
+      request, for: subject, context: attributes, at: point, deadline: deadline, trace: context.traceContext)
+    guard !Task.isCancelled else { throw RPCFault(.requestCancelled) }
+    guard !context.deadline.hasPassed(on: engine.clock) else { throw RPCFault(.deadlineExceeded) }
+    return PreauthorizeResult.make(response)
+  }
+
+  private static func request(_ params: Preauthorize.Params) throws(RPCFault) -> PreauthorizeRequest {
+    guard (1...maxResources).contains(params.resources.count) else {
+      throw .invalidParams("resources must be 1 to \(maxResources)", path: "/resources")
+    }
+    if let place = params.resources.firstIndex(where: { !(1...maxBytes).contains($0.utf8.count) }) {
+      throw .invalidParams("A resource has 1 to \(maxBytes) bytes", path: "/resources/\(place)")
+    }
+    if let object = params.context?.object, !object.isEmpty {
+      guard JSONWriter().write(.object(object)).count <= maxBytes else {
+        throw .invalidParams("context has more than \(maxBytes) bytes", path: "/context")
+      }
+    }
+    let disabled = (params.disableFeatures ?? []).compactMap {
+      PreauthorizeRequest.Feature(rawValue: $0.rawValue)
+    }
+    return PreauthorizeRequest(resources: params.resources, disabledFeatures: Set(disabled))
+  }
+}

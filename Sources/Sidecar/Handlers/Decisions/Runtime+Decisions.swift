@@ -1,0 +1,27 @@
+import AuthEngine
+import Configuration
+
+/// Why there is no decision point to ask.
+struct DecisionPointAbsence: Error {
+  let reason: String
+}
+
+extension Runtime {
+  /// The decision point of that name; without a name the only one.
+  func decisionPoint(_ name: String?) -> Result<DecisionPoint, DecisionPointAbsence> {
+    let configured = configuration.preauthorization
+    func absent(_ reason: String) -> Result<DecisionPoint, DecisionPointAbsence> {
+      .failure(DecisionPointAbsence(reason: reason))
+    }
+    guard let name = name ?? (configured.count == 1 ? configured.keys.first : nil) else {
+      return absent(
+        configured.isEmpty ? "no decision point is configured" : "several decision points are configured: say which")
+    }
+    guard let point = decisionPoints[name] else {
+      return absent(
+        configured[name] == nil
+          ? "no decision point of that name is configured" : "the decision point's kind is not in this release")
+    }
+    return .success(point)
+  }
+}
