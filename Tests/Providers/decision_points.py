@@ -1,0 +1,220 @@
+"""Two real decision engines for the tests, each behind a thin HTTP front of this file's.
+
+Cedar (cedarpy) speaks the AuthZEN Authorization API 1.0, Rego (regopy) the data API of Open Policy Agent. What they decide is
+the engines' own doing; what of the protocols is between them and the wire is written here, so that a test with them proves
+round trips and faults, and not that another vendor's HTTP layer is understood.
+
+    python decision_points.py
+
+Prints `{"authzen": URL, "opa": URL}` when both answer, and ends when its standard input does. Each keeps what it was asked:
+GET /log gives the requests as a JSON array, DELETE /log forgets them.
+
+The Cedar policies are those of AuthZEN's certification scenario: alice and bob, record-1 (active) and record-2 (archived). What
+a resource is comes out of the engine's own store, whether a deletion is soft out of the context.
+"""
+from __future__ import annotations
+
+import json
+import sys
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, Dict, List, Optional, Tuple
+
+import cedarpy
+import regopy
+from jsonschema import Draft202012Validator
+
+CEDAR_POLICIES = """
+permit(principal, action == Action::"read", resource);
+permit(principal == User::"alice", action == Action::"write", resource) when { resource.status == "active" };
+permit(principal, action == Action::"write", resource)
+  when { principal has role && principal.role == "admin" && resource.status == "archived" };
+permit(principal == User::"alice", action == Action::"delete", resource) when { context has soft && context.soft };
+permit(principal == User::"user-1001", action, resource == Record::"record-1");
+"""
+CEDAR_RECORDS = [
+    {"uid": {"type": "Record", "id": "record-1"}, "attrs": {"status": "active"}, "parents": []},
+    {"uid": {"type": "Record", "id": "record-2"}, "attrs": {"status": "archived"}, "parents": []},
+]
+ENTITY = {"type": "object", "required": ["type", "id"], "properties": {
+    "type": {"type": "string"}, "id": {"type": "string"}, "properties": {"type": "object"}}}
+ACTION = {"type": "object", "required": ["name"], "properties": {
+    "name": {"type": "string"}, "properties": {"type": "object"}}}
+# Sections 6.1 and 7.1 of the Authorization API, and what the sidecar always says of its batches.
+EVALUATION = Draft202012Validator({
+    "type": "object", "required": ["subject", "action", "resource"],
+    "properties": {"subject": ENTITY, "action": ACTION, "resource": ENTITY, "context": {"type": "object"}}})
+EVALUATIONS = Draft202012Validator({
+    "type": "object", "required": ["subject", "action", "evaluations", "options"],
+    "properties": {
+        "subject": ENTITY, "action": ACTION, "context": {"type": "object"},
+        "evaluations": {"type": "array", "minItems": 1, "items": {
+            "type": "object", "required": ["resource"], "properties": {"resource": ENTITY}}},
+        "options": {"type": "object", "required": ["evaluations_semantic"], "properties": {
+            "evaluations_semantic": {"const": "execute_all"}}}}})
+REGO_MODULE = """
+package pass
+
+default decisions := {}
+
+decisions := {r.id: verdict(r) | some r in input.resources; known(r.id)}
+
+known(id) if startswith(id, "channel-")
+known(id) if startswith(id, "short-")
+
+verdict(r) := true if permitted(r.id)
+verdict(r) := {"allow": false, "code": "preauthorization_denied_by_programmer", "message": "not in the package"} if {
+  not permitted(r.id)
+  not startswith(r.id, "short-")
+}
+verdict(r) := {"allow": true, "ttl": 1} if {
+  startswith(r.id, "short-")
+  not permitted(r.id)
+}
+
+permitted(id) if {
+  input.subject.id == "user-1001"
+  input.action.name == "view"
+  endswith(id, "-free")
+}
+permitted(id) if {
+  input.context.plan == "gold"
+  endswith(id, "-gold")
+}
+"""
+
+
+class Front(ThreadingHTTPServer):
+    """A server on loopback that remembers what it was asked."""
+
+    daemon_threads = True
+
+    def __init__(self, handler: Any) -> None:
+        super().__init__(("127.0.0.1", 0), handler)
+        self.lock = threading.Lock()
+        self.log: List[Dict[str, Any]] = []
+        self.url = f"http://127.0.0.1:{self.server_address[1]}"
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: Front
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+    def answer(self, status: int, body: Any, headers: Optional[Dict[str, str]] = None) -> None:
+        data = json.dumps(body).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(data)))
+        for name, value in (headers or {}).items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(data)
+
+    def do_GET(self) -> None:
+        if self.path == "/log":
+            with self.server.lock:
+                return self.answer(200, self.server.log)
+        self.get()
+
+    def do_DELETE(self) -> None:
+        with self.server.lock:
+            self.server.log.clear()
+        self.answer(200, {})
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers.get("Content-Length", "0"))))
+        with self.server.lock:
+            problems = [problem.message for problem in self.problems(body)]
+            self.server.log.append(
+                {"path": self.path, "headers": dict(self.headers), "body": body, "problems": problems})
+        self.post(body)
+
+    def problems(self, body: Any) -> Any:
+        """What is wrong with a message."""
+        return []
+
+    def get(self) -> None:
+        self.answer(404, {"code": "undefined_path", "message": "no such path"})
+
+    def post(self, body: Any) -> None:
+        raise NotImplementedError
+
+
+class CedarFront(Handler):
+    def problems(self, body: Any) -> Any:
+        return (EVALUATIONS if self.path.endswith("/evaluations") else EVALUATION).iter_errors(body)
+
+    def get(self) -> None:
+        if self.path != "/.well-known/authzen-configuration":
+            return super().get()
+        base = self.server.url
+        self.answer(200, {
+            "policy_decision_point": base, "access_evaluation_endpoint": f"{base}/access/v1/evaluation",
+            "access_evaluations_endpoint": f"{base}/access/v1/evaluations"})
+
+    def post(self, body: Any) -> None:
+        headers = {"X-Request-ID": self.headers["X-Request-ID"]} if "X-Request-ID" in self.headers else {}
+        if self.path == "/access/v1/evaluation":
+            return self.answer(200, decide(body), headers)
+        if self.path != "/access/v1/evaluations":
+            return self.answer(404, "no such path", headers)
+        defaults = {name: body[name] for name in ("subject", "action", "resource", "context") if name in body}
+        evaluations = body.get("evaluations") or []
+        self.answer(200, {"evaluations": [decide({**defaults, **item}) for item in evaluations]}, headers)
+
+
+def decide(question: Dict[str, Any]) -> Dict[str, Any]:
+    subject, resource = question["subject"], question["resource"]
+    user = {"uid": {"type": "User", "id": subject["id"]}, "attrs": subject.get("properties", {}), "parents": []}
+    result = cedarpy.is_authorized(
+        {
+            "principal": f'User::{json.dumps(subject["id"])}',
+            "action": f'Action::{json.dumps(question["action"]["name"])}',
+            "resource": f'Record::{json.dumps(resource["id"])}',
+            "context": question.get("context", {}),
+        }, CEDAR_POLICIES, [user, *CEDAR_RECORDS])
+    if result.allowed:
+        return {"decision": True}
+    return {"decision": False, "context": {"reason": "policy_denied", "reason_user": {"en": "Not with this role."}}}
+
+
+class RegoFront(Handler):
+    def get(self) -> None:
+        if self.path.startswith("/health"):
+            return self.answer(200, {})
+        super().get()
+
+    def post(self, body: Any) -> None:
+        if not self.path.startswith("/v1/data/"):
+            return super().get()
+        # The interpreter keeps its input: one question at a time.
+        with self.server.lock:
+            interpreter = regopy.Interpreter()
+            interpreter.add_module("pass", REGO_MODULE)
+            interpreter.set_input(body.get("input"))
+            path = self.path[len("/v1/data/"):].replace("/", ".")
+            output = str(interpreter.query(f"x := data.{path}"))
+        value, found = binding(json.loads(output)) if output.startswith("{") else (None, False)
+        self.answer(200, {"result": value, "decision_id": "rego-1"} if found else {})
+
+
+def binding(output: Any) -> Tuple[Any, bool]:
+    """What the query bound to x."""
+    results = output.get("result", output) if isinstance(output, dict) else output
+    first = results[0] if isinstance(results, list) and results else results
+    bindings = first.get("bindings", {}) if isinstance(first, dict) else {}
+    return bindings.get("x"), "x" in bindings
+
+
+def main() -> None:
+    fronts = {"authzen": Front(CedarFront), "opa": Front(RegoFront)}
+    print(json.dumps({name: front.url for name, front in fronts.items()}), flush=True)
+    sys.stdin.read()
+
+
+if __name__ == "__main__":
+    main()
