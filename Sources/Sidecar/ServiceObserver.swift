@@ -26,6 +26,10 @@ struct ServiceObserver: EngineObserver, KeySetObserver, SessionObserver {
     case .tokenRejected(let resource):
       metrics.tokenCache("rejected")
       logger.info("token refused by the resource, renewing", metadata: ["resource": .string(resource)])
+    case .foreignAdvice(let resource):
+      logger.warning(
+        "the resource gives advice of another access manager, which is not followed",
+        metadata: ["resource": .string(resource)])
     case .metadataLoaded(let issuer): issuerUsed(issuer, fault: nil)
     case .metadataFailed(let issuer, let error, let servesStaleCopy):
       logger.warning("no issuer metadata", metadata: ["issuer": .string(issuer), "error": .string("\(error)")])

@@ -35,6 +35,8 @@ public struct JourneyEnd: Sendable {
   public let session: SessionHandle?
   /// Whether the session has new tokens now.
   public let isUpgraded: Bool
+  /// The request's tag.
+  public var tag: String?
 }
 
 /// The access manager's refusal.

@@ -7,6 +7,8 @@ public struct JourneyRequest: Sendable {
   let isWithoutSession: Bool
   /// Whether the user is asked although they are logged in.
   let isForced: Bool
+  /// Whatever the caller wants to find again when the journey is over.
+  public var tag: String?
 
   /// A login by the tree of that name; nil: the realm's default. It makes a session, unless `withoutSession`.
   public static func login(tree: String?, withoutSession: Bool = false, forced: Bool = false) -> JourneyRequest {
@@ -36,5 +38,9 @@ public struct JourneyRequest: Sendable {
   }
 
   /// The request, to go on with what was suspended instead of beginning.
-  func resuming(_ id: String) -> JourneyRequest { JourneyRequest(self, phases: [.suspended(id: id)]) }
+  func resuming(_ id: String) -> JourneyRequest {
+    var request = JourneyRequest(self, phases: [.suspended(id: id)])
+    request.tag = tag
+    return request
+  }
 }

@@ -85,7 +85,7 @@ extension Journeys {
   }
 
   private func end(of state: JourneyState) -> JourneyEnd {
-    JourneyEnd(txId: state.txId, session: state.request.session, isUpgraded: state.isUpgraded)
+    JourneyEnd(txId: state.txId, session: state.request.session, isUpgraded: state.isUpgraded, tag: state.request.tag)
   }
 
   /// A phase is over, with the token that the access manager gave.

@@ -12,6 +12,8 @@ public enum EngineEvent: Sendable {
   case tokenFailed(issuer: String, error: TokenError)
   /// A resource refused its token and the request is repeated with a newer one.
   case tokenRejected(resource: String)
+  /// A resource's answer holds advice of another access manager than is configured, which is not followed.
+  case foreignAdvice(resource: String)
   /// An issuer's metadata was read.
   case metadataLoaded(issuer: String)
   /// An issuer's metadata could not be read; with `servesStaleCopy` an older copy stands in.

@@ -19,6 +19,9 @@ public struct FetchOptions: Sendable {
   public var tokenDelegate: (any TokenManagementPolicyDelegate)?
   /// Whose cookies go along, where the resource keeps any; nil: those of `session`, where that names one.
   public var cookieOwner: CookieOwner?
+  /// Who satisfies policy advice that the fetch meets, with a user's session, where the resource server has rules for it; nil: nobody,
+  /// it is an answer like any other.
+  public var advice: FetchAdvice?
   /// The task as which the fetch can be watched, held and ended, a task for each fetch; nil: nobody does.
   public var task: NetworkTask?
   /// Takes the body in pieces, in order, before the response is returned, which has none then; nil: the response has it. What does not
@@ -36,6 +39,9 @@ public struct FetchOptions: Sendable {
     self.followsRedirects = followsRedirects
     self.trace = trace
   }
+
+  /// Whether somebody is asked about answers.
+  var asksDelegate: Bool { tokenDelegate != nil || advice?.delegate != nil }
 
   /// The same with that token, and no other session's.
   func authenticated(_ authentication: ResourceServer.Authentication, _ session: FetchSession? = nil) -> FetchOptions {

@@ -9,11 +9,18 @@ struct ResourceCall {
   let server: ResourceServer
   private let tokens: (any TokenSource)?
   private let method: HTTPMethod
-  let options: TransferOptions
+  private(set) var options: TransferOptions
   private let followsRedirects: Bool
   private let trace: TraceContext?
   private let policy: TokenManagementPolicy
   private let started: MonotonicInstant
+  /// The bound of the caller's own patience.
+  private let callerDeadline: Deadline
+  /// Whether the caller has said how long all of it may take: the user's time counts as well then.
+  private let hasOwnTimeout: Bool
+  private var advice: AdviceRounds?
+  /// Whether a refused request has been sent again because there was a newer token by then.
+  private var hasTriedNewer = false
 
   private var cookies: CallCookies?
   private var attempts = 1
@@ -23,7 +30,7 @@ struct ResourceCall {
 
   init(
     upstream: Upstream, gate: OriginGate, prover: DPoPProver, server: ResourceServer, tokens: (any TokenSource)?,
-    method: HTTPMethod, deadline: Deadline, cookies: CallCookies?, fetch: FetchOptions
+    method: HTTPMethod, deadline: Deadline, cookies: CallCookies?, fetch: FetchOptions, advice: AdviceRounds? = nil
   ) {
     self.upstream = upstream
     self.gate = gate
@@ -39,21 +46,30 @@ struct ResourceCall {
       deadline: deadline, maxBodyBytes: server.maxBodyBytes, allowsPlainHTTP: server.allowsPlainHTTPOnLoopback,
       caFile: server.caFile, clientIdentity: server.clientIdentity, pins: server.pins, control: fetch.task?.control)
     started = upstream.clock.monotonicNow
+    callerDeadline = fetch.deadline
+    hasOwnTimeout = fetch.timeout != nil
+    self.advice = advice
   }
 
-  /// Carries `request` out, from the token to the last answer.
-  mutating func run(_ request: HTTPRequest) async throws(ResourceError) -> ResourceResponse {
-    var request = request
+  /// Carries `original` out, from the token to the last answer.
+  mutating func run(_ original: HTTPRequest) async throws(ResourceError) -> ResourceResponse {
+    var request = try await resumed(original)
     // Once a redirect has crossed origins the token is gone for good, and so are kept cookies: the way back may be the other side's
     // idea.
     var token = try await firstToken()
     while true {
       let response = try await exchange(request, token)
-      if let rejected = token, attempts == 1, await policy.requiresRenewal(response, of: rejected) {
+      // Before a newer token is thought of: the one at hand may be as good as the user's login allows.
+      if let used = token, let next = try await advised(response, to: request, with: used, original) {
+        request = next
+        token = try await firstToken()
+        continue
+      }
+      if let rejected = token, !tokenRefreshed, await policy.requiresRenewal(response, of: rejected) {
         guard let newer = try await replacement(of: rejected) else { return result(response, from: request) }
         upstream.observer.observe(.tokenRejected(resource: server.name))
         token = newer
-        attempts = 2
+        attempts += 1
         tokenRefreshed = true
         continue
       }
@@ -72,6 +88,40 @@ struct ResourceCall {
         cookies = nil
       }
     }
+  }
+
+  /// The request of a fetch that goes on where advice had stopped it.
+  private mutating func resumed(_ original: HTTPRequest) async throws(ResourceError) -> HTTPRequest {
+    guard var rounds = advice, let satisfied = rounds.resume() else { return original }
+    defer { advice = rounds }
+    return try await rounds.updated(original, after: satisfied)
+  }
+
+  /// The request to send again once the advice of `response` is satisfied; nil when there is none. Always the one that the caller
+  /// asked for, wherever redirects have led.
+  private mutating func advised(
+    _ response: HTTPResponse, to request: HTTPRequest, with token: AccessToken, _ original: HTTPRequest
+  ) async throws(ResourceError) -> HTTPRequest? {
+    guard var rounds = advice else { return nil }
+    guard let advices = await rounds.advices(in: response, from: request.url) else { return nil }
+    // Another fetch's user may have done it since the request was sent.
+    if !advices.contains(where: \.isTransaction), !hasTriedNewer, let newer = try await firstToken(),
+      newer.value != token.value
+    {
+      hasTriedNewer = true
+      attempts += 1
+      return request
+    }
+    let began = upstream.clock.monotonicNow
+    try await rounds.satisfy(
+      advices, answer: result(response, from: request), deadline: hasOwnTimeout ? deadline : callerDeadline)
+    advice = rounds
+    if !hasOwnTimeout, let instant = options.deadline.instant {
+      let later = Deadline(instant: instant + (upstream.clock.monotonicNow - began))
+      options.deadline = callerDeadline.earlier(later)
+    }
+    attempts += 1
+    return try await rounds.updated(original, after: advices)
   }
 
   /// When the call must be over: what it has been held is added.
@@ -189,6 +239,7 @@ struct ResourceCall {
     _ request: HTTPRequest, _ token: AccessToken?
   ) async throws(ResourceError) -> HTTPResponse {
     var request = policy.authorizing(request, with: token)
+    if token != nil, request.fields["Authorization"] != nil { advice?.ask(&request) }
     if let token, request.fields["Authorization"] != nil { try prove(&request, token) }
     cookies?.attach(to: &request, now: upstream.clock.wallNow)
     if let encryption = server.payloadEncryption { request = try encryption.sealed(request) }
@@ -225,6 +276,7 @@ struct ResourceCall {
       status: response.status, reason: response.reason, url: request.url, fields: response.fields, body: response.body,
       retryAfter: [429, 503].contains(response.status)
         ? RetryAfter.of(response.fields, at: upstream.clock.wallNow) : nil,
-      attempts: attempts, tokenRefreshed: tokenRefreshed, timing: timing)
+      attempts: attempts, tokenRefreshed: tokenRefreshed, advicesSatisfied: advice?.progress.satisfied ?? [],
+      timing: timing)
   }
 }

@@ -15,6 +15,10 @@ public struct ResourceError: Error, Sendable {
       self.reason = reason
     }
 
+    /// The user has to do something first; with `stop`.
+    public static let adviceRequired = Code(number: 1017, reason: "advice_required")
+    /// What the user did was not enough, or was not done; with `stop`.
+    public static let adviceFailed = Code(number: 1018, reason: "advice_failed")
     /// No live user session.
     public static let notAuthenticated = Code(number: 1001, reason: "not_authenticated")
     /// No live implicit session.
@@ -92,11 +96,13 @@ public struct ResourceError: Error, Sendable {
   public let retryAfter: Duration?
   /// For people and logs: no token, query, header value or body.
   public let detail: String
+  /// Where the fetch stopped, with `advice_required` and `advice_failed`.
+  public let stop: AdviceStop?
 
   /// An error of the given parts.
   public init(
     _ code: Code, _ detail: String, path: String? = nil, outcome: TransportError.Outcome = .notSent,
-    upstream: Upstream? = nil, retryable: Bool? = nil, retryAfter: Duration? = nil
+    upstream: Upstream? = nil, retryable: Bool? = nil, retryAfter: Duration? = nil, stop: AdviceStop? = nil
   ) {
     self.code = code
     self.path = path
@@ -105,6 +111,7 @@ public struct ResourceError: Error, Sendable {
     self.retryable = retryable
     self.retryAfter = retryAfter
     self.detail = detail
+    self.stop = stop
   }
 }
 

@@ -10,6 +10,7 @@ public final class ResourceFetcher: Sendable {
   private let deviceTokens: ClientCredentialsTokens
   private let prover: DPoPProver
   private let gate: OriginGate
+  private let flights: AdviceFlights
   /// The cookies of resources that keep them.
   public let cookies = CookieJars()
 
@@ -22,6 +23,7 @@ public final class ResourceFetcher: Sendable {
     self.deviceTokens = deviceTokens
     prover = DPoPProver(clock: clock)
     gate = OriginGate(clock: clock, observer: observer)
+    flights = AdviceFlights(clock: clock)
   }
 
   /// Fetches `request` from `server`. Any HTTP status is a result; only what kept the request from being carried out is
@@ -62,9 +64,10 @@ public final class ResourceFetcher: Sendable {
     let source = try tokenSource(options, server)
     var call = ResourceCall(
       upstream: upstream, gate: gate, prover: prover, server: server, tokens: source, method: prepared.method,
-      deadline: deadline, cookies: CallCookies(cookies, server, options), fetch: options)
+      deadline: deadline, cookies: CallCookies(cookies, server, options), fetch: options,
+      advice: adviceRounds(options, server))
     guard let task = options.task, let deliver = options.deliver else { return try await call.run(prepared.message) }
-    task.control.takeBodies(where: server.streams(asksDelegate: options.tokenDelegate != nil))
+    task.control.takeBodies(where: server.streams(asksDelegate: options.asksDelegate))
     let delivery = BodyDelivery(task: task, deliver: deliver)
     async let isTaken = delivery.pump()
     // Where the fetch fails nobody wants what is left: leaving cancels the pump and waits for it.
@@ -72,6 +75,20 @@ public final class ResourceFetcher: Sendable {
     let response = try await call.run(prepared.message)
     task.control.finish()
     return try await delivery.finish(response, isTaken: isTaken)
+  }
+
+  /// A user's advice, where there are rules for it.
+  private func adviceRounds(_ options: FetchOptions, _ server: ResourceServer) -> AdviceRounds? {
+    guard (options.authentication ?? server.authentication) == .user, let rules = server.advice,
+      let fetch = options.advice, let session = options.session
+    else { return nil }
+    let policy = AuthorizationPolicy(
+      validatingURL: [server.baseURL] + server.additionalOrigins, delegate: fetch.delegate,
+      accessManager: rules.accessManager, allowsPlainHTTPOnLoopback: server.allowsPlainHTTPOnLoopback)
+    return AdviceRounds(
+      rules: rules, policy: policy, fetch: fetch, session: session, flights: flights,
+      headers: HeaderRules(reservedCookies: server.reservedCookies), resource: server.name,
+      observer: upstream.observer)
   }
 
   private func tokenSource(

@@ -45,6 +45,8 @@ public struct ResourceServer: Sendable {
   public var senderConstraint: SenderConstraint
   /// The statuses at which a token is renewed, whatever the challenge; nil: 401 with a challenge to the token.
   public var refreshOn: Set<Int>?
+  /// How policy advice is dealt with; nil: it is an answer like any other.
+  public var advice: AdviceRules?
   /// Names of cookies a caller must not send: the single sign-on cookie.
   public var reservedCookies: Set<String>
   /// How long a fetch may take unless the call says otherwise.

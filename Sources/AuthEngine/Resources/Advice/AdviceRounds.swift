@@ -1,0 +1,114 @@
+import HTTPMessages
+import Support
+
+/// The advice side of one fetch: what answers ask for, and the request as it is sent again.
+struct AdviceRounds: Sendable {
+  let rules: AdviceRules
+  let policy: AuthorizationPolicy
+  let fetch: FetchAdvice
+  let session: FetchSession
+  let flights: AdviceFlights
+  let headers: HeaderRules
+  /// The resource server's name, for the log.
+  let resource: String
+  let observer: any EngineObserver
+  private(set) var progress: AdviceProgress
+
+  init(
+    rules: AdviceRules, policy: AuthorizationPolicy, fetch: FetchAdvice, session: FetchSession,
+    flights: AdviceFlights, headers: HeaderRules, resource: String, observer: any EngineObserver
+  ) {
+    self.rules = rules
+    self.policy = policy
+    self.fetch = fetch
+    self.session = session
+    self.flights = flights
+    self.headers = headers
+    self.resource = resource
+    self.observer = observer
+    progress = fetch.progress ?? AdviceProgress()
+  }
+
+  /// The advices of an answer, when they are such that somebody can satisfy them.
+  func advices(in response: HTTPResponse, from url: HTTPURL) async -> [PolicyAdvice]? {
+    let advices = await policy.evaluateAuthorizationPolicy(response, from: url)
+    if rules.canSatisfy(advices) { return advices }
+    if advices.isEmpty, policy.isForeign(response, from: url) { observer.observe(.foreignAdvice(resource: resource)) }
+    return nil
+  }
+
+  /// Has `advices` satisfied; returns when that was done. Else the fetch ends, with the answer as it stood.
+  mutating func satisfy(
+    _ advices: [PolicyAdvice], answer response: ResourceResponse, deadline: Deadline
+  ) async throws(ResourceError) {
+    let isPossible = progress.begin(advices, atMost: rules.rounds)
+    var stop = AdviceStop(advices: advices, response: response, progress: progress)
+    guard isPossible else {
+      throw ResourceError(
+        .adviceFailed, "the resource asks for advice again", outcome: .replied, retryable: false, stop: stop)
+    }
+    stop.session = try? await session.handle(of: .user)
+    stop.continuation = fetch.hold(stop)
+    let outcome = try await outcome(stop, deadline)
+    switch outcome {
+    case true?:
+      if let continuation = stop.continuation { fetch.release(continuation) }
+      progress.end()
+    case false?:
+      if let continuation = stop.continuation { fetch.release(continuation) }
+      throw ResourceError(
+        .adviceFailed, "the advice was not satisfied", outcome: .replied, retryable: false, stop: stop)
+    case nil:
+      throw ResourceError(
+        .adviceRequired, "the resource asks the user to do something first", outcome: .replied, retryable: false,
+        stop: stop)
+    }
+  }
+
+  private func outcome(_ stop: AdviceStop, _ deadline: Deadline) async throws(ResourceError) -> Bool? {
+    guard policy.hasDelegate else { return nil }
+    let policy = policy
+    do throws(SingleFlightError<Never>) {
+      return try await flights.outcome(of: stop.advices, session: stop.session, deadline: deadline) {
+        await policy.satisfy(stop.advices, session: stop.session, continuation: stop.continuation)
+      }
+    } catch {
+      if let continuation = stop.continuation { fetch.release(continuation) }
+      switch error {
+      case .cancelled:
+        throw ResourceError(.requestCancelled, "cancelled while advice was satisfied", outcome: .replied)
+      case .deadlineExceeded:
+        throw ResourceError(
+          .deadlineExceeded, "the deadline passed while advice was satisfied", outcome: .replied, retryable: true)
+      }
+    }
+  }
+
+  /// What a fetch that is resumed has just had satisfied; nil when it is not resumed.
+  mutating func resume() -> [PolicyAdvice]? {
+    let advices = progress.pending
+    guard !advices.isEmpty else { return nil }
+    progress.end()
+    return advices
+  }
+
+  /// Asks gateways for advice that can be read without following redirects.
+  func ask(_ request: inout HTTPRequest) {
+    guard rules.accessManager != nil, request.fields["x-authenticate-response"] == nil else { return }
+    request.fields["x-authenticate-response"] = "header"
+  }
+
+  /// `request` as it is sent again after what has been satisfied.
+  func updated(_ request: HTTPRequest, after satisfied: [PolicyAdvice]) async throws(ResourceError) -> HTTPRequest {
+    let updated: HTTPRequest
+    do throws(HTTPURLError) {
+      updated = try await policy.updating(request, for: satisfied.lazy.compactMap(\.txId).first)
+    } catch {
+      throw ResourceError(.invalidURL, "the request cannot be sent again: its URL \(error)", outcome: .replied)
+    }
+    guard updated.fields != request.fields else { return updated }
+    // What a delegate adds is as little its own to choose as a caller's.
+    _ = try headers.checked(updated.fields)
+    return updated
+  }
+}

@@ -1,0 +1,23 @@
+/// Who satisfies the advice that a fetch meets, and where the fetch is kept meanwhile.
+public struct FetchAdvice: Sendable {
+  /// Satisfies it; nil: the fetch ends with the advice.
+  public var delegate: (any AuthorizationPolicyDelegate)?
+  /// How far a fetch had come that is resumed now.
+  public var progress: AdviceProgress?
+  /// Keeps the fetch under a continuation; nil when it cannot be kept.
+  public var hold: @Sendable (AdviceStop) -> String?
+  /// The fetch goes on by itself: its continuation is of no use any more.
+  public var release: @Sendable (_ continuation: String) -> Void
+
+  /// Nobody, and nowhere.
+  public init(
+    delegate: (any AuthorizationPolicyDelegate)? = nil, progress: AdviceProgress? = nil,
+    hold: @escaping @Sendable (AdviceStop) -> String? = { _ in nil },
+    release: @escaping @Sendable (String) -> Void = { _ in }
+  ) {
+    self.delegate = delegate
+    self.progress = progress
+    self.hold = hold
+    self.release = release
+  }
+}
