@@ -104,7 +104,7 @@ struct EngineAssembly {
       // Tokens are bound to the certificate with which they are asked for (RFC 8705 section 3).
       if let identity { issuer?.clientIdentity = identity } else { identity = issuer?.clientIdentity }
     }
-    return ResourceServer(
+    var server = ResourceServer(
       name: name,
       baseURL: baseURL,
       additionalOrigins: origins,
@@ -124,6 +124,17 @@ struct EngineAssembly {
       cookies: resource.cookies.areStored
         ? CookiePolicy(maxCookies: resource.cookies.maxCookies, maxBytes: resource.cookies.maxBytes) : nil,
       allowsPlainHTTPOnLoopback: configuration.development.plainHTTPOnLoopback)
+    server.advice = try adviceRules(resource)
+    return server
+  }
+
+  private func adviceRules(_ resource: ResourceConfiguration) throws(ConfigurationProblems) -> AdviceRules? {
+    guard resource.advice.isEnabled, let name = resource.issuer, let issuer = configuration.issuers[name] else {
+      return nil
+    }
+    return AdviceRules(
+      rounds: resource.advice.rounds, wait: resource.advice.wait,
+      accessManager: try accessManager(name, issuer)?.baseURL, allowsAuthorization: issuer.redirectURI != nil)
   }
 
   private func issuer(_ name: String, _ issuer: IssuerConfiguration) throws(ConfigurationProblems) -> Issuer {

@@ -49,6 +49,7 @@ public final class SidecarService: Sendable {
   let health: HealthBoard
   let hub: EventHub
   let tasks: TaskRegistry
+  let stopped: StoppedFetches
   let startedAt: Timestamp
   /// Set once at the end of `init`, before any call can come.
   var methods: MethodTable { methodTable.withLock { $0 } }
@@ -68,6 +69,7 @@ public final class SidecarService: Sendable {
     startedAt = clock.wallNow
     hub = EventHub(clock: clock)
     tasks = TaskRegistry(clock: clock)
+    stopped = StoppedFetches(clock: clock)
     health = HealthBoard(clock: clock)
     self.surroundings = surroundings
     engine = Engine(

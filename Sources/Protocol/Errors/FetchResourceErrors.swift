@@ -23,5 +23,9 @@ extension RPCErrorCode {
     1014, "debugger_attached", "A debugger is attached to the sidecar, which fetches nothing then")
   public static let payloadEncryptionFailed = RPCErrorCode(
     1015, "payload_encryption_failed", "A body could not be encrypted, or an answer is not encrypted as it must be")
+  public static let adviceRequired = RPCErrorCode(
+    1017, "advice_required", "The resource asks the user to do something first: advice, continuation")
+  public static let adviceFailed = RPCErrorCode(
+    1018, "advice_failed", "What the user did was not enough for the resource, or was not done")
   public static let taskNotFound = RPCErrorCode(1016, "task_not_found", "No such task, for this peer")
 }

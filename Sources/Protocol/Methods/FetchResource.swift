@@ -13,6 +13,7 @@ public enum FetchResource: RPCMethod {
     .invalidURL, .originNotAllowed, .networkUnreachable, .serverUnreachable, .tlsFailure, .pinMismatch,
     .responseTooLarge, .protocolError, .debuggerAttached, .payloadEncryptionFailed, .sessionNotFound,
     .tokenEndpointError, .tokenEndpointUnreachable, .storeUnavailable,
+    .adviceRequired, .adviceFailed, .continuationUnknown,
   ]
 
   /// How the request is authenticated.
@@ -41,6 +42,7 @@ public enum FetchResource: RPCMethod {
     public var followRedirects: Bool?
     public var stream: Bool?
     public var task: String?
+    public var continuation: String?
 
     public static let memberDocs = [
       "resource": "A configured resource server; may be left out when only one is configured",
@@ -61,6 +63,8 @@ public enum FetchResource: RPCMethod {
       "stream":
         "The body comes in pieces before the result, as notifications fetchResource.chunk {task, sequence, dataBase64}; the result has none then",
       "task": "The caller's name for the task; default: generated",
+      "continuation":
+        "Of a fetch that ended in advice_required: goes on with it, once; excludes all the others but timeoutMs",
     ]
   }
 

@@ -13,6 +13,7 @@ struct FetchResourceHandler: Sendable {
 
   let engine: Engine
   let tasks: TaskRegistry
+  let stopped: StoppedFetches
   let clock: any EngineClock
   let isTraced: @Sendable () -> Bool
 
@@ -23,35 +24,44 @@ struct FetchResourceHandler: Sendable {
     guard !context.runtime.configuration.hardening.debuggerCheck || !isTraced() else {
       throw RPCFault(.debuggerAttached, data: ["outcome": "not_sent", "retryable": false])
     }
+    if let continuation = params.continuation { return try await resume(continuation, params, context) }
     let name = try resourceName(params, context)
     let request = try ResourceRequest(params)
     params.dropContent()
     var options = FetchOptions(deadline: context.deadline, followsRedirects: params.followRedirects ?? true)
     options.authentication = params.auth.flatMap { ResourceServer.Authentication(rawValue: $0.rawValue) }
     options.trace = TraceContext(parent: context.trace.traceparent)
-    if let timeout = params.timeoutMs {
-      guard (1...Self.maxTimeout).contains(timeout) else {
-        throw .invalidParams("timeoutMs must be from 1 to \(Self.maxTimeout)", path: "/timeoutMs")
-      }
-      options.timeout = .milliseconds(timeout)
-    }
-    var server = try context.runtime.server(name)
+    options.timeout = try Self.timeout(params)
+    let server = try server(name, context)
     if params.stream == true, server.payloadEncryption?.decryptsAnswers == true {
       throw .invalidParams("The resource's answers are encrypted, which cannot be streamed", path: "/stream")
     }
-    server.reservedCookies.formUnion(cookieNames(of: server, context))
     options.session = try await session(params, options.authentication ?? server.authentication, server, context)
-    let uid = context.caller.peer.uid
-    options.cookieOwner = CookieOwner(uid: uid, session: options.session?.handle)
-    let task = params.task ?? NetworkTask.generatedIdentifier()
+    options.cookieOwner = CookieOwner(uid: context.owner, session: options.session?.handle)
     guard params.task.map({ (1...128).contains($0.utf8.count) }) ?? true else {
       throw .invalidParams("A task's name has 1 to 128 bytes", path: "/task")
     }
-    let delegate = TokenRefreshDelegate(caller: context.caller, task: task, clock: clock)
-    options.tokenDelegate = delegate
+    let task = params.task ?? NetworkTask.generatedIdentifier()
+    return try await carryOut(request, server, options, task, isStreamed: params.stream == true, context)
+  }
+
+  /// Runs a fetch as a task of the caller's.
+  func carryOut(
+    _ request: ResourceRequest, _ server: ResourceServer, _ options: FetchOptions, _ task: String, isStreamed: Bool,
+    progress: AdviceProgress? = nil, _ context: CallContext
+  ) async throws(RPCFault) -> JSONValue {
+    let uid = context.caller.peer.uid
+    var options = options
+    options.tokenDelegate = TokenRefreshDelegate(caller: context.caller, task: task, clock: clock)
+    if let rules = server.advice, (options.authentication ?? server.authentication) == .user {
+      let kept = StoppedFetches.Origin(
+        owner: uid, resource: server.name, request: request, options: options, isStreamed: isStreamed, task: task,
+        wait: rules.wait)
+      options.advice = advice(rules, kept, progress, context)
+    }
     let networkTask = NetworkTask(identifier: task, request: request, clock: clock)
     options.task = networkTask
-    if params.stream == true { options.deliver = ChunkDelivery(to: context.caller, task: task).deliver }
+    if isStreamed { options.deliver = ChunkDelivery(to: context.caller, task: task).deliver }
     guard tasks.begin(networkTask, of: uid) else {
       throw .invalidParams("A task of that name is running", path: "/task")
     }
@@ -59,8 +69,23 @@ struct FetchResourceHandler: Sendable {
     do throws(ResourceError) {
       return FetchResult.make(try await engine.fetcher.fetch(request, from: server, options: options), task: task)
     } catch {
-      throw ErrorMap.fault(error)
+      throw ErrorMap.fault(error, task: task, wait: server.advice?.wait, at: clock.wallNow)
     }
+  }
+
+  /// The configured resource server, with the cookie that no caller may send.
+  func server(_ name: String, _ context: CallContext) throws(RPCFault) -> ResourceServer {
+    var server = try context.runtime.server(name)
+    server.reservedCookies.formUnion(cookieNames(of: server, context))
+    return server
+  }
+
+  static func timeout(_ params: FetchResource.Params) throws(RPCFault) -> Duration? {
+    guard let timeout = params.timeoutMs else { return nil }
+    guard (1...Self.maxTimeout).contains(timeout) else {
+      throw .invalidParams("timeoutMs must be from 1 to \(Self.maxTimeout)", path: "/timeoutMs")
+    }
+    return .milliseconds(timeout)
   }
 
   /// The single sign-on cookie whose name the access manager told, which is no more a caller's to send than a configured one.

@@ -25,7 +25,12 @@ enum FetchResult {
     }
     add("attempts", .integer(Int64(response.attempts)))
     add("tokenRefreshed", .bool(response.tokenRefreshed))
-    add("advicesSatisfied", .array([]))
+    add(
+      "advicesSatisfied",
+      .array(
+        response.advicesSatisfied.isEmpty
+          ? [] : response.advicesSatisfied.compactMap { PolicyAdviceDescription($0).json })
+    )
     add("timing", timing(response.timing))
     if let retryAfter = response.retryAfter { add("retryAfterMs", .integer(retryAfter.wholeMilliseconds)) }
     return .object(JSONObject(distinct: members))

@@ -35,7 +35,7 @@ extension SidecarService {
       }
     }
     let fetch = FetchResourceHandler(
-      engine: engine, tasks: tasks, clock: clock, isTraced: surroundings.isTraced)
+      engine: engine, tasks: tasks, stopped: stopped, clock: clock, isTraced: surroundings.isTraced)
     table.waitingForValue(FetchResource.self) {
       (params: consuming FetchResource.Params, context) async throws(RPCFault) in
       try await fetch(params, context)
@@ -138,7 +138,7 @@ extension SidecarService {
     table.waiting(ParseAdvice.self) { (params, context) async throws(RPCFault) in
       try await computation.run(context) { () throws(RPCFault) in try AdviceParsing.parse(params) }
     }
-    let journeys = JourneyHandlers(engine: engine)
+    let journeys = JourneyHandlers(engine: engine, stopped: stopped)
     table.waiting(Authenticate.self) { (params, context) async throws(RPCFault) in
       try await journeys.authenticate(params, context)
     }

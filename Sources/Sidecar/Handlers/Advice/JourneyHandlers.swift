@@ -10,6 +10,7 @@ struct JourneyHandlers: Sendable {
   private static let maxNameBytes = 256
 
   let engine: Engine
+  let stopped: StoppedFetches
 
   func authenticate(_ params: Authenticate.Params, _ context: CallContext) async throws(RPCFault) -> JourneyResult {
     let answers = try Self.answers(params.answers)
@@ -51,6 +52,9 @@ struct JourneyHandlers: Sendable {
     }
     if let continuation = params.continuation {
       guard params.session == nil else { throw .invalidParams("continuation excludes session", path: "/session") }
+      if params.callbacks == nil, let fetch = stopped.fetch(continuation, of: context.owner) {
+        return try await begin(fetch, continuation, answers, context)
+      }
       return try await goOn(continuation, params.callbacks, answers, context)
     }
     guard params.callbacks == nil else { throw .invalidParams("callbacks need a continuation", path: "/continuation") }
@@ -68,27 +72,49 @@ struct JourneyHandlers: Sendable {
     return try await begin(request, issuer, answers, context)
   }
 
+  /// What a fetch waits for.
   private func begin(
-    _ request: JourneyRequest, _ issuer: SessionIssuer, _ answers: JourneyAnswers, _ context: CallContext
+    _ fetch: StoppedFetches.Fetch, _ continuation: String, _ answers: JourneyAnswers, _ context: CallContext
+  ) async throws(RPCFault) -> JourneyResult {
+    let (handle, issuer) = try await session(fetch.session.text, context)
+    guard var request = JourneyRequest.stepUp(handle, advices: fetch.advices) else {
+      throw RPCFault(.adviceNotRecognised, data: ["retryable": false])
+    }
+    request.tag = continuation
+    return try await begin(request, issuer, answers, life: fetch.origin.wait, context)
+  }
+
+  private func begin(
+    _ request: JourneyRequest, _ issuer: SessionIssuer, _ answers: JourneyAnswers, life: Duration? = nil,
+    _ context: CallContext
   ) async throws(RPCFault) -> JourneyResult {
     do throws(JourneyError) {
-      return JourneyResult(
+      return result(
         try await engine.journeys.begin(
-          request, at: issuer, ownedBy: context.owner, answers: answers, deadline: context.deadline,
-          trace: context.traceContext))
+          request, at: issuer, ownedBy: context.owner, answers: answers, life: life, deadline: context.deadline,
+          trace: context.traceContext), context)
     } catch {
       throw ErrorMap.fault(error)
     }
+  }
+
+  /// Where a fetch waits for a journey that is over, there is as much time again to go on with it.
+  private func result(_ outcome: JourneyOutcome, _ context: CallContext) -> JourneyResult {
+    var result = JourneyResult(outcome)
+    if case .completed(let end) = outcome, let fetch = end.tag, stopped.extend(fetch, of: context.owner) {
+      result.continuation = fetch
+    }
+    return result
   }
 
   private func goOn(
     _ continuation: String, _ callbacks: [JSONValue]?, _ answers: JourneyAnswers, _ context: CallContext
   ) async throws(RPCFault) -> JourneyResult {
     do throws(JourneyError) {
-      return JourneyResult(
+      return result(
         try await engine.journeys.goOn(
           continuation, callbacks: callbacks, ownedBy: context.owner, issuer: context.runtime.issuerLookup(engine),
-          answers: answers, deadline: context.deadline, trace: context.traceContext))
+          answers: answers, deadline: context.deadline, trace: context.traceContext), context)
     } catch {
       throw ErrorMap.fault(error)
     }

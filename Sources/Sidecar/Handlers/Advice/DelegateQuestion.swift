@@ -1,0 +1,24 @@
+import JSON
+import JSONRPC
+import Protocol
+import Support
+
+/// A request of the sidecar to the calling connection, which has only so long to answer (wire.md section 6).
+enum DelegateQuestion {
+  /// The answer; nil when it comes late, is an error, or never comes because the connection is gone.
+  static func ask(
+    _ session: RPCSession, _ method: DelegateMethod, _ params: JSONObject, within patience: Duration,
+    _ clock: any EngineClock
+  ) async -> JSONValue? {
+    let request = JSONValue.object(params)
+    return await withTaskGroup(of: JSONValue?.self) { group in
+      group.addTask { try? await session.request(method.rawValue, request) }
+      group.addTask {
+        try? await clock.sleep(for: patience)
+        return nil
+      }
+      defer { group.cancelAll() }
+      return await group.next() ?? nil
+    }
+  }
+}

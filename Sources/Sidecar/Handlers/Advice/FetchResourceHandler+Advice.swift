@@ -1,0 +1,48 @@
+import AuthEngine
+import JSON
+import JSONRPC
+import Protocol
+import Support
+
+extension FetchResourceHandler {
+  /// Goes on with a fetch that had stopped at an advice: with the very request of then, on the configuration of now.
+  func resume(
+    _ continuation: String, _ params: FetchResource.Params, _ context: CallContext
+  ) async throws(RPCFault) -> JSONValue {
+    if let other = params.excludedByContinuation {
+      throw .invalidParams("continuation excludes \(other)", path: "/\(other)")
+    }
+    let timeout = try Self.timeout(params)
+    let unknown = RPCFault(.continuationUnknown, data: ["path": "/continuation"])
+    guard let known = stopped.fetch(continuation, of: context.owner) else { throw unknown }
+    guard context.rule.allows(resource: known.origin.resource) else {
+      throw RPCFault(.peerForbidden, "This peer may not use the resource", data: ["path": "/continuation"])
+    }
+    let server = try server(known.origin.resource, context)
+    let session = try await engine.session(known.session.text, .user, server.issuer, context)
+    guard let fetch = stopped.take(continuation, of: context.owner) else { throw unknown }
+    var options = fetch.origin.options
+    options.session = session
+    options.deadline = context.deadline
+    options.timeout = timeout ?? options.timeout
+    options.trace = TraceContext(parent: context.trace.traceparent)
+    return try await carryOut(
+      fetch.origin.request, server, options, fetch.origin.task, isStreamed: fetch.origin.isStreamed,
+      progress: fetch.progress, context)
+  }
+
+  /// Who satisfies the fetch's advice, and where it is kept meanwhile.
+  func advice(
+    _ rules: AdviceRules, _ origin: StoppedFetches.Origin, _ progress: AdviceProgress?, _ context: CallContext
+  ) -> FetchAdvice {
+    FetchAdvice(
+      delegate: PolicyDelegate(caller: context.caller, task: origin.task, patience: rules.wait, clock: clock),
+      progress: progress,
+      hold: { [stopped] stop in
+        guard let session = stop.session else { return nil }
+        return stopped.hold(
+          StoppedFetches.Fetch(origin: origin, session: session, advices: stop.advices, progress: stop.progress))
+      },
+      release: { [stopped] in stopped.release($0) })
+  }
+}

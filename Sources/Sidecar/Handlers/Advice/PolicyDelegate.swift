@@ -1,0 +1,67 @@
+import AuthEngine
+import HTTPMessages
+import JSON
+import JSONRPC
+import Protocol
+import Support
+
+/// Asks the calling connection about policy advice: `delegate.onPolicyAdviceReceived`, `evaluateAuthorizationPolicy` and
+/// `updateRequest` (wire.md section 6), each as far as it has registered for it.
+struct PolicyDelegate: AuthorizationPolicyDelegate {
+  let caller: Caller
+  let task: String
+  /// How long the caller has to answer.
+  let patience: Duration
+  let clock: any EngineClock
+
+  func onPolicyAdviseReceived(
+    _ advices: [PolicyAdvice], session: SessionHandle?, continuation: String?
+  ) async -> Bool? {
+    var params: JSONObject = [
+      "task": .string(task), "session": session.map { .string($0.text) } ?? .null,
+      "advices": .array(advices.compactMap { PolicyAdviceDescription($0).json }),
+    ]
+    params["continuation"] = continuation.map { .string($0) }
+    return await ask(.onPolicyAdviceReceived, params)?["satisfied"]?.boolValue
+  }
+
+  func evaluateAuthorizationPolicy(_ response: HTTPResponse) async -> [PolicyAdvice]? {
+    var params: JSONObject = [
+      "task": .string(task), "status": .integer(Int64(response.status)),
+      "headers": FetchResult.headers(response.fields),
+    ]
+    if let text = String(validating: response.body, as: UTF8.self), !text.isEmpty { params["body"] = .string(text) }
+    guard let given = await ask(.evaluateAuthorizationPolicy, params)?["advices"]?.arrayValue else { return nil }
+    let advices = given.compactMap { try? JSONValueDecoder().decode(PolicyAdviceDescription.self, from: $0) }
+    guard advices.count == given.count, !given.isEmpty else { return given.isEmpty ? [] : nil }
+    return try? PolicyAdvice.given(advices, path: "")
+  }
+
+  func updateRequest(_ request: HTTPRequest, txId: String?) async -> RequestUpdate? {
+    var params: JSONObject = [
+      "task": .string(task),
+      "request": [
+        "method": .string(request.method), "url": .string("\(request.url)"),
+        "headers": FetchResult.headers(request.fields),
+      ],
+    ]
+    params["txId"] = txId.map { .string($0) }
+    guard let answer = await ask(.updateRequest, params)?.objectValue else { return nil }
+    var headers = HTTPFields()
+    for member in answer["headers"]?.objectValue?.members ?? [] {
+      let values = member.value.stringValue.map { [$0] } ?? (member.value.arrayValue ?? []).compactMap(\.stringValue)
+      for value in values { headers.append(member.name, value) }
+    }
+    return RequestUpdate(url: answer["url"]?.stringValue, headers: headers)
+  }
+
+  private func ask(_ method: DelegateMethod, _ params: JSONObject) async -> JSONValue? {
+    guard let connection = caller.delegate(for: method) else { return nil }
+    return await DelegateQuestion.ask(connection, method, params, within: patience, clock)
+  }
+}
+
+extension PolicyAdviceDescription {
+  /// As it stands in a message.
+  var json: JSONValue? { try? JSONValueEncoder().encode(self) }
+}

@@ -1,0 +1,110 @@
+import AuthEngine
+import HTTPMessages
+import JSON
+import Support
+
+/// Fetches that wait for advice to be satisfied, under continuations: the request as it was, so that nothing else can ride on what the
+/// user agrees to.
+final class StoppedFetches: Sendable {
+  /// A fetch as it was asked for.
+  struct Origin: Sendable {
+    let owner: UInt32
+    /// The resource server's name in the configuration.
+    let resource: String
+    let request: ResourceRequest
+    let options: FetchOptions
+    let isStreamed: Bool
+    let task: String
+    let wait: Duration
+  }
+
+  /// One that has stopped.
+  struct Fetch: Sendable {
+    let origin: Origin
+    let session: SessionHandle
+    let advices: [PolicyAdvice]
+    let progress: AdviceProgress
+  }
+
+  private struct Entry {
+    let fetch: Fetch
+    let byteCount: Int
+    var expiry: MonotonicInstant
+  }
+
+  private struct State {
+    var entries: [String: Entry] = [:]
+    var byteCount = 0
+
+    mutating func remove(_ name: String) -> Entry? {
+      guard let entry = entries.removeValue(forKey: name) else { return nil }
+      byteCount -= entry.byteCount
+      return entry
+    }
+  }
+
+  /// How many one peer may have, and all together.
+  static let mostOfOne = 256
+  static let most = 2048
+  /// How many bytes of requests are kept all together.
+  static let maxBytes = 64 << 20
+
+  private let clock: any EngineClock
+  private let state = Locked(State())
+
+  init(clock: any EngineClock) { self.clock = clock }
+
+  /// Keeps a fetch; nil when there is no room.
+  func hold(_ fetch: Fetch) -> String? {
+    let name = SessionHandle.random().text
+    let now = clock.monotonicNow
+    let entry = Entry(fetch: fetch, byteCount: Self.size(of: fetch), expiry: now + fetch.origin.wait)
+    return state.withLock { state in
+      for (key, old) in state.entries where old.expiry <= now { _ = state.remove(key) }
+      let own = state.entries.values.reduce(0) { $0 + ($1.fetch.origin.owner == fetch.origin.owner ? 1 : 0) }
+      guard own < Self.mostOfOne, state.entries.count < Self.most, state.byteCount + entry.byteCount <= Self.maxBytes
+      else { return nil }
+      state.entries[name] = entry
+      state.byteCount += entry.byteCount
+      return name
+    }
+  }
+
+  /// A fetch of `owner`'s, which goes on waiting.
+  func fetch(_ name: String, of owner: UInt32) -> Fetch? {
+    let now = clock.monotonicNow
+    let entry = state.withLock { $0.entries[name] }
+    return entry.flatMap { $0.fetch.origin.owner == owner && $0.expiry > now ? $0.fetch : nil }
+  }
+
+  /// Takes a fetch of `owner`'s: of several callers one gets it.
+  func take(_ name: String, of owner: UInt32) -> Fetch? {
+    let now = clock.monotonicNow
+    return state.withLock { state in
+      guard let entry = state.entries[name], entry.fetch.origin.owner == owner else { return nil }
+      _ = state.remove(name)
+      return entry.expiry > now ? entry.fetch : nil
+    }
+  }
+
+  /// The fetch is over, or goes on by itself.
+  func release(_ name: String) { state.withLock { _ = $0.remove(name) } }
+
+  /// The user has done their part: from here on there is as much time again. False when it is gone.
+  func extend(_ name: String, of owner: UInt32) -> Bool {
+    let now = clock.monotonicNow
+    return state.withLock { state in
+      guard let entry = state.entries[name], entry.fetch.origin.owner == owner, entry.expiry > now else { return false }
+      state.entries[name]?.expiry = now + entry.fetch.origin.wait
+      return true
+    }
+  }
+
+  private static func size(of fetch: Fetch) -> Int {
+    let request = fetch.origin.request
+    let parts = (request.multipart ?? []).reduce(0) { $0 + $1.data.count + 1024 }
+    let fields = request.headers.lines.reduce(0) { $0 + $1.name.utf8.count + $1.value.utf8.count }
+    return 4096 + (request.body?.count ?? 0) + parts + fields + request.path.utf8.count
+      + (request.parameters?.count ?? 0) * 256
+  }
+}
