@@ -24,7 +24,15 @@ struct AccessManager: Sendable {
       sessions: sessions, journeys: journeys, transactions: transactions, settings: settings, desk: parts.desk,
       faults: parts.faults)
     let control = AccessManagerControlEndpoint(settings: settings, transactions: transactions, desk: journeys)
+    let base = String(parts.issuer.dropLast("/oidc".count))
+    let gateway = GatewayEndpoint(
+      check: BearerTokenCheck(
+        tokens: parts.accessTokens, audiences: [base + "/resource", base + "/resource/", base, base + "/"],
+        dpop: parts.resourceDPoP),
+      journeys: journeys, transactions: transactions, faults: parts.faults, statistics: parts.statistics,
+      accessManagerURL: base + "/am")
     routes = [
+      Route(nil, "/gateway/{policy}/**", gateway),
       Route(["POST"], "/am/json\(Self.realmPath)/authenticate", authenticate),
       Route(["GET", "POST", "DELETE"], "/playground/accessManager", control),
       Route(["GET"], "/am/json/serverinfo/*", information),

@@ -32,6 +32,8 @@ struct Fault: Sendable, Equatable {
     case ssoAuthorization
     /// The access manager's authenticate endpoint.
     case authenticate
+    /// The gateway.
+    case gateway
 
     /// The kinds that make sense there.
     var kinds: Set<Kind> {
@@ -40,6 +42,7 @@ struct Fault: Sendable, Equatable {
       case .ssoAuthorization, .jwks, .pushedAuthorization, .deviceAuthorization, .introspection, .revocation, .logout:
         Kind.general
       case .authenticate: Kind.general.union([.sessionTimedOut])
+      case .gateway: Kind.general.union([.sameAdvice])
       case .token: Kind.general.union([.refuseCredentials, .refuseGrant, .dropAfterIssue, .cutAnswer, .slowAnswer])
       case .authorization: Kind.general.union([.denyAccess, .wrongState, .wrongIssuer])
       case .idToken:
@@ -63,6 +66,8 @@ struct Fault: Sendable, Equatable {
     case html
     /// 401 with an empty body and no challenge.
     case emptyUnauthorized
+    /// The advice that has just been satisfied, again.
+    case sameAdvice
     /// 401 with the access manager's `errorCode` 110.
     case sessionTimedOut
     /// 401 `invalid_client`, whatever the credentials.

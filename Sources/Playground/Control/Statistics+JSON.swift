@@ -39,6 +39,8 @@ extension Statistics.Counters {
       ("ssoAuthorizations", ssoAuthorizations),
       ("ssoLogouts", ssoLogouts),
       ("authenticateRequests", authenticateRequests),
+      ("gatewayRequests", gatewayRequests),
+      ("gatewayAdvices", gatewayAdvices),
     ]
     let grants = grants.map { ($0.key.rawValue, $0.value) }.sorted { $0.0 < $1.0 }
     let clients = clients.sorted { $0.key < $1.key }.map { ($0.key, $0.value.json) }

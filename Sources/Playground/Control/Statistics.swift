@@ -45,6 +45,8 @@ final class Statistics: Sendable {
     var ssoAuthorizations = 0
     var ssoLogouts = 0
     var authenticateRequests = 0
+    var gatewayRequests = 0
+    var gatewayAdvices = 0
     var grants: [PlaygroundClient.Grant: Int] = [:]
     var clients: [String: ClientCounters] = [:]
   }

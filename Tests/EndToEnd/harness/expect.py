@@ -36,6 +36,8 @@ REASONS = {
     1014: "debugger_attached",
     1015: "payload_encryption_failed",
     1016: "task_not_found",
+    1017: "advice_required",
+    1018: "advice_failed",
     2001: "jwks_fetch_failed",
     2002: "discovery_failed",
     2003: "discovery_issuer_mismatch",

@@ -1,0 +1,365 @@
+"""Section 4.1 and 6: policy advice in `fetchResource`, against the playground's gateway."""
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, Callable, Dict, List, Optional
+
+import pytest
+
+from harness import expect, journeys
+from harness.connection import Connection
+from harness.journeys import SERVICE, TRANSACTION, filled, types
+from harness.playground import Playground
+from harness.sidecar import Sidecar
+
+Start = Callable[..., Sidecar]
+RECEIVED = "delegate.onPolicyAdviceReceived"
+EVALUATE = "delegate.evaluateAuthorizationPolicy"
+UPDATE = "delegate.updateRequest"
+PASSWORD = {"PasswordCallback": "alice-password", "ConfirmationCallback": "Yes"}
+
+
+@pytest.fixture
+def settings(playground: Playground, directory: Path) -> Dict[str, Any]:
+    settings = journeys.settings(playground, directory)
+    settings["resources"]["gate"] = {
+        "baseUrl": playground.base + "/gateway/", "issuer": "am", "auth": "user", "scope": "orders"}
+    return settings
+
+
+@pytest.fixture
+def sidecar(start: Start, settings: Dict[str, Any]) -> Sidecar:
+    return start(settings)
+
+
+@pytest.fixture
+def session(connection: Connection, playground: Playground) -> str:
+    return journeys.session(connection, playground)
+
+
+def gate(path: str, **more: Any) -> Dict[str, Any]:
+    return {"resource": "gate", "path": path, **more}
+
+
+def stopped(connection: Connection, path: str, code: int = 1017, **more: Any) -> Dict[str, Any]:
+    return expect.fault(connection.error("fetchResource", gate(path, **more)), code)
+
+
+def satisfy(connection: Connection, data: Dict[str, Any], answers: Optional[Dict[str, Any]] = None) -> Dict[str, Any]:
+    params = {"continuation": data["continuation"], "answers": answers or PASSWORD}
+    result = connection.call("authenticateWithAdvice", params)
+    assert result["state"] == "completed", result
+    return result
+
+
+def echo(result: Dict[str, Any]) -> Dict[str, Any]:
+    assert result["status"] == 200, result
+    return json.loads(result["body"])
+
+
+@pytest.mark.parametrize("form", ["", "form=redirect", "form=body"])
+def test_an_advice_stops_the_fetch_and_its_continuation_goes_on(
+    connection: Connection, playground: Playground, session: str, form: str
+) -> None:
+    body = json.dumps({"amount": 10})
+    data = stopped(connection, "service/pay?a=1&" + form, method="POST", body=body, headers={"X-Y": "z"})
+    assert data["advice"]["type"] == SERVICE and data["advice"]["value"] == "/alpha:ConfirmPassword"
+    assert data["advices"] == [data["advice"]] and data["outcome"] == "replied"
+    assert expect.RFC3339_MILLISECONDS.match(data["expiresAt"])
+    expected = {"": 401, "form=redirect": 307, "form=body": 403}[form]
+    assert data["response"]["status"] == expected and data["response"]["attempts"] == 1
+    step = connection.call("authenticateWithAdvice", {"continuation": data["continuation"]})
+    assert types(step) == ["PasswordCallback"]
+    params = {"continuation": step["continuation"], "callbacks": filled(step, "alice-password")}
+    result = connection.call("authenticateWithAdvice", params)
+    assert result == {
+        "state": "completed", "session": session, "sessionUpgraded": True, "continuation": data["continuation"]}
+    result = connection.call("fetchResource", {"continuation": data["continuation"], "timeoutMs": 20000})
+    came = echo(result)
+    assert came["method"] == "POST" and came["body"] == body and came["headers"]["x-y"] == ["z"]
+    assert came["query"] == "a=1&" + form and "_txid" not in came["query"]
+    assert result["advicesSatisfied"] == [data["advice"]]
+    # Once, and from now on the session is good for it.
+    error = connection.error("fetchResource", {"continuation": data["continuation"]})
+    expect.fault(error, 3002, "/continuation")
+    assert connection.call("fetchResource", gate("service/other"))["advicesSatisfied"] == []
+
+
+def test_no_token_is_renewed_for_advice(connection: Connection, playground: Playground, session: str) -> None:
+    playground.request("DELETE", "/playground/statistics")
+    stopped(connection, "service/x")
+    statistics = playground.statistics()
+    assert statistics["gatewayRequests"] == 1 and statistics["tokenRequests"] == 0
+
+
+def test_a_transaction_is_for_one_request(connection: Connection, playground: Playground, session: str) -> None:
+    data = stopped(connection, "transaction/pay?_txid=old&_TXID=older&x=%2F", method="POST", body="10 coins")
+    transaction = data["advice"]["txId"]
+    assert data["advice"]["type"] == TRANSACTION and data["advice"]["value"] == transaction
+    result = satisfy(connection, data)
+    assert result["txId"] == transaction and result["sessionUpgraded"] is False
+    result = connection.call("fetchResource", {"continuation": data["continuation"]})
+    assert echo(result)["query"] == f"x=%2F&_txid={transaction}" and echo(result)["body"] == "10 coins"
+    assert result["advicesSatisfied"][0]["txId"] == transaction and result["attempts"] == 1
+    # Good once: the same transaction by hand is refused with another.
+    again = stopped(connection, f"transaction/pay?_txid={transaction}", method="POST", body="10 coins")
+    assert again["advice"]["txId"] != transaction
+    # A declined one is told by the resource alone.
+    result = satisfy(connection, again, {"ConfirmationCallback": "No"})
+    failed = expect.fault(connection.error("fetchResource", {"continuation": again["continuation"]}), 1017)
+    assert failed["advice"]["txId"] != again["advice"]["txId"]
+
+
+def test_what_else_is_asked_for_comes_before_the_transaction(connection: Connection, session: str) -> None:
+    data = stopped(connection, "both/pay")
+    assert data["advice"]["type"] == SERVICE
+    satisfy(connection, data)
+    data = expect.fault(connection.error("fetchResource", {"continuation": data["continuation"]}), 1017)
+    assert data["advice"]["type"] == TRANSACTION
+    satisfy(connection, data)
+    result = connection.call("fetchResource", {"continuation": data["continuation"]})
+    assert [advice["type"] for advice in result["advicesSatisfied"]] == [SERVICE, TRANSACTION]
+
+
+def test_rounds_end(connection: Connection, playground: Playground, session: str) -> None:
+    playground.faults(gateway={"kind": "sameAdvice"})
+    data = stopped(connection, "service/x")
+    for _ in range(2):
+        satisfy(connection, data)
+        data = expect.fault(connection.error("fetchResource", {"continuation": data["continuation"]}), 1017)
+    satisfy(connection, data)
+    error = connection.error("fetchResource", {"continuation": data["continuation"]})
+    failed = expect.fault(error, 1018)
+    assert failed["response"]["status"] == 401 and failed["advice"]["type"] == SERVICE
+    assert "continuation" not in failed
+    # Of a transaction the first repetition is one too many.
+    data = stopped(connection, "transaction/x")
+    satisfy(connection, data)
+    error = connection.error("fetchResource", {"continuation": data["continuation"]})
+    assert expect.fault(error, 1018)["advice"]["txId"] == data["advice"]["txId"]
+
+
+def test_continuations_are_bound_and_checked(connection: Connection, session: str) -> None:
+    data = stopped(connection, "service/x")
+    continuation = data["continuation"]
+    for name, value in [("path", "service/y"), ("method", "POST"), ("body", "x"), ("resource", "gate"), ("task", "t")]:
+        error = connection.error("fetchResource", {"continuation": continuation, name: value})
+        expect.fault(error, -32602, "/" + name)
+    for wrong in ["", "x", "x" * 43]:
+        expect.fault(connection.error("fetchResource", {"continuation": wrong}), 3002, "/continuation")
+    # Resumed before anything was done about it: the gateway asks again.
+    data = expect.fault(connection.error("fetchResource", {"continuation": continuation}), 1017)
+    assert data["continuation"] != continuation
+
+
+def test_continuations_expire(start: Start, settings: Dict[str, Any], playground: Playground) -> None:
+    settings["resources"]["gate"]["advice"] = {"wait": "300ms"}
+    connection = start(settings).connect("stream")
+    journeys.session(connection, playground)
+    data = stopped(connection, "service/x")
+    import time
+
+    time.sleep(0.4)
+    expect.fault(connection.error("fetchResource", {"continuation": data["continuation"]}), 3002)
+    expect.fault(connection.error("authenticateWithAdvice", {"continuation": data["continuation"]}), 3002)
+    connection.close()
+
+
+def test_advice_of_another_access_manager_is_an_answer(
+    connection: Connection, sidecar: Sidecar, session: str
+) -> None:
+    result = connection.call("fetchResource", gate("service/x?form=foreign"))
+    assert result["status"] == 401
+    assert "another access manager" in sidecar.log()
+
+
+def test_where_advice_is_off_it_is_an_answer(start: Start, settings: Dict[str, Any], playground: Playground) -> None:
+    settings["resources"]["gate"]["advice"] = {"enabled": False}
+    connection = start(settings).connect("stream")
+    journeys.session(connection, playground)
+    result = connection.call("fetchResource", gate("service/x", followRedirects=False))
+    assert result["status"] == 307 and "composite_advice" in result["headers"]["location"][0]
+    connection.close()
+
+
+def delegates(connection: Connection, *methods: str) -> None:
+    connection.call("registerDelegate", {"methods": list(methods)})
+
+
+def asked(connection: Connection, method: str) -> Dict[str, Any]:
+    for position, message in enumerate(connection._set_aside):
+        if isinstance(message, dict) and message.get("method") == method:
+            return connection._set_aside.pop(position)
+    while True:
+        message: Any = connection.receive()
+        if message.get("method") == method:
+            return message
+        connection._set_aside.append(message)
+
+
+def answer(connection: Connection, request: Dict[str, Any], result: Any) -> None:
+    connection.send({"jsonrpc": "2.0", "id": request["id"], "result": result})
+
+
+def test_a_delegate_satisfies_advice_while_the_fetch_waits(connection: Connection, session: str) -> None:
+    delegates(connection, RECEIVED)
+    fetch = connection.request("fetchResource", gate("both/pay", task="payment"))
+    for kind in [SERVICE, TRANSACTION]:
+        request = asked(connection, RECEIVED)
+        params = request["params"]
+        assert params["task"] == "payment" and params["session"] == session
+        assert [advice["type"] for advice in params["advices"]] == [kind]
+        result = satisfy(connection, params)
+        assert result["continuation"] == params["continuation"]
+        answer(connection, request, {"satisfied": True})
+    result = connection.answer_to(fetch)["result"]
+    assert result["status"] == 200 and result["attempts"] == 3
+    assert [advice["type"] for advice in result["advicesSatisfied"]] == [SERVICE, TRANSACTION]
+    expect.fault(connection.error("fetchResource", {"continuation": params["continuation"]}), 3002)
+
+
+def test_a_delegate_that_says_no_and_one_that_says_nothing(connection: Connection, session: str) -> None:
+    delegates(connection, RECEIVED)
+    fetch = connection.request("fetchResource", gate("service/x"))
+    answer(connection, asked(connection, RECEIVED), {"satisfied": False})
+    failed = expect.fault(connection.answer_to(fetch)["error"], 1018)
+    assert failed["response"]["status"] == 401
+    for nonsense in [{}, {"satisfied": "yes"}, None, []]:
+        fetch = connection.request("fetchResource", gate("service/x"))
+        answer(connection, asked(connection, RECEIVED), nonsense)
+        data = expect.fault(connection.answer_to(fetch)["error"], 1017)
+    satisfy(connection, data)
+    assert connection.call("fetchResource", {"continuation": data["continuation"]})["status"] == 200
+
+
+def test_a_delegate_that_is_late_costs_the_wait_only(
+    start: Start, settings: Dict[str, Any], playground: Playground
+) -> None:
+    settings["resources"]["gate"]["advice"] = {"wait": "500ms"}
+    connection = start(settings).connect("stream")
+    journeys.session(connection, playground)
+    delegates(connection, RECEIVED)
+    fetch = connection.request("fetchResource", gate("service/x"))
+    request = asked(connection, RECEIVED)
+    data = expect.fault(connection.answer_to(fetch)["error"], 1017)
+    assert data["continuation"]
+    answer(connection, request, {"satisfied": True})
+    # The whole call is bounded by its own time, the user's included.
+    fetch = connection.request("fetchResource", gate("service/x", timeoutMs=200))
+    expect.fault(connection.answer_to(fetch)["error"], -32022)
+    connection.close()
+
+
+def test_fifty_fetches_with_the_same_advice_are_one_question(
+    connection: Connection, playground: Playground, session: str
+) -> None:
+    delegates(connection, RECEIVED)
+    fetches = [connection.request("fetchResource", gate(f"service/{n}")) for n in range(50)]
+    request = asked(connection, RECEIVED)
+    satisfy(connection, request["params"])
+    answer(connection, request, {"satisfied": True})
+    for fetch in fetches:
+        assert connection.answer_to(fetch)["result"]["status"] == 200
+    assert [m for m in connection.others() if isinstance(m, dict) and m.get("method") == RECEIVED] == []
+    # A transaction is each request's own.
+    fetches = [connection.request("fetchResource", gate("transaction/same")) for _ in range(5)]
+    seen = set()
+    for _ in fetches:
+        request = asked(connection, RECEIVED)
+        seen.add(request["params"]["advices"][0]["txId"])
+        satisfy(connection, request["params"])
+        answer(connection, request, {"satisfied": True})
+    assert len(seen) == 5
+    for fetch in fetches:
+        assert connection.answer_to(fetch)["result"]["status"] == 200
+
+
+def test_a_connection_that_dies_leaves_the_fetch_behind(sidecar: Sidecar, playground: Playground) -> None:
+    first = sidecar.connect("stream")
+    journeys.session(first, playground)
+    delegates(first, RECEIVED)
+    first.request("fetchResource", gate("service/x"))
+    asked(first, RECEIVED)
+    first.close()
+    second = sidecar.connect("stream")
+    assert second.works()
+    data = stopped(second, "service/x")
+    satisfy(second, data)
+    assert second.call("fetchResource", {"continuation": data["continuation"]})["status"] == 200
+    second.close()
+
+
+def test_a_cancelled_fetch_asks_nobody_any_more(connection: Connection, session: str) -> None:
+    delegates(connection, RECEIVED)
+    fetch = connection.request("fetchResource", gate("service/x", task="t"))
+    request = asked(connection, RECEIVED)
+    connection.call("cancelTask", {"task": "t"})
+    expect.fault(connection.answer_to(fetch)["error"], -32800)
+    params = {"continuation": request["params"]["continuation"]}
+    expect.fault(connection.error("fetchResource", params), 3002)
+    answer(connection, request, {"satisfied": True})
+    assert connection.works()
+
+
+def test_a_delegate_finds_advice_of_its_own(connection: Connection, playground: Playground, session: str) -> None:
+    delegates(connection, EVALUATE)
+    fetch = connection.request("fetchResource", gate("open/x"))
+    request = asked(connection, EVALUATE)
+    assert request["params"]["status"] == 200 and "body" in request["params"]
+    answer(connection, request, {"advices": [{"type": SERVICE, "value": "ConfirmPassword"}]})
+    data = expect.fault(connection.answer_to(fetch)["error"], 1017)
+    assert data["advice"]["value"] == "ConfirmPassword" and data["response"]["status"] == 200
+    # None is an answer, too; nonsense leaves it to the sidecar.
+    for given, status in [({"advices": []}, 401), ({"advices": "x"}, None), ({"advices": [{"value": 1}]}, None)]:
+        fetch = connection.request("fetchResource", gate("service/x"))
+        answer(connection, asked(connection, EVALUATE), given)
+        message = connection.answer_to(fetch)
+        if status:
+            assert message["result"]["status"] == status
+        else:
+            expect.fault(message["error"], 1017)
+
+
+def test_a_delegate_marks_the_request_itself(connection: Connection, session: str) -> None:
+    delegates(connection, RECEIVED, UPDATE)
+    fetch = connection.request("fetchResource", gate("transaction/pay?keep=1"))
+    request = asked(connection, RECEIVED)
+    transaction = satisfy(connection, request["params"])["txId"]
+    answer(connection, request, {"satisfied": True})
+    request = asked(connection, UPDATE)
+    url = request["params"]["request"]["url"]
+    assert request["params"]["txId"] == transaction and url.endswith("transaction/pay?keep=1")
+    assert "authorization" not in request["params"]["request"]["headers"]
+    answer(connection, request, {"url": url + "&_txid=" + transaction + "&mine=1", "headers": {"X-TxID": transaction}})
+    came = echo(connection.answer_to(fetch)["result"])
+    assert came["query"].endswith("&mine=1") and came["headers"]["x-txid"] == [transaction]
+    for update in [{"url": "https://evil.test/"}, {"url": "/resource/orders"}, {"headers": {"Authorization": "x"}}]:
+        fetch = connection.request("fetchResource", gate("transaction/pay"))
+        request = asked(connection, RECEIVED)
+        satisfy(connection, request["params"])
+        answer(connection, request, {"satisfied": True})
+        answer(connection, asked(connection, UPDATE), update)
+        code = 1005 if "headers" in update else 1006
+        expect.fault(connection.answer_to(fetch)["error"], code)
+
+
+def test_a_streamed_fetch_stops_and_goes_on_streaming(connection: Connection, session: str) -> None:
+    data = stopped(connection, "service/x", stream=True, task="s")
+    satisfy(connection, data)
+    result = connection.call("fetchResource", {"continuation": data["continuation"]})
+    assert result["status"] == 200 and result["task"] == "s" and "body" not in result
+    chunks = [m for m in connection.others() if m.get("method") == "fetchResource.chunk"]
+    assert chunks and chunks[0]["params"]["sequence"] == 0
+
+
+def test_a_step_up_of_rfc_9470_stops_the_fetch(connection: Connection, playground: Playground, session: str) -> None:
+    data = expect.fault(connection.error("fetchResource", {"resource": "mine", "path": "vault"}), 1017)
+    assert data["advice"] == {"type": "insufficient_user_authentication", "acrValues": ["mfa"]} or "maxAge" in data["advice"]
+    step = connection.call("authenticateWithAdvice", {"continuation": data["continuation"]})
+    playground.request("POST", "/playground/login", json.dumps({"user": "alice", "acr": "mfa", "times": 1}).encode())
+    url = step["callbacks"][0]["output"][0]["value"]
+    callback = playground.request("GET", url.replace(playground.base, ""))[1]["location"]
+    params = {"continuation": step["continuation"], "callbacks": filled(step, callback)}
+    assert connection.call("authenticateWithAdvice", params)["continuation"] == data["continuation"]
+    assert connection.call("fetchResource", {"continuation": data["continuation"]})["status"] == 200
