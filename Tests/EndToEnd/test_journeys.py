@@ -355,7 +355,7 @@ def test_a_login_that_gives_no_tokens_leaves_nobody_signed_on(connection: Connec
 def test_a_step_up_of_rfc_9470_is_a_new_authorization(connection: Connection, playground: Playground) -> None:
     session = journeys.session(connection, playground)
     vault = {"resource": "mine", "path": "vault", "session": session}
-    refused = connection.call("fetchResource", vault)
+    refused = expect.fault(connection.error("fetchResource", vault), 1017)["response"]
     assert refused["status"] == 401
     response = {"status": 401, "headers": refused["headers"]}
     step = connection.call("authenticateWithAdvice", {"session": session, "response": response})
@@ -369,6 +369,9 @@ def test_a_step_up_of_rfc_9470_is_a_new_authorization(connection: Connection, pl
     bad = filled(step, "http://127.0.0.1:8765/callback?state=unknown&code=x")
     params = {"continuation": step["continuation"], "callbacks": bad}
     expect.fault(connection.error("authenticateWithAdvice", params), 5006)
+    params["callbacks"] = filled(step, "http://127.0.0.1:8765/callback?state=%")
+    path = "/callbacks/0/input/0/value"
+    expect.fault(connection.error("authenticateWithAdvice", params), -32602, path)
     params["callbacks"] = filled(step, callback)
     result = connection.call("authenticateWithAdvice", params)
     assert result == {"state": "completed", "session": session, "sessionUpgraded": True}

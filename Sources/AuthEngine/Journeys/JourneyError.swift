@@ -70,7 +70,7 @@ public struct JourneyError: Error, Sendable {
       case .overloaded, .invalid, .stateUnknown: true
       default: false
       }
-    case .overloaded: true
+    case .overloaded, .invalid: true
     default: false
     }
   }

@@ -21,7 +21,8 @@ extension Journeys {
         return .waiting(state)
       }
     } catch {
-      throw JourneyError(error)
+      guard case .invalid = error.kind else { throw JourneyError(error) }
+      throw JourneyError(.invalid(path: "/callbacks/0/input/0/value"), error.detail)
     }
     return try await next(state, walk)
   }
