@@ -41,7 +41,7 @@ public struct FetchOptions: Sendable {
   }
 
   /// Whether somebody is asked about answers.
-  var asksDelegate: Bool { tokenDelegate != nil || advice?.delegate != nil }
+  var asksDelegate: Bool { tokenDelegate != nil || advice?.asksAboutAnswers == true }
 
   /// The same with that token, and no other session's.
   func authenticated(_ authentication: ResourceServer.Authentication, _ session: FetchSession? = nil) -> FetchOptions {

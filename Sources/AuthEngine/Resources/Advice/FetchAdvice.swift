@@ -2,6 +2,8 @@
 public struct FetchAdvice: Sendable {
   /// Satisfies it; nil: the fetch ends with the advice.
   public var delegate: (any AuthorizationPolicyDelegate)?
+  /// Whether the delegate is to be asked about answers that are none of advice by themselves: their bodies are not streamed then.
+  public var asksAboutAnswers: Bool
   /// How far a fetch had come that is resumed now.
   public var progress: AdviceProgress?
   /// Keeps the fetch under a continuation; nil when it cannot be kept.
@@ -11,11 +13,13 @@ public struct FetchAdvice: Sendable {
 
   /// Nobody, and nowhere.
   public init(
-    delegate: (any AuthorizationPolicyDelegate)? = nil, progress: AdviceProgress? = nil,
+    delegate: (any AuthorizationPolicyDelegate)? = nil, asksAboutAnswers: Bool = false,
+    progress: AdviceProgress? = nil,
     hold: @escaping @Sendable (AdviceStop) -> String? = { _ in nil },
     release: @escaping @Sendable (String) -> Void = { _ in }
   ) {
     self.delegate = delegate
+    self.asksAboutAnswers = asksAboutAnswers
     self.progress = progress
     self.hold = hold
     self.release = release

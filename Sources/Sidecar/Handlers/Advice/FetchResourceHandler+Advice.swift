@@ -37,7 +37,7 @@ extension FetchResourceHandler {
   ) -> FetchAdvice {
     FetchAdvice(
       delegate: PolicyDelegate(caller: context.caller, task: origin.task, patience: rules.wait, clock: clock),
-      progress: progress,
+      asksAboutAnswers: context.caller.delegate(for: .evaluateAuthorizationPolicy) != nil, progress: progress,
       hold: { [stopped] stop in
         guard let session = stop.session else { return nil }
         return stopped.hold(
