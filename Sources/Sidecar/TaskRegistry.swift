@@ -113,7 +113,13 @@ extension TaskDescription {
     let progress = task.progress
     self.init(
       task: task.identifier, state: State(rawValue: task.state.rawValue) ?? .running,
-      method: task.request.method.uppercased(), url: task.url.map { "\($0)" } ?? task.request.path,
+      method: Self.shortened(task.request.method, to: 32).uppercased(),
+      url: Self.shortened(task.url.map { "\($0)" } ?? task.request.path, to: 2048),
       startedAt: task.startedAt.rfc3339, receivedBytes: progress.received, sentBytes: progress.sent)
+  }
+
+  /// A request may have been refused for its length: what is kept of it for a minute must not be as long.
+  private static func shortened(_ text: String, to bytes: Int) -> String {
+    text.utf8.count <= bytes ? text : String(decoding: text.utf8.prefix(bytes), as: UTF8.self) + "…"
   }
 }

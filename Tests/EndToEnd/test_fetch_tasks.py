@@ -148,3 +148,16 @@ def test_another_user_sees_no_task(
     assert [answer["error"]["code"] for answer in answers[:3]] == [1016] * 3, run
     assert answers[3]["result"] == {"tasks": []}
     assert state(connection) == "running"
+
+
+def test_requests_refused_for_their_length_are_not_kept(sidecar: Sidecar, connect: Connect) -> None:
+    connection = connect(sidecar)
+    connection.error("fetchResource", {"resource": "open", "path": "x" * 8_000_000, "task": "path"})
+    connection.error("fetchResource", {"resource": "open", "path": "x", "method": "m" * 8_000_000, "task": "method"})
+    before = sidecar.resident_kilobytes()
+    for _ in range(12):
+        connection.error("fetchResource", {"resource": "open", "path": "x" * 8_000_000})
+    assert sidecar.resident_kilobytes() - before < 40_000
+    path, method = connection.call("getTask", {"task": "path"}), connection.call("getTask", {"task": "method"})
+    assert path["url"] == "x" * 2048 + "…" and method["method"] == "M" * 32 + "…"
+    assert len(connection.call("listTasks")["tasks"]) == 14
