@@ -113,7 +113,8 @@ public struct DecisionLink: Sendable {
     guard let session = subject.session else { throw DecisionFault(.sessionMissing()) }
     do throws(SessionError) {
       return try await session.sessions.token(
-        of: session.handle(of: .user), ownedBy: session.owner, at: session.issuer, replacing: rejected, deadline: deadline,
+        of: session.handle(of: .user), ownedBy: session.owner, at: session.issuer, replacing: rejected,
+        deadline: deadline,
         trace: trace)
     } catch {
       switch error.kind {
