@@ -26,7 +26,7 @@ struct EnhancedErrorTests {
         == Status(status: 418, code: "new_code", action: "dance", message: "", helpURL: "u", trace: "t"))
     let known = EnhancedError.read(try JSONParser().parse(#"{"code":"authenticated_profile_expired"}"#), status: 200)
     #expect(known?.status == 403 && known?.action == "authentication")
-    for status in ["0", "-1", "99999999999999999999", "\"x\"", "null"] {
+    for status in ["0", "-1", "\"x\"", "null"] {
       let read = EnhancedError.read(try JSONParser().parse(#"{"code":"c","status":\#(status)}"#), status: 200)
       #expect(read?.isLocal == false)
     }

@@ -219,7 +219,10 @@ struct PreauthorizerTests {
     #expect(engine.posts.count == 1)
     clock.advance(by: .seconds(1))
     #expect(await response.decisions.first?.isAuthorized == true)
-    let hurried = await engine.ask(["b"], at: point, deadline: Deadline(in: .milliseconds(1), on: clock))
-    #expect(hurried.outcome == .failure)
+    async let hurried = engine.ask(["b"], at: point, deadline: Deadline(in: .milliseconds(1), on: clock))
+    #expect(await eventually { clock.sleeperCount == 2 })
+    clock.advance(by: .milliseconds(1))
+    #expect(await hurried.outcome == .failure)
+    #expect(engine.posts.count == 2)
   }
 }
