@@ -32,6 +32,9 @@ extension EngineAssembly {
     settings.permitLifetime = given.cache.permit
     settings.denyLifetime = given.cache.deny
     settings.allowsPlainHTTPOnLoopback = configuration.development.plainHTTPOnLoopback
+    settings.degradation = given.degradation.map {
+      DecisionDegradation(isPermit: $0.rule == .permitAll, until: $0.until)
+    }
     if let token = given.credentials.token {
       settings.credential = .token(token.value)
     } else {
@@ -51,7 +54,7 @@ extension EngineAssembly {
   ) throws(ConfigurationProblems) -> (any DecisionProvider)? {
     let path = "preauthorization.\(name)"
     let baseURL = try url(given.baseURL, "\(path).baseUrl")
-    do throws(HTTPURLError) {
+    do {
       switch given.kind {
       case .authzen:
         var settings = AuthZENProvider.Settings(baseURL: baseURL, identifier: given.baseURL)
@@ -65,10 +68,30 @@ extension EngineAssembly {
         settings.subjectType = given.subjectType
         settings.resourceType = given.resourceType
         return try OPAProvider(settings)
-      case .adobePass, .accessManager: return nil
+      case .accessManager:
+        let own = given.issuer.flatMap { configuration.issuers[$0]?.accessManager }
+        guard let evaluator = self.evaluator(given.credentials) else {
+          throw problem("\(path).credentials", "needs ssoTokenFile, or usernameFile and passwordFile")
+        }
+        var settings = AccessManagerProvider.Settings(baseURL: baseURL, evaluator: evaluator)
+        settings.realmPath =
+          given.realm.map { AccessManagerConfiguration(baseURL: "", realm: $0).realmPath } ?? own?.realmPath
+          ?? settings.realmPath
+        settings.application = given.application
+        settings.cookieName = given.cookieName ?? own?.cookieName ?? settings.cookieName
+        return try AccessManagerProvider(settings, clock: clock)
+      case .adobePass: return nil
       }
-    } catch {
+    } catch let error as HTTPURLError {
       throw problem("\(path).baseUrl", "is not usable: \(error)")
+    } catch {
+      throw (error as? ConfigurationProblems) ?? problem(path, "is not usable")
     }
+  }
+
+  private func evaluator(_ credentials: DecisionCredentials) -> AccessManagerEvaluator? {
+    if let token = credentials.ssoToken { return .ssoToken(token.value) }
+    guard let name = credentials.username, let password = credentials.password else { return nil }
+    return .user(name: name.value, password: password.value)
   }
 }

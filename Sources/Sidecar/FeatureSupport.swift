@@ -6,7 +6,7 @@ struct FeatureSupport {
 
   init(_ configuration: PosternConfiguration) {
     for (name, provider) in configuration.preauthorization.sorted(by: { $0.key < $1.key })
-    where provider.kind == .adobePass || provider.kind == .accessManager {
+    where provider.kind == .adobePass {
       notes.append("preauthorization.\(name): kind \(provider.kind.rawValue) is not in this release")
     }
     if configuration.http.listen != nil { notes.append("http.listen is not in this release") }

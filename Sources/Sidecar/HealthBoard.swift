@@ -92,7 +92,9 @@ final class HealthBoard: Sendable {
   }
 
   /// All checks and the worst of them. `keySets` tells how old the issuers' key sets are now, `certificates` whose time may run out.
-  func report(keySets: [KeySetAge] = [], certificates: [ClientCertificate] = []) -> Health.Result {
+  func report(
+    keySets: [KeySetAge] = [], certificates: [ClientCertificate] = [], degradations: [String: DecisionDegradation] = [:]
+  ) -> Health.Result {
     let now = clock.monotonicNow
     var report = state.withLock { Self.report($0, now) }
     for set in keySets {
@@ -105,6 +107,11 @@ final class HealthBoard: Sendable {
     for certificate in certificates {
       report.checks["certificate.\(certificate.owner)"] = Health.Check(
         status: certificate.isValid(at: wallNow) ? .ok : .degraded, detail: certificate.detail(at: wallNow))
+    }
+    for (name, rule) in degradations where rule.isActive(at: wallNow) {
+      report.checks["preauthorization.\(name)"] = Health.Check(
+        status: .degraded,
+        detail: "not asked: everything is \(rule.isPermit ? "permitted" : "denied") until \(rule.until.rfc3339)")
     }
     return Health.Result(status: Self.worst(of: report.checks), checks: report.checks)
   }

@@ -24,6 +24,7 @@ public enum Product {
     "parseAdvice",
     "payloadEncryption",
     "pins",
+    "preauthorize.accessManager",
     "preauthorize.authzen",
     "preauthorize.opa",
     "sessions",

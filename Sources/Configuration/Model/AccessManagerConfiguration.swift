@@ -38,7 +38,7 @@ extension AccessManagerConfiguration: ConfigurationSection {
 
 extension ValueForm where Value == String {
   /// A realm: names separated by `/`.
-  fileprivate static var realm: Self {
+  static var realm: Self {
     var form = text
     form.parse = { scalar, context throws(ValueProblem) in
       let realm = try line(scalar, context)
@@ -53,7 +53,7 @@ extension ValueForm where Value == String {
   }
 
   /// A cookie's name: a token of RFC 9110 section 5.6.2 (RFC 6265 section 4.1.1).
-  fileprivate static var cookieName: Self {
+  static var cookieName: Self {
     var form = text
     form.parse = { scalar, context throws(ValueProblem) in
       let name = try line(scalar, context)

@@ -48,6 +48,12 @@ public struct PreauthorizationConfiguration: Sendable, Equatable {
   public var path: String?
   /// `access-manager`: the policy set. Default `iPlanetAMWebAgentService`.
   public var application: String
+  /// `access-manager`: the realm; nil: that of the issuer's access manager, else the root realm.
+  public var realm: String?
+  /// `access-manager`: the header and cookie of sessions; nil: that of the issuer's access manager, else `iPlanetDirectoryPro`.
+  public var cookieName: String?
+  /// What the operator says in place of the decision point.
+  public var degradation: DegradationConfiguration?
   /// `adobe-pass`.
   public var adobePass: AdobePassConfiguration
 
@@ -120,6 +126,16 @@ extension PreauthorizationConfiguration: ConfigurationSection {
     application = keys.value(
       "application", .text, default: "iPlanetAMWebAgentService", "access-manager: policy set that is evaluated.",
       example: .commented("iPlanetAMWebAgentService"))
+    realm = keys.optional(
+      "realm", .realm, "access-manager: realm. Left out: that of the issuer's accessManager, else the root realm.",
+      example: .commented("alpha"))
+    cookieName = keys.optional(
+      "cookieName", .cookieName,
+      "access-manager: name of the SSO cookie. Left out: that of the issuer's accessManager, else iPlanetDirectoryPro.",
+      example: .commented("iPlanetDirectoryPro"))
+    degradation = keys.optionalSection(
+      "degradation", DegradationConfiguration.self, "What is answered in place of the decision point, for a while.",
+      commented: true)
     adobePass = AdobePassConfiguration(reading: keys)
     check(keys)
   }
@@ -149,7 +165,11 @@ extension PreauthorizationConfiguration: ConfigurationSection {
   }
 
   private static let ownedKeys: [(String, Kind)] =
-    [("path", .opa), ("application", .accessManager), ("metadataUrl", .authzen), ("reasons", .authzen)]
+    [
+      ("path", .opa), ("application", .accessManager), ("realm", .accessManager), ("cookieName", .accessManager),
+      ("metadataUrl", .authzen),
+      ("reasons", .authzen),
+    ]
     + [
       "serviceProvider", "mvpd", "softwareStatementFile", "softwareStatementEnv", "softwareStatement", "deviceIdFile",
       "deviceInfo",

@@ -11,7 +11,9 @@ extension SidecarService {
     table.prepared(Discover.self) { _ in Product.openRPCText }
     table.prepared(GetInfo.self) { $0.runtime.info }
     table.immediate(Health.self) { [self] (_, _) throws(RPCFault) in
-      health.report(keySets: engine.keySets.ages(), certificates: runtime.certificates)
+      health.report(
+        keySets: engine.keySets.ages(), certificates: runtime.certificates,
+        degradations: runtime.decisionPoints.compactMapValues(\.settings.degradation))
     }
     table.immediate(Metrics.self) { [self] (_, _) throws(RPCFault) in Metrics.Result(text: exposition) }
     table.immediate(Subscribe.self) { (params, context) throws(RPCFault) in

@@ -36,7 +36,7 @@ private struct HostileAnswers {
   mutating func body() -> [UInt8] {
     let good = #"{"decision":true}"#
     let text =
-      switch next(12) {
+      switch next(13) {
       case 0: #"{"evaluations":[\#(good)]}"#
       case 1: #"{"evaluations":[\#(good),\#(good),\#(good)]}"#
       case 2: #"{"evaluations":[{"decision":\#(value(2))},{"decision":\#(value(2))}]}"#
@@ -47,6 +47,8 @@ private struct HostileAnswers {
       case 7: #"{"evaluations":[\#(good),\#(good)"#
       case 8: #"{"result":{"a":\#(value(2)),"b":\#(value(1)),"c":true}}"#
       case 9: #"{"result":{"A":true,"a ":true,"a\u0000":true}}"#
+      case 11:
+        #"[{"resource":"a","actions":{"GET":\#(value(2))},"advices":\#(value(1))},{"resource":"b","actions":\#(value(1)),"ttl":\#(value(1))}]"#
       case 10: String(repeating: "[", count: next(200)) + value(3)
       default: #"{"result":\#(value(3)),"evaluations":\#(value(3)),"decision":\#(value(1))}"#
       }
@@ -79,11 +81,15 @@ private struct HostileAnswers {
 @Suite("Hostile decision points")
 struct HostileAnswerTests {
   private enum Reading: CaseIterable {
-    case authzen, opa
+    case authzen, opa, accessManager
 
     func verdicts(in document: JSONValue) throws(DecisionFault) -> [DecisionVerdict?] {
       switch self {
       case .authzen: try AuthZENReply.verdicts(in: document, count: 2, reasons: .usual, trace: nil)
+      case .accessManager:
+        try AccessManagerReply.verdicts(
+          in: document, about: [ResourceName("a"), ResourceName("b")], action: "GET",
+          at: Timestamp(secondsSinceEpoch: 0))
       case .opa: try OPAReply.verdicts(in: document, about: [ResourceName("a"), ResourceName("b")], path: "p")
       }
     }

@@ -28,6 +28,11 @@ public final class Preauthorizer: Sendable {
     _ request: PreauthorizeRequest, for subject: DecisionSubject, context: JSONObject = JSONObject(),
     at point: DecisionPoint, deadline: Deadline = .never, trace: TraceContext? = nil
   ) async -> PreauthorizeResponse {
+    if let rule = point.settings.degradation, rule.isActive(at: upstream.clock.wallNow) {
+      let response = rule.response(to: request)
+      upstream.observer.observe(.decided(provider: point.name, DecisionTally(response, at: point)))
+      return response
+    }
     let call = PreauthorizeCall(request, subject: subject, context: context, point: point, clock: upstream.clock)
     let outcome = await decisions(call, deadline, trace)
     let response = call.response(outcome.known, outcome.arrived)

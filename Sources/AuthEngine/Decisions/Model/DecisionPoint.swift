@@ -26,6 +26,8 @@ public final class DecisionPoint: Sendable {
     public var denyLifetime = Duration.zero
     /// Whose token goes along.
     public var credential = DecisionCredential.none
+    /// The operator's word in place of the decision point's; nil: none.
+    public var degradation: DecisionDegradation?
     /// Whether `http` is accepted on loopback addresses.
     public var allowsPlainHTTPOnLoopback = false
 

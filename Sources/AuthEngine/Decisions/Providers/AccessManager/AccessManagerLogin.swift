@@ -1,0 +1,107 @@
+import HTTPMessages
+import JSON
+import Support
+
+/// The evaluator's session: a fixed one, or one got with name and password, once for all who wait. Guarded by its own lock.
+final class AccessManagerLogin: Sendable {
+  /// How many steps a login may take.
+  private static let maxSteps = 3
+
+  private let evaluator: AccessManagerEvaluator
+  private let location: HTTPURL
+  private let current = Locked<Secret<String>?>(nil)
+  private let flights: SingleFlight<String, Secret<String>, DecisionFault>
+
+  init(_ settings: AccessManagerProvider.Settings, clock: any EngineClock) throws(HTTPURLError) {
+    evaluator = settings.evaluator
+    location = try settings.baseURL.appending(
+      relativePath: "json\(settings.realmPath)/authenticate")
+    flights = SingleFlight(clock: clock)
+  }
+
+  /// The session's token, or a newer one than `rejected`.
+  func token(replacing rejected: Secret<String>?, over link: DecisionLink)
+    async throws(DecisionFault) -> Secret<String>
+  {
+    guard case .user(let name, let password) = evaluator else {
+      guard case .ssoToken(let token) = evaluator, rejected == nil else { throw Self.refused }
+      return token
+    }
+    if let token = current.withLock({ $0 }), token != rejected { return token }
+    do throws(SingleFlightError<DecisionFault>) {
+      return try await flights.value(for: "login", deadline: link.deadline) {
+        [self] () async throws(DecisionFault) in
+        if let token = current.withLock({ $0 }), token != rejected { return token }
+        let token = try await logIn(name, password, over: link)
+        current.withLock { $0 = token }
+        return token
+      }
+    } catch {
+      switch error {
+      case .failed(let fault): throw fault
+      case .cancelled, .deadlineExceeded:
+        throw DecisionFault(.networkError("the time ran out before the evaluator was logged in"))
+      }
+    }
+  }
+
+  private static let refused = DecisionFault(
+    .accessTokenUnavailable("the access manager refuses the evaluator's session"))
+
+  /// Fills the callbacks for name and password; a login that asks for anything else is not for a machine.
+  private func logIn(
+    _ name: Secret<String>, _ password: Secret<String>, over link: DecisionLink
+  ) async throws(DecisionFault) -> Secret<String> {
+    var body: JSONValue = [:]
+    for _ in 0..<Self.maxSteps {
+      let fields = HTTPFields([
+        .init(name: "Accept", value: "application/json"),
+        .init(name: "Content-Type", value: "application/json"),
+        .init(name: "Accept-API-Version", value: "resource=2.1, protocol=1.0"),
+      ])
+      let response = try await link.exchange(
+        HTTPRequest(method: "POST", url: location, fields: fields, body: JSONWriter().write(body)))
+      guard (200..<300).contains(response.status) else {
+        throw response.status >= 500 || response.status == 429
+          ? DecisionFault(response, trace: nil) : Self.refused
+      }
+      let document = try DecisionReply.document(of: response)
+      if let token = document["tokenId"]?.stringValue {
+        guard !token.isEmpty, HTTPFieldRules.isValue(token) else { throw Self.refused }
+        return Secret(token)
+      }
+      guard let filled = Self.filled(document, name, password) else {
+        throw DecisionFault(
+          .accessTokenUnavailable("the access manager asks the evaluator for more than a password"))
+      }
+      body = filled
+    }
+    throw Self.refused
+  }
+
+  private static func filled(
+    _ document: JSONValue, _ name: Secret<String>, _ password: Secret<String>
+  ) -> JSONValue? {
+    guard case .object(var object) = document, let callbacks = object["callbacks"]?.arrayValue
+    else { return nil }
+    var filled: [JSONValue] = []
+    for callback in callbacks {
+      let value: Secret<String>
+      switch callback["type"]?.stringValue {
+      case "NameCallback": value = name
+      case "PasswordCallback": value = password
+      default: return nil
+      }
+      guard case .object(var members) = callback,
+        let input = members["input"]?.arrayValue?.first?["name"]
+      else {
+        return nil
+      }
+      members["input"] = [["name": input, "value": .string(value.reveal())]]
+      filled.append(.object(members))
+    }
+    guard !filled.isEmpty else { return nil }
+    object["callbacks"] = .array(filled)
+    return .object(object)
+  }
+}
