@@ -100,7 +100,8 @@ playground_pid=$!
 exec {stdin_holder}>"$dir/stdin"
 await test -s "$dir/playground.json" || fail "the playground does not start: $(cat "$dir/playground.log")"
 issuer=$(jq -r .issuer "$dir/playground.json") && resource=$(jq -r .resource "$dir/playground.json") &&
-  open=$(jq -r .open "$dir/playground.json") && control=$(jq -r .control "$dir/playground.json") ||
+  open=$(jq -r .open "$dir/playground.json") && control=$(jq -r .control "$dir/playground.json") &&
+  base=${control%/playground} ||
   fail "the playground's announcement cannot be read"
 
 printf 'svcsecret\n' >"$dir/client.secret"
@@ -116,6 +117,13 @@ issuers:
     clientId: shop
     clientSecretFile: shop.secret
     scope: openid profile offline_access orders
+  am:
+    issuer: $issuer
+    clientId: shop
+    clientSecretFile: shop.secret
+    scope: openid profile orders
+    redirectUri: http://127.0.0.1:8765/callback
+    accessManager: { baseUrl: $base/am, realm: alpha }
 resources:
   open:
     baseUrl: $open/
@@ -130,6 +138,11 @@ resources:
     issuer: shop
     auth: user
     scope: orders
+  bank:
+    baseUrl: $base/gateway/
+    issuer: am
+    auth: user
+    scope: orders
 store: { kind: memory }
 log: { level: info, format: text }
 development: { plainHTTPOnLoopback: true }
@@ -139,7 +152,7 @@ export POSTERN_SOCKET=$dir/postern.sock
 PATH=$(dirname "$postern"):$PATH
 hash -r
 
-step "A configuration for a provider and two resources (the playground, on loopback)"
+step "A configuration for a provider, an access manager and four resources (the playground, on loopback)"
 cat "$dir/postern.yaml"
 run "postern check-config --config $dir/postern.yaml"
 show
@@ -233,6 +246,60 @@ expect '$answer.valid and $answer.claims.sub == "user-1001" and $answer.key.alg 
 run "postern call validateIdToken '{\"issuer\":\"shop\",\"nonce\":\"n-2\",\"idToken\":\"$id_token\"}'"
 show_indented
 expect '$answer.valid == false and $answer.error.code == "nonce_mismatch" and ($answer | has("claims") | not)'
+
+step "Step-up: a gateway wants to know that it is really alice. The fetch stops with an advice and a continuation"
+sso_token=$(curl -sf --max-time 5 -H 'Content-Type: application/json' -d '{"user":"alice"}' "$control/ssoTokens" | jq -r .tokenId) ||
+  fail "alice cannot sign on"
+run "postern call createSession '{\"issuer\":\"am\",\"grant\":{\"type\":\"sso\",\"ssoToken\":\"$sso_token\"}}'"
+show_indented
+session=$(jq -r .session <<<"$answer")
+run "echo '{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"fetchResource\",\"params\":{\"resource\":\"bank\",\"path\":\"service/pay\",\"session\":\"$session\"}}' |
+  socat -t 30 - UNIX-CONNECT:\$POSTERN_SOCKET"
+show
+expect '$answer.error.code == 1017 and $answer.error.data.advice.value == "/alpha:ConfirmPassword"'
+fetch=$(jq -r .error.data.continuation <<<"$answer")
+
+step "The journey that satisfies it, one step: what the access manager asks, and the answer to it"
+run "echo '{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"authenticateWithAdvice\",\"params\":{\"continuation\":\"$fetch\"}}' |
+  socat -t 30 - UNIX-CONNECT:\$POSTERN_SOCKET"
+show
+expect '$answer.result.state == "callbacks" and $answer.result.callbacks[0].type == "PasswordCallback"'
+filled=$(jq -c '.result | {continuation, callbacks} | .callbacks[0].input[0].value = "alice-password"' <<<"$answer")
+run "echo '{\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"authenticateWithAdvice\",\"params\":$filled}' |
+  socat -t 30 - UNIX-CONNECT:\$POSTERN_SOCKET"
+show
+expect '$answer.result.state == "completed"'
+
+step "Now the very request that was stopped goes through"
+run "postern call fetchResource '{\"continuation\":\"$fetch\"}'"
+show_indented
+expect '$answer.status == 200 and $answer.advicesSatisfied[0].type == "AuthenticateToServiceConditionAdvice"'
+
+step "A transaction that must be confirmed, from Python: whoever runs this is asked what the access manager asks"
+run "python3 - <<'END'
+import json, os, socket
+person = {\"PasswordCallback\": \"alice-password\", \"ConfirmationCallback\": 0}
+with socket.socket(socket.AF_UNIX) as s:
+    s.connect(os.environ[\"POSTERN_SOCKET\"])
+    lines = s.makefile(\"rw\")
+    def call(rpc, **params):
+        lines.write(json.dumps({\"jsonrpc\": \"2.0\", \"id\": 1, \"method\": rpc, \"params\": params}) + \"\\n\")
+        lines.flush()
+        return json.loads(lines.readline())
+    answer = call(\"fetchResource\", resource=\"bank\", path=\"transaction/pay\", session=\"$session\", method=\"POST\", body=\"10 coins\")
+    while answer.get(\"error\", {}).get(\"data\", {}).get(\"reason\") == \"advice_required\":
+        fetch = answer[\"error\"][\"data\"][\"continuation\"]
+        step = call(\"authenticateWithAdvice\", continuation=fetch)[\"result\"]
+        while step[\"state\"] == \"callbacks\":
+            for callback in step[\"callbacks\"]:
+                if callback.get(\"input\"):
+                    callback[\"input\"][0][\"value\"] = person[callback[\"type\"]]  # here a person is asked
+            step = call(\"authenticateWithAdvice\", continuation=step[\"continuation\"], callbacks=step[\"callbacks\"])[\"result\"]
+        answer = call(\"fetchResource\", continuation=fetch)
+    print(json.dumps({\"status\": answer[\"result\"][\"status\"], \"advices\": answer[\"result\"][\"advicesSatisfied\"]}))
+END"
+show
+expect '$answer.status == 200 and $answer.advices[0].type == "TransactionConditionAdvice"'
 
 step "From Python: the standard library is enough"
 run "python3 - <<'END'
