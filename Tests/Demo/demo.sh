@@ -19,7 +19,7 @@ else
   bold='' dim='' cyan='' green='' red='' plain='' jq_colour=-M
 fi
 
-dir='' playground_pid='' postern_pid='' stdin_holder='' expected=0
+dir='' playground_pid='' decider_pid='' postern_pid='' stdin_holder='' decider_holder='' expected=0
 
 # Ends the process $1: asks, waits up to three seconds, insists.
 end() {
@@ -37,9 +37,10 @@ clean_up() {
   local status=$?
   trap - EXIT
   trap '' INT TERM HUP
-  [[ $stdin_holder ]] && exec {stdin_holder}>&- # the playground stops by itself now
+  [[ $stdin_holder ]] && exec {stdin_holder}>&- {decider_holder}>&- # both upstreams stop by themselves now
   end "$postern_pid"
   end "$playground_pid"
+  end "$decider_pid"
   [[ $dir ]] && rm -rf "$dir"
   exit "$status"
 }
@@ -97,7 +98,12 @@ mkfifo "$dir/stdin"
 # Its standard input is open as long as this script runs: in whatever way that ends, the playground ends too.
 "$playground" --port 0 --exit-with-stdin <"$dir/stdin" >"$dir/playground.json" 2>"$dir/playground.log" &
 playground_pid=$!
-exec {stdin_holder}>"$dir/stdin"
+mkfifo "$dir/decider-stdin"
+python3 "$root/Tests/Demo/decision_point.py" <"$dir/decider-stdin" >"$dir/decider.url" 2>"$dir/decider.log" &
+decider_pid=$!
+exec {stdin_holder}>"$dir/stdin" {decider_holder}>"$dir/decider-stdin"
+await test -s "$dir/decider.url" || fail "the decision point does not start: $(cat "$dir/decider.log")"
+decider=$(cat "$dir/decider.url")
 await test -s "$dir/playground.json" || fail "the playground does not start: $(cat "$dir/playground.log")"
 issuer=$(jq -r .issuer "$dir/playground.json") && resource=$(jq -r .resource "$dir/playground.json") &&
   open=$(jq -r .open "$dir/playground.json") && control=$(jq -r .control "$dir/playground.json") &&
@@ -143,6 +149,12 @@ resources:
     issuer: am
     auth: user
     scope: orders
+preauthorization:
+  channels:
+    kind: authzen
+    baseUrl: $decider
+    resourceType: channel
+    action: view
 store: { kind: memory }
 log: { level: info, format: text }
 development: { plainHTTPOnLoopback: true }
@@ -152,7 +164,7 @@ export POSTERN_SOCKET=$dir/postern.sock
 PATH=$(dirname "$postern"):$PATH
 hash -r
 
-step "A configuration for a provider, an access manager and four resources (the playground, on loopback)"
+step "A configuration for a provider, an access manager, four resources and a decision point (on loopback)"
 cat "$dir/postern.yaml"
 run "postern check-config --config $dir/postern.yaml"
 show
@@ -163,7 +175,7 @@ printf '%s\n' "${cyan}\$ export POSTERN_SOCKET=$POSTERN_SOCKET" \
   "\$ postern serve --config $dir/postern.yaml --socket \$POSTERN_SOCKET &${plain}"
 # setpriv: should this script be killed in a way that runs no trap, the sidecar ends too.
 setpriv --pdeathsig TERM -- "$postern" serve --config "$dir/postern.yaml" --socket "$POSTERN_SOCKET" \
-  </dev/null >"$dir/postern.log" 2>&1 {stdin_holder}>&- &
+  </dev/null >"$dir/postern.log" 2>&1 {stdin_holder}>&- {decider_holder}>&- &
 postern_pid=$!
 await "$postern" probe --timeout 1 || fail "the sidecar does not answer"
 stat -c '%A %U %n' "$POSTERN_SOCKET"
@@ -246,6 +258,14 @@ expect '$answer.valid and $answer.claims.sub == "user-1001" and $answer.key.alg 
 run "postern call validateIdToken '{\"issuer\":\"shop\",\"nonce\":\"n-2\",\"idToken\":\"$id_token\"}'"
 show_indented
 expect '$answer.valid == false and $answer.error.code == "nonce_mismatch" and ($answer | has("claims") | not)'
+
+step "Entitlements: what may alice view? A no has its reason; asked again, a yes comes from memory"
+run "postern call preauthorize '{\"resources\":[\"news\",\"sports\"],\"context\":{\"subject\":\"alice\"}}'"
+show_indented
+expect '$answer.outcome == "response" and ($answer.decisions | map(.authorized)) == [true, false] and $answer.decisions[1].error.status == 403'
+run "postern call preauthorize '{\"resources\":[\"news\"],\"context\":{\"subject\":\"alice\"}}'"
+show_indented
+expect '$answer.decisions[0].authorized and $answer.decisions[0].source == "local"'
 
 step "Step-up: a gateway wants to know that it is really alice. The fetch stops with an advice and a continuation"
 sso_token=$(curl -sf --max-time 5 -H 'Content-Type: application/json' -d '{"user":"alice"}' "$control/ssoTokens" | jq -r .tokenId) ||
@@ -359,7 +379,7 @@ step "SIGTERM while a fetch is under way: it is answered, then the sidecar ends"
 before=$(curl -sf --max-time 5 "$control/statistics" | jq .openRequests) || fail "the playground does not answer"
 printf '%s\n' "${cyan}\$ postern call fetchResource '{\"resource\":\"open\",\"path\":\"slow?ms=1000\"}' &" \
   "\$ kill -TERM $postern_pid${plain}"
-postern call fetchResource '{"resource":"open","path":"slow?ms=1000"}' >"$dir/last.json" 2>&1 {stdin_holder}>&- &
+postern call fetchResource '{"resource":"open","path":"slow?ms=1000"}' >"$dir/last.json" 2>&1 {stdin_holder}>&- {decider_holder}>&- &
 call_pid=$!
 under_way() { (($(curl -sf --max-time 5 "$control/statistics" | jq .openRequests) > before)); }
 await under_way || fail "the fetch does not arrive"

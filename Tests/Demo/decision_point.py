@@ -1,0 +1,39 @@
+"""A decision point that speaks AuthZEN 1.0, for the demo: alice may view news, and nobody anything else.
+
+Prints its URL and ends with its standard input.
+"""
+import json
+import sys
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+
+class DecisionPoint(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def do_POST(self):
+        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        if self.path != "/access/v1/evaluations":
+            return self.send_error(404)
+        answers = [self.decide(asked["subject"]["id"], one["resource"]["id"]) for one in asked["evaluations"]]
+        body = json.dumps({"evaluations": answers}).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    @staticmethod
+    def decide(subject, resource):
+        if (subject, resource) == ("alice", "news"):
+            return {"decision": True}
+        return {"decision": False, "context": {"reason_user": {"en": f"{resource} is not in your package"}}}
+
+    def log_message(self, *_):
+        pass
+
+
+server = ThreadingHTTPServer(("127.0.0.1", 0), DecisionPoint)
+threading.Thread(target=server.serve_forever, daemon=True).start()
+print(f"http://127.0.0.1:{server.server_port}", flush=True)
+sys.stdin.read()
