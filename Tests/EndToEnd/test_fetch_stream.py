@@ -103,6 +103,7 @@ def test_a_slow_reader_slows_the_server_down_and_costs_no_memory(
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("framing", ["stream"], indirect=True)  # read by lines, which are the messages in this one
 def test_a_gigabyte_in_flat_memory(connection: Connection, sidecar: Sidecar) -> None:
     total, peak, before = 0, 0, resident(sidecar)
     for _ in range(4):
