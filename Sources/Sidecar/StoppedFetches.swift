@@ -104,7 +104,9 @@ final class StoppedFetches: Sendable {
     let request = fetch.origin.request
     let parts = (request.multipart ?? []).reduce(0) { $0 + $1.data.count + 1024 }
     let fields = request.headers.lines.reduce(0) { $0 + $1.name.utf8.count + $1.value.utf8.count }
-    return 4096 + (request.body?.count ?? 0) + parts + fields + request.path.utf8.count
+    // As a text: values nest, and a single one may have megabytes.
+    let parameters = request.parameters.map { JSONWriter().withBytes(of: .object($0)) { $0.count } } ?? 0
+    return 4096 + (request.body?.count ?? 0) + parts + fields + request.path.utf8.count + parameters
       + (request.parameters?.count ?? 0) * 256
   }
 }

@@ -9,9 +9,11 @@ import pytest
 
 from harness import expect, journeys
 from harness.connection import Connection
+from harness.decisions import DecisionDouble
 from harness.journeys import SERVICE, TRANSACTION, filled, types
 from harness.playground import Playground
 from harness.sidecar import Sidecar
+from harness.waiting import eventually
 
 Start = Callable[..., Sidecar]
 RECEIVED = "delegate.onPolicyAdviceReceived"
@@ -84,6 +86,41 @@ def test_an_advice_stops_the_fetch_and_its_continuation_goes_on(
     error = connection.error("fetchResource", {"continuation": data["continuation"]})
     expect.fault(error, 3002, "/continuation")
     assert connection.call("fetchResource", gate("service/other"))["advicesSatisfied"] == []
+
+
+def test_what_is_kept_of_stopped_fetches_is_bounded_in_bytes(
+    start: Start, connect: Callable[..., Connection], settings: Dict[str, Any], playground: Playground
+) -> None:
+    refusal = {"advices": {SERVICE: ["/alpha:ConfirmPassword"]}}
+    gateway = DecisionDouble(lambda *_: (403, refusal, {}))
+    settings["resources"]["gate"]["baseUrl"] = gateway.url + "/"
+    connection = connect(start(settings))
+    journeys.session(connection, playground)
+    kept = 0
+    for _ in range(9):
+        # Parameters as large as messages may be, which are the whole of these requests.
+        parameters = {"a": {"b": "x" * (9 << 20)}}
+        error = connection.error("fetchResource", gate("pay", method="POST", parameters=parameters))
+        kept += "continuation" in expect.fault(error, 1017)
+    gateway.stop()
+    assert 0 < kept <= 7, "64 MiB of them are kept"
+
+
+def test_a_continuation_is_not_lost_to_a_task_that_is_running(
+    connection: Connection, sidecar: Sidecar, playground: Playground, session: str
+) -> None:
+    data = stopped(connection, "service/pay", task="pay")
+    satisfy(connection, data)
+    other = sidecar.connect()
+    slow = other.request("fetchResource", {
+        "resource": "mine", "path": "slow?ms=60000", "session": session, "task": "pay", "timeoutMs": 90000})
+    eventually(lambda: connection.call("getTask", {"task": "pay"})["state"] == "running")
+    error = connection.error("fetchResource", {"continuation": data["continuation"]})
+    expect.fault(error, -32602, "/task")
+    connection.call("cancelTask", {"task": "pay"})
+    expect.fault(other.answer_to(slow)["error"], -32800)
+    assert connection.call("fetchResource", {"continuation": data["continuation"]})["status"] == 200
+    other.close()
 
 
 def test_no_token_is_renewed_for_advice(connection: Connection, playground: Playground, session: str) -> None:

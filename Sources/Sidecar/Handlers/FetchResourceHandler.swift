@@ -10,6 +10,7 @@ import Support
 struct FetchResourceHandler: Sendable {
   /// The most a caller may ask for in `timeoutMs`.
   static let maxTimeout = 600_000
+  static let taskIsRunning = RPCFault.invalidParams("A task of that name is running", path: "/task")
 
   let engine: Engine
   let tasks: TaskRegistry
@@ -62,9 +63,7 @@ struct FetchResourceHandler: Sendable {
     let networkTask = NetworkTask(identifier: task, request: request, clock: clock)
     options.task = networkTask
     if isStreamed { options.deliver = ChunkDelivery(to: context.caller, task: task).deliver }
-    guard tasks.begin(networkTask, of: uid) else {
-      throw .invalidParams("A task of that name is running", path: "/task")
-    }
+    guard tasks.begin(networkTask, of: uid) else { throw Self.taskIsRunning }
     defer { tasks.end(networkTask, of: uid) }
     do throws(ResourceError) {
       return FetchResult.make(try await engine.fetcher.fetch(request, from: server, options: options), task: task)

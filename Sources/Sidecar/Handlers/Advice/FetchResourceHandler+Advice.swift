@@ -20,6 +20,8 @@ extension FetchResourceHandler {
     }
     let server = try server(known.origin.resource, context)
     let session = try await engine.session(known.session.text, .user, server.issuer, context)
+    // Before it is taken: what is refused here can be tried again.
+    guard tasks.running(known.origin.task, of: context.owner) == nil else { throw Self.taskIsRunning }
     guard let fetch = stopped.take(continuation, of: context.owner) else { throw unknown }
     var options = fetch.origin.options
     options.session = session
