@@ -6,8 +6,9 @@ from typing import Any, Callable, Dict
 
 import pytest
 
-from harness import expect
+from harness import expect, journeys
 from harness.connection import Connection
+from harness.journeys import is_signed_on, sign_on
 from harness.playground import Playground
 from harness.sidecar import Sidecar
 from harness.waiting import eventually
@@ -18,34 +19,12 @@ Connect = Callable[..., Connection]
 
 @pytest.fixture
 def settings(playground: Playground, directory: Any) -> Dict[str, Any]:
-    playground.request("DELETE", "/playground/ssoTokens")
-    secret = directory / "shop-secret"
-    secret.write_text("shopsecret")
-    secret.chmod(0o600)
-    return {
-        "issuers": {
-            "am": {
-                "issuer": playground.issuer, "clientId": "shop", "clientAuth": "client_secret_basic",
-                "clientSecretFile": str(secret), "scope": "openid profile orders",
-                "redirectUri": "http://127.0.0.1:8765/callback",
-                "accessManager": {"baseUrl": playground.base + "/am", "realm": "alpha"},
-            }
-        },
-        "resources": {
-            "mine": {"baseUrl": playground.base + "/resource/", "issuer": "am", "auth": "user", "scope": "orders"},
-        },
-    }
+    return journeys.settings(playground, directory)
 
 
 @pytest.fixture
 def sidecar(start: Start, settings: Dict[str, Any]) -> Sidecar:
     return start(settings)
-
-
-def sign_on(playground: Playground, user: str = "alice") -> str:
-    status, _, body = playground.request("POST", "/playground/ssoTokens", json.dumps({"user": user}).encode())
-    assert status == 200, body
-    return json.loads(body)["tokenId"]
 
 
 def create(connection: Connection, token: str, **more: Any) -> Dict[str, Any]:
@@ -54,11 +33,6 @@ def create(connection: Connection, token: str, **more: Any) -> Dict[str, Any]:
 
 def fetch(connection: Connection, path: str = "orders", **params: Any) -> Dict[str, Any]:
     return connection.call("fetchResource", {"resource": "mine", "path": path, **params})
-
-
-def is_signed_on(playground: Playground, token: str) -> bool:
-    path = "/am/json/realms/root/realms/alpha/sessions?_action=getSessionInfo"
-    return playground.request("POST", path, headers={"Cookie": f"playgroundSSO={token}"})[0] == 200
 
 
 def test_a_single_sign_on_token_makes_a_session(
