@@ -15,6 +15,7 @@ let package = Package(
     .library(name: "AuthEngine", targets: ["AuthEngine"]),
     .library(name: "CurlTransport", targets: ["CurlTransport"]),
     .library(name: "JOSE", targets: ["JOSE"]),
+    .library(name: "PosternURLLoading", targets: ["PosternURLLoading"]),
     .executable(name: "playground", targets: ["PlaygroundCommand"]),
   ],
   dependencies: [
@@ -101,6 +102,14 @@ let package = Package(
     .testTarget(
       name: "AuthEngineTests",
       dependencies: ["AuthEngine", "Crypto", "HTTPMessages", "JOSE", "JSON", "Support", "TestSupport"]
+    ),
+
+    // MARK: - Layer 4: PosternURLLoading, the engine behind Foundation's URLSession; no part of the sidecar
+
+    .target(name: "PosternURLLoading", dependencies: ["AuthEngine", "HTTPMessages", "Support"]),
+    .testTarget(
+      name: "PosternURLLoadingTests",
+      dependencies: ["AuthEngine", "HTTPMessages", "PosternURLLoading", "Support", "TestSupport"]
     ),
 
     // MARK: - Layer 3: Protocol
@@ -219,6 +228,7 @@ let package = Package(
         "HTTPMessages",
         "JSON",
         "Playground",
+        "PosternURLLoading",
         "Support",
       ]
     ),

@@ -6,6 +6,10 @@ import Support
 
 /// What proto-docs/swift.md shows, compiled: a test compares the page with these files, others run them.
 public struct ResourceAccess: Sendable {
+  /// What sends the requests.
+  public let fetcher: ResourceFetcher
+  /// Where they go.
+  public let server: ResourceServer
   /// Requests of the application itself.
   public let device: DeviceClient
   /// Requests in the name of a user.
@@ -46,6 +50,8 @@ public struct ResourceAccess: Sendable {
     let user = UserClient(
       fetcher: fetcher, server: server, sessions: sessions, issuer: sessionIssuer, owner: getuid())
 
+    self.fetcher = fetcher
+    self.server = server
     self.device = device
     self.user = user
     self.sessions = sessions

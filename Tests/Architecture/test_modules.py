@@ -30,6 +30,9 @@ CONFINED = {
 # No part of the sidecar: may use Foundation, may not be reached by a product (but by the playground itself).
 DEVELOPMENT_ONLY = {"Examples", "Playground", "PlaygroundCommand", "TestSupport"}
 
+# For programs that use Foundation anyway, and no part of the sidecar either.
+FOR_FOUNDATION = {"PosternURLLoading"}
+
 # Files of product modules that may import Foundation, each with its reason: none so far. It costs size and start-up
 # time, and its JSON, base64 and URL rules are laxer than ours.
 FOUNDATION_ALLOWED: dict[str, str] = {}
@@ -161,6 +164,11 @@ def test_products_reach_no_development_code(package, targets):
             assert not found, f"the product {product['name']} reaches {sorted(found)}"
 
 
+def test_the_sidecar_does_without_modules_for_foundation(targets):
+    found = reach(targets, "postern")[0] & FOR_FOUNDATION
+    assert not found, f"postern reaches {sorted(found)}"
+
+
 def test_every_target_has_the_settings(package):
     for target in package["targets"]:
         if target["type"] == "system" or target["name"] in WITHOUT_SETTINGS:
@@ -247,7 +255,7 @@ def test_sources_import_only_what_their_module_declares(targets):
 def test_product_modules_do_without_foundation():
     offences = []
     for path, module in swift_imports("Sources") + swift_imports("clients"):
-        if path.parts[1] in DEVELOPMENT_ONLY or str(path) in FOUNDATION_ALLOWED:
+        if path.parts[1] in DEVELOPMENT_ONLY | FOR_FOUNDATION or str(path) in FOUNDATION_ALLOWED:
             continue
         if module.startswith("Foundation"):
             offences.append(f"{path}: import {module}")

@@ -1,11 +1,16 @@
 import AuthEngine
 import Examples
+import Foundation
 import Glibc
 import HTTPMessages
 import JSON
 import Support
 import TestSupport
 import Testing
+
+#if canImport(FoundationNetworking)
+  import FoundationNetworking
+#endif
 
 /// The code of the Swift guide, run against the playground over libcurl.
 @Suite("The Swift guide", .timeLimit(.minutes(3)))
@@ -72,6 +77,30 @@ struct GuideTests {
         }
       }
       #expect(error?.code == .requestCancelled && error?.outcome == .replied && pieces.withLock { $0 } == 3)
+    }
+  }
+
+  private struct Delegate: AuthorizationPolicyDelegate, TokenManagementPolicyDelegate {
+    func onPolicyAdviseReceived(
+      _ advices: [PolicyAdvice], session: SessionHandle?, continuation: String?
+    ) async -> Bool? { false }
+
+    func evaluateTokenRefresh(_ response: HTTPResponse) async -> Bool? { nil }
+  }
+
+  @Test("a URL session carries the user's token to the resource server")
+  func urlSession() async throws {
+    try await ResourceAccess.atPlayground { access, baseURL in
+      let session = access.urlSession(delegate: Delegate())
+      let url = try #require(URL(string: baseURL + "echo/profile"))
+      await #expect(throws: URLError.self) { _ = try await session.data(from: url) }
+      var given = SessionGrant.GivenTokens()
+      given.accessToken = Secret("opaque")
+      _ = try await access.sessions.create(from: .tokens(given), at: access.sessionIssuer, ownedBy: getuid())
+      let (_, head) = try await session.data(from: url)
+      #expect((head as? HTTPURLResponse)?.statusCode == 401, "the token has come, and is none of the playground's")
+      #expect(
+        (head as? HTTPURLResponse)?.value(forHTTPHeaderField: "WWW-Authenticate")?.contains("invalid_token") == true)
     }
   }
 }

@@ -9,7 +9,9 @@ public struct AuthorizationPolicy: Sendable {
   static let transactionParameter = "_txid"
 
   private let coverage: URLCoverage
-  private let recognizer: AdviceRecognizer
+  /// Where it holds at most, whatever `coverage` says; nil: no bounds.
+  private var bounds: URLCoverage?
+  private var recognizer: AdviceRecognizer
   private let delegate: (any AuthorizationPolicyDelegate)?
 
   /// A policy for the URLs under `validatingURL`: each an origin, or an origin with a path.
@@ -26,7 +28,15 @@ public struct AuthorizationPolicy: Sendable {
   }
 
   /// Whether answers from `url` are looked into.
-  public func covers(_ url: HTTPURL) -> Bool { coverage.covers(url) }
+  public func covers(_ url: HTTPURL) -> Bool { coverage.covers(url) && bounds?.covers(url) ?? true }
+
+  /// The same, for no URLs but those of `server`, and no other access manager's advice than its.
+  func within(_ server: ResourceServer) -> AuthorizationPolicy {
+    var policy = self
+    policy.bounds = server.coverage
+    policy.recognizer.accessManager = server.advice?.accessManager ?? recognizer.accessManager
+    return policy
+  }
 
   /// The advices in `response`, which `url` gave: as the delegate says, else as they are found.
   public func evaluateAuthorizationPolicy(_ response: HTTPResponse, from url: HTTPURL) async -> [PolicyAdvice] {

@@ -7,6 +7,8 @@ import Support
 /// when there is none to be had, or it is refused again, the refusal is the answer as it stood.
 public struct TokenManagementPolicy: Sendable {
   private let coverage: URLCoverage
+  /// Where it holds at most, whatever `coverage` says; nil: no bounds.
+  private var bounds: URLCoverage?
   private let refreshOn: Set<Int>?
   private let delegate: (any TokenManagementPolicyDelegate)?
 
@@ -25,7 +27,17 @@ public struct TokenManagementPolicy: Sendable {
 
   /// Whether requests to `url` carry the token: it lies under one of the policy's URLs (same scheme, host and port, the path on a
   /// segment boundary, whatever the query), is secure, and has no path that another server could read differently.
-  public func covers(_ url: HTTPURL) -> Bool { coverage.covers(url) }
+  public func covers(_ url: HTTPURL) -> Bool { coverage.covers(url) && bounds?.covers(url) ?? true }
+
+  /// Whether somebody is asked about answers.
+  var hasDelegate: Bool { delegate != nil }
+
+  /// The same, for no URLs but those of `server`.
+  func within(_ server: ResourceServer) -> TokenManagementPolicy {
+    var policy = self
+    policy.bounds = server.coverage
+    return policy
+  }
 
   /// `request` with `token` in `Authorization`, as its type says (RFC 6750 section 2.1, RFC 9449 section 7.1), where the policy covers
   /// its URL; else as it is. The proof that goes with a token bound to a key is not added here.

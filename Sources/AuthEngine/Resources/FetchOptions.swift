@@ -17,6 +17,9 @@ public struct FetchOptions: Sendable {
   public var trace: TraceContext?
   /// Decides whether a response means that the token must be renewed; nil: as the resource's rule says.
   public var tokenDelegate: (any TokenManagementPolicyDelegate)?
+  /// Which requests carry the token, and who decides that it must be renewed, in the place of the resource's own rules and
+  /// `tokenDelegate`; never for URLs that are not the resource server's. Nil: all of the server's.
+  public var tokenPolicy: TokenManagementPolicy?
   /// Whose cookies go along, where the resource keeps any; nil: those of `session`, where that names one.
   public var cookieOwner: CookieOwner?
   /// Who satisfies policy advice that the fetch meets, with a user's session, where the resource server has rules for it; nil: nobody,
@@ -41,7 +44,9 @@ public struct FetchOptions: Sendable {
   }
 
   /// Whether somebody is asked about answers.
-  var asksDelegate: Bool { tokenDelegate != nil || advice?.asksAboutAnswers == true }
+  var asksDelegate: Bool {
+    tokenDelegate != nil || tokenPolicy?.hasDelegate == true || advice?.asksAboutAnswers == true
+  }
 
   /// The same with that token, and no other session's.
   func authenticated(_ authentication: ResourceServer.Authentication, _ session: FetchSession? = nil) -> FetchOptions {

@@ -41,7 +41,7 @@ struct ResourceCall {
     self.cookies = cookies
     followsRedirects = fetch.followsRedirects
     trace = fetch.trace
-    policy = server.tokenPolicy(fetch.tokenDelegate)
+    policy = fetch.tokenPolicy?.within(server) ?? server.tokenPolicy(fetch.tokenDelegate)
     options = TransferOptions(
       deadline: deadline, maxBodyBytes: server.maxBodyBytes, allowsPlainHTTP: server.allowsPlainHTTPOnLoopback,
       caFile: server.caFile, clientIdentity: server.clientIdentity, pins: server.pins, control: fetch.task?.control)

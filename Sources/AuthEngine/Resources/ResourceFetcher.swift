@@ -82,9 +82,11 @@ public final class ResourceFetcher: Sendable {
     guard (options.authentication ?? server.authentication) == .user, let rules = server.advice,
       let fetch = options.advice, let session = options.session
     else { return nil }
-    let policy = AuthorizationPolicy(
-      validatingURL: [server.baseURL] + server.additionalOrigins, delegate: fetch.delegate,
-      accessManager: rules.accessManager, allowsPlainHTTPOnLoopback: server.allowsPlainHTTPOnLoopback)
+    let policy =
+      fetch.policy?.within(server)
+      ?? AuthorizationPolicy(
+        validatingURL: [server.baseURL] + server.additionalOrigins, delegate: fetch.delegate,
+        accessManager: rules.accessManager, allowsPlainHTTPOnLoopback: server.allowsPlainHTTPOnLoopback)
     return AdviceRounds(
       rules: rules, policy: policy, fetch: fetch, session: session, flights: flights,
       headers: HeaderRules(reservedCookies: server.reservedCookies), resource: server.name,

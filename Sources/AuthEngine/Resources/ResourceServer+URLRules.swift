@@ -31,7 +31,12 @@ extension ResourceServer {
 
   /// Whether requests may go to `url`: under `baseURL` or an additional origin, secure, and without a path that another
   /// server could read differently. Redirects are asked this too.
-  public func covers(_ url: HTTPURL) -> Bool { tokenPolicy().covers(url) }
+  public func covers(_ url: HTTPURL) -> Bool { coverage.covers(url) }
+
+  /// Where requests to this server may go.
+  var coverage: URLCoverage {
+    URLCoverage(places: [baseURL] + additionalOrigins, allowsPlainHTTPOnLoopback: allowsPlainHTTPOnLoopback)
+  }
 
   /// The policy by which requests to this server carry tokens.
   func tokenPolicy(_ delegate: (any TokenManagementPolicyDelegate)? = nil) -> TokenManagementPolicy {

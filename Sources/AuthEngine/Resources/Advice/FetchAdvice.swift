@@ -2,6 +2,9 @@
 public struct FetchAdvice: Sendable {
   /// Satisfies it; nil: the fetch ends with the advice.
   public var delegate: (any AuthorizationPolicyDelegate)?
+  /// For which answers, and by whom, in the place of `delegate`; never for URLs that are not the resource server's, and no other access
+  /// manager's advice than its. Nil: `delegate`, for all of the server's.
+  public var policy: AuthorizationPolicy?
   /// Whether the delegate is to be asked about answers that are none of advice by themselves: their bodies are not streamed then.
   public var asksAboutAnswers: Bool
   /// How far a fetch had come that is resumed now.

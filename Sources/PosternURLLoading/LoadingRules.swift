@@ -1,0 +1,38 @@
+import AuthEngine
+import Foundation
+import HTTPMessages
+
+#if canImport(FoundationNetworking)
+  import FoundationNetworking
+#endif
+
+/// Which requests of the process's URL sessions go through the engine, and how.
+struct LoadingRules: Sendable {
+  var resources: [ProtectedResource] = []
+  var tokenManagementPolicy: TokenManagementPolicy?
+  var authorizationPolicy: AuthorizationPolicy?
+
+  /// The resource that `request` is for; nil: it goes its usual way, without a token.
+  func resource(for request: URLRequest) -> ProtectedResource? {
+    guard let text = request.url?.absoluteString, let url = try? HTTPURL(text), isPolicies(url) else { return nil }
+    return resources.first { $0.covers(url) }
+  }
+
+  /// How the request to `resource` is to be carried out.
+  func options(for resource: ProtectedResource) -> FetchOptions {
+    var options = resource.options
+    options.tokenPolicy = tokenManagementPolicy ?? options.tokenPolicy
+    if let authorizationPolicy {
+      var advice = options.advice ?? FetchAdvice()
+      advice.policy = authorizationPolicy
+      options.advice = advice
+    }
+    return options
+  }
+
+  /// With a policy its URLs only; with both, those of either.
+  private func isPolicies(_ url: HTTPURL) -> Bool {
+    let all = [tokenManagementPolicy.map { $0.covers(url) }, authorizationPolicy.map { $0.covers(url) }]
+    return all.contains(true) || all == [nil, nil]
+  }
+}

@@ -1,0 +1,23 @@
+public import AuthEngine
+import HTTPMessages
+
+/// A resource server whose requests go through the engine, and in whose name.
+public struct ProtectedResource: Sendable {
+  let server: ResourceServer
+  let fetcher: ResourceFetcher
+  let options: FetchOptions
+
+  /// Requests to `server` by `fetcher`. `options` say whose token they carry: a user's has a `session`. Their `task` and `deliver` count
+  /// for nothing.
+  public init(_ server: ResourceServer, fetcher: ResourceFetcher, options: FetchOptions = FetchOptions()) {
+    self.server = server
+    self.fetcher = fetcher
+    var options = options
+    options.task = nil
+    options.deliver = nil
+    self.options = options
+  }
+
+  /// Whether `url` is one of its server's.
+  func covers(_ url: HTTPURL) -> Bool { server.covers(url) }
+}

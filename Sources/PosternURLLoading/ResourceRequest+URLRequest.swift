@@ -1,0 +1,53 @@
+import AuthEngine
+import Foundation
+import HTTPMessages
+
+#if canImport(FoundationNetworking)
+  import FoundationNetworking
+#endif
+
+extension ResourceRequest {
+  /// What `URLSession` writes into requests by itself, for a connection that it does not make here.
+  private static let sessionFields: Set<String> = [
+    "accept-encoding", "connection", "content-length", "host", "keep-alive", "user-agent",
+  ]
+
+  /// The request that a URL session means, with its body.
+  init(_ request: URLRequest, body: Data?) {
+    var headers = HTTPFields()
+    for (name, value) in (request.allHTTPHeaderFields ?? [:]).sorted(by: { $0.key < $1.key })
+    where !Self.sessionFields.contains(name.lowercased()) {
+      headers.append(name, value)
+    }
+    self.init(
+      path: request.url?.absoluteString ?? "", method: request.httpMethod ?? "GET", body: body.map(Array.init),
+      headers: headers)
+  }
+}
+
+extension Duration {
+  /// A session's patience, where it has any.
+  static func bounding(_ seconds: TimeInterval) -> Duration {
+    guard seconds > 0, seconds.isFinite else { return ResourceServer.maxTimeout }
+    return min(.seconds(seconds), ResourceServer.maxTimeout)
+  }
+}
+
+extension InputStream {
+  /// All of it.
+  func contents(atMost limit: Int) throws(URLError) -> Data {
+    open()
+    defer { close() }
+    var contents = Data()
+    var buffer = [UInt8](repeating: 0, count: 64 << 10)
+    while true {
+      let count = read(&buffer, maxLength: buffer.count)
+      guard count >= 0 else { throw URLError(.requestBodyStreamExhausted, detail: "the body cannot be read") }
+      guard count > 0 else { return contents }
+      guard contents.count + count <= limit else {
+        throw URLError(.dataLengthExceedsMaximum, detail: "the body has more than \(limit) bytes")
+      }
+      contents.append(contentsOf: buffer[..<count])
+    }
+  }
+}

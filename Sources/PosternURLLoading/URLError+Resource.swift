@@ -1,0 +1,41 @@
+public import AuthEngine
+public import Foundation
+
+#if canImport(FoundationNetworking)
+  import FoundationNetworking
+#endif
+
+extension URLError {
+  /// Why the engine has no answer, with what may have happened to the request; nil where the error is not its.
+  public var resourceError: ResourceError? { userInfo[NSUnderlyingErrorKey] as? ResourceError }
+
+  /// The nearest that URL sessions have, with `error` behind it.
+  init(_ error: ResourceError) {
+    self.init(
+      Self.code(of: error.code),
+      userInfo: [NSUnderlyingErrorKey: error, NSLocalizedDescriptionKey: "\(error)"])
+  }
+
+  init(_ code: URLError.Code, detail: String) {
+    self.init(code, userInfo: [NSLocalizedDescriptionKey: detail])
+  }
+
+  private static func code(of code: ResourceError.Code) -> URLError.Code {
+    switch code {
+    case .notAuthenticated, .notImplicitlyAuthenticated, .deviceNotAuthenticated, .sessionNotFound, .tokenEndpointError:
+      .userAuthenticationRequired
+    case .tokenEndpointUnreachable, .serverUnreachable: .cannotConnectToHost
+    case .networkUnreachable: .notConnectedToInternet
+    case .tlsFailure: .secureConnectionFailed
+    case .pinMismatch: .serverCertificateUntrusted
+    case .responseTooLarge: .dataLengthExceedsMaximum
+    case .protocolError: .badServerResponse
+    case .payloadEncryptionFailed: .cannotDecodeContentData
+    case .invalidURL, .originNotAllowed: .badURL
+    case .deadlineExceeded: .timedOut
+    case .requestCancelled: .cancelled
+    case .overloaded, .storeUnavailable: .resourceUnavailable
+    default: .unknown
+    }
+  }
+}

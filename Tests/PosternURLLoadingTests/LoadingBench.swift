@@ -1,0 +1,89 @@
+import AuthEngine
+import Foundation
+import HTTPMessages
+import PosternURLLoading
+import Support
+import TestSupport
+
+#if canImport(FoundationNetworking)
+  import FoundationNetworking
+#endif
+
+/// A URL session over the engine over a transport whose answers a test writes.
+struct LoadingBench {
+  static let base = "https://api.example.com/base"
+
+  let transport: ScriptedTransport
+  let resource: ProtectedResource
+  let session: URLSession
+
+  /// One user's session at an issuer, when `isLoggedIn`; `answer` gives the resource server's answers.
+  init(
+    isLoggedIn: Bool = true, maxBodyBytes: Int = 1 << 20, isMounted: Bool = true,
+    _ answer: @escaping @Sendable (HTTPRequest) async throws(TransportError) -> HTTPResponse
+  ) async throws {
+    transport = ScriptedTransport { request, _ throws(TransportError) in try await answer(request) }
+    let clock = SystemClock()
+    let observer = SilentObserver()
+    let discovery = ProviderDiscovery(transport: transport, clock: clock, observer: observer, userAgent: "test/1")
+    let tokens = ClientCredentialsTokens(
+      transport: transport, clock: clock, observer: observer, userAgent: "test/1", discovery: discovery)
+    let fetcher = ResourceFetcher(
+      transport: transport, clock: clock, observer: observer, userAgent: "test/1", deviceTokens: tokens)
+    let issuer = try Issuer(
+      name: "corp", identifier: "https://idp.example.com", clientID: "app",
+      clientAuthentication: ClientSecretBasic(secret: Secret("s")))
+    let sessions = UserSessions(
+      store: MemoryRecordStore(), transport: transport, clock: clock, observer: observer, userAgent: "test/1",
+      discovery: discovery)
+    let keys = KeySetStore(
+      transport: transport, clock: clock, observer: observer, userAgent: "test/1", discovery: discovery)
+    let sessionIssuer = SessionIssuer(
+      issuer: issuer, tokens: IDTokenConfiguration(issuer: "https://idp.example.com"), keys: keys.source(for: issuer))
+    if isLoggedIn {
+      var given = SessionGrant.GivenTokens()
+      given.accessToken = Secret("user-token")
+      _ = try await sessions.create(from: .tokens(given), at: sessionIssuer, ownedBy: 1)
+    }
+    var server = ResourceServer(
+      name: "api", baseURL: try HTTPURL(Self.base), authentication: .user, issuer: issuer, maxBodyBytes: maxBodyBytes)
+    server.advice = AdviceRules(accessManager: try HTTPURL("https://am.example.com/am"))
+    var options = FetchOptions()
+    options.session = FetchSession(owner: 1, issuer: sessionIssuer, sessions: sessions)
+    resource = ProtectedResource(server, fetcher: fetcher, options: options)
+    let configuration = URLSessionConfiguration.ephemeral
+    configuration.protocolClasses = [PosternURLProtocol.self]
+    session = URLSession(configuration: configuration)
+    PosternURLProtocol.tokenManagementPolicy = nil
+    PosternURLProtocol.authorizationPolicy = nil
+    PosternURLProtocol.resources = isMounted ? [resource] : []
+  }
+
+  /// What the session says of a request.
+  func outcome(_ request: URLRequest) async -> Result<(body: Data, head: HTTPURLResponse), URLError> {
+    await withCheckedContinuation { continuation in
+      let task = session.dataTask(with: request) { body, head, error in
+        if let error {
+          continuation.resume(returning: .failure(error as? URLError ?? URLError(.unknown)))
+        } else if let head = head as? HTTPURLResponse {
+          continuation.resume(returning: .success((body ?? Data(), head)))
+        } else {
+          continuation.resume(returning: .failure(URLError(.badServerResponse)))
+        }
+      }
+      task.resume()
+    }
+  }
+
+  static func request(_ path: String, method: String = "GET") -> URLRequest {
+    var request = URLRequest(url: URL(string: path.hasPrefix("https:") ? path : base + path)!)
+    request.httpMethod = method
+    return request
+  }
+
+  static func reply(_ status: Int, _ body: String = "", _ fields: (String, String)...) -> HTTPResponse {
+    HTTPResponse(
+      status: status, fields: HTTPFields(fields.map { HTTPFields.Field(name: $0.0, value: $0.1) }),
+      body: Array(body.utf8))
+  }
+}
