@@ -84,6 +84,7 @@ struct ServiceObserver: EngineObserver, KeySetObserver, SessionObserver {
     case .refreshed(let session, let owner):
       metrics.sessionRenewal("renewed")
       tell(.sessionRefreshed, session, owner)
+    case .steppedUp: break
     case .expiring(let session, let owner): tell(.sessionExpiring, session, owner)
     case .ended(let handle, let issuer, let owner):
       logger.info(

@@ -2,6 +2,8 @@
 public enum SessionEvent: Sendable {
   /// It has a newer access token.
   case refreshed(Session, owner: UInt32)
+  /// Its user has authenticated more strongly, or anew: what was decided about the session before may be different now.
+  case steppedUp(SessionHandle, owner: UInt32)
   /// It has ended: by its owner, or because the issuer gives no more tokens.
   case ended(SessionHandle, issuer: String, owner: UInt32)
   /// It will end soon, and no renewal will help: at the time of `Session.expiresAt`.

@@ -42,7 +42,9 @@ extension UserSessions {
         _ = await endSSO(token.reveal(), at: issuer, trace: trace)
       } else if live.contents.subject != nil {
         // Whose it is will be looked at when it is used; the old one may be gone already.
-        _ = try? await change(live) { $0.ssoToken = token.reveal() }
+        if (try? await change(live) { $0.ssoToken = token.reveal() }) != nil {
+          observer?.observe(.steppedUp(handle, owner: live.owner))
+        }
       }
       throw error
     }
@@ -86,6 +88,7 @@ extension UserSessions {
         if let idToken = answer.response.idToken, let claims { contents.take(idToken, claims) }
       }
       state.withLock { $0.backoffs[RenewalName(key: live.handle.key, slot: .session)] = nil }
+      observer?.observe(.steppedUp(live.handle, owner: live.owner))
       observer?.observe(.refreshed(stepped.session, owner: live.owner))
     } catch {
       if case .notFound = error.kind { revokeNobodys(answer, issuer) }

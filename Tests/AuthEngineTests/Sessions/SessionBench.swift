@@ -102,6 +102,7 @@ final class SessionLog: SessionObserver {
     let name =
       switch event {
       case .refreshed: "refreshed"
+      case .steppedUp: "steppedUp"
       case .ended: "ended"
       case .expiring: "expiring"
       case .renewalFailed: "renewalFailed"
