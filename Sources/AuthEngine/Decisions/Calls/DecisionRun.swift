@@ -16,8 +16,8 @@ struct DecisionRun {
     var pending = Array(resources.indices)
     var pause = Self.firstPause
     for attempt in 1...max(1, point.settings.attempts) {
-      var splits = Self.splits(for: pending.count)
-      let answers = await ask(pending.map { resources[$0] }, &splits)
+      var effort = Effort(for: pending.count)
+      let answers = await ask(pending.map { resources[$0] }, &effort)
       if attempt == 1 {
         verdicts = answers
       } else {
@@ -38,19 +38,27 @@ struct DecisionRun {
     return verdicts
   }
 
-  /// How many batches may be split: enough to find two culprits, too few to ask about each resource of a decision point that refuses
-  /// everything.
-  private static func splits(for count: Int) -> Int {
+  /// What asking about a batch may still cost.
+  private struct Effort {
+    /// How many batches may be split: enough to find two culprits, too few to ask about each resource of a decision point that refuses
+    /// everything.
     var splits = 2
-    var size = count
-    while size > 1 {
-      splits += 2
-      size /= 2
+    /// Even one resource was too many: nothing more is asked.
+    var refusal: DecisionFault?
+
+    init(for count: Int) {
+      var size = count
+      while size > 1 {
+        splits += 2
+        size /= 2
+      }
     }
-    return splits
   }
 
-  private func ask(_ resources: [ResourceName], _ splits: inout Int) async -> [DecisionVerdict] {
+  private func ask(_ resources: [ResourceName], _ effort: inout Effort) async -> [DecisionVerdict] {
+    if let refusal = effort.refusal { return resources.map { _ in .fault(refusal) } }
+    let limit = point.batchLimit
+    guard resources.count <= limit else { return await ask(resources, inPiecesOf: limit, &effort) }
     var batch = question
     batch.resources = resources
     do throws(DecisionFault) {
@@ -62,14 +70,27 @@ struct DecisionRun {
       }
       return answers.map { $0 ?? .fault(.item("the answer does not speak of this resource")) }
     } catch {
-      if error.remedy == .shrink { point.learn(tooMany: resources.count) }
-      guard error.remedy != .none, resources.count > 1, splits > 0, !Task.isCancelled else {
-        return resources.map { _ in .fault(error) }
+      switch error.remedy {
+      case .shrink where resources.count > 1 && !Task.isCancelled:
+        point.learn(tooMany: resources.count)
+        return await ask(resources, inPiecesOf: resources.count / 2, &effort)
+      case .split where resources.count > 1 && effort.splits > 0 && !Task.isCancelled:
+        effort.splits -= 1
+        return await ask(resources, inPiecesOf: (resources.count + 1) / 2, &effort)
+      case .shrink: effort.refusal = error
+      case .split, .none: break
       }
-      splits -= 1
-      let middle = resources.count / 2
-      let first = await ask(Array(resources[..<middle]), &splits)
-      return first + (await ask(Array(resources[middle...]), &splits))
+      return resources.map { _ in .fault(error) }
     }
+  }
+
+  private func ask(
+    _ resources: [ResourceName], inPiecesOf size: Int, _ effort: inout Effort
+  ) async -> [DecisionVerdict] {
+    var verdicts: [DecisionVerdict] = []
+    for start in stride(from: 0, to: resources.count, by: size) {
+      verdicts += await ask(Array(resources[start..<min(start + size, resources.count)]), &effort)
+    }
+    return verdicts
   }
 }

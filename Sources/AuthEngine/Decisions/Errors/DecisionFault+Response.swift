@@ -4,27 +4,24 @@ import Support
 
 extension DecisionFault {
   /// The longest pause that a server can ask for.
-  private static let maxPause: Int64 = 3600
+  private static let maxPause = Duration.seconds(3600)
 
   /// What an answer other than 2xx means.
   init(_ response: HTTPResponse, trace: String?) {
     let document = DecisionReply.isJSON(response) ? try? DecisionReply.parser.parse(response.body) : nil
     let said = document.flatMap { EnhancedError.read(in: $0, status: response.status, trace: trace) }
+    let asked = RetryAfter.of(response.fields).map { min($0, Self.maxPause) }
     switch response.status {
     case 429:
       // Its body is HTML more often than not.
-      let asked = response.fields["Retry-After"].flatMap { Int64($0) } ?? 1
       self.init(
         said
           ?? Status(
             status: 429, code: "too_many_requests", action: "retry-after",
             message: "The decision point has been asked too often.", trace: trace),
-        retry: .after(.seconds(max(1, min(asked, Self.maxPause)))))
+        retry: .after(max(.seconds(1), asked ?? .zero)))
     case 400..<600:
       let isRetryable = said?.action == "retry" || (said == nil && (502...504).contains(response.status))
-      let asked = response.fields["Retry-After"].flatMap { Int64($0) }.map {
-        Duration.seconds(max(0, min($0, Self.maxPause)))
-      }
       self.init(
         said ?? Self.unsaid(response.status, trace), retry: isRetryable ? .after(asked) : .never,
         remedy: Self.remedy(response.status, said?.code))
@@ -34,8 +31,9 @@ extension DecisionFault {
   }
 
   private static func remedy(_ status: Int, _ code: String?) -> Remedy {
-    if status == 413 || code == "too_many_resources" || code == "P100" { return .shrink }
-    return status == 400 || status == 422 ? .split : .none
+    if code == "too_many_resources" || code == "P100" { return .shrink }
+    // 413 is about bytes: how many resources the next batch may have does not follow.
+    return [400, 413, 422].contains(status) ? .split : .none
   }
 
   private static func unsaid(_ status: Int, _ trace: String?) -> Status {

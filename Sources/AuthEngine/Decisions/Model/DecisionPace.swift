@@ -29,4 +29,9 @@ public final class DecisionPace: Sendable {
       return wait
     }
   }
+
+  /// Puts one back that was taken and not used.
+  func giveBack() {
+    level.withLock { $0?.permits += 1 }
+  }
 }
