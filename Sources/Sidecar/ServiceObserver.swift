@@ -49,6 +49,8 @@ struct ServiceObserver: EngineObserver, KeySetObserver, SessionObserver {
         "the origin answers again",
         metadata: ["resource": .string(resource), "origin": .stringConvertible(origin)])
     case .decided(let provider, let tally): decided(provider, tally)
+    case .decisionsRenewed(let provider, let renewed, let failed):
+      metrics.decisionsRenewed(provider, renewed: renewed, failed: failed)
     case .exchange(let exchange): count(exchange)
     }
   }

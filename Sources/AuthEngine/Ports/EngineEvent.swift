@@ -32,6 +32,8 @@ public enum EngineEvent: Sendable {
   case breakerClosed(resource: String, origin: HTTPURL.Origin)
   /// A preauthorization ended.
   case decided(provider: String, DecisionTally)
+  /// Remembered decisions were to be renewed before they expire; of `failed` there is no newer one.
+  case decisionsRenewed(provider: String, renewed: Int, failed: Int)
   /// An exchange with an upstream server ended.
   case exchange(UpstreamExchange)
 }

@@ -62,6 +62,15 @@ final class MetricsRegistry: Sendable {
     }
   }
 
+  /// Remembered decisions of `provider` were to be renewed before they expire.
+  func decisionsRenewed(_ provider: String, renewed: Int, failed: Int) {
+    state.withLock { state in
+      for (what, count) in [("renewed", renewed), ("failed", failed)] where count > 0 {
+        state.decisions[provider, default: [:]][what, default: 0] += UInt64(count)
+      }
+    }
+  }
+
   /// An issuer's clock was compared with this machine's.
   func clockSkew(_ issuer: String, _ skew: Duration) { state.withLock { $0.clockSkews[issuer] = skew.inSeconds } }
 
@@ -139,6 +148,13 @@ final class MetricsRegistry: Sendable {
     family("postern_decisions_remembered_total", .counter, "Decisions answered from memory, by decision point.") {
       for (provider, counts) in decisions {
         if let count = counts["local"] { $0.sample([("provider", provider)], count) }
+      }
+    }
+    family("postern_decision_renewals_total", .counter, "Remembered decisions renewed ahead of time, by outcome.") {
+      for (provider, counts) in decisions {
+        for what in ["failed", "renewed"] {
+          if let count = counts[what] { $0.sample([("provider", provider), ("outcome", what)], count) }
+        }
       }
     }
     family("postern_config_reloads_total", .counter, "Reloads of the configuration by outcome.") { family in

@@ -11,6 +11,8 @@ public struct DecisionLink: Sendable {
   /// When the whole lookup must be over.
   public let deadline: Deadline
   let trace: TraceContext?
+  /// Whether nobody waits for it: then it takes no turn from those who wait.
+  var isRenewal = false
 
   /// The clock of the engine.
   public var clock: any EngineClock { upstream.clock }
@@ -87,17 +89,23 @@ public struct DecisionLink: Sendable {
   }
 
   private func keepPace() async throws(DecisionFault) {
+    guard !Task.isCancelled else { throw Self.cancelled }
     guard let pace = point.settings.pace else { return }
-    guard let wait = pace.take(at: clock.monotonicNow, patience: deadline.remaining(on: clock)) else {
+    let patience = isRenewal ? .zero : deadline.remaining(on: clock)
+    guard let wait = pace.take(at: clock.monotonicNow, patience: patience) else {
       throw DecisionFault(.networkError("the decision point's pace leaves no room before the deadline"))
     }
     guard wait > .zero else { return }
     do {
       try await clock.sleep(for: wait)
     } catch {
-      throw DecisionFault(.networkError("cancelled"))
+      // Whoever leaves makes nobody else wait.
+      pace.giveBack()
+      throw Self.cancelled
     }
   }
+
+  private static let cancelled = DecisionFault(.networkError("cancelled"))
 
   private func token(replacing rejected: AccessToken?) async throws(DecisionFault) -> AccessToken {
     if case .device(let grant) = point.settings.credential {

@@ -45,21 +45,34 @@ struct PreauthorizeCall: Sendable {
       bypassesRemoteCache: request.disabledFeatures.contains(.remoteCache), resources: [])
   }
 
-  /// The verdict with how long it is good: never longer than the configuration, the decision point and the session say.
+  /// Whether the subject's session has ended since the call began.
+  var isTooLate: Bool { subject.expiresAt.map { $0 <= clock.wallNow } ?? false }
+
+  /// The verdict with how long it is good: never longer than the configuration, the decision point and the session say. What is decided
+  /// after the session's end counts for nothing.
   func kept(_ verdict: DecisionVerdict) -> KeptDecision {
     let now = clock.monotonicNow
     let wallNow = clock.wallNow
-    var life: Duration
-    switch verdict {
-    case .permit(let stated): life = min(point.settings.permitLifetime, stated ?? point.settings.permitLifetime)
-    case .deny(let status, let stated):
-      // One that something can be done about is not kept: it may have been done.
-      life = status.action == "none" ? min(point.settings.denyLifetime, stated ?? point.settings.denyLifetime) : .zero
-    case .fault: life = .zero
+    let left = subject.expiresAt.map { $0 - wallNow }
+    func unkept(_ verdict: DecisionVerdict) -> KeptDecision {
+      KeptDecision(verdict: verdict, answeredAt: now, expiry: nil, expiresAt: nil)
     }
-    if let expiresAt = subject.expiresAt { life = min(life, expiresAt - wallNow) }
-    guard life > .zero else { return KeptDecision(verdict: verdict, answeredAt: now, expiry: nil, expiresAt: nil) }
-    return KeptDecision(verdict: verdict, answeredAt: now, expiry: now + life, expiresAt: wallNow + life)
+    if let left, left <= .zero, verdict.isDecided { return unkept(.fault(DecisionFault(.sessionExpired))) }
+    let stated: Duration
+    switch verdict {
+    case .permit(let lifetime): stated = min(point.settings.permitLifetime, lifetime ?? point.settings.permitLifetime)
+    case .deny(let status, let lifetime):
+      // One that something can be done about is not kept: it may have been done.
+      stated =
+        status.action == "none" ? min(point.settings.denyLifetime, lifetime ?? point.settings.denyLifetime) : .zero
+    case .fault: stated = .zero
+    }
+    let life = left.map { min($0, stated) } ?? stated
+    guard life > .zero else { return unkept(verdict) }
+    // No renewal outlives the session.
+    let renewal = life == left ? nil : KeptDecision.renewal(ofLife: life, from: now)
+    return KeptDecision(
+      verdict: verdict, answeredAt: now, expiry: now + life, expiresAt: wallNow + life, renewal: renewal)
   }
 
   /// The answer, from what was `known` by place and what `arrived`. What has not is a fault.

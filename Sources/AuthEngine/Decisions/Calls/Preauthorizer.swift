@@ -49,12 +49,14 @@ public final class Preauthorizer: Sendable {
     let wait = DecisionWait()
     let beginning = board.begin(
       call.resources, in: call.scope, disabled: call.request.disabledFeatures, at: upstream.clock.monotonicNow, wait)
+    if let renewal = beginning.renewal { renew(beginning.expiring, renewal, call) }
     guard beginning.awaited > 0 else { return (beginning.known, [:]) }
     if let lookup = beginning.lookup {
       let budget = Deadline(in: call.point.budget, on: upstream.clock)
       // Whoever waits longest decides how long it may take.
       let bound = deadline.instant.map { Deadline(instant: max($0, budget.instant ?? $0)) } ?? budget
-      board.carry(lookup, by: Task { [self] in await look(up: beginning.missing, lookup, call, bound, trace) })
+      let link = link(call, bound, trace)
+      board.carry(lookup, by: Task { [self] in _ = await look(up: beginning.missing, lookup, call, link) })
     }
     let timer = deadline.remaining(on: upstream.clock).map { remaining in
       Task { [clock = upstream.clock] in
@@ -68,33 +70,58 @@ public final class Preauthorizer: Sendable {
     } onCancel: {
       wait.end()
     }
-    if arrived.count < beginning.awaited { board.leave(wait) }
+    if arrived.count < beginning.awaited { board.leave(wait, beginning.joined) }
     return (beginning.known, arrived)
   }
 
-  /// Asks about `resources` in batches, a few at a time.
-  private func look(
-    up resources: [ResourceName], _ lookup: UInt64, _ call: PreauthorizeCall, _ deadline: Deadline,
-    _ trace: TraceContext?
-  ) async {
-    let link = DecisionLink(
+  /// Asks anew about what is remembered and in use before it expires. Nobody waits: what is not answered is left to expire.
+  private func renew(_ resources: [ResourceName], _ renewal: UInt64, _ call: PreauthorizeCall) {
+    var link = link(call, Deadline(in: call.point.budget, on: upstream.clock), nil)
+    link.isRenewal = true
+    let task = Task { [self, link] in
+      let renewed = await look(up: resources, renewal, call, link)
+      // One that was forgotten meanwhile was ended on purpose.
+      guard !Task.isCancelled else { return }
+      upstream.observer.observe(
+        .decisionsRenewed(provider: call.point.name, renewed: renewed, failed: resources.count - renewed))
+    }
+    board.carry(renewal, by: task)
+  }
+
+  private func link(_ call: PreauthorizeCall, _ deadline: Deadline, _ trace: TraceContext?) -> DecisionLink {
+    DecisionLink(
       upstream: upstream, deviceTokens: deviceTokens, prover: prover, point: call.point, subject: call.subject,
       deadline: deadline, trace: trace)
+  }
+
+  /// Asks about `resources` in batches, a few at a time; tells about how many there is a decision.
+  private func look(
+    up resources: [ResourceName], _ lookup: UInt64, _ call: PreauthorizeCall, _ link: DecisionLink
+  ) async -> Int {
     let run = DecisionRun(point: call.point, link: link, question: call.question)
     let limit = call.point.batchLimit
     var batches = stride(from: 0, to: resources.count, by: limit).map {
       Array(resources[$0..<min($0 + limit, resources.count)])
     }[...]
-    await withTaskGroup(of: Void.self) { group in
+    var count = 0
+    await withTaskGroup(of: Int.self) { group in
       func begin() {
-        guard let batch = batches.popFirst() else { return }
+        guard !Task.isCancelled, let batch = batches.popFirst() else { return }
         group.addTask { [self] in
-          let verdicts = await run.verdicts(about: batch)
-          board.resolve(lookup, zip(batch, verdicts).map { ($0, call.kept($1)) })
+          let verdicts =
+            call.isTooLate
+            ? batch.map { _ in .fault(DecisionFault(.sessionExpired)) } : await run.verdicts(about: batch)
+          let decisions = zip(batch, verdicts).map { ($0, call.kept($1)) }
+          board.resolve(lookup, decisions)
+          return decisions.count { $0.1.verdict.isDecided }
         }
       }
       for _ in 0..<DecisionPoint.parallelism { begin() }
-      while await group.next() != nil { begin() }
+      while let decided = await group.next() {
+        count += decided
+        begin()
+      }
     }
+    return count
   }
 }

@@ -59,6 +59,12 @@ struct DecisionMemory: Sendable {
     young = Generation()
   }
 
+  /// The decision is renewed now: to be asked for again does not begin that again.
+  mutating func beginRenewal(of resource: ResourceName, in scope: DecisionScope) {
+    young.shelves[scope]?[resource]?.renewal = nil
+    if old.count > 0 { old.shelves[scope]?[resource]?.renewal = nil }
+  }
+
   @discardableResult
   mutating func remove(_ resource: ResourceName, in scope: DecisionScope) -> Int {
     Self.remove(resource, in: scope, from: &young) + (old.count > 0 ? Self.remove(resource, in: scope, from: &old) : 0)
@@ -67,7 +73,8 @@ struct DecisionMemory: Sendable {
   /// Forgets what `selection` names; tells how many that were.
   mutating func remove(_ selection: DecisionSelection) -> Int {
     var removed = 0
-    let scopes = Set(young.shelves.keys).union(old.shelves.keys).filter(selection.includes)
+    // Filtered first: to look at a scope is cheap, to hash it is not.
+    let scopes = Set(young.shelves.keys.filter(selection.includes)).union(old.shelves.keys.filter(selection.includes))
     for scope in scopes {
       let resources =
         selection.resources.map { $0.map { ResourceName($0) } }
@@ -93,12 +100,9 @@ struct DecisionMemory: Sendable {
   private static func weight(_ decision: KeptDecision, _ resource: ResourceName) -> Int {
     var weight = overhead + resource.text.utf8.count
     if case .deny(let status, _) = decision.verdict {
-      weight += status.code.utf8.count + status.message.utf8.count + (status.details?.utf8.count ?? 0)
+      for text in [status.code, status.action, status.message] { weight += text.utf8.count }
+      for text in [status.details, status.helpURL, status.trace] { weight += text?.utf8.count ?? 0 }
     }
     return weight
   }
-}
-
-extension KeptDecision {
-  fileprivate func isFresh(at now: MonotonicInstant) -> Bool { expiry.map { $0 > now } ?? false }
 }

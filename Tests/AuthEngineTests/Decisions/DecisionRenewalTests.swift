@@ -1,0 +1,178 @@
+import HTTPMessages
+import JSON
+import Support
+import TestSupport
+import Testing
+
+@testable import AuthEngine
+
+@Suite("Decisions renewed before they expire")
+struct DecisionRenewalTests {
+  /// What the engine tells of renewals.
+  private static func renewals(_ engine: DecisionEngine) -> [[Int]] {
+    engine.engine.observer.events.compactMap { event in
+      if case .decisionsRenewed("pdp", let renewed, let failed) = event { [renewed, failed] } else { nil }
+    }
+  }
+
+  @Test("a permit that is asked for in the last fifth of its life is renewed once, and nobody waits")
+  func renewal() async throws {
+    let (gate, asked) = (Gate(), Counter())
+    let engine = DecisionEngine { request, _ in
+      if request.method == "GET" { return .status(404) }
+      if asked.next() > 1 { await gate.pass() }
+      return .decisions(DecisionEngine.ids(in: request).map { _ in true })
+    }
+    let point = try engine.point()
+    _ = await engine.ask(["a", "b", "c"], at: point)
+    engine.clock.advance(by: .seconds(47))
+    #expect(await engine.ask(["a", "b"], at: point).decisions.map(\.source) == [.local, .local])
+    #expect(engine.posts.count == 1)
+    engine.clock.advance(by: .seconds(1))
+    for _ in 0..<5 {
+      #expect(await engine.ask(["a", "b"], at: point, context: [:]).decisions.map(\.source) == [.local, .local])
+    }
+    #expect(await eventually { engine.posts.count == 2 })
+    #expect(DecisionEngine.ids(in: engine.posts[1]) == ["a", "b"])
+    gate.open()
+    #expect(await eventually { Self.renewals(engine) == [[2, 0]] })
+    engine.clock.advance(by: .seconds(30))
+    let renewed = await engine.ask(["a", "b", "c"], at: point).decisions
+    // Nobody had asked for the third.
+    #expect(renewed.map(\.source) == [.local, .local, .backend])
+    #expect(renewed[0].age == .seconds(30) && renewed[0].expiresAt == engine.clock.wallNow + .seconds(30))
+  }
+
+  @Test("a renewal that fails leaves the permit to its end, and is not tried again")
+  func failure() async throws {
+    let isDown = Locked(false)
+    let engine = DecisionEngine.authzen { ids in
+      isDown.withLock { $0 } ? .status(500) : .decisions(ids.map { _ in true })
+    }
+    let point = try engine.point { $0.attempts = 1 }
+    _ = await engine.ask(["a"], at: point)
+    let end = engine.clock.wallNow + .seconds(60)
+    isDown.withLock { $0 = true }
+    engine.clock.advance(by: .seconds(50))
+    for _ in 0..<3 { #expect(await engine.ask(["a"], at: point).decisions.first?.expiresAt == end) }
+    #expect(await eventually { Self.renewals(engine) == [[0, 1]] })
+    #expect(await engine.ask(["a"], at: point).decisions.first?.source == .local)
+    #expect(engine.posts.count == 2)
+    engine.clock.advance(by: .seconds(10))
+    let after = await engine.ask(["a"], at: point)
+    #expect(after.decisions.isEmpty && after.status?.code == "internal_server_error")
+  }
+
+  @Test("a deny that a renewal brings is in force at once")
+  func deny() async throws {
+    let permits = Locked(true)
+    let engine = DecisionEngine.authzen { ids in .decisions(ids.map { _ in permits.withLock { $0 } }) }
+    let point = try engine.point()
+    _ = await engine.ask(["a"], at: point)
+    permits.withLock { $0 = false }
+    engine.clock.advance(by: .seconds(50))
+    #expect(await engine.ask(["a"], at: point).decisions.first?.isAuthorized == true)
+    #expect(await eventually { Self.renewals(engine) == [[1, 0]] })
+    #expect(await engine.ask(["a"], at: point).decisions.first?.isAuthorized == false)
+  }
+
+  @Test("what is forgotten while it is renewed stays forgotten, and its question ends")
+  func forgotten() async throws {
+    let (gate, asked, ended) = (Gate(), Counter(), Counter())
+    let clock = ManualClock()
+    let engine = DecisionEngine { request, _ throws(TransportError) in
+      if request.method == "GET" { return .status(404) }
+      if asked.next() == 1 { return .decisions([true, true]) }
+      gate.open()
+      guard (try? await clock.sleep(for: .seconds(1000))) != nil else {
+        ended.next()
+        throw TransportError(code: .cancelled, outcome: .sentNoReply, detail: "cancelled")
+      }
+      return .decisions([true, true])
+    }
+    let point = try engine.point()
+    _ = await engine.ask(["a", "b"], at: point)
+    engine.clock.advance(by: .seconds(50))
+    _ = await engine.ask(["a", "b"], at: point)
+    await gate.pass()
+    #expect(engine.preauthorizer.forget(DecisionSelection(resources: ["a"])) == 1)
+    #expect(ended.current == 0)
+    #expect(engine.preauthorizer.forget(DecisionSelection()) == 1)
+    #expect(await eventually { ended.current == 1 })
+    #expect(engine.preauthorizer.board.count == 0 && engine.preauthorizer.board.lookupCount == 0)
+    #expect(Self.renewals(engine).isEmpty)
+  }
+
+  @Test("a call that comes when the permit has expired waits for the renewal instead of asking again")
+  func joined() async throws {
+    let (gate, asked) = (Gate(), Counter())
+    let engine = DecisionEngine { request, _ in
+      if request.method == "GET" { return .status(404) }
+      if asked.next() > 1 { await gate.pass() }
+      return .decisions([true])
+    }
+    let point = try engine.point()
+    _ = await engine.ask(["a"], at: point)
+    engine.clock.advance(by: .seconds(50))
+    _ = await engine.ask(["a"], at: point)
+    #expect(await eventually { engine.posts.count == 2 })
+    engine.clock.advance(by: .seconds(10))
+    // One that leaves does not end it.
+    let leaving = Task { await engine.ask(["a"], at: point) }
+    for _ in 0..<100 { await Task.yield() }
+    leaving.cancel()
+    _ = await leaving.value
+    async let response = engine.ask(["a"], at: point)
+    for _ in 0..<100 { await Task.yield() }
+    gate.open()
+    let decision = await response.decisions.first
+    #expect(decision?.isAuthorized == true && engine.posts.count == 2)
+  }
+
+  @Test("a renewal takes no turn from those who wait")
+  func turns() async throws {
+    let engine = DecisionEngine.authzen { .decisions($0.map { _ in true }) }
+    let point = try engine.point { $0.pace = DecisionPace(perSecond: 0.01, burst: 2) }
+    _ = await engine.ask(["a"], at: point)
+    engine.clock.advance(by: .seconds(50))
+    #expect(await engine.ask(["a"], at: point).decisions.first?.source == .local)
+    #expect(await eventually { Self.renewals(engine) == [[0, 1]] })
+    #expect(engine.posts.count == 1 && engine.clock.sleeperCount == 0)
+  }
+
+  @Test("renewals beyond the bound are not begun, and are when there is room again")
+  func bound() async throws {
+    let (gate, asked) = (Gate(), Counter())
+    let engine = DecisionEngine { request, _ in
+      if request.method == "GET" { return .status(404) }
+      if asked.next() > 40 { await gate.pass() }
+      return .decisions([true])
+    }
+    let point = try engine.point()
+    let names = (1...40).map { "\($0)" }
+    for name in names { _ = await engine.ask([name], at: point) }
+    engine.clock.advance(by: .seconds(50))
+    for name in names { _ = await engine.ask([name], at: point) }
+    #expect(engine.preauthorizer.board.lookupCount == DecisionLedger.maxRenewals)
+    gate.open()
+    #expect(await eventually { engine.preauthorizer.board.lookupCount == 0 })
+    for name in names.dropFirst(DecisionLedger.maxRenewals).prefix(10) { _ = await engine.ask([name], at: point) }
+    #expect(await eventually { Self.renewals(engine).count == DecisionLedger.maxRenewals + 10 })
+  }
+
+  @Test("nothing is renewed beyond its session, or that lives for less than a second")
+  func unrenewable() async throws {
+    let engine = DecisionEngine.authzen { .decisions($0.map { _ in true }) }
+    let brief = try engine.point { $0.permitLifetime = .milliseconds(900) }
+    _ = await engine.ask(["a"], at: brief)
+    engine.clock.advance(by: .milliseconds(890))
+    #expect(await engine.ask(["a"], at: brief).decisions.first?.source == .local)
+    let point = try engine.point()
+    let subject = try DecisionFlightTests.subject(expiresAt: engine.clock.wallNow + .seconds(30))
+    _ = await engine.ask(["a"], at: point, subject: subject)
+    engine.clock.advance(by: .seconds(29))
+    #expect(await engine.ask(["a"], at: point, subject: subject).decisions.first?.source == .local)
+    for _ in 0..<100 { await Task.yield() }
+    #expect(engine.posts.count == 2 && Self.renewals(engine).isEmpty)
+  }
+}
