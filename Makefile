@@ -61,7 +61,7 @@ clean: ## Remove everything that was built
 ##@ Tests
 
 .PHONY: test
-test: test-architecture test-unit test-e2e test-differential ## Every test
+test: test-architecture test-unit docc test-e2e test-differential ## Every test
 
 .PHONY: test-architecture
 test-architecture: deps ## Module edges, build settings, links and wording of the documents
@@ -181,6 +181,22 @@ format: ## Let swift format rewrite the sources
 	$(SWIFT) format --in-place --parallel --recursive Package.swift Sources Tests
 
 GENERATED := openrpc.json configuration.schema.json postern.example.yaml
+
+# Symbol graphs of what the debug build has made; a dead link or an ambiguous one fails.
+DOCC := .build/docc
+DOCC_MODULES := AuthEngine HTTPMessages PosternURLLoading
+.PHONY: docc
+docc: build ## Swift reference of the engine: .build/docc (serve it, or read documentation/authengine)
+	@rm -rf $(DOCC) $(DOCC)-graphs; mkdir -p $(DOCC)-graphs
+	@for module in $(DOCC_MODULES); do \
+	  swift-symbolgraph-extract -module-name $$module -target $$($(SWIFT) -print-target-info | jq -r .target.unversionedTriple) \
+	    -I .build/debug/Modules $(foreach folder,$(wildcard Sources/C*/),-I $(folder) -I $(folder)include) \
+	    -minimum-access-level public -skip-synthesized-members -output-dir $(DOCC)-graphs; \
+	done
+	@docc convert Sources/AuthEngine/AuthEngine.docc --additional-symbol-graph-dir $(DOCC)-graphs --warnings-as-errors \
+	  --fallback-display-name AuthEngine --fallback-bundle-identifier dev.postern.AuthEngine \
+	  --transform-for-static-hosting --output-path $(DOCC) >$(DOCC).log 2>&1 || { cat $(DOCC).log; exit 1; }
+	@rm -rf $(DOCC)-graphs; echo "$(DOCC)/documentation/authengine"
 
 .PHONY: docs
 docs: release ## Regenerate the generated documents in proto-docs/
