@@ -96,6 +96,19 @@ let package = Package(
     ),
     .testTarget(name: "SocketServerTests", dependencies: ["SocketServer", "Support", "TestSupport"]),
 
+    // MARK: - Layer 2: StatusServer, HTTP for probes and metrics
+
+    .target(
+      name: "StatusServer",
+      dependencies: [
+        .product(name: "NIOCore", package: nio),
+        .product(name: "NIOHTTP1", package: nio),
+        .product(name: "NIOPosix", package: nio),
+        "Support",
+      ]
+    ),
+    .testTarget(name: "StatusServerTests", dependencies: ["StatusServer", "Support", "TestSupport"]),
+
     // MARK: - Layer 3: AuthEngine
 
     .target(name: "AuthEngine", dependencies: ["Crypto", "HTTPMessages", "JOSE", "JSON", "Support", "XML"]),
@@ -187,6 +200,7 @@ let package = Package(
         "SessionStore",
         "Sidecar",
         "SocketServer",
+        "StatusServer",
         "Support",
       ]
     ),

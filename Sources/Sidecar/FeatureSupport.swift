@@ -9,6 +9,5 @@ struct FeatureSupport {
     where provider.kind == .adobePass {
       notes.append("preauthorization.\(name): kind \(provider.kind.rawValue) is not in this release")
     }
-    if configuration.http.listen != nil { notes.append("http.listen is not in this release") }
   }
 }

@@ -141,6 +141,9 @@ public final class SidecarService: Sendable {
     }
   }
 
+  /// Whether it takes no new requests any more.
+  var isDraining: Bool { draining.withLock { $0 } }
+
   /// No new requests from here on; each connection closes when its pending answers are written.
   public func drain() {
     draining.withLock { $0 = true }

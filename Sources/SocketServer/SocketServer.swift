@@ -56,6 +56,19 @@ public final class SocketServer: Sendable {
   /// How many connections are open.
   public var connectionCount: Int { registry.count }
 
+  /// Whether every event loop gets round to something new within `time`: one that is stuck serves nobody.
+  public func responds(within time: Duration) async -> Bool {
+    let turned = Locked(0)
+    let loops = Array(group.makeIterator())
+    for loop in loops { loop.execute { turned.withLock { $0 += 1 } } }
+    let clock = ContinuousClock()
+    let end = clock.now.advanced(by: time)
+    while turned.withLock({ $0 }) < loops.count {
+      guard clock.now < end, (try? await Task.sleep(for: .milliseconds(1))) != nil else { return false }
+    }
+    return true
+  }
+
   /// Takes the socket file away and stops accepting; open connections go on. A successor can start at once.
   public func stopListening() async {
     await once(\.stop) { [self] in

@@ -24,7 +24,7 @@ CONFINED = {
     "CSQLite": {"SessionStore"},
     "CTLS": {"CurlTransport"},
     "CYAML": {"Configuration"},
-    "NIO*": {"SocketServer", "Playground"},
+    "NIO*": {"SocketServer", "StatusServer", "Playground"},
 }
 
 # No part of the sidecar: may use Foundation, may not be reached by a product (but by the playground itself).

@@ -10,11 +10,7 @@ extension SidecarService {
     var table = MethodTable()
     table.prepared(Discover.self) { _ in Product.openRPCText }
     table.prepared(GetInfo.self) { $0.runtime.info }
-    table.immediate(Health.self) { [self] (_, _) throws(RPCFault) in
-      health.report(
-        keySets: engine.keySets.ages(), certificates: runtime.certificates,
-        degradations: runtime.decisionPoints.compactMapValues(\.settings.degradation))
-    }
+    table.immediate(Health.self) { [self] (_, _) throws(RPCFault) in healthReport }
     table.immediate(Metrics.self) { [self] (_, _) throws(RPCFault) in Metrics.Result(text: exposition) }
     table.immediate(Subscribe.self) { (params, context) throws(RPCFault) in
       Subscribe.Result(subscribed: context.caller.events { $0.formUnion(params.events) })
@@ -149,7 +145,14 @@ extension SidecarService {
     }
   }
 
-  private var exposition: String {
+  /// Every check as it stands now.
+  var healthReport: Health.Result {
+    health.report(
+      keySets: engine.keySets.ages(), certificates: runtime.certificates,
+      degradations: runtime.decisionPoints.compactMapValues(\.settings.degradation))
+  }
+
+  var exposition: String {
     let connections = hub.connections
     return metrics.exposition(
       openConnections: connections.count, inFlight: connections.reduce(0) { $0 + ($1.session?.inFlightCount ?? 0) },

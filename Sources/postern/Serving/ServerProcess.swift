@@ -6,6 +6,7 @@ import JSON
 import Logging
 import Sidecar
 import SocketServer
+import StatusServer
 import Support
 
 /// One run of the sidecar, from reading the configuration to the last answer.
@@ -88,12 +89,14 @@ struct ServerProcess {
         "pid": .stringConvertible(getpid()),
       ])
 
+    let status = try await Self.statusServer(loaded.configuration.http, service, server, logger)
     let upkeep = Task { await service.keepSessionsFresh() }
     await signals.untilEnd()
     upkeep.cancel()
     logger.info("draining")
     await server.stopListening()
     await Self.drain(service)
+    await status?.close()
     await server.shutdown()
     await storage.store.close()
     logger.info("ended")
@@ -123,6 +126,22 @@ struct ServerProcess {
       }
     }
     return socket
+  }
+
+  /// Not before the socket: who is told that it is ready may connect.
+  private static func statusServer(
+    _ configuration: HTTPConfiguration, _ service: SidecarService, _ server: SocketServer, _ logger: Logger
+  ) async throws(Failure) -> HTTPStatusServer? {
+    guard let address = configuration.listen else { return nil }
+    let pages = StatusPages(service: service, server: server)
+    do throws(HTTPStatusServer.Failure) {
+      let status = try await HTTPStatusServer.start(on: address) { await pages.page($0) }
+      logger.info("serving status", metadata: ["port": .stringConvertible(status.port)])
+      return status
+    } catch {
+      await server.shutdown()
+      throw Failure(description: "http.listen: \(error.description)")
+    }
   }
 
   private static func drain(_ service: SidecarService) async {

@@ -1,0 +1,21 @@
+import NIOCore
+import NIOHTTP1
+
+extension HTTPStatusServer {
+  /// What a client may cost.
+  enum Limits {
+    /// The most connections at one time; further ones are closed at once.
+    static let connections = 64
+    /// A connection on which nothing moves for this long is closed.
+    static let idle = TimeAmount.seconds(30)
+
+    /// Bounds on the header block, applied while it is read: beyond them 400 and the end of the connection.
+    static var decoder: NIOHTTPDecoderLimitConfiguration {
+      var limits = NIOHTTPDecoderLimitConfiguration()
+      limits.maxHeaderFieldSize = 8 << 10
+      limits.maxHeaderListSize = 16 << 10
+      limits.maxHeaderFieldCount = 64
+      return limits
+    }
+  }
+}

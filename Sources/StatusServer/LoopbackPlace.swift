@@ -1,0 +1,22 @@
+/// `host:port` on a loopback address.
+struct LoopbackPlace: Sendable, Hashable {
+  let host: String
+  let port: Int
+
+  /// Nil when `text` is none: a name is not resolved, but `localhost` is 127.0.0.1.
+  init?(_ text: String) {
+    guard let colon = text.lastIndex(of: ":"), let port = Int(text[text.index(after: colon)...]),
+      (0...65_535).contains(port)
+    else { return nil }
+    var name = String(text[..<colon])
+    if name.hasPrefix("["), name.hasSuffix("]") { name = String(name.dropFirst().dropLast()) }
+    switch name {
+    case "localhost": host = "127.0.0.1"
+    case "::1": host = name
+    default:
+      guard name.hasPrefix("127.") else { return nil }
+      host = name
+    }
+    self.port = port
+  }
+}

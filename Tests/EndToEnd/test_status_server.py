@@ -1,0 +1,158 @@
+"""`http.listen`: /healthz, /readyz and /metrics on a loopback address."""
+from __future__ import annotations
+
+import http.client
+import json
+import re
+import signal
+import socket
+from typing import Any, Callable, Dict, Tuple
+
+import pytest
+
+from harness.sidecar import Sidecar, StartError
+from harness.waiting import eventually
+
+Start = Callable[..., Sidecar]
+
+
+def port_of(sidecar: Sidecar) -> int:
+    """The port that the log tells: the configuration leaves it open."""
+    found: Dict[str, int] = {}
+
+    def look() -> bool:
+        match = re.search(r'"port":\s*"?(\d+)', sidecar.log())
+        if match:
+            found["port"] = int(match.group(1))
+        return bool(match)
+
+    eventually(look)
+    return found["port"]
+
+
+@pytest.fixture
+def status(start: Start) -> Tuple[Sidecar, int]:
+    sidecar = start({"http": {"listen": "127.0.0.1:0"}})
+    return sidecar, port_of(sidecar)
+
+
+def get(port: int, path: str, method: str = "GET", **headers: str) -> Tuple[int, Dict[str, str], bytes]:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    try:
+        connection.request(method, path, headers=headers)
+        answer = connection.getresponse()
+        return answer.status, {name.lower(): value for name, value in answer.getheaders()}, answer.read()
+    finally:
+        connection.close()
+
+
+def test_health_and_readiness_say_what_the_socket_says(status: Tuple[Sidecar, int]) -> None:
+    sidecar, port = status
+    code, fields, body = get(port, "/healthz")
+    assert (code, fields["content-type"], json.loads(body)) == (200, "application/json", {"status": "ok"})
+    code, fields, body = get(port, "/readyz?verbose")
+    with sidecar.connect() as connection:
+        said = connection.call("health")
+    assert code == 200 and fields["cache-control"] == "no-store"
+    assert json.loads(body)["checks"].keys() == said["checks"].keys() and json.loads(body)["status"] == said["status"]
+
+
+def test_metrics_are_those_of_the_socket(status: Tuple[Sidecar, int]) -> None:
+    sidecar, port = status
+    code, fields, body = get(port, "/metrics")
+    with sidecar.connect() as connection:
+        text = connection.call("metrics")["text"]
+    assert code == 200 and fields["content-type"] == "text/plain; version=0.0.4; charset=utf-8"
+    families = re.findall(r"^# TYPE (\S+)", body.decode(), re.MULTILINE)
+    assert families == re.findall(r"^# TYPE (\S+)", text, re.MULTILINE) and len(families) > 10
+
+
+def test_head_has_no_body_and_other_methods_and_paths_are_refused(status: Tuple[Sidecar, int]) -> None:
+    _, port = status
+    code, fields, body = get(port, "/metrics", "HEAD")
+    assert code == 200 and int(fields["content-length"]) > 1000 and body == b""
+    assert get(port, "/")[0] == 404
+    assert get(port, "/metrics/")[0] == 404
+    code, fields, _ = get(port, "/metrics", "POST")
+    assert (code, fields["allow"]) == (405, "GET, HEAD")
+
+
+@pytest.mark.parametrize("host, code", [("evil.example", 421), ("localhost.evil.example:80", 421), ("[::1]:80", 200), ("LOCALHOST", 200)])
+def test_a_web_page_cannot_read_by_a_name_that_leads_here(status: Tuple[Sidecar, int], host: str, code: int) -> None:
+    assert get(status[1], "/metrics", Host=host)[0] == code
+
+
+def test_a_kept_connection_answers_in_order(status: Tuple[Sidecar, int]) -> None:
+    with socket.create_connection(("127.0.0.1", status[1]), 10) as client:
+        client.sendall(b"".join(b"GET /%s HTTP/1.1\r\nHost: localhost\r\n\r\n" % path for path in [b"readyz", b"no", b"healthz"]))
+        text = b""
+        while text.count(b"HTTP/1.1") < 3 or not text.rstrip().endswith(b"}"):
+            piece = client.recv(65536)
+            assert piece
+            text += piece
+    assert re.findall(rb"HTTP/1\.1 (\d+)", text) == [b"200", b"404", b"200"]
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [b"\x00\xff" * 2000, b"GET /" + b"a" * 100_000 + b" HTTP/1.1\r\n\r\n", b"GET / HTTP/1.1\r\n" + b"A: b\r\n" * 10_000 + b"\r\n",
+     b"GET /healthz HTTP/1.1\r\nHost: a\r\nHost: localhost\r\n\r\n", b"POST /healthz HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9999999999\r\n\r\nx"],
+    ids=["noise", "long path", "many fields", "two hosts", "body"],
+)
+def test_hostile_requests_cost_their_sender_only(status: Tuple[Sidecar, int], sent: bytes) -> None:
+    sidecar, port = status
+    with socket.create_connection(("127.0.0.1", port), 10) as client:
+        try:
+            client.sendall(sent)
+            client.shutdown(socket.SHUT_WR)
+            answer = client.recv(65536)
+        except (BrokenPipeError, ConnectionResetError):
+            answer = b""
+    assert not answer.startswith(b"HTTP/1.1 200")
+    assert get(port, "/healthz")[0] == 200 and sidecar.is_running()
+
+
+def test_more_connections_than_there_is_room_for_are_closed_and_room_comes_back(status: Tuple[Sidecar, int]) -> None:
+    _, port = status
+    crowd = [socket.create_connection(("127.0.0.1", port), 10) for _ in range(80)]
+    with pytest.raises((http.client.HTTPException, OSError)):
+        get(port, "/healthz")
+    for client in crowd:
+        client.close()
+
+    def answers() -> bool:
+        try:
+            return get(port, "/healthz")[0] == 200
+        except (http.client.HTTPException, OSError):
+            return False
+
+    eventually(answers)
+
+
+def test_while_it_drains_it_is_alive_and_not_ready(status: Tuple[Sidecar, int]) -> None:
+    sidecar, port = status
+    with sidecar.connect() as connection:
+        pending = connection.request("fetchResource", {"resource": "open", "path": "slow", "parameters": {"ms": 3000}})
+        sidecar.signal(signal.SIGTERM)
+        eventually(lambda: get(port, "/readyz")[0] == 503)
+        assert get(port, "/healthz")[0] == 200
+        assert "result" in connection.answer_to(pending)
+    assert sidecar.wait() == 0
+
+
+def test_an_address_in_use_is_a_clear_error(start: Start) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        address: Any = taken.getsockname()
+        try:
+            sidecar = start({"http": {"listen": f"127.0.0.1:{address[1]}"}})
+            assert sidecar.wait() == 1
+            log = sidecar.log()
+        except StartError as error:
+            log = str(error)
+    assert "http.listen: cannot listen on 127.0.0.1" in log
+
+
+def test_an_address_that_others_reach_is_refused(start: Start) -> None:
+    with pytest.raises(StartError) as error:
+        start({"http": {"listen": "0.0.0.0:9464"}})
+    assert "loopback" in str(error.value)
