@@ -63,14 +63,18 @@ struct ServerProcess {
     // Without /proc nobody can tell: where the check is on, nothing is fetched.
     surroundings.isTraced = { debugger?.isTraced ?? true }
     let service = try SidecarService(loaded.configuration, surroundings)
+    let manager = ServiceNotification(path: environment["NOTIFY_SOCKET"])
 
     // Before the socket can be connected to: whoever sees it may send SIGHUP.
     signals.onReload {
+      manager.send(.reloading)
       // What went wrong has been logged; the running configuration stays.
       do throws(ReloadFailure) {
         _ = try service.reload()
+        manager.send(.ready(status: "Serving"))
       } catch {
         if case .busy = error { logger.warning("SIGHUP while another reload is at work: send it again") }
+        manager.send(.ready(status: "Serving; the last reload failed, the configuration before it is in force"))
       }
     }
     let server: SocketServer
@@ -90,10 +94,12 @@ struct ServerProcess {
       ])
 
     let status = try await Self.statusServer(loaded.configuration.http, service, server, logger)
+    manager.send(.ready(status: "Serving"))
     let upkeep = Task { await service.keepSessionsFresh() }
     await signals.untilEnd()
     upkeep.cancel()
     logger.info("draining")
+    manager.send(.stopping)
     await server.stopListening()
     await Self.drain(service)
     await status?.close()

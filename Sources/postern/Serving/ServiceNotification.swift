@@ -1,0 +1,65 @@
+import Glibc
+
+/// Tells the service manager how the process is (sd_notify(3)): one datagram to the socket that `NOTIFY_SOCKET` names.
+///
+/// Nothing fails with it: without the variable, or when nobody listens, it does nothing.
+struct ServiceNotification: Sendable {
+  /// What the service manager is told.
+  enum State: Sendable {
+    /// It serves; once after the start, and after every reload. `status` is what `systemctl status` shows.
+    case ready(status: String)
+    /// The configuration is being read again; `ready` follows.
+    case reloading
+    /// It drains and ends.
+    case stopping
+  }
+
+  private let address: [UInt8]?
+
+  /// `path` is the value of `NOTIFY_SOCKET`: a path, or an abstract name behind `@`.
+  init(path: String?) {
+    let bytes = path.map { Array($0.utf8) } ?? []
+    let isUsable = bytes.count > 1 && bytes.count <= Self.capacity && (bytes[0] == 0x2F || bytes[0] == 0x40)
+    address = isUsable ? (bytes[0] == 0x40 ? [0] + bytes.dropFirst() : bytes) : nil
+  }
+
+  /// Sends `state`. False when nobody was told.
+  @discardableResult
+  func send(_ state: State) -> Bool {
+    guard let address else { return false }
+    let descriptor = socket(AF_UNIX, CInt(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+    guard descriptor >= 0 else { return false }
+    defer { close(descriptor) }
+    // A manager whose queue is full is waited for, for READY must not get lost; but not for ever.
+    var patience = timeval(tv_sec: 5, tv_usec: 0)
+    _ = setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &patience, socklen_t(MemoryLayout<timeval>.size))
+    var name = sockaddr_un()
+    name.sun_family = sa_family_t(AF_UNIX)
+    withUnsafeMutableBytes(of: &name.sun_path) { $0.copyBytes(from: address) }
+    // An abstract name ends where the address does, a path with a zero.
+    let length = MemoryLayout<sa_family_t>.size + address.count + (address[0] == 0 ? 0 : 1)
+    let message = Array(Self.text(of: state).utf8)
+    let sent = withUnsafePointer(to: &name) { pointer in
+      pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+        sendto(descriptor, message, message.count, CInt(MSG_NOSIGNAL), $0, socklen_t(length))
+      }
+    }
+    return sent == message.count
+  }
+
+  /// Bytes of `sun_path` that can be used: one is left for the zero behind a path.
+  private static let capacity = MemoryLayout.size(ofValue: sockaddr_un().sun_path) - 1
+
+  private static func text(of state: State) -> String {
+    switch state {
+    case .ready(let status): return "READY=1\nSTATUS=\(status)"
+    case .reloading:
+      var now = timespec()
+      clock_gettime(CLOCK_MONOTONIC, &now)
+      // Type=notify-reload wants to know when the reload began.
+      let microseconds = now.tv_sec * 1_000_000 + now.tv_nsec / 1000
+      return "RELOADING=1\nMONOTONIC_USEC=\(microseconds)\nSTATUS=Reading the configuration"
+    case .stopping: return "STOPPING=1\nSTATUS=Answering pending requests"
+    }
+  }
+}
