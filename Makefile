@@ -15,7 +15,7 @@ CONFIG ?= postern.yaml
 # Every Debian package that building, testing, the demo and the benchmark need.
 PACKAGES := ca-certificates chromium curl gcc glewlwyd jq libc6-dev libcurl4-openssl-dev libexpat1-dev libhiredis-dev \
   libjansson-dev libsqlite3-dev libssl-dev libyaml-dev make nginx-light nodejs openssl pkg-config procps python3 python3-pytest \
-  python3-venv redis-server socat sqlite3 util-linux
+  python3-venv redis-server socat sqlite3 systemd util-linux
 
 ##@ Everyday
 
@@ -61,7 +61,7 @@ clean: ## Remove everything that was built
 ##@ Tests
 
 .PHONY: test
-test: test-architecture test-unit docc test-e2e test-differential ## Every test
+test: test-architecture test-unit docc test-e2e test-differential test-deployment ## Every test
 
 .PHONY: test-architecture
 test-architecture: deps ## Module edges, build settings, links and wording of the documents
@@ -109,6 +109,11 @@ $(DIFFERENTIAL)/installed: Tests/Differential/requirements.txt | deps
 .PHONY: test-differential
 test-differential: release $(DIFFERENTIAL)/installed ## Thousands of tokens, judged here and by two other libraries
 	POSTERN_BIN=$(RELEASE)/postern $(DIFFERENTIAL)/bin/python -m pytest -q -p no:cacheprovider Tests/Differential
+
+.PHONY: test-deployment
+test-deployment: release ## deploy/: the units on a machine that systemd boots in namespaces
+	POSTERN_BIN=$(RELEASE)/postern PLAYGROUND_BIN=$(RELEASE)/playground \
+	  $(PYTHON) -m pytest -q -p no:cacheprovider Tests/Deployment
 
 # lld: gold, which SwiftPM would take, stumbles over libFuzzer. Leaks: see asan.
 FUZZ_SECONDS ?= 600

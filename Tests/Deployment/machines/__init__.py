@@ -1,0 +1,1 @@
+"""Small machines for the tests: namespaces and root file systems of their own, gone when the test is."""

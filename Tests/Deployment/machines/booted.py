@@ -1,0 +1,120 @@
+"""A machine that systemd boots: PID 1 of namespaces of its own, over the present system's files."""
+from __future__ import annotations
+
+import os
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+from typing import List
+
+import pytest
+
+from harness.connection import Connection
+
+# What is written goes to a file system in memory. The network is the host's: the playground is on its loopback.
+BOOT = r"""
+set -eu
+mount --make-rprivate /
+mount -t tmpfs -o mode=755 tmpfs "$1"
+mkdir "$1/above" "$1/work" "$1/root"
+root=$1/root
+mount -t overlay -o "lowerdir=/,upperdir=$1/above,workdir=$1/work" overlay "$root"
+mount -t tmpfs -o mode=1777 tmpfs "$root/tmp"
+mount -t tmpfs -o mode=755 tmpfs "$root/run"
+mount --rbind /dev "$root/dev"
+mount --rbind /sys "$root/sys"
+mount -t proc proc "$root/proc"
+rm -rf "$root/etc/systemd/system" "$root/etc/postern" "$root/var/lib/postern" "$root/var/lib/private/postern"
+mkdir -p "$root/etc/systemd/system"
+. "$1.prepare"
+# In a container systemd leaves it to the container's maker that mounts are seen by its services.
+mount --make-rshared "$root"
+export container=lxc
+exec chroot "$root" /lib/systemd/systemd --system --unit=test.target --show-status=no --log-target=console
+"""
+
+TARGET = """[Unit]
+Requires={units}
+After={units}
+"""
+
+
+class BootedMachine:
+    """`prepare` is shell text that puts files into `$root`; `units` are started by the boot."""
+
+    def __init__(self, prepare: str, units: List[str]) -> None:
+        directory = tempfile.mkdtemp(prefix="machine-", dir="/tmp")
+        self.directory = Path(directory)
+        self.log = Path(directory + ".log")
+        target = f"cat >$root/etc/systemd/system/test.target <<'END'\n{TARGET.format(units=' '.join(units))}END\n"
+        self.preparation = Path(directory + ".prepare")
+        self.preparation.write_text(prepare + "\n" + target)
+        with self.log.open("wb") as log:
+            self.process = subprocess.Popen(
+                ["unshare", "--fork", "--pid", "--mount", "--uts", "--ipc", "--cgroup", "--kill-child",
+                 "bash", "-c", BOOT, "boot", directory],
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        try:
+            self.pid = self._first_process()
+            self._wait_for_boot()
+        except BaseException:
+            self.stop()
+            raise
+
+    def _first_process(self) -> int:
+        path = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
+        deadline = time.monotonic() + 10
+        while time.monotonic() < deadline:
+            children = path.read_text().split() if path.exists() else []
+            if children:
+                return int(children[0])
+            time.sleep(0.01)
+        raise AssertionError("no namespaces: " + self.said())
+
+    def _wait_for_boot(self) -> None:
+        deadline = time.monotonic() + 30
+        while time.monotonic() < deadline:
+            if self.process.poll() is not None:
+                pytest.skip("systemd does not boot in namespaces here: " + self.said()[-400:])
+            if self.run("systemctl", "is-active", "test.target", check=False).strip() == "active":
+                return
+            time.sleep(0.05)
+        raise AssertionError("the machine does not come up: " + self.said())
+
+    def said(self) -> str:
+        return self.log.read_text(errors="replace")
+
+    def run(self, *command: str, check: bool = True) -> str:
+        """What `command` prints on the machine."""
+        done = subprocess.run(
+            ["nsenter", f"--target={self.pid}", "--mount", "--pid", "--uts", "--ipc", "--cgroup", "--root", "--wd",
+             *command],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=60)
+        text = done.stdout.decode(errors="replace")
+        assert not check or done.returncode == 0, f"{command}: status {done.returncode}\n{text}"
+        return text
+
+    def property(self, unit: str, name: str) -> str:
+        return self.run("systemctl", "show", "--property", name, "--value", unit).strip()
+
+    def journal(self, unit: str) -> str:
+        return self.run("journalctl", "--no-pager", f"--unit={unit}", "--output=cat", check=False)
+
+    def path(self, path: str) -> Path:
+        """A file of the machine, seen from here."""
+        return Path(f"/proc/{self.pid}/root{path}")
+
+    def connect(self, socket: str) -> Connection:
+        return Connection(str(self.path(socket)))
+
+    def stop(self) -> None:
+        # What runs there ends with its PID 1.
+        self.process.kill()
+        self.process.wait(10)
+        self.log.unlink(missing_ok=True)
+        self.preparation.unlink(missing_ok=True)
+        try:
+            os.rmdir(self.directory)
+        except OSError:
+            pass
