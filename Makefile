@@ -13,7 +13,7 @@ RELEASE := .build/release
 CONFIG ?= postern.yaml
 
 # Every Debian package that building, testing, the demo and the benchmark need.
-PACKAGES := ca-certificates chromium curl gcc glewlwyd jq libc6-dev libcurl4-openssl-dev libexpat1-dev libhiredis-dev \
+PACKAGES := buildah ca-certificates chromium curl gcc glewlwyd jq libc6-dev libcurl4-openssl-dev libexpat1-dev libhiredis-dev \
   libjansson-dev libsqlite3-dev libssl-dev libyaml-dev make nginx-light nodejs openssl pkg-config procps python3 python3-pytest \
   python3-venv redis-server socat sqlite3 systemd util-linux
 
@@ -49,6 +49,11 @@ release: deps ## Release build: .build/release/postern and .build/release/playgr
 .PHONY: demo
 demo: release ## From a clean clone to answers on the screen
 	@Tests/Demo/demo.sh
+
+.PHONY: image
+image: release ## The container image, tested: .build/image/postern.tar and its SBOM (no container engine needed)
+	deploy/container/build.sh $(RELEASE)/postern .build/image
+	@$(MAKE) --no-print-directory test-deployment DEPLOYMENT_TESTS=Tests/Deployment/test_image.py
 
 .PHONY: run
 run: release ## Run the sidecar in the foreground (CONFIG=postern.yaml)
@@ -110,10 +115,18 @@ $(DIFFERENTIAL)/installed: Tests/Differential/requirements.txt | deps
 test-differential: release $(DIFFERENTIAL)/installed ## Thousands of tokens, judged here and by two other libraries
 	POSTERN_BIN=$(RELEASE)/postern $(DIFFERENTIAL)/bin/python -m pytest -q -p no:cacheprovider Tests/Differential
 
+# What checks the files of deploy/: pinned, in a virtual environment of its own.
+DEPLOYMENT := .build/deployment
+$(DEPLOYMENT)/installed: Tests/Deployment/requirements.txt | deps
+	$(PYTHON) -m venv $(DEPLOYMENT)
+	$(DEPLOYMENT)/bin/pip install --quiet --disable-pip-version-check --requirement $<
+	@touch $@
+
+DEPLOYMENT_TESTS := Tests/Deployment
 .PHONY: test-deployment
-test-deployment: release ## deploy/: the units on a machine that systemd boots in namespaces
+test-deployment: release $(DEPLOYMENT)/installed ## deploy/: units under systemd, the image, pods; as root, else in part
 	POSTERN_BIN=$(RELEASE)/postern PLAYGROUND_BIN=$(RELEASE)/playground \
-	  $(PYTHON) -m pytest -q -p no:cacheprovider Tests/Deployment
+	  $(DEPLOYMENT)/bin/python -m pytest -q -p no:cacheprovider $(DEPLOYMENT_TESTS)
 
 # lld: gold, which SwiftPM would take, stumbles over libFuzzer. Leaks: see asan.
 FUZZ_SECONDS ?= 600
