@@ -5,11 +5,8 @@ import hashlib
 import json
 import os
 import re
-import shutil
 import stat
 import subprocess
-import tempfile
-import time
 from pathlib import Path
 from typing import Any, Dict, Iterator, List
 
@@ -17,31 +14,11 @@ import pytest
 
 from harness.browser import announce_login, authorize
 from harness.playground import Playground
-from machines import container, roots
-from machines.container import Container
-from machines.files import DEPLOY, foreign_libraries, needs, needs_namespaces, postern
+from machines import container
+from machines.files import DEPLOY, postern
+from machines.pair import SHARED, SOCKET, USER, Deployment
 
-SOCKET = "/run/postern/postern.sock"
-USER, APPLICATION, SHARED = 10001, 20001, 3000
 REDIRECT = "http://127.0.0.1:8765/callback"
-
-
-@pytest.fixture(scope="module")
-def place() -> Iterator[Path]:
-    path = Path(tempfile.mkdtemp(prefix="postern-", dir="/tmp"))
-    path.chmod(0o755)
-    yield path
-    shutil.rmtree(path, ignore_errors=True)
-
-
-@pytest.fixture(scope="module")
-def image(place: Path) -> Dict[str, Any]:
-    needs("buildah", "strip")
-    needs_namespaces()
-    if foreign_libraries(postern()):
-        pytest.skip("a debug build: its Swift libraries are not the system's")
-    root, configuration = roots.unpack(roots.build_image(), place)
-    return {"root": root, "config": configuration["config"]}
 
 
 def files(root: Path) -> List[Path]:
@@ -127,78 +104,6 @@ def test_each_package_brings_its_licence(image: Dict[str, Any]) -> None:
 
 
 # MARK: at work
-
-
-class Deployment:
-    """The sidecar in its image and an application in a root of its own; they share the socket's directory only."""
-
-    def __init__(self, place: Path, image: Dict[str, Any], playground: Playground) -> None:
-        self.config = image["config"]
-        self.shared, self.state, self.secrets = place / "shared", place / "state", place / "secrets"
-        for directory, mode, owner, group in [
-            (self.shared, 0o2770, USER, SHARED), (self.state, 0o700, USER, USER), (self.secrets, 0o500, USER, USER)
-        ]:
-            directory.mkdir()
-            os.chown(directory, owner, group)
-            directory.chmod(mode)
-        for name, secret in [("shop", "shopsecret"), ("svc", "svcsecret"), ("store-key", "ab" * 31 + "cd")]:
-            (self.secrets / name).write_text(secret)
-            os.chown(self.secrets / name, USER, USER)
-            (self.secrets / name).chmod(0o400)
-        etc = place / "etc"
-        etc.mkdir()
-        configuration = {
-            "listen": {"mode": "0660", "group": str(SHARED)},
-            "peers": [{"uid": USER, "methods": ["*"]}, {"gid": SHARED, "methods": ["*"]}],
-            "store": {"keyFile": "/run/secrets/store-key"},
-            "issuers": {
-                "svc": {"issuer": playground.issuer, "clientId": "svc", "clientSecretFile": "/run/secrets/svc"},
-                "shop": {
-                    "issuer": playground.issuer, "clientId": "shop", "clientSecretFile": "/run/secrets/shop",
-                    "scope": "openid offline_access orders",
-                },
-            },
-            "resources": {
-                "orders": {
-                    "baseUrl": playground.base + "/resource/", "issuer": "svc", "auth": "device", "scope": "orders",
-                    "audience": playground.base + "/resource",
-                },
-                "mine": {"baseUrl": playground.base + "/resource/", "issuer": "shop", "auth": "user", "scope": "orders"},
-                "open": {"baseUrl": playground.base + "/open/", "auth": "none"},
-            },
-            "development": {"plainHTTPOnLoopback": True},
-        }
-        (etc / "postern.yaml").write_text(json.dumps(configuration))
-        environment = dict(entry.split("=", 1) for entry in self.config["Env"])
-        self.sidecar = Container(
-            image["root"], USER, USER, groups=[SHARED], environment=environment,
-            mounts=[
-                (str(etc), "/etc/postern", "ro"), (str(self.secrets), "/run/secrets", "ro"),
-                (str(self.shared), "/run/postern", "nosuid,nodev,noexec"), (str(self.state), "/var/lib/postern", "nosuid,nodev"),
-            ])
-        root, mounts = roots.application(place)
-        self.application = Container(
-            root, APPLICATION, APPLICATION, groups=[SHARED],
-            mounts=mounts + [(str(self.shared), "/run/postern", "ro,nosuid,nodev,noexec")])
-        self.process = self.serve()
-
-    def serve(self) -> "subprocess.Popen[bytes]":
-        process = self.sidecar.start(*self.config["Entrypoint"], *self.config["Cmd"])
-        deadline = time.monotonic() + 10
-        while self.probe() != 0:
-            if process.poll() is not None or time.monotonic() > deadline:
-                container.end(process)
-                assert process.stdout is not None
-                raise AssertionError(process.stdout.read().decode(errors="replace"))
-        return process
-
-    def probe(self) -> int:
-        return self.sidecar.run(*self.config["Healthcheck"]["Test"][1:])[0]
-
-    def call(self, method: str, **params: Any) -> Any:
-        status, said = self.application.run("/usr/bin/python3", "/tests/caller.py", SOCKET, method, json.dumps(params))
-        assert status == 0, said
-        return json.loads(said)
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ user=10001
 
 umask 022
 mkdir "$root"
-mkdir -p "$root"/{dev,etc/postern,etc/ssl/certs,proc,run/secrets,sys,usr/bin,usr/lib/ssl,usr/lib64,usr/share/doc/postern,var/lib/dpkg/status.d}
+mkdir -p "$root"/{dev,etc/postern,etc/ssl/certs,proc,run/secrets/postern,sys,usr/bin,usr/lib/ssl,usr/lib64,usr/share/doc/postern,var/lib/dpkg/status.d}
 for directory in bin lib lib64; do ln -s "usr/$directory" "$root/$directory"; done
 install -d -m 1777 "$root/tmp"
 

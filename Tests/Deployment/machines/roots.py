@@ -44,6 +44,7 @@ def unpack(archive: Path, directory: Path) -> Tuple[Path, Dict[str, Any]]:
 
 def application(directory: Path) -> Tuple[Path, Mounts]:
     """A root with this machine's programs and nothing else of it, and the mounts that it needs."""
+    directory.chmod(0o755)
     root = directory / "application"
     for name in ["dev", "proc", "run/postern", "tests", "tmp"]:
         (root / name).mkdir(parents=True)

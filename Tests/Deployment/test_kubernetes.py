@@ -1,0 +1,101 @@
+"""The manifests: valid, as strict as Kubernetes knows, and the same whichever way they are applied."""
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+from typing import Any, Dict, List
+
+import pytest
+
+from machines.files import DEPLOY, needs, postern
+
+yaml = pytest.importorskip("yaml", reason="make test-deployment installs it")
+kubernetes_validate = pytest.importorskip("kubernetes_validate", reason="make test-deployment installs it")
+
+KUBERNETES = DEPLOY / "kubernetes"
+NATIVE_SIDECARS = ["1.29", "1.30", "1.31", "1.32", "1.33", "1.34", "1.35", "1.36", "1.37"]
+
+
+def manifests() -> Dict[str, Any]:
+    documents = yaml.safe_load_all((KUBERNETES / "shop.yaml").read_text())
+    return {document["kind"]: document for document in documents}
+
+
+def pod() -> Dict[str, Any]:
+    return manifests()["Deployment"]["spec"]["template"]["spec"]
+
+
+def sidecar() -> Dict[str, Any]:
+    return next(one for one in pod()["initContainers"] if one["name"] == "postern")
+
+
+@pytest.mark.parametrize("version", NATIVE_SIDECARS)
+def test_every_manifest_fits_the_schema_of_each_version_with_native_sidecars(version: str) -> None:
+    for document in manifests().values():
+        kubernetes_validate.validate(document, version, strict=True)
+
+
+def test_the_schema_would_see_a_wrong_member() -> None:
+    document = manifests()["Deployment"]
+    document["spec"]["template"]["spec"]["initContainers"][0]["restartPolicies"] = "Always"
+    with pytest.raises(kubernetes_validate.ValidationError):
+        kubernetes_validate.validate(document, NATIVE_SIDECARS[-1], strict=True)
+
+
+def test_the_plain_manifests_are_what_kustomize_makes() -> None:
+    needs("kubectl")
+    done = subprocess.run(["kubectl", "kustomize", str(KUBERNETES / "example")], stdout=subprocess.PIPE, check=True)
+    made = list(yaml.safe_load_all(done.stdout))
+    assert made == list(yaml.safe_load_all((KUBERNETES / "shop.yaml").read_text())), "regenerate deploy/kubernetes/shop.yaml"
+
+
+def test_it_is_a_native_sidecar_that_gates_the_application() -> None:
+    it = sidecar()
+    assert it["restartPolicy"] == "Always"
+    assert pod()["initContainers"][0] == it
+    for probe in ["startupProbe", "readinessProbe", "livenessProbe"]:
+        assert it[probe]["exec"]["command"][:2] == ["/usr/bin/postern", "probe"]
+    assert "lifecycle" not in it
+    # The sidecar's 30 s begin when the application has ended.
+    assert pod()["terminationGracePeriodSeconds"] >= 60
+
+
+def test_no_container_has_a_privilege() -> None:
+    everything: List[Dict[str, Any]] = pod()["initContainers"] + pod()["containers"]
+    for container in everything:
+        context = container["securityContext"]
+        assert context["runAsNonRoot"] is True and context["runAsUser"] > 0
+        assert context["allowPrivilegeEscalation"] is False and not context.get("privileged")
+        assert context["readOnlyRootFilesystem"] is True
+        assert context["capabilities"] == {"drop": ["ALL"]}
+        assert context["seccompProfile"] == {"type": "RuntimeDefault"}
+    for member in ["hostPID", "hostNetwork", "hostIPC", "shareProcessNamespace"]:
+        assert member not in pod()
+
+
+def test_the_socket_is_shared_in_memory_by_group_and_read_only() -> None:
+    volumes = {volume["name"]: volume for volume in pod()["volumes"]}
+    assert volumes["postern-socket"]["emptyDir"]["medium"] == "Memory"
+    assert pod()["securityContext"]["fsGroup"] == 3000
+    users = {one["securityContext"]["runAsUser"] for one in [sidecar(), pod()["containers"][0]]}
+    assert len(users) == 2
+    mounts = {mount["name"]: mount for mount in pod()["containers"][0]["volumeMounts"]}
+    assert mounts["postern-socket"]["readOnly"] is True
+    assert set(mounts) == {"postern-socket"}, "state, configuration and secrets are the sidecar's"
+
+
+def test_secrets_are_files_for_owner_and_group() -> None:
+    volumes = {volume["name"]: volume for volume in pod()["volumes"]}
+    assert volumes["postern-secrets"]["secret"]["defaultMode"] == 0o440
+    assert "env" not in sidecar()
+
+
+def test_the_configuration_of_the_example_is_valid(directory: Path) -> None:
+    text = manifests()["ConfigMap"]["data"]["postern.yaml"].replace("/run/secrets/postern/", f"{directory}/")
+    (directory / "postern.yaml").write_text(text)
+    for name in ["shop", "store-key"]:
+        (directory / name).write_text("ab" * 31 + "cd")
+    done = subprocess.run(
+        [postern(), "check-config", "--config", str(directory / "postern.yaml")],
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    assert done.returncode == 0, done.stdout.decode()
