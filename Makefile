@@ -13,9 +13,9 @@ RELEASE := .build/release
 CONFIG ?= postern.yaml
 
 # Every Debian package that building, testing, the demo and the benchmark need.
-PACKAGES := buildah ca-certificates chromium curl gcc glewlwyd jq libc6-dev libcurl4-openssl-dev libexpat1-dev libhiredis-dev \
-  libjansson-dev libsqlite3-dev libssl-dev libyaml-dev make nginx-light nodejs openssl pkg-config procps python3 python3-pytest \
-  python3-venv redis-server socat sqlite3 systemd util-linux
+PACKAGES := buildah ca-certificates chromium curl gcc glewlwyd jq libc6-dev libcurl4-openssl-dev libexpat1-dev \
+  libhiredis-dev libjansson-dev libsqlite3-dev libssl-dev libyaml-dev make netcat-openbsd nginx-light nodejs openssl \
+  pkg-config procps python3 python3-pytest python3-venv redis-server socat sqlite3 systemd util-linux
 
 ##@ Everyday
 
@@ -66,7 +66,7 @@ clean: ## Remove everything that was built
 ##@ Tests
 
 .PHONY: test
-test: test-architecture test-unit docc test-e2e test-differential test-deployment ## Every test
+test: test-architecture test-unit docc test-e2e test-documents test-differential test-deployment ## Every test
 
 .PHONY: test-architecture
 test-architecture: deps ## Module edges, build settings, links and wording of the documents
@@ -103,6 +103,11 @@ providers: $(PROVIDERS)/installed # What the end-to-end tests take from PyPI
 test-e2e: release providers ## Black-box tests of the built binaries over the socket
 	POSTERN_BIN=$(RELEASE)/postern PLAYGROUND_BIN=$(RELEASE)/playground \
 	  $(PYTHON) -m pytest -q -p no:cacheprovider Tests/EndToEnd
+
+.PHONY: test-documents
+test-documents: release ## What the documents show is what happens: examples, guides
+	POSTERN_BIN=$(RELEASE)/postern PLAYGROUND_BIN=$(RELEASE)/playground \
+	  $(PYTHON) -m pytest -q -p no:cacheprovider Tests/Documents
 
 # Two libraries that share no code with ours, pinned, in a virtual environment of their own.
 DIFFERENTIAL := .build/differential
@@ -221,6 +226,12 @@ docs: release ## Regenerate the generated documents in proto-docs/
 	$(RELEASE)/postern openrpc > proto-docs/openrpc.json
 	$(RELEASE)/postern configuration --schema > proto-docs/configuration.schema.json
 	$(RELEASE)/postern configuration --example > proto-docs/postern.example.yaml
+	$(PYTHON) Tools/Documents/reference.py
+
+.PHONY: record-examples
+record-examples: release ## Run the examples of the methods and write what came into proto-docs/examples
+	POSTERN_BIN=$(RELEASE)/postern PLAYGROUND_BIN=$(RELEASE)/playground $(PYTHON) Tests/Documents/run.py
+	$(PYTHON) Tools/Documents/reference.py
 
 .PHONY: docs-check
 docs-check: release ## Fail when a generated document differs from the code
@@ -230,4 +241,5 @@ docs-check: release ## Fail when a generated document differs from the code
 	$(RELEASE)/postern configuration --example > $$scratch/postern.example.yaml; \
 	for file in $(GENERATED); do diff -u proto-docs/$$file $$scratch/$$file || \
 	  { echo "proto-docs/$$file is out of date: run make docs"; exit 1; }; done
+	@$(PYTHON) Tools/Documents/reference.py --check
 	@echo "Generated documents are up to date."

@@ -1,0 +1,104 @@
+"""What the documents' examples run against: the playground, a decision point, and the sidecar with proto-docs/examples/postern.yaml.
+
+The documents show fixed addresses; a run has its own, and they are exchanged on the way in and out.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Dict, Optional
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / "Tests" / "EndToEnd"), str(ROOT / "Tools" / "Documents")]
+
+from harness import binaries, processes  # noqa: E402
+from harness.playground import Playground  # noqa: E402
+from harness.sidecar import Sidecar  # noqa: E402
+
+PLAYGROUND = "127.0.0.1:8080"
+DECISION_POINT = "127.0.0.1:8181"
+CONFIGURATION = ROOT / "proto-docs" / "examples" / "postern.yaml"
+
+
+class Stage:
+    """Both servers, for as long as the tests run; `sidecar()` starts a sidecar that knows nothing yet."""
+
+    def __init__(self) -> None:
+        # Below /tmp and short: socket paths end at 107 bytes.
+        self.directory = Path(tempfile.mkdtemp(prefix="postern-", dir="/tmp"))
+        self.playground = Playground()
+        self.decider = subprocess.Popen(
+            [sys.executable, str(ROOT / "Tests" / "Demo" / "decision_point.py")],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        assert self.decider.stdout is not None
+        decider = self.decider.stdout.readline().decode().strip()
+        self._addresses = {
+            PLAYGROUND: self.playground.base.split("//")[1],
+            DECISION_POINT: decider.split("//")[1],
+        }
+        self._sidecar: Optional[Sidecar] = None
+        self._count = 0
+
+    def real(self, text: str, samples: Optional[Dict[str, str]] = None) -> str:
+        """What is shown, as it is in this run. `samples`: what is shown → what it stands for."""
+        for shown, value in {**self._addresses, **(samples or {})}.items():
+            text = text.replace(shown, value)
+        return text
+
+    def shown(self, text: str, samples: Optional[Dict[str, str]] = None) -> str:
+        """What came in this run, as it is shown."""
+        for shown, value in {**(samples or {}), **self._addresses}.items():
+            text = text.replace(value, shown)
+        return text
+
+    def sidecar(self, configuration: Path = CONFIGURATION) -> Sidecar:
+        """A fresh sidecar; the one before it ends. The playground is whole and has no memory of earlier logins."""
+        self.end_sidecar()
+        self.playground.reset()
+        for what in ("ssoTokens", "accessManager"):
+            self.playground.request("DELETE", f"/playground/{what}")
+        own = self.fresh_directory()
+        file = own / "postern.yaml"
+        file.write_text(self.real(configuration.read_text(encoding="utf-8")))
+        socket = own / "s"
+        self._sidecar = Sidecar(own, None, path=socket, arguments=["--config", str(file), "--socket", str(socket)])
+        return self._sidecar
+
+    def environment_of(self, sidecar: Optional[Sidecar]) -> Dict[str, str]:
+        """For shells: the commands, the socket if there is one, and nothing of the user's own."""
+        commands = self.directory / "bin"
+        if not commands.exists():
+            commands.mkdir()
+            (commands / "postern").symlink_to(Path(binaries.postern()).resolve())
+            (commands / "playground").symlink_to(Path(binaries.playground()).resolve())
+        own = {"PATH": f"{commands}:/usr/local/bin:/usr/bin:/bin", "HOME": str(self.directory), "LANG": "C.UTF-8"}
+        return {**own, "POSTERN_SOCKET": sidecar.path} if sidecar else own
+
+    def fresh_directory(self) -> Path:
+        self._count += 1
+        path = self.directory / str(self._count)
+        path.mkdir()
+        return path
+
+    def run(self, command: str) -> "subprocess.CompletedProcess[str]":
+        """One command in a shell of its own, as a person would type it."""
+        assert self._sidecar is not None
+        return subprocess.run(
+            ["bash", "-c", command], cwd=ROOT, env=self.environment_of(self._sidecar), capture_output=True, text=True, timeout=30)
+
+    def end_sidecar(self) -> None:
+        if self._sidecar is not None:
+            self._sidecar.process.kill()  # nothing of it is kept, and nobody is left to be waited for
+            self._sidecar.process.wait(10)
+            self._sidecar = None
+
+    def stop(self) -> None:
+        self.end_sidecar()
+        self.playground.stop()
+        processes.end(self.decider)
+        shutil.rmtree(self.directory, ignore_errors=True)

@@ -1,0 +1,122 @@
+"""What the documents show is what happens: every example of the reference, every command of the guides that are run."""
+
+import re
+import socket
+
+import pytest
+
+import console
+import stage as stages
+
+import examples  # noqa: E402  (stage makes Tools/Documents importable)
+import reference  # noqa: E402
+import run  # noqa: E402
+
+PAGES = stages.ROOT / "proto-docs"
+#: Pages whose commands are run. A page that says so itself and is not here is run, too; one that stops saying so is missed.
+RUN = {"five-minutes.md", "framing.md", "sessions.md", "socat.md"}
+
+
+@pytest.mark.parametrize("method", run.methods())
+def test_examples_of_the_reference(stage, method):
+    """Catches an example whose request or answer is not what the sidecar takes and gives, and a method without any."""
+    found = examples.load(method)
+    assert found
+    for example in found:
+        received, unlike = run.run(stage, method, example)
+        assert not unlike, f"{method}: {example['title']}"
+        assert received == example["receive"], f"{method}: {example['title']}: `make record-examples` writes what comes now"
+
+
+def test_examples_are_of_methods_that_exist():
+    """Catches an example that nobody runs any more."""
+    known = {examples.slug(method) for method in run.methods()}
+    assert {path.stem for path in examples.FOLDER.glob("*.json")} == known
+
+
+def test_reference_is_what_would_be_written():
+    """Catches a page that was changed by hand, or not written after a change of a method, an error or an example."""
+    there = {path.name: path.read_text(encoding="utf-8") for path in (PAGES / "reference").glob("*.md")}
+    assert there == reference.pages(), "run make docs"
+
+
+def test_every_error_of_a_method_has_a_remedy():
+    """Catches an error in openrpc.json that errors.md does not know, or knows by another reason."""
+    rows = re.findall(r"^\| (-?\d+) \| `(\w+)` \| .+ \| .+ \|$", (PAGES / "errors.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert len(rows) == len(set(rows)) > 40
+    document = reference.json.loads((PAGES / "openrpc.json").read_text(encoding="utf-8"))
+    declared = {(str(e["code"]), e["data"]["reason"]) for m in document["methods"] for e in m.get("errors", [])}
+    assert declared - set(rows) == set()
+
+
+def test_examples_provoke_errors_by_their_reasons():
+    """Catches an answer in an example whose code and reason do not belong together."""
+    rows = dict(re.findall(r"^\| (-?\d+) \| `(\w+)` \|", (PAGES / "errors.md").read_text(encoding="utf-8"), re.MULTILINE))
+    for method in run.methods():
+        for example in examples.load(method):
+            for message in example["receive"]:
+                if error := message.get("error"):
+                    assert rows[str(error["code"])] == error["data"]["reason"]
+
+
+# MARK: pages
+
+
+def pages():
+    texts = {path.relative_to(PAGES).as_posix(): path.read_text(encoding="utf-8") for path in PAGES.rglob("*.md")}
+    return {name: text for name, text in texts.items() if console.mode(text)}
+
+
+def test_the_pages_that_are_run():
+    """Catches a guide that lost the mark by which it is found here."""
+    assert RUN - pages().keys() == set()
+
+
+@pytest.mark.parametrize("name", sorted(pages()))
+def test_commands_of_a_page(stage, name):
+    """Catches a command that does not work as it stands, or prints something else than the page shows."""
+    page = pages()[name]
+    samples = {}
+    if console.mode(page) == "sidecar":
+        environment = stage.environment_of(stage.sidecar())
+    else:
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            samples["127.0.0.1:8080"] = f"127.0.0.1:{free.getsockname()[1]}"
+            samples["--port 8080"] = f"--port {free.getsockname()[1]}"
+        environment = stage.environment_of(None)
+    steps = console.steps(page)
+    assert len(steps) >= 3, "the scan of the page finds too little"
+    directory = stage.fresh_directory()
+    real = [console.Step(stage.real(step.command, samples) if not samples else replaced(step.command, samples), step.expected)
+            for step in steps]
+    printed = console.outputs(real, directory, environment)
+    assert len(printed) == len(steps), printed
+    reverse = {real: shown for shown, real in samples.items()}
+    differences = []
+    for step, output in zip(steps, printed):
+        output = replaced(output, reverse) if samples else stage.shown(output)
+        if difference := console.difference(step, output):
+            differences.append(difference)
+    assert not differences, f"proto-docs/{name}:\n" + "\n\n".join(differences)
+
+
+def replaced(text, by):
+    for old, new in by.items():
+        text = text.replace(old, new)
+    return text
+
+
+def test_the_comparison_sees_differences():
+    """Guards the guard: a page whose output differs must not pass."""
+    step = console.Step("x", ["a … c", "…", "end"])
+    assert console.difference(step, "a b c\nanything\nmore\nend\n") == ""
+    assert console.difference(step, "a b c\nend\n") == ""
+    assert console.difference(step, "a b d\nend\n") and console.difference(step, "a b c\n") and console.difference(step, "")
+    assert console.difference(console.Step("x", []), "something\n") and not console.difference(console.Step("x", []), "")
+    text = "```console\n$ cat <<'END'\n$ no command\nEND\n$ no command\n$ echo \\\n  b |\n  cat\nb\n```\n"
+    found = console.steps("<!-- not run: why -->\n```console\n$ no\n```\n" + text)
+    assert [step.command for step in found] == ["cat <<'END'\n$ no command\nEND", "no command", "echo \\\n  b |\n  cat"]
+    assert examples.looks_like("k0Zr8mW-abcdef", "abc…") and not examples.looks_like("a b c d e f g h", "abc…")
+    assert not examples.looks_like("text", 1) and not examples.looks_like(True, 1) and not examples.looks_like("x", examples.NOW)
+    assert examples.looks_like("Bearer x", "Bearer …") and not examples.looks_like("Basic xxxx", "Bearer …")
