@@ -7,6 +7,8 @@ SHELL := /bin/bash
 SWIFT ?= swift
 # A Python that has pytest: the first on the PATH if it does, else Debian's own.
 PYTHON ?= $(shell python3 -c 'import pytest' 2>/dev/null && echo python3 || echo /usr/bin/python3)
+# A Python that has Debian's Markdown and Pygments.
+SITE_PYTHON ?= $(shell python3 -c 'import markdown, pygments' 2>/dev/null && echo python3 || echo /usr/bin/python3)
 BUILD_FLAGS := --explicit-target-dependency-import-check error
 RELEASE_FLAGS := $(BUILD_FLAGS) -c release --static-swift-stdlib
 RELEASE := .build/release
@@ -15,7 +17,8 @@ CONFIG ?= postern.yaml
 # Every Debian package that building, testing, the demo and the benchmark need.
 PACKAGES := buildah ca-certificates chromium curl gcc glewlwyd jq libc6-dev libcurl4-openssl-dev libexpat1-dev \
   libhiredis-dev libjansson-dev libsqlite3-dev libssl-dev libyaml-dev make netcat-openbsd nginx-light nodejs openssl \
-  pkg-config procps python3 python3-pytest python3-venv redis-server socat sqlite3 systemd util-linux
+  pkg-config procps python3 python3-markdown python3-pygments python3-pytest python3-venv redis-server socat sqlite3 \
+  systemd util-linux
 
 ##@ Everyday
 
@@ -105,7 +108,7 @@ test-e2e: release providers ## Black-box tests of the built binaries over the so
 	  $(PYTHON) -m pytest -q -p no:cacheprovider Tests/EndToEnd
 
 .PHONY: test-documents
-test-documents: release ## What the documents show is what happens: examples, guides
+test-documents: release ## What the documents show is what happens: examples, guides, the site's links and looks
 	POSTERN_BIN=$(RELEASE)/postern PLAYGROUND_BIN=$(RELEASE)/playground \
 	  $(PYTHON) -m pytest -q -p no:cacheprovider Tests/Documents
 
@@ -222,16 +225,22 @@ docc: build ## Swift reference of the engine: .build/docc (serve it, or read doc
 	@rm -rf $(DOCC)-graphs; echo "$(DOCC)/documentation/authengine"
 
 .PHONY: docs
-docs: release ## Regenerate the generated documents in proto-docs/
+docs: release ## Regenerate the generated documents in proto-docs/, and the site
 	$(RELEASE)/postern openrpc > proto-docs/openrpc.json
 	$(RELEASE)/postern configuration --schema > proto-docs/configuration.schema.json
 	$(RELEASE)/postern configuration --example > proto-docs/postern.example.yaml
 	$(PYTHON) Tools/Documents/reference.py
+	@$(MAKE) --no-print-directory site
 
 .PHONY: record-examples
 record-examples: release ## Run the examples of the methods and write what came into proto-docs/examples
 	POSTERN_BIN=$(RELEASE)/postern PLAYGROUND_BIN=$(RELEASE)/playground $(PYTHON) Tests/Documents/run.py
 	$(PYTHON) Tools/Documents/reference.py
+
+.PHONY: site
+site: deps ## The documents as a web site that needs no network: .build/site/index.html
+	$(SITE_PYTHON) Tools/Documents/website.py --into .build/site
+	@echo "Open .build/site/index.html"
 
 .PHONY: docs-check
 docs-check: release ## Fail when a generated document differs from the code

@@ -1,0 +1,234 @@
+"""The documents as a web site: links, contrast, and what a browser without a network makes of it."""
+
+import html
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import stage  # noqa: F401  (it makes the harness of the end-to-end tests importable)
+
+from harness.chromium import Chromium  # noqa: E402
+from harness.waiting import eventually  # noqa: E402
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def python_with_markdown():
+    for program in (sys.executable, "/usr/bin/python3"):
+        if subprocess.run([program, "-c", "import markdown, pygments"], capture_output=True).returncode == 0:
+            return program
+    raise AssertionError("python3-markdown and python3-pygments are not installed (make deps)")
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("site")
+    script = ROOT / "Tools" / "Documents" / "website.py"
+    subprocess.run([python_with_markdown(), str(script), "--into", str(folder)], check=True, timeout=120)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def pages(site):
+    """URL → text."""
+    found = {path.relative_to(site).as_posix(): path.read_text(encoding="utf-8") for path in site.rglob("*.html")}
+    assert len(found) > 60, "the site is too small"
+    return found
+
+
+# MARK: what stands in the files
+
+
+def test_every_link_leads_somewhere(pages, site):
+    """Catches a link or a search result to a page or a heading that is not there."""
+    anchors = {url: set(re.findall(r'\bid="([^"]*)"', text)) for url, text in pages.items()}
+    index = (site / "search-index.js").read_text(encoding="utf-8")
+    links = [("search-index.js", url) for url in re.findall(r'\["((?:[^"\\]|\\.)*)","', index)]
+    links += [(page, html.unescape(link)) for page, text in pages.items() for link in re.findall(r'\b(?:href|src)="([^"]*)"', text)]
+    assert len(links) > 5000, "the scan finds too little"
+    broken = []
+    for page, link in links:
+        if re.match(r"https?:", link):
+            continue
+        path, _, fragment = link.partition("#")
+        target = os.path.normpath(os.path.join(os.path.dirname(page), path)) if path else page
+        if not (site / target).is_file():
+            broken.append(f"{page}: {link}: no such file")
+        elif fragment and fragment not in anchors[target]:
+            broken.append(f"{page}: {link}: no such anchor")
+    assert not broken, "\n".join(sorted(set(broken)))
+
+
+def test_every_page_can_be_reached_and_has_what_readers_need(pages):
+    """Catches a page that nothing links to, with two titles or none, or with two elements of one id."""
+    linked = {os.path.normpath(os.path.join(os.path.dirname(page), link)) for page, text in pages.items()
+              for link in re.findall(r'href="([^"#:]+\.html)', text)}
+    assert pages.keys() - linked == set()
+    for url, text in pages.items():
+        assert text.count("<h1") == 1, url
+        assert '<html lang="en">' in text and re.search(r"<title>\S.*Postern</title>|<title>Postern</title>", text), url
+        identifiers = re.findall(r'\bid="([^"]*)"', text)
+        assert len(identifiers) == len(set(identifiers)), url
+
+
+def test_nothing_comes_from_elsewhere(pages, site):
+    """Catches a script, a style, a font or a picture that needs the network."""
+    for url, text in pages.items():
+        for link in re.findall(r"<(?:link|script|img|iframe|source)\b[^>]*\b(?:href|src)=\"([^\"]*)\"", text):
+            assert not re.match(r"[a-z]+:|//", link), f"{url}: {link}"
+    for asset in [*site.glob("*.css"), site / "site.js", site / "theme.js"]:
+        assert not re.search(r"@import|url\(|https?:|fetch\(|XMLHttpRequest", asset.read_text(encoding="utf-8")), asset.name
+
+
+def test_markdown_became_html(pages):
+    """Catches Markdown that the site shows as it was written: a table, a fence, a link."""
+    for url, text in pages.items():
+        if url.startswith("files/"):
+            continue
+        body = re.sub(r"<(pre|code)\b.*?</\1>", "", text.split("<article>")[1].split("</article>")[0], flags=re.DOTALL)
+        visible = re.sub(r"<[^>]+>", "", body)
+        found = re.search(r"^\|.*\|$|```|\]\([\w./#-]+\)|^#+ ", visible, re.MULTILINE)
+        assert not found, f"{url}: {found.group(0)}"
+
+
+# MARK: colours
+
+
+def luminance(colour):
+    parts = [int(colour[at:at + 2], 16) / 255 for at in (1, 3, 5)]
+    red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def contrast(one, other):
+    lighter, darker = sorted((luminance(one), luminance(other)), reverse=True)
+    return (lighter + 0.05) / (darker + 0.05)
+
+
+def test_text_is_legible_in_both_colour_schemes(site):
+    """Catches a text colour under 4.5 : 1 (WCAG 2.2, 1.4.3), and dark colours that differ between system and button."""
+    style = (site / "style.css").read_text(encoding="utf-8")
+    blocks = [dict(re.findall(r"(--[\w-]+): (#\w{6})", block)) for block in re.findall(r"\{([^{}]*--page: #[^{}]*)\}", style)]
+    light, dark, system = blocks
+    assert dark == system and light.keys() == dark.keys()
+    pairs = [("--text", ground) for ground in ("--page", "--raised", "--accent-soft", "--mark")]
+    pairs += [("--muted", ground) for ground in ("--page", "--raised", "--code", "--accent-soft")]
+    pairs += [("--accent", ground) for ground in ("--page", "--accent-soft", "--code")]
+    pairs += [(name, "--code") for name in light if name.startswith("--t-") or name == "--code-text"]
+    for scheme in (light, dark):
+        for text, ground in pairs:
+            assert contrast(scheme[text], scheme[ground]) >= 4.5, (text, ground, scheme[text], scheme[ground])
+
+
+# MARK: in a browser
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    browser = Chromium(tmp_path_factory.mktemp("chromium"))
+    yield browser
+    browser.stop()
+
+
+def test_pages_fit_into_narrow_windows(browser, site, pages):
+    """Catches a table or a line of code that makes the whole page scroll sideways on a telephone."""
+    page = browser.page(width=360, height=740)
+    wide = []
+    for url in sorted(pages):
+        if url.startswith("decisions/") or url.startswith("files/"):
+            continue
+        page.open((site / url).as_uri())
+        if page.evaluate("document.documentElement.scrollWidth > window.innerWidth"):
+            wide.append(url)
+    page.close()
+    assert not wide
+
+
+def test_colours_follow_the_system_and_the_reader(browser, site):
+    """Catches a dark scheme that does not come, a button that does nothing, and a choice that the next page forgets."""
+    ground = "getComputedStyle(document.body).backgroundColor"
+    for dark in (False, True):
+        page = browser.page(dark=dark)
+        page.open((site / "index.html").as_uri())
+        before = page.evaluate(ground)
+        assert (before == "rgb(18, 23, 24)") is dark
+        assert page.evaluate("document.querySelector('#theme-button').ariaPressed") == str(dark).lower()
+        page.click("#theme-button")
+        after = eventually(lambda: page.evaluate(f"{ground} !== {before!r} && {ground}"))
+        page.open((site / "errors.html").as_uri())
+        assert page.evaluate(ground) == after
+        page.close()
+
+
+@pytest.mark.parametrize("words, first", [
+    ("fetchResource", "reference/fetchResource.html"),
+    ("advice_required", "errors.html#error-1017"),
+    ("half-close", "wire.html#half-close-and-why-socat--t-30"),
+    ("clientSecret", "files/postern.example.yaml.html"),
+    ("zzyzx", None),
+])
+def test_search(browser, site, words, first):
+    """Catches an index that does not load from a file, results that are not what was looked for, and keys that do nothing."""
+    page = browser.page()
+    page.open((site / "reference/index.html").as_uri())
+    for kind in ("keyDown", "keyUp"):
+        page.command("Input.dispatchKeyEvent", {"type": kind, "key": "/", "code": "Slash", "text": "/" if kind == "keyDown" else ""})
+    assert eventually(lambda: page.evaluate("document.activeElement.id")) == "search"
+    page.command("Input.insertText", {"text": words})
+    status = eventually(lambda: page.evaluate("document.querySelector('#search-status').textContent"))
+    if first is None:
+        assert status == "Nothing found"
+    else:
+        assert page.evaluate("document.querySelector('#search').ariaExpanded") == "true"
+        enter = {"key": "Enter", "code": "Enter", "windowsVirtualKeyCode": 13, "text": "\r"}
+        for kind in ("keyDown", "keyUp"):
+            page.command("Input.dispatchKeyEvent", {"type": kind, **enter})
+        eventually(lambda: first in page.url, what=f"{first} instead of {page.url}")
+    page.close()
+
+
+def test_nothing_is_asked_of_a_network(browser, site):
+    """Catches a script that asks for something elsewhere only while it runs, and one that ends in an error."""
+    page = browser.page()
+    page.open((site / "wire.html").as_uri())
+    page.click("#search")
+    page.command("Input.insertText", {"text": "socket"})
+    eventually(lambda: page.evaluate("document.querySelectorAll('#results li').length"))
+    loaded = page.evaluate("[...document.querySelectorAll('[src], link')].map(element => element.src || element.href).join(' ')").split()
+    assert len(loaded) >= 5 and all(name.startswith("file:///") for name in loaded), loaded
+    assert page.evaluate("document.querySelectorAll('.copy').length === document.querySelectorAll('.code').length")
+    page.close()
+
+
+def test_the_menu_of_narrow_windows(browser, site):
+    """Catches a menu that does not open, or does not close with Escape."""
+    page = browser.page(width=390, height=800)
+    page.open((site / "sessions.html").as_uri())
+    visible = "getComputedStyle(document.querySelector('#sidebar')).display !== 'none'"
+    assert page.evaluate(visible) is False
+    page.click("#menu-button")
+    eventually(lambda: page.evaluate(visible))
+    page.evaluate("document.querySelector('.sidebar a').focus()")
+    for kind in ("keyDown", "keyUp"):
+        page.command("Input.dispatchKeyEvent", {"type": kind, "key": "Escape", "code": "Escape", "windowsVirtualKeyCode": 27})
+    eventually(lambda: page.evaluate(visible) is False)
+    page.close()
+
+
+@pytest.mark.skipif("SITE_SCREENSHOTS" not in os.environ, reason="writes pictures for a person to look at, into SITE_SCREENSHOTS")
+def test_pictures(browser, site):
+    folder = Path(os.environ["SITE_SCREENSHOTS"])
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    for url in ("index.html", "reference/fetchResource.html", "errors.html#error-1017", "socat.html", "wire.html#41-fetchresource"):
+        for name, dark, width in (("light", False, 1440), ("dark", True, 1440), ("narrow", False, 390), ("narrow-dark", True, 390)):
+            page = browser.page(dark=dark, width=width, height=900)
+            path, _, fragment = url.partition("#")
+            page.open((site / path).as_uri() + (f"#{fragment}" if fragment else ""))
+            page.screenshot(folder / f"{Path(path).stem}-{name}.png")
+            page.close()
