@@ -198,7 +198,7 @@ def index(chapters: List[Tuple[str, str, List[Dict[str, Any]]]]) -> str:
     for title, section, methods in chapters:
         lines += [f"## {title}", "", "| method | what it does |", "|---|---|"]
         lines += [f"| [`{m['name']}`]({examples.slug(m['name'])}.md) | {cell(m['summary'])} |" for m in methods]
-        lines += ["", f"The rules: [wire.md](../wire.md#{section}).", ""]
+        lines += ["", f"The rules: [the wire protocol](../wire.md#{section}).", ""]
     lines += [
         "## The examples", "",
         "They run in the test suite as they stand: each command through `socat`, against the sidecar with",

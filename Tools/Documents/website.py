@@ -29,7 +29,8 @@ NAVIGATION: List[Tuple[str, List[str]]] = [
     ("Start", ["README.md", "proto-docs/five-minutes.md", "proto-docs/README.md"]),
     ("Guides", [
         "proto-docs/sessions.md", "proto-docs/step-up.md", "proto-docs/socat.md", "proto-docs/containers.md",
-        "proto-docs/migration.md", "deploy/README.md"]),
+        "deploy/README.md"]),
+    ("Migration", ["proto-docs/migration/README.md", "proto-docs/migration/*.md"]),
     ("Clients", ["clients/python/README.md", "clients/node/README.md", "proto-docs/swift.md", "clients/*/*.md", "clients/*/*/*.md"]),
     ("Methods", ["proto-docs/reference/README.md", "proto-docs/reference/*.md"]),
     ("Protocol", ["proto-docs/wire.md", "proto-docs/framing.md", "proto-docs/errors.md", "proto-docs/preauthorization.md"]),
@@ -292,7 +293,7 @@ class Site:
         out = []
         for title, group in self.groups:
             is_here = any(self.pages[name].url == url for name in group)
-            folded = len(group) > 12 and not is_here
+            folded = len(group) > 6 and not is_here
             items = []
             for name in group:
                 page = self.pages[name]
@@ -300,6 +301,8 @@ class Site:
                 label = "Home" if page.url == "index.html" else "Overview" if page.source == "proto-docs/README.md" else page.title
                 if page.source == REFERENCE:
                     label = "All methods"
+                elif title == "Migration":
+                    label = "All" if name.endswith("README.md") else re.sub("^From (the )?", "", label)
                 items.append(f'<li><a href="{relative(page.url, url)}"{here}>{html.escape(label)}</a></li>')
             inner = f"<ul>{''.join(items)}</ul>"
             out.append(f"<details{'' if folded else ' open'}><summary>{title}</summary>{inner}</details>")
