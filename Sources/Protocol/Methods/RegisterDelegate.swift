@@ -3,7 +3,7 @@ public enum RegisterDelegate: RPCMethod {
   public static let name = "registerDelegate"
   public static let summary = "This connection answers the named requests of the sidecar from now on"
   public static let explanation =
-    "Replaces what the connection registered before. This release asks `delegate.evaluateTokenRefresh` only; the others wait for the features that need them."
+    "Replaces what the connection registered before. No answer in time, or an error, means the request's default."
   public static let resultSummary = "What is registered now"
 
   public struct Params: RPCObject {
