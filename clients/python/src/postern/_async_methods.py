@@ -1,0 +1,986 @@
+"""The methods of `AsyncClient`. Generated from proto-docs/openrpc.json by tools/generate.py: do not edit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Callable, Literal, TypeVar
+
+from ._async_streams import AsyncResourceStream
+from ._wire import as_object, body_members, present, wire, wires
+from .types import (
+    AccessToken,
+    Advice,
+    Auth,
+    AuthorizationRequest,
+    ConfigurationReload,
+    Confirmation,
+    DecisionInvalidation,
+    DeviceAuthorization,
+    EventName,
+    FetchResult,
+    Grant,
+    Health,
+    Info,
+    IntrospectionVerdict,
+    JourneyStep,
+    JWEVerdict,
+    JWSVerdict,
+    Metrics,
+    ParsedAdvice,
+    Part,
+    Preauthorization,
+    ResponseWithAdvice,
+    Session,
+    SessionEnd,
+    SessionList,
+    Subscription,
+    Task,
+    TaskList,
+    TokenRevocation,
+    TokenVerdict,
+)
+
+_Result = TypeVar("_Result")
+
+
+class AsyncMethods:
+    """Every method of the protocol, typed.
+
+    With each call: `timeout` in seconds bounds it, there and here (None: the client's own, `math.inf`: no bound);
+    `traceparent` is a W3C trace context that upstream requests continue.
+    """
+
+    async def _invoke(
+        self,
+        method: str,
+        params: dict[str, Any],
+        decode: Callable[[Any], _Result],
+        timeout: float | None,
+        traceparent: str | None,
+    ) -> _Result:
+        raise NotImplementedError
+
+    async def _stream(
+        self, params: dict[str, Any], timeout: float | None, traceparent: str | None
+    ) -> AsyncResourceStream:
+        raise NotImplementedError
+
+    async def discover(
+        self,
+        *,
+        timeout: float | None = None,
+        traceparent: str | None = None,
+    ) -> dict[str, Any]:
+        """The OpenRPC document of this sidecar."""
+        params: dict[str, Any] = {}
+        return await self._invoke("rpc.discover", params, as_object, timeout, traceparent)
+
+    async def get_info(
+        self,
+        *,
+        timeout: float | None = None,
+        traceparent: str | None = None,
+    ) -> Info:
+        """Name, version and build of the running sidecar."""
+        params: dict[str, Any] = {}
+        return await self._invoke("getInfo", params, Info.from_json, timeout, traceparent)
+
+    async def health(
+        self,
+        *,
+        timeout: float | None = None,
+        traceparent: str | None = None,
+    ) -> Health:
+        """Whether the sidecar can do its work, by check.
+
+        Never calls an identity provider: it reports what the last real use showed. `degraded` means that some calls
+        will fail, `down` that all will.
+        """
+        params: dict[str, Any] = {}
+        return await self._invoke("health", params, Health.from_json, timeout, traceparent)
+
+    async def metrics(
+        self,
+        *,
+        timeout: float | None = None,
+        traceparent: str | None = None,
+    ) -> Metrics:
+        """Counters and histograms in Prometheus' text format."""
+        params: dict[str, Any] = {}
+        return await self._invoke("metrics", params, Metrics.from_json, timeout, traceparent)
+
+    async def reload_config(
+        self,
+        *,
+        timeout: float | None = None,
+        traceparent: str | None = None,
+    ) -> ConfigurationReload:
+        """Reads the configuration again.
+
+        Read and checked whole before anything changes: with any problem the running configuration stays. Calls in
+        flight finish on the configuration they began with.
+        """
+        params: dict[str, Any] = {}
+        return await self._invoke("reloadConfig", params, ConfigurationReload.from_json, timeout, traceparent)
+
+    async def subscribe(
+        self,
+        events: Sequence[EventName],
+        *,
+        timeout: float | None = None,
+        traceparent: str | None = None,
+    ) -> Subscription:
+        """Sends the named events to this connection from now on.
+
+        Events arrive as notifications whose method is the event's name. No connection gets any without asking.
+
+        :param events: The events' names.
+        """
+        params: dict[str, Any] = present({"events": events})
+        return await self._invoke("subscribe", params, Subscription.from_json, timeout, traceparent)
+
+    async def unsubscribe(
+        self,
+        events: Sequence[EventName],
+        *,
+        timeout: float | None = None,
+        traceparent: str | None = None,
+    ) -> Subscription:
+        """Stops the named events on this connection.
+
+        :param events: The events' names.
+        """
+        params: dict[str, Any] = present({"events": events})
+        return await self._invoke("unsubscribe", params, Subscription.from_json, timeout, traceparent)
+
+    async def fetch_resource(
+        self,
+        resource: str | None = None,
+        path: str | None = None,
+        *,
+        method: str | None = None,
+        auth: Auth | None = None,
+        session: str | None = None,
+        parameters: Mapping[str, Any] | None = None,
+        parameters_encoding: Literal["json", "formUrl"] | None = None,
+        body: str | bytes | None = None,
+        multipart: Sequence[Part | Mapping[str, Any]] | None = None,
+        headers: Mapping[str, str | Sequence[str]] | None = None,
+        timeout_ms: int | None = None,
+        follow_redirects: bool | None = None,
+        task: str | None = None,
+        continuation: str | None = None,
+        timeout: float | None = None,
+        traceparent: str | None = None,
+    ) -> FetchResult:
+        """Fetches a protected resource with the token it needs.
+
+        The token is taken from the cache or got from the issuer, renewed once when the resource refuses it, and
+        never shown. Any HTTP status is a result.
+
+        :param resource: A configured resource server; may be left out when only one is configured.
+        :param path: Appended to the resource's base URL; or an absolute URL whose origin the resource allows.
+        :param method: GET (default), POST, PUT, PATCH, HEAD or DELETE, in any case.
+        :param auth: user, implicit, device or none; default: the resource's own.
+        :param session: A session handle, for user and implicit.
+        :param parameters: With GET, HEAD and DELETE the query string, otherwise the body in parametersEncoding.
+        :param parameters_encoding: json (default) or formUrl.
+        :param body: A raw body, text or bytes; overrides parameters.
+        :param multipart: Parts of a multipart/form-data body, with POST only; parameters become plain fields before
+            them.
+        :param headers: Name to value, or to an array of values; reserved names are refused.
+        :param timeout_ms: Bounds the whole call in milliseconds, retries included; at most 600000; default: the
+            resource's timeout.
+        :param follow_redirects: Whether redirects are followed (default true); credentials never cross origins.
+        :param task: The caller's name for the task; default: generated.
+        :param continuation: Of a fetch that ended in advice_required: goes on with it, once; excludes all the
+            others but timeoutMs.
+        """
+        params: dict[str, Any] = present(
+            {
+                "resource": resource,
+                "path": path,
+                "method": method,
+                "auth": auth,
+                "session": session,
+                "parameters": parameters,
+                "parametersEncoding": parameters_encoding,
+                **body_members(body),
+                "multipart": wires(multipart),
+                "headers": headers,
+                "timeoutMs": timeout_ms,
+                "followRedirects": follow_redirects,
+                "task": task,
+                "continuation": continuation,
+            }
+        )
+        return await self._invoke("fetchResource", params, FetchResult.from_json, timeout, traceparent)
+
+    async def stream_resource(
+        self,
+        resource: str | None = None,
+        path: str | None = None,
+        *,
+        method: str | None = None,
+        auth: Auth | None = None,
+        session: str | None = None,
+        parameters: Mapping[str, Any] | None = None,
+        parameters_encoding: Literal["json", "formUrl"] | None = None,
+        body: str | bytes | None = None,
+        multipart: Sequence[Part | Mapping[str, Any]] | None = None,
+        headers: Mapping[str, str | Sequence[str]] | None = None,
+        timeout_ms: int | None = None,
+        follow_redirects: bool | None = None,
+        task: str | None = None,
+        timeout: float | None = None,
+        traceparent: str | None = None,
+    ) -> AsyncResourceStream:
+        """Fetches a protected resource whose body comes in pieces.
+
+        Read the body from what this returns; status and headers are in its `result` when the body has ended.
+        `timeout` bounds each wait for a piece, `timeout_ms` the whole.
+
+        :param resource: A configured resource server; may be left out when only one is configured.
+        :param path: Appended to the resource's base URL; or an absolute URL whose origin the resource allows.
+        :param method: GET (default), POST, PUT, PATCH, HEAD or DELETE, in any case.
+        :param auth: user, implicit, device or none; default: the resource's own.
+        :param session: A session handle, for user and implicit.
+        :param parameters: With GET, HEAD and DELETE the query string, otherwise the body in parametersEncoding.
+        :param parameters_encoding: json (default) or formUrl.
+        :param body: A raw body, text or bytes; overrides parameters.
+        :param multipart: Parts of a multipart/form-data body, with POST only; parameters become plain fields before
+            them.
+        :param headers: Name to value, or to an array of values; reserved names are refused.
+        :param timeout_ms: Bounds the whole call in milliseconds, retries included; at most 600000; default: the
+            resource's timeout.
+        :param follow_redirects: Whether redirects are followed (default true); credentials never cross origins.
+        :param task: The caller's name for the task; default: generated.
+        """
+        params: dict[str, Any] = present(
+            {
+                "resource": resource,
+                "path": path,
+                "method": method,
+                "auth": auth,
+                "session": session,
+                "parameters": parameters,
+                "parametersEncoding": parameters_encoding,
+                **body_members(body),
+                "multipart": wires(multipart),
+                "headers": headers,
+                "timeoutMs": timeout_ms,
+                "followRedirects": follow_redirects,
+                "task": task,
+            }
+        )
+        return await self._stream(params, timeout, traceparent)
+
+    async def get_task(
+        self,
+        task: str,
+        *,
+        timeout: float | None = None,
+        traceparent: str | None = None,
+    ) -> Task:
+        """Shows a task.
+
+        A task belongs to its caller's uid, on whatever connection. One that has ended is known for a minute.
+
+        :param task: The task's name.
+        """
+        params: dict[str, Any] = present({"task": task})
+        return await self._invoke("getTask", params, Task.from_json, timeout, traceparent)
+
+    async def list_tasks(
+        self,
+        *,
+        timeout: float | None = None,
+        traceparent: str | None = None,
+    ) -> TaskList:
+        """Lists the caller's tasks.
+
+        Those of the caller's uid, on whatever connection, the oldest first.
+        """
+        params: dict[str, Any] = {}
+        return await self._invoke("listTasks", params, TaskList.from_json, timeout, traceparent)
+
+    async def suspend_task(
+        self,
+        task: str,
+        *,
+        timeout: float | None = None,
+        traceparent: str | None = None,
+    ) -> Task:
+        """Holds a task still.
+
+        No bytes move while it is suspended, and timeoutMs stands still. Only a running task is suspended; any other
+        stays as it is.
+
+        :param task: The task's name.
+        """
+        params: dict[str, Any] = present({"task": task})
+        return await self._invoke("suspendTask", params, Task.from_json, timeout, traceparent)
+
+    async def resume_task(
+        self,
+        task: str,
+        *,
+        timeout: float | None = None,
+        traceparent: str | None = None,
+    ) -> Task:
+        """Lets a suspended task go on.
+
+        Only a suspended task is resumed; any other stays as it is.
+
+        :param task: The task's name.
+        """
+        params: dict[str, Any] = present({"task": task})
+        return await self._invoke("resumeTask", params, Task.from_json, timeout, traceparent)
+
+    async def cancel_task(
+        self,
+        task: str,
+        *,
+        timeout: float | None = None,
+        traceparent: str | None = None,
+    ) -> Task:
+        """Ends a task.
+
+        The call that began it ends with request_cancelled, exactly once; a task that has ended before stays as it
+        is.
+
+        :param task: The task's name.
+        """
+        params: dict[str, Any] = present({"task": task})
+        return await self._invoke("cancelTask", params, Task.from_json, timeout, traceparent)
+
+    async def preauthorize(
+        self,
+        resources: Sequence[str],
+        *,
+        disable_features: Sequence[Literal["LOCAL_CACHE", "REMOTE_CACHE"]] | None = None,
+        provider: str | None = None,
+        session: str | None = None,
+        context: Mapping[str, Any] | None = None,
+        timeout_ms: int | None = None,
+        timeout: float | None = None,
+        traceparent: str | None = None,
+    ) -> Preauthorization:
+        """Asks a decision point which resources the user may have.
+
+        A hint for what to show, never a gate in front of the resource. Decisions come in the order of the
+        resources. A deny and a fault differ: both are authorized false with an error, and action retry or status 0
+        tells the fault. A missing session and an unreachable decision point are results, too: outcome failure.
+        Large lists are split, a batch that one resource spoils is taken apart, and permits are remembered for a
+        while.
+
+        :param resources: Ids or MRSS fragments, 1 to 10000; each is answered, repeated ones too.
+        :param disable_features: LOCAL_CACHE: ask, whatever is remembered here. REMOTE_CACHE: the decision point is
+            not to answer from what it remembers, either.
+        :param provider: A configured decision point; may be left out when only one is configured.
+        :param session: The session whose user it is about; may be left out when the peer has exactly one at the
+            provider's issuer.
+        :param context: Passed on to the decision point. With a provider that has no issuer, context.subject says
+            whom it is about: an id, or an object with id, type and properties.
+        :param timeout_ms: Bounds the call in milliseconds, at most 600000; what is not decided by then is
+            network_error.
+        """
+        params: dict[str, Any] = present(
+            {
+                "resources": resources,
+                "disableFeatures": disable_features,
+                "provider": provider,
+                "session": session,
+                "context": context,
+                "timeoutMs": timeout_ms,
+            }
+        )
+        return await self._invoke("preauthorize", params, Preauthorization.from_json, timeout, traceparent)
+
+    async def invalidate_decisions(
+        self,
+        *,
+        provider: str | None = None,
+        session: str | None = None,
+        resources: Sequence[str] | None = None,
+        timeout: float | None = None,
+        traceparent: str | None = None,
+    ) -> DecisionInvalidation:
+        """Forgets remembered decisions, after a purchase for example.
+
+        Only the calling user's own are touched. What is being asked at this moment is not remembered either.
+
+        :param provider: Only those of this decision point.
+        :param session: Only those about this session's user.
+        :param resources: Only those about these resources.
+        """
+        params: dict[str, Any] = present({"provider": provider, "session": session, "resources": resources})
+        return await self._invoke("invalidateDecisions", params, DecisionInvalidation.from_json, timeout, traceparent)
+
+    async def validate_id_token(
+        self,
+        id_token: str,
+        *,
+        issuer: str | None = None,
+        expected_issuer: str | None = None,
+        client_id: str | None = None,
+        jwks: Mapping[str, Any] | None = None,
+        jwks_url: str | None = None,
+        nonce: str | None = None,
+        authorization_code: str | None = None,
+        access_token: str | None = None,
+        state: str | None = None,
+        max_age: int | None = None,
+        acr_values: Sequence[str] | None = None,
+        trusted_audiences: Sequence[str] | None = None,
+        algorithms: Sequence[str] | None = None,
+        clock_skew_seconds: int | None = None,
+        now: float | None = None,
+        require_azp: bool | None = None,
+        flow: Literal["code", "implicit", "hybrid", "refresh"] | None = None,
+        previous_id_token: str | None = None,
+        timeout: float | None = None,
+        traceparent: str | None = None,
+    ) -> TokenVerdict:
+        """Validates an ID token.
+
+        Checks encoding, header and algorithm, choice of key, signature and claims, in this order. A refused token
+        is a result with the first failing check; an error means that it could not be decided.
+
+        :param id_token: The token.
+        :param issuer: A configured issuer's name; excludes expectedIssuer, jwks and jwksUrl.
+        :param expected_issuer: Instead of issuer: what iss must be, with jwks or jwksUrl.
+        :param client_id: Whom the token must be for; default: the configured issuer's client.
+        :param jwks: Instead of issuer: the key set, where the configuration allows it (validation.inlineJwks).
+        :param jwks_url: Instead of issuer: where the key set is; its origin must be in validation.jwksOrigins.
+        :param nonce: The nonce of the authorization request; then it must be there and equal.
+        :param authorization_code: Compared with c_hash.
+        :param access_token: Compared with at_hash.
+        :param state: Compared with s_hash.
+        :param max_age: How many seconds ago the user may have authenticated at most; asks for auth_time.
+        :param acr_values: Authentication contexts of which acr must be one.
+        :param trusted_audiences: Audiences beside the client that the token may have; default: the issuer's.
+        :param algorithms: Signature algorithms; may only narrow what is allowed anyway.
+        :param clock_skew_seconds: How far clocks may differ, at most 300; default: the issuer's, else 30.
+        :param now: Seconds since the epoch to judge by; only where development.callerClock is on.
+        :param require_azp: Whether a token with several audiences must have azp; default: the issuer's.
+        :param flow: How the token was obtained; default code.
+        :param previous_id_token: With flow refresh, and only there: the ID token before it.
+        """
+        params: dict[str, Any] = present(
+            {
+                "idToken": id_token,
+                "issuer": issuer,
+                "expectedIssuer": expected_issuer,
+                "clientId": client_id,
+                "jwks": jwks,
+                "jwksUrl": jwks_url,
+                "nonce": nonce,
+                "authorizationCode": authorization_code,
+                "accessToken": access_token,
+                "state": state,
+                "maxAge": max_age,
+                "acrValues": acr_values,
+                "trustedAudiences": trusted_audiences,
+                "algorithms": algorithms,
+                "clockSkewSeconds": clock_skew_seconds,
+                "now": now,
+                "requireAzp": require_azp,
+                "flow": flow,
+                "previousIdToken": previous_id_token,
+            }
+        )
+        return await self._invoke("validateIdToken", params, TokenVerdict.from_json, timeout, traceparent)
+
+    async def validate_access_token(
+        self,
+        access_token: str,
+        audience: str,
+        *,
+        issuer: str | None = None,
+        expected_issuer: str | None = None,
+        client_id: str | None = None,
+        jwks: Mapping[str, Any] | None = None,
+        jwks_url: str | None = None,
+        required_scopes: Sequence[str] | None = None,
+        confirmation: Confirmation | Mapping[str, Any] | None = None,
+        clock_skew_seconds: int | None = None,
+        now: float | None = None,
+        timeout: float | None = None,
+        traceparent: str | None = None,
+    ) -> TokenVerdict:
+        """Validates a JWT access token (RFC 9068).
+
+        The token's typ must be at+jwt, so that no ID token passes. One that is bound to a key (cnf) is refused
+        unless confirmation says whose possession was shown.
+
+        :param access_token: The token.
+        :param audience: The resource the token must be for.
+        :param issuer: A configured issuer's name; excludes expectedIssuer, jwks and jwksUrl.
+        :param expected_issuer: Instead of issuer: what iss must be, with jwks or jwksUrl.
+        :param client_id: The client that presents the token, where it is known.
+        :param jwks: Instead of issuer: the key set, where the configuration allows it (validation.inlineJwks).
+        :param jwks_url: Instead of issuer: where the key set is; its origin must be in validation.jwksOrigins.
+        :param required_scopes: Scopes that must all be granted; insufficient_scope otherwise.
+        :param confirmation: The key whose possession the presenter has shown.
+        :param clock_skew_seconds: How far clocks may differ, at most 300; default: the issuer's, else 30.
+        :param now: Seconds since the epoch to judge by; only where development.callerClock is on.
+        """
+        params: dict[str, Any] = present(
+            {
+                "accessToken": access_token,
+                "audience": audience,
+                "issuer": issuer,
+                "expectedIssuer": expected_issuer,
+                "clientId": client_id,
+                "jwks": jwks,
+                "jwksUrl": jwks_url,
+                "requiredScopes": required_scopes,
+                "confirmation": wire(confirmation),
+                "clockSkewSeconds": clock_skew_seconds,
+                "now": now,
+            }
+        )
+        return await self._invoke("validateAccessToken", params, TokenVerdict.from_json, timeout, traceparent)
+
+    async def validate_logout_token(
+        self,
+        logout_token: str,
+        *,
+        issuer: str | None = None,
+        expected_issuer: str | None = None,
+        client_id: str | None = None,
+        jwks: Mapping[str, Any] | None = None,
+        jwks_url: str | None = None,
+        now: float | None = None,
+        timeout: float | None = None,
+        traceparent: str | None = None,
+    ) -> TokenVerdict:
+        """Validates a logout token (OpenID Connect Back-Channel Logout 1.0).
+
+        A logout token is good for one use: the second time it is jti_replayed.
+
+        :param logout_token: The token.
+        :param issuer: A configured issuer's name; excludes expectedIssuer, jwks and jwksUrl.
+        :param expected_issuer: Instead of issuer: what iss must be, with jwks or jwksUrl.
+        :param client_id: Whom the token must be for; default: the configured issuer's client.
+        :param jwks: Instead of issuer: the key set, where the configuration allows it (validation.inlineJwks).
+        :param jwks_url: Instead of issuer: where the key set is; its origin must be in validation.jwksOrigins.
+        :param now: Seconds since the epoch to judge by; only where development.callerClock is on.
+        """
+        params: dict[str, Any] = present(
+            {
+                "logoutToken": logout_token,
+                "issuer": issuer,
+                "expectedIssuer": expected_issuer,
+                "clientId": client_id,
+                "jwks": jwks,
+                "jwksUrl": jwks_url,
+                "now": now,
+            }
+        )
+        return await self._invoke("validateLogoutToken", params, TokenVerdict.from_json, timeout, traceparent)
+
+    async def introspect_token(
+        self,
+        token: str,
+        issuer: str,
+        *,
+        token_type_hint: str | None = None,
+        audience: str | None = None,
+        required_scopes: Sequence[str] | None = None,
+        timeout: float | None = None,
+        traceparent: str | None = None,
+    ) -> IntrospectionVerdict:
+        """Asks the issuer whether a token is active (RFC 7662).
+
+        The answer may be signed (RFC 9701). It is asked for anew each time, so that a revocation is seen at once;
+        calls at the same time share one request.
+
+        :param token: The token.
+        :param issuer: A configured issuer's name.
+        :param token_type_hint: access_token or refresh_token, passed on.
+        :param audience: Whom the token must be for.
+        :param required_scopes: Scopes that must all be granted; insufficient_scope otherwise.
+        """
+        params: dict[str, Any] = present(
+            {
+                "token": token,
+                "issuer": issuer,
+                "tokenTypeHint": token_type_hint,
+                "audience": audience,
+                "requiredScopes": required_scopes,
+            }
+        )
+        return await self._invoke("introspectToken", params, IntrospectionVerdict.from_json, timeout, traceparent)
+
+    async def verify_jws(
+        self,
+        jws: str,
+        *,
+        jwks: Mapping[str, Any] | None = None,
+        jwk: Mapping[str, Any] | None = None,
+        algorithms: Sequence[str] | None = None,
+        timeout: float | None = None,
+        traceparent: str | None = None,
+    ) -> JWSVerdict:
+        """Verifies a compact JWS with given keys, offline.
+
+        For tooling and conformance vectors: only the signature is checked, no claim. Exactly one of jwks and jwk.
+
+        :param jws: The JWS in compact serialization.
+        :param jwks: A key set; one that mixes symmetric and asymmetric keys is refused.
+        :param jwk: A single key, which the header may or may not name.
+        :param algorithms: The algorithms to accept; default: all that fit the key.
+        """
+        params: dict[str, Any] = present({"jws": jws, "jwks": jwks, "jwk": jwk, "algorithms": algorithms})
+        return await self._invoke("verifyJws", params, JWSVerdict.from_json, timeout, traceparent)
+
+    async def decrypt_jwe(
+        self,
+        jwe: str,
+        jwk: Mapping[str, Any],
+        *,
+        algorithms: Sequence[str] | None = None,
+        timeout: float | None = None,
+        traceparent: str | None = None,
+    ) -> JWEVerdict:
+        """Decrypts a compact JWE with a given key, offline.
+
+        For tooling and conformance vectors. RSA1_5 is never accepted, PBES2 only when algorithms names it, with at
+        most 10,000 iterations.
+
+        :param jwe: The JWE in compact serialization.
+        :param jwk: The private or shared key.
+        :param algorithms: The key management algorithms to accept; default: all but PBES2.
+        """
+        params: dict[str, Any] = present({"jwe": jwe, "jwk": jwk, "algorithms": algorithms})
+        return await self._invoke("decryptJwe", params, JWEVerdict.from_json, timeout, traceparent)
+
+    async def create_session(
+        self,
+        issuer: str,
+        grant: Grant | Mapping[str, Any],
+        *,
+        timeout: float | None = None,
+        traceparent: str | None = None,
+    ) -> Session:
+        """Makes a session.
+
+        The caller gets a handle; the tokens stay in the sidecar. Handles belong to the user id of the peer that
+        made them.
+
+        :param issuer: A configured issuer's name.
+        :param grant: From what the session is made.
+        """
+        params: dict[str, Any] = present({"issuer": issuer, "grant": wire(grant)})
+        return await self._invoke("createSession", params, Session.from_json, timeout, traceparent)
+
+    async def begin_authorization(
+        self,
+        issuer: str,
+        redirect_uri: str,
+        *,
+        scope: str | None = None,
+        prompt: str | None = None,
+        acr_values: Sequence[str] | None = None,
+        max_age: int | None = None,
+        login_hint: str | None = None,
+        resource: str | None = None,
+        timeout: float | None = None,
+        traceparent: str | None = None,
+    ) -> AuthorizationRequest:
+        """Begins a login with an authorization code.
+
+        PKCE with S256, state and nonce are the sidecar's; the request is pushed (RFC 9126) where the issuer takes
+        that.
+
+        :param issuer: A configured issuer's name.
+        :param redirect_uri: Where the issuer sends the user back to.
+        :param scope: The scope; default: the issuer's, else openid.
+        :param prompt: none, login, consent or select_account.
+        :param acr_values: Authentication contexts, of which the ID token must have one.
+        :param max_age: How many seconds ago the user may have authenticated at most.
+        :param login_hint: Who will log in, as far as it is known.
+        :param resource: Whom the token is for (RFC 8707).
+        """
+        params: dict[str, Any] = present(
+            {
+                "issuer": issuer,
+                "redirectUri": redirect_uri,
+                "scope": scope,
+                "prompt": prompt,
+                "acrValues": acr_values,
+                "maxAge": max_age,
+                "loginHint": login_hint,
+                "resource": resource,
+            }
+        )
+        return await self._invoke("beginAuthorization", params, AuthorizationRequest.from_json, timeout, traceparent)
+
+    async def complete_authorization(
+        self,
+        callback_url: str,
+        *,
+        timeout: float | None = None,
+        traceparent: str | None = None,
+    ) -> Session:
+        """Ends a login with the URL the issuer sent the user back to.
+
+        state, the issuer's name (RFC 9207), the code and the ID token with its nonce are all checked. A state is
+        good for one try.
+
+        :param callback_url: The whole URL, with its query.
+        """
+        params: dict[str, Any] = present({"callbackUrl": callback_url})
+        return await self._invoke("completeAuthorization", params, Session.from_json, timeout, traceparent)
+
+    async def begin_device_authorization(
+        self,
+        issuer: str,
+        *,
+        scope: str | None = None,
+        timeout: float | None = None,
+        traceparent: str | None = None,
+    ) -> DeviceAuthorization:
+        """Begins a login on another device (RFC 8628).
+
+        :param issuer: A configured issuer's name.
+        :param scope: The scope; default: the issuer's.
+        """
+        params: dict[str, Any] = present({"issuer": issuer, "scope": scope})
+        return await self._invoke(
+            "beginDeviceAuthorization", params, DeviceAuthorization.from_json, timeout, traceparent
+        )
+
+    async def complete_device_authorization(
+        self,
+        handle: str,
+        *,
+        timeout: float | None = None,
+        traceparent: str | None = None,
+    ) -> Session:
+        """Asks whether the user has decided.
+
+        Answers authorization_pending with retryAfterMs until then; asking sooner asks nobody.
+
+        :param handle: What beginDeviceAuthorization answered.
+        """
+        params: dict[str, Any] = present({"handle": handle})
+        return await self._invoke("completeDeviceAuthorization", params, Session.from_json, timeout, traceparent)
+
+    async def get_session(
+        self,
+        session: str,
+        *,
+        timeout: float | None = None,
+        traceparent: str | None = None,
+    ) -> Session:
+        """Shows a session.
+
+        :param session: The session's handle.
+        """
+        params: dict[str, Any] = present({"session": session})
+        return await self._invoke("getSession", params, Session.from_json, timeout, traceparent)
+
+    async def list_sessions(
+        self,
+        *,
+        timeout: float | None = None,
+        traceparent: str | None = None,
+    ) -> SessionList:
+        """Lists the sessions of the caller's user id."""
+        params: dict[str, Any] = {}
+        return await self._invoke("listSessions", params, SessionList.from_json, timeout, traceparent)
+
+    async def refresh_session(
+        self,
+        session: str,
+        *,
+        timeout: float | None = None,
+        traceparent: str | None = None,
+    ) -> Session:
+        """Renews a session's tokens now.
+
+        :param session: The session's handle.
+        """
+        params: dict[str, Any] = present({"session": session})
+        return await self._invoke("refreshSession", params, Session.from_json, timeout, traceparent)
+
+    async def end_session(
+        self,
+        session: str,
+        *,
+        timeout: float | None = None,
+        traceparent: str | None = None,
+    ) -> SessionEnd:
+        """Ends a session, here at once and then at the issuer.
+
+        Its tokens are revoked (RFC 7009) and the issuer is told that the session is over. Here it is gone even when
+        the network fails.
+
+        :param session: The session's handle.
+        """
+        params: dict[str, Any] = present({"session": session})
+        return await self._invoke("endSession", params, SessionEnd.from_json, timeout, traceparent)
+
+    async def get_access_token(
+        self,
+        *,
+        resource: str | None = None,
+        issuer: str | None = None,
+        auth: Auth | None = None,
+        session: str | None = None,
+        min_ttl_seconds: int | None = None,
+        timeout: float | None = None,
+        traceparent: str | None = None,
+    ) -> AccessToken:
+        """Hands out an access token.
+
+        Refused (peer_forbidden) unless tokens.leaveTheSidecar is on, and for a token that is bound to a key (DPoP):
+        the key never leaves the sidecar.
+
+        :param resource: The resource the token is for.
+        :param issuer: Without resource: whose token.
+        :param auth: user, implicit or device; default: the resource's own, else user with a session and device
+            without.
+        :param session: The session's handle; may be left out when the peer has exactly one.
+        :param min_ttl_seconds: How long it must live at least.
+        """
+        params: dict[str, Any] = present(
+            {"resource": resource, "issuer": issuer, "auth": auth, "session": session, "minTtlSeconds": min_ttl_seconds}
+        )
+        return await self._invoke("getAccessToken", params, AccessToken.from_json, timeout, traceparent)
+
+    async def revoke_token(
+        self,
+        *,
+        session: str | None = None,
+        issuer: str | None = None,
+        token: str | None = None,
+        token_type_hint: str | None = None,
+        timeout: float | None = None,
+        traceparent: str | None = None,
+    ) -> TokenRevocation:
+        """Revokes a token at its issuer (RFC 7009).
+
+        Either a session, whose refresh token (or else access token) is revoked, or a token with its issuer.
+
+        :param session: A session's handle; excludes the others.
+        :param issuer: A configured issuer's name.
+        :param token: The token.
+        :param token_type_hint: access_token or refresh_token, passed on.
+        """
+        params: dict[str, Any] = present(
+            {"session": session, "issuer": issuer, "token": token, "tokenTypeHint": token_type_hint}
+        )
+        return await self._invoke("revokeToken", params, TokenRevocation.from_json, timeout, traceparent)
+
+    async def parse_advice(
+        self,
+        status: int,
+        headers: Mapping[str, str | Sequence[str]],
+        *,
+        body: str | None = None,
+        timeout: float | None = None,
+        traceparent: str | None = None,
+    ) -> ParsedAdvice:
+        """Finds policy advice in an HTTP response, offline.
+
+        Looks into WWW-Authenticate (SSOADVICE, RFC 9470, UMA), then into the Location of a redirect, then into a
+        JSON body, and ends where it finds something. A body that is an advice map by itself counts at 401 and 403
+        only.
+
+        :param status: The HTTP status, 100 to 599.
+        :param headers: Name to value, or to an array of values.
+        :param body: The body as text; over 256 KiB it is not looked into.
+        """
+        params: dict[str, Any] = present({"status": status, "headers": headers, "body": body})
+        return await self._invoke("parseAdvice", params, ParsedAdvice.from_json, timeout, traceparent)
+
+    async def authenticate(
+        self,
+        *,
+        issuer: str | None = None,
+        service: str | None = None,
+        tree: str | None = None,
+        answers: Mapping[str, Any] | None = None,
+        no_session: bool | None = None,
+        force_auth: bool | None = None,
+        continuation: str | None = None,
+        callbacks: Sequence[Mapping[str, Any]] | None = None,
+        timeout: float | None = None,
+        traceparent: str | None = None,
+    ) -> JourneyStep:
+        """Logs a user in at an access manager, step by step.
+
+        Begin with issuer and service or tree (the realm's default without), go on with continuation and callbacks.
+        Callbacks come as the access manager sent them and go back with their inputs filled in: as many, in the same
+        order. A step without inputs (a wait, a text) is taken on with its continuation alone.
+
+        :param issuer: A configured issuer with an access manager; needed to begin.
+        :param service: The tree or chain to walk; at most one of service and tree.
+        :param tree: The tree to walk.
+        :param answers: Answers by callback type, number (_id), input name or id, given without asking; a choice by
+            its index or its text, an object fills several inputs. RedirectCallback: the URL that it led back to;
+            SuspendedTextOutputCallback, or suspendedId to begin with: the link's URL.
+        :param no_session: Whether the login is only tried: no session comes of it.
+        :param force_auth: Whether the user is asked although they are logged in.
+        :param continuation: Of the step to go on with; excludes what begins a journey.
+        :param callbacks: The step's callbacks with their inputs filled in.
+        """
+        params: dict[str, Any] = present(
+            {
+                "issuer": issuer,
+                "service": service,
+                "tree": tree,
+                "answers": answers,
+                "noSession": no_session,
+                "forceAuth": force_auth,
+                "continuation": continuation,
+                "callbacks": callbacks,
+            }
+        )
+        return await self._invoke("authenticate", params, JourneyStep.from_json, timeout, traceparent)
+
+    async def authenticate_with_advice(
+        self,
+        *,
+        session: str | None = None,
+        advice: Advice | Mapping[str, Any] | None = None,
+        advices: Sequence[Advice | Mapping[str, Any]] | None = None,
+        response: ResponseWithAdvice | Mapping[str, Any] | None = None,
+        answers: Mapping[str, Any] | None = None,
+        continuation: str | None = None,
+        callbacks: Sequence[Mapping[str, Any]] | None = None,
+        timeout: float | None = None,
+        traceparent: str | None = None,
+    ) -> JourneyStep:
+        """Has a user do what policy advice asks for, step by step.
+
+        Begin with the session and advice, advices or the response they stood in; go on with continuation and
+        callbacks, as with authenticate. A transaction comes last. An advice of RFC 9470 is a step of its own: a
+        RedirectCallback whose redirectUrl is for the user's browser, and whose input callbackUrl takes the URL that
+        the issuer led back to. When the access manager gives another login the session gets new tokens, all at
+        once.
+
+        :param session: The session to step up; may be left out when the peer has one only that it can be.
+        :param advice: The advice to satisfy; exactly one of advice, advices, response and continuation.
+        :param advices: Several.
+        :param response: The response they stand in, got elsewhere.
+        :param answers: Answers that are given without asking, as with authenticate.
+        :param continuation: Of the step to go on with.
+        :param callbacks: The step's callbacks with their inputs filled in.
+        """
+        params: dict[str, Any] = present(
+            {
+                "session": session,
+                "advice": wire(advice),
+                "advices": wires(advices),
+                "response": wire(response),
+                "answers": answers,
+                "continuation": continuation,
+                "callbacks": callbacks,
+            }
+        )
+        return await self._invoke("authenticateWithAdvice", params, JourneyStep.from_json, timeout, traceparent)

@@ -1,0 +1,188 @@
+"""What generated classes can do beyond holding their members."""
+
+from __future__ import annotations
+
+import base64
+import copy
+import json
+from typing import Any, TypeVar
+
+from ._wire import first_of, present, text_or_base64
+
+_T = TypeVar("_T", bound="_Readable")
+
+
+class _Readable:
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> Any:
+        raise NotImplementedError
+
+
+def _bytes(text: str | None, encoded: str | None) -> bytes:
+    if encoded is not None:
+        return base64.b64decode(encoded)
+    return (text or "").encode("utf-8")
+
+
+class FetchedBody:
+    """The body of a response."""
+
+    @property
+    def content(self) -> bytes:
+        """The body, its content codings undone."""
+        return _bytes(getattr(self, "body", None), getattr(self, "body_base64", None))
+
+    @property
+    def text(self) -> str:
+        """The body as text, by its charset, else as UTF-8; what does not decode is replaced."""
+        body: str | None = getattr(self, "body", None)
+        if body is not None:
+            return body
+        content_type = first_of(getattr(self, "headers", {}), "content-type") or ""
+        _, _, charset = content_type.lower().partition("charset=")
+        try:
+            return self.content.decode(charset.split(";")[0].strip(" \"'") or "utf-8", "replace")
+        except LookupError:
+            return self.content.decode("utf-8", "replace")
+
+    @property
+    def ok(self) -> bool:
+        """Whether the status is below 400."""
+        status: int = getattr(self, "status", 0)
+        return 0 < status < 400
+
+    def json(self) -> Any:
+        """The body as JSON."""
+        return json.loads(self.content)
+
+
+class JWSPayload:
+    """A payload."""
+
+    @property
+    def content(self) -> bytes:
+        """The payload; empty when not valid."""
+        return _bytes(getattr(self, "payload", None), getattr(self, "payload_base64", None))
+
+
+class JWEPlaintext:
+    """A plaintext."""
+
+    @property
+    def content(self) -> bytes:
+        """The plaintext; empty when not valid."""
+        return _bytes(getattr(self, "plaintext", None), getattr(self, "plaintext_base64", None))
+
+
+class PartForms(_Readable):
+    """How a part is made."""
+
+    @classmethod
+    def of(
+        cls: type[_T],
+        name: str,
+        content: str | bytes,
+        *,
+        file_name: str | None = None,
+        mime_type: str | None = None,
+    ) -> _T:
+        """A field, or with `file_name` a file."""
+        members = {"name": name, "fileName": file_name, "mimeType": mime_type, **text_or_base64("data", content)}
+        made: _T = cls.from_json(members)
+        return made
+
+
+class JourneyAnswers:
+    """How callbacks are answered."""
+
+    def filled(self, *values: Any) -> list[dict[str, Any]]:
+        """The callbacks with these values as first inputs of those that have any, in order."""
+        callbacks: list[dict[str, Any]] = copy.deepcopy(getattr(self, "callbacks", None) or [])
+        asking = [callback for callback in callbacks if callback.get("input")]
+        if len(values) > len(asking):
+            raise ValueError(f"{len(values)} values for {len(asking)} callbacks with inputs")
+        for callback, value in zip(asking, values):
+            callback["input"][0]["value"] = value
+        return callbacks
+
+
+class GrantForms(_Readable):
+    """The forms of grants."""
+
+    @classmethod
+    def from_tokens(
+        cls: type[_T],
+        *,
+        access_token: str | None = None,
+        refresh_token: str | None = None,
+        id_token: str | None = None,
+        expires_in: int | None = None,
+        scope: str | None = None,
+        sso_token: str | None = None,
+    ) -> _T:
+        """Tokens from elsewhere, at least one of them."""
+        members = {
+            "type": "tokens",
+            "accessToken": access_token,
+            "refreshToken": refresh_token,
+            "idToken": id_token,
+            "expiresIn": expires_in,
+            "scope": scope,
+            "ssoToken": sso_token,
+        }
+        made: _T = cls.from_json(present(members))
+        return made
+
+    @classmethod
+    def from_refresh_token(cls: type[_T], refresh_token: str) -> _T:
+        """A refresh token, used at once."""
+        made: _T = cls.from_json({"type": "refresh_token", "refreshToken": refresh_token})
+        return made
+
+    @classmethod
+    def from_sso_token(cls: type[_T], sso_token: str) -> _T:
+        """A single sign-on token of the issuer's access manager."""
+        made: _T = cls.from_json({"type": "sso", "ssoToken": sso_token})
+        return made
+
+    @classmethod
+    def from_exchange(
+        cls: type[_T],
+        subject_token: str,
+        *,
+        subject_token_type: str | None = None,
+        actor_token: str | None = None,
+    ) -> _T:
+        """Token exchange (RFC 8693)."""
+        members = {
+            "type": "token_exchange",
+            "subjectToken": subject_token,
+            "subjectTokenType": subject_token_type,
+            "actorToken": actor_token,
+        }
+        made: _T = cls.from_json(present(members))
+        return made
+
+    @classmethod
+    def from_assertion(cls: type[_T], assertion: str) -> _T:
+        """A JWT assertion (RFC 7523)."""
+        made: _T = cls.from_json({"type": "jwt_bearer", "assertion": assertion})
+        return made
+
+    @classmethod
+    def from_code(cls: type[_T], code: str, redirect_uri: str, *, code_verifier: str | None = None) -> _T:
+        """An authorization code of a login that the caller began itself."""
+        members = {
+            "type": "authorization_code",
+            "code": code,
+            "redirectUri": redirect_uri,
+            "codeVerifier": code_verifier,
+        }
+        made: _T = cls.from_json(present(members))
+        return made
+
+    @classmethod
+    def from_profile(cls: type[_T], profile: str) -> _T:
+        """A profile, for implicit access: the subject of an earlier session."""
+        made: _T = cls.from_json({"type": "implicit", "profile": profile})
+        return made

@@ -1,0 +1,147 @@
+"""What the sidecar asks its caller, and what delegates answer.
+
+A delegate is a plain callable. It is called in a thread of its own by `Client`, and awaited, if it is a coroutine
+function, by `AsyncClient`. One that raises, or takes longer than the sidecar waits, leaves the decision to the sidecar.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Callable, Optional, Union
+
+from ._conveniences import FetchedBody
+from ._wire import present, wire
+from .types import Advice
+
+__all__ = [
+    "NAMES",
+    "AdviceReceived",
+    "AnsweredRequest",
+    "RequestChange",
+    "RequestToUpdate",
+]
+
+
+@dataclass(frozen=True)
+class AdviceReceived:
+    """`on_policy_advice_received`: the user has to do something before a fetch goes on.
+
+    Walk `client.authenticate_with_advice(continuation=...)` to its end, then return whether it was done.
+    """
+
+    task: str
+    session: str = field(repr=False)
+    advices: list[Advice]
+    continuation: str = field(repr=False)
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> AdviceReceived:
+        """Reads it from the protocol's members."""
+        advices = [Advice.from_json(advice) for advice in value["advices"]]
+        return cls(value["task"], value["session"], advices, value["continuation"])
+
+
+@dataclass(frozen=True)
+class AnsweredRequest(FetchedBody):
+    """`evaluate_token_refresh`, `evaluate_authorization_policy`: what a resource answered."""
+
+    task: str
+    status: int
+    headers: dict[str, list[str]] = field(repr=False)
+    body: str | None = field(default=None, repr=False)
+    body_base64: str | None = field(default=None, repr=False)
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> AnsweredRequest:
+        """Reads it from the protocol's members."""
+        return cls(value["task"], value["status"], value["headers"], value.get("body"), value.get("bodyBase64"))
+
+
+@dataclass(frozen=True)
+class RequestToUpdate:
+    """`update_request`: a request that is sent again after a transaction was confirmed."""
+
+    task: str
+    method: str
+    url: str
+    headers: dict[str, list[str]] = field(repr=False)
+    tx_id: str | None = None
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> RequestToUpdate:
+        """Reads it from the protocol's members."""
+        request = value["request"]
+        return cls(value["task"], request["method"], request["url"], request.get("headers") or {}, value.get("txId"))
+
+
+@dataclass(frozen=True)
+class RequestChange:
+    """How a request is to be changed; None leaves a part as it is."""
+
+    url: str | None = None
+    headers: Mapping[str, str | Sequence[str]] | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """The protocol's members."""
+        return present({"url": self.url, "headers": self.headers})
+
+
+OnAdvice = Callable[[AdviceReceived], bool]
+EvaluatePolicy = Callable[[AnsweredRequest], Sequence[Union[Advice, Mapping[str, Any]]]]
+UpdateRequest = Callable[[RequestToUpdate], Optional[RequestChange]]
+EvaluateRefresh = Callable[[AnsweredRequest], bool]
+AsyncOnAdvice = Callable[[AdviceReceived], Union[bool, Awaitable[bool]]]
+AsyncEvaluatePolicy = Callable[
+    [AnsweredRequest],
+    Union[Sequence[Union[Advice, Mapping[str, Any]]], Awaitable[Sequence[Union[Advice, Mapping[str, Any]]]]],
+]
+AsyncUpdateRequest = Callable[[RequestToUpdate], Union[Optional[RequestChange], Awaitable[Optional[RequestChange]]]]
+AsyncEvaluateRefresh = Callable[[AnsweredRequest], Union[bool, Awaitable[bool]]]
+
+
+@dataclass(frozen=True)
+class Form:
+    """How one kind of delegate is asked and answered."""
+
+    read: Callable[[dict[str, Any]], Any]
+    answer: Callable[[Any], dict[str, Any]]
+
+
+ADVICE_RECEIVED = "delegate.onPolicyAdviceReceived"
+EVALUATE_POLICY = "delegate.evaluateAuthorizationPolicy"
+UPDATE_REQUEST = "delegate.updateRequest"
+EVALUATE_REFRESH = "delegate.evaluateTokenRefresh"
+
+FORMS: dict[str, Form] = {
+    ADVICE_RECEIVED: Form(AdviceReceived.from_json, lambda value: {"satisfied": value is True}),
+    EVALUATE_POLICY: Form(AnsweredRequest.from_json, lambda value: {"advices": [wire(advice) for advice in value]}),
+    UPDATE_REQUEST: Form(RequestToUpdate.from_json, lambda value: {} if value is None else wire(value)),
+    EVALUATE_REFRESH: Form(AnsweredRequest.from_json, lambda value: {"refresh": value is True}),
+}
+
+#: The delegates' names in the protocol.
+NAMES = frozenset(FORMS)
+
+
+def chosen(
+    on_policy_advice_received: Any, evaluate_authorization_policy: Any, update_request: Any, evaluate_token_refresh: Any
+) -> dict[str, Callable[[Any], Any]]:
+    """Those that were given, by their names in the protocol."""
+    return present(
+        {
+            ADVICE_RECEIVED: on_policy_advice_received,
+            EVALUATE_POLICY: evaluate_authorization_policy,
+            UPDATE_REQUEST: update_request,
+            EVALUATE_REFRESH: evaluate_token_refresh,
+        }
+    )
+
+
+def answered(identifier: Any, name: str, value: Any) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "id": identifier, "result": FORMS[name].answer(value)}
+
+
+def refused(identifier: Any, code: int, message: str, reason: str) -> dict[str, Any]:
+    """An error: the sidecar takes its default."""
+    return {"jsonrpc": "2.0", "id": identifier, "error": {"code": code, "message": message, "data": {"reason": reason}}}

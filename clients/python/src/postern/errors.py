@@ -1,0 +1,271 @@
+"""Exceptions: one class for each family of reasons.
+
+Switch on the class, or on `reason`; codes and reasons are stable, messages are for people.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ._wire import members, optional, optional_time
+from .reasons import REASONS
+from .types import Advice, FetchResult
+
+__all__ = [
+    "AdviceFailed",
+    "AdviceRequired",
+    "AuthenticationError",
+    "AuthorizationPending",
+    "Cancelled",
+    "ClientClosed",
+    "ConfigurationInvalid",
+    "ConnectionFailed",
+    "ConnectionLost",
+    "DeadlineExceeded",
+    "FetchError",
+    "Forbidden",
+    "InternalError",
+    "NotAuthenticated",
+    "PosternError",
+    "ProtocolViolation",
+    "RequestError",
+    "SessionError",
+    "Unavailable",
+    "ValidationUndecided",
+]
+
+
+class PosternError(Exception):
+    """Base of all. An error of a reason that this release does not know is of this class or its family's."""
+
+    #: The reason of errors that are raised here, not answered.
+    _own_reason = "unknown"
+
+    def __init__(self, message: str, code: int = 0, data: Mapping[str, Any] | None = None) -> None:
+        super().__init__(message)
+        #: For people.
+        self.message = message
+        #: The protocol's number; 0 when the error arose in the client.
+        self.code = code
+        #: Everything the sidecar said about it.
+        self.data: dict[str, Any] = dict(data or {})
+
+    @property
+    def reason(self) -> str:
+        """The stable symbol to switch on."""
+        reason = self.data.get("reason")
+        return reason if isinstance(reason, str) else REASONS.get(self.code, self._own_reason)
+
+    @property
+    def retryable(self) -> bool:
+        """Whether the same call may succeed later."""
+        return self.data.get("retryable") is True
+
+    @property
+    def retry_after(self) -> float | None:
+        """Seconds to wait before that, if it was told."""
+        after = self.data.get("retryAfterMs")
+        return after / 1000 if isinstance(after, (int, float)) else None
+
+    @property
+    def outcome(self) -> str | None:
+        """Whether the request may have had an effect: `not_sent`, `sent_no_reply`, `replied`.
+
+        `unknown`: the sidecar took the call, and its answer was lost. None: nothing upstream was concerned.
+        """
+        outcome = self.data.get("outcome")
+        return outcome if isinstance(outcome, str) else None
+
+    @property
+    def path(self) -> str | None:
+        """JSON Pointer of the parameter at fault."""
+        path = self.data.get("path")
+        return path if isinstance(path, str) else None
+
+    @property
+    def trace_id(self) -> str | None:
+        """Under which the sidecar's log has more."""
+        trace = self.data.get("traceId")
+        return trace if isinstance(trace, str) else None
+
+    @property
+    def upstream(self) -> dict[str, Any]:
+        """What another server said: `status`, `code`, `description`."""
+        return members(self.data.get("upstream")) or {}
+
+    def __str__(self) -> str:
+        where = f" at {self.path}" if self.path else ""
+        outcome = f" (outcome: {self.outcome})" if self.outcome else ""
+        return f"{self.reason}{where}: {self.message}{outcome}"
+
+    def __reduce__(self) -> Any:
+        return (type(self), (self.message, self.code, self.data))
+
+
+# What the sidecar answers
+
+
+class RequestError(PosternError):
+    """The call itself is wrong: unknown method, wrong parameters, too large. `path` points at the parameter."""
+
+
+class InternalError(PosternError):
+    """A bug in the sidecar; its log has more under `trace_id`."""
+
+
+class Cancelled(PosternError):
+    """The call was cancelled, by `cancel` or `cancel_task`."""
+
+    _own_reason = "request_cancelled"
+
+
+class DeadlineExceeded(PosternError, TimeoutError):
+    """Time ran out, in the sidecar or here."""
+
+    _own_reason = "deadline_exceeded"
+
+
+class Unavailable(PosternError):
+    """Too much is under way (`retry_after`), or the sidecar is shutting down."""
+
+
+class Forbidden(PosternError):
+    """This user may not call this method, or use this resource or session."""
+
+
+class ConfigurationInvalid(PosternError):
+    """`reload_config` found problems: `data["problems"]`. The running configuration stays."""
+
+
+class FetchError(PosternError):
+    """A resource could not be fetched."""
+
+
+class NotAuthenticated(FetchError):
+    """There is no live session or token for the fetch: log the user in."""
+
+
+class _AboutAdvice(FetchError):
+    @property
+    def advice(self) -> Advice | None:
+        """The advice to begin with."""
+        return optional(Advice.from_json, members(self.data.get("advice")))
+
+    @property
+    def advices(self) -> list[Advice]:
+        """All of them."""
+        return [Advice.from_json(advice) for advice in self.data.get("advices") or ()]
+
+    @property
+    def response(self) -> FetchResult | None:
+        """The response as it stood."""
+        return optional(FetchResult.from_json, members(self.data.get("response")))
+
+
+class AdviceRequired(_AboutAdvice):
+    """The resource asks the user to do something first.
+
+    Walk `authenticate_with_advice(continuation=...)`, then `fetch_resource(continuation=...)`.
+    """
+
+    @property
+    def continuation(self) -> str | None:
+        """With what both are called; None when too many fetches wait."""
+        continuation = self.data.get("continuation")
+        return continuation if isinstance(continuation, str) else None
+
+    @property
+    def expires_at(self) -> Any:
+        """Until when the continuation is good."""
+        return optional_time(self.data.get("expiresAt"))
+
+
+class AdviceFailed(_AboutAdvice):
+    """What the user did was not enough, or was not done."""
+
+
+class ValidationUndecided(PosternError):
+    """It could not be decided whether a token is valid: treat it as not valid."""
+
+
+class AuthenticationError(PosternError):
+    """A login or step-up at an access manager could not be carried on."""
+
+
+class SessionError(PosternError):
+    """Sessions and tokens: unknown, expired, refused, out of reach."""
+
+
+class AuthorizationPending(SessionError):
+    """The user has not decided yet: ask again after `retry_after` seconds."""
+
+
+# What arises here
+
+
+class ConnectionFailed(PosternError, ConnectionError):
+    """No connection to the sidecar; nothing was sent."""
+
+    _own_reason = "connection_failed"
+
+
+class ConnectionLost(PosternError, ConnectionError):
+    """The connection ended before the answer came; `outcome` says whether the sidecar may have done it."""
+
+    _own_reason = "connection_lost"
+
+
+class ProtocolViolation(ConnectionLost):
+    """What came from the socket is not the protocol. The connection was closed."""
+
+    _own_reason = "protocol_violation"
+
+
+class ClientClosed(ConnectionLost):
+    """The client was closed while, or before, it was called."""
+
+    _own_reason = "client_closed"
+
+
+_CLASSES: dict[int, type[PosternError]] = {
+    -32700: RequestError,
+    -32600: RequestError,
+    -32601: RequestError,
+    -32602: RequestError,
+    -32007: RequestError,
+    -32010: RequestError,
+    -32603: InternalError,
+    -32800: Cancelled,
+    -32022: DeadlineExceeded,
+    -32009: Unavailable,
+    -32021: Unavailable,
+    -32020: Forbidden,
+    -32023: ConfigurationInvalid,
+    1001: NotAuthenticated,
+    1002: NotAuthenticated,
+    1003: NotAuthenticated,
+    1017: AdviceRequired,
+    1018: AdviceFailed,
+    5007: AuthorizationPending,
+}
+_FAMILIES: dict[int, type[PosternError]] = {
+    1: FetchError,
+    2: ValidationUndecided,
+    3: AuthenticationError,
+    5: SessionError,
+}
+
+
+def error_class(code: int) -> type[PosternError]:
+    """The class of a code: its own, else its family's."""
+    return _CLASSES.get(code) or _FAMILIES.get(code // 1000, PosternError)
+
+
+def from_answer(error: Any) -> PosternError:
+    """The exception of an `error` member."""
+    found = members(error) or {}
+    code, message = found.get("code"), found.get("message")
+    if not isinstance(code, int):
+        return ProtocolViolation("an error of another shape", data={"outcome": "unknown"})
+    return error_class(code)(message if isinstance(message, str) else "", code, members(found.get("data")))

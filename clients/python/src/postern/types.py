@@ -1,0 +1,1423 @@
+"""What methods take and answer. Generated from proto-docs/openrpc.json by tools/generate.py: do not edit.
+
+Members that may be missing are None then. Times (`..._at`) are aware datetimes, durations (`..._ms`) milliseconds.
+Members that a newer sidecar adds are left out. What is secret is not in any repr.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Literal
+
+from ._conveniences import FetchedBody, GrantForms, JourneyAnswers, JWEPlaintext, JWSPayload, PartForms
+from ._wire import items, mapping, optional, optional_time, present, time, wire
+
+__all__ = [
+    "AccessToken",
+    "Advice",
+    "Auth",
+    "AuthorizationRequest",
+    "ConfigurationReload",
+    "Confirmation",
+    "Decision",
+    "DecisionInvalidation",
+    "DelegateName",
+    "DeviceAuthorization",
+    "EventName",
+    "FetchResult",
+    "Grant",
+    "Health",
+    "HealthCheck",
+    "HealthStatus",
+    "Info",
+    "IntrospectionVerdict",
+    "JWEVerdict",
+    "JWSVerdict",
+    "JourneyFailure",
+    "JourneyStep",
+    "Libraries",
+    "Metrics",
+    "ParsedAdvice",
+    "Part",
+    "Preauthorization",
+    "Refusal",
+    "ResponseWithAdvice",
+    "Session",
+    "SessionEnd",
+    "SessionKind",
+    "SessionList",
+    "Status",
+    "Subscription",
+    "Task",
+    "TaskList",
+    "Timing",
+    "TokenRevocation",
+    "TokenVerdict",
+    "VerificationKey",
+]
+
+Auth = Literal["user", "implicit", "device", "none"]
+DelegateName = Literal[
+    "delegate.onPolicyAdviceReceived",
+    "delegate.evaluateAuthorizationPolicy",
+    "delegate.updateRequest",
+    "delegate.evaluateTokenRefresh",
+]
+EventName = Literal[
+    "event.sessionRefreshed",
+    "event.sessionEnded",
+    "event.sessionExpiring",
+    "event.keysRotated",
+    "event.configReloaded",
+    "event.healthChanged",
+]
+HealthStatus = Literal["ok", "degraded", "down"]
+SessionKind = Literal["user", "implicit"]
+
+
+@dataclass(frozen=True)
+class Libraries:
+    """Versions of the libraries it runs with."""
+
+    #: libcurl's version at run time.
+    curl: str
+    #: OpenSSL's version at run time.
+    openssl: str
+    #: jansson's version at run time.
+    jansson: str
+    #: The compiler's version.
+    swift: str
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> Libraries:
+        """Reads it from the protocol's members."""
+        return cls(
+            curl=value["curl"],
+            openssl=value["openssl"],
+            jansson=value["jansson"],
+            swift=value["swift"],
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """The protocol's members, without those that are None."""
+        return present(
+            {
+                "curl": wire(self.curl),
+                "openssl": wire(self.openssl),
+                "jansson": wire(self.jansson),
+                "swift": wire(self.swift),
+            }
+        )
+
+
+@dataclass(frozen=True)
+class Info:
+    """The running sidecar."""
+
+    #: Always "postern".
+    name: str
+    #: The release.
+    version: str
+    #: The wire contract's version: changes of the first number break callers.
+    protocol_version: str
+    #: The sidecar's process id, in its own PID namespace.
+    pid: int
+    #: When it started, RFC 3339 in UTC.
+    started_at: datetime
+    #: Versions of the libraries it runs with.
+    libraries: Libraries
+    #: What this build and configuration offer; `development.…` names a development switch that is on.
+    features: list[str]
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> Info:
+        """Reads it from the protocol's members."""
+        return cls(
+            name=value["name"],
+            version=value["version"],
+            protocol_version=value["protocolVersion"],
+            pid=value["pid"],
+            started_at=time(value["startedAt"]),
+            libraries=Libraries.from_json(value["libraries"]),
+            features=value["features"],
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """The protocol's members, without those that are None."""
+        return present(
+            {
+                "name": wire(self.name),
+                "version": wire(self.version),
+                "protocolVersion": wire(self.protocol_version),
+                "pid": wire(self.pid),
+                "startedAt": wire(self.started_at),
+                "libraries": wire(self.libraries),
+                "features": wire(self.features),
+            }
+        )
+
+
+@dataclass(frozen=True)
+class HealthCheck:
+    """One check."""
+
+    #: The check's outcome.
+    status: HealthStatus
+    #: Why, for people.
+    detail: str | None = None
+    #: How long ago it was observed, in milliseconds.
+    age_ms: int | None = None
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> HealthCheck:
+        """Reads it from the protocol's members."""
+        return cls(
+            status=value["status"],
+            detail=value.get("detail"),
+            age_ms=value.get("ageMs"),
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """The protocol's members, without those that are None."""
+        return present(
+            {
+                "status": wire(self.status),
+                "detail": wire(self.detail),
+                "ageMs": wire(self.age_ms),
+            }
+        )
+
+
+@dataclass(frozen=True)
+class Health:
+    """Whether the sidecar can do its work."""
+
+    #: The worst of the checks.
+    status: HealthStatus
+    #: Each check by its name, e.g. `configuration` or `issuer.corp`.
+    checks: dict[str, HealthCheck]
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> Health:
+        """Reads it from the protocol's members."""
+        return cls(
+            status=value["status"],
+            checks=mapping(HealthCheck.from_json, value["checks"]),
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """The protocol's members, without those that are None."""
+        return present(
+            {
+                "status": wire(self.status),
+                "checks": wire(self.checks),
+            }
+        )
+
+
+@dataclass(frozen=True)
+class Metrics:
+    """Counters and histograms."""
+
+    #: Prometheus text exposition format 0.0.4.
+    text: str
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> Metrics:
+        """Reads it from the protocol's members."""
+        return cls(
+            text=value["text"],
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """The protocol's members, without those that are None."""
+        return present(
+            {
+                "text": wire(self.text),
+            }
+        )
+
+
+@dataclass(frozen=True)
+class ConfigurationReload:
+    """What a reload changed."""
+
+    #: The keys that differ from before, e.g. `resources.billing`; may be empty.
+    changed: list[str]
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> ConfigurationReload:
+        """Reads it from the protocol's members."""
+        return cls(
+            changed=value["changed"],
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """The protocol's members, without those that are None."""
+        return present(
+            {
+                "changed": wire(self.changed),
+            }
+        )
+
+
+@dataclass(frozen=True)
+class Subscription:
+    """What this connection is subscribed to."""
+
+    #: Every event this connection is subscribed to now.
+    subscribed: list[EventName]
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> Subscription:
+        """Reads it from the protocol's members."""
+        return cls(
+            subscribed=value["subscribed"],
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """The protocol's members, without those that are None."""
+        return present(
+            {
+                "subscribed": wire(self.subscribed),
+            }
+        )
+
+
+@dataclass(frozen=True)
+class Part(PartForms):
+    """One part of a multipart body."""
+
+    #: The field's name.
+    name: str
+    #: The file's name; left out for what is no file.
+    file_name: str | None = None
+    #: The part's media type; a file's is application/octet-stream by default.
+    mime_type: str | None = None
+    #: The content as text.
+    data: str | None = field(default=None, repr=False)
+    #: The content as standard base64 with padding; exactly one of the two.
+    data_base64: str | None = field(default=None, repr=False)
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> Part:
+        """Reads it from the protocol's members."""
+        return cls(
+            name=value["name"],
+            file_name=value.get("fileName"),
+            mime_type=value.get("mimeType"),
+            data=value.get("data"),
+            data_base64=value.get("dataBase64"),
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """The protocol's members, without those that are None."""
+        return present(
+            {
+                "name": wire(self.name),
+                "fileName": wire(self.file_name),
+                "mimeType": wire(self.mime_type),
+                "data": wire(self.data),
+                "dataBase64": wire(self.data_base64),
+            }
+        )
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Where the time of a fetch went."""
+
+    #: The whole call, tokens and retries included.
+    total_ms: int
+    #: Waiting inside the sidecar before the last exchange began.
+    queue_ms: int
+    #: Name resolution, TCP and TLS of the last exchange; 0 on a reused connection.
+    connect_ms: int
+    #: Until the first byte of the last exchange's response.
+    first_byte_ms: int
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> Timing:
+        """Reads it from the protocol's members."""
+        return cls(
+            total_ms=value["totalMs"],
+            queue_ms=value["queueMs"],
+            connect_ms=value["connectMs"],
+            first_byte_ms=value["firstByteMs"],
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """The protocol's members, without those that are None."""
+        return present(
+            {
+                "totalMs": wire(self.total_ms),
+                "queueMs": wire(self.queue_ms),
+                "connectMs": wire(self.connect_ms),
+                "firstByteMs": wire(self.first_byte_ms),
+            }
+        )
+
+
+@dataclass(frozen=True)
+class FetchResult(FetchedBody):
+    """A resource's response; any status is one."""
+
+    #: The task's name.
+    task: str
+    #: The HTTP status; any is a result.
+    status: int
+    #: The URL that answered, after redirects.
+    url: str
+    #: Lower-case name to an array of values, in order.
+    headers: dict[str, list[str]] = field(repr=False)
+    #: How often the resource was asked, redirects not counted.
+    attempts: int
+    #: Whether a refused token was renewed.
+    token_refreshed: bool
+    #: The policy advices satisfied on the way.
+    advices_satisfied: list[Advice]
+    #: Where the time went.
+    timing: Timing
+    #: The reason phrase, where there is one.
+    reason: str | None = None
+    #: The body when it is textual and UTF-8.
+    body: str | None = field(default=None, repr=False)
+    #: The body otherwise.
+    body_base64: str | None = field(default=None, repr=False)
+    #: With 429 and 503: how long the server asks to be left alone (Retry-After).
+    retry_after_ms: int | None = None
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> FetchResult:
+        """Reads it from the protocol's members."""
+        return cls(
+            task=value["task"],
+            status=value["status"],
+            url=value["url"],
+            headers=value["headers"],
+            attempts=value["attempts"],
+            token_refreshed=value["tokenRefreshed"],
+            advices_satisfied=items(Advice.from_json, value["advicesSatisfied"]),
+            timing=Timing.from_json(value["timing"]),
+            reason=value.get("reason"),
+            body=value.get("body"),
+            body_base64=value.get("bodyBase64"),
+            retry_after_ms=value.get("retryAfterMs"),
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """The protocol's members, without those that are None."""
+        return present(
+            {
+                "task": wire(self.task),
+                "status": wire(self.status),
+                "url": wire(self.url),
+                "headers": wire(self.headers),
+                "attempts": wire(self.attempts),
+                "tokenRefreshed": wire(self.token_refreshed),
+                "advicesSatisfied": wire(self.advices_satisfied),
+                "timing": wire(self.timing),
+                "reason": wire(self.reason),
+                "body": wire(self.body),
+                "bodyBase64": wire(self.body_base64),
+                "retryAfterMs": wire(self.retry_after_ms),
+            }
+        )
+
+
+@dataclass(frozen=True)
+class Task:
+    """A fetch, while it runs and for a minute after."""
+
+    #: The task's name.
+    task: str
+    #: running, suspended, cancelled or completed.
+    state: Literal["running", "suspended", "cancelled", "completed"]
+    #: The request's method.
+    method: str
+    #: The URL that is asked first.
+    url: str
+    #: When it began.
+    started_at: datetime
+    #: Bytes of bodies that have come in, content codings undone.
+    received_bytes: int
+    #: Bytes of bodies that have gone out.
+    sent_bytes: int
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> Task:
+        """Reads it from the protocol's members."""
+        return cls(
+            task=value["task"],
+            state=value["state"],
+            method=value["method"],
+            url=value["url"],
+            started_at=time(value["startedAt"]),
+            received_bytes=value["receivedBytes"],
+            sent_bytes=value["sentBytes"],
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """The protocol's members, without those that are None."""
+        return present(
+            {
+                "task": wire(self.task),
+                "state": wire(self.state),
+                "method": wire(self.method),
+                "url": wire(self.url),
+                "startedAt": wire(self.started_at),
+                "receivedBytes": wire(self.received_bytes),
+                "sentBytes": wire(self.sent_bytes),
+            }
+        )
+
+
+@dataclass(frozen=True)
+class TaskList:
+    """The caller's tasks."""
+
+    #: The tasks.
+    tasks: list[Task]
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> TaskList:
+        """Reads it from the protocol's members."""
+        return cls(
+            tasks=items(Task.from_json, value["tasks"]),
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """The protocol's members, without those that are None."""
+        return present(
+            {
+                "tasks": wire(self.tasks),
+            }
+        )
+
+
+@dataclass(frozen=True)
+class Status:
+    """Why something is not permitted, or not known."""
+
+    #: The HTTP-style status; 0 when the decision point did not say this.
+    status: int
+    #: What it is; an open set.
+    code: str
+    #: For people.
+    message: str
+    #: What is suggested: none, configuration, application-registration, authentication, authorization, degradation,
+    #: retry, retry-after; an open set.
+    action: str
+    #: The decision point's own words.
+    details: str | None = None
+    #: Where to read more.
+    help_url: str | None = None
+    #: What the decision point's support needs to find the answer.
+    trace: str | None = None
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> Status:
+        """Reads it from the protocol's members."""
+        return cls(
+            status=value["status"],
+            code=value["code"],
+            message=value["message"],
+            action=value["action"],
+            details=value.get("details"),
+            help_url=value.get("helpUrl"),
+            trace=value.get("trace"),
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """The protocol's members, without those that are None."""
+        return present(
+            {
+                "status": wire(self.status),
+                "code": wire(self.code),
+                "message": wire(self.message),
+                "action": wire(self.action),
+                "details": wire(self.details),
+                "helpUrl": wire(self.help_url),
+                "trace": wire(self.trace),
+            }
+        )
+
+
+@dataclass(frozen=True)
+class Decision:
+    """The decision about one resource."""
+
+    #: The resource as it was asked about.
+    id: str
+    #: true for a permit; for nothing else.
+    authorized: bool
+    #: local: remembered here; backend: the decision point; degradation: an operator's rule.
+    source: Literal["local", "backend", "degradation"]
+    #: How old it is.
+    age_ms: int
+    #: Why it is no permit; always there then.
+    error: Status | None = None
+    #: Until when it is remembered here; left out when it is not.
+    expires_at: datetime | None = None
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> Decision:
+        """Reads it from the protocol's members."""
+        return cls(
+            id=value["id"],
+            authorized=value["authorized"],
+            source=value["source"],
+            age_ms=value["ageMs"],
+            error=optional(Status.from_json, value.get("error")),
+            expires_at=optional_time(value.get("expiresAt")),
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """The protocol's members, without those that are None."""
+        return present(
+            {
+                "id": wire(self.id),
+                "authorized": wire(self.authorized),
+                "source": wire(self.source),
+                "ageMs": wire(self.age_ms),
+                "error": wire(self.error),
+                "expiresAt": wire(self.expires_at),
+            }
+        )
+
+
+@dataclass(frozen=True)
+class Preauthorization:
+    """Decisions, or the status that says why there are none."""
+
+    #: response: the decision point answered, if only with an error; failure: it could not be asked.
+    outcome: Literal["response", "failure"]
+    #: One for each resource, in the order of the request; empty when status says why.
+    decisions: list[Decision]
+    #: What was to be switched off and cannot be at this decision point.
+    unhonored_features: list[Literal["LOCAL_CACHE", "REMOTE_CACHE"]]
+    #: Why there are no decisions.
+    status: Status | None = None
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> Preauthorization:
+        """Reads it from the protocol's members."""
+        return cls(
+            outcome=value["outcome"],
+            decisions=items(Decision.from_json, value["decisions"]),
+            unhonored_features=value["unhonoredFeatures"],
+            status=optional(Status.from_json, value.get("status")),
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """The protocol's members, without those that are None."""
+        return present(
+            {
+                "outcome": wire(self.outcome),
+                "decisions": wire(self.decisions),
+                "unhonoredFeatures": wire(self.unhonored_features),
+                "status": wire(self.status),
+            }
+        )
+
+
+@dataclass(frozen=True)
+class DecisionInvalidation:
+    """How many decisions were forgotten."""
+
+    #: How many were forgotten.
+    removed: int
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> DecisionInvalidation:
+        """Reads it from the protocol's members."""
+        return cls(
+            removed=value["removed"],
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """The protocol's members, without those that are None."""
+        return present(
+            {
+                "removed": wire(self.removed),
+            }
+        )
+
+
+@dataclass(frozen=True)
+class VerificationKey:
+    """The key that verified a token."""
+
+    #: The token's alg.
+    alg: str
+    #: The key's kid, where it has one.
+    kid: str | None = None
+    #: RFC 7638 with SHA-256, base64url; none for a client secret.
+    thumbprint: str | None = None
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> VerificationKey:
+        """Reads it from the protocol's members."""
+        return cls(
+            alg=value["alg"],
+            kid=value.get("kid"),
+            thumbprint=value.get("thumbprint"),
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """The protocol's members, without those that are None."""
+        return present(
+            {
+                "alg": wire(self.alg),
+                "kid": wire(self.kid),
+                "thumbprint": wire(self.thumbprint),
+            }
+        )
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """The first check that failed; switch on `code`."""
+
+    #: The first failing check; callers switch on it.
+    code: str
+    #: For people and logs.
+    message: str
+    #: The claim or header parameter concerned.
+    claim: str | None = None
+    #: What would have passed, where it may be told.
+    expected: Any | None = None
+    #: What was found, where it may be told.
+    actual: Any | None = None
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> Refusal:
+        """Reads it from the protocol's members."""
+        return cls(
+            code=value["code"],
+            message=value["message"],
+            claim=value.get("claim"),
+            expected=value.get("expected"),
+            actual=value.get("actual"),
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """The protocol's members, without those that are None."""
+        return present(
+            {
+                "code": wire(self.code),
+                "message": wire(self.message),
+                "claim": wire(self.claim),
+                "expected": wire(self.expected),
+                "actual": wire(self.actual),
+            }
+        )
+
+
+@dataclass(frozen=True)
+class TokenVerdict:
+    """What the validation of a token came to. A refused token is no exception."""
+
+    #: Whether the token is genuine and everything asked of it is true.
+    valid: bool
+    #: The claims; only when valid.
+    claims: dict[str, Any] | None = field(default=None, repr=False)
+    #: The protected header of the signed token; only when valid.
+    header: dict[str, Any] | None = None
+    #: The key that verified it; only when valid.
+    key: VerificationKey | None = None
+    #: Whether the signature was verified at an earlier call; only when valid.
+    cached: bool | None = None
+    #: Why it is refused; only when not valid.
+    error: Refusal | None = None
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> TokenVerdict:
+        """Reads it from the protocol's members."""
+        return cls(
+            valid=value["valid"],
+            claims=value.get("claims"),
+            header=value.get("header"),
+            key=optional(VerificationKey.from_json, value.get("key")),
+            cached=value.get("cached"),
+            error=optional(Refusal.from_json, value.get("error")),
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """The protocol's members, without those that are None."""
+        return present(
+            {
+                "valid": wire(self.valid),
+                "claims": wire(self.claims),
+                "header": wire(self.header),
+                "key": wire(self.key),
+                "cached": wire(self.cached),
+                "error": wire(self.error),
+            }
+        )
+
+
+@dataclass(frozen=True)
+class Confirmation:
+    """The key whose possession a presenter has shown."""
+
+    #: Thumbprint of the DPoP proof's key (RFC 9449 section 6.1).
+    jkt: str | None = None
+    #: SHA-256 thumbprint of the client certificate, base64url (RFC 8705 section 3.1).
+    x5t_s256: str | None = None
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> Confirmation:
+        """Reads it from the protocol's members."""
+        return cls(
+            jkt=value.get("jkt"),
+            x5t_s256=value.get("x5tS256"),
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """The protocol's members, without those that are None."""
+        return present(
+            {
+                "jkt": wire(self.jkt),
+                "x5tS256": wire(self.x5t_s256),
+            }
+        )
+
+
+@dataclass(frozen=True)
+class IntrospectionVerdict:
+    """What the authorization server says about a token."""
+
+    #: Whether the token is active and everything asked of it is true.
+    valid: bool
+    #: The members of the issuer's answer; only when valid.
+    claims: dict[str, Any] | None = field(default=None, repr=False)
+    #: Why it is refused; only when not valid.
+    error: Refusal | None = None
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> IntrospectionVerdict:
+        """Reads it from the protocol's members."""
+        return cls(
+            valid=value["valid"],
+            claims=value.get("claims"),
+            error=optional(Refusal.from_json, value.get("error")),
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """The protocol's members, without those that are None."""
+        return present(
+            {
+                "valid": wire(self.valid),
+                "claims": wire(self.claims),
+                "error": wire(self.error),
+            }
+        )
+
+
+@dataclass(frozen=True)
+class JWSVerdict(JWSPayload):
+    """Whether a given key made a signature."""
+
+    #: Whether the signature is one of the key.
+    valid: bool
+    #: The protected header, where it can be read; the sender's word unless valid.
+    header: dict[str, Any] | None = None
+    #: The payload when it is valid UTF-8; only when valid.
+    payload: str | None = field(default=None, repr=False)
+    #: The payload otherwise; only when valid.
+    payload_base64: str | None = field(default=None, repr=False)
+    #: Why it is refused; only when not valid.
+    error: Refusal | None = None
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> JWSVerdict:
+        """Reads it from the protocol's members."""
+        return cls(
+            valid=value["valid"],
+            header=value.get("header"),
+            payload=value.get("payload"),
+            payload_base64=value.get("payloadBase64"),
+            error=optional(Refusal.from_json, value.get("error")),
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """The protocol's members, without those that are None."""
+        return present(
+            {
+                "valid": wire(self.valid),
+                "header": wire(self.header),
+                "payload": wire(self.payload),
+                "payloadBase64": wire(self.payload_base64),
+                "error": wire(self.error),
+            }
+        )
+
+
+@dataclass(frozen=True)
+class JWEVerdict(JWEPlaintext):
+    """Whether a given key opens a message."""
+
+    #: Whether the key opens the message.
+    valid: bool
+    #: The protected header, where it can be read; the sender's word unless valid.
+    header: dict[str, Any] | None = None
+    #: The plaintext when it is valid UTF-8; only when valid.
+    plaintext: str | None = field(default=None, repr=False)
+    #: The plaintext otherwise; only when valid.
+    plaintext_base64: str | None = field(default=None, repr=False)
+    #: Why it is refused; only when not valid.
+    error: Refusal | None = None
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> JWEVerdict:
+        """Reads it from the protocol's members."""
+        return cls(
+            valid=value["valid"],
+            header=value.get("header"),
+            plaintext=value.get("plaintext"),
+            plaintext_base64=value.get("plaintextBase64"),
+            error=optional(Refusal.from_json, value.get("error")),
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """The protocol's members, without those that are None."""
+        return present(
+            {
+                "valid": wire(self.valid),
+                "header": wire(self.header),
+                "plaintext": wire(self.plaintext),
+                "plaintextBase64": wire(self.plaintext_base64),
+                "error": wire(self.error),
+            }
+        )
+
+
+@dataclass(frozen=True)
+class Grant(GrantForms):
+    """From what a session is made. The class methods name the forms."""
+
+    #: The grant; the other members belong to some of them.
+    type: Literal["tokens", "sso", "implicit", "refresh_token", "token_exchange", "jwt_bearer", "authorization_code"]
+    #: tokens: an access token from elsewhere.
+    access_token: str | None = field(default=None, repr=False)
+    #: tokens, refresh_token: a refresh token.
+    refresh_token: str | None = field(default=None, repr=False)
+    #: tokens: an ID token, which is validated.
+    id_token: str | None = field(default=None, repr=False)
+    #: tokens: the access token's life in seconds from now; default 300.
+    expires_in: int | None = None
+    #: tokens: the scope that was granted.
+    scope: str | None = None
+    #: tokens, sso: a single sign-on token of the access manager.
+    sso_token: str | None = field(default=None, repr=False)
+    #: token_exchange: the token to exchange (RFC 8693).
+    subject_token: str | None = field(default=None, repr=False)
+    #: token_exchange: its type; default an access token.
+    subject_token_type: str | None = None
+    #: token_exchange: an access token of who acts.
+    actor_token: str | None = field(default=None, repr=False)
+    #: jwt_bearer: the assertion (RFC 7523 section 2.1).
+    assertion: str | None = field(default=None, repr=False)
+    #: authorization_code: the code.
+    code: str | None = field(default=None, repr=False)
+    #: authorization_code: the verifier of PKCE.
+    code_verifier: str | None = field(default=None, repr=False)
+    #: authorization_code: where the code was sent.
+    redirect_uri: str | None = None
+    #: implicit: the subject of an earlier user session of this peer.
+    profile: str | None = None
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> Grant:
+        """Reads it from the protocol's members."""
+        return cls(
+            type=value["type"],
+            access_token=value.get("accessToken"),
+            refresh_token=value.get("refreshToken"),
+            id_token=value.get("idToken"),
+            expires_in=value.get("expiresIn"),
+            scope=value.get("scope"),
+            sso_token=value.get("ssoToken"),
+            subject_token=value.get("subjectToken"),
+            subject_token_type=value.get("subjectTokenType"),
+            actor_token=value.get("actorToken"),
+            assertion=value.get("assertion"),
+            code=value.get("code"),
+            code_verifier=value.get("codeVerifier"),
+            redirect_uri=value.get("redirectUri"),
+            profile=value.get("profile"),
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """The protocol's members, without those that are None."""
+        return present(
+            {
+                "type": wire(self.type),
+                "accessToken": wire(self.access_token),
+                "refreshToken": wire(self.refresh_token),
+                "idToken": wire(self.id_token),
+                "expiresIn": wire(self.expires_in),
+                "scope": wire(self.scope),
+                "ssoToken": wire(self.sso_token),
+                "subjectToken": wire(self.subject_token),
+                "subjectTokenType": wire(self.subject_token_type),
+                "actorToken": wire(self.actor_token),
+                "assertion": wire(self.assertion),
+                "code": wire(self.code),
+                "codeVerifier": wire(self.code_verifier),
+                "redirectUri": wire(self.redirect_uri),
+                "profile": wire(self.profile),
+            }
+        )
+
+
+@dataclass(frozen=True)
+class Session:
+    """A user's login at an issuer; never a token."""
+
+    #: The handle: keep it, and keep it to yourself.
+    session: str = field(repr=False)
+    #: The issuer's name in the configuration.
+    issuer: str
+    #: user, or implicit: a registered profile without its user.
+    kind: SessionKind
+    #: The scope that was granted; empty when it is not known.
+    scope: str
+    #: When it began.
+    created_at: datetime
+    #: The user's identifier at the issuer, where it is known.
+    subject: str | None = None
+    #: When it ends, where that is known.
+    expires_at: datetime | None = None
+    #: When the access token at hand expires.
+    access_token_expires_at: datetime | None = None
+    #: The claims of the ID token.
+    claims: dict[str, Any] | None = field(default=None, repr=False)
+    #: The authentication context.
+    acr: str | None = None
+    #: When the user authenticated, in seconds since the epoch.
+    auth_time: int | None = None
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> Session:
+        """Reads it from the protocol's members."""
+        return cls(
+            session=value["session"],
+            issuer=value["issuer"],
+            kind=value["kind"],
+            scope=value["scope"],
+            created_at=time(value["createdAt"]),
+            subject=value.get("subject"),
+            expires_at=optional_time(value.get("expiresAt")),
+            access_token_expires_at=optional_time(value.get("accessTokenExpiresAt")),
+            claims=value.get("claims"),
+            acr=value.get("acr"),
+            auth_time=value.get("authTime"),
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """The protocol's members, without those that are None."""
+        return present(
+            {
+                "session": wire(self.session),
+                "issuer": wire(self.issuer),
+                "kind": wire(self.kind),
+                "scope": wire(self.scope),
+                "createdAt": wire(self.created_at),
+                "subject": wire(self.subject),
+                "expiresAt": wire(self.expires_at),
+                "accessTokenExpiresAt": wire(self.access_token_expires_at),
+                "claims": wire(self.claims),
+                "acr": wire(self.acr),
+                "authTime": wire(self.auth_time),
+            }
+        )
+
+
+@dataclass(frozen=True)
+class AuthorizationRequest:
+    """Where to send the user's browser."""
+
+    #: Where to send the user's browser.
+    authorization_url: str = field(repr=False)
+    #: By which the callback is recognised.
+    state: str = field(repr=False)
+    #: Until when the callback is taken.
+    expires_at: datetime
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> AuthorizationRequest:
+        """Reads it from the protocol's members."""
+        return cls(
+            authorization_url=value["authorizationUrl"],
+            state=value["state"],
+            expires_at=time(value["expiresAt"]),
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """The protocol's members, without those that are None."""
+        return present(
+            {
+                "authorizationUrl": wire(self.authorization_url),
+                "state": wire(self.state),
+                "expiresAt": wire(self.expires_at),
+            }
+        )
+
+
+@dataclass(frozen=True)
+class DeviceAuthorization:
+    """What the user has to be told."""
+
+    #: What completeDeviceAuthorization is asked with.
+    handle: str = field(repr=False)
+    #: What the user types in.
+    user_code: str
+    #: Where the user types it in.
+    verification_uri: str
+    #: Until when the user may decide.
+    expires_at: datetime
+    #: How long to wait between two questions.
+    interval_ms: int
+    #: The same with the code in it, for a link or a QR code.
+    verification_uri_complete: str | None = None
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> DeviceAuthorization:
+        """Reads it from the protocol's members."""
+        return cls(
+            handle=value["handle"],
+            user_code=value["userCode"],
+            verification_uri=value["verificationUri"],
+            expires_at=time(value["expiresAt"]),
+            interval_ms=value["intervalMs"],
+            verification_uri_complete=value.get("verificationUriComplete"),
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """The protocol's members, without those that are None."""
+        return present(
+            {
+                "handle": wire(self.handle),
+                "userCode": wire(self.user_code),
+                "verificationUri": wire(self.verification_uri),
+                "expiresAt": wire(self.expires_at),
+                "intervalMs": wire(self.interval_ms),
+                "verificationUriComplete": wire(self.verification_uri_complete),
+            }
+        )
+
+
+@dataclass(frozen=True)
+class SessionList:
+    """The caller's sessions, the oldest first."""
+
+    #: The sessions.
+    sessions: list[Session]
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> SessionList:
+        """Reads it from the protocol's members."""
+        return cls(
+            sessions=items(Session.from_json, value["sessions"]),
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """The protocol's members, without those that are None."""
+        return present(
+            {
+                "sessions": wire(self.sessions),
+            }
+        )
+
+
+@dataclass(frozen=True)
+class SessionEnd:
+    """What became of a session at its issuer."""
+
+    #: true: it is gone here.
+    ended: bool
+    #: ended, failed, or none when there was nothing to end at the issuer.
+    upstream: Literal["ended", "failed", "none"]
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> SessionEnd:
+        """Reads it from the protocol's members."""
+        return cls(
+            ended=value["ended"],
+            upstream=value["upstream"],
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """The protocol's members, without those that are None."""
+        return present(
+            {
+                "ended": wire(self.ended),
+                "upstream": wire(self.upstream),
+            }
+        )
+
+
+@dataclass(frozen=True)
+class AccessToken:
+    """A token that has left the sidecar."""
+
+    #: The token.
+    access_token: str = field(repr=False)
+    #: Bearer: nothing else leaves.
+    token_type: str
+    #: When it expires.
+    expires_at: datetime
+    #: The scope that was granted, where the issuer said.
+    scope: str | None = None
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> AccessToken:
+        """Reads it from the protocol's members."""
+        return cls(
+            access_token=value["accessToken"],
+            token_type=value["tokenType"],
+            expires_at=time(value["expiresAt"]),
+            scope=value.get("scope"),
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """The protocol's members, without those that are None."""
+        return present(
+            {
+                "accessToken": wire(self.access_token),
+                "tokenType": wire(self.token_type),
+                "expiresAt": wire(self.expires_at),
+                "scope": wire(self.scope),
+            }
+        )
+
+
+@dataclass(frozen=True)
+class TokenRevocation:
+    """That a token was revoked."""
+
+    #: true.
+    revoked: bool
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> TokenRevocation:
+        """Reads it from the protocol's members."""
+        return cls(
+            revoked=value["revoked"],
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """The protocol's members, without those that are None."""
+        return present(
+            {
+                "revoked": wire(self.revoked),
+            }
+        )
+
+
+@dataclass(frozen=True)
+class Advice:
+    """What a user has to do before a request is let through."""
+
+    #: TransactionConditionAdvice, AuthenticateToServiceConditionAdvice, …; insufficient_user_authentication (RFC 9470);
+    #: uma_ticket.
+    type: str
+    #: What is asked for; with every type but insufficient_user_authentication.
+    value: str | None = None
+    #: The transaction it is about; with TransactionConditionAdvice only.
+    tx_id: str | None = None
+    #: What the access manager is to be asked with: composite_advice.
+    auth_index_type: str | None = None
+    #: The advice in the access manager's XML, escaped and without white space.
+    auth_index_value: str | None = None
+    #: The realm its source named.
+    realm: str | None = None
+    #: The authentication contexts of which one is asked for (RFC 9470).
+    acr_values: list[str] | None = None
+    #: How many seconds ago the user may have authenticated at most (RFC 9470).
+    max_age: int | None = None
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> Advice:
+        """Reads it from the protocol's members."""
+        return cls(
+            type=value["type"],
+            value=value.get("value"),
+            tx_id=value.get("txId"),
+            auth_index_type=value.get("authIndexType"),
+            auth_index_value=value.get("authIndexValue"),
+            realm=value.get("realm"),
+            acr_values=value.get("acrValues"),
+            max_age=value.get("maxAge"),
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """The protocol's members, without those that are None."""
+        return present(
+            {
+                "type": wire(self.type),
+                "value": wire(self.value),
+                "txId": wire(self.tx_id),
+                "authIndexType": wire(self.auth_index_type),
+                "authIndexValue": wire(self.auth_index_value),
+                "realm": wire(self.realm),
+                "acrValues": wire(self.acr_values),
+                "maxAge": wire(self.max_age),
+            }
+        )
+
+
+@dataclass(frozen=True)
+class ParsedAdvice:
+    """The advice in a response; none is no error."""
+
+    #: In order, each once; at most 16.
+    advices: list[Advice]
+    #: Where they stood; only when there are any.
+    source: Literal["header", "redirect", "body"] | None = None
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> ParsedAdvice:
+        """Reads it from the protocol's members."""
+        return cls(
+            advices=items(Advice.from_json, value["advices"]),
+            source=value.get("source"),
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """The protocol's members, without those that are None."""
+        return present(
+            {
+                "advices": wire(self.advices),
+                "source": wire(self.source),
+            }
+        )
+
+
+@dataclass(frozen=True)
+class JourneyFailure:
+    """The access manager's refusal."""
+
+    #: Its code, that of the HTTP status.
+    code: int
+    #: Its words.
+    message: str
+    #: What else it told.
+    detail: Any | None = None
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> JourneyFailure:
+        """Reads it from the protocol's members."""
+        return cls(
+            code=value["code"],
+            message=value["message"],
+            detail=value.get("detail"),
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """The protocol's members, without those that are None."""
+        return present(
+            {
+                "code": wire(self.code),
+                "message": wire(self.message),
+                "detail": wire(self.detail),
+            }
+        )
+
+
+@dataclass(frozen=True)
+class JourneyStep(JourneyAnswers):
+    """What a user is asked next, or what came of a login."""
+
+    #: callbacks: the user is asked; completed: it is over; failed: the access manager said no.
+    state: Literal["callbacks", "completed", "failed"]
+    #: With callbacks: takes the journey on, once. With completed: of a fetch that waits, for fetchResource.
+    continuation: str | None = field(default=None, repr=False)
+    #: What is asked: the access manager's own JSON, untouched.
+    callbacks: list[dict[str, Any]] | None = field(default=None, repr=False)
+    #: The name that the tree gives the page.
+    stage: str | None = None
+    #: The page's heading.
+    header: dict[str, Any] | None = None
+    #: The page's text.
+    description: str | None = None
+    #: Until when the continuation is good.
+    expires_at: datetime | None = None
+    #: The transaction that the journey was about; whether it was confirmed only the resource tells.
+    tx_id: str | None = None
+    #: The session's handle, with completed; not with noSession.
+    session: str | None = field(default=None, repr=False)
+    #: Whether the session has new tokens now; with completed.
+    session_upgraded: bool | None = None
+    #: The refusal, with failed.
+    error: JourneyFailure | None = None
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> JourneyStep:
+        """Reads it from the protocol's members."""
+        return cls(
+            state=value["state"],
+            continuation=value.get("continuation"),
+            callbacks=value.get("callbacks"),
+            stage=value.get("stage"),
+            header=value.get("header"),
+            description=value.get("description"),
+            expires_at=optional_time(value.get("expiresAt")),
+            tx_id=value.get("txId"),
+            session=value.get("session"),
+            session_upgraded=value.get("sessionUpgraded"),
+            error=optional(JourneyFailure.from_json, value.get("error")),
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """The protocol's members, without those that are None."""
+        return present(
+            {
+                "state": wire(self.state),
+                "continuation": wire(self.continuation),
+                "callbacks": wire(self.callbacks),
+                "stage": wire(self.stage),
+                "header": wire(self.header),
+                "description": wire(self.description),
+                "expiresAt": wire(self.expires_at),
+                "txId": wire(self.tx_id),
+                "session": wire(self.session),
+                "sessionUpgraded": wire(self.session_upgraded),
+                "error": wire(self.error),
+            }
+        )
+
+
+@dataclass(frozen=True)
+class ResponseWithAdvice:
+    """A response got elsewhere."""
+
+    #: The HTTP status, 100 to 599.
+    status: int
+    #: Name to value, or to an array of values.
+    headers: Mapping[str, str | Sequence[str]] = field(repr=False)
+    #: The body as text; over 256 KiB it is not looked into.
+    body: str | None = field(default=None, repr=False)
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> ResponseWithAdvice:
+        """Reads it from the protocol's members."""
+        return cls(
+            status=value["status"],
+            headers=value["headers"],
+            body=value.get("body"),
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """The protocol's members, without those that are None."""
+        return present(
+            {
+                "status": wire(self.status),
+                "headers": wire(self.headers),
+                "body": wire(self.body),
+            }
+        )

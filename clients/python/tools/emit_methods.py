@@ -1,0 +1,165 @@
+"""Typed methods from the method list."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import Any
+
+from emit_types import Types, sentence
+from naming import BY_HAND, method_name, snake
+
+Method = dict[str, Any]
+
+#: Parameters that may be given by position although they are optional.
+BY_POSITION = {"fetchResource": ["resource", "path"]}
+#: Two members of the wire that are one parameter here: str is the first, bytes the second.
+FOLDED = {"bodyBase64": "body"}
+#: Parameters that a method of its own stands for.
+ELSEWHERE = {"fetchResource": {"stream"}}
+
+HEADER = '''"""{title} Generated from proto-docs/openrpc.json by tools/generate.py: do not edit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Callable, Literal, Optional, TypeVar, Union
+
+from .{streams} import {stream}
+from ._wire import as_object, body_members, present, wire, wires
+from .types import (
+{types}
+)
+
+_Result = TypeVar("_Result")
+
+
+class {name}:
+    """Every method of the protocol, typed.
+
+    With each call: `timeout` in seconds bounds it, there and here (None: the client's own, `math.inf`: no bound);
+    `traceparent` is a W3C trace context that upstream requests continue.
+    """
+
+    {define} _invoke(
+        self,
+        method: str,
+        params: dict[str, Any],
+        decode: Callable[[Any], _Result],
+        timeout: Optional[float],
+        traceparent: Optional[str],
+    ) -> _Result:
+        raise NotImplementedError
+
+    {define} _stream(
+        self, params: dict[str, Any], timeout: Optional[float], traceparent: Optional[str]
+    ) -> {stream}:
+        raise NotImplementedError
+'''
+
+
+def methods_module(methods: list[Method], types: Types, asynchronous: bool) -> str:
+    bodies = []
+    for method in methods:
+        if method["name"] in BY_HAND:
+            for parameter in parameters(method):
+                types.name_of(parameter["schema"], f"{method['name']}.{parameter['name']}")
+        else:
+            bodies.append(_method(method, types, asynchronous, streaming=False))
+        if method["name"] == "fetchResource":
+            bodies.append(_method(method, types, asynchronous, streaming=True))
+    body = "\n".join(bodies)
+    used = [name for name in [*types.classes, *types.aliases] if name in body]
+    return HEADER.format(
+        title="The methods of `AsyncClient`." if asynchronous else "The methods of `Client`.",
+        name="AsyncMethods" if asynchronous else "Methods",
+        define="async def" if asynchronous else "def",
+        streams="_async_streams" if asynchronous else "_streams",
+        stream="AsyncResourceStream" if asynchronous else "ResourceStream",
+        types="\n".join(f"    {name}," for name in sorted(used)),
+    ) + "\n" + body  # fmt: skip
+
+
+def parameters(method: Method) -> list[dict[str, Any]]:
+    """Those that become Python parameters, the required ones first."""
+    elsewhere = ELSEWHERE.get(method["name"], set())
+    named = [p for p in method["params"] if p["name"] not in {"meta", *elsewhere, *FOLDED}]
+    return sorted(named, key=lambda parameter: not parameter.get("required", False))
+
+
+def _method(method: Method, types: Types, asynchronous: bool, streaming: bool) -> str:
+    name: str = method["name"]
+    chosen = [p for p in parameters(method) if not (streaming and p["name"] == "continuation")]
+    positional: list[str] = []
+    keywords: list[str] = []
+    documented: list[str] = []
+    members: list[str] = []
+    for parameter in chosen:
+        own, annotation, member = _parameter(name, parameter, types)
+        text = f"{own}: {annotation}" + ("" if parameter.get("required") else " = None")
+        given = parameter.get("required") or parameter["name"] in BY_POSITION.get(name, [])
+        (positional if given else keywords).append(text)
+        documented.append(f"{own}: {sentence(parameter.get('summary', ''))}")
+        members.append(member)
+    keywords += ["timeout: Optional[float] = None", "traceparent: Optional[str] = None"]
+    result, decode = _result(method, types)
+    if streaming:
+        result = "AsyncResourceStream" if asynchronous else "ResourceStream"
+    signature = ", ".join(["self", *positional, "*", *keywords])
+    own_name = "stream_resource" if streaming else method_name(name)
+    call = (
+        "self._stream(params, timeout, traceparent)"
+        if streaming
+        else f'self._invoke("{name}", params, {decode}, timeout, traceparent)'
+    )
+    awaited = "await " if asynchronous else ""
+    params = "present({" + ", ".join(members) + "})" if members else "{}"
+    return "\n".join([
+        f"    {'async ' if asynchronous else ''}def {own_name}({signature},) -> {result}:",
+        textwrap.indent(_docstring(method, documented, streaming), "        "),
+        f"        params: dict[str, Any] = {params}",
+        f"        return {awaited}{call}",
+        "",
+    ])  # fmt: skip
+
+
+def _parameter(method: str, parameter: dict[str, Any], types: Types) -> tuple[str, str, str]:
+    """Its name, its annotation, and its entry in the dictionary of params."""
+    name: str = parameter["name"]
+    own = snake(name)
+    kind = types.name_of(parameter["schema"], f"{method}.{name}", taken=True)
+    if method == "fetchResource" and name == "body":
+        return own, "Optional[Union[str, bytes]]", f"**body_members({own})"
+    value = own
+    if kind.startswith("Union["):
+        value = f"wire({own})"
+    elif kind.startswith("Sequence[Union["):
+        value = f"wires({own})"
+    return own, kind if parameter.get("required") else f"Optional[{kind}]", f'"{name}": {value}'
+
+
+def _result(method: Method, types: Types) -> tuple[str, str]:
+    name = types.name_of(method["result"]["schema"], f"{method['name']}.result")
+    return name, "as_object" if name.startswith("dict[") else f"{name}.from_json"
+
+
+def _docstring(method: Method, documented: list[str], streaming: bool) -> str:
+    summary = "Fetches a protected resource whose body comes in pieces" if streaming else method["summary"]
+    paragraphs = [sentence(summary)]
+    if streaming:
+        paragraphs.append(
+            "Read the body from what this returns; status and headers are in its `result` when the body has ended. "
+            "`timeout` bounds each wait for a piece, `timeout_ms` the whole."
+        )
+    elif method.get("description"):
+        paragraphs.append(sentence(method["description"]))
+    if method["name"] == "fetchResource":
+        documented = [
+            "body: A raw body, text or bytes; overrides parameters." if line.startswith("body:") else line
+            for line in documented
+        ]
+    text = "\n\n".join("\n".join(textwrap.wrap(paragraph, 108)) for paragraph in paragraphs)
+    if documented:
+        lines = ["\n".join(textwrap.wrap(f":param {line}", 108, subsequent_indent="    ")) for line in documented]
+        text += "\n\n" + "\n".join(lines)
+    text = text.replace("\\", "\\\\")
+    return f'"""{text}"""' if "\n" not in text else f'"""{text}\n"""'

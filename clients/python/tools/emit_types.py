@@ -1,0 +1,225 @@
+"""Classes from schemas."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import Any
+
+from naming import BASES, CLASSES, TYPES, is_secret, snake
+
+Schema = dict[str, Any]
+KNOWN = set(CLASSES.values())
+
+HEADER = '''"""What methods take and answer. Generated from proto-docs/openrpc.json by tools/generate.py: do not edit.
+
+Members that may be missing are None then. Times (`..._at`) are aware datetimes, durations (`..._ms`) milliseconds.
+Members that a newer sidecar adds are left out. What is secret is not in any repr.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Literal, Optional, Union
+
+from ._conveniences import FetchedBody, GrantForms, JourneyAnswers, JWEPlaintext, JWSPayload, PartForms
+from ._wire import items, mapping, optional, optional_time, present, time, wire
+'''
+
+
+def sentence(text: str) -> str:
+    text = text.strip().replace("\\", "\\\\").replace('"""', "'''")
+    return text if text.endswith((".", "!", "?", ":")) else text + "."
+
+
+class Types:
+    """The classes that were met, in the order in which they can be defined."""
+
+    def __init__(self) -> None:
+        self.classes: dict[str, str] = {}
+        self.aliases: dict[str, str] = {}
+        self._schemas: dict[str, Schema] = {}
+
+    def module(self) -> str:
+        names = sorted([*self.classes, *self.aliases])
+        exported = "__all__ = [" + ", ".join(f'"{name}"' for name in names) + "]\n"
+        aliases = "".join(f"{name} = {value}\n" for name, value in sorted(self.aliases.items()))
+        return HEADER + "\n" + exported + "\n" + aliases + "\n\n" + "\n\n".join(self.classes.values())
+
+    def name_of(self, schema: Schema, where: str, taken: bool = False) -> str:
+        """The type of a value. `taken`: of a parameter, where wider types are welcome."""
+        _, _, rest = where.partition(".")
+        special = TYPES.get(where) or TYPES.get(f"*.{rest}")
+        if special is not None:
+            return special
+        if "enum" in schema:
+            return self._alias(schema["enum"])
+        kind = schema.get("type")
+        simple = {"string": "str", "integer": "int", "number": "float", "boolean": "bool", None: "Any"}
+        if kind in simple:
+            return simple[kind]
+        if kind == "array":
+            item = self.name_of(schema["items"], where + "[]", taken) if schema.get("items") else "Any"
+            item = "Mapping[str, Any]" if item == "Any" and taken else item
+            return f"{'Sequence' if taken else 'list'}[{item}]"
+        if kind == "object" and "properties" in schema:
+            name = self._class(schema, where)
+            return f"Union[{name}, Mapping[str, Any]]" if taken else name
+        if kind == "object":
+            inner = schema.get("additionalProperties")
+            if isinstance(inner, dict) and "oneOf" in inner:
+                return "Mapping[str, Union[str, Sequence[str]]]"
+            value = self.name_of(inner, where + ".*", taken) if isinstance(inner, dict) else "Any"
+            return f"{'Mapping' if taken else 'dict'}[str, {value}]"
+        raise ValueError(f"{where}: no type for {schema}")
+
+    def _alias(self, values: list[str]) -> str:
+        literal = "Literal[" + ", ".join(f'"{value}"' for value in values) + "]"
+        names = {
+            ("ok", "degraded", "down"): "HealthStatus",
+            ("user", "implicit", "device", "none"): "Auth",
+            ("user", "implicit"): "SessionKind",
+        }
+        first = str(values[0])
+        if first.startswith("event."):
+            name = "EventName"
+        elif first.startswith("delegate."):
+            name = "DelegateName"
+        elif tuple(values) in names:
+            name = names[tuple(values)]
+        else:
+            return literal
+        self.aliases[name] = literal
+        return name
+
+    def _class(self, schema: Schema, where: str) -> str:
+        name = CLASSES.get(where)
+        if name is None:
+            raise ValueError(f"{where}: name this object in tools/naming.py")
+        shape = {member: {**value, "description": ""} for member, value in schema["properties"].items()}
+        if name in self._schemas:
+            if self._schemas[name] != shape:
+                raise ValueError(f"{where}: another shape than {name} elsewhere; give it a name of its own")
+            return name
+        self._schemas[name] = shape
+        self.classes[name] = self._definition(name, schema, where)
+        return name
+
+    def _definition(self, name: str, schema: Schema, where: str) -> str:
+        required = set(schema.get("required", []))
+        members = sorted(schema["properties"].items(), key=lambda entry: entry[0] not in required)
+        fields: list[str] = []
+        readers: list[str] = []
+        for member, inner in members:
+            kind, reader = self._member(member, inner, f"{where}.{member}", member in required)
+            default = _default(member in required, is_secret(name, member))
+            description = sentence(inner.get("description", ""))
+            fields.append(f"    {snake(member)}: {kind}{default}\n    #: {description}")
+            readers.append(f"            {snake(member)}={reader},")
+        fields = [
+            _wrapped(f"    #: {line.split('#: ', 1)[1]}\n{line.split(chr(10) + '    #: ', 1)[0]}") for line in fields
+        ]
+        base = f"({BASES[name]})" if name in BASES else ""
+        doc = _class_doc(name)
+        pairs = "\n".join(f'            "{member}": wire(self.{snake(member)}),' for member, _ in members)
+        return "\n".join([
+            "@dataclass(frozen=True)",
+            f"class {name}{base}:",
+            f'    """{doc}"""',
+            "",
+            *fields,
+            "",
+            "    @classmethod",
+            f'    def from_json(cls, value: dict[str, Any]) -> "{name}":',
+            '        """Reads it from the protocol\'s members."""',
+            "        return cls(",
+            *readers,
+            "        )",
+            "",
+            "    def to_json(self) -> dict[str, Any]:",
+            '        """The protocol\'s members, without those that are None."""',
+            "        return present({",
+            pairs,
+            "        })",
+            "",
+        ])  # fmt: skip
+
+    def _member(self, member: str, schema: Schema, where: str, required: bool) -> tuple[str, str]:
+        """The annotation and the expression that reads it out of `value`."""
+        got = f'value["{member}"]' if required else f'value.get("{member}")'
+        if member.endswith("At") and schema.get("type") == "string":
+            return ("datetime", f"time({got})") if required else ("Optional[datetime]", f"optional_time({got})")
+        kind = self.name_of(schema, where)
+        if kind.startswith("Optional["):
+            return kind, got
+        reader = self._reader(kind, got, required)
+        return (kind if required else f"Optional[{kind}]"), reader
+
+    def _reader(self, kind: str, got: str, required: bool) -> str:
+        for opening, function in (("list[", "items"), ("dict[str, ", "mapping")):
+            inner = kind[len(opening) : -1] if kind.startswith(opening) else ""
+            if inner in KNOWN:
+                return f"{function}({inner}.from_json, {got})"
+        if kind in KNOWN:
+            return f"{kind}.from_json({got})" if required else f"optional({kind}.from_json, {got})"
+        return got
+
+
+def _wrapped(text: str) -> str:
+    comment, _, definition = text.partition("\n")
+    lines = textwrap.wrap(comment.strip(), 116, subsequent_indent="#: ")
+    return "\n".join(["    " + line for line in lines] + [definition])
+
+
+def _default(required: bool, secret: bool) -> str:
+    if required:
+        return " = field(repr=False)" if secret else ""
+    return " = field(default=None, repr=False)" if secret else " = None"
+
+
+DOCS = {
+    "Info": "The running sidecar.",
+    "Libraries": "Versions of the libraries it runs with.",
+    "Health": "Whether the sidecar can do its work.",
+    "HealthCheck": "One check.",
+    "Metrics": "Counters and histograms.",
+    "ConfigurationReload": "What a reload changed.",
+    "Subscription": "What this connection is subscribed to.",
+    "Part": "One part of a multipart body.",
+    "FetchResult": "A resource's response; any status is one.",
+    "Timing": "Where the time of a fetch went.",
+    "Task": "A fetch, while it runs and for a minute after.",
+    "TaskList": "The caller's tasks.",
+    "Preauthorization": "Decisions, or the status that says why there are none.",
+    "Decision": "The decision about one resource.",
+    "Status": "Why something is not permitted, or not known.",
+    "DecisionInvalidation": "How many decisions were forgotten.",
+    "TokenVerdict": "What the validation of a token came to. A refused token is no exception.",
+    "VerificationKey": "The key that verified a token.",
+    "Refusal": "The first check that failed; switch on `code`.",
+    "Confirmation": "The key whose possession a presenter has shown.",
+    "IntrospectionVerdict": "What the authorization server says about a token.",
+    "JWSVerdict": "Whether a given key made a signature.",
+    "JWEVerdict": "Whether a given key opens a message.",
+    "Grant": "From what a session is made. The class methods name the forms.",
+    "Session": "A user's login at an issuer; never a token.",
+    "SessionList": "The caller's sessions, the oldest first.",
+    "SessionEnd": "What became of a session at its issuer.",
+    "AuthorizationRequest": "Where to send the user's browser.",
+    "DeviceAuthorization": "What the user has to be told.",
+    "AccessToken": "A token that has left the sidecar.",
+    "TokenRevocation": "That a token was revoked.",
+    "ParsedAdvice": "The advice in a response; none is no error.",
+    "Advice": "What a user has to do before a request is let through.",
+    "ResponseWithAdvice": "A response got elsewhere.",
+    "JourneyStep": "What a user is asked next, or what came of a login.",
+    "JourneyFailure": "The access manager's refusal.",
+}
+
+
+def _class_doc(name: str) -> str:
+    doc: str | None = DOCS.get(name)
+    if doc is None:
+        raise ValueError(f"say in tools/emit_types.py what {name} is")
+    return doc

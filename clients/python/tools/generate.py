@@ -1,0 +1,74 @@
+"""Writes the generated modules of the client from proto-docs/openrpc.json.
+
+python tools/generate.py            # rewrite them
+python tools/generate.py --check    # exit status 1 when one differs
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
+
+from emit_methods import methods_module  # noqa: E402
+from emit_reasons import reasons_module  # noqa: E402
+from emit_types import Types  # noqa: E402
+
+ROOT = HERE.parents[2]
+PACKAGE = HERE.parent / "src" / "postern"
+
+
+def generate(document: dict[str, Any]) -> dict[str, str]:
+    """File name → content, unformatted."""
+    methods: list[dict[str, Any]] = document["methods"]
+    types = Types()
+    blocking = methods_module(methods, types, asynchronous=False)
+    asynchronous = methods_module(methods, types, asynchronous=True)
+    return {
+        "_methods.py": blocking,
+        "_async_methods.py": asynchronous,
+        "types.py": types.module(),
+        "reasons.py": reasons_module(methods),
+    }
+
+
+def formatted(text: str) -> str:
+    """As ruff writes it."""
+    ruff = [sys.executable, "-m", "ruff"]
+    settings = ["--config", str(HERE.parent / "pyproject.toml")]
+    for command in (
+        [*ruff, "check", "--quiet", "--fix", "--unsafe-fixes", "--select", "UP,I,F", *settings, "-"],
+        [*ruff, "format", "--quiet", *settings, "-"],
+    ):
+        text = subprocess.run(command, input=text, stdout=subprocess.PIPE, text=True, check=False).stdout
+    return text
+
+
+def main() -> int:
+    options = argparse.ArgumentParser(description="Writes the generated modules of the client.")
+    options.add_argument("--check", action="store_true", help="change nothing; fail when something differs")
+    check: bool = options.parse_args().check
+    document = json.loads((ROOT / "proto-docs" / "openrpc.json").read_text())
+    status = 0
+    for name, text in generate(document).items():
+        path = PACKAGE / name
+        content = formatted(text)
+        if path.exists() and path.read_text() == content:
+            continue
+        if check:
+            print(f"{path} is out of date: run clients/python/tools/generate.py", file=sys.stderr)
+            status = 1
+        else:
+            path.write_text(content)
+            print(f"{path} written")
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,124 @@
+"""How names of the protocol read in Python."""
+
+from __future__ import annotations
+
+import keyword
+import re
+
+#: Methods whose names are no identifiers.
+METHOD_NAMES = {"rpc.discover": "discover", "$/cancelRequest": "cancel_request"}
+#: Methods that are written by hand: what they do belongs to the connection.
+BY_HAND = {"$/cancelRequest", "registerDelegate"}
+
+#: Schema objects by where they stand, and the classes that they become. Equal schemas share a class.
+CLASSES = {
+    "getInfo.result": "Info",
+    "getInfo.result.libraries": "Libraries",
+    "health.result": "Health",
+    "health.result.checks.*": "HealthCheck",
+    "metrics.result": "Metrics",
+    "reloadConfig.result": "ConfigurationReload",
+    "subscribe.result": "Subscription",
+    "unsubscribe.result": "Subscription",
+    "fetchResource.multipart[]": "Part",
+    "fetchResource.result": "FetchResult",
+    "fetchResource.result.timing": "Timing",
+    "getTask.result": "Task",
+    "suspendTask.result": "Task",
+    "resumeTask.result": "Task",
+    "cancelTask.result": "Task",
+    "listTasks.result": "TaskList",
+    "listTasks.result.tasks[]": "Task",
+    "preauthorize.result": "Preauthorization",
+    "preauthorize.result.decisions[]": "Decision",
+    "preauthorize.result.decisions[].error": "Status",
+    "preauthorize.result.status": "Status",
+    "invalidateDecisions.result": "DecisionInvalidation",
+    "validateIdToken.result": "TokenVerdict",
+    "validateIdToken.result.key": "VerificationKey",
+    "validateIdToken.result.error": "Refusal",
+    "validateAccessToken.confirmation": "Confirmation",
+    "validateAccessToken.result": "TokenVerdict",
+    "validateAccessToken.result.key": "VerificationKey",
+    "validateAccessToken.result.error": "Refusal",
+    "validateLogoutToken.result": "TokenVerdict",
+    "validateLogoutToken.result.key": "VerificationKey",
+    "validateLogoutToken.result.error": "Refusal",
+    "introspectToken.result": "IntrospectionVerdict",
+    "introspectToken.result.error": "Refusal",
+    "verifyJws.result": "JWSVerdict",
+    "verifyJws.result.error": "Refusal",
+    "decryptJwe.result": "JWEVerdict",
+    "decryptJwe.result.error": "Refusal",
+    "createSession.grant": "Grant",
+    "createSession.result": "Session",
+    "beginAuthorization.result": "AuthorizationRequest",
+    "completeAuthorization.result": "Session",
+    "beginDeviceAuthorization.result": "DeviceAuthorization",
+    "completeDeviceAuthorization.result": "Session",
+    "getSession.result": "Session",
+    "listSessions.result": "SessionList",
+    "listSessions.result.sessions[]": "Session",
+    "refreshSession.result": "Session",
+    "endSession.result": "SessionEnd",
+    "getAccessToken.result": "AccessToken",
+    "revokeToken.result": "TokenRevocation",
+    "parseAdvice.result": "ParsedAdvice",
+    "parseAdvice.result.advices[]": "Advice",
+    "authenticate.result": "JourneyStep",
+    "authenticate.result.error": "JourneyFailure",
+    "authenticateWithAdvice.advice": "Advice",
+    "authenticateWithAdvice.advices[]": "Advice",
+    "authenticateWithAdvice.response": "ResponseWithAdvice",
+    "authenticateWithAdvice.result": "JourneyStep",
+    "authenticateWithAdvice.result.error": "JourneyFailure",
+}
+
+#: Hand-written bases that add conveniences.
+BASES = {
+    "FetchResult": "FetchedBody",
+    "JWSVerdict": "JWSPayload",
+    "JWEVerdict": "JWEPlaintext",
+    "JourneyStep": "JourneyAnswers",
+    "Grant": "GrantForms",
+    "Part": "PartForms",
+}
+
+#: Where the schema says less than the protocol does.
+TYPES = {
+    "fetchResource.result.headers": "dict[str, list[str]]",
+    "fetchResource.result.advicesSatisfied": "list[Advice]",
+    "rpc.discover.result": "dict[str, Any]",
+    "*.result.claims": "Optional[dict[str, Any]]",
+    "*.result.header": "Optional[dict[str, Any]]",
+    "*.result.callbacks": "Optional[list[dict[str, Any]]]",
+    "*.jwks": "Mapping[str, Any]",
+    "*.jwk": "Mapping[str, Any]",
+    "*.answers": "Mapping[str, Any]",
+    "*.callbacks": "Sequence[Mapping[str, Any]]",
+}
+
+#: Members that no repr shows.
+SECRETS = {
+    "accessToken", "refreshToken", "idToken", "ssoToken", "subjectToken", "actorToken", "assertion",
+    "codeVerifier", "session", "handle", "continuation", "body", "bodyBase64", "data", "dataBase64",
+    "callbacks", "payload", "payloadBase64", "plaintext", "plaintextBase64", "claims", "headers",
+}  # fmt: skip
+
+
+def snake(name: str) -> str:
+    """accessTokenExpiresAt → access_token_expires_at."""
+    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
+    return words + "_" if keyword.iskeyword(words) else words
+
+
+def method_name(name: str) -> str:
+    return METHOD_NAMES.get(name) or snake(name)
+
+
+def is_secret(class_name: str, member: str) -> bool:
+    if class_name == "Grant" and member == "code":
+        return True
+    if class_name == "AuthorizationRequest" and member in ("state", "authorizationUrl"):
+        return True
+    return member in SECRETS
