@@ -1,0 +1,78 @@
+"""Client for Postern, the auth sidecar.
+
+>>> import postern
+>>> with postern.Client() as client:
+...     client.get_info().name
+'postern'
+"""
+
+from __future__ import annotations
+
+from ._limits import Limits
+from .aio import AsyncClient
+from .client import Call, Client
+from .delegates import AdviceReceived, AnsweredRequest, RequestChange, RequestToUpdate
+from .errors import (
+    AdviceFailed,
+    AdviceRequired,
+    AuthenticationError,
+    AuthorizationPending,
+    Cancelled,
+    ClientClosed,
+    ConfigurationInvalid,
+    ConnectionFailed,
+    ConnectionLost,
+    DeadlineExceeded,
+    FetchError,
+    Forbidden,
+    InternalError,
+    NotAuthenticated,
+    PosternError,
+    ProtocolViolation,
+    RequestError,
+    SessionError,
+    Unavailable,
+    ValidationUndecided,
+)
+from .events import Event
+from .types import Advice, FetchResult, Grant, JourneyStep, Part, Session
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Advice",
+    "AdviceFailed",
+    "AdviceReceived",
+    "AdviceRequired",
+    "AnsweredRequest",
+    "AsyncClient",
+    "AuthenticationError",
+    "AuthorizationPending",
+    "Call",
+    "Cancelled",
+    "Client",
+    "ClientClosed",
+    "ConfigurationInvalid",
+    "ConnectionFailed",
+    "ConnectionLost",
+    "DeadlineExceeded",
+    "Event",
+    "FetchError",
+    "FetchResult",
+    "Forbidden",
+    "Grant",
+    "InternalError",
+    "JourneyStep",
+    "Limits",
+    "NotAuthenticated",
+    "Part",
+    "PosternError",
+    "ProtocolViolation",
+    "RequestChange",
+    "RequestError",
+    "RequestToUpdate",
+    "Session",
+    "SessionError",
+    "Unavailable",
+    "ValidationUndecided",
+]

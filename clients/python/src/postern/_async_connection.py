@@ -1,0 +1,256 @@
+"""One connection of the asynchronous client."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+import logging
+import math
+import socket
+from collections.abc import Mapping
+from typing import Any, Callable, Protocol, Union
+
+from . import _framing
+from ._connection import lost
+from ._dial import failure
+from ._limits import Deadline, Limits
+from ._pending import Message
+from ._wire import members
+from .errors import ConnectionLost, DeadlineExceeded, PosternError, ProtocolViolation, from_answer
+
+log = logging.getLogger("postern")
+
+#: An answer, or why there is none.
+Settled = Union[Message, PosternError]
+
+
+class AsyncHandler(Protocol):
+    """Who takes what the sidecar sends by itself."""
+
+    def on_request(self, connection: AsyncConnection, message: Message) -> None: ...
+
+    def on_notification(self, connection: AsyncConnection, message: Message) -> None: ...
+
+    def on_end(self, connection: AsyncConnection, error: PosternError) -> None: ...
+
+
+class AsyncPending:
+    """One request under way."""
+
+    __slots__ = ("future", "identifier", "method", "size")
+
+    def __init__(self, identifier: int, method: str, size: int, future: asyncio.Future[Settled]) -> None:
+        self.identifier = identifier
+        self.method = method
+        self.size = size
+        self.future = future
+
+    def settle(self, settled: Settled) -> None:
+        if not self.future.done():
+            self.future.set_result(settled)
+
+
+class AsyncConnection(asyncio.Protocol):
+    """Pipelined. Belongs to the loop in which it was made."""
+
+    def __init__(self, limits: Limits, handler: AsyncHandler) -> None:
+        self._limits = limits
+        self._handler = handler
+        self._loop = asyncio.get_running_loop()
+        self._lines = _framing.Lines(limits.answer_bytes)
+        self._pending: dict[int, AsyncPending] = {}
+        self._identifiers = itertools.count(1)
+        self._error: PosternError | None = None
+        self._farewell: PosternError | None = None
+        self._transport: asyncio.WriteTransport | None = None
+        self._may_write: asyncio.Future[None] | None = None
+        self._gone = self._loop.create_future()
+        #: Where chunks go, by the names of their tasks.
+        self.chunks: dict[str, Callable[[dict[str, Any]], None]] = {}
+
+    @classmethod
+    async def open(cls, path: str, limits: Limits, handler: AsyncHandler) -> AsyncConnection:
+        """Connects. On a Unix socket that is done at once, or not to be done now."""
+        loop = asyncio.get_running_loop()
+        own = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        own.setblocking(False)
+        try:
+            own.connect(path)
+            _, connection = await loop.create_unix_connection(lambda: cls(limits, handler), sock=own)
+        except OSError as error:
+            own.close()
+            raise failure(path, error) from error
+        return connection
+
+    @property
+    def is_open(self) -> bool:
+        return self._error is None
+
+    # Requests
+
+    async def start(self, method: str, params: Mapping[str, Any], deadline: Deadline) -> AsyncPending:
+        """Sends a request. When this raises it was not sent."""
+        identifier = next(self._identifiers)
+        line = _framing.request(identifier, method, params, self._limits.request_bytes)
+        while self._may_write is not None and self._error is None:
+            left = deadline.left()
+            done, _ = await asyncio.wait({self._may_write}, timeout=None if left == math.inf else left)
+            if not done:
+                raise DeadlineExceeded("the request could not be sent in time", data={"outcome": "not_sent"})
+        pending = AsyncPending(identifier, method, len(line), self._loop.create_future())
+        self._pending[identifier] = pending
+        try:
+            self._write(line)
+        except PosternError:
+            self._pending.pop(identifier, None)
+            raise
+        return pending
+
+    async def result(self, pending: AsyncPending, deadline: Deadline) -> Any:
+        """Waits for an answer; time that runs out, and a cancellation, cancel the request."""
+        patience = deadline.patience()
+        timer = None if patience == math.inf else self._loop.call_later(patience, self._expire, pending, deadline)
+        try:
+            settled = await pending.future
+        except asyncio.CancelledError:
+            self.cancel(pending)
+            raise
+        finally:
+            if timer is not None:
+                timer.cancel()
+        return result_of(settled)
+
+    def _expire(self, pending: AsyncPending, deadline: Deadline) -> None:
+        if self.cancel(pending):
+            text = f"no answer to {pending.method} within {deadline.seconds:g} s"
+            pending.settle(DeadlineExceeded(text, data={"outcome": "unknown"}))
+
+    def cancel(self, pending: AsyncPending) -> bool:
+        """Ends a request for both sides. False when it had been settled."""
+        if self._pending.pop(pending.identifier, None) is None:
+            return False
+        self.cancel_request(pending.identifier)
+        return True
+
+    def cancel_request(self, identifier: int) -> None:
+        """Asks the sidecar to end a request; its answer, if somebody waits for it, is -32800."""
+        if self.is_open:
+            with contextlib.suppress(PosternError):  # it may have ended with its connection
+                self._write(_framing.notification("$/cancelRequest", {"id": identifier}))
+
+    def answer(self, message: Message) -> None:
+        """Answers a request of the sidecar's."""
+        self._write(_framing.encoded(message, self._limits.request_bytes))
+
+    def _write(self, line: bytes) -> None:
+        transport = self._transport
+        if self._error is not None or transport is None or transport.is_closing():
+            raise lost(self._error or ConnectionLost("the sidecar is gone"), "not_sent")
+        was_empty = transport.get_write_buffer_size() == 0
+        transport.write(line)
+        if was_empty and transport.is_closing():  # the very first write of it failed
+            raise ConnectionLost("the sidecar is gone", data={"outcome": "not_sent"})
+
+    # What asyncio calls
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.WriteTransport)
+        self._transport = transport
+
+    def pause_writing(self) -> None:
+        self._may_write = self._loop.create_future()
+
+    def resume_writing(self) -> None:
+        if self._may_write is not None and not self._may_write.done():
+            self._may_write.set_result(None)
+        self._may_write = None
+
+    def data_received(self, data: bytes) -> None:
+        try:
+            for line in self._lines.feed(data):
+                self._take(_framing.decoded(line))
+        except PosternError as error:
+            self.close(error)
+        except Exception as error:
+            log.exception("postern: the reader failed")
+            self.close(ProtocolViolation(f"what came from the socket could not be taken: {type(error).__name__}"))
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        where = "in the middle of an answer" if self._lines.is_within else ""
+        text = f"the connection broke: {exc}" if exc else f"the sidecar closed the connection {where}".rstrip()
+        self.close(self._farewell or ConnectionLost(text))
+        if not self._gone.done():
+            self._gone.set_result(None)
+
+    # Reading
+
+    def _take(self, message: Message) -> None:
+        if "method" in message:
+            params = members(message.get("params"))
+            if message["method"] == "fetchResource.chunk" and params is not None:
+                take = self.chunks.get(str(params.get("task")))
+                if take is not None:
+                    take(params)
+            elif "id" in message:
+                self._handler.on_request(self, message)
+            else:
+                self._handler.on_notification(self, message)
+            return
+        identifier = message.get("id")
+        if identifier is None and members(message.get("error")) is not None:
+            self._blame(from_answer(message["error"]))
+            return
+        is_error = members(message.get("error")) is not None
+        if not isinstance(identifier, int) or ("result" in message) == is_error:
+            raise ProtocolViolation("an answer of another shape came from the socket")
+        pending = self._pending.pop(identifier, None)
+        if pending is not None:
+            pending.settle(message)
+
+    def _blame(self, error: PosternError) -> None:
+        """Finds the request that an error without an id is about."""
+        waiting = list(self._pending.values())
+        limit = error.data.get("limitBytes")
+        if error.reason == "overloaded":
+            self._farewell = lost(error, "not_sent")  # the connection itself is refused, and closed behind this
+            return
+        if error.reason == "message_too_large" and isinstance(limit, int):
+            guilty = [pending for pending in waiting if pending.size > limit]
+        else:
+            guilty = waiting if len(waiting) == 1 else []
+        if waiting and not guilty:
+            raise ProtocolViolation(f"the sidecar did not understand one of several requests: {error.message}")
+        for pending in guilty:
+            self._pending.pop(pending.identifier, None)
+            pending.settle(lost(error, "not_sent"))
+
+    # The end
+
+    def close(self, error: PosternError) -> None:
+        """Ends the connection, and with `error` everything that waits. Nothing happens the second time."""
+        if self._error is not None:
+            return
+        self._error = error
+        if self._transport is not None:
+            self._transport.abort()
+        self.resume_writing()
+        waiting: list[AsyncPending] = list(self._pending.values())
+        self._pending.clear()
+        outcome = str(error.data.get("outcome") or "unknown")
+        for pending in waiting:
+            pending.settle(lost(error, outcome))
+        self._handler.on_end(self, error)
+
+    async def closed(self) -> None:
+        """Waits until the socket is closed."""
+        await asyncio.wait({self._gone}, timeout=5)
+
+
+def result_of(settled: Settled) -> Any:
+    """The result; raises the error."""
+    if isinstance(settled, PosternError):
+        raise settled
+    if "result" in settled:
+        return settled["result"]
+    raise from_answer(settled["error"])

@@ -1,0 +1,173 @@
+"""Bodies as asynchronous iterators."""
+
+from __future__ import annotations
+
+import asyncio
+import collections
+import contextlib
+from typing import TYPE_CHECKING, Any
+
+from ._chunks import Sequence, piece, weakly
+from ._flow import Flow
+from ._limits import Deadline
+from .errors import DeadlineExceeded, PosternError, ProtocolViolation
+from .types import FetchResult
+
+if TYPE_CHECKING:
+    from ._async_connection import AsyncConnection, AsyncPending
+
+
+class AsyncResourceStream:
+    """A body in pieces, while it comes. Closing it before its end cancels the fetch.
+
+    Reading slowly slows the server down; what has come and was not read is bounded. An exception while reading means
+    that the body is not whole.
+    """
+
+    def __init__(self, task: str, timeout: float | None = None) -> None:
+        #: The task's name, for `get_task` and its like.
+        self.task = task
+        self._timeout = timeout
+        self._news = asyncio.Event()
+        self._pieces: collections.deque[str] = collections.deque()
+        self._rest = b""
+        self._flow = Flow()
+        self._sequence = Sequence()
+        self._connection: AsyncConnection | None = None
+        self._pending: AsyncPending | None = None
+        self._settled: Any = None
+        self._closed = False
+        self._steering: set[asyncio.Future[None]] = set()
+
+    async def begin(self, connection: AsyncConnection, params: dict[str, Any], deadline: Deadline) -> None:
+        """Sends the request."""
+        self._connection = connection
+        connection.chunks[self.task] = weakly(self._take)
+        try:
+            self._pending = await connection.start("fetchResource", params, deadline)
+        except BaseException:
+            connection.chunks.pop(self.task, None)
+            self._connection = None
+            raise
+        self._pending.future.add_done_callback(weakly(self._end))
+
+    # What the connection does
+
+    def _take(self, params: dict[str, Any]) -> None:
+        data = self._sequence.encoded(params)
+        self._pieces.append(data)
+        self._news.set()
+        method = self._flow.arrived(len(data))
+        if self._flow.is_over:
+            self._fail(ProtocolViolation("the sidecar sends on although the task is suspended"))
+        self._steer(method)
+
+    def _end(self, future: asyncio.Future[Any]) -> None:
+        if self._connection is not None:
+            self._connection.chunks.pop(self.task, None)
+        if self._settled is None and not future.cancelled():
+            self._settled = future.result()
+        self._news.set()
+
+    def _fail(self, error: PosternError) -> None:
+        self._settled = error
+        self._pieces.clear()
+        self._abandon()
+        self._news.set()
+
+    def _steer(self, method: str | None) -> None:
+        if method is not None and self._connection is not None:
+            task = asyncio.ensure_future(self._ask(self._connection, method))
+            self._steering.add(task)
+            task.add_done_callback(self._steering.discard)
+
+    async def _ask(self, connection: AsyncConnection, method: str) -> None:
+        # A task that has ended meanwhile is not there any more: nothing to do about that.
+        with contextlib.suppress(PosternError):
+            deadline = Deadline(30)
+            await connection.result(await connection.start(method, {"task": self.task}, deadline), deadline)
+        self._steer(self._flow.answered())
+
+    def _abandon(self) -> None:
+        connection, pending = self._connection, self._pending
+        if connection is not None and pending is not None:
+            connection.chunks.pop(self.task, None)
+            if not pending.future.done():
+                connection.cancel(pending)
+
+    # What the reader does
+
+    def __aiter__(self) -> AsyncResourceStream:
+        return self
+
+    async def __anext__(self) -> bytes:
+        data = await self._next()
+        if not data:
+            raise StopAsyncIteration
+        return data
+
+    async def read(self, size: int = -1) -> bytes:
+        """At most `size` bytes, at least one unless the body has ended; all that is left without a size."""
+        if size < 0:
+            return b"".join([piece async for piece in self])
+        data = await self._next()
+        data, self._rest = data[:size], data[size:]
+        return data
+
+    async def _next(self) -> bytes:
+        if self._closed:
+            raise ValueError("I/O operation on closed stream")
+        if self._rest:
+            data, self._rest = self._rest, b""
+            return data
+        while not self._pieces:
+            if self._settled is not None:
+                self._raise_error()
+                return b""
+            self._news.clear()
+            try:
+                await asyncio.wait_for(self._news.wait(), self._timeout)
+            except asyncio.TimeoutError:
+                error = DeadlineExceeded("nothing more of the body came in time", data={"outcome": "sent_no_reply"})
+                self._fail(error)
+                raise error from None
+            if self._closed:
+                raise ValueError("the stream was closed")
+        encoded = self._pieces.popleft()
+        self._steer(self._flow.taken(len(encoded)))
+        return piece(encoded)
+
+    def _raise_error(self) -> Any:
+        from ._async_connection import result_of
+
+        return result_of(self._settled)
+
+    async def result(self) -> FetchResult:
+        """Status, headers and the rest. They come behind the body: what is left of it is read and dropped for this."""
+        while not self._closed and await self._next():
+            pass
+        if self._settled is None:
+            raise ValueError("the stream was closed before its end")
+        return FetchResult.from_json(self._raise_error())
+
+    async def aclose(self) -> None:
+        """Ends the fetch if it has not ended."""
+        self.close()
+
+    def close(self) -> None:
+        """The same, without waiting for anything."""
+        if not self._closed:
+            self._closed = True
+            self._pieces.clear()
+            self._abandon()
+            self._news.set()
+
+    def __del__(self) -> None:
+        with contextlib.suppress(RuntimeError):  # the loop is closed, and with it the connection
+            self.close()
+
+    async def __aenter__(self) -> AsyncResourceStream:
+        return self
+
+    async def __aexit__(self, *exception: object) -> None:
+        self.close()

@@ -1,0 +1,364 @@
+"""One connection of the blocking client."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import logging
+import math
+import queue
+import select
+import socket
+import struct
+import threading
+from collections.abc import Mapping
+from typing import Any, Callable, Protocol
+
+from . import _framing
+from ._dial import failure
+from ._limits import Deadline, Limits
+from ._pending import Message, Pending
+from ._wire import members
+from .errors import ConnectionLost, DeadlineExceeded, PosternError, ProtocolViolation, from_answer
+
+_FLAGS = socket.MSG_DONTWAIT | getattr(socket, "MSG_NOSIGNAL", 0)
+_READ = 1 << 16
+log = logging.getLogger("postern")
+
+
+class Handler(Protocol):
+    """Who takes what the sidecar sends by itself. Called by the thread that reads: must not wait."""
+
+    def on_request(self, connection: Connection, message: Message) -> None: ...
+
+    def on_notification(self, connection: Connection, message: Message) -> None: ...
+
+    def on_end(self, connection: Connection, error: PosternError) -> None: ...
+
+
+def lost(error: PosternError, outcome: str) -> PosternError:
+    """`error` for one request more: an exception is raised once."""
+    return type(error)(error.message, error.code, {**error.data, "outcome": outcome})
+
+
+def interval(seconds: float) -> bytes:
+    """A struct timeval."""
+    return struct.pack("ll", int(seconds), int(seconds % 1 * 1_000_000))
+
+
+def seconds(left: float) -> float:
+    return min(left, threading.TIMEOUT_MAX)
+
+
+class Connection:
+    """Pipelined and thread-safe.
+
+    Callers read by themselves: one of those who wait reads for all, and when it has its answer hands over to another.
+    That spares a switch of threads with every call. Once something may come that nobody waits for (`keep`), a thread
+    of its own reads.
+
+    `_lock` guards what is under way and the end; `_reading` is held by who reads, `_writing` by who writes. Who reads
+    for others never writes, so that a sidecar that waits for us to read is never waited for.
+    """
+
+    def __init__(self, path: str, limits: Limits, handler: Handler) -> None:
+        self._limits = limits
+        self._handler = handler
+        self._lock = threading.Lock()
+        self._reading = threading.Lock()
+        self._writing = threading.RLock()
+        self._keeper: threading.Thread | None = None
+        self._lines = _framing.Lines(limits.answer_bytes)
+        self._pending: dict[int, Pending] = {}
+        self._identifiers = itertools.count(1)
+        self._error: PosternError | None = None
+        self._farewell: PosternError | None = None
+        self._errands: queue.SimpleQueue[Callable[[], None] | None] | None = None
+        #: Where chunks go, by the names of their tasks.
+        self.chunks: dict[str, Callable[[dict[str, Any]], None]] = {}
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            # A full queue of callers is waited for, and only then.
+            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, interval(limits.connect))
+            self._socket.connect(path)
+            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, interval(0))
+        except OSError as error:
+            self._socket.close()
+            raise failure(path, error) from error
+        self._readable = select.poll()
+        self._readable.register(self._socket, select.POLLIN)
+
+    @property
+    def is_open(self) -> bool:
+        return self._error is None
+
+    # Requests
+
+    def start(
+        self,
+        method: str,
+        params: Mapping[str, Any],
+        deadline: Deadline,
+        on_settled: Callable[[Pending], None] | None = None,
+    ) -> Pending:
+        """Sends a request. When this raises the outcome says whether it may have arrived."""
+        identifier = next(self._identifiers)
+        line = _framing.request(identifier, method, params, self._limits.request_bytes)
+        pending = Pending(identifier, method, len(line), on_settled)
+        self._look()
+        with self._lock:
+            if self._error is not None:
+                raise lost(self._error, "not_sent")
+            self._pending[identifier] = pending
+        try:
+            self._write(line, deadline)
+        except BaseException:
+            self._forget(identifier)
+            raise
+        return pending
+
+    def result(self, pending: Pending, deadline: Deadline) -> Any:
+        """Waits for an answer; time that runs out, and an interrupt, cancel the request."""
+        until = Deadline(max(deadline.patience(), 0.001))
+        try:
+            while not pending.is_settled and until.left():
+                if self._keeper is None:
+                    self._lead(pending, until)
+                else:
+                    pending.wait(until.left())
+        except BaseException:
+            self.cancel(pending)
+            raise
+        if not pending.is_settled and self.cancel(pending):
+            raise DeadlineExceeded(
+                f"no answer to {pending.method} within {deadline.seconds:g} s", data={"outcome": "unknown"}
+            )
+        return pending.result()
+
+    def cancel(self, pending: Pending) -> bool:
+        """Ends a request for both sides. False when it had been settled."""
+        if self._forget(pending.identifier) is None:
+            while not pending.is_settled:  # whoever took it settles it next
+                pending.wait(1.0)
+            return False
+        self.cancel_request(pending.identifier)
+        self.keep()  # its answer still comes
+        return True
+
+    def cancel_request(self, identifier: int) -> None:
+        """Asks the sidecar to end a request; its answer, if somebody waits for it, is -32800."""
+        line = _framing.notification("$/cancelRequest", {"id": identifier})
+        self.later(lambda: self._write(line, Deadline(5.0)))
+
+    def answer(self, message: Message, deadline: Deadline) -> None:
+        """Answers a request of the sidecar's."""
+        self._write(_framing.encoded(message, self._limits.request_bytes), deadline)
+
+    def later(self, errand: Callable[[], Any]) -> None:
+        """Has something done that may wait, by another thread, in order."""
+        with self._lock:
+            if self._error is not None:
+                return
+            if self._errands is None:
+                self._errands = queue.SimpleQueue()
+                threading.Thread(target=_run, args=(self._errands,), name="postern-errands", daemon=True).start()
+            self._errands.put(errand)
+
+    # Writing
+
+    def _write(self, line: bytes, deadline: Deadline) -> None:
+        if not self._writing.acquire(timeout=seconds(deadline.left())):
+            raise DeadlineExceeded("the request could not be sent in time", data={"outcome": "not_sent"})
+        try:
+            sent = self._send(line)
+            if sent == len(line):
+                return
+            view = memoryview(line)
+            ready = select.poll()
+            ready.register(self._socket, select.POLLOUT)
+            while sent < len(line):
+                if not ready.poll(min(deadline.left() * 1000, 1 << 30)):
+                    error = DeadlineExceeded("the sidecar does not read in time", data={"outcome": "not_sent"})
+                    if sent:  # half a message: nothing can follow it
+                        self.close(ConnectionLost("a request could not be sent whole in time"))
+                    raise error
+                sent += self._send(view[sent:], whole=len(line) - 1 - sent)
+        finally:
+            self._writing.release()
+
+    def _send(self, data: Any, whole: int | None = None) -> int:
+        """How much went out. A text of which the last byte, a line feed, is missing may have been understood."""
+        try:
+            return self._socket.send(data, _FLAGS)
+        except BlockingIOError:
+            return 0
+        except OSError as error:
+            fault = self._error or ConnectionLost(f"the sidecar is gone: {error.strerror or error}")
+            raise lost(fault, "unknown" if whole == 0 else "not_sent") from error
+
+    # Reading
+
+    def keep(self) -> None:
+        """From now on a thread reads: delegates, events and streams come unasked."""
+        with self._lock:
+            if self._error is not None or self._keeper is not None:
+                return
+            self._keeper = threading.Thread(target=self._keep, name="postern-reader", daemon=True)
+        self._keeper.start()
+
+    def _keep(self) -> None:
+        with self._reading:
+            while self._error is None:
+                self._read(math.inf)
+            self._dispose()
+
+    def _lead(self, pending: Pending, until: Deadline) -> None:
+        """Reads until there is the answer, or waits while somebody else does."""
+        pending.has_waiter = True  # before looking who reads: who stops reading looks for waiters after it stopped
+        if not self._reading.acquire(blocking=False):
+            pending.wait(until.left())
+            return
+        try:
+            while self._error is None and not pending.is_settled:
+                left = until.left()
+                if not left:
+                    break
+                self._read(left)
+            if self._error is not None:
+                self._dispose()
+        finally:
+            self._reading.release()
+            pending.has_waiter = False
+            self._hand_over()
+
+    def _hand_over(self) -> None:
+        """Has one of those who wait read from now on."""
+        if self._keeper is not None:
+            return
+        with self._lock:
+            heir = next((pending for pending in self._pending.values() if pending.has_waiter), None)
+        if heir is not None:
+            heir.wake()
+
+    def _look(self) -> None:
+        """Notices an end that came while nobody read."""
+        if self._keeper is None and self._reading.acquire(blocking=False):
+            try:
+                if self._error is None:
+                    self._read(0)
+                if self._error is not None:
+                    self._dispose()
+            finally:
+                self._reading.release()
+            if self._pending:
+                self._hand_over()
+
+    def _read(self, patience: float) -> None:
+        """Reads once, with `_reading` held."""
+        if not self._readable.poll(None if patience == math.inf else patience * 1000):
+            return
+        error: PosternError
+        try:
+            data = self._socket.recv(_READ, socket.MSG_DONTWAIT)
+            if data:
+                for line in self._lines.feed(data):
+                    self._take(_framing.decoded(line))
+                return
+            where = "in the middle of an answer" if self._lines.is_within else ""
+            error = self._farewell or ConnectionLost(f"the sidecar closed the connection {where}".rstrip())
+        except BlockingIOError:
+            return
+        except PosternError as fault:
+            error = fault
+        except OSError as fault:
+            error = ConnectionLost(f"the connection broke: {fault.strerror or fault}")
+        except Exception as fault:
+            log.exception("postern: the reader failed")
+            error = ProtocolViolation(f"what came from the socket could not be taken: {type(fault).__name__}")
+        except BaseException:  # an interrupt between reading and taking: what was read is lost
+            self.close(ConnectionLost("interrupted while an answer was read"))
+            raise
+        self.close(error)
+
+    def _take(self, message: Message) -> None:
+        if "method" in message:
+            params = members(message.get("params"))
+            if message["method"] == "fetchResource.chunk" and params is not None:
+                take = self.chunks.get(str(params.get("task")))
+                if take is not None:
+                    take(params)
+            elif "id" in message:
+                self._handler.on_request(self, message)
+            else:
+                self._handler.on_notification(self, message)
+            return
+        identifier = message.get("id")
+        if identifier is None and members(message.get("error")) is not None:
+            self._blame(from_answer(message["error"]))
+            return
+        is_error = members(message.get("error")) is not None
+        if not isinstance(identifier, int) or ("result" in message) == is_error:
+            raise ProtocolViolation("an answer of another shape came from the socket")
+        pending = self._forget(identifier)
+        if pending is not None:
+            pending.settle(message)
+
+    def _blame(self, error: PosternError) -> None:
+        """Finds the request that an error without an id is about."""
+        with self._lock:
+            waiting = list(self._pending.values())
+        limit = error.data.get("limitBytes")
+        if error.reason == "overloaded":
+            self._farewell = lost(error, "not_sent")  # the connection itself is refused, and closed behind this
+            return
+        if error.reason == "message_too_large" and isinstance(limit, int):
+            guilty = [pending for pending in waiting if pending.size > limit]
+        else:
+            guilty = waiting if len(waiting) == 1 else []
+        if waiting and not guilty:
+            raise ProtocolViolation(f"the sidecar did not understand one of several requests: {error.message}")
+        for pending in guilty:
+            if self._forget(pending.identifier) is not None:
+                pending.settle(None, lost(error, "not_sent"))
+
+    # The end
+
+    def _forget(self, identifier: int) -> Pending | None:
+        with self._lock:
+            return self._pending.pop(identifier, None)
+
+    def close(self, error: PosternError) -> None:
+        """Ends the connection, and with `error` everything that waits. Nothing happens the second time."""
+        with self._lock:
+            if self._error is not None:
+                return
+            self._error = error
+            waiting: list[Pending] = list(self._pending.values())
+            self._pending.clear()
+            if self._errands is not None:
+                self._errands.put(None)
+        with contextlib.suppress(OSError):  # gone already
+            self._socket.shutdown(socket.SHUT_RDWR)
+        outcome = str(error.data.get("outcome") or "unknown")
+        for pending in waiting:
+            pending.settle(None, lost(error, outcome))
+        self._handler.on_end(self, error)
+        if self._reading.acquire(blocking=False):  # otherwise who reads does it
+            try:
+                self._dispose()
+            finally:
+                self._reading.release()
+
+    def _dispose(self) -> None:
+        """Gives the descriptor back, when nobody reads or writes any more. With `_reading` held."""
+        with self._writing:
+            self._socket.close()
+
+
+def _run(errands: queue.SimpleQueue[Callable[[], None] | None]) -> None:
+    while True:
+        errand = errands.get()
+        if errand is None:
+            return
+        with contextlib.suppress(PosternError):  # the connection has ended, which everybody learns elsewhere
+            errand()

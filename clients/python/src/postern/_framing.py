@@ -1,0 +1,116 @@
+"""Messages on the wire: one JSON text a line.
+
+The contract knows two framings. This is the one of lines: an answer is found by one search for a line feed that runs
+in C, one read often holds several answers, and a person can follow it with socat. A message's length is not known
+beforehand, therefore what is not yet a line is bounded here.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, cast
+
+from ._limits import DEPTH
+from ._wire import members
+from .errors import ProtocolViolation, RequestError
+
+
+def _other(value: Any) -> Any:
+    to_json = getattr(value, "to_json", None)
+    if to_json is not None:
+        return to_json()
+    if isinstance(value, Mapping):
+        return dict(cast("Mapping[str, Any]", value))
+    raise TypeError(f"{type(value).__name__} is not something JSON can say")
+
+
+_encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan=False, default=_other).encode
+_decode = json.JSONDecoder().decode
+
+
+def encoded(message: Any, limit: int | None = None) -> bytes:
+    """The line of a message; what the sidecar would refuse to read is refused here, where the caller is known."""
+    try:
+        text = _encode(message)
+    except RecursionError:
+        raise too_deep() from None
+    if text.count("{") + text.count("[") > DEPTH and _depth(message) > DEPTH:
+        raise too_deep()
+    line = text.encode("utf-8") + b"\n"
+    if limit is not None and len(line) > limit:
+        raise RequestError(
+            f"the request has {len(line)} bytes, more than {limit}",
+            -32007,
+            {"reason": "message_too_large", "limitBytes": limit, "outcome": "not_sent"},
+        )
+    return line
+
+
+def request(identifier: int, method: str, params: Mapping[str, Any] | None, limit: int) -> bytes:
+    """The line of a request."""
+    message: dict[str, Any] = {"jsonrpc": "2.0", "id": identifier, "method": method}
+    if params:
+        message["params"] = params
+    return encoded(message, limit)
+
+
+def notification(method: str, params: Mapping[str, Any]) -> bytes:
+    return encoded({"jsonrpc": "2.0", "method": method, "params": params})
+
+
+def too_deep() -> RequestError:
+    return RequestError("nested too deeply", -32602, {"reason": "invalid_params", "outcome": "not_sent"})
+
+
+def _depth(value: Any) -> int:
+    inner: Iterable[Any]
+    if isinstance(value, Mapping):
+        inner = cast("Mapping[str, Any]", value).values()
+    elif isinstance(value, (list, tuple)):
+        inner = cast("Sequence[Any]", value)
+    else:
+        return 0
+    return 1 + max(map(_depth, inner), default=0)
+
+
+def decoded(line: bytes) -> dict[str, Any]:
+    """The message of a line."""
+    try:
+        message = _decode(line.decode("utf-8"))
+    except (ValueError, RecursionError):
+        message = None
+    found = members(message)
+    if found is None:
+        raise ProtocolViolation("what came from the socket is no JSON-RPC message")
+    return found
+
+
+class Lines:
+    """Cuts what is read into lines. A line over `limit` bytes is a violation."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._begun: list[bytes] = []
+        self._size = 0
+
+    def feed(self, data: bytes) -> list[bytes]:
+        """The lines that end in `data`, without their line feeds."""
+        if not self._begun and data.find(b"\n") == len(data) - 1 <= self._limit:
+            return [data]
+        *ended, rest = data.split(b"\n")
+        if ended:
+            self._begun.append(ended[0])
+            ended[0] = b"".join(self._begun)
+            self._begun, self._size = [], 0
+        if rest:
+            self._begun.append(rest)
+            self._size += len(rest)
+        if self._size > self._limit or any(len(line) > self._limit for line in ended):
+            raise ProtocolViolation(f"a message of more than {self._limit} bytes came from the socket")
+        return [line for line in ended if line]
+
+    @property
+    def is_within(self) -> bool:
+        """Whether a line has begun and not ended."""
+        return self._size > 0

@@ -1,0 +1,279 @@
+"""The asynchronous client."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import math
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any, Callable, TypeVar
+
+from . import delegates
+from ._address import Path, socket_path
+from ._async_connection import AsyncConnection, AsyncPending
+from ._async_dispatch import AsyncDispatch, AsyncEventStream
+from ._async_methods import AsyncMethods
+from ._async_streams import AsyncResourceStream
+from ._dial import PASSING, pauses
+from ._limits import Deadline, Limits
+from ._repeat import Repeats
+from .client import new_task, read, with_meta
+from .errors import ClientClosed, ConnectionFailed, DeadlineExceeded, PosternError
+from .events import checked
+from .types import DelegateName, EventName, Subscription
+
+__all__ = ["AsyncClient"]
+
+_Result = TypeVar("_Result")
+
+
+class AsyncClient(AsyncMethods):
+    """Calls the sidecar over one connection, from any number of tasks of one event loop.
+
+    Everything else is as with `Client`. Cancelling the task that waits for a call cancels the call.
+
+    :param path: The socket; default: $POSTERN_SOCKET, $XDG_RUNTIME_DIR/postern.sock, /run/postern/postern.sock.
+    :param timeout: Seconds that a call may take when it says nothing else; None: no bound.
+    :param limits: Sizes, and times of connecting.
+    """
+
+    def __init__(self, path: Path | None = None, *, timeout: float | None = 60.0, limits: Limits | None = None) -> None:
+        Deadline(timeout)
+        self.path = socket_path(path)
+        self.timeout = timeout
+        self._limits = limits or Limits()
+        self._dispatch = AsyncDispatch()
+        self._home: Any = None
+        self._connecting: asyncio.Lock | None = None
+        self._connection: AsyncConnection | None = None
+        self._retired: list[AsyncConnection] = []
+        self._was_there = False
+        self._is_closed = False
+        self._subscribed: set[str] = set()
+
+    # Calls
+
+    async def call(
+        self,
+        method: str,
+        params: Mapping[str, Any] | None = None,
+        *,
+        timeout: float | None = None,
+        traceparent: str | None = None,
+    ) -> Any:
+        """Calls a method by its name in the protocol and returns its result as it came."""
+        deadline = self._deadline(method, timeout)
+        own = dict(params or {})
+        repeats = Repeats(method, own, deadline, self._limits.reconnect)
+        while True:
+            connection: AsyncConnection | None = None
+            try:
+                connection = await self._connected(deadline)
+                pending = await connection.start(method, with_meta(own, deadline, traceparent), deadline)
+                return await connection.result(pending, deadline)
+            except PosternError as error:
+                pause = repeats.pause_after(error)
+                if error.reason == "shutting_down":
+                    self._retire(connection)
+                if pause is None or self._is_closed:
+                    raise
+                await asyncio.sleep(pause)
+
+    def cancel_request(self, identifier: int) -> None:
+        """Ends the request of that id on this connection. Cancelling the task that waits for it does it, too."""
+        if self._connection is not None:
+            self._connection.cancel_request(identifier)
+
+    async def _invoke(
+        self,
+        method: str,
+        params: dict[str, Any],
+        decode: Callable[[Any], _Result],
+        timeout: float | None,
+        traceparent: str | None,
+    ) -> _Result:
+        return read(method, decode, await self.call(method, params, timeout=timeout, traceparent=traceparent))
+
+    async def _stream(
+        self, params: dict[str, Any], timeout: float | None, traceparent: str | None
+    ) -> AsyncResourceStream:
+        patience = self._deadline("", timeout)
+        task = str(params.get("task") or new_task())
+        own: dict[str, Any] = {**params, "stream": True, "task": task}
+        if traceparent is not None:
+            own["meta"] = {"traceparent": traceparent}
+        stream = AsyncResourceStream(task, None if patience.seconds == math.inf else patience.seconds)
+        repeats = Repeats("fetchResource", own, patience, self._limits.reconnect)
+        while True:
+            try:
+                await stream.begin(await self._connected(patience), own, patience)
+                return stream
+            except PosternError as error:
+                pause = repeats.pause_after(error)
+                if pause is None or self._is_closed:
+                    raise
+                await asyncio.sleep(pause)
+
+    def _deadline(self, method: str, timeout: float | None) -> Deadline:
+        chosen = self.timeout if timeout is None else timeout
+        if timeout is None and chosen is not None and method == "fetchResource":
+            # The user's time counts as well when a delegate has the user do something.
+            chosen += self._dispatch.delegate_seconds * (delegates.ADVICE_RECEIVED in self._dispatch.delegates)
+        return Deadline(chosen)
+
+    # Delegates and events
+
+    async def register_delegate(
+        self,
+        *,
+        on_policy_advice_received: delegates.AsyncOnAdvice | None = None,
+        evaluate_authorization_policy: delegates.AsyncEvaluatePolicy | None = None,
+        update_request: delegates.AsyncUpdateRequest | None = None,
+        evaluate_token_refresh: delegates.AsyncEvaluateRefresh | None = None,
+        timeout: float | None = None,
+    ) -> list[DelegateName]:
+        """Has these callables answer the sidecar's questions about this client's fetches, in place of those before.
+
+        Coroutine functions are awaited, for as long as the sidecar waits (180 s), and may call this client; others
+        are called in the loop and must not block. They are kept over reconnections. What is not given, or raises, is
+        decided by the sidecar.
+        """
+        self._dispatch.delegates = delegates.chosen(
+            on_policy_advice_received, evaluate_authorization_policy, update_request, evaluate_token_refresh
+        )
+        answer = await self.call("registerDelegate", {"methods": sorted(self._dispatch.delegates)}, timeout=timeout)
+        return read("registerDelegate", lambda result: list(result["registered"]), answer)
+
+    async def events(self, *names: str, size: int = 256) -> AsyncEventStream:
+        """The named events from now on, all without a name, as an iterator to be closed after use.
+
+        :param names: `event.sessionEnded` or `sessionEnded`.
+        :param size: How many may wait to be taken; over that the oldest are dropped and counted.
+        """
+        stream = AsyncEventStream(checked(names), size, self._restore, self._ended)
+        self._dispatch.open(stream)
+        try:
+            await self.subscribe(sorted(stream.names))  # type: ignore[arg-type]
+        except BaseException:
+            self._dispatch.drop(stream)
+            raise
+        return stream
+
+    async def subscribe(
+        self, events: Sequence[EventName], *, timeout: float | None = None, traceparent: str | None = None
+    ) -> Subscription:
+        """Sends the named events to this connection from now on; `events` does it and hands them over, too."""
+        subscription = await super().subscribe(events, timeout=timeout, traceparent=traceparent)
+        self._subscribed = set(subscription.subscribed)
+        return subscription
+
+    async def unsubscribe(
+        self, events: Sequence[EventName], *, timeout: float | None = None, traceparent: str | None = None
+    ) -> Subscription:
+        """Stops the named events on this connection."""
+        subscription = await super().unsubscribe(events, timeout=timeout, traceparent=traceparent)
+        self._subscribed = set(subscription.subscribed)
+        return subscription
+
+    async def _ended(self, stream: AsyncEventStream) -> None:
+        unwanted = self._dispatch.drop(stream)
+        if unwanted and self._connection is not None and self._connection.is_open:
+            self._subscribed -= unwanted
+            with contextlib.suppress(PosternError):  # a connection that has ended has no subscriptions
+                await self._connection.start("unsubscribe", {"events": sorted(unwanted)}, Deadline(30))
+
+    async def _restore(self) -> None:
+        await self._connected(Deadline(self._limits.connect + self._limits.reconnect))
+
+    # The connection
+
+    async def _connected(self, deadline: Deadline) -> AsyncConnection:
+        here = (os.getpid(), asyncio.get_running_loop())
+        if self._home != here:  # another loop, or a forked child
+            self._home, self._connecting = here, asyncio.Lock()
+            self._connection, self._retired = None, []
+        connection = self._connection
+        if connection is not None and connection.is_open:
+            return connection
+        assert self._connecting is not None
+        left = deadline.left()
+        try:
+            await asyncio.wait_for(self._connecting.acquire(), None if left == math.inf else left)
+        except asyncio.TimeoutError:
+            raise DeadlineExceeded("no connection in time", data={"outcome": "not_sent"}) from None
+        try:
+            if self._is_closed:
+                raise ClientClosed("the client is closed", data={"outcome": "not_sent"})
+            if self._connection is None or not self._connection.is_open:
+                self._connection = None
+                self._connection = await self._connect(deadline)
+                self._was_there = True
+            return self._connection
+        finally:
+            self._connecting.release()
+
+    async def _connect(self, deadline: Deadline) -> AsyncConnection:
+        """A sidecar that was there is waited for: it may be starting again. So is one whose queue is full."""
+        returning = Deadline(self._limits.reconnect) if self._was_there and self._limits.reconnect > 0 else None
+        crowded = Deadline(self._limits.connect)
+        for pause in pauses():
+            try:
+                connection = await AsyncConnection.open(self.path, self._limits, self._dispatch)
+                await self._introduce(connection, deadline)
+                return connection
+            except ConnectionFailed as error:
+                number = error.data.get("errno")
+                window = crowded if isinstance(error.__cause__, BlockingIOError) else returning
+                left = min(window.left() if window else 0.0, deadline.left())
+                if number not in PASSING or left <= 0 or self._is_closed:
+                    raise
+                await asyncio.sleep(min(pause, left))
+        raise AssertionError("unreachable")
+
+    async def _introduce(self, connection: AsyncConnection, deadline: Deadline) -> None:
+        """Registers on a new connection what was registered on the one before."""
+        wishes: dict[str, dict[str, Any]] = {}
+        if self._was_there and self._dispatch.delegates:
+            wishes["registerDelegate"] = {"methods": sorted(self._dispatch.delegates)}
+        subscribed = self._subscribed | self._dispatch.wanted()
+        if self._was_there and subscribed:
+            wishes["subscribe"] = {"events": sorted(subscribed)}
+        try:
+            for method, params in wishes.items():
+                pending: AsyncPending = await connection.start(method, params, deadline)
+                await connection.result(pending, deadline)
+        except PosternError as error:
+            connection.close(error)
+            raise ConnectionFailed(
+                f"{self.path}: {error.message}", data={"outcome": "not_sent", "retryable": True}
+            ) from error
+        except BaseException:
+            connection.close(ClientClosed("cancelled while connecting"))
+            raise
+
+    def _retire(self, connection: AsyncConnection | None) -> None:
+        """Sends nothing more on it, and lets it answer what it has."""
+        if connection is not None and self._connection is connection:
+            self._connection = None
+            self._retired = [one for one in self._retired if one.is_open] + [connection]
+
+    # The end
+
+    async def aclose(self) -> None:
+        """Ends the connection, and everything that waits for it, with `ClientClosed`."""
+        self._is_closed = True
+        self._dispatch.end()
+        for connection in [self._connection, *self._retired]:
+            if connection is not None and self._home == (os.getpid(), asyncio.get_running_loop()):
+                connection.close(ClientClosed("the client was closed"))
+                await connection.closed()
+
+    async def __aenter__(self) -> AsyncClient:
+        return self
+
+    async def __aexit__(self, *exception: object) -> None:
+        await self.aclose()
+
+    def __repr__(self) -> str:
+        return f"<postern.AsyncClient {self.path}>"

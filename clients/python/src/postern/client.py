@@ -1,0 +1,351 @@
+"""The blocking client."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import os
+import threading
+import uuid
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any, Callable, TypeVar
+
+from . import delegates
+from ._address import Path, socket_path
+from ._connection import Connection, seconds
+from ._dial import PASSING, pauses
+from ._dispatch import Dispatch, EventStream
+from ._limits import Deadline, Limits
+from ._methods import Methods
+from ._pending import Pending
+from ._repeat import Repeats
+from ._streams import ResourceStream
+from .errors import ClientClosed, ConnectionFailed, DeadlineExceeded, PosternError, ProtocolViolation
+from .events import checked
+from .types import DelegateName, EventName, Subscription
+
+__all__ = ["Call", "Client"]
+
+_Result = TypeVar("_Result")
+
+
+class Client(Methods):
+    """Calls the sidecar over one connection, from any number of threads.
+
+    The connection is made with the first call and again when it was lost. A call whose connection is lost is repeated
+    when it was never sent, or when doing it twice is the same as doing it once; otherwise `ConnectionLost` is raised
+    with the outcome `unknown`.
+
+    :param path: The socket; default: $POSTERN_SOCKET, $XDG_RUNTIME_DIR/postern.sock, /run/postern/postern.sock.
+    :param timeout: Seconds that a call may take when it says nothing else; None: no bound.
+    :param limits: Sizes, and times of connecting.
+    """
+
+    def __init__(self, path: Path | None = None, *, timeout: float | None = 60.0, limits: Limits | None = None) -> None:
+        Deadline(timeout)
+        self.path = socket_path(path)
+        self.timeout = timeout
+        self._limits = limits or Limits()
+        self._dispatch = Dispatch()
+        self._connecting = threading.Lock()
+        self._connection: Connection | None = None
+        self._retired: list[Connection] = []
+        self._was_there = False
+        self._closed = threading.Event()
+        self._subscribed: set[str] = set()
+        self._process = os.getpid()
+
+    # Calls
+
+    def call(
+        self,
+        method: str,
+        params: Mapping[str, Any] | None = None,
+        *,
+        timeout: float | None = None,
+        traceparent: str | None = None,
+    ) -> Any:
+        """Calls a method by its name in the protocol and returns its result as it came."""
+        deadline = self._deadline(method, timeout)
+        own = dict(params or {})
+        repeats = Repeats(method, own, deadline, self._limits.reconnect)
+        while True:
+            connection: Connection | None = None
+            try:
+                connection = self._connected(deadline)
+                pending = connection.start(method, with_meta(own, deadline, traceparent), deadline)
+                return connection.result(pending, deadline)
+            except PosternError as error:
+                pause = repeats.pause_after(error)
+                if error.reason == "shutting_down":
+                    self._retire(connection)
+                if pause is None or self._closed.wait(pause):
+                    raise
+
+    def start(
+        self,
+        method: str,
+        params: Mapping[str, Any] | None = None,
+        *,
+        timeout: float | None = None,
+        traceparent: str | None = None,
+    ) -> Call:
+        """Sends a request and does not wait for its answer. Such a call is never repeated."""
+        deadline = self._deadline(method, timeout)
+        connection = self._connected(deadline)
+        own = with_meta(dict(params or {}), deadline, traceparent)
+        connection.keep()
+        return Call(connection, connection.start(method, own, deadline), deadline)
+
+    def cancel_request(self, identifier: int) -> None:
+        """Ends the request of that id (`Call.identifier`) on this connection: it raises `Cancelled`."""
+        connection = self._connection
+        if connection is not None:
+            connection.cancel_request(identifier)
+
+    def _invoke(
+        self,
+        method: str,
+        params: dict[str, Any],
+        decode: Callable[[Any], _Result],
+        timeout: float | None,
+        traceparent: str | None,
+    ) -> _Result:
+        return read(method, decode, self.call(method, params, timeout=timeout, traceparent=traceparent))
+
+    def _stream(self, params: dict[str, Any], timeout: float | None, traceparent: str | None) -> ResourceStream:
+        patience = self._deadline("", timeout)
+        task = str(params.get("task") or new_task())
+        own: dict[str, Any] = {**params, "stream": True, "task": task}
+        if traceparent is not None:
+            own["meta"] = {"traceparent": traceparent}
+        bound = None if patience.seconds == math.inf else patience.seconds
+        stream = ResourceStream(task, bound)
+        repeats = Repeats("fetchResource", own, patience, self._limits.reconnect)
+        while True:
+            try:
+                stream.begin(self._connected(patience), own, patience)
+                return stream
+            except PosternError as error:
+                pause = repeats.pause_after(error)
+                if pause is None or self._closed.wait(pause):
+                    raise
+
+    def _deadline(self, method: str, timeout: float | None) -> Deadline:
+        chosen = self.timeout if timeout is None else timeout
+        if timeout is None and chosen is not None and method == "fetchResource":
+            # The user's time counts as well when a delegate has the user do something.
+            chosen += self._dispatch.delegate_seconds * (delegates.ADVICE_RECEIVED in self._dispatch.delegates)
+        return Deadline(chosen)
+
+    # Delegates and events
+
+    def register_delegate(
+        self,
+        *,
+        on_policy_advice_received: delegates.OnAdvice | None = None,
+        evaluate_authorization_policy: delegates.EvaluatePolicy | None = None,
+        update_request: delegates.UpdateRequest | None = None,
+        evaluate_token_refresh: delegates.EvaluateRefresh | None = None,
+        timeout: float | None = None,
+    ) -> list[DelegateName]:
+        """Has these callables answer the sidecar's questions about this client's fetches, in place of those before.
+
+        Each is called in a thread of its own, and may call this client. It is kept over reconnections. What is not
+        given, raises, or takes longer than the sidecar waits (180 s), is decided by the sidecar.
+        """
+        self._dispatch.delegates = delegates.chosen(
+            on_policy_advice_received, evaluate_authorization_policy, update_request, evaluate_token_refresh
+        )
+        answer = self.call("registerDelegate", {"methods": sorted(self._dispatch.delegates)}, timeout=timeout)
+        self._keep()
+        return read("registerDelegate", lambda result: list(result["registered"]), answer)
+
+    def events(self, *names: str, size: int = 256) -> EventStream:
+        """The named events from now on, all without a name, as an iterator to be closed after use.
+
+        :param names: `event.sessionEnded` or `sessionEnded`.
+        :param size: How many may wait to be taken; over that the oldest are dropped and counted.
+        """
+        stream = EventStream(checked(names), size, lambda: self._restore())
+        stream.on_close(self._ended)
+        self._dispatch.open(stream)
+        try:
+            self.subscribe(sorted(stream.names))  # type: ignore[arg-type]
+        except BaseException:
+            self._dispatch.drop(stream)
+            raise
+        return stream
+
+    def subscribe(
+        self, events: Sequence[EventName], *, timeout: float | None = None, traceparent: str | None = None
+    ) -> Subscription:
+        """Sends the named events to this connection from now on; `events` does it and hands them over, too."""
+        subscription = super().subscribe(events, timeout=timeout, traceparent=traceparent)
+        self._subscribed = set(subscription.subscribed)
+        self._keep()
+        return subscription
+
+    def unsubscribe(
+        self, events: Sequence[EventName], *, timeout: float | None = None, traceparent: str | None = None
+    ) -> Subscription:
+        """Stops the named events on this connection."""
+        subscription = super().unsubscribe(events, timeout=timeout, traceparent=traceparent)
+        self._subscribed = set(subscription.subscribed)
+        return subscription
+
+    def _keep(self) -> None:
+        connection = self._connection
+        if connection is not None:
+            connection.keep()
+
+    def _ended(self, stream: EventStream) -> None:
+        unwanted = self._dispatch.drop(stream)
+        connection = self._connection
+        if unwanted and connection is not None and connection.is_open:
+            self._subscribed -= unwanted
+            with contextlib.suppress(PosternError):  # a connection that has ended has no subscriptions
+                connection.start("unsubscribe", {"events": sorted(unwanted)}, Deadline(30))
+
+    def _restore(self) -> None:
+        self._connected(Deadline(self._limits.connect + self._limits.reconnect))
+
+    # The connection
+
+    def _connected(self, deadline: Deadline) -> Connection:
+        connection = self._connection
+        if connection is not None and connection.is_open and self._process == os.getpid():
+            return connection
+        if self._process != os.getpid():  # a forked child has none of its parent's threads
+            self._process = os.getpid()
+            self._connecting = threading.Lock()
+            self._connection, self._retired = None, []
+        if not self._connecting.acquire(timeout=seconds(deadline.left())):
+            raise DeadlineExceeded("no connection in time", data={"outcome": "not_sent"})
+        try:
+            if self._closed.is_set():
+                raise ClientClosed("the client is closed", data={"outcome": "not_sent"})
+            if self._connection is None or not self._connection.is_open:
+                self._connection = None
+                self._connection = self._connect(deadline)
+                self._was_there = True
+            return self._connection
+        finally:
+            self._connecting.release()
+
+    def _connect(self, deadline: Deadline) -> Connection:
+        """A sidecar that was there is waited for: it may be starting again."""
+        window = Deadline(self._limits.reconnect) if self._was_there and self._limits.reconnect > 0 else None
+        for pause in pauses():
+            try:
+                connection = Connection(self.path, self._limits, self._dispatch)
+                self._introduce(connection, deadline)
+                return connection
+            except ConnectionFailed as error:
+                left = min(window.left() if window else 0.0, deadline.left())
+                if error.data.get("errno") not in PASSING or left <= 0 or self._closed.wait(min(pause, left)):
+                    raise
+        raise AssertionError("unreachable")
+
+    def _introduce(self, connection: Connection, deadline: Deadline) -> None:
+        """Registers on a new connection what was registered on the one before."""
+        wishes: dict[str, dict[str, Any]] = {}
+        if self._was_there and self._dispatch.delegates:
+            wishes["registerDelegate"] = {"methods": sorted(self._dispatch.delegates)}
+        subscribed = self._subscribed | self._dispatch.wanted()
+        if self._was_there and subscribed:
+            wishes["subscribe"] = {"events": sorted(subscribed)}
+        try:
+            if wishes:
+                connection.keep()
+            for method, params in wishes.items():
+                connection.result(connection.start(method, params, deadline), deadline)
+        except PosternError as error:
+            connection.close(error)
+            raise ConnectionFailed(
+                f"{self.path}: {error.message}", data={"outcome": "not_sent", "retryable": True, "errno": None}
+            ) from error
+
+    def _retire(self, connection: Connection | None) -> None:
+        """Sends nothing more on it, and lets it answer what it has."""
+        with self._connecting:
+            if connection is not None and self._connection is connection:
+                self._connection = None
+                self._retired = [one for one in self._retired if one.is_open] + [connection]
+
+    # The end
+
+    def close(self) -> None:
+        """Ends the connection, and everything that waits for it, with `ClientClosed`."""
+        self._closed.set()
+        for connection in [self._connection, *self._retired]:
+            if connection is not None and self._process == os.getpid():
+                connection.close(ClientClosed("the client was closed"))
+        self._dispatch.end()
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        connection: Connection | None = getattr(self, "_connection", None)
+        if connection is not None and connection.is_open and self._process == os.getpid():
+            warnings.warn(f"unclosed {self!r}", ResourceWarning, source=self, stacklevel=2)
+            connection.close(ClientClosed("the client was dropped"))
+
+    def __repr__(self) -> str:
+        return f"<postern.Client {self.path}>"
+
+
+class Call:
+    """A request under way, of `Client.start`."""
+
+    def __init__(self, connection: Connection, pending: Pending, deadline: Deadline) -> None:
+        self._connection = connection
+        self._pending = pending
+        self._deadline = deadline
+
+    @property
+    def identifier(self) -> int:
+        """Its id on the connection."""
+        return self._pending.identifier
+
+    def done(self) -> bool:
+        """Whether there is an answer."""
+        return self._pending.is_settled
+
+    def result(self) -> Any:
+        """Waits for the answer; raises its error."""
+        return self._connection.result(self._pending, self._deadline)
+
+    def cancel(self) -> None:
+        """Asks the sidecar to end it; `result` raises `Cancelled`, unless it was done already."""
+        self._connection.cancel_request(self._pending.identifier)
+
+
+def new_task() -> str:
+    return "py-" + uuid.uuid4().hex
+
+
+def with_meta(params: dict[str, Any], deadline: Deadline, traceparent: str | None) -> dict[str, Any]:
+    """`params` with how long the call may take by now."""
+    meta: dict[str, Any] = dict(params.get("meta") or {})
+    left = deadline.left_ms()
+    if left is not None and "timeoutMs" not in meta:
+        meta["timeoutMs"] = left
+    if traceparent is not None:
+        meta["traceparent"] = traceparent
+    return {**params, "meta": meta} if meta else params
+
+
+def read(method: str, decode: Callable[[Any], _Result], result: Any) -> _Result:
+    """A typed result."""
+    try:
+        return decode(result)
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        raise ProtocolViolation(
+            f"the answer to {method} has another shape: {error!r}", data={"outcome": "replied"}
+        ) from error
