@@ -1,0 +1,149 @@
+"""What adapters of HTTP libraries have in common.
+
+Two kinds of URL are fetched. `http+postern://NAME/path` is `path` of the resource NAME; the sidecar follows its
+redirects, because nobody else knows where NAME is. Any other URL is passed on as it is and must be one that the
+resource allows; redirects are left to the library, each of which comes back here if its URL is mounted here.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import AsyncIterable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import IO, Any, cast
+from urllib.parse import unquote, urlsplit
+
+from ._limits import REQUEST_BYTES
+from .errors import PosternError, RequestError
+from .types import Auth, FetchResult
+
+SCHEME = "http+postern"
+#: What libraries add to every request, and the sidecar sets itself.
+ADDED_BY_LIBRARIES = frozenset(
+    {
+        "host",
+        "user-agent",
+        "accept-encoding",
+        "connection",
+        "keep-alive",
+        "content-length",
+        "transfer-encoding",
+        "te",
+        "expect",
+        "upgrade",
+        "proxy-connection",
+    }
+)
+#: A body in base64 fills a message with some room for the rest.
+MOST_BODY = REQUEST_BYTES * 3 // 4 - (256 << 10)
+#: What is kept in memory of a body that is spooled; more goes to a temporary file.
+SPOOLED = 1 << 20
+
+
+@dataclass(frozen=True)
+class Target:
+    """Whom and what to ask."""
+
+    resource: str | None
+    auth: Auth | None
+    session: str | None
+    #: None: the sidecar for `http+postern`, else the library.
+    follow_redirects: bool | None = None
+
+    def params(self, method: str, url: str, headers: Iterable[tuple[str, str]], body: bytes) -> dict[str, Any]:
+        """Arguments of `fetch_resource`."""
+        parts = urlsplit(url)
+        named = parts.scheme.lower() == SCHEME
+        if named:
+            path = parts.path.lstrip("/") + (f"?{parts.query}" if parts.query else "")
+            resource: str | None = unquote(parts.netloc.rpartition("@")[2])
+        else:
+            path, resource = url.partition("#")[0], self.resource
+        follow = named if self.follow_redirects is None else self.follow_redirects
+        return {
+            "resource": resource or None,
+            "path": path,
+            "method": method.upper(),
+            "auth": self.auth,
+            "session": self.session,
+            "headers": request_headers(headers) or None,
+            "body": body or None,
+            "follow_redirects": follow,
+        }
+
+
+def request_headers(headers: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
+    """Without what libraries add by themselves. What else is reserved is refused by the sidecar, and says so."""
+    chosen: dict[str, list[str]] = {}
+    for name, value in headers:
+        if name.lower() not in ADDED_BY_LIBRARIES:
+            chosen.setdefault(name, []).append(value)
+    return chosen
+
+
+def response_headers(result: FetchResult) -> list[tuple[str, str]]:
+    """One pair a line, repeated ones in order."""
+    return [(name, value) for name, values in result.headers.items() for value in values]
+
+
+def collected(body: Any) -> bytes:
+    """A request's body: bytes, text, a file or an iterable."""
+    if body is None:
+        return b""
+    if isinstance(body, (bytes, bytearray, memoryview)):
+        data = bytes(cast("bytes | bytearray", body))
+    elif isinstance(body, str):
+        data = body.encode("utf-8")
+    elif hasattr(body, "read"):
+        read = body.read(MOST_BODY + 1)
+        data = read.encode("utf-8") if isinstance(read, str) else bytes(read)
+    else:
+        gathered = bytearray()
+        for piece in body:
+            gathered += piece.encode("utf-8") if isinstance(piece, str) else piece
+            if len(gathered) > MOST_BODY:
+                break
+        data = bytes(gathered)
+    return within(data)
+
+
+async def collected_async(body: AsyncIterable[bytes]) -> bytes:
+    gathered = bytearray()
+    async for piece in body:
+        gathered += piece
+        if len(gathered) > MOST_BODY:
+            break
+    return within(bytes(gathered))
+
+
+def within(data: bytes) -> bytes:
+    if len(data) > MOST_BODY:
+        raise RequestError(
+            f"the body has more than {MOST_BODY} bytes",
+            -32007,
+            {"reason": "message_too_large", "outcome": "not_sent", "path": "/body"},
+        )
+    return data
+
+
+def spool() -> IO[bytes]:
+    return cast("IO[bytes]", tempfile.SpooledTemporaryFile(max_size=SPOOLED))
+
+
+def cannot_stream(error: PosternError) -> bool:
+    """Of a resource whose answers are encrypted: they prove themselves at their end only."""
+    return error.reason == "invalid_params" and error.path == "/stream"
+
+
+def timeout_of(given: float | tuple[float | None, float | None] | Mapping[str, float | None] | None) -> float | None:
+    """One bound from a library's times for connecting and reading; None when there is none."""
+    if given is None:
+        return None
+    if isinstance(given, Mapping):
+        values = [given.get("connect"), given.get("read")]
+    elif isinstance(given, tuple):
+        values = list(given)
+    else:
+        return float(given)
+    present = [value for value in values if value is not None]
+    return sum(present) if len(present) == len(values) else None

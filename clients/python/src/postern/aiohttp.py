@@ -1,0 +1,260 @@
+"""In the manner of `aiohttp`: a session whose requests go through Postern.
+
+async with PosternSession(client, resource="billing") as session:
+    async with session.get("invoices", params={"year": 2026}) as response:
+        invoices = await response.json()
+"""
+
+from __future__ import annotations
+
+import json as _json
+from collections.abc import AsyncIterator, Generator, Mapping
+from types import TracebackType
+from typing import Any, cast
+from urllib.parse import quote, urlencode
+
+import aiohttp
+from multidict import CIMultiDict, CIMultiDictProxy
+from yarl import URL
+
+from ._http import Target, collected, response_headers, timeout_of
+from .aio import AsyncClient
+from .errors import DeadlineExceeded, PosternError
+from .types import Auth, FetchResult
+
+__all__ = ["PosternResponse", "PosternSession"]
+
+_UNREACHABLE = frozenset(
+    {
+        "network_unreachable",
+        "server_unreachable",
+        "connection_failed",
+        "connection_lost",
+        "protocol_violation",
+        "client_closed",
+        "shutting_down",
+        "tls_failure",
+        "pin_mismatch",
+        "protocol_error",
+    }
+)
+
+
+class PosternConnectionError(aiohttp.ClientConnectionError):
+    """The server, or the sidecar, could not be reached; the client's own exception is `__cause__`."""
+
+
+class PosternTimeoutError(aiohttp.ServerTimeoutError):
+    """Time ran out."""
+
+
+class PosternClientError(aiohttp.ClientError):
+    """Everything else, a login that is needed for example."""
+
+
+def _translated(error: PosternError) -> aiohttp.ClientError:
+    if isinstance(error, DeadlineExceeded):
+        return PosternTimeoutError(str(error))
+    return (PosternConnectionError if error.reason in _UNREACHABLE else PosternClientError)(str(error))
+
+
+class PosternResponse:
+    """What `aiohttp.ClientResponse` has, of a response that is there already."""
+
+    def __init__(self, method: str, result: FetchResult) -> None:
+        #: The `FetchResult`.
+        self.postern = result
+        self.method = method
+        self.status = result.status
+        self.reason = result.reason
+        self.url = URL(result.url)
+        self.real_url = self.url
+        self.headers: CIMultiDictProxy[str] = CIMultiDictProxy(CIMultiDict(response_headers(result)))
+
+    @property
+    def ok(self) -> bool:
+        return self.postern.ok
+
+    @property
+    def content_type(self) -> str:
+        return self.headers.get("content-type", "application/octet-stream").partition(";")[0].strip()
+
+    async def read(self) -> bytes:
+        return self.postern.content
+
+    async def text(self, encoding: str | None = None, errors: str = "strict") -> str:
+        return self.postern.text if encoding is None else self.postern.content.decode(encoding, errors)
+
+    async def json(self, *, encoding: str | None = None, content_type: str | None = "application/json") -> Any:
+        """None for an empty body. `content_type=None` takes any type."""
+        own = self.content_type
+        if content_type and own != content_type and not (own.startswith("application/") and own.endswith("+json")):
+            raise aiohttp.ContentTypeError(
+                self._request_info(), (), status=self.status, message=f"unexpected type {own}", headers=self.headers
+            )
+        text = (await self.text(encoding)).strip()
+        return _json.loads(text) if text else None
+
+    async def iter_chunked(self, size: int) -> AsyncIterator[bytes]:
+        content = self.postern.content
+        for start in range(0, len(content), size):
+            yield content[start : start + size]
+
+    def raise_for_status(self) -> None:
+        if not self.ok:
+            raise aiohttp.ClientResponseError(
+                self._request_info(), (), status=self.status, message=self.reason or "", headers=self.headers
+            )
+
+    def _request_info(self) -> aiohttp.RequestInfo:
+        empty: CIMultiDict[str] = CIMultiDict()
+        return aiohttp.RequestInfo(self.url, self.method, CIMultiDictProxy(empty), self.url)
+
+    def release(self) -> None:
+        """Nothing is held."""
+
+    close = release
+
+
+class _Requesting:
+    """To be awaited, or entered."""
+
+    def __init__(self, session: PosternSession, arguments: dict[str, Any]) -> None:
+        self._session = session
+        self._arguments = arguments
+
+    def __await__(self) -> Generator[Any, None, PosternResponse]:
+        return self._session.fetch(**self._arguments).__await__()
+
+    async def __aenter__(self) -> PosternResponse:
+        return await self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        return None
+
+
+class PosternSession:
+    """Requests through the sidecar; the methods are those of `aiohttp.ClientSession`.
+
+    URLs are paths of the resource, or `http+postern://NAME/path`, or absolute ones that the resource allows. Redirects
+    are followed by the sidecar unless `allow_redirects=False`. Cookies are not kept.
+
+    :param client: Its delegates answer for step-up; it is not closed with the session.
+    :param timeout: Seconds for each request; None: the client's own.
+    """
+
+    def __init__(
+        self,
+        client: AsyncClient,
+        *,
+        resource: str | None = None,
+        auth: Auth | None = None,
+        session: str | None = None,
+        headers: Mapping[str, str] | None = None,
+        timeout: float | None = None,
+        raise_for_status: bool = False,
+    ) -> None:
+        self.client = client
+        self._options = (resource, auth, session)
+        self._headers = dict(headers or {})
+        self._timeout = timeout
+        self._raise = raise_for_status
+
+    def request(
+        self,
+        method: str,
+        url: str | URL,
+        *,
+        params: Mapping[str, Any] | None = None,
+        headers: Mapping[str, str] | None = None,
+        json: Any = None,
+        data: Any = None,
+        allow_redirects: bool = True,
+        timeout: float | aiohttp.ClientTimeout | None = None,
+    ) -> _Requesting:
+        """`data`: bytes, text, a file, or a mapping for a form."""
+        return _Requesting(
+            self,
+            {
+                "method": method,
+                "url": str(url),
+                "params": params,
+                "headers": headers,
+                "json": json,
+                "data": data,
+                "allow_redirects": allow_redirects,
+                "timeout": timeout,
+            },
+        )
+
+    def get(self, url: str | URL, **options: Any) -> _Requesting:
+        return self.request("GET", url, **options)
+
+    def head(self, url: str | URL, **options: Any) -> _Requesting:
+        options.setdefault("allow_redirects", False)
+        return self.request("HEAD", url, **options)
+
+    def post(self, url: str | URL, **options: Any) -> _Requesting:
+        return self.request("POST", url, **options)
+
+    def put(self, url: str | URL, **options: Any) -> _Requesting:
+        return self.request("PUT", url, **options)
+
+    def patch(self, url: str | URL, **options: Any) -> _Requesting:
+        return self.request("PATCH", url, **options)
+
+    def delete(self, url: str | URL, **options: Any) -> _Requesting:
+        return self.request("DELETE", url, **options)
+
+    async def fetch(
+        self,
+        *,
+        method: str,
+        url: str,
+        params: Mapping[str, Any] | None,
+        headers: Mapping[str, str] | None,
+        json: Any,
+        data: Any,
+        allow_redirects: bool,
+        timeout: float | aiohttp.ClientTimeout | None,
+    ) -> PosternResponse:
+        """One request."""
+        if json is not None and data is not None:
+            raise ValueError("data and json cannot be used at the same time")
+        sent = {**self._headers, **(headers or {})}
+        names = {name.lower() for name in sent}
+        if json is not None:
+            data = _json.dumps(json)
+            if "content-type" not in names:
+                sent["Content-Type"] = "application/json"
+        elif isinstance(data, Mapping):
+            data = urlencode(dict(cast("Mapping[str, Any]", data)))
+            if "content-type" not in names:
+                sent["Content-Type"] = "application/x-www-form-urlencoded"
+        if params:
+            url += ("&" if "?" in url else "?") + urlencode(params, doseq=True, quote_via=quote)
+        bound = timeout.total if isinstance(timeout, aiohttp.ClientTimeout) else timeout_of(timeout)
+        resource, auth, session = self._options
+        target = Target(resource, auth, session, allow_redirects)
+        try:
+            arguments = target.params(method, url, sent.items(), collected(data))
+            result = await self.client.fetch_resource(**arguments, timeout=bound or self._timeout)
+        except PosternError as error:
+            raise _translated(error) from error
+        response = PosternResponse(method.upper(), result)
+        if self._raise:
+            response.raise_for_status()
+        return response
+
+    async def close(self) -> None:
+        """The client is its owner's to close."""
+
+    async def __aenter__(self) -> PosternSession:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        return None

@@ -1,0 +1,147 @@
+"""`requests` through Postern: mount an adapter, and existing code gets tokens, refresh and step-up.
+
+session = requests.Session()
+session.mount("http+postern://", PosternAdapter(client))
+session.get("http+postern://billing/invoices")
+"""
+
+from __future__ import annotations
+
+import io
+import shutil
+from collections.abc import Mapping
+from typing import Any
+
+import requests
+from requests.adapters import BaseAdapter
+from requests.structures import CaseInsensitiveDict
+from requests.utils import get_encoding_from_headers
+from urllib3 import HTTPHeaderDict, HTTPResponse
+
+from ._http import Target, cannot_stream, collected, response_headers, spool, timeout_of
+from .client import Client
+from .errors import DeadlineExceeded, PosternError
+from .types import Auth, FetchResult
+
+__all__ = ["PosternAdapter"]
+
+_EXCEPTIONS: dict[str, type[requests.RequestException]] = {
+    "network_unreachable": requests.ConnectionError,
+    "server_unreachable": requests.ConnectionError,
+    "connection_failed": requests.ConnectionError,
+    "connection_lost": requests.ConnectionError,
+    "protocol_violation": requests.ConnectionError,
+    "client_closed": requests.ConnectionError,
+    "shutting_down": requests.ConnectionError,
+    "protocol_error": requests.ConnectionError,
+    "tls_failure": requests.exceptions.SSLError,
+    "pin_mismatch": requests.exceptions.SSLError,
+    "invalid_url": requests.exceptions.InvalidURL,
+    "origin_not_allowed": requests.exceptions.InvalidURL,
+    "invalid_headers": requests.exceptions.InvalidHeader,
+}
+
+
+class PosternAdapter(BaseAdapter):
+    """Fetches through the sidecar.
+
+    Errors of the sidecar are raised as exceptions of `requests`, with the client's own as `__cause__`. Cookies are
+    neither kept nor sent by the session. With `stream=True` the body has no size limit and is put aside in a temporary
+    file while it comes, for the status is known at its end.
+
+    :param client: Its delegates answer for step-up; it is not closed with the adapter.
+    :param resource: Whose URLs are mounted, when they are not `http+postern://NAME/`.
+    :param auth: As in `fetch_resource`; default: the resource's own.
+    :param session: The user's session.
+    :param follow_redirects: Whether the sidecar follows redirects; default: for `http+postern` URLs. Otherwise
+        `requests` does, and reports them in `history`.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        *,
+        resource: str | None = None,
+        auth: Auth | None = None,
+        session: str | None = None,
+        follow_redirects: bool | None = None,
+    ) -> None:
+        super().__init__()
+        self.client = client
+        self._target = Target(resource, auth, session, follow_redirects)
+
+    def send(  # noqa: PLR0917 - as requests calls it
+        self,
+        request: requests.PreparedRequest,
+        stream: bool = False,
+        timeout: float | tuple[float, float] | tuple[float, None] | None = None,
+        verify: bool | str = True,
+        cert: bytes | str | tuple[bytes | str, bytes | str] | None = None,
+        proxies: Mapping[str, str] | None = None,
+    ) -> requests.Response:
+        """Trust, client certificates and proxies are the sidecar's: the last three mean nothing here."""
+        bound = timeout_of(timeout)
+        try:
+            params = self._target.params(
+                request.method or "GET", request.url or "", request.headers.items(), collected(request.body)
+            )
+            if stream:
+                result, body = self._spooled(params, bound)
+            else:
+                result = self.client.fetch_resource(**params, timeout=bound)
+                body = io.BytesIO(result.content)
+        except PosternError as error:
+            raise _translated(error)(str(error), request=request) from error
+        return self._response(request, result, body)
+
+    def _spooled(self, params: dict[str, Any], timeout: float | None) -> tuple[FetchResult, Any]:
+        try:
+            with self.client.stream_resource(**params, timeout=timeout) as stream:
+                body = spool()
+                try:
+                    shutil.copyfileobj(stream, body, 1 << 16)
+                    result = stream.result
+                except BaseException:
+                    body.close()
+                    raise
+            body.seek(0)
+            return result, body
+        except PosternError as error:
+            if not cannot_stream(error):
+                raise
+        result = self.client.fetch_resource(**params, timeout=timeout)
+        return result, io.BytesIO(result.content)
+
+    def _response(self, request: requests.PreparedRequest, result: FetchResult, body: Any) -> requests.Response:
+        lines = HTTPHeaderDict(response_headers(result))
+        response = requests.Response()
+        response.status_code = result.status
+        response.reason = result.reason or ""
+        response.headers = CaseInsensitiveDict(lines)
+        response.encoding = get_encoding_from_headers(response.headers)
+        response.raw = HTTPResponse(
+            body=body,
+            headers=lines,
+            status=result.status,
+            reason=result.reason,
+            version=11,
+            preload_content=False,
+            decode_content=False,
+            request_method=request.method,
+        )
+        response.url = result.url if self._target.follow_redirects else request.url or result.url
+        if (request.url or "").lower().startswith("http+postern:"):
+            response.url = result.url
+        response.request = request
+        # What annotations of requests do not know: adapters of other kinds, members of our own.
+        vars(response).update(connection=self, postern=result)
+        return response
+
+    def close(self) -> None:
+        """The client is its owner's to close."""
+
+
+def _translated(error: PosternError) -> type[requests.RequestException]:
+    if isinstance(error, DeadlineExceeded):
+        return requests.exceptions.ReadTimeout
+    return _EXCEPTIONS.get(error.reason, requests.RequestException)
