@@ -1,0 +1,313 @@
+"""requests, httpx and aiohttp through the sidecar: what existing code sees."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import httpx
+import pytest
+import requests
+from double import Double, Peer
+from harness import journeys
+from harness.playground import Playground
+from harness.sidecar import Sidecar
+from loop import in_loop
+from test_delegates import PASSWORD
+
+import postern
+from postern import AsyncClient, Client
+from postern._http import MOST_BODY, collected
+from postern.aiohttp import PosternSession
+from postern.httpx import AsyncPosternTransport, PosternTransport
+from postern.requests import PosternAdapter
+
+
+@pytest.fixture
+def mounted(client: Client, playground: Playground) -> Iterator[requests.Session]:
+    """`http+postern://` for everything, and the open half of the playground by its own URLs."""
+    with requests.Session() as session:
+        session.mount("http+postern://", PosternAdapter(client))
+        session.mount(playground.base + "/open/", PosternAdapter(client, resource="open"))
+        yield session
+
+
+# requests
+
+
+def test_requests_looks_native(mounted: requests.Session, playground: Playground) -> None:
+    answer = mounted.post(
+        "http+postern://orders/echo?b=2", params={"a": "1 2"}, json={"x": [1]}, headers={"X-One": "1"}, timeout=(5, 10)
+    )
+    echo = answer.json()
+    assert answer.status_code == 200
+    assert answer.ok
+    assert answer.reason == "OK"
+    assert echo["query"] == "b=2&a=1+2"
+    assert json.loads(echo["body"]) == {"x": [1]}
+    assert echo["headers"]["content-type"] == ["application/json"]
+    assert echo["headers"]["x-one"] == ["1"]
+    assert answer.url == playground.base + "/resource/echo?b=2&a=1+2"
+    assert answer.headers["Content-Type"].startswith("application/json")
+    assert answer.encoding
+    assert answer.elapsed.total_seconds() > 0
+    assert vars(answer)["postern"].attempts == 1
+    answer.raise_for_status()
+    with pytest.raises(requests.HTTPError):
+        mounted.get("http+postern://open/status/404").raise_for_status()
+
+
+def test_requests_by_their_own_urls(mounted: requests.Session, playground: Playground) -> None:
+    answer = mounted.get(playground.base + "/open/echo", params={"q": "ä"})
+    assert answer.json()["query"] == "q=%C3%A4"
+    assert answer.url.endswith("?q=%C3%A4")
+
+
+@pytest.mark.parametrize("data", [b"bytes", "text", {"a": "1"}, io.BytesIO(b"a file"), iter([b"a ", b"generator"])])
+def test_requests_bodies(mounted: requests.Session, data: Any) -> None:
+    echo = mounted.put("http+postern://open/echo", data=data).json()
+    assert echo["body"] in ("bytes", "text", "a=1", "a file", "a generator")
+
+
+def test_requests_files(mounted: requests.Session) -> None:
+    echo = mounted.post("http+postern://open/echo", files={"f": ("a.txt", b"x")}).json()
+    assert echo["headers"]["content-type"][0].startswith("multipart/form-data; boundary=")
+
+
+def test_requests_redirects_are_reported(mounted: requests.Session, playground: Playground) -> None:
+    answer = mounted.get(playground.base + "/open/redirects/3")
+    assert answer.ok
+    assert [one.status_code for one in answer.history] == [302, 302, 302]
+    answer = mounted.get(playground.base + "/open/redirects/3", allow_redirects=False)
+    assert answer.status_code == 302
+    assert answer.is_redirect
+    answer = mounted.get("http+postern://open/redirects/3")
+    assert answer.ok and not answer.history and answer.url.endswith("/redirects/0"), "the sidecar followed"
+
+
+def test_requests_streams(mounted: requests.Session) -> None:
+    with mounted.get("http+postern://open/bytes/3000000", stream=True) as answer:
+        assert answer.raw.read(5) == bytes(range(5))
+        rest = b"".join(answer.iter_content(10_000))
+    assert len(rest) == 3_000_000 - 5
+    with mounted.get("http+postern://open/text?charset=iso-8859-1", stream=True) as answer:
+        assert answer.encoding == "iso-8859-1"
+        assert list(answer.iter_lines())
+
+
+def test_requests_keep_no_cookies(mounted: requests.Session, playground: Playground) -> None:
+    answer = mounted.get(playground.base + "/open/cookies?set=a%3D1&set=b%3D2")
+    assert not mounted.cookies
+    assert not answer.cookies
+    assert answer.raw.headers.getlist("set-cookie") != [], "but they are seen"
+    assert len(answer.raw.headers.getlist("set-cookie")) == 2, "each line by itself"
+
+
+def test_requests_errors_are_its_own(mounted: requests.Session, directory: Path) -> None:
+    with pytest.raises(requests.exceptions.ReadTimeout) as late:
+        mounted.get("http+postern://open/slow?ms=20000", timeout=0.2)
+    assert isinstance(late.value.__cause__, postern.DeadlineExceeded)
+    assert late.value.request is not None
+    with pytest.raises(requests.exceptions.InvalidHeader):
+        mounted.get("http+postern://open/echo", headers={"Authorization": "Bearer x"})
+    with pytest.raises(requests.exceptions.InvalidURL):
+        mounted.get("http+postern://open/%2e%2e/%2e%2e/x")
+    with pytest.raises(requests.RequestException):
+        mounted.request("OPTIONS", "http+postern://open/echo")
+    mounted.mount("http+postern://", PosternAdapter(Client(directory / "none.sock")))
+    with pytest.raises(requests.ConnectionError):
+        mounted.get("http+postern://open/echo")
+
+
+def test_requests_with_step_up(client: Client, session: str) -> None:
+    """One object is mounted; the user is asked while the request waits."""
+    client.register_delegate(
+        on_policy_advice_received=lambda request: (
+            client.authenticate_with_advice(continuation=request.continuation, answers=PASSWORD).state == "completed"
+        )
+    )
+    with requests.Session() as plain:
+        plain.mount("http+postern://", PosternAdapter(client, session=session))
+        answer = plain.post("http+postern://gate/service/pay", data="10 coins")
+    assert answer.ok
+    assert answer.json()["body"] == "10 coins"
+    client.register_delegate()
+    with requests.Session() as other:
+        other.mount("http+postern://", PosternAdapter(client, session=session))
+        with pytest.raises(requests.RequestException) as raised:
+            other.get("http+postern://gate/transaction/pay")
+    assert isinstance(raised.value.__cause__, postern.AdviceRequired)
+
+
+# httpx
+
+
+def test_httpx_looks_native(client: Client, playground: Playground) -> None:
+    transport = PosternTransport(client, resource="open")
+    with httpx.Client(transport=transport, base_url=playground.base + "/open/") as plain:
+        answer = plain.post("echo", params={"a": "1"}, json={"x": 1}, headers=[("X-Two", "a"), ("X-Two", "b")])
+        echo = answer.json()
+        assert answer.status_code == 200
+        assert answer.reason_phrase == "OK"
+        assert echo["query"] == "a=1"
+        assert echo["headers"]["x-two"] == ["a", "b"]
+        assert json.loads(echo["body"]) == {"x": 1}
+        assert answer.extensions["postern"].status == 200
+        assert answer.http_version == "HTTP/1.1"
+        assert plain.get("status/404").status_code == 404
+        assert plain.get("gzip").json(), "decoded once"
+        assert plain.head("bytes/10").content == b""
+        assert plain.get("text?charset=iso-8859-1").text
+        history = plain.get("redirects/2", follow_redirects=True).history
+        assert [one.status_code for one in history] == [302, 302]
+        plain.get("cookies?set=a%3D1")
+        assert not plain.cookies
+        assert plain.put("echo", content=iter([b"a ", b"generator"])).json()["body"] == "a generator"
+        with plain.stream("GET", "bytes/100000") as streamed:
+            assert sum(len(piece) for piece in streamed.iter_bytes(1000)) == 100_000
+
+
+def test_httpx_mounted_beside_others(client: Client, playground: Playground) -> None:
+    mounts = {"http+postern://": PosternTransport(client, spooling=True)}
+    with httpx.Client(mounts=mounts) as plain:
+        answer = plain.get("http+postern://orders/bytes/3000000")
+        assert len(answer.content) == 3_000_000
+        assert plain.get(playground.base + "/open/echo").extensions.get("postern") is None
+
+
+def test_httpx_errors_are_its_own(client: Client) -> None:
+    with httpx.Client(mounts={"http+postern://": PosternTransport(client)}) as plain:
+        with pytest.raises(httpx.ReadTimeout) as late:
+            plain.get("http+postern://open/slow?ms=20000", timeout=0.1)
+        assert late.value.request.url.path == "/slow"
+        with pytest.raises(httpx.LocalProtocolError):
+            plain.get("http+postern://open/echo", headers={"Authorization": "Bearer x"})
+        with pytest.raises(httpx.TransportError) as raised:
+            plain.get("http+postern://nowhere/x")
+        assert isinstance(raised.value.__cause__, postern.RequestError)
+
+
+@in_loop
+async def test_httpx_asynchronous(sidecar: Sidecar, playground: Playground) -> None:
+    async with AsyncClient(sidecar.path) as client:
+        transport = AsyncPosternTransport(client, resource="open")
+        async with httpx.AsyncClient(transport=transport, base_url=playground.base + "/open/") as plain:
+            assert (await plain.post("echo", json={"x": 1})).json()["body"] == '{"x":1}'
+            with pytest.raises(httpx.ReadTimeout):
+                await plain.get("slow?ms=20000", timeout=0.1)
+
+            async def pieces() -> Any:
+                yield b"a "
+                yield b"generator"
+
+            assert (await plain.put("echo", content=pieces())).json()["body"] == "a generator"
+        spooling = AsyncPosternTransport(client, spooling=True)
+        async with httpx.AsyncClient(mounts={"http+postern://": spooling}) as plain:
+            async with plain.stream("GET", "http+postern://open/bytes/3000000") as answer:
+                assert sum([len(piece) async for piece in answer.aiter_bytes()]) == 3_000_000
+
+
+# In the manner of aiohttp
+
+
+@in_loop
+async def test_a_session_in_the_manner_of_aiohttp(sidecar: Sidecar, playground: Playground) -> None:
+    async with AsyncClient(sidecar.path) as client:
+        async with PosternSession(client, resource="open", headers={"X-One": "1"}) as plain:
+            async with plain.get("echo", params={"a": [1, 2], "b": "ä ö"}) as answer:
+                echo = await answer.json()
+                assert answer.status == 200
+                assert answer.ok
+                assert answer.content_type == "application/json"
+                assert echo["query"] == "a=1&a=2&b=%C3%A4%20%C3%B6"
+                assert echo["headers"]["x-one"] == ["1"]
+                assert answer.headers["Content-Type"]
+                assert str(answer.url).startswith(playground.base)
+            answer = await plain.post("echo", json={"x": 1})
+            assert (await answer.json())["body"] == '{"x": 1}'
+            answer = await plain.put("http+postern://orders/echo", data={"a": "1"})
+            assert (await answer.json())["body"] == "a=1"
+            answer = await plain.get("bytes/1000")
+            assert sum([len(piece) async for piece in answer.iter_chunked(100)]) == 1000
+            with pytest.raises(aiohttp.ContentTypeError):
+                await answer.json()
+            assert (await plain.get("redirects/2")).status == 200
+            assert (await plain.get("redirects/2", allow_redirects=False)).status == 302
+            assert (await plain.head("echo")).status == 200
+            assert (await plain.delete("echo")).ok
+            assert (await plain.patch("echo", data=b"x")).ok
+            with pytest.raises(aiohttp.ClientResponseError) as refused:
+                (await plain.get("status/503")).raise_for_status()
+            assert refused.value.status == 503
+            with pytest.raises(aiohttp.ServerTimeoutError):
+                await plain.get("slow?ms=20000", timeout=aiohttp.ClientTimeout(total=0.2))
+            with pytest.raises(aiohttp.ClientError):
+                await plain.get("echo", headers={"Authorization": "x"})
+            with pytest.raises(ValueError, match="same time"):
+                await plain.post("echo", json=1, data=b"x")
+        strict = PosternSession(client, resource="open", raise_for_status=True)
+        with pytest.raises(aiohttp.ClientResponseError):
+            await strict.get("status/404")
+
+
+@in_loop
+async def test_aiohttp_with_step_up(sidecar: Sidecar, playground: Playground) -> None:
+    async with AsyncClient(sidecar.path) as client:
+        grant = {"type": "sso", "ssoToken": journeys.sign_on(playground)}
+        session = (await client.create_session("am", grant)).session
+        plain = PosternSession(client, resource="gate", session=session)
+        with pytest.raises(aiohttp.ClientError) as raised:
+            await plain.get("service/pay")
+        assert isinstance(raised.value.__cause__, postern.AdviceRequired)
+
+
+# All
+
+
+@pytest.mark.parametrize(
+    "body", [b"x" * (MOST_BODY + 1), iter([b"x" * (1 << 20)] * 100), io.BytesIO(b"x" * (20 << 20))]
+)
+def test_bodies_have_a_limit(body: Any) -> None:
+    with pytest.raises(postern.RequestError, match="more than"):
+        collected(body)
+
+
+def test_a_resource_that_cannot_be_streamed_is_fetched_whole(double: Double) -> None:
+    result = {
+        "task": "t", "status": 200, "url": "http://u/", "headers": {}, "body": "whole", "attempts": 1,
+        "tokenRefreshed": False, "advicesSatisfied": [],
+        "timing": {"totalMs": 1, "queueMs": 0, "connectMs": 0, "firstByteMs": 0},
+    }  # fmt: skip
+
+    def script(peer: Peer) -> None:
+        for message in peer.messages():
+            if message["params"].get("stream"):
+                error = {"code": -32602, "message": "m", "data": {"reason": "invalid_params", "path": "/stream"}}
+                peer.send({"id": message["id"], "error": error})
+            else:
+                peer.answer(message, result)
+
+    double.scripts = [script]
+    with Client(double.path) as client:
+        with requests.Session() as session:
+            session.mount("http+postern://", PosternAdapter(client))
+            assert session.get("http+postern://r/p", stream=True).text == "whole"
+        with httpx.Client(transport=PosternTransport(client, spooling=True)) as plain:
+            assert plain.get("http+postern://r/p").text == "whole"
+
+
+def test_nothing_of_these_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+    import subprocess
+    import sys
+
+    code = (
+        "import sys\n"
+        "for name in ('requests', 'httpx', 'aiohttp', 'urllib3', 'multidict', 'yarl'):\n"
+        "    sys.modules[name] = None\n"
+        "import postern, postern.__main__\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=30)

@@ -1,0 +1,187 @@
+"""The asynchronous client: the same promises, cancellation, many tasks."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from pathlib import Path
+from typing import Any, Callable
+
+import pytest
+from double import Double, Peer, obliging
+from harness.sidecar import Sidecar
+from loop import in_loop
+from test_connection import PARAMS, half, leaving, says, silent
+
+import postern
+from postern import AsyncClient, Limits
+
+
+@in_loop
+async def test_results_and_errors_are_those_of_the_other_client(sidecar: Sidecar) -> None:
+    async with AsyncClient(sidecar.path) as client:
+        assert (await client.get_info()).pid == sidecar.process.pid
+        assert (await client.fetch_resource("orders", "echo", method="POST", body=b"\x00")).ok
+        with pytest.raises(postern.RequestError) as raised:
+            await client.fetch_resource("nowhere", "x")
+        assert raised.value.path == "/resource"
+        deep: Any = 1
+        for _ in range(200):
+            deep = [deep]
+        with pytest.raises(postern.RequestError, match="nested"):
+            await client.call("getInfo", {"x": deep})
+
+
+@in_loop
+async def test_many_tasks_share_a_connection(sidecar: Sidecar) -> None:
+    async with AsyncClient(sidecar.path) as client:
+
+        async def ask(number: int) -> bool:
+            echo = (await client.fetch_resource("open", f"echo?n={number}")).json()
+            return bool(echo["query"] == f"n={number}")
+
+        for _ in range(4):
+            assert all(await asyncio.gather(*(ask(number) for number in range(100))))
+
+
+@in_loop
+async def test_cancelling_the_task_cancels_the_call(sidecar: Sidecar) -> None:
+    async with AsyncClient(sidecar.path) as client:
+        call = client.fetch_resource("open", "slow?ms=20000", task="cancelled-async")
+        task = asyncio.ensure_future(call)
+        while "cancelled-async" not in [one.task for one in (await client.list_tasks()).tasks]:
+            await asyncio.sleep(0.005)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        while (await client.get_task("cancelled-async")).state != "cancelled":
+            await asyncio.sleep(0.005)
+
+
+@in_loop
+async def test_time_runs_out_there_and_here(sidecar: Sidecar, directory: Path) -> None:
+    async with AsyncClient(sidecar.path) as client:
+        with pytest.raises(postern.DeadlineExceeded) as raised:
+            await client.fetch_resource("open", "slow?ms=20000", timeout=0.2)
+        assert raised.value.code == -32022
+    double = Double(directory / "silent.sock", silent)
+    async with AsyncClient(double.path) as client:
+        with pytest.raises(postern.DeadlineExceeded) as raised:
+            await client.call("getInfo", timeout=0.2)
+        assert raised.value.outcome == "unknown"
+    double.stop()
+
+
+@pytest.mark.parametrize("script", [leaving, half, says(b"garbage\n"), says(b"x" * 300_000), says(b'{"id":1}\n')])
+def test_what_is_no_answer_ends_the_call(double: Double, script: Callable[[Peer], None]) -> None:
+    double.scripts = [script, obliging]
+
+    async def test() -> None:
+        async with AsyncClient(double.path, timeout=5, limits=Limits(answer_bytes=200_000)) as client:
+            with pytest.raises(postern.ConnectionLost) as raised:
+                await client.call("fetchResource", {**PARAMS, "method": "POST"})
+            assert raised.value.outcome == "unknown"
+            assert (await client.call("health"))["method"] == "health"
+
+    in_loop(test)()
+
+
+@pytest.mark.parametrize(("method", "repeated"), [("GET", True), ("POST", False)])
+def test_repetition(double: Double, method: str, repeated: bool) -> None:
+    double.scripts = [leaving, obliging]
+
+    async def test() -> None:
+        async with AsyncClient(double.path) as client:
+            call = client.call("fetchResource", {**PARAMS, "method": method})
+            if repeated:
+                assert (await call)["method"] == "fetchResource"
+            else:
+                with pytest.raises(postern.ConnectionLost):
+                    await call
+
+    in_loop(test)()
+    assert double.connections == (2 if repeated else 1)
+
+
+@in_loop
+async def test_no_sidecar_is_told_at_once(directory: Path) -> None:
+    client = AsyncClient(directory / "none.sock")
+    with pytest.raises(postern.ConnectionFailed, match=r"none\.sock"):
+        await client.get_info()
+
+
+@in_loop
+async def test_a_sidecar_that_restarts_is_waited_for(double: Double) -> None:
+    async with AsyncClient(double.path) as client:
+        assert await client.call("getInfo")
+        double.stop()
+        asyncio.get_running_loop().call_later(0.2, double.listen)
+        assert (await client.call("createSession", timeout=10))["method"] == "createSession"
+
+
+@in_loop
+async def test_a_sidecar_that_drains(double: Double) -> None:
+    def drain(peer: Peer) -> None:
+        message = peer.receive()
+        peer.send({"id": message["id"], "error": {"code": -32021, "message": "draining"}})
+        peer.receive()
+
+    double.scripts = [drain, obliging]
+    async with AsyncClient(double.path) as client:
+        assert (await client.call("createSession"))["method"] == "createSession"
+
+
+@in_loop
+async def test_a_sidecar_that_does_not_read(double: Double) -> None:
+    release = asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    def script(_: Peer) -> None:
+        asyncio.run_coroutine_threadsafe(release.wait(), loop).result(20)
+
+    double.scripts = [script]
+    async with AsyncClient(double.path, timeout=0.3) as client:
+        begun = time.monotonic()
+        large = {"grant": "x" * (4 << 20)}
+        failed = await asyncio.gather(*(client.call("createSession", large) for _ in range(3)), return_exceptions=True)
+        assert time.monotonic() - begun < 5
+        assert [type(one) for one in failed] == [postern.DeadlineExceeded] * 3
+        outcomes = sorted(str(one.outcome) for one in failed if isinstance(one, postern.PosternError))
+        assert outcomes == ["not_sent", "not_sent", "unknown"], "what waited for its turn was never sent"
+        release.set()
+
+
+@in_loop
+async def test_errors_without_an_id_find_their_caller(start: Callable[..., Sidecar]) -> None:
+    sidecar = start({"limits": {"messageBytes": "64KiB"}})
+    async with AsyncClient(sidecar.path) as client:
+        other = asyncio.ensure_future(client.fetch_resource("open", "slow?ms=200"))
+        await asyncio.sleep(0)
+        with pytest.raises(postern.RequestError) as raised:
+            await client.fetch_resource("open", "echo", method="POST", body="x" * 100_000)
+        assert raised.value.reason == "message_too_large"
+        assert (await other).ok
+
+
+def test_one_client_may_serve_several_loops(sidecar: Sidecar) -> None:
+    client = AsyncClient(sidecar.path)
+
+    async def ask() -> str:
+        return (await client.get_info()).name
+
+    assert [asyncio.run(ask()) for _ in range(3)] == ["postern"] * 3
+
+
+@in_loop
+async def test_a_closed_client_says_so(sidecar: Sidecar) -> None:
+    client = AsyncClient(sidecar.path)
+    call = asyncio.ensure_future(client.fetch_resource("open", "slow?ms=20000"))
+    while client._connection is None or not client._connection._pending:
+        await asyncio.sleep(0.005)
+    await client.aclose()
+    with pytest.raises(postern.ClientClosed):
+        await call
+    with pytest.raises(postern.ClientClosed):
+        await client.get_info()
+    assert json.dumps(repr(client))

@@ -1,0 +1,373 @@
+"""What may happen to a connection, with a double in the sidecar's place: clear exceptions, and nothing hangs."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import threading
+import time
+from pathlib import Path
+from typing import Any, Callable
+
+import pytest
+from double import Double, Peer, obliging
+from harness.sidecar import Sidecar
+from harness.waiting import eventually
+
+import postern
+from postern import Client, Limits
+from postern._repeat import IDEMPOTENT, is_idempotent
+
+QUICK = Limits(connect=1, reconnect=1)
+PARAMS = {"resource": "r", "path": "p"}
+
+
+def silent(peer: Peer) -> None:
+    """Takes everything, answers nothing."""
+    for _ in peer.messages():
+        pass
+
+
+def leaving(peer: Peer) -> None:
+    """Takes one request and goes."""
+    peer.receive()
+
+
+def half(peer: Peer) -> None:
+    peer.receive()
+    peer.socket.sendall(b'{"jsonrpc":"2.0","id":1,"res')
+
+
+def says(text: bytes) -> Callable[[Peer], None]:
+    def script(peer: Peer) -> None:
+        peer.receive()
+        peer.socket.sendall(text)
+        silent(peer)
+
+    return script
+
+
+def test_no_socket_is_told_with_its_path(directory: Path) -> None:
+    path = directory / "none.sock"
+    with Client(path) as client, pytest.raises(postern.ConnectionFailed, match=r"none\.sock.*POSTERN_SOCKET") as raised:
+        client.get_info()
+    assert raised.value.outcome == "not_sent"
+    assert isinstance(raised.value, ConnectionError)
+
+
+def test_a_socket_nobody_listens_at(directory: Path) -> None:
+    path = directory / "stale.sock"
+    with socket.socket(socket.AF_UNIX) as stale:
+        stale.bind(str(path))
+    with Client(path) as client, pytest.raises(postern.ConnectionFailed, match="nobody listens"):
+        client.get_info()
+
+
+def test_a_path_too_long(directory: Path) -> None:
+    with Client(directory / ("x" * 200)) as client, pytest.raises(postern.ConnectionFailed, match="too long"):
+        client.get_info()
+
+
+def test_a_queue_that_is_full_is_not_waited_for_for_ever(directory: Path) -> None:
+    path = str(directory / "full.sock")
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(path)
+        listener.listen(0)
+        waiting = []
+        for _ in range(8):
+            one = socket.socket(socket.AF_UNIX)
+            one.setblocking(False)
+            try:
+                one.connect(path)
+            except BlockingIOError:
+                one.close()
+                break
+            waiting.append(one)
+        begun = time.monotonic()
+        with Client(path, limits=Limits(connect=0.3)) as client, pytest.raises(postern.ConnectionFailed):
+            client.get_info()
+        assert 0.2 < time.monotonic() - begun < 5
+        for one in waiting:
+            one.close()
+
+
+@pytest.mark.parametrize(
+    ("script", "kind", "text"),
+    [
+        (leaving, postern.ConnectionLost, "closed the connection"),
+        (half, postern.ConnectionLost, "in the middle of an answer"),
+        (says(b"HTTP/1.1 400 Bad Request\r\n\r\n"), postern.ProtocolViolation, "no JSON-RPC message"),
+        (says(b"\xff\xfe\n"), postern.ProtocolViolation, "no JSON-RPC message"),
+        (says(b"[]\n"), postern.ProtocolViolation, "no JSON-RPC message"),
+        (says(b"[" * 100_000 + b"\n"), postern.ProtocolViolation, "no JSON-RPC message"),
+        (says(b'{"id":1}\n'), postern.ProtocolViolation, "another shape"),
+        (says(b'{"id":[1],"result":1}\n'), postern.ProtocolViolation, "another shape"),
+        (says(b'{"id":1,"result":1,"error":{"code":1}}\n'), postern.ProtocolViolation, "another shape"),
+        (says(b'{"id":1,"error":"text"}\n'), postern.ProtocolViolation, "another shape"),
+        (says(b"1" * 9000 + b"\n"), postern.ProtocolViolation, "no JSON-RPC message"),
+        (says(b"x" * 300_000), postern.ProtocolViolation, "more than 200000 bytes"),
+    ],
+)
+def test_what_is_no_answer_ends_the_call(
+    double: Double, script: Callable[[Peer], object], kind: type[Exception], text: str
+) -> None:
+    double.scripts = [script, obliging]
+    limits = Limits(connect=1, reconnect=1, answer_bytes=200_000)
+    with Client(double.path, timeout=5, limits=limits) as client:
+        with pytest.raises(kind, match=text) as raised:
+            client.call("fetchResource", {**PARAMS, "method": "POST"})
+        assert isinstance(raised.value, postern.PosternError)
+        assert raised.value.outcome == "unknown"
+        assert client.call("health")["method"] == "health", "the next call has a new connection"
+
+
+def test_a_result_of_another_shape(double: Double) -> None:
+    with Client(double.path) as client, pytest.raises(postern.ProtocolViolation, match="getInfo"):
+        client.get_info()
+
+
+def test_errors_nobody_knows_yet(double: Double) -> None:
+    error = {"code": 9999, "message": "m", "data": {"reason": "brand_new", "retryable": True, "retryAfterMs": 1500}}
+    known = {"code": 1999, "message": "m"}
+
+    def script(peer: Peer) -> None:
+        for answer in (error, known):
+            peer.send({"id": peer.receive()["id"], "error": answer})
+
+    double.scripts = [script]
+    with Client(double.path) as client:
+        with pytest.raises(postern.PosternError) as raised:
+            client.call("getInfo")
+        assert type(raised.value) is postern.PosternError
+        assert (raised.value.reason, raised.value.retryable, raised.value.retry_after) == ("brand_new", True, 1.5)
+        with pytest.raises(postern.FetchError):
+            client.call("getInfo")
+
+
+# Repetition
+
+
+def test_what_was_sent_is_repeated_when_that_changes_nothing(double: Double) -> None:
+    double.scripts = [leaving, obliging]
+    with Client(double.path) as client:
+        assert client.call("fetchResource", PARAMS)["method"] == "fetchResource"
+    assert double.connections == 2
+
+
+@pytest.mark.parametrize(
+    ("method", "params"),
+    [
+        ("fetchResource", {**PARAMS, "method": "POST"}),
+        ("fetchResource", {**PARAMS, "method": "patch"}),
+        ("fetchResource", {"continuation": "c"}),
+        ("fetchResource", {**PARAMS, "task": "named"}),
+        ("createSession", {}),
+        ("validateLogoutToken", {}),
+        ("refreshSession", {}),
+        ("endSession", {}),
+        ("authenticate", {}),
+        ("aMethodOfANewerSidecar", {}),
+    ],
+)
+def test_what_was_sent_is_not_repeated_otherwise(double: Double, method: str, params: dict[str, Any]) -> None:
+    double.scripts = [leaving, obliging]
+    with Client(double.path) as client, pytest.raises(postern.ConnectionLost) as raised:
+        client.call(method, params)
+    assert raised.value.outcome == "unknown"
+    assert double.connections == 1
+
+
+def test_what_is_idempotent() -> None:
+    document = json.loads((Path(__file__).resolve().parents[3] / "proto-docs" / "openrpc.json").read_text())
+    assert {method["name"] for method in document["methods"]} >= IDEMPOTENT
+    for method, expected in [("GET", True), ("head", True), ("PUT", True), ("DELETE", True), ("POST", False)]:
+        assert is_idempotent("fetchResource", {"method": method}) is expected
+    assert is_idempotent("fetchResource", {})
+    assert not is_idempotent("fetchResource", {"stream": True})
+
+
+def test_repetitions_end(double: Double) -> None:
+    double.scripts = [leaving]
+    with Client(double.path) as client, pytest.raises(postern.ConnectionLost):
+        client.call("getInfo")
+    assert double.connections == 3
+
+
+def test_a_connection_that_ended_unnoticed_costs_nothing(double: Double) -> None:
+    """The end came while nobody called: a request that must not be repeated was never sent on it."""
+    double.scripts = [lambda peer: peer.answer(peer.receive(), 1), obliging]
+    with Client(double.path) as client:
+        assert client.call("getInfo") == 1
+        eventually(lambda: double.ended == 1)
+        assert client.call("createSession")["method"] == "createSession"
+    assert double.connections == 2
+
+
+def test_a_sidecar_that_restarts_is_waited_for(double: Double) -> None:
+    with Client(double.path, limits=Limits(reconnect=5)) as client:
+        assert client.call("getInfo")
+        double.stop()
+        threading.Timer(0.3, double.listen).start()
+        assert client.call("createSession", timeout=10)["method"] == "createSession"
+
+
+def test_but_not_for_ever(double: Double) -> None:
+    with Client(double.path, limits=Limits(reconnect=0.3)) as client:
+        assert client.call("getInfo")
+        double.stop()
+        begun = time.monotonic()
+        with pytest.raises(postern.ConnectionFailed):
+            client.call("getInfo")
+        assert 0.2 < time.monotonic() - begun < 5
+
+
+def test_a_draining_sidecar_is_left_for_its_successor(double: Double) -> None:
+    draining = {"code": -32021, "message": "draining", "data": {"reason": "shutting_down"}}
+    held: list[dict[str, Any]] = []
+
+    def drain(peer: Peer) -> None:
+        held.append(peer.receive())
+        message = peer.receive()
+        peer.send({"jsonrpc": "2.0", "id": message["id"], "error": draining})
+        peer.answer(held[0], "finished")
+        silent(peer)
+
+    double.scripts = [drain, obliging]
+    with Client(double.path) as client:
+        early = client.start("slow")
+        assert client.call("createSession")["method"] == "createSession"
+        assert early.result() == "finished", "what was under way is still answered there"
+
+
+def test_draining_without_a_successor_is_told(double: Double) -> None:
+    def drain(peer: Peer) -> None:
+        for message in peer.messages():
+            peer.send({"id": message["id"], "error": {"code": -32021, "message": "m"}})
+
+    double.scripts = [drain]
+    with Client(double.path, limits=Limits(reconnect=0.3)) as client, pytest.raises(postern.Unavailable) as raised:
+        client.call("getInfo")
+    assert raised.value.reason == "shutting_down"
+
+
+def test_too_many_connections_are_told(double: Double) -> None:
+    def full(peer: Peer) -> None:
+        peer.send({"id": None, "error": {"code": -32009, "message": "full", "data": {"retryAfterMs": 100}}})
+        peer.receive()
+
+    double.scripts = [full]
+    with Client(double.path) as client, pytest.raises(postern.PosternError) as raised:
+        client.call("createSession")
+    assert isinstance(raised.value, postern.Unavailable) or raised.value.outcome == "not_sent"
+
+
+# Time
+
+
+def test_a_sidecar_that_is_silent_is_not_waited_for_for_ever(double: Double) -> None:
+    double.scripts = [silent]
+    begun = time.monotonic()
+    with Client(double.path, timeout=0.3) as client, pytest.raises(postern.DeadlineExceeded) as raised:
+        client.call("getInfo")
+    assert time.monotonic() - begun < 5
+    assert raised.value.outcome == "unknown"
+
+
+def test_what_was_given_up_is_cancelled_there(double: Double) -> None:
+    heard: list[dict[str, Any]] = []
+    double.scripts = [lambda peer: heard.extend(peer.messages())]
+    with Client(double.path, timeout=0.2) as client:
+        with pytest.raises(postern.DeadlineExceeded):
+            client.call("getInfo")
+        assert client.start("health").identifier == 2, "the same connection"
+    eventually(lambda: len(heard) == 3)
+    assert heard[1]["method"] == "$/cancelRequest"
+    assert heard[1]["params"] == {"id": heard[0]["id"]}
+    assert 100 <= heard[0]["params"]["meta"]["timeoutMs"] <= 200
+
+
+def test_a_sidecar_that_does_not_read(double: Double) -> None:
+    """A write must end, and a message that was sent by half must not be followed by another."""
+    done = threading.Event()
+    double.scripts = [lambda peer: done.wait(20), obliging]
+    try:
+        with Client(double.path, timeout=0.4) as client:
+            begun = time.monotonic()
+            with pytest.raises(postern.DeadlineExceeded) as raised:
+                client.call("createSession", {"grant": "x" * (4 << 20)})
+            assert time.monotonic() - begun < 5
+            assert raised.value.outcome == "not_sent"
+            assert client.call("getInfo")["method"] == "getInfo"
+    finally:
+        done.set()
+
+
+def test_an_interrupt_ends_the_call(double: Double) -> None:
+    double.scripts = [silent]
+
+    def interrupt(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        with Client(double.path, timeout=30) as client:
+            signal.setitimer(signal.ITIMER_REAL, 0.3)
+            with pytest.raises(KeyboardInterrupt):
+                client.call("getInfo")
+    finally:
+        signal.signal(signal.SIGALRM, before)
+
+
+def test_an_end_reaches_everybody_who_waits(double: Double) -> None:
+    release = threading.Event()
+
+    def script(peer: Peer) -> None:
+        for _ in range(8):
+            peer.receive()
+        release.wait(10)
+
+    double.scripts = [script]
+    outcomes: list[str | None] = []
+    with Client(double.path, timeout=20) as client:
+
+        def ask() -> None:
+            try:
+                client.call("createSession")
+            except postern.ConnectionLost as error:
+                outcomes.append(error.outcome)
+
+        threads = [threading.Thread(target=ask) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        release.set()
+        for thread in threads:
+            thread.join(10)
+    assert outcomes == ["unknown"] * 8
+
+
+# The real one
+
+
+def test_a_killed_sidecar_and_its_successor(start: Callable[..., Sidecar]) -> None:
+    first = start()
+    with Client(first.path, timeout=20) as client:
+        assert client.get_info().pid == first.process.pid
+        call = client.start("fetchResource", {"resource": "open", "path": "slow?ms=20000", "method": "GET"})
+        first.process.kill()
+        with pytest.raises(postern.ConnectionLost) as raised:
+            call.result()
+        assert raised.value.outcome == "unknown"
+        first.wait()
+        second = start()
+        assert client.get_info().pid == second.process.pid
+
+
+def test_descriptors_are_given_back(double: Double) -> None:
+    double.scripts = [leaving]
+    before = len(os.listdir("/proc/self/fd"))
+    for _ in range(20):
+        with Client(double.path) as client, pytest.raises(postern.ConnectionLost):
+            client.call("createSession")
+    eventually(lambda: len(os.listdir("/proc/self/fd")) <= before + 2)

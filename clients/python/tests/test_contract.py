@@ -1,0 +1,161 @@
+"""proto-docs/openrpc.json is the one source of truth: what the sidecar has the client has, and nothing else."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+
+from postern import AsyncClient, Client, delegates, errors, events, reasons, types
+
+PACKAGE = Path(__file__).resolve().parents[1]
+ROOT = PACKAGE.parents[1]
+sys.path.insert(0, str(PACKAGE / "tools"))
+
+from naming import BASES, CLASSES, method_name, snake
+
+DOCUMENT = json.loads((ROOT / "proto-docs" / "openrpc.json").read_text())
+METHODS: dict[str, dict[str, Any]] = {method["name"]: method for method in DOCUMENT["methods"]}
+
+#: Parameters that are something else here, and what stands for them.
+STANDS_FOR = {
+    ("fetchResource", "bodyBase64"): "body",  # bytes instead of text
+    ("fetchResource", "stream"): None,  # stream_resource
+    ("registerDelegate", "methods"): None,  # a callable each
+    ("$/cancelRequest", "id"): "identifier",
+}
+#: Methods of the clients that are none of the protocol.
+OWN = {"call", "start", "close", "aclose", "events", "stream_resource"}
+
+
+def offered(client: type) -> set[str]:
+    return {name for name, _ in inspect.getmembers(client, inspect.isfunction) if not name.startswith("_")}
+
+
+@pytest.mark.parametrize("client", [Client, AsyncClient])
+def test_no_method_is_missing_and_none_is_invented(client: type) -> None:
+    assert offered(client) - OWN == {method_name(name) for name in METHODS}
+
+
+@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("client", [Client, AsyncClient])
+def test_no_parameter_is_missing_and_none_is_invented(client: type, name: str) -> None:
+    method = METHODS[name]
+    expected = {STANDS_FOR.get((name, p["name"]), snake(p["name"])) for p in method["params"]} - {None, "meta"}
+    parameters = inspect.signature(getattr(client, method_name(name))).parameters
+    actual = set(parameters) - {"self", "timeout", "traceparent"}
+    if name == "registerDelegate":
+        actual -= {snake(one.partition(".")[2]) for one in get_args(types.DelegateName)}
+    assert actual == expected
+    if any(parameter["name"] == "meta" for parameter in method["params"]):
+        assert "timeout" in parameters, "meta.timeoutMs"
+    for parameter in method["params"]:
+        own = snake(parameter["name"])
+        if parameter.get("required") and own in parameters:
+            assert parameters[own].default is inspect.Parameter.empty, f"{own} is required"
+
+
+def objects(schema: Any, where: str) -> list[tuple[str, dict[str, Any]]]:
+    """Every object with members in a schema, with where it stands."""
+    if not isinstance(schema, dict):
+        return []
+    found = [(where, schema)] if "properties" in schema else []
+    for member, inner in schema.get("properties", {}).items():
+        found += objects(inner, f"{where}.{member}")
+    found += objects(schema.get("items"), where + "[]")
+    return found + objects(schema.get("additionalProperties"), where + ".*")
+
+
+OBJECTS = [
+    entry
+    for method in DOCUMENT["methods"]
+    for schema, where in [
+        *((p["schema"], f"{method['name']}.{p['name']}") for p in method["params"] if p["name"] != "meta"),
+        *([(method["result"]["schema"], f"{method['name']}.result")] if method.get("result") else []),
+    ]
+    for entry in objects(schema, where)
+]
+
+
+@pytest.mark.parametrize(("where", "schema"), OBJECTS, ids=[where for where, _ in OBJECTS])
+def test_no_member_is_missing_and_none_is_invented(where: str, schema: dict[str, Any]) -> None:
+    if where == "registerDelegate.result":
+        return  # a plain list of the names
+    own = getattr(types, CLASSES[where])
+    fields = {field.name: field for field in dataclasses.fields(own)}
+    assert set(fields) == {snake(member) for member in schema["properties"]}
+    required = {name for name, field in fields.items() if field.default is dataclasses.MISSING}
+    assert required == {snake(member) for member in schema.get("required", [])}
+
+
+def test_no_class_is_left_over() -> None:
+    classes = {name for name in types.__all__ if dataclasses.is_dataclass(getattr(types, name))}
+    assert classes == set(CLASSES.values()) >= set(BASES)
+
+
+def documented_errors() -> dict[int, str]:
+    """The codes of proto-docs/errors.md: those of the envelope, which no method lists, too."""
+    rows = re.findall(r"^\| (-?\d+) \| `(\w+)` \|", (ROOT / "proto-docs" / "errors.md").read_text(), re.M)
+    return {int(code): reason for code, reason in rows}
+
+
+def test_no_reason_is_missing_and_none_is_invented() -> None:
+    listed = {e["code"]: e["data"]["reason"] for method in METHODS.values() for e in method.get("errors", [])}
+    assert listed.items() <= reasons.REASONS.items()
+    assert documented_errors() == reasons.REASONS
+    assert set(get_args(reasons.Reason)) == set(reasons.REASONS.values())
+    assert set(reasons.MEANINGS) == set(reasons.REASONS)
+
+
+def test_every_code_has_a_class_of_its_family() -> None:
+    for code, reason in reasons.REASONS.items():
+        error = errors.from_answer({"code": code, "message": "m", "data": {"reason": reason}})
+        assert type(error) is not errors.PosternError, f"{code} {reason} has no family"
+        assert (error.code, error.reason) == (code, reason)
+
+
+def test_delegates_and_events_are_those_of_the_protocol() -> None:
+    def names(method: str) -> set[str]:
+        [parameter] = [p for p in METHODS[method]["params"] if p["name"] != "meta"]
+        return set(parameter["schema"]["items"]["enum"])
+
+    assert set(get_args(types.DelegateName)) == delegates.NAMES == names("registerDelegate")
+    assert set(get_args(types.EventName)) == events.NAMES == names("subscribe")
+    parameters = set(inspect.signature(Client.register_delegate).parameters) - {"self", "timeout"}
+    assert parameters == {snake(name.partition(".")[2]) for name in delegates.NAMES}
+
+
+def test_generated_modules_are_up_to_date() -> None:
+    done = subprocess.run(
+        [sys.executable, str(PACKAGE / "tools" / "generate.py"), "--check"],
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_members_go_out_as_they_came_in() -> None:
+    samples = {"string": "text", "integer": 1, "number": 1.5, "boolean": True, "array": [], "object": {}, None: {}}
+
+    def sample(schema: dict[str, Any], member: str = "") -> Any:
+        if member.endswith("At"):
+            return "2026-11-22T05:50:50.051Z"
+        if "enum" in schema:
+            return schema["enum"][0]
+        if "properties" in schema:
+            return {name: sample(inner, name) for name, inner in schema["properties"].items()}
+        return samples[schema.get("type")]
+
+    for where, schema in OBJECTS:
+        if where != "registerDelegate.result":
+            value = sample(schema)
+            read = getattr(types, CLASSES[where]).from_json({**value, "ofANewerSidecar": 1})
+            assert read.to_json() == value, where
