@@ -69,7 +69,7 @@ clean: ## Remove everything that was built
 ##@ Tests
 
 .PHONY: test
-test: test-architecture test-unit docc test-e2e test-documents test-differential test-deployment ## Every test
+test: test-architecture test-unit docc test-e2e test-documents test-python test-differential test-deployment ## Every test
 
 .PHONY: test-architecture
 test-architecture: deps ## Module edges, build settings, links and wording of the documents
@@ -135,6 +135,27 @@ DEPLOYMENT_TESTS := Tests/Deployment
 test-deployment: release $(DEPLOYMENT)/installed ## deploy/: units under systemd, the image, pods; as root, else in part
 	POSTERN_BIN=$(RELEASE)/postern PLAYGROUND_BIN=$(RELEASE)/playground \
 	  $(DEPLOYMENT)/bin/python -m pytest -q -p no:cacheprovider $(DEPLOYMENT_TESTS)
+# Tools and libraries of the Python client's tests, pinned, in a virtual environment of their own.
+CLIENT_PYTHON := .build/client-python
+$(CLIENT_PYTHON)/installed: clients/python/requirements.txt | deps
+	$(PYTHON) -m venv $(CLIENT_PYTHON)
+	$(CLIENT_PYTHON)/bin/pip install --quiet --disable-pip-version-check --requirement $<
+	@touch $@
+
+.PHONY: test-python
+test-python: release lint-python ## The Python client: tests and examples against the built binaries
+	cd clients/python && PYTHONPATH=src POSTERN_BIN=$(CURDIR)/$(RELEASE)/postern PLAYGROUND_BIN=$(CURDIR)/$(RELEASE)/playground \
+	  $(CURDIR)/$(CLIENT_PYTHON)/bin/python -m pytest -q
+
+.PHONY: lint-python
+lint-python: $(CLIENT_PYTHON)/installed # The Python client's style, types and generated code
+	cd clients/python && export PATH="$(CURDIR)/$(CLIENT_PYTHON)/bin:$$PATH" && \
+	  ruff check --quiet && ruff format --quiet --check && python tools/generate.py --check && mypy && pyright
+
+.PHONY: bench-python
+bench-python: release $(CLIENT_PYTHON)/installed # What a call of the Python client costs over the raw socket
+	cd clients/python && PYTHONPATH=src POSTERN_BIN=$(CURDIR)/$(RELEASE)/postern \
+	  $(CURDIR)/$(CLIENT_PYTHON)/bin/python benchmarks/overhead.py
 
 # lld: gold, which SwiftPM would take, stumbles over libFuzzer. Leaks: see asan.
 FUZZ_SECONDS ?= 600
