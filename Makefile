@@ -16,9 +16,9 @@ CONFIG ?= postern.yaml
 
 # Every Debian package that building, testing, the demo and the benchmark need.
 PACKAGES := buildah ca-certificates chromium curl gcc glewlwyd jq libc6-dev libcurl4-openssl-dev libexpat1-dev \
-  libhiredis-dev libjansson-dev libsqlite3-dev libssl-dev libyaml-dev make netcat-openbsd nginx-light nodejs openssl \
-  pkg-config procps python3 python3-markdown python3-pygments python3-pytest python3-venv redis-server socat sqlite3 \
-  systemd util-linux
+  libhiredis-dev libjansson-dev libsqlite3-dev libssl-dev libyaml-dev make netcat-openbsd nginx-light \
+  node-typescript nodejs openssl pkg-config procps python3 python3-markdown python3-pygments python3-pytest \
+  python3-venv redis-server socat sqlite3 systemd util-linux
 
 ##@ Everyday
 
@@ -69,7 +69,7 @@ clean: ## Remove everything that was built
 ##@ Tests
 
 .PHONY: test
-test: test-architecture test-unit docc test-e2e test-documents test-python test-differential test-deployment ## Every test
+test: test-architecture test-unit docc test-e2e test-documents test-python test-node test-differential test-deployment ## Every test
 
 .PHONY: test-architecture
 test-architecture: deps ## Module edges, build settings, links and wording of the documents
@@ -156,6 +156,16 @@ lint-python: $(CLIENT_PYTHON)/installed # The Python client's style, types and g
 bench-python: release $(CLIENT_PYTHON)/installed # What a call of the Python client costs over the raw socket
 	cd clients/python && PYTHONPATH=src POSTERN_BIN=$(CURDIR)/$(RELEASE)/postern \
 	  $(CURDIR)/$(CLIENT_PYTHON)/bin/python benchmarks/overhead.py
+# Debian's own Node beside another one that stands first on the PATH.
+NODES = $(shell { command -v node; echo /usr/bin/node; } | sort -u)
+
+.PHONY: test-node
+test-node: release ## The Node client against the built binaries
+	@for node in $(NODES); do \
+	  echo "== $$node $$($$node --version)"; \
+	  POSTERN_BIN=$(RELEASE)/postern PLAYGROUND_BIN=$(RELEASE)/playground \
+	    $$node --test --test-reporter=spec clients/node/test/*.test.mjs | grep -av '^✔'; \
+	done
 
 # lld: gold, which SwiftPM would take, stumbles over libFuzzer. Leaks: see asan.
 FUZZ_SECONDS ?= 600

@@ -1,0 +1,46 @@
+"use strict";
+
+const { RequestError, notSent } = require("./errors.js");
+const { onAbort } = require("./signals.js");
+
+const NULL_BODY = Object.freeze({ params: {} });
+
+/** The bytes of a stream, at most so many. */
+async function readAll(stream, maxBytes, signal) {
+  const reader = stream.getReader();
+  const stop = signal && onAbort(signal, () => reader.cancel(signal.reason).catch(() => {}));
+  const pieces = [];
+  let size = 0;
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (signal?.aborted) throw signal.reason;
+      if (done) return Buffer.concat(pieces, size);
+      if (!(value instanceof Uint8Array)) throw new TypeError("a request body must consist of bytes");
+      size += value.byteLength;
+      if (size > maxBytes) {
+        reader.cancel().catch(() => {});
+        const details = { method: "fetchResource", code: -32007 };
+        throw notSent(RequestError, "message_too_large", `a body of more than ${maxBytes} bytes`, details);
+      }
+      pieces.push(value);
+    }
+  } finally {
+    stop?.();
+  }
+}
+
+/** What `fetch` takes as a body, as params of `fetchResource`, and the media type it implies. */
+async function bodyParams(body, maxBytes, signal) {
+  if (body === null || body === undefined) return NULL_BODY;
+  if (typeof body === "string" || body instanceof URLSearchParams) {
+    const media = typeof body === "string" ? "text/plain" : "application/x-www-form-urlencoded";
+    // Half of a surrogate pair becomes U+FFFD, as in every fetch.
+    return { params: { body: Buffer.from(String(body)).toString() }, type: `${media};charset=UTF-8` };
+  }
+  const carrier = new Response(body);
+  const bytes = await readAll(carrier.body, maxBytes, signal);
+  return { params: { bodyBase64: bytes.toString("base64") }, type: carrier.headers.get("content-type") };
+}
+
+module.exports = { bodyParams };

@@ -1,0 +1,276 @@
+"use strict";
+
+const { GRACE_MS, checkedTimeout, withMeta } = require("./call-options.js");
+const { Connection } = require("./connection.js");
+const { ConnectionError, DeadlineError, UnavailableError, fromAnswer, notSent } = require("./errors.js");
+const { requestTail } = require("./message.js");
+const { isRepeatable, URGENT } = require("./methods.js");
+const { onAbort } = require("./signals.js");
+
+// The sidecar ends every call of its own accord: a fetch after ten minutes at most. This is for one that does not.
+const BACKSTOP_MS = 11 * 60 * 1000;
+const SHUTTING_DOWN = -32021;
+const MAX_SENDS = 3;
+const MAX_BACKOFF_MS = 2000;
+
+/** Calls over one connection at a time: pipelined, bounded, and carried to the next connection where that is safe. */
+class Channel {
+  /** @param owner `onNotification`, `onRequest`, `onConnected` (first on each connection), `onLost` */
+  constructor(options, owner) {
+    this.options = options;
+    this.owner = owner;
+    this.queue = new Set();
+    this.draining = new Set();
+    this.nextId = 1;
+    this.live = 0;
+    this.backoffMs = 0;
+  }
+
+  call(method, params = {}, options = {}) {
+    return new Promise((resolve, reject) => {
+      if (this.closing) throw closed(method);
+      const { signal } = options;
+      if (signal?.aborted) throw signal.reason;
+      const timeoutMs = checkedTimeout(options.timeoutMs ?? this.options.timeoutMs);
+      const tail = requestTail(method, withMeta(params, options, timeoutMs), this.options.maxRequestBytes);
+      const urgent = URGENT.has(method);
+      if (!urgent && this.queue.size >= this.options.maxQueued) {
+        const message = `${this.queue.size} calls are waiting already`;
+        throw notSent(UnavailableError, "overloaded", message, { method, retryable: true });
+      }
+      const repeatable = isRepeatable(method, params);
+      const call = { method, tail, urgent, resolve, reject, sends: 0, repeatable };
+      this.#live(1);
+      if (signal) call.stopListening = onAbort(signal, () => this.#abandon(call, signal.reason));
+      const waitMs = timeoutMs === undefined ? BACKSTOP_MS : timeoutMs + GRACE_MS;
+      call.timer = setTimeout(() => this.#expire(call), waitMs).unref();
+      const mayGo = this.connection?.isReady && (urgent || this.queue.size === 0);
+      if (mayGo && this.#hasRoom(call)) this.#send(this.connection, call);
+      else this.#enqueue(call);
+    });
+  }
+
+  /** A call on this connection and no other, before all that wait. */
+  callFirst(connection, method, params) {
+    return new Promise((resolve, reject) => {
+      const tail = requestTail(method, params, this.options.maxRequestBytes);
+      this.#live(1);
+      this.#send(connection, { method, tail, resolve, reject, sends: 0, repeatable: false, urgent: true });
+    });
+  }
+
+  /** A message nobody answers; dropped when there is no connection. */
+  notify(method, params, connection = this.connection) {
+    if (connection?.isReady) connection.send(`${JSON.stringify({ jsonrpc: "2.0", method, params })}\n`);
+  }
+
+  /** Connects, and connects again when the connection is lost, though nobody calls. */
+  keepConnected(wanted) {
+    this.standing = wanted;
+    if (wanted) this.#connect();
+  }
+
+  /** Keeps the process alive while it is positive, like a call that waits. */
+  hold(difference) {
+    this.#live(difference);
+  }
+
+  /** Ends when what was called is answered. */
+  close() {
+    this.closing = true;
+    return new Promise((resolve) => {
+      this.onIdle = resolve;
+      this.#live(0);
+    });
+  }
+
+  /** Ends now. */
+  destroy(error = closed()) {
+    this.closing = true;
+    clearTimeout(this.retry);
+    for (const connection of [this.connection, ...this.draining]) connection?.destroy(error);
+    this.#failQueue((call) => own(error, call));
+    this.onIdle?.();
+  }
+
+  // What the connection tells
+
+  onReady(connection) {
+    this.giveUpAt = undefined;
+    this.#updateReference(connection);
+    this.owner.onConnected(connection);
+    this.#pump(true);
+  }
+
+  onAnswer(connection, call, message) {
+    this.backoffMs = 0;
+    if (message.error?.code === SHUTTING_DOWN && !call.done && !call.refusal && !this.closing) {
+      // Refused before it was begun, by one that goes: its successor is asked.
+      call.refusal = fromAnswer(message.error, call.method);
+      this.#retire(connection);
+      this.#enqueue(call, true);
+    } else if ("result" in message) {
+      this.#settle(call) && call.resolve(message.result);
+    } else {
+      this.#settle(call) && call.reject(fromAnswer(message.error, call.method));
+    }
+    if (this.queue.size > 0) this.#pump();
+    if (connection !== this.connection && connection.pending.size === 0) connection.destroy(closed());
+  }
+
+  onNotification(connection, method, params) {
+    this.owner.onNotification(connection, method, params);
+  }
+
+  onRequest(connection, id, method, params) {
+    this.owner.onRequest(connection, id, method, params);
+  }
+
+  onEnd(connection, error) {
+    const calls = [...connection.pending.values()];
+    connection.pending.clear();
+    this.draining.delete(connection);
+    const wasCurrent = connection === this.connection;
+    if (wasCurrent) this.connection = undefined;
+    const repeats = error.reason === "connection_lost" && !this.closing;
+    const again = [];
+    for (const call of calls) {
+      if (repeats && call.repeatable && call.sends < MAX_SENDS && !call.done) again.push(call);
+      else this.#settle(call) && call.reject(own(error, call));
+    }
+    // What was sent first goes first.
+    if (again.length > 0) this.queue = new Set([...again, ...this.queue]);
+    if (connection.isReady) this.owner.onLost(connection, error);
+    if (this.closing) return;
+    const failed = wasCurrent && !connection.isReady;
+    if (failed && !this.#mayStillCome()) this.#failQueue((call) => call.refusal ?? own(error, call));
+    if (!this.connection && !this.retry) this.#reconnect();
+  }
+
+  // Inside
+
+  #connect() {
+    if (this.connection || this.closing) return;
+    clearTimeout(this.retry);
+    this.retry = undefined;
+    this.connection = new Connection(this.options, this);
+    this.connection.open();
+    this.#updateReference(this.connection);
+  }
+
+  /** Whether a sidecar that is not there is still waited for. */
+  #mayStillCome() {
+    this.giveUpAt ??= Date.now() + this.options.connectWaitMs;
+    if (Date.now() < this.giveUpAt) return true;
+    this.giveUpAt = undefined;
+    return false;
+  }
+
+  #reconnect() {
+    if (this.queue.size === 0 && !this.standing) return;
+    // Even the first attempt waits a little: one that is ending may still take connections, and drop them.
+    this.backoffMs = Math.min(this.backoffMs * 2 || 20, MAX_BACKOFF_MS);
+    this.retry = setTimeout(() => {
+      this.retry = undefined;
+      this.#connect();
+    }, this.backoffMs);
+    if (this.live === 0) this.retry.unref();
+  }
+
+  #retire(connection) {
+    if (connection !== this.connection) return;
+    this.connection = undefined;
+    this.draining.add(connection);
+  }
+
+  #hasRoom(call) {
+    return call.urgent || this.connection.pending.size < this.options.maxInFlight;
+  }
+
+  #enqueue(call, first = false) {
+    if (first) this.queue = new Set([call, ...this.queue]);
+    else this.queue.add(call);
+    if (!this.connection && !this.retry) this.#connect();
+  }
+
+  #pump(urgentToo = false) {
+    const { connection } = this;
+    if (!connection?.isReady) return;
+    for (const call of this.queue) {
+      if (this.#hasRoom(call)) {
+        this.queue.delete(call);
+        this.#send(connection, call);
+      } else if (!urgentToo) {
+        return;
+      }
+    }
+  }
+
+  #send(connection, call) {
+    call.id = this.nextId++;
+    call.sends += 1;
+    call.connection = connection;
+    call.bytes = Buffer.byteLength(call.tail);
+    connection.pending.set(call.id, call);
+    connection.send(`{"jsonrpc":"2.0","id":${call.id}${call.tail}`);
+  }
+
+  #expire(call) {
+    const data = { outcome: call.sends > 0 ? "unknown" : "not_sent", retryable: true };
+    const details = { reason: "deadline_exceeded", code: -32022, data, method: call.method };
+    this.#abandon(call, new DeadlineError(`no answer to ${call.method} in time`, details));
+  }
+
+  /** The caller goes; the sidecar is told, and its answer still makes room for the next call. */
+  #abandon(call, reason) {
+    if (!this.#settle(call)) return;
+    if (!this.queue.delete(call)) this.notify("$/cancelRequest", { id: call.id }, call.connection);
+    call.reject(reason);
+  }
+
+  #settle(call) {
+    if (call.done) return false;
+    call.done = true;
+    clearTimeout(call.timer);
+    call.stopListening?.();
+    call.tail = undefined;
+    this.#live(-1);
+    return true;
+  }
+
+  #failQueue(errorOf) {
+    const calls = [...this.queue];
+    this.queue.clear();
+    for (const call of calls) this.#settle(call) && call.reject(errorOf(call));
+  }
+
+  #live(difference) {
+    const before = this.live;
+    this.live += difference;
+    if (before > 0 !== this.live > 0) {
+      this.#updateReference(this.connection);
+      if (this.live > 0) this.retry?.ref();
+      else this.retry?.unref();
+    }
+    if (this.live === 0 && this.onIdle) this.destroy();
+  }
+
+  #updateReference(connection) {
+    if (this.live > 0) connection?.ref();
+    else connection?.unref();
+  }
+}
+
+function closed(method) {
+  return notSent(ConnectionError, "connection_closed", "the client is closed", { method });
+}
+
+/** An error of its own for each call that a lost connection takes along. */
+function own(error, call) {
+  const { reason, code, cause } = error;
+  const refused = error instanceof UnavailableError && call.sends === 1;
+  const data = call.sends > 0 && !refused ? { ...error.data, outcome: "unknown" } : error.data;
+  return new error.constructor(error.message, { reason, code, cause, data, method: call.method });
+}
+
+module.exports = { Channel };

@@ -1,0 +1,208 @@
+"use strict";
+
+const { EventEmitter } = require("node:events");
+const { Channel } = require("./channel.js");
+const { Delegates } = require("./delegates.js");
+const { EventIterator } = require("./events.js");
+const { METHODS } = require("./methods.js");
+const { socketPath } = require("./socket-path.js");
+const { openStream } = require("./stream.js");
+
+const MiB = 1024 * 1024;
+const DEFAULTS = {
+  maxMessageBytes: 64 * MiB, // a body of the largest default size, 16 MiB, as base64 and three times over
+  maxRequestBytes: 16 * MiB, // limits.messageBytes
+  maxInFlight: 100, // limits.inFlightPerConnection is 128: some room for what ends the others
+  maxQueued: 10_000,
+  connectWaitMs: 0,
+  stallMs: 30_000,
+  delegateTimeoutMs: 180_000,
+};
+
+/** A client of the sidecar. Connects with the first call; events are `event.…`, `reconnected` and `disconnected`. */
+class Client extends EventEmitter {
+  #channel;
+  #delegates;
+  #options;
+  #subscribed = new Set();
+  #registered = [];
+  #iterators = new Set();
+  #hasConnected = false;
+  #references = 0;
+
+  constructor(options = {}) {
+    super();
+    this.#options = { path: socketPath(options.socketPath), ...checked(options) };
+    this.#delegates = new Delegates(this.#options.delegateTimeoutMs);
+    this.#channel = new Channel(this.#options, {
+      onNotification: (_, method, params) => this.#notified(method, params),
+      onRequest: (...request) => this.#delegates.answer(...request),
+      onConnected: (connection) => this.#connected(connection),
+      onLost: (connection, error) => this.#lost(connection, error),
+    });
+    if (options.delegates) this.#delegates.set(options.delegates);
+    this.#registered = this.#delegates.methods;
+  }
+
+  get socketPath() {
+    return this.#options.path;
+  }
+
+  /** A call by the method's name on the wire. */
+  call(method, params, options) {
+    return this.#channel.call(method, params, options);
+  }
+
+  /** `registerDelegate` with the functions that answer, in place of those of before; again on every new connection. */
+  async setDelegates(functions) {
+    this.#delegates.set(functions);
+    return this.registerDelegate({ methods: this.#delegates.methods });
+  }
+
+  async registerDelegate(params, options) {
+    const result = await this.call("registerDelegate", params, options);
+    this.#registered = result.registered;
+    this.#keepConnected();
+    return result;
+  }
+
+  async subscribe(params, options) {
+    const result = await this.call("subscribe", params, options);
+    this.#subscribed = new Set(result.subscribed);
+    this.#keepConnected();
+    return result;
+  }
+
+  async unsubscribe(params, options) {
+    const result = await this.call("unsubscribe", params, options);
+    this.#subscribed = new Set(result.subscribed);
+    this.#keepConnected();
+    return result;
+  }
+
+  /** Subscribes, and gives the events as `{event, params}` one after another. */
+  async *events(names, { signal, maxBuffered = 1000 } = {}) {
+    const events = [...names];
+    const iterator = new EventIterator({
+      maxBuffered,
+      signal,
+      onWaiting: (difference) => this.#channel.hold(difference),
+      onEnd: () => this.#iterators.delete(iterator),
+    });
+    iterator.names = new Set(events);
+    this.#iterators.add(iterator);
+    try {
+      await this.subscribe({ events }, { signal });
+      yield* iterator;
+    } finally {
+      await iterator.return();
+      this.#unsubscribeUnused(events);
+    }
+  }
+
+  /** `fetchResource` with its body as a stream, on a connection of its own. */
+  stream(params, options) {
+    return openStream(this, this.#options, this.#delegates, params, options);
+  }
+
+  ref() {
+    if (this.#references === 0) this.#channel.hold(1);
+    this.#references = 1;
+    return this;
+  }
+
+  unref() {
+    if (this.#references === 1) this.#channel.hold(-1);
+    this.#references = 0;
+    return this;
+  }
+
+  /** Takes no more calls and ends when those under way are answered. */
+  close() {
+    this.unref();
+    for (const iterator of [...this.#iterators]) iterator.end();
+    return this.#channel.close();
+  }
+
+  /** Ends now; what is under way rejects. */
+  destroy() {
+    for (const iterator of [...this.#iterators]) iterator.end();
+    this.#channel.destroy();
+  }
+
+  #keepConnected() {
+    this.#channel.keepConnected(this.#subscribed.size > 0 || this.#registered.length > 0);
+  }
+
+  #connected(connection) {
+    const again = [];
+    if (this.#registered.length > 0) again.push(["registerDelegate", { methods: this.#registered }]);
+    if (this.#subscribed.size > 0) again.push(["subscribe", { events: [...this.#subscribed] }]);
+    const calls = again.map(([method, params]) => this.#channel.callFirst(connection, method, params));
+    const isFirst = !this.#hasConnected;
+    this.#hasConnected = true;
+    if (isFirst && calls.length > 0) this.#channel.keepConnected(true);
+    // A connection that is lost meanwhile tells so by itself.
+    Promise.all(calls).then(
+      () => isFirst || this.#emit("reconnected"),
+      () => {},
+    );
+  }
+
+  #lost(connection, error) {
+    this.#delegates.abandon(connection, error);
+    this.#emit("disconnected", error);
+  }
+
+  #notified(method, params) {
+    if (!method.startsWith("event.")) return;
+    for (const iterator of this.#iterators) {
+      if (iterator.names.has(method)) iterator.push({ event: method, params });
+    }
+    this.#emit(method, params);
+  }
+
+  /** What a listener throws is the program's own, and no reason to lose the connection. */
+  #emit(...event) {
+    try {
+      this.emit(...event);
+    } catch (error) {
+      process.nextTick(() => {
+        throw error;
+      });
+    }
+  }
+
+  #unsubscribeUnused(events) {
+    const unused = events.filter((name) => {
+      return this.listenerCount(name) === 0 && ![...this.#iterators].some((one) => one.names.has(name));
+    });
+    if (unused.length > 0) this.unsubscribe({ events: unused }).catch(() => {});
+  }
+}
+
+for (const [name, [method]] of Object.entries(METHODS)) {
+  const call = { [name](params, options) { return this.call(method, params, options); } }[name];
+  Object.defineProperty(Client.prototype, name, { value: call, writable: true, configurable: true });
+}
+
+// Node 18 has the symbol under a registered name only.
+const asyncDispose = Symbol.asyncDispose ?? Symbol.for("nodejs.asyncDispose");
+Object.defineProperty(Client.prototype, asyncDispose, { value: Client.prototype.close });
+
+function checked(given) {
+  const options = { timeoutMs: given.timeoutMs };
+  for (const [name, fallback] of Object.entries(DEFAULTS)) {
+    const value = given[name] ?? fallback;
+    if (!Number.isInteger(value) || value < (name === "connectWaitMs" ? 0 : 1)) {
+      throw new RangeError(`${name} must be a whole number, at least 1`);
+    }
+    options[name] = value;
+  }
+  const known = new Set([...Object.keys(DEFAULTS), "socketPath", "timeoutMs", "delegates"]);
+  const unknown = Object.keys(given).find((name) => !known.has(name));
+  if (unknown !== undefined) throw new TypeError(`no option is called ${unknown}`);
+  return options;
+}
+
+module.exports = { Client };

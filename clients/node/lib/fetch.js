@@ -1,0 +1,123 @@
+"use strict";
+
+const { bodyParams } = require("./body.js");
+const { Client } = require("./client.js");
+const { PosternError } = require("./errors.js");
+const { toResponse } = require("./response.js");
+
+// What a fetch sets itself: dropped as browsers do. `Authorization` is not: whoever sets it should hear of it.
+const OWN_HEADERS = new Set([
+  ...["accept-encoding", "connection", "content-length", "expect", "host", "keep-alive", "te", "trailer"],
+  ...["transfer-encoding", "upgrade", "user-agent"],
+]);
+const MAX_BODY_BYTES = 11 * 1024 * 1024; // as base64 a message of less than 16 MiB
+const REDIRECTS = ["follow", "manual", "error"];
+const LONGEST_TASK_URL = 2048;
+
+/** What `fetch` rejects with: a `TypeError` like every fetch's; `cause` is the error of the sidecar. */
+class FetchError extends TypeError {
+  constructor(cause) {
+    super(`fetch failed: ${cause.message}`, { cause });
+  }
+
+  get name() {
+    return "FetchError";
+  }
+
+  get reason() {
+    return this.cause.reason;
+  }
+
+  get code() {
+    return this.cause.code;
+  }
+
+  get retryable() {
+    return this.cause.retryable;
+  }
+
+  get outcome() {
+    return this.cause.outcome;
+  }
+
+  get data() {
+    return this.cause.data;
+  }
+}
+
+/** A function like `fetch` that goes through the sidecar. Paths are the resource's; URLs must be ones it allows. */
+function createFetch(options = {}) {
+  const { client: given, socketPath, resource, session, auth, timeoutMs, maxBodyBytes = MAX_BODY_BYTES } = options;
+  const client = given ?? new Client({ socketPath });
+  const bases = new Map();
+
+  async function fetch(input, init = {}) {
+    const request = typeof input === "object" && input !== null && !(input instanceof URL) ? input : undefined;
+    const path = encoded((request ? request.url : String(input)).split("#", 1)[0]);
+    const method = String(init.method ?? request?.method ?? "GET").toUpperCase();
+    const redirect = init.redirect ?? request?.redirect ?? "follow";
+    const signal = init.signal === null ? undefined : (init.signal ?? request?.signal);
+    const body = init.body === undefined ? request?.body : init.body;
+    if (!REDIRECTS.includes(redirect)) throw new TypeError(`redirect must be one of ${REDIRECTS.join(", ")}`);
+    if (body !== null && body !== undefined && (method === "GET" || method === "HEAD")) {
+      throw new TypeError(`a request with ${method} cannot have a body`);
+    }
+    if (init.integrity || request?.integrity) throw new TypeError("integrity is not supported");
+    if (signal?.aborted) throw signal.reason;
+    try {
+      const content = await bodyParams(body, maxBodyBytes, signal);
+      const headers = headersOf(init.headers ?? request?.headers, content.type);
+      const followRedirects = redirect === "follow";
+      const params = { resource, path, method, auth, session, timeoutMs, headers, followRedirects, ...content.params };
+      const result = await client.fetchResource(params, { signal });
+      if (redirect === "error" && isRedirect(result)) throw new TypeError("fetch failed: unexpected redirect");
+      return toResponse(result, followRedirects && (await wasRedirected(client, bases, resource, path, result)));
+    } catch (error) {
+      throw error instanceof PosternError ? new FetchError(error) : error;
+    }
+  }
+
+  return Object.defineProperty(fetch, "client", { value: client });
+}
+
+function headersOf(given, type) {
+  const headers = new Headers(given);
+  if (type && !headers.has("content-type")) headers.set("content-type", type);
+  return Object.fromEntries([...headers].filter(([name]) => !OWN_HEADERS.has(name)));
+}
+
+/** Percent-encodes what no URL holds, as every fetch does. Dot segments stay, for the sidecar to refuse. */
+function encoded(path) {
+  return path.replace(/[^\x21-\x7e]/gu, (character) => {
+    return [...Buffer.from(character)].map((byte) => `%${byte.toString(16).toUpperCase().padStart(2, "0")}`).join("");
+  });
+}
+
+function isRedirect({ status, headers }) {
+  return [301, 302, 303, 307, 308].includes(status) && headers.location !== undefined;
+}
+
+/**
+ * Whether another URL answered than was asked. Only the sidecar knows a resource's base URL: the first task tells it,
+ * and each whose URL does not begin with it.
+ */
+async function wasRedirected(client, bases, resource, path, { task, url }) {
+  if (URL.canParse?.(path) ?? /^[a-z][a-z0-9+.-]*:/i.test(path)) return normal(path) !== normal(url);
+  const tail = path.replace(/^\//, "");
+  if (bases.has(resource) && normal(bases.get(resource) + tail) === normal(url)) return false;
+  const asked = await client.getTask({ task }).catch(() => undefined);
+  if (asked === undefined) return false;
+  if (asked.url.length >= LONGEST_TASK_URL) return !url.startsWith(asked.url.slice(0, LONGEST_TASK_URL));
+  if (asked.url.endsWith(tail)) bases.set(resource, asked.url.slice(0, asked.url.length - tail.length));
+  return normal(asked.url) !== normal(url);
+}
+
+function normal(url) {
+  try {
+    return new URL(url).href.split("#", 1)[0];
+  } catch {
+    return url;
+  }
+}
+
+module.exports = { createFetch, FetchError };

@@ -1,0 +1,48 @@
+"use strict";
+
+const LINE_FEED = 10;
+
+/** Cuts what arrives into messages: one line each. Holds one incomplete message of bounded size. */
+class Splitter {
+  constructor(maxBytes, onMessage) {
+    this.maxBytes = maxBytes;
+    this.onMessage = onMessage;
+    this.pieces = [];
+    this.size = 0;
+  }
+
+  /** Whether a message has begun and not ended. */
+  get isPartial() {
+    return this.size > 0;
+  }
+
+  /** Throws a RangeError for a message over the limit; what `onMessage` throws goes through. */
+  push(chunk) {
+    let start = 0;
+    for (;;) {
+      const end = chunk.indexOf(LINE_FEED, start);
+      const length = (end < 0 ? chunk.length : end) - start;
+      if (this.size + length > this.maxBytes) throw new RangeError(`a message of more than ${this.maxBytes} bytes`);
+      if (end < 0) {
+        if (length > 0) {
+          this.pieces.push(start === 0 ? chunk : chunk.subarray(start));
+          this.size += length;
+        }
+        return;
+      }
+      let text;
+      if (this.size === 0) {
+        text = chunk.toString("utf8", start, end);
+      } else {
+        this.pieces.push(chunk.subarray(start, end));
+        text = Buffer.concat(this.pieces, this.size + length).toString("utf8");
+        this.pieces = [];
+        this.size = 0;
+      }
+      start = end + 1;
+      if (text.length > 0) this.onMessage(text);
+    }
+  }
+}
+
+module.exports = { Splitter };

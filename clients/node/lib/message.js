@@ -1,0 +1,41 @@
+"use strict";
+
+const { RequestError, notSent } = require("./errors.js");
+
+// The sidecar's own bounds (limits.depth; jansson's integers). What it cannot parse it answers without an id, which
+// would leave every other call of the connection in doubt: so such a message is refused here.
+const MAX_DEPTH = 120;
+const MAX_INTEGER = 2 ** 63;
+const LONE_SURROGATE = /(?<!\\)(?:\\\\)*\\ud[89a-f][0-9a-f]{2}/;
+
+function check(value, depth, method) {
+  if (typeof value === "number") {
+    const size = Math.abs(value); // from 1e21 on JSON has an exponent, and it is no integer
+    if (size >= MAX_INTEGER && size < 1e21) throw wrong(method, "an integer of more than 64 bits");
+  } else if (typeof value === "object" && value !== null) {
+    if (depth > MAX_DEPTH) throw wrong(method, `params nested deeper than ${MAX_DEPTH} levels`);
+    for (const key in value) check(value[key], depth + 1, method);
+  }
+}
+
+function wrong(method, message) {
+  return notSent(RequestError, "invalid_params", message, { method, code: -32602 });
+}
+
+/** The text behind the id of a request: `,"method":…,"params":…}` and a line feed. */
+function requestTail(method, params, maxBytes) {
+  if (typeof params !== "object" || params === null || Array.isArray(params)) {
+    throw new TypeError(`the params of ${method} must be an object`);
+  }
+  check(params, 0, method);
+  const text = JSON.stringify(params);
+  if (text.includes("\\ud") && LONE_SURROGATE.test(text)) throw wrong(method, "half of a surrogate pair in a string");
+  const tail = `,"method":${JSON.stringify(method)},"params":${text}}\n`;
+  if (tail.length > maxBytes || (tail.length > maxBytes / 3 && Buffer.byteLength(tail) > maxBytes)) {
+    const message = `a message of more than ${maxBytes} bytes`;
+    throw notSent(RequestError, "message_too_large", message, { method, code: -32007 });
+  }
+  return tail;
+}
+
+module.exports = { requestTail };

@@ -1,0 +1,38 @@
+"use strict";
+
+const WITHOUT_BODY = new Set([204, 205, 304]);
+
+/** A byte string, as `Headers` and `statusText` want it. */
+function bytes(text) {
+  return /^[\x00-\xff]*$/.test(text) ? text : Buffer.from(text).toString("latin1");
+}
+
+function bodyOf({ status, body, bodyBase64 }) {
+  if (WITHOUT_BODY.has(status)) return null;
+  if (body !== undefined) return Buffer.from(body);
+  return Buffer.from(bodyBase64 ?? "", "base64");
+}
+
+/** A `Response` that says what a native one would; `postern` holds what only the sidecar knows. */
+function toResponse(result, redirected) {
+  const headers = new Headers();
+  for (const [name, values] of Object.entries(result.headers)) {
+    for (const value of values) headers.append(name, bytes(value));
+  }
+  const { status, reason, url, body, bodyBase64, headers: _, ...postern } = result;
+  const response = new Response(bodyOf(result), { status, statusText: bytes(reason ?? ""), headers });
+  return decorate(response, { url: withoutFragment(url), redirected, postern: Object.freeze(postern) });
+}
+
+function decorate(response, values) {
+  for (const [name, value] of Object.entries(values)) Object.defineProperty(response, name, { value });
+  // A native clone would forget where it came from.
+  const clone = () => decorate(Response.prototype.clone.call(response), values);
+  return Object.defineProperty(response, "clone", { value: clone });
+}
+
+function withoutFragment(url) {
+  return url.split("#", 1)[0];
+}
+
+module.exports = { toResponse };

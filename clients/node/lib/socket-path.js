@@ -1,0 +1,14 @@
+"use strict";
+
+/** Where the sidecar listens: the caller's choice, `POSTERN_SOCKET`, the user's runtime directory, the system's. */
+function socketPath(given, environment = process.env) {
+  if (given !== undefined) {
+    if (typeof given !== "string" || given === "") throw new TypeError("socketPath must be a path");
+    return given;
+  }
+  if (environment.POSTERN_SOCKET) return environment.POSTERN_SOCKET;
+  if (environment.XDG_RUNTIME_DIR) return `${environment.XDG_RUNTIME_DIR}/postern.sock`;
+  return "/run/postern/postern.sock";
+}
+
+module.exports = { socketPath };

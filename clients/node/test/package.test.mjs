@@ -1,0 +1,130 @@
+// What a program that installs the package gets: both module systems, the types, the command.
+import assert from "node:assert/strict";
+import { copyFile, readFile, writeFile } from "node:fs/promises";
+import path from "node:path";
+import { after, test } from "node:test";
+import { makeConsumer, packageRoot, runNode, typescriptPath } from "./support/consumer.mjs";
+import { FakeSidecar, answer, refuse } from "./support/fake.mjs";
+
+const consumer = await makeConsumer();
+after(() => consumer.remove());
+
+async function run(name, source, options) {
+  await writeFile(path.join(consumer.directory, name), source);
+  const { status, stdout, stderr } = await runNode([name], { cwd: consumer.directory, ...options });
+  assert.equal(status, 0, stderr);
+  return stdout.trim();
+}
+
+test("import and require give the same names and the same classes", async () => {
+  const source = `
+    import * as esm from "@postern/client";
+    import { createRequire } from "node:module";
+    const cjs = createRequire(import.meta.url)("@postern/client");
+    const names = Object.keys(cjs).sort();
+    if (names.join() !== Object.keys(esm).sort().join()) throw new Error("other names");
+    for (const name of names) if (cjs[name] !== esm[name]) throw new Error(name);
+    console.log(names.length);`;
+  assert.ok(Number(await run("both.mjs", source)) >= 17);
+  assert.equal(await run("one.cjs", 'console.log(typeof require("@postern/client").createFetch)'), "function");
+});
+
+test("nothing beside the exports can be loaded, and nothing else is needed", async () => {
+  const source = 'try { require("@postern/client/lib/channel.js") } catch (error) { console.log(error.code) }';
+  assert.equal(await run("inside.cjs", source), "ERR_PACKAGE_PATH_NOT_EXPORTED");
+  const description = JSON.parse(await readFile(path.join(packageRoot, "package.json"), "utf8"));
+  assert.deepEqual([description.dependencies, description.engines.node], [undefined, ">=18"]);
+});
+
+test("the types describe it to programs of both kinds, strictly", async () => {
+  const usage = path.join(packageRoot, "test/support/usage.ts");
+  for (const name of ["usage.mts", "usage.cts"]) await copyFile(usage, path.join(consumer.directory, name));
+  const compilerOptions = {
+    strict: true,
+    noEmit: true,
+    noUncheckedIndexedAccess: true,
+    target: "es2022",
+    lib: ["es2022", "dom", "dom.iterable"],
+    module: "node16",
+    moduleResolution: "node16",
+    types: [],
+  };
+  const configuration = JSON.stringify({ compilerOptions, files: ["usage.mts", "usage.cts"] });
+  await writeFile(path.join(consumer.directory, "tsconfig.json"), configuration);
+  const tsc = path.join(path.dirname(typescriptPath), "tsc.js");
+  const { status, stdout } = await runNode([tsc, "-p", "."], { cwd: consumer.directory, seconds: 120 });
+  assert.equal(status, 0, stdout);
+});
+
+test("a program that is done ends, though its client is not closed", async (t) => {
+  const fake = await FakeSidecar.start({ onRequest: ({ id }, socket) => answer(socket, id, { subscribed: [] }) });
+  t.after(() => fake.stop());
+  const source = `
+    const { Client } = require("@postern/client");
+    const client = new Client();
+    client.on("event.sessionEnded", () => {});
+    client.subscribe({ events: ["event.sessionEnded"] }, { timeoutMs: 60000 }).then(() => console.log("done"));`;
+  const started = Date.now();
+  assert.equal(await run("idle.cjs", source, { env: { POSTERN_SOCKET: fake.socketPath } }), "done");
+  assert.ok(Date.now() - started < 20_000);
+});
+
+test("a program that waits for an event stays until it comes", async (t) => {
+  const event = { jsonrpc: "2.0", method: "event.configReloaded", params: { at: "now", changed: [] } };
+  const fake = await FakeSidecar.start({
+    onRequest: ({ id, method }, socket) => {
+      answer(socket, id, { subscribed: method === "subscribe" ? ["event.configReloaded"] : [] });
+      if (method === "subscribe") setTimeout(() => socket.write(`${JSON.stringify(event)}\n`), 200);
+    },
+  });
+  t.after(() => fake.stop());
+  const source = `
+    import { Client } from "@postern/client";
+    for await (const { event, params } of new Client().events(["event.configReloaded"])) {
+      console.log(event, params.at);
+      break;
+    }`;
+  const output = await run("events.mjs", source, { env: { POSTERN_SOCKET: fake.socketPath } });
+  assert.equal(output, "event.configReloaded now");
+});
+
+test("what a listener throws is the program's, and ends neither the connection nor other calls", async (t) => {
+  const event = { jsonrpc: "2.0", method: "event.configReloaded", params: { at: "now", changed: [] } };
+  const fake = await FakeSidecar.start({
+    onRequest: ({ id }, socket) => {
+      socket.write(`${JSON.stringify(event)}\n`);
+      answer(socket, id, { subscribed: [] });
+    },
+  });
+  t.after(() => fake.stop());
+  const source = `
+    import { Client } from "@postern/client";
+    process.on("uncaughtException", ({ message }) => console.log(message));
+    const client = new Client();
+    client.on("event.configReloaded", () => { throw new Error("from the listener"); });
+    await client.getInfo();
+    console.log("answered");`;
+  const output = await run("throws.mjs", source, { env: { POSTERN_SOCKET: fake.socketPath } });
+  assert.deepEqual(output.split("\n").sort(), ["answered", "from the listener"]);
+  assert.equal(fake.connections, 1);
+});
+
+test("postern-call prints results, and exits with 1 for an error, 2 without a sidecar, 64 when misused", async (t) => {
+  const fake = await FakeSidecar.start({
+    onRequest: ({ id, method, params }, socket) => {
+      if (method === "health") refuse(socket, id, -32020, { reason: "peer_forbidden" });
+      else answer(socket, id, { method, params });
+    },
+  });
+  t.after(() => fake.stop());
+  const call = (args, socket = fake.socketPath) =>
+    runNode([path.join(packageRoot, "bin/postern-call.mjs"), ...args], { env: { POSTERN_SOCKET: socket } });
+  const good = await call(["getTask", '{"task":"t"}']);
+  assert.equal(good.status, 0, good.stderr);
+  assert.deepEqual(JSON.parse(good.stdout), { method: "getTask", params: { task: "t" } });
+  const refused = await call(["health"]);
+  assert.deepEqual([refused.status, JSON.parse(refused.stderr).data.reason], [1, "peer_forbidden"]);
+  assert.equal((await call(["health"], "/tmp/no-such-socket")).status, 2);
+  assert.equal((await call([])).status, 64);
+  assert.equal((await call(["health", "{"])).status, 64);
+});

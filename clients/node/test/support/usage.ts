@@ -1,0 +1,78 @@
+// Compiled, never run: what a program may write, and (@ts-expect-error) what it may not.
+import { AdviceError, Client, createFetch, FetchError, PosternError, SessionError } from "@postern/client";
+import type { GetInfoResult, Grant, Journey } from "@postern/client";
+
+export async function usage(signal: AbortSignal): Promise<void> {
+  const client = new Client({ socketPath: "/run/postern/postern.sock", timeoutMs: 1000 });
+  const info: GetInfoResult = await client.getInfo();
+  info.libraries.openssl.toUpperCase();
+
+  const result = await client.fetchResource({ resource: "billing", headers: { a: "b", c: ["d"] } }, { signal });
+  result.headers["content-type"]?.[0]?.toUpperCase();
+  // @ts-expect-error no such param
+  await client.fetchResource({ resorce: "billing" });
+  // @ts-expect-error session is needed
+  await client.endSession({});
+  // @ts-expect-error params are needed
+  await client.getSession();
+  // @ts-expect-error not one of the kinds
+  await client.fetchResource({ auth: "root" });
+
+  const verdict = await client.validateIdToken({ idToken: "t", issuer: "corp" });
+  if (verdict.valid) verdict.claims.sub;
+  else verdict.error.code.toUpperCase();
+
+  const journey: Journey = await client.authenticate({ issuer: "corp" });
+  if (journey.state === "callbacks") journey.callbacks.length;
+  else if (journey.state === "failed") journey.error.message.toUpperCase();
+  // @ts-expect-error only with callbacks
+  journey.callbacks;
+
+  const grant: Grant = { type: "refresh_token", refreshToken: "r" };
+  await client.createSession({ issuer: "corp", grant });
+  // @ts-expect-error a refresh token is needed
+  await client.createSession({ issuer: "corp", grant: { type: "refresh_token" } });
+
+  await client.setDelegates({
+    async onPolicyAdviceReceived({ continuation, advices }, { signal }) {
+      const walked = await client.authenticateWithAdvice({ continuation }, { signal });
+      return { satisfied: walked.state === "completed" && advices.length > 0 };
+    },
+    evaluateTokenRefresh: ({ status }) => ({ refresh: status === 419 }),
+  });
+  // @ts-expect-error must say whether
+  await client.setDelegates({ evaluateTokenRefresh: () => ({}) });
+
+  client.on("event.sessionEnded", ({ session }) => session.toUpperCase());
+  client.on("disconnected", (error) => error.reason);
+  // @ts-expect-error no such event
+  client.on("event.sessionended", () => {});
+  for await (const one of client.events(["event.keysRotated", "event.healthChanged"], { signal })) {
+    if (one.event === "event.keysRotated") one.params.added.length;
+    else one.params.status === "down";
+  }
+
+  const { body, result: streamed } = client.stream({ path: "export" });
+  const bytes: Uint8Array | undefined = (await body.getReader().read()).value;
+  bytes?.byteLength.toFixed();
+  (await streamed).attempts.toFixed();
+
+  const get = createFetch({ client, resource: "billing" });
+  const plain: typeof fetch = get;
+  const response = await get("invoices", { method: "POST", body: new FormData(), redirect: "manual", signal });
+  response.postern.attempts.toFixed();
+  response.headers.get("x");
+  await plain(new URL("https://api.example.com/"));
+
+  try {
+    await client.health();
+  } catch (error) {
+    if (error instanceof AdviceError) error.continuation?.toUpperCase();
+    if (error instanceof SessionError && error.reason === "session_expired") error.upstream?.code;
+    if (error instanceof PosternError && error.outcome === "not_sent" && error.retryable) error.retryAfterMs;
+    if (error instanceof FetchError) error.cause.method;
+  }
+  client.ref().unref();
+  await client.close();
+  await client[Symbol.asyncDispose]();
+}

@@ -1,0 +1,63 @@
+import { Advice, ForeignResponse, HeaderLines, Json, JsonObject, WithMeta } from "./common";
+
+export interface ParseAdviceParams extends WithMeta {
+  status: number;
+  headers: HeaderLines;
+  body?: string;
+}
+export interface ParseAdviceResult {
+  advices: Advice[];
+  /** Only when there are any. */
+  source?: "header" | "redirect" | "body";
+}
+
+/** What the access manager asks: its own JSON, untouched. Send it back with its inputs filled in. */
+export type Callback = any;
+
+/** Answers given beforehand: by type, id or input name. */
+export type Answers = JsonObject;
+
+export interface AuthenticateParams extends WithMeta {
+  issuer?: string;
+  service?: string;
+  tree?: string;
+  answers?: Answers;
+  noSession?: boolean;
+  forceAuth?: boolean;
+  continuation?: string;
+  callbacks?: Callback[];
+}
+
+export interface AuthenticateWithAdviceParams extends WithMeta {
+  session?: string;
+  advice?: Advice;
+  advices?: Advice[];
+  response?: ForeignResponse;
+  answers?: Answers;
+  continuation?: string;
+  callbacks?: Callback[];
+}
+
+/** Where a journey stands; `state` tells the three apart. */
+export type Journey =
+  | {
+      state: "callbacks";
+      continuation: string;
+      callbacks: Callback[];
+      stage?: string;
+      header?: string;
+      description?: string;
+      expiresAt: string;
+    }
+  | {
+      state: "completed";
+      /** Of a fetch that waits: pass it to `fetchResource`. */
+      continuation?: string;
+      txId?: string;
+      session?: string;
+      sessionUpgraded?: boolean;
+    }
+  | { state: "failed"; error: { code: number; message: string; detail?: Json } };
+
+export type AuthenticateResult = Journey;
+export type AuthenticateWithAdviceResult = Journey;

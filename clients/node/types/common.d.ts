@@ -1,0 +1,41 @@
+/** Header lines as a call takes them. */
+export type HeaderLines = Record<string, string | string[]>;
+
+/** Any JSON value. */
+export type Json = null | boolean | number | string | Json[] | { [name: string]: Json };
+export type JsonObject = { [name: string]: Json };
+
+/** What every call may carry. */
+export interface Meta {
+  /** W3C trace context, continued in every upstream request. */
+  traceparent?: string;
+  /** Bounds the whole call, in milliseconds. */
+  timeoutMs?: number;
+}
+
+export interface WithMeta {
+  meta?: Meta;
+}
+
+export type Auth = "user" | "implicit" | "device" | "none";
+
+/** What a gateway or a resource wants done first. */
+export interface Advice {
+  type: string;
+  value?: string;
+  txId?: string;
+  authIndexType?: string;
+  authIndexValue?: string;
+  realm?: string;
+  /** RFC 9470. */
+  acrValues?: string[];
+  /** RFC 9470, in seconds. */
+  maxAge?: number;
+}
+
+/** A response that the caller got elsewhere. */
+export interface ForeignResponse {
+  status: number;
+  headers: HeaderLines;
+  body?: string;
+}

@@ -1,0 +1,57 @@
+import { Advice, HeaderLines } from "./common";
+import { HealthStatus } from "./control";
+
+/** The params of each event. */
+export interface Events {
+  "event.sessionRefreshed": { at: string; session: string; issuer: string; accessTokenExpiresAt?: string };
+  "event.sessionEnded": { at: string; session: string; issuer: string };
+  "event.sessionExpiring": {
+    at: string;
+    session: string;
+    issuer: string;
+    expiresAt: string;
+    accessTokenExpiresAt?: string;
+  };
+  "event.keysRotated": { at: string; issuer: string; added: string[]; removed: string[] };
+  "event.configReloaded": { at: string; changed: string[] };
+  "event.healthChanged": { at: string; status: HealthStatus };
+}
+
+/** An event as an iterator gives it; `event` tells them apart. */
+export type PosternEvent<Name extends keyof Events = keyof Events> = {
+  [One in Name]: { event: One; params: Events[One] };
+}[Name];
+
+/** The answer that a delegate is asked about. */
+export interface DelegatedAnswer {
+  task: string;
+  status: number;
+  headers: Record<string, string[]>;
+  body?: string;
+}
+
+export interface DelegateContext {
+  /** Aborts when time runs out, or the connection is gone. */
+  signal: AbortSignal;
+}
+
+/** Functions that answer the sidecar's own requests. One that throws means the sidecar's default. */
+export interface DelegateFunctions {
+  /** Have the user satisfy the advice (`authenticateWithAdvice {continuation}`), then say whether that is done. */
+  onPolicyAdviceReceived?(
+    params: { task: string; session: string; advices: Advice[]; continuation: string },
+    context: DelegateContext,
+  ): { satisfied: boolean } | Promise<{ satisfied: boolean }>;
+  evaluateAuthorizationPolicy?(
+    params: DelegatedAnswer,
+    context: DelegateContext,
+  ): { advices: Advice[] } | Promise<{ advices: Advice[] }>;
+  updateRequest?(
+    params: { task: string; request: { method: string; url: string; headers: HeaderLines }; txId?: string },
+    context: DelegateContext,
+  ): { url?: string; headers?: HeaderLines } | Promise<{ url?: string; headers?: HeaderLines }>;
+  evaluateTokenRefresh?(
+    params: DelegatedAnswer,
+    context: DelegateContext,
+  ): { refresh: boolean } | Promise<{ refresh: boolean }>;
+}

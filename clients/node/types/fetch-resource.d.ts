@@ -1,0 +1,80 @@
+import { Advice, Auth, HeaderLines, JsonObject, WithMeta } from "./common";
+
+export interface Part {
+  name: string;
+  fileName?: string;
+  mimeType?: string;
+  data?: string;
+  dataBase64?: string;
+}
+
+export interface FetchResourceParams extends WithMeta {
+  /** May be left out when only one is configured. */
+  resource?: string;
+  /** Behind the resource's base URL, or an absolute URL that it allows. */
+  path?: string;
+  /** GET when left out; GET, POST, PUT, PATCH, HEAD, DELETE in any case. */
+  method?: string;
+  auth?: Auth;
+  session?: string;
+  parameters?: JsonObject;
+  parametersEncoding?: "json" | "formUrl";
+  body?: string;
+  bodyBase64?: string;
+  multipart?: Part[];
+  headers?: HeaderLines;
+  timeoutMs?: number;
+  followRedirects?: boolean;
+  /** `client.stream` sets this and takes the pieces. */
+  stream?: boolean;
+  task?: string;
+  continuation?: string;
+}
+
+export interface Timing {
+  totalMs: number;
+  queueMs: number;
+  connectMs: number;
+  firstByteMs: number;
+}
+
+export interface FetchResourceResult {
+  task: string;
+  status: number;
+  reason?: string;
+  url: string;
+  headers: Record<string, string[]>;
+  body?: string;
+  bodyBase64?: string;
+  attempts: number;
+  tokenRefreshed: boolean;
+  advicesSatisfied: Advice[];
+  timing: Timing;
+  retryAfterMs?: number;
+}
+
+export interface Task {
+  task: string;
+  state: "running" | "suspended" | "cancelled" | "completed";
+  method: string;
+  url: string;
+  startedAt: string;
+  receivedBytes: number;
+  sentBytes: number;
+}
+
+export interface TaskParams extends WithMeta {
+  task: string;
+}
+export type GetTaskParams = TaskParams;
+export type GetTaskResult = Task;
+export type SuspendTaskParams = TaskParams;
+export type SuspendTaskResult = Task;
+export type ResumeTaskParams = TaskParams;
+export type ResumeTaskResult = Task;
+export type CancelTaskParams = TaskParams;
+export type CancelTaskResult = Task;
+export interface ListTasksParams extends WithMeta {}
+export interface ListTasksResult {
+  tasks: Task[];
+}

@@ -1,0 +1,49 @@
+import { JsonObject, WithMeta } from "./common";
+
+export type CacheFeature = "LOCAL_CACHE" | "REMOTE_CACHE";
+
+export interface PreauthorizeParams extends WithMeta {
+  resources: string[];
+  disableFeatures?: CacheFeature[];
+  provider?: string;
+  session?: string;
+  context?: JsonObject;
+  timeoutMs?: number;
+}
+
+export interface Status {
+  /** 0 when the decision point could not be asked. */
+  status: number;
+  code: string;
+  message: string;
+  details?: string;
+  helpUrl?: string;
+  trace?: string;
+  action: string;
+}
+
+export interface Decision {
+  id: string;
+  authorized: boolean;
+  /** With every decision that is not a permit. */
+  error?: Status;
+  source: "local" | "backend" | "degradation";
+  ageMs: number;
+  expiresAt?: string;
+}
+
+export interface PreauthorizeResult {
+  outcome: "response" | "failure";
+  decisions: Decision[];
+  status?: Status;
+  unhonoredFeatures: CacheFeature[];
+}
+
+export interface InvalidateDecisionsParams extends WithMeta {
+  provider?: string;
+  session?: string;
+  resources?: string[];
+}
+export interface InvalidateDecisionsResult {
+  removed: number;
+}

@@ -1,0 +1,120 @@
+import { Auth, JsonObject, WithMeta } from "./common";
+
+/** A user's login: a handle, never a token. */
+export interface Session {
+  session: string;
+  issuer: string;
+  subject?: string;
+  kind: "user" | "implicit";
+  scope: string;
+  createdAt: string;
+  expiresAt?: string;
+  accessTokenExpiresAt?: string;
+  claims?: JsonObject;
+  acr?: string;
+  authTime?: number;
+}
+
+export type Grant =
+  | {
+      type: "tokens";
+      accessToken?: string;
+      refreshToken?: string;
+      idToken?: string;
+      expiresIn?: number;
+      scope?: string;
+      ssoToken?: string;
+    }
+  | { type: "sso"; ssoToken: string }
+  | { type: "implicit"; profile: string }
+  | { type: "refresh_token"; refreshToken: string }
+  | { type: "token_exchange"; subjectToken: string; subjectTokenType?: string; actorToken?: string }
+  | { type: "jwt_bearer"; assertion: string }
+  | { type: "authorization_code"; code: string; codeVerifier?: string; redirectUri: string };
+
+export interface CreateSessionParams extends WithMeta {
+  issuer: string;
+  grant: Grant;
+}
+export type CreateSessionResult = Session;
+
+export interface BeginAuthorizationParams extends WithMeta {
+  issuer: string;
+  redirectUri: string;
+  scope?: string;
+  prompt?: string;
+  acrValues?: string[];
+  maxAge?: number;
+  loginHint?: string;
+  resource?: string;
+}
+export interface BeginAuthorizationResult {
+  authorizationUrl: string;
+  state: string;
+  expiresAt: string;
+}
+
+export interface CompleteAuthorizationParams extends WithMeta {
+  callbackUrl: string;
+}
+export type CompleteAuthorizationResult = Session;
+
+export interface BeginDeviceAuthorizationParams extends WithMeta {
+  issuer: string;
+  scope?: string;
+}
+export interface BeginDeviceAuthorizationResult {
+  handle: string;
+  userCode: string;
+  verificationUri: string;
+  verificationUriComplete?: string;
+  expiresAt: string;
+  intervalMs: number;
+}
+
+export interface CompleteDeviceAuthorizationParams extends WithMeta {
+  handle: string;
+}
+export type CompleteDeviceAuthorizationResult = Session;
+
+export interface SessionParams extends WithMeta {
+  session: string;
+}
+export type GetSessionParams = SessionParams;
+export type GetSessionResult = Session;
+export type RefreshSessionParams = SessionParams;
+export type RefreshSessionResult = Session;
+export type EndSessionParams = SessionParams;
+export interface EndSessionResult {
+  ended: boolean;
+  upstream: "ended" | "failed" | "none";
+}
+
+export interface ListSessionsParams extends WithMeta {}
+export interface ListSessionsResult {
+  sessions: Session[];
+}
+
+export interface GetAccessTokenParams extends WithMeta {
+  resource?: string;
+  issuer?: string;
+  auth?: Auth;
+  session?: string;
+  minTtlSeconds?: number;
+}
+export interface GetAccessTokenResult {
+  accessToken: string;
+  tokenType: string;
+  expiresAt: string;
+  scope?: string;
+}
+
+export interface RevokeTokenParams extends WithMeta {
+  session?: string;
+  issuer?: string;
+  token?: string;
+  tokenTypeHint?: string;
+}
+export interface RevokeTokenResult {
+  revoked: boolean;
+}

@@ -1,0 +1,95 @@
+import { Json, JsonObject, WithMeta } from "./common";
+
+/** Whose tokens: a configured issuer, or the pieces. */
+export interface Issuer {
+  issuer?: string;
+  expectedIssuer?: string;
+  clientId?: string;
+  jwks?: JsonObject;
+  jwksUrl?: string;
+}
+
+export interface ValidateIdTokenParams extends Issuer, WithMeta {
+  idToken: string;
+  nonce?: string;
+  authorizationCode?: string;
+  accessToken?: string;
+  state?: string;
+  maxAge?: number;
+  acrValues?: string[];
+  trustedAudiences?: string[];
+  algorithms?: string[];
+  clockSkewSeconds?: number;
+  now?: number;
+  requireAzp?: boolean;
+  flow?: "code" | "implicit" | "hybrid" | "refresh";
+  previousIdToken?: string;
+}
+
+export interface ValidateAccessTokenParams extends Issuer, WithMeta {
+  accessToken: string;
+  audience: string;
+  requiredScopes?: string[];
+  confirmation?: { jkt?: string; x5tS256?: string };
+  clockSkewSeconds?: number;
+  now?: number;
+}
+
+export interface ValidateLogoutTokenParams extends Issuer, WithMeta {
+  logoutToken: string;
+  now?: number;
+}
+
+export interface Rejection {
+  code: string;
+  message: string;
+  claim?: string;
+  expected?: Json;
+  actual?: Json;
+}
+
+/** The verdict; `valid` tells the two apart. */
+export type Verdict =
+  | {
+      valid: true;
+      claims: JsonObject;
+      header: JsonObject;
+      key?: { kid?: string; alg: string; thumbprint?: string };
+      cached?: boolean;
+      error?: undefined;
+    }
+  | { valid: false; error: Rejection; claims?: undefined; header?: undefined; key?: undefined; cached?: undefined };
+
+export type ValidateIdTokenResult = Verdict;
+export type ValidateAccessTokenResult = Verdict;
+export type ValidateLogoutTokenResult = Verdict;
+
+export interface IntrospectTokenParams extends WithMeta {
+  token: string;
+  issuer: string;
+  tokenTypeHint?: string;
+  audience?: string;
+  requiredScopes?: string[];
+}
+export type IntrospectTokenResult =
+  | { valid: true; claims: JsonObject; error?: undefined }
+  | { valid: false; error: Rejection; claims?: undefined };
+
+export interface VerifyJwsParams extends WithMeta {
+  jws: string;
+  jwks?: JsonObject;
+  jwk?: JsonObject;
+  algorithms?: string[];
+}
+export type VerifyJwsResult =
+  | { valid: true; header: JsonObject; payload?: string; payloadBase64?: string; error?: undefined }
+  | { valid: false; error: Rejection; header?: JsonObject; payload?: undefined; payloadBase64?: undefined };
+
+export interface DecryptJweParams extends WithMeta {
+  jwe: string;
+  jwk: JsonObject;
+  algorithms?: string[];
+}
+export type DecryptJweResult =
+  | { valid: true; header: JsonObject; plaintext?: string; plaintextBase64?: string; error?: undefined }
+  | { valid: false; error: Rejection; header?: JsonObject; plaintext?: undefined; plaintextBase64?: undefined };
