@@ -135,6 +135,7 @@ DEPLOYMENT_TESTS := Tests/Deployment
 test-deployment: release $(DEPLOYMENT)/installed ## deploy/: units under systemd, the image, pods; as root, else in part
 	POSTERN_BIN=$(RELEASE)/postern PLAYGROUND_BIN=$(RELEASE)/playground \
 	  $(DEPLOYMENT)/bin/python -m pytest -q -p no:cacheprovider $(DEPLOYMENT_TESTS)
+
 # Tools and libraries of the Python client's tests, pinned, in a virtual environment of their own.
 CLIENT_PYTHON := .build/client-python
 $(CLIENT_PYTHON)/installed: clients/python/requirements.txt | deps
@@ -156,6 +157,7 @@ lint-python: $(CLIENT_PYTHON)/installed # The Python client's style, types and g
 bench-python: release $(CLIENT_PYTHON)/installed # What a call of the Python client costs over the raw socket
 	cd clients/python && PYTHONPATH=src POSTERN_BIN=$(CURDIR)/$(RELEASE)/postern \
 	  $(CURDIR)/$(CLIENT_PYTHON)/bin/python benchmarks/overhead.py
+
 # Debian's own Node beside another one that stands first on the PATH.
 NODES = $(shell { command -v node; echo /usr/bin/node; } | sort -u)
 
