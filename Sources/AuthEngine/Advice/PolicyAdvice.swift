@@ -35,6 +35,12 @@ public struct PolicyAdvice: Sendable, Hashable {
   /// The transaction it belongs to; nil when it is about none.
   public var txId: String? { isTransaction ? value : nil }
 
+  /// About how much memory it takes.
+  var byteCount: Int {
+    128 + type.utf8.count + value.utf8.count + (realm?.utf8.count ?? 0)
+      + (acrValues ?? []).reduce(0) { $0 + 32 + $1.utf8.count }
+  }
+
   /// Whether it is about this one request: good once, and only after every other advice has been satisfied.
   public var isTransaction: Bool { type == Name.transaction }
 

@@ -30,6 +30,8 @@ public struct JourneyError: Error, Sendable {
   public let kind: Kind
   /// For people and logs; holds no token, no handle and nothing that a user typed in.
   public let detail: String
+  /// Whether nothing of the step has gone anywhere: its continuation is as good as it was.
+  private(set) var keepsStep = false
 
   init(_ kind: Kind, _ detail: String) {
     self.kind = kind
@@ -61,18 +63,11 @@ public struct JourneyError: Error, Sendable {
 
   static func issuerUnknown(_ detail: String) -> JourneyError { JourneyError(SessionError.issuerUnknown(detail)) }
 
-  /// Whether it came up before anything was sent: the continuation is as good as it was.
-  var isBeforeSending: Bool {
-    switch kind {
-    case .unreachable(let outcome): outcome == .notSent
-    case .session(let error):
-      switch error.kind {
-      case .overloaded, .invalid, .stateUnknown: true
-      default: false
-      }
-    case .overloaded, .invalid: true
-    default: false
-    }
+  /// The same, as one that came up before anything was sent, or not.
+  func keepingStep(_ keepsStep: Bool = true) -> JourneyError {
+    var error = self
+    error.keepsStep = keepsStep
+    return error
   }
 
   /// No such journey, for this peer.

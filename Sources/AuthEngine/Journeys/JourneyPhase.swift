@@ -17,6 +17,16 @@ enum JourneyPhase: Sendable {
       + advices.filter(\.isTransaction).map { .composite([$0]) }
   }
 
+  /// About how much memory it takes.
+  var byteCount: Int {
+    switch self {
+    case .tree(let name): name?.utf8.count ?? 0
+    case .suspended(let id): id.utf8.count
+    case .composite(let advices): advices.reduce(0) { $0 + $1.byteCount }
+    case .authorization(let advice): advice.byteCount
+    }
+  }
+
   /// The transaction it is about.
   var txId: String? {
     if case .composite(let advices) = self { advices.lazy.compactMap(\.txId).first } else { nil }

@@ -56,8 +56,17 @@ struct JourneyState: Sendable {
   /// What the access manager calls it.
   var authID: String? { if case .asked(let step) = position { step.authID } else { nil } }
 
-  /// About how much memory it takes.
+  /// By what its step is known when it comes again: what is asked for in which phase, not what else is said.
+  var shape: [String] {
+    ["\(phases.count)"]
+      + callbacks.map { "\($0["type"]?.stringValue ?? "")\u{0}\(JourneyCallback($0)?.prompt ?? "")" }
+  }
+
+  /// About how much memory it takes: everything in it that has no size of its own.
   var byteCount: Int {
-    1024 + (authID?.utf8.count ?? 0) + JSONWriter().write(.array(callbacks)).count + cookies.byteCount
+    var texts = [issuer, issuerIdentifier, token?.reveal(), txId, request.tag, authID]
+    if case .asked(let step) = position { texts += [step.stage, step.header, step.description] }
+    return 1024 + texts.reduce(0) { $0 + ($1?.utf8.count ?? 0) } + JSONValue.array(callbacks).byteCount
+      + cookies.byteCount + phases.reduce(0) { $0 + $1.byteCount }
   }
 }

@@ -8,6 +8,13 @@ final class JourneyStore: Sendable {
     let expiry: MonotonicInstant
   }
 
+  /// A journey that was taken, and could be put back.
+  struct Taken: Sendable {
+    let state: JourneyState
+    fileprivate let handle: SessionHandle
+    fileprivate let expiry: MonotonicInstant
+  }
+
   private struct Contents {
     var entries: [SessionHandle: Entry] = [:]
     var byteCount = 0
@@ -55,22 +62,28 @@ final class JourneyStore: Sendable {
   }
 
   /// Takes a journey of `owner`: of several callers one gets it. Another peer's stays.
-  func take(_ handle: SessionHandle, of owner: UInt32) -> JourneyState? {
+  func take(_ handle: SessionHandle, of owner: UInt32) -> Taken? {
     let now = clock.monotonicNow
     return contents.withLock { contents in
       guard let entry = contents.entries[handle], entry.state.owner == owner else { return nil }
       _ = contents.remove(handle)
-      return entry.expiry > now ? entry.state : nil
+      return entry.expiry > now ? Taken(state: entry.state, handle: handle, expiry: entry.expiry) : nil
     }
   }
 
-  /// Puts a journey back under the continuation it had: nothing has been sent.
-  func putBack(_ state: JourneyState, under handle: SessionHandle) {
-    let entry = Entry(state: state, byteCount: state.byteCount, expiry: clock.monotonicNow + state.life)
+  /// Puts a journey back under the continuation it had, for as long as it would have been good: nothing has been sent.
+  func putBack(_ taken: Taken) {
+    let entry = Entry(state: taken.state, byteCount: taken.state.byteCount, expiry: taken.expiry)
     contents.withLock { contents in
-      _ = contents.remove(handle)
-      contents.entries[handle] = entry
+      _ = contents.remove(taken.handle)
+      contents.entries[taken.handle] = entry
       contents.byteCount += entry.byteCount
     }
+  }
+
+  /// How many wait.
+  var count: Int {
+    let now = clock.monotonicNow
+    return contents.withLock { $0.entries.values.count { $0.expiry > now } }
   }
 }

@@ -51,14 +51,14 @@ extension JourneySubmission {
 }
 
 extension JourneyAnswers {
-  /// What to send for the step of `next` without asking anybody; nil when there is no answer, or when the step is that of `previous`
-  /// again: what was wrong once is not sent twice. Waits are.
-  func submission(for next: JourneyState, after previous: JourneyState?) -> JourneySubmission? {
+  /// What to send for the step of `next` without asking anybody; nil when there is no answer, or when it is one of those `answered`
+  /// already: what was wrong once is not sent twice. Waits are. `answered` nil: the caller asks for it.
+  func submission(for next: JourneyState, after answered: Set<[String]>?) -> JourneySubmission? {
     let callbacks = next.callbacks
     let isWait = callbacks.contains { JourneyCallback($0)?.waitTime != nil }
-    if let previous, !isWait, Self.shape(previous.callbacks) == Self.shape(callbacks) { return nil }
+    if let answered, !isWait, answered.contains(next.shape) { return nil }
     if let submission = returning(to: next) { return submission }
-    guard case .asked = next.position, !isEmpty || isWait && previous == nil, let filled = filling(callbacks) else {
+    guard case .asked = next.position, !isEmpty || isWait && answered == nil, let filled = filling(callbacks) else {
       return nil
     }
     return .callbacks(filled, parameters: [])
@@ -79,9 +79,5 @@ extension JourneyAnswers {
       else { return nil }
       return .callbacks(step.callbacks, parameters: parameters)
     }
-  }
-
-  private static func shape(_ callbacks: [JSONValue]) -> [String] {
-    callbacks.map { "\($0["type"]?.stringValue ?? "")\u{0}\(JourneyCallback($0)?.prompt ?? "")" }
   }
 }

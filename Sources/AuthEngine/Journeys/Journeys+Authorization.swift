@@ -21,8 +21,12 @@ extension Journeys {
         return .waiting(state)
       }
     } catch {
-      guard case .invalid = error.kind else { throw JourneyError(error) }
-      throw JourneyError(.invalid(path: "/callbacks/0/input/0/value"), error.detail)
+      switch error.kind {
+      case .invalid: throw JourneyError(.invalid(path: "/callbacks/0/input/0/value"), error.detail).keepingStep()
+      // The code, where there is one, has not been used up.
+      case .stateUnknown, .unreachable: throw JourneyError(error).keepingStep()
+      default: throw JourneyError(error)
+      }
     }
     return try await next(state, walk)
   }

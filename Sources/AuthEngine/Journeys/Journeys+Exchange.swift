@@ -10,19 +10,23 @@ extension Journeys {
     guard let phase = state.phases.first else { return .over(.completed(end(of: state))) }
     if case .authorization(let advice) = phase { return try await authorize(state, advice, submission, walk) }
     guard let manager = walk.issuer.accessManager else {
-      throw JourneyError.grantNotSupported("the issuer is configured without an access manager")
+      throw JourneyError.grantNotSupported("the issuer is configured without an access manager").keepingStep()
     }
     var state = state
     let name: String
-    let response: HTTPResponse
     do throws(TokenError) {
       name = try await sessions.accessManagers.cookieName(of: manager, for: walk.issuer.issuer, trace: walk.trace)
+    } catch {
+      throw JourneyError(error).keepingStep()
+    }
+    let response: HTTPResponse
+    do throws(TokenError) {
       let message = Self.message(state, phase, submission)
       response = try await sessions.accessManagers.authenticate(
         message.body, message.query, cookie: state.cookies.field(name, state.token?.reveal()), of: manager,
         for: walk.issuer.issuer, trace: walk.trace)
     } catch {
-      throw JourneyError(error)
+      throw JourneyError(error).keepingStep(error.outcome == .notSent)
     }
     state.cookies.take(response, except: name)
     switch try AuthenticateAnswer(response) {
@@ -37,7 +41,9 @@ extension Journeys {
       return .over(.failed(failure))
     case .done(let tokenID):
       // Empty: it stands in a cookie that scripts cannot read.
-      let token = tokenID.flatMap { $0.isEmpty ? JourneyCookies.token(in: response, named: name) : $0 }
+      let isHidden = tokenID?.isEmpty == true
+      let cookie = isHidden && !state.request.isWithoutSession ? JourneyCookies.token(in: response, named: name) : nil
+      let token = isHidden ? cookie : tokenID
       return try await finished(state, token.map { Secret($0) }, walk)
     }
   }
@@ -114,13 +120,22 @@ extension Journeys {
     state.phases.removeFirst()
     state.position = .begin
     state.notBefore = nil
-    return try await exchange(state, .begin, walk)
+    do throws(JourneyError) {
+      return try await exchange(state, .begin, walk)
+    } catch {
+      // The step before it has been taken.
+      throw error.keepingStep(false)
+    }
   }
 
   private func login(
     _ state: JourneyState, _ token: Secret<String>?, _ walk: JourneyWalk
   ) async throws(JourneyError) -> JourneyEnd {
-    guard !state.request.isWithoutSession else { return JourneyEnd(txId: nil, session: nil, isUpgraded: false) }
+    guard !state.request.isWithoutSession else {
+      // Nobody asked for it, and nobody will have it.
+      if let token { _ = await sessions.endSSO(token.reveal(), at: walk.issuer, trace: walk.trace) }
+      return JourneyEnd(txId: nil, session: nil, isUpgraded: false)
+    }
     guard let token else {
       throw JourneyError(.accessManager(status: 200, code: nil), "the access manager gave no token for a login")
     }

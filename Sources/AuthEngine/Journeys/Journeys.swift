@@ -75,21 +75,19 @@ public final class Journeys: Sendable {
     guard configured.issuer.identifier == state.issuerIdentifier else {
       throw JourneyError.issuerUnknown("the issuer has been configured anew since the journey began")
     }
-    guard let state = store.take(handle, of: owner) else { throw .continuationUnknown }
+    guard let taken = store.take(handle, of: owner) else { throw .continuationUnknown }
     let walk = JourneyWalk(issuer: configured, answers: answers, deadline: deadline, trace: trace)
     do throws(JourneyError) {
-      try await wait(for: state, by: deadline)
+      try await wait(for: taken.state, by: deadline)
     } catch {
-      store.putBack(state, under: handle)
+      store.putBack(taken)
       throw error
     }
-    return try await run(state, submission, walk, from: handle)
+    return try await run(taken.state, submission, walk, from: taken)
   }
 
-  /// Whether the continuation is one of a journey of `owner`'s that waits.
-  public func isWaiting(_ continuation: String, ownedBy owner: UInt32) -> Bool {
-    SessionHandle(continuation).flatMap { store.state($0, of: owner) } != nil
-  }
+  /// How many journeys wait between their steps.
+  public var waitingCount: Int { store.count }
 
   /// What would fail in the end fails before the user is bothered.
   private static func check(_ request: JourneyRequest, _ issuer: SessionIssuer) throws(JourneyError) {
@@ -103,28 +101,29 @@ public final class Journeys: Sendable {
     }
   }
 
-  /// One step after the other, as long as the answers to it are known. `handle` is the continuation that was used up for the first.
+  /// One step after the other, as long as the answers to it are known. `taken` is what was used up for the first.
   private func run(
-    _ first: JourneyState, _ submission: JourneySubmission, _ walk: JourneyWalk, from handle: SessionHandle? = nil
+    _ first: JourneyState, _ submission: JourneySubmission, _ walk: JourneyWalk, from taken: JourneyStore.Taken? = nil
   ) async throws(JourneyError) -> JourneyOutcome {
     var state = first
     var submission = submission
+    var answered: Set<[String]> = [first.shape]
     for round in 0..<Self.maxRounds {
       let progress: JourneyProgress
       do throws(JourneyError) {
         progress = try await advanced(state, submission, walk)
       } catch {
         // Nothing has been sent, so nothing has been used up.
-        if round == 0, let handle, error.isBeforeSending { store.putBack(state, under: handle) }
+        if round == 0, let taken, error.keepsStep { store.putBack(taken) }
         throw error
       }
       guard case .waiting(let next) = progress else {
         guard case .over(let outcome) = progress else { break }
         return outcome
       }
-      guard let more = walk.answers.submission(for: next, after: state), canWait(for: next, by: walk.deadline) else {
-        return try keep(next)
-      }
+      guard let more = walk.answers.submission(for: next, after: answered), canWait(for: next, by: walk.deadline)
+      else { return try keep(next) }
+      answered.insert(next.shape)
       do throws(JourneyError) {
         try await wait(for: next, by: walk.deadline)
       } catch {
@@ -142,8 +141,11 @@ public final class Journeys: Sendable {
     _ state: JourneyState, _ submission: JourneySubmission, _ walk: JourneyWalk
   ) async throws(JourneyError) -> JourneyProgress {
     let result: Result<JourneyProgress, JourneyError>
+    // Whether the exchange has begun; false: its caller left before it could, and it never will.
+    let hasBegun = Locked<Bool?>(nil)
     do throws(SessionError) {
       result = try await sessions.finish(for: state.owner, by: walk.deadline) { [self] () async throws(SessionError) in
+        guard hasBegun.decide(true) else { return .failure(JourneyError(.cancelled, "cancelled")) }
         do throws(JourneyError) {
           return .success(try await exchange(state, submission, walk))
         } catch {
@@ -151,7 +153,7 @@ public final class Journeys: Sendable {
         }
       }
     } catch {
-      throw JourneyError(error)
+      throw JourneyError(error).keepingStep(!hasBegun.decide(false))
     }
     return try result.get()
   }
@@ -186,6 +188,16 @@ public final class Journeys: Sendable {
       try await clock.sleep(for: instant - now)
     } catch {
       throw JourneyError(.cancelled, "cancelled while waiting for the access manager")
+    }
+  }
+}
+
+extension Locked<Bool?> {
+  /// Sets it where nobody has; what it is then.
+  fileprivate func decide(_ value: Bool) -> Bool {
+    withLock { decided in
+      decided = decided ?? value
+      return decided ?? value
     }
   }
 }

@@ -13,6 +13,8 @@ struct GrantBench: Sendable {
   let clock = ManualClock()
   let answers = Locked<[String: Answer]>([:])
   let forms = Locked<[(path: String, form: Form)]>([])
+  /// Requests to these paths wait there for their answers.
+  let gates = Locked<[String: Gate]>([:])
   let transport: ScriptedTransport
   let store: any RecordStore
   let events = SessionLog()
@@ -25,12 +27,14 @@ struct GrantBench: Sendable {
     self.store = store
     let answers = answers
     let forms = forms
+    let gates = gates
     transport = ScriptedTransport { request, _ throws(TransportError) in
       let text = String(decoding: request.body ?? [], as: UTF8.self)
       var form: Form = [:]
       for member in FormEncoding.decode(text) ?? [] { form[member.name] = member.value }
       let path = request.url.path
       forms.withLock { $0.append((path, form)) }
+      await gates.withLock { $0[path] }?.pass()
       guard let answer = answers.withLock({ $0[path] }) else { return .status(200) }
       return try answer(request, form)
     }
@@ -62,6 +66,13 @@ struct GrantBench: Sendable {
       tokens: IDTokenConfiguration(issuer: identifier, algorithms: [.es256]),
       keys: FixedKeySource(JWKSet([signers.p256])), scope: "openid orders", implicit: implicit,
       accessManager: accessManager)
+  }
+
+  /// Holds the next requests to `path` until the gate is opened.
+  func hold(_ path: String) -> Gate {
+    let gate = Gate()
+    gates.withLock { $0[path] = gate }
+    return gate
   }
 
   /// Writes the answers of an endpoint.

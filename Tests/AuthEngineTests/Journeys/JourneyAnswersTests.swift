@@ -1,0 +1,127 @@
+import AuthEngine
+import HTTPMessages
+import JSON
+import Support
+import TestSupport
+import Testing
+
+/// Steps that are answered without asking anybody: each once, waits as often as they come, and as late as they are asked for.
+@Suite struct JourneyAnswersTests {
+  private static func wait(_ milliseconds: String) -> String {
+    #"{"type":"PollingWaitCallback","output":[{"name":"waitTime","value":\#(milliseconds)}],"input":[]}"#
+  }
+
+  private static let answers: JSONObject = ["NameCallback": "alice", "PasswordCallback": "wrong"]
+
+  @Test("A wrong password is tried again and again where name and password have pages of their own")
+  func pagesInTurn() async throws {
+    let bench = try JourneyBench()
+    let name = JourneyBench.callback("NameCallback", prompt: "User")
+    for _ in 0..<20 {
+      bench.thenPage(name)
+      bench.thenPage(JourneyBench.password)
+    }
+    let step = try #require(try await bench.login(answers: Self.answers).step)
+    #expect(step.callbacks.first?["type"] == "NameCallback" && bench.submissions.count == 3)
+    // And from a step that the caller answers itself.
+    let next = try #require(try await bench.goOn(step, answers: Self.answers).step)
+    #expect(next.callbacks.first?["type"] == "NameCallback" && bench.submissions.count == 5)
+  }
+
+  @Test("A journey that never ends is walked without end")
+  func rounds() async throws {
+    let bench = try JourneyBench()
+    for number in 0..<100 { bench.thenPage(JourneyBench.callback("NameCallback", prompt: "Question \(number)")) }
+    let step = try await bench.login(answers: Self.answers).step
+    #expect(step != nil && bench.submissions.count <= 65)
+    for _ in 0..<100 { bench.thenPage(Self.wait("0")) }
+    let before = bench.submissions.count
+    _ = try await bench.goOn(#require(step), answers: Self.answers)
+    #expect(bench.submissions.count - before <= 64)
+  }
+
+  @Test(
+    "The access manager is asked before the time it named, or a hostile time is waited for",
+    arguments: [
+      (#""8000""#, 8.0), ("250", 0.25), (#""-5""#, 0), (#""soon""#, 0), ("1e300", 0), (#""9223372036854775807""#, 60),
+      (#""99999999999999999999""#, 0),
+    ])
+  func polling(text: String, seconds: Double) async throws {
+    let bench = try JourneyBench()
+    bench.thenPage(Self.wait(text))
+    let step = try #require(try await bench.login("Push").step)
+    bench.thenPage()
+    let began = bench.grants.clock.monotonicNow
+    let call = Task { try await bench.goOn(step.continuation, nil) }
+    if seconds > 0 {
+      #expect(await eventually { bench.grants.clock.sleeperCount > 0 })
+      bench.grants.clock.advance(by: .milliseconds(Int64(seconds * 1000) - 1))
+      for _ in 0..<50 { await Task.yield() }
+      #expect(bench.submissions.count == 1, "too early")
+      bench.grants.clock.advance(by: .milliseconds(1))
+    }
+    #expect(try await call.value.step != nil)
+    #expect(bench.grants.clock.monotonicNow - began == .milliseconds(Int64(seconds * 1000)))
+    #expect(bench.submissions.count == 2)
+  }
+
+  @Test("A wait that is cancelled, or longer than the call, uses the continuation up or makes it last longer")
+  func cutWaits() async throws {
+    let bench = try JourneyBench()
+    let clock = bench.grants.clock
+    bench.thenPage(Self.wait("8000"))
+    let step = try #require(try await bench.login("Push").step)
+    let short = Deadline(in: .seconds(2), on: clock)
+    #expect(await JourneyBench.word { try await bench.goOn(step.continuation, nil, deadline: short) } == "deadline")
+    let call = Task { await JourneyBench.word { try await bench.goOn(step.continuation, nil) } }
+    #expect(await eventually { clock.sleeperCount > 0 })
+    #expect(await JourneyBench.word { try await bench.goOn(step.continuation, nil) } == "unknown", "it is in use")
+    clock.advance(by: .seconds(7))
+    call.cancel()
+    #expect(await call.value == "cancelled" && bench.submissions.count == 1)
+    // Back, and good for as long as was told.
+    clock.advance(by: .seconds(172))
+    bench.thenPage(Self.wait("0"))
+    #expect(await JourneyBench.word { try await bench.goOn(step.continuation, nil) } == "callbacks")
+    let second = try #require(
+      try await {
+        bench.thenPage(Self.wait("8000")); return try await bench.login()
+      }().step)
+    clock.advance(by: .seconds(100))
+    bench.grants.answer(JourneyBench.authenticate) { _, _ throws(TransportError) in
+      throw TransportError(code: .serverUnreachable, outcome: .notSent, detail: "")
+    }
+    #expect(
+      await JourneyBench.word { try await bench.goOn(second.continuation, nil) } == "unreachable not_sent")
+    clock.advance(by: .seconds(81))
+    #expect(await JourneyBench.word { try await bench.goOn(second.continuation, nil) } == "unknown")
+  }
+
+  @Test("An answer that fits a callback by number, name, id or text is not found, or fills another")
+  func filling() async throws {
+    let choice =
+      #"{"type":"ChoiceCallback","_id":3,"output":[{"name":"prompt","value":"How"},{"name":"choices","value":["sms","app"]}],"input":[{"name":"IDToken1","value":0}]}"#
+    let hidden =
+      #"{"type":"HiddenValueCallback","output":[{"name":"id","value":"print"}],"input":[{"name":"IDToken2","value":"print"}]}"#
+    let attribute =
+      #"{"type":"StringAttributeInputCallback","output":[{"name":"name","value":"mail"}],"input":[{"name":"IDToken3","value":""},{"name":"IDToken3validateOnly","value":false}]}"#
+    let bench = try JourneyBench()
+    for answers in [
+      ["ChoiceCallback": "app", "print": "p", "mail": "a@b"],
+      ["3": 1, "IDToken2": "p", "StringAttributeInputCallback": ["IDToken3": "a@b"]],
+    ] as [JSONObject] {
+      bench.thenPage("\(choice),\(hidden),\(attribute)")
+      bench.thenPage()
+      _ = try await bench.login(answers: answers)
+      let body = try JSONParser(maxDepth: 16).parse(bench.submissions.last?.body ?? [])
+      let values = (body["callbacks"]?.arrayValue ?? []).map { $0["input"]?.arrayValue?.first?["value"] }
+      #expect(values == [1, "p", "a@b"])
+      let inputs = body["callbacks"]?.arrayValue?.last?["input"]?.arrayValue
+      #expect(inputs?.last == ["name": "IDToken3validateOnly", "value": false])
+    }
+    let count = bench.submissions.count
+    bench.thenPage("\(choice),\(hidden)")
+    #expect(try await bench.login(answers: ["ChoiceCallback": "app"]).step?.callbacks.count == 2)
+    #expect(bench.submissions.count == count + 1, "one without an answer leaves the page to the caller")
+  }
+}
