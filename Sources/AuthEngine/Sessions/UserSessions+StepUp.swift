@@ -24,9 +24,16 @@ extension UserSessions {
     guard AccessManager.isToken(token.reveal()) else {
       throw SessionError(TokenError(.malformed, "the access manager gave a token that cannot stand in a cookie"))
     }
-    var live = try await live(handle, ownedBy: owner)
-    try check(live, issuer)
-    live = try await withKey(live, issuer, nil)
+    var live: LiveSession
+    do throws(SessionError) {
+      live = try await self.live(handle, ownedBy: owner)
+      try check(live, issuer)
+      live = try await withKey(live, issuer, nil)
+    } catch {
+      // The session has ended meanwhile, say: nobody will have the login.
+      _ = await endSSO(token.reveal(), at: issuer, trace: trace)
+      throw error
+    }
     let old = live.contents.ssoToken
     let renewal: Renewal
     let claims: JSONObject?
@@ -38,17 +45,43 @@ extension UserSessions {
       }
       claims = try await stepUpClaims(renewal, live, issuer)
     } catch {
-      if case .authorizationFailed = error.kind {
-        _ = await endSSO(token.reveal(), at: issuer, trace: trace)
-      } else if live.contents.subject != nil {
-        // Whose it is will be looked at when it is used; the old one may be gone already.
-        if (try? await change(live) { $0.ssoToken = token.reveal() }) != nil {
-          observer?.observe(.steppedUp(handle, owner: live.owner))
-        }
-      }
+      await keepOrEnd(token, after: error, live, issuer, trace)
       throw error
     }
-    try await exchangeTokens(of: live, with: renewal.answer, claims, issuer) { $0.ssoToken = token.reveal() }
+    do throws(SessionError) {
+      try await exchangeTokens(of: live, with: renewal.answer, claims, issuer) { $0.ssoToken = token.reveal() }
+    } catch {
+      if !error.keepsChange { _ = await endSSO(token.reveal(), at: issuer, trace: trace) }
+      throw error
+    }
+    endSSO(old, replacedBy: token, at: issuer)
+  }
+
+  /// A login that cannot be exchanged now is the session's all the same: the old one may be gone already. One that cannot be exchanged
+  /// at all, or that nobody will have, is ended.
+  private func keepOrEnd(
+    _ token: Secret<String>, after error: SessionError, _ live: LiveSession, _ issuer: SessionIssuer,
+    _ trace: TraceContext?
+  ) async {
+    switch error.kind {
+    case .authorizationFailed, .expired: break
+    default:
+      // Whose it is will be looked at when it is used, where that can be known.
+      guard live.contents.subject != nil else { break }
+      do throws(SessionError) {
+        try await change(live) { $0.ssoToken = token.reveal() }
+        observer?.observe(.steppedUp(live.handle, owner: live.owner))
+        endSSO(live.contents.ssoToken, replacedBy: token, at: issuer)
+        return
+      } catch {
+        if error.keepsChange { return }
+      }
+    }
+    _ = await endSSO(token.reveal(), at: issuer, trace: trace)
+  }
+
+  /// Ends the login that has been replaced, with its own token, behind the caller.
+  private func endSSO(_ old: String?, replacedBy token: Secret<String>, at issuer: SessionIssuer) {
     guard let old, old != token.reveal() else { return }
     Task { [self] in _ = await endSSO(old, at: issuer, trace: nil) }
   }
@@ -122,6 +155,11 @@ extension UserSessions {
     }
     throw SessionError(StoreError(.conflict, "the session is written to all the time"))
   }
+}
+
+extension SessionError {
+  /// Whether what could not be written is kept in memory until it can.
+  fileprivate var keepsChange: Bool { if case .store(let fault) = kind { fault.kind == .unavailable } else { false } }
 }
 
 extension LiveSession {

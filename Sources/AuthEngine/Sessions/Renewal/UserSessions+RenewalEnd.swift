@@ -66,12 +66,20 @@ extension UserSessions {
       }
       // The lease ran out before the issuer had answered, and somebody else wrote. Ended meanwhile: the new tokens are nobody's.
       guard let current = try await read(base.handle) else { throw .notFound }
-      // Theirs are the newer tokens, unless all they had was the refusal of a token that has been used here, or nothing new.
-      guard current.contents.isRefused || current.contents.refreshToken == live.contents.refreshToken else {
-        return current
-      }
+      // Theirs are the newer tokens, unless all they had was the refusal of a token that has been used here, or nothing new. A newer
+      // login goes before whatever the old one has got.
+      guard !current.contents.hasNewerLogin(than: live.contents),
+        current.contents.isRefused || current.contents.refreshToken == live.contents.refreshToken
+      else { return current }
       base = current
       lease = nil
     }
+  }
+}
+
+extension SessionContents {
+  /// Whether the user has logged in since. Without a refresh token only a login brings an ID token.
+  fileprivate func hasNewerLogin(than other: SessionContents) -> Bool {
+    ssoToken != other.ssoToken || refreshToken == nil && other.refreshToken == nil && idToken != other.idToken
   }
 }

@@ -1,0 +1,192 @@
+import AuthEngine
+import HTTPMessages
+import JSON
+import Support
+import TestSupport
+import Testing
+
+/// The session after a journey: the new login or the old one, whole, and nobody signed on whom nobody knows.
+@Suite struct JourneyStepUpTests {
+  private func steppedUp(
+    _ bench: JourneyBench, _ session: Session, _ token: String = JourneyBench.newer
+  ) async throws -> String {
+    bench.thenPage()
+    let step = try #require(try await bench.stepUp(session).step)
+    bench.thenToken(token)
+    return await JourneyBench.word { try await bench.goOn(step) }
+  }
+
+  /// Which single sign-on token the session has: the one that it is renewed by.
+  private func login(of session: Session, _ bench: JourneyBench) async throws -> String? {
+    bench.grants.clock.advance(by: .seconds(400))
+    _ = try? await bench.token(session)
+    return bench.grants.sent(to: JourneyBench.authorize).last?["csrf"]
+  }
+
+  @Test("The new login is ended by the old one's logout, or the tokens of the old one are used on")
+  func swap() async throws {
+    let bench = try JourneyBench()
+    let session = try await bench.session()
+    #expect(try await bench.token(session) == "a-1")
+    #expect(try await steppedUp(bench, session) == "upgraded")
+    #expect(try await bench.token(session) == "a-2")
+    #expect(await eventually { bench.logouts.count == 1 })
+    #expect(bench.logouts == ["sso=\(JourneyBench.sso) \(JourneyBench.sso)"], "the old one, by its own cookie")
+    #expect(bench.grants.sent(to: JourneyBench.authorize).last?["csrf"] == JourneyBench.newer)
+    #expect(try await login(of: session, bench) == JourneyBench.newer)
+  }
+
+  @Test("A login that was good enough, or a transaction, touches tokens", arguments: [JourneyBench.sso, ""])
+  func same(token: String) async throws {
+    let bench = try JourneyBench()
+    let session = try await bench.session()
+    bench.thenPage()
+    let transaction = PolicyAdvice(type: PolicyAdvice.Name.transaction, value: "t-1")
+    let step = try #require(try await bench.stepUp(session, [transaction]).step)
+    bench.thenToken(token)
+    let end = try #require(try await bench.goOn(step).end)
+    #expect(end.txId == "t-1" && !end.isUpgraded && end.session == session.handle)
+    #expect(try await bench.token(session) == "a-1")
+    #expect(bench.logouts.isEmpty && bench.grants.sent().count == 1)
+  }
+
+  @Test("A session takes over another user's login, or leaves it signed on")
+  func anotherUser() async throws {
+    let bench = try JourneyBench()
+    let session = try await bench.session()
+    bench.answerTokens("user-2", named: "b")
+    #expect(try await steppedUp(bench, session) == "session authorizationFailed")
+    #expect(bench.logouts == ["sso=\(JourneyBench.newer) \(JourneyBench.newer)"])
+    #expect(try await bench.token(session) == "a-1")
+    bench.answerTokens()
+    #expect(try await login(of: session, bench) == JourneyBench.sso)
+  }
+
+  @Test("An outage between login and tokens costs the session its tokens, or the new login")
+  func outage() async throws {
+    let bench = try JourneyBench()
+    let session = try await bench.session()
+    bench.grants.answer("/token") { _, _ in .status(503) }
+    #expect(try await steppedUp(bench, session) == "session unreachable")
+    #expect(try await bench.token(session) == "a-1")
+    #expect(await eventually { bench.logouts == ["sso=\(JourneyBench.sso) \(JourneyBench.sso)"] })
+    bench.answerTokens(named: "b")
+    #expect(try await login(of: session, bench) == JourneyBench.newer)
+  }
+
+  @Test("A login that the access manager itself does not take replaces one that is good")
+  func refused() async throws {
+    let bench = try JourneyBench()
+    let session = try await bench.session()
+    bench.grants.answer(JourneyBench.authorize) { _, _ in .json(#"{"code":401}"#, status: 401) }
+    #expect(try await steppedUp(bench, session).hasPrefix("session "))
+    #expect(bench.logouts == ["sso=\(JourneyBench.newer) \(JourneyBench.newer)"])
+    bench.answerTokens()
+    #expect(try await bench.token(session) == "a-1")
+    #expect(try await login(of: session, bench) == JourneyBench.sso)
+  }
+
+  @Test("A session that was ended meanwhile leaves a login behind that nobody knows")
+  func endedMeanwhile() async throws {
+    let bench = try JourneyBench()
+    let session = try await bench.session()
+    bench.thenPage()
+    let step = try #require(try await bench.stepUp(session).step)
+    _ = try await bench.grants.sessions.end(session.handle, ownedBy: 1, at: bench.issuer)
+    bench.thenToken(JourneyBench.newer)
+    #expect(await JourneyBench.word { try await bench.goOn(step) } == "session notFound")
+    #expect(bench.logouts.last == "sso=\(JourneyBench.newer) \(JourneyBench.newer)")
+    // And where that happens during the exchange.
+    let second = try await bench.session()
+    bench.thenPage()
+    let next = try #require(try await bench.stepUp(second).step)
+    let gate = bench.grants.hold("/token")
+    bench.thenToken("t-3")
+    let call = Task { await JourneyBench.word { try await bench.goOn(next) } }
+    #expect(await eventually { gate.waiterCount == 1 })
+    _ = try await bench.grants.sessions.end(second.handle, ownedBy: 1, at: bench.issuer)
+    gate.open()
+    #expect(await call.value == "session notFound")
+    #expect(await eventually { bench.logouts.contains("sso=t-3 t-3") })
+    #expect(await eventually { bench.grants.sent(to: "/revoke").contains { $0["token"] == "a-3" } })
+  }
+
+  @Test("A renewal that began with the old login writes it back over the new one")
+  func renewalMeanwhile() async throws {
+    let store = TroubledStore()
+    let bench = try JourneyBench(store: store)
+    let session = try await bench.session()
+    bench.thenPage()
+    let step = try #require(try await bench.stepUp(session).step)
+    let gate = Gate()
+    store.holdNextReplacement(at: gate)
+    let renewal = Task { try await bench.grants.sessions.refresh(session.handle, ownedBy: 1, at: bench.issuer) }
+    #expect(await eventually { gate.waiterCount == 1 })
+    bench.thenToken(JourneyBench.newer)
+    #expect(await JourneyBench.word { try await bench.goOn(step) } == "upgraded")
+    gate.open()
+    _ = try? await renewal.value
+    #expect(try await login(of: session, bench) == JourneyBench.newer)
+  }
+
+  @Test(
+    "Whoever leaves a journey takes half of it along",
+    arguments: [JourneyBench.authenticate, JourneyBench.authorize, "/token"])
+  func cancelled(path: String) async throws {
+    for isCancelled in [true, false] {
+      let bench = try JourneyBench()
+      let session = try await bench.session()
+      bench.thenPage()
+      let step = try #require(try await bench.stepUp(session).step)
+      let gate = bench.grants.hold(path)
+      bench.thenToken(JourneyBench.newer)
+      let deadline = Deadline(in: .seconds(5), on: bench.grants.clock)
+      let call = Task { await JourneyBench.word { try await bench.goOn(step, deadline: deadline) } }
+      #expect(await eventually { gate.waiterCount == 1 && bench.grants.clock.sleeperCount > 0 })
+      if isCancelled { call.cancel() } else { bench.grants.clock.advance(by: .seconds(5)) }
+      #expect(await call.value == (isCancelled ? "cancelled" : "deadline"))
+      #expect(try await bench.token(session) == "a-1", "until the new ones are there")
+      #expect(await JourneyBench.word { try await bench.goOn(step) } == "unknown")
+      gate.open()
+      #expect(await eventually { bench.logouts == ["sso=\(JourneyBench.sso) \(JourneyBench.sso)"] })
+      #expect(try await bench.token(session) == "a-2" && bench.journeys.waitingCount == 0)
+      #expect(try await steppedUp(bench, session, "t-3") == "upgraded", "the next one works")
+    }
+  }
+
+  @Test("A start that was left keeps a journey nobody has the continuation of")
+  func cancelledStart() async throws {
+    for path in ["/am/json/serverinfo/*", JourneyBench.authenticate] {
+      let bench = try JourneyBench(cookieName: nil)
+      let gate = bench.grants.hold(path)
+      bench.thenPage()
+      let call = Task { await JourneyBench.word { try await bench.login() } }
+      #expect(await eventually { gate.waiterCount == 1 })
+      call.cancel()
+      #expect(await call.value == "cancelled")
+      gate.open()
+      #expect(await eventually { bench.submissions.count == 1 })
+      for _ in 0..<50 { await Task.yield() }
+      #expect(bench.journeys.waitingCount == 0)
+      bench.thenPage()
+      #expect(await JourneyBench.word { try await bench.login() } == "callbacks")
+    }
+  }
+
+  @Test("A call that is over before it begins uses its continuation up")
+  func cancelledBefore() async throws {
+    let bench = try JourneyBench()
+    bench.thenPage()
+    let step = try #require(try await bench.login().step)
+    let past = Deadline(in: .zero, on: bench.grants.clock)
+    #expect(await JourneyBench.word { try await bench.goOn(step, deadline: past) } == "deadline")
+    let call = Task {
+      while !Task.isCancelled { await Task.yield() }
+      return await JourneyBench.word { try await bench.goOn(step) }
+    }
+    call.cancel()
+    #expect(await call.value == "cancelled" && bench.submissions.count == 1)
+    bench.thenPage()
+    #expect(await JourneyBench.word { try await bench.goOn(step) } == "callbacks")
+  }
+}
