@@ -10,7 +10,7 @@ public final class ResourceFetcher: Sendable {
   private let deviceTokens: ClientCredentialsTokens
   private let prover: DPoPProver
   private let gate: OriginGate
-  private let flights: AdviceFlights
+  let flights: AdviceFlights
   /// The cookies of resources that keep them.
   public let cookies = CookieJars()
 

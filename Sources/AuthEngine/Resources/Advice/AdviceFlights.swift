@@ -4,24 +4,38 @@ import Support
 /// Has the advice of many fetches satisfied once, where one satisfaction is enough for all.
 final class AdviceFlights: Sendable {
   /// What makes two fetches' advice the same: session and advices. A transaction is one request's own.
-  private struct Name: Hashable, Sendable {
-    let session: SessionHandle?
-    let advices: Set<PolicyAdvice>
-    let own: [UInt8]
+  struct Name: Hashable, Sendable {
+    private let session: SessionHandle?
+    private let advices: Set<PolicyAdvice>
+    private let own: [UInt8]
+
+    init(_ stop: AdviceStop) {
+      session = stop.session
+      advices = Set(stop.advices)
+      own = stop.session == nil || stop.advices.contains(where: \.isTransaction) ? SecureRandom.bytes(16) : []
+    }
   }
 
-  private let flights: SingleFlight<Name, Bool?, Never>
-
-  init(clock: any EngineClock) { flights = SingleFlight(clock: clock) }
-
-  /// What comes of `satisfy`, run now or for another fetch of the same session that met the same advice.
-  func outcome(
-    of advices: [PolicyAdvice], session: SessionHandle?, deadline: Deadline,
-    _ satisfy: @escaping @Sendable () async -> Bool?
-  ) async throws(SingleFlightError<Never>) -> Bool? {
-    let isOwn = session == nil || advices.contains { $0.isTransaction }
-    let name = Name(
-      session: session, advices: Set(advices), own: isOwn ? SecureRandom.bytes(16) : [])
-    return try await flights.value(for: name, deadline: deadline) { () async in await satisfy() }
+  /// What came of asking.
+  struct Answer: Sendable {
+    /// Whether it was done; nil: nobody answered.
+    let isSatisfied: Bool?
+    /// Who was asked.
+    let asked: UInt64?
   }
+
+  private let flights: SingleFlight<Name, Answer, Never>
+
+  /// Nobody is asked once nobody waits.
+  init(clock: any EngineClock) { flights = SingleFlight(clock: clock, cancelsAbandonedRuns: true) }
+
+  /// What comes of `ask`, run now or for another fetch of the same session that met the same advice.
+  func answer(
+    to name: Name, deadline: Deadline, _ ask: @escaping @Sendable () async -> Answer
+  ) async throws(SingleFlightError<Never>) -> Answer {
+    try await flights.value(for: name, deadline: deadline) { () async in await ask() }
+  }
+
+  /// How many fetches wait for that answer.
+  func waiterCount(for name: Name) -> Int { flights.waiterCount(for: name) ?? 0 }
 }

@@ -42,38 +42,48 @@ struct AdviceRounds: Sendable {
     _ advices: [PolicyAdvice], answer response: ResourceResponse, deadline: Deadline
   ) async throws(ResourceError) {
     let isPossible = progress.begin(advices, atMost: rules.rounds)
+    var response = response
+    response.advicesSatisfied = progress.satisfied
     var stop = AdviceStop(advices: advices, response: response, progress: progress)
     guard isPossible else {
       throw ResourceError(
         .adviceFailed, "the resource asks for advice again", outcome: .replied, retryable: false, stop: stop)
     }
     stop.session = try? await session.handle(of: .user)
-    stop.continuation = fetch.hold(stop)
-    let outcome = try await outcome(stop, deadline)
-    switch outcome {
-    case true?:
-      if let continuation = stop.continuation { fetch.release(continuation) }
-      progress.end()
+    let question = AdviceQuestion()
+    switch try await outcome(stop, question, deadline) {
+    case true?: progress.end()
     case false?:
-      if let continuation = stop.continuation { fetch.release(continuation) }
       throw ResourceError(
         .adviceFailed, "the advice was not satisfied", outcome: .replied, retryable: false, stop: stop)
     case nil:
+      stop.continuation = question.continuation ?? fetch.hold(stop)
       throw ResourceError(
         .adviceRequired, "the resource asks the user to do something first", outcome: .replied, retryable: false,
         stop: stop)
     }
   }
 
-  private func outcome(_ stop: AdviceStop, _ deadline: Deadline) async throws(ResourceError) -> Bool? {
+  /// Whether the advice was satisfied; nil: nobody answered.
+  private func outcome(
+    _ stop: AdviceStop, _ question: AdviceQuestion, _ deadline: Deadline
+  ) async throws(ResourceError) -> Bool? {
     guard policy.hasDelegate else { return nil }
-    let policy = policy
+    let name = AdviceFlights.Name(stop)
     do throws(SingleFlightError<Never>) {
-      return try await flights.outcome(of: stop.advices, session: stop.session, deadline: deadline) {
-        await policy.satisfy(stop.advices, session: stop.session, continuation: stop.continuation)
+      while true {
+        let answer = try await flights.answer(to: name, deadline: deadline) { [policy, fetch] in
+          let continuation = fetch.hold(stop)
+          question.begin(continuation)
+          let isSatisfied = await policy.satisfy(stop.advices, session: stop.session, continuation: continuation)
+          if let unused = question.end(isAnswered: isSatisfied != nil) { fetch.release(unused) }
+          return AdviceFlights.Answer(isSatisfied: isSatisfied, asked: fetch.asked)
+        }
+        // That another caller says nothing is not this one's answer.
+        if answer.isSatisfied != nil || answer.asked == fetch.asked { return answer.isSatisfied }
       }
     } catch {
-      if let continuation = stop.continuation { fetch.release(continuation) }
+      if let unused = question.leave(isWanted: flights.waiterCount(for: name) > 0) { fetch.abandon(unused) }
       switch error {
       case .cancelled:
         throw ResourceError(.requestCancelled, "cancelled while advice was satisfied", outcome: .replied)

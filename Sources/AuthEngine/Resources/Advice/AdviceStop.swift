@@ -32,9 +32,12 @@ public struct AdviceProgress: Sendable {
   /// The transaction to name to the gateway.
   var txId: String? { pending.lazy.compactMap(\.txId).first }
 
-  /// Notes that `advices` are asked for. False when that goes on for too long, or a transaction comes again.
+  /// Notes that `advices` are asked for: what comes again was not satisfied, and of transactions there is one at a time. False when that
+  /// goes on for too long, or a transaction comes again.
   mutating func begin(_ advices: [PolicyAdvice], atMost limit: Int) -> Bool {
     pending = advices
+    let isTransactional = advices.contains(where: \.isTransaction)
+    satisfied.removeAll { advices.contains($0) || isTransactional && $0.isTransaction }
     guard rounds < limit, !advices.contains(where: { $0.txId.map(transactions.contains) ?? false }) else {
       return false
     }

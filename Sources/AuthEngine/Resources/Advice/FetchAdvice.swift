@@ -11,20 +11,27 @@ public struct FetchAdvice: Sendable {
   public var progress: AdviceProgress?
   /// Keeps the fetch under a continuation; nil when it cannot be kept.
   public var hold: @Sendable (AdviceStop) -> String?
-  /// The fetch goes on by itself: its continuation is of no use any more.
+  /// The fetch goes on by itself, or has ended: its continuation is of no use any more.
   public var release: @Sendable (_ continuation: String) -> Void
+  /// Nobody waits for the fetch any more, though its continuation has been told: it is to be released, unless it is to outlive its caller.
+  public var abandon: @Sendable (_ continuation: String) -> Void
+  /// Who the delegate asks: one that does not answer is silent for its own fetches only.
+  public var asked: UInt64?
 
   /// Nobody, and nowhere.
   public init(
     delegate: (any AuthorizationPolicyDelegate)? = nil, asksAboutAnswers: Bool = false,
-    progress: AdviceProgress? = nil,
+    progress: AdviceProgress? = nil, asked: UInt64? = nil,
     hold: @escaping @Sendable (AdviceStop) -> String? = { _ in nil },
-    release: @escaping @Sendable (String) -> Void = { _ in }
+    release: @escaping @Sendable (String) -> Void = { _ in },
+    abandon: (@Sendable (String) -> Void)? = nil
   ) {
     self.delegate = delegate
     self.asksAboutAnswers = asksAboutAnswers
     self.progress = progress
     self.hold = hold
     self.release = release
+    self.abandon = abandon ?? release
+    self.asked = asked
   }
 }
