@@ -112,8 +112,9 @@ public final class SidecarService: Sendable {
 
   /// The connection is gone: what it alone owned is cancelled.
   public func closed(connection: UInt64, session: RPCSession) {
-    session.close()
+    // First: what is cancelled by that sees that its caller is gone.
     hub.remove(connection)?.attach(nil)
+    session.close()
   }
 
   /// Says why a connection was ended that neither side had asked to end.

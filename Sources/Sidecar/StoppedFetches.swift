@@ -11,6 +11,8 @@ final class StoppedFetches: Sendable {
     let owner: UInt32
     /// The resource server's name in the configuration.
     let resource: String
+    /// Where it was: what was agreed to for one place is not sent to another.
+    let baseURL: HTTPURL
     let request: ResourceRequest
     let options: FetchOptions
     let isStreamed: Bool
@@ -24,6 +26,13 @@ final class StoppedFetches: Sendable {
     let session: SessionHandle
     let advices: [PolicyAdvice]
     let progress: AdviceProgress
+  }
+
+  /// One that was taken, and could be put back.
+  struct Taken: Sendable {
+    let fetch: Fetch
+    fileprivate let name: String
+    fileprivate let expiry: MonotonicInstant
   }
 
   private struct Entry {
@@ -78,13 +87,29 @@ final class StoppedFetches: Sendable {
   }
 
   /// Takes a fetch of `owner`'s: of several callers one gets it.
-  func take(_ name: String, of owner: UInt32) -> Fetch? {
+  func take(_ name: String, of owner: UInt32) -> Taken? {
     let now = clock.monotonicNow
     return state.withLock { state in
       guard let entry = state.entries[name], entry.fetch.origin.owner == owner else { return nil }
       _ = state.remove(name)
-      return entry.expiry > now ? entry.fetch : nil
+      return entry.expiry > now ? Taken(fetch: entry.fetch, name: name, expiry: entry.expiry) : nil
     }
+  }
+
+  /// Puts one back, for as long as it would have waited: nothing has been sent.
+  func putBack(_ taken: Taken) {
+    let entry = Entry(fetch: taken.fetch, byteCount: Self.size(of: taken.fetch), expiry: taken.expiry)
+    state.withLock { state in
+      _ = state.remove(taken.name)
+      state.entries[taken.name] = entry
+      state.byteCount += entry.byteCount
+    }
+  }
+
+  /// How many wait.
+  var count: Int {
+    let now = clock.monotonicNow
+    return state.withLock { $0.entries.values.count { $0.expiry > now } }
   }
 
   /// The fetch is over, or goes on by itself.

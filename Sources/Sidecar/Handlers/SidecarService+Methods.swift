@@ -158,5 +158,6 @@ extension SidecarService {
       openConnections: connections.count, inFlight: connections.reduce(0) { $0 + ($1.session?.inFlightCount ?? 0) },
       startedAt: startedAt, version: Product.version)
       + OriginMetrics.exposition(runtime.allServers, engine.fetcher.originStates)
+      + AdviceMetrics.exposition(journeys: engine.journeys.waitingCount, fetches: stopped.count)
   }
 }

@@ -1,4 +1,5 @@
 import AuthEngine
+import HTTPMessages
 import JSON
 import JSONRPC
 import Protocol
@@ -19,18 +20,26 @@ extension FetchResourceHandler {
       throw RPCFault(.peerForbidden, "This peer may not use the resource", data: ["path": "/continuation"])
     }
     let server = try server(known.origin.resource, context)
+    guard server.baseURL == known.origin.baseURL else { throw unknown }
     let session = try await engine.session(known.session.text, .user, server.issuer, context)
     // Before it is taken: what is refused here can be tried again.
     guard tasks.running(known.origin.task, of: context.owner) == nil else { throw Self.taskIsRunning }
-    guard let fetch = stopped.take(continuation, of: context.owner) else { throw unknown }
+    guard let taken = stopped.take(continuation, of: context.owner) else { throw unknown }
+    let fetch = taken.fetch
     var options = fetch.origin.options
     options.session = session
     options.deadline = context.deadline
     options.timeout = timeout ?? options.timeout
     options.trace = TraceContext(parent: context.trace.traceparent)
-    return try await carryOut(
-      fetch.origin.request, server, options, fetch.origin.task, isStreamed: fetch.origin.isStreamed,
-      progress: fetch.progress, context)
+    do throws(RPCFault) {
+      return try await carryOut(
+        fetch.origin.request, server, options, fetch.origin.task, isStreamed: fetch.origin.isStreamed,
+        progress: fetch.progress, context)
+    } catch {
+      // What the user has agreed to is as good as it was.
+      if error.data["outcome"] == .string(TransportError.Outcome.notSent.rawValue) { stopped.putBack(taken) }
+      throw error
+    }
   }
 
   /// Who satisfies the fetch's advice, and where it is kept meanwhile.
@@ -40,11 +49,16 @@ extension FetchResourceHandler {
     FetchAdvice(
       delegate: PolicyDelegate(caller: context.caller, task: origin.task, patience: rules.wait, clock: clock),
       asksAboutAnswers: context.caller.delegate(for: .evaluateAuthorizationPolicy) != nil, progress: progress,
+      asked: context.caller.connection,
       hold: { [stopped] stop in
         guard let session = stop.session else { return nil }
         return stopped.hold(
           StoppedFetches.Fetch(origin: origin, session: session, advices: stop.advices, progress: stop.progress))
       },
-      release: { [stopped] in stopped.release($0) })
+      release: { [stopped] in stopped.release($0) },
+      // Who was asked may come back on another connection.
+      abandon: { [stopped, caller = context.caller] in
+        if caller.session != nil { stopped.release($0) }
+      })
   }
 }
