@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Optional
 
@@ -195,8 +196,6 @@ def test_continuations_expire(start: Start, settings: Dict[str, Any], playground
     connection = start(settings).connect("stream")
     journeys.session(connection, playground)
     data = stopped(connection, "service/x")
-    import time
-
     time.sleep(0.4)
     expect.fault(connection.error("fetchResource", {"continuation": data["continuation"]}), 3002)
     expect.fault(connection.error("authenticateWithAdvice", {"continuation": data["continuation"]}), 3002)
@@ -310,6 +309,97 @@ def test_fifty_fetches_with_the_same_advice_are_one_question(
     assert len(seen) == 5
     for fetch in fetches:
         assert connection.answer_to(fetch)["result"]["status"] == 200
+
+
+def test_fifty_fetches_are_one_journey_for_each_session(
+    connection: Connection, playground: Playground, sidecar: Sidecar, session: str
+) -> None:
+    sessions = [session, journeys.session(connection, playground, "bob")]
+    delegates(connection, RECEIVED)
+    playground.faults(gateway={"kind": "slow", "delayMs": 300, "times": 100})
+    playground.request("DELETE", "/playground/statistics")
+    fetches = [
+        connection.request("fetchResource", gate(f"service/{n}", session=sessions[n % 2])) for n in range(100)]
+    asked_about = set()
+    for _ in sessions:
+        request = asked(connection, RECEIVED)
+        asked_about.add(request["params"]["session"])
+        user = "bob" if request["params"]["session"] == sessions[1] else "alice"
+        satisfy(connection, request["params"], {"PasswordCallback": f"{user}-password"})
+        answer(connection, request, {"satisfied": True})
+    for fetch in fetches:
+        result = connection.answer_to(fetch)["result"]
+        assert result["status"] == 200 and result["attempts"] <= 3
+    assert asked_about == set(sessions)
+    assert [m for m in connection.others() if m.get("method") == RECEIVED] == []
+    statistics = playground.statistics()
+    # A page, what was typed into it, an exchange, for each of the sessions: of a hundred fetches.
+    assert statistics["authenticateRequests"] == 4 and statistics["ssoAuthorizations"] == 2
+    assert statistics["grants"]["authorization_code"] == 2
+
+
+def test_each_transaction_is_a_journey_of_its_own(
+    connection: Connection, playground: Playground, session: str
+) -> None:
+    delegates(connection, RECEIVED)
+    playground.request("DELETE", "/playground/statistics")
+    fetches = [connection.request("fetchResource", gate("transaction/pay")) for _ in range(10)]
+    seen = set()
+    for _ in fetches:
+        request = asked(connection, RECEIVED)
+        seen.add(satisfy(connection, request["params"])["txId"])
+        answer(connection, request, {"satisfied": True})
+    results = [connection.answer_to(fetch)["result"] for fetch in fetches]
+    assert {result["advicesSatisfied"][0]["txId"] for result in results} == seen and len(seen) == 10
+    assert {result["status"] for result in results} == {200}
+    assert playground.statistics()["authenticateRequests"] == 20
+
+
+def test_the_silence_of_one_connection_is_not_anothers(
+    sidecar: Sidecar, playground: Playground
+) -> None:
+    silent, other, none = (sidecar.connect("stream") for _ in range(3))
+    journeys.session(silent, playground)
+    for connection in (silent, other):
+        delegates(connection, RECEIVED)
+    first = silent.request("fetchResource", gate("service/1"))
+    question = asked(silent, RECEIVED)
+    second = other.request("fetchResource", gate("service/2"))
+    third = none.request("fetchResource", gate("service/3"))
+    eventually(lambda: playground.statistics()["gatewayAdvices"] == 3)
+    answer(silent, question, None)
+    stopped_first = expect.fault(silent.answer_to(first)["error"], 1017)
+    assert stopped_first["continuation"] == question["params"]["continuation"]
+    request = asked(other, RECEIVED)
+    satisfy(other, request["params"])
+    answer(other, request, {"satisfied": True})
+    assert other.answer_to(second)["result"]["status"] == 200
+    # Without a delegate a fetch waits for nobody's, or goes by what another's has done.
+    message = none.answer_to(third)
+    assert message.get("result", {}).get("status") == 200 or message["error"]["code"] == 1017
+    assert silent.call("fetchResource", {"continuation": stopped_first["continuation"]})["status"] == 200
+    for connection in (silent, other, none):
+        connection.close()
+
+
+def test_who_asks_may_leave_while_others_wait(
+    sidecar: Sidecar, connection: Connection, playground: Playground, session: str
+) -> None:
+    delegates(connection, RECEIVED)
+    first = connection.request("fetchResource", gate("service/1"))
+    request = asked(connection, RECEIVED)
+    second = connection.request("fetchResource", gate("service/2"))
+    eventually(lambda: playground.statistics()["gatewayAdvices"] == 2)
+    # Until the answer of the gateway has arrived.
+    time.sleep(0.3)
+    connection.notify("$/cancelRequest", {"id": first})
+    expect.fault(connection.answer_to(first)["error"], -32800)
+    # What the delegate was told is good for its journey, and the answer for whoever is left.
+    satisfy(connection, request["params"])
+    answer(connection, request, {"satisfied": True})
+    assert connection.answer_to(second)["result"]["status"] == 200
+    params = {"continuation": request["params"]["continuation"]}
+    expect.fault(connection.error("fetchResource", params), 3002)
 
 
 def test_a_connection_that_dies_leaves_the_fetch_behind(sidecar: Sidecar, playground: Playground) -> None:

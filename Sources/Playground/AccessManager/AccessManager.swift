@@ -18,7 +18,7 @@ struct AccessManager: Sendable {
       clock: parts.clock, pending: ExpiringStore(clock: parts.clock))
     let authorize = SSOAuthorizeEndpoint(
       sessions: sessions, requests: requests, flow: flow, faults: parts.faults, statistics: parts.statistics)
-    let information = ServerInfoEndpoint(statistics: parts.statistics)
+    let information = ServerInfoEndpoint(faults: parts.faults, statistics: parts.statistics)
     let logins = SSOSessionsEndpoint(sessions: sessions, faults: parts.faults, statistics: parts.statistics)
     let authenticate = AuthenticateEndpoint(
       sessions: sessions, journeys: journeys, transactions: transactions, settings: settings, desk: parts.desk,

@@ -32,6 +32,8 @@ struct Fault: Sendable, Equatable {
     case ssoAuthorization
     /// The access manager's authenticate endpoint.
     case authenticate
+    /// What the access manager says of itself.
+    case serverInfo
     /// The gateway.
     case gateway
 
@@ -39,7 +41,8 @@ struct Fault: Sendable, Equatable {
     var kinds: Set<Kind> {
       switch self {
       case .discovery: Kind.general.union([.wrongIssuer])
-      case .ssoAuthorization, .jwks, .pushedAuthorization, .deviceAuthorization, .introspection, .revocation, .logout:
+      case .ssoAuthorization, .serverInfo, .jwks, .pushedAuthorization, .deviceAuthorization, .introspection,
+        .revocation, .logout:
         Kind.general
       case .authenticate: Kind.general.union([.sessionTimedOut])
       case .gateway: Kind.general.union([.sameAdvice])
