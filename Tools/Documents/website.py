@@ -31,23 +31,33 @@ NAVIGATION: List[Tuple[str, List[str]]] = [
         "proto-docs/sessions.md", "proto-docs/step-up.md", "proto-docs/socat.md", "proto-docs/containers.md",
         "deploy/README.md"]),
     ("Migration", ["proto-docs/migration/README.md", "proto-docs/migration/*.md"]),
-    ("Clients", ["clients/python/README.md", "clients/node/README.md", "proto-docs/swift.md", "clients/*/*.md", "clients/*/*/*.md"]),
+    ("Clients", [
+        "clients/python/README.md", "clients/python/*.md", "clients/python/*/*.md", "clients/node/README.md", "clients/node/*.md",
+        "clients/node/*/*.md", "proto-docs/swift.md", "clients/*/*.md", "clients/*/*/*.md"]),
     ("Methods", ["proto-docs/reference/README.md", "proto-docs/reference/*.md"]),
     ("Protocol", ["proto-docs/wire.md", "proto-docs/framing.md", "proto-docs/errors.md", "proto-docs/preauthorization.md"]),
     ("Running it", [
-        "proto-docs/deployment.md", "proto-docs/configuration.md", "proto-docs/operations.md", "proto-docs/threat-model.md", "proto-docs/benchmarks.md",
-        "deploy/*.md", "deploy/*/*.md"]),
+        "proto-docs/deployment.md", "proto-docs/configuration.md", "proto-docs/operations.md", "proto-docs/threat-model.md",
+        "proto-docs/benchmarks.md", "deploy/*.md", "deploy/*/*.md"]),
     ("More", ["proto-docs/*.md"]),
     ("Working on it", [
         "CONTRIBUTING.md", "proto-docs/architecture.md", "proto-docs/modules.md", "Sources/*/README.md", "Tests/*/README.md",
         "CHANGELOG.md", "*.md"]),
     ("Decisions", ["proto-docs/decisions/*.md"]),
 ]
+#: What a page is called in the list at the side, where that is not its title.
+LABELS = {
+    "README.md": "Home", "proto-docs/README.md": "Overview", "proto-docs/reference/README.md": "All methods",
+    "proto-docs/migration/README.md": "All", "clients/python/README.md": "Python", "clients/node/README.md": "Node",
+    "proto-docs/swift.md": "Swift",
+}
 #: The order of the methods is that of the reference's own index.
 REFERENCE = "proto-docs/reference/README.md"
 #: Shown with every line linkable, and searchable by key.
 EXAMPLE = "proto-docs/postern.example.yaml"
 HIGHLIGHTED_BYTES = 100_000
+#: Stands for a code block while the rest is rendered.
+CODE = "code-block-number-"
 
 
 class Page(NamedTuple):
@@ -132,39 +142,51 @@ def unique(identifier: str, used: set) -> str:
     return found
 
 
-def prepared(text: str) -> str:
-    """What GitHub takes and Python-Markdown does not: blocks right behind a paragraph, escaped pipes in code in tables."""
-    lines, fence, before = [], "", ""
-    for line in text.splitlines():
-        opening = re.match(r"(```+|~~~+)", line)
-        if fence:
-            if line.rstrip() == fence:
-                fence = ""
-        elif opening:
-            fence = opening.group(1)
-            if before.strip():
-                lines.append("")
-        elif before.strip():
+def prepared(text: str) -> Tuple[str, List[Tuple[str, str]]]:
+    """The text as Python-Markdown takes it where GitHub takes more, and its code blocks (language, code), each of which has left
+    a paragraph that names it: so they may stand in lists."""
+    lines: List[str] = []
+    blocks: List[Tuple[str, str]] = []
+    source = iter(text.splitlines())
+    before, in_loose_item = "", False
+    for line in source:
+        if opening := re.match(r"( *)(```+|~~~+) *([\w+-]*)", line):
+            indent, fence, language = opening.groups()
+            code = []
+            for inner in source:
+                if inner.strip() == fence:
+                    break
+                code.append(inner.removeprefix(indent))
+            lines += ["", f"{indent}{CODE}{len(blocks)}.", ""]
+            blocks.append((language, "\n".join(code)))
+            before = ""
+            continue
+        if before.strip():
             begins_table = line.startswith("|") and not before.startswith("|")
             begins_list = re.match(r"([-*+]|1\.) ", line) and not re.match(r"\s|[-*+] |\d+\. |\|", before)
-            if begins_table or begins_list:
+            next_item = in_loose_item and re.match(r"([-*+]|\d+\.) ", line)
+            if begins_table or begins_list or next_item:
                 lines.append("")
-        if not fence and line.startswith("|"):
+        elif re.match(r" +\S", line):
+            in_loose_item = True  # a further paragraph of a list's item
+        if re.match(r"\S", line):
+            in_loose_item = False
+        if line.startswith("|"):
             line = re.sub(r"`[^`]+`", lambda code: code.group(0).replace(r"\|", "|"), line)
         lines.append(line)
-        before = "" if opening and not fence else line
-    return "\n".join(lines) + "\n"
+        before = line
+    return "\n".join(lines) + "\n", blocks
 
 
 def console(code: str) -> str:
     """A session: commands highlighted as shell, what they print left alone; only the commands are copied."""
-    out, command, ends = [], [], None
+    out, command, ends, prompt = [], [], None, ""
 
     def flush() -> None:
         if command:
             text = "\n".join(command)
             shell = highlight(text, get_lexer_by_name("bash"), HtmlFormatter(nowrap=True)).rstrip("\n")
-            out.append(f'<span class="cmd" data-copy="{html.escape(text)}"><span class="prompt">$ </span>{shell}</span>')
+            out.append(f'<span class="cmd" data-copy="{html.escape(text)}"><span class="prompt">{prompt}</span>{shell}</span>')
             command.clear()
 
     def is_open() -> bool:
@@ -181,8 +203,9 @@ def console(code: str) -> str:
             continue
         if command and is_open():
             command.append(line)
-        elif line.startswith("$ "):
+        elif line.startswith(("$ ", "# ")):
             flush()
+            prompt = line[:2]
             command.append(line[2:])
         else:
             flush()
@@ -194,27 +217,25 @@ def console(code: str) -> str:
     return "\n".join(out)
 
 
-def code_block(match: "re.Match[str]") -> str:
-    language = match.group(1)
-    code = html.unescape(match.group(2))
+def code_block(language: str, code: str) -> str:
     if language == "console":
         inner = console(code)
     else:
         try:
-            lexer = get_lexer_by_name({"": "text"}.get(language, language))
+            lexer = get_lexer_by_name(language or "text")
         except ClassNotFound:
             lexer = get_lexer_by_name("text")
         inner = highlight(code, lexer, HtmlFormatter(nowrap=True)).rstrip("\n")
-    name = f' data-language="{language}"' if language else ""
-    return f'<div class="code"{name}><pre tabindex="0"><code>{inner}</code></pre></div>'
+    return f'<div class="code"><pre tabindex="0"><code>{inner}</code></pre></div>'
 
 
 def rendered(source: str) -> Page:
     text = (ROOT / source).read_text(encoding="utf-8")
     used: set = set()
     converter = markdown.Markdown(
-        extensions=["tables", "fenced_code", "sane_lists", TocExtension(slugify=lambda value, separator: value)], tab_length=2)
-    body = converter.convert(prepared(text))
+        extensions=["tables", "sane_lists", TocExtension(slugify=lambda value, separator: value)], tab_length=2)
+    simple, blocks = prepared(text)
+    body = converter.convert(simple)
     contents: List[dict] = []
 
     def heading(match: "re.Match[str]") -> str:
@@ -227,12 +248,11 @@ def rendered(source: str) -> Page:
         return f'<h{level} id="{identifier}">{inner}{link}</h{level}>'
 
     body = re.sub(r"<h([1-6])(?: id=\"[^\"]*\")?>(.*?)</h\1>", heading, body, flags=re.DOTALL)
-    body = re.sub(r'<pre><code(?: class="language-([\w+-]+)")?>(.*?)</code></pre>',
-                  lambda m: code_block(re.match(r"(?s)(.*?)\0(.*)", f"{m.group(1) or ''}\0{m.group(2)}")), body, flags=re.DOTALL)
     body = re.sub(r"<table>", '<div class="table" tabindex="0" role="region" aria-label="Table"><table>', body)
     body = body.replace("</table>", "</table></div>")
     body = re.sub(r"<td>.*?</td>", breakable, body, flags=re.DOTALL)
     body = re.sub(r"<!--.*?-->\n?", "", body, flags=re.DOTALL)
+    body = re.sub(rf"<p>{CODE}(\d+)\.</p>|{CODE}(\d+)\.", lambda m: code_block(*blocks[int(m.group(1) or m.group(2))]), body)
     title = re.search(r"<h1[^>]*>(.*?)</h1>", body, re.DOTALL)
     plain = html.unescape(re.sub(r"<[^>]+>", "", title.group(1))) if title else source
     if source == "proto-docs/errors.md":
@@ -293,17 +313,14 @@ class Site:
         out = []
         for title, group in self.groups:
             is_here = any(self.pages[name].url == url for name in group)
-            folded = len(group) > 6 and not is_here
+            folded = len(group) > 6 and title != "Clients" and not is_here
             items = []
             for name in group:
                 page = self.pages[name]
                 here = ' aria-current="page"' if page.url == url else ""
-                label = "Home" if page.url == "index.html" else "Overview" if page.source == "proto-docs/README.md" else page.title
-                if page.source == REFERENCE:
-                    label = "All methods"
-                elif title == "Migration":
-                    label = "All" if name.endswith("README.md") else re.sub("^From (the )?", "", label)
-                items.append(f'<li><a href="{relative(page.url, url)}"{here}>{html.escape(label)}</a></li>')
+                label = LABELS.get(name) or re.sub("^From (the )?", "", page.title)
+                below = ' class="below"' if title == "Clients" and name not in LABELS else ""
+                items.append(f'<li{below}><a href="{relative(page.url, url)}"{here}>{html.escape(label)}</a></li>')
             inner = f"<ul>{''.join(items)}</ul>"
             out.append(f"<details{'' if folded else ' open'}><summary>{title}</summary>{inner}</details>")
         return "".join(out)
