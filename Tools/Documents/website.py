@@ -266,9 +266,13 @@ def rendered(source: str) -> Page:
     return Page(source, url_of(source), plain, body, contents)
 
 
+#: Where a long name may be broken.
+BREAKS = re.compile(r"(?<=[a-z0-9][_.])(?=[a-z])|(?<=[a-z]{2})(?=[A-Z][a-z])")
+
+
 def breakable(cell: "re.Match[str]") -> str:
     """A table cell whose names may be broken where a person would break them."""
-    return re.sub(r"<code>[^<]{21,}</code>", lambda code: re.sub(r"(?<=[a-z0-9][_.])(?=[a-z])", "<wbr>", code.group(0)), cell.group(0))
+    return re.sub(r"<code>[^<]{21,}</code>", lambda code: BREAKS.sub("<wbr>", code.group(0)), cell.group(0))
 
 
 # MARK: links
