@@ -15,10 +15,10 @@ RELEASE := .build/release
 CONFIG ?= postern.yaml
 
 # Every Debian package that building, testing, the demo and the benchmark need.
-PACKAGES := buildah ca-certificates chromium curl gcc glewlwyd jq libc6-dev libcurl4-openssl-dev libexpat1-dev \
-  libhiredis-dev libjansson-dev libsqlite3-dev libssl-dev libyaml-dev make netcat-openbsd nginx-light \
-  node-typescript nodejs openssl pkg-config procps python3 python3-markdown python3-pygments python3-pytest \
-  python3-venv redis-server socat sqlite3 systemd util-linux
+PACKAGES := buildah ca-certificates chromium curl g++ gcc glewlwyd jq libc6-dev libcurl4-openssl-dev libexpat1-dev \
+  libhiredis-dev libjansson-dev libjsonrpccpp-dev libsqlite3-dev libssl-dev libyaml-dev make netcat-openbsd \
+  nginx-light node-typescript nodejs openssl perl pkg-config procps python3 python3-markdown python3-pygments \
+  python3-pytest python3-venv redis-server socat sqlite3 systemd util-linux
 
 ##@ Everyday
 
@@ -69,7 +69,7 @@ clean: ## Remove everything that was built
 ##@ Tests
 
 .PHONY: test
-test: test-architecture test-unit docc test-e2e test-documents test-python test-node test-differential test-deployment ## Every test
+test: test-architecture test-unit docc test-e2e test-documents test-python test-node test-tongues test-differential test-deployment ## Every test
 
 .PHONY: test-architecture
 test-architecture: deps ## Module edges, build settings, links and wording of the documents
@@ -168,6 +168,18 @@ test-node: release ## The Node client against the built binaries
 	  POSTERN_BIN=$(RELEASE)/postern PLAYGROUND_BIN=$(RELEASE)/playground \
 	    $$node --test --test-reporter=spec clients/node/test/*.test.mjs | grep -av '^✔'; \
 	done
+
+# A library for LSP's framing, pinned, in a virtual environment of its own.
+TONGUES := .build/tongues
+$(TONGUES)/installed: Tests/Tongues/requirements.txt | deps
+	$(PYTHON) -m venv $(TONGUES)
+	$(TONGUES)/bin/pip install --quiet --disable-pip-version-check --requirement $<
+	@touch $@
+
+.PHONY: test-tongues
+test-tongues: release $(TONGUES)/installed ## The examples for other languages, run as they stand
+	POSTERN_BIN=$(RELEASE)/postern PLAYGROUND_BIN=$(RELEASE)/playground \
+	  $(TONGUES)/bin/python -m pytest -q -p no:cacheprovider Tests/Tongues
 
 # lld: gold, which SwiftPM would take, stumbles over libFuzzer. Leaks: see asan.
 FUZZ_SECONDS ?= 600
