@@ -3,7 +3,7 @@ import { EventName, RegisterDelegateResult } from "./types/control";
 import { DelegateFunctions, Events, PosternEvent } from "./types/events";
 import { FetchResourceParams, FetchResourceResult } from "./types/fetch-resource";
 import { CallOptions, Methods } from "./types/methods";
-import { ConnectionError } from "./types/errors";
+import { ConnectionError, PosternError } from "./types/errors";
 
 export * from "./types/common";
 export * from "./types/control";
@@ -50,6 +50,8 @@ export interface ClientEvents extends Events {
   /** A later connection is there, with its subscriptions; what happened in between was not told. */
   reconnected: undefined;
   disconnected: ConnectionError;
+  /** The sidecar refused the delegates or a subscription on a new connection. */
+  refused: PosternError;
 }
 
 export interface StreamedFetch {

@@ -3,6 +3,7 @@
 const { EventEmitter } = require("node:events");
 const { Channel } = require("./channel.js");
 const { Delegates } = require("./delegates.js");
+const { ConnectionError } = require("./errors.js");
 const { EventIterator } = require("./events.js");
 const { METHODS } = require("./methods.js");
 const { socketPath } = require("./socket-path.js");
@@ -19,12 +20,13 @@ const DEFAULTS = {
   delegateTimeoutMs: 180_000,
 };
 
-/** A client of the sidecar. Connects with the first call; events are `event.…`, `reconnected` and `disconnected`. */
+/** A client of the sidecar. Connects with the first call; events are `event.…`, `reconnected`, `disconnected`, `refused`. */
 class Client extends EventEmitter {
   #channel;
   #delegates;
   #options;
   #subscribed = new Set();
+  #explicit = new Set();
   #registered = [];
   #iterators = new Set();
   #hasConnected = false;
@@ -50,6 +52,7 @@ class Client extends EventEmitter {
 
   /** A call by the method's name on the wire. */
   call(method, params, options) {
+    if (method === "fetchResource" && params?.stream) return Promise.reject(new TypeError("streams: client.stream"));
     return this.#channel.call(method, params, options);
   }
 
@@ -67,16 +70,14 @@ class Client extends EventEmitter {
   }
 
   async subscribe(params, options) {
-    const result = await this.call("subscribe", params, options);
-    this.#subscribed = new Set(result.subscribed);
-    this.#keepConnected();
+    const result = await this.#changeSubscription("subscribe", params, options);
+    for (const name of params.events) this.#explicit.add(name);
     return result;
   }
 
   async unsubscribe(params, options) {
-    const result = await this.call("unsubscribe", params, options);
-    this.#subscribed = new Set(result.subscribed);
-    this.#keepConnected();
+    const result = await this.#changeSubscription("unsubscribe", params, options);
+    for (const name of params.events) this.#explicit.delete(name);
     return result;
   }
 
@@ -92,7 +93,7 @@ class Client extends EventEmitter {
     iterator.names = new Set(events);
     this.#iterators.add(iterator);
     try {
-      await this.subscribe({ events }, { signal });
+      await this.#changeSubscription("subscribe", { events }, { signal });
       yield* iterator;
     } finally {
       await iterator.return();
@@ -130,6 +131,13 @@ class Client extends EventEmitter {
     this.#channel.destroy();
   }
 
+  async #changeSubscription(method, params, options) {
+    const result = await this.call(method, params, options);
+    this.#subscribed = new Set(result.subscribed);
+    this.#keepConnected();
+    return result;
+  }
+
   #keepConnected() {
     this.#channel.keepConnected(this.#subscribed.size > 0 || this.#registered.length > 0);
   }
@@ -142,10 +150,10 @@ class Client extends EventEmitter {
     const isFirst = !this.#hasConnected;
     this.#hasConnected = true;
     if (isFirst && calls.length > 0) this.#channel.keepConnected(true);
-    // A connection that is lost meanwhile tells so by itself.
     Promise.all(calls).then(
       () => isFirst || this.#emit("reconnected"),
-      () => {},
+      // A connection that is lost meanwhile tells so by itself.
+      (error) => error instanceof ConnectionError || this.#emit("refused", error),
     );
   }
 
@@ -174,10 +182,9 @@ class Client extends EventEmitter {
   }
 
   #unsubscribeUnused(events) {
-    const unused = events.filter((name) => {
-      return this.listenerCount(name) === 0 && ![...this.#iterators].some((one) => one.names.has(name));
-    });
-    if (unused.length > 0) this.unsubscribe({ events: unused }).catch(() => {});
+    const others = [...this.#iterators];
+    const unused = events.filter((name) => !this.#explicit.has(name) && !others.some((one) => one.names.has(name)));
+    if (unused.length > 0) this.#changeSubscription("unsubscribe", { events: unused }).catch(() => {});
   }
 }
 

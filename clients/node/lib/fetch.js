@@ -3,6 +3,7 @@
 const { bodyParams } = require("./body.js");
 const { Client } = require("./client.js");
 const { PosternError } = require("./errors.js");
+const { RedirectReporter } = require("./redirects.js");
 const { toResponse } = require("./response.js");
 
 // What a fetch sets itself: dropped as browsers do. `Authorization` is not: whoever sets it should hear of it.
@@ -11,8 +12,8 @@ const OWN_HEADERS = new Set([
   ...["transfer-encoding", "upgrade", "user-agent"],
 ]);
 const MAX_BODY_BYTES = 11 * 1024 * 1024; // as base64 a message of less than 16 MiB
+const OPTIONS = ["client", "socketPath", "resource", "session", "auth", "timeoutMs", "maxBodyBytes"];
 const REDIRECTS = ["follow", "manual", "error"];
-const LONGEST_TASK_URL = 2048;
 
 /** What `fetch` rejects with: a `TypeError` like every fetch's; `cause` is the error of the sidecar. */
 class FetchError extends TypeError {
@@ -48,8 +49,10 @@ class FetchError extends TypeError {
 /** A function like `fetch` that goes through the sidecar. Paths are the resource's; URLs must be ones it allows. */
 function createFetch(options = {}) {
   const { client: given, socketPath, resource, session, auth, timeoutMs, maxBodyBytes = MAX_BODY_BYTES } = options;
+  const unknown = Object.keys(options).find((name) => !OPTIONS.includes(name));
+  if (unknown !== undefined) throw new TypeError(`no option is called ${unknown}`);
   const client = given ?? new Client({ socketPath });
-  const bases = new Map();
+  const redirects = new RedirectReporter(client);
 
   async function fetch(input, init = {}) {
     const request = typeof input === "object" && input !== null && !(input instanceof URL) ? input : undefined;
@@ -71,7 +74,7 @@ function createFetch(options = {}) {
       const params = { resource, path, method, auth, session, timeoutMs, headers, followRedirects, ...content.params };
       const result = await client.fetchResource(params, { signal });
       if (redirect === "error" && isRedirect(result)) throw new TypeError("fetch failed: unexpected redirect");
-      return toResponse(result, followRedirects && (await wasRedirected(client, bases, resource, path, result)));
+      return toResponse(result, followRedirects && (await redirects.happened(path, result)));
     } catch (error) {
       throw error instanceof PosternError ? new FetchError(error) : error;
     }
@@ -95,29 +98,6 @@ function encoded(path) {
 
 function isRedirect({ status, headers }) {
   return [301, 302, 303, 307, 308].includes(status) && headers.location !== undefined;
-}
-
-/**
- * Whether another URL answered than was asked. Only the sidecar knows a resource's base URL: the first task tells it,
- * and each whose URL does not begin with it.
- */
-async function wasRedirected(client, bases, resource, path, { task, url }) {
-  if (URL.canParse?.(path) ?? /^[a-z][a-z0-9+.-]*:/i.test(path)) return normal(path) !== normal(url);
-  const tail = path.replace(/^\//, "");
-  if (bases.has(resource) && normal(bases.get(resource) + tail) === normal(url)) return false;
-  const asked = await client.getTask({ task }).catch(() => undefined);
-  if (asked === undefined) return false;
-  if (asked.url.length >= LONGEST_TASK_URL) return !url.startsWith(asked.url.slice(0, LONGEST_TASK_URL));
-  if (asked.url.endsWith(tail)) bases.set(resource, asked.url.slice(0, asked.url.length - tail.length));
-  return normal(asked.url) !== normal(url);
-}
-
-function normal(url) {
-  try {
-    return new URL(url).href.split("#", 1)[0];
-  } catch {
-    return url;
-  }
 }
 
 module.exports = { createFetch, FetchError };

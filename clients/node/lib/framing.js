@@ -1,6 +1,8 @@
 "use strict";
 
 const LINE_FEED = 10;
+// So many pieces are put together at once: a piece costs more than its bytes when it is small.
+const MAX_PIECES = 1024;
 
 /** Cuts what arrives into messages: one line each. Holds one incomplete message of bounded size. */
 class Splitter {
@@ -8,6 +10,7 @@ class Splitter {
     this.maxBytes = maxBytes;
     this.onMessage = onMessage;
     this.pieces = [];
+    this.small = 0;
     this.size = 0;
   }
 
@@ -27,6 +30,7 @@ class Splitter {
         if (length > 0) {
           this.pieces.push(start === 0 ? chunk : chunk.subarray(start));
           this.size += length;
+          this.#compact();
         }
         return;
       }
@@ -37,11 +41,19 @@ class Splitter {
         this.pieces.push(chunk.subarray(start, end));
         text = Buffer.concat(this.pieces, this.size + length).toString("utf8");
         this.pieces = [];
+        this.small = 0;
         this.size = 0;
       }
       start = end + 1;
       if (text.length > 0) this.onMessage(text);
     }
+  }
+
+  #compact() {
+    this.small += 1;
+    if (this.small < MAX_PIECES) return;
+    this.small = 0;
+    this.pieces.push(Buffer.concat(this.pieces.splice(-MAX_PIECES)));
   }
 }
 

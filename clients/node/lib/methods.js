@@ -49,7 +49,10 @@ const METHODS = {
   revokeToken: ["revokeToken", never],
 };
 
-const REPEATABLE = new Map(Object.values(METHODS));
+/** Those whose effect is the connection's: the client has methods of its own for them. */
+const OWN_METHODS = ["subscribe", "unsubscribe", "registerDelegate"];
+
+const REPEATABLE = new Map([...Object.values(METHODS), ...OWN_METHODS.map((name) => [name, always])]);
 
 /** Whether a call may be sent a second time although the first may have arrived. */
 function isRepeatable(method, params) {
@@ -62,4 +65,4 @@ const URGENT = new Set([
   ...["cancelTask", "suspendTask", "resumeTask", "getTask"],
 ]);
 
-module.exports = { METHODS, isRepeatable, URGENT };
+module.exports = { METHODS, OWN_METHODS, isRepeatable, URGENT };

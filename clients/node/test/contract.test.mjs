@@ -9,7 +9,7 @@ import { packageRoot, repositoryRoot, typescriptPath } from "./support/consumer.
 import { differences, loadTypes } from "./support/schema.mjs";
 
 const require = createRequire(import.meta.url);
-const { METHODS } = require("../lib/methods.js");
+const { METHODS, OWN_METHODS } = require("../lib/methods.js");
 const { REASONS } = require("../lib/errors.js");
 const ts = require(typescriptPath);
 
@@ -17,11 +17,9 @@ const document = JSON.parse(readFileSync(path.join(repositoryRoot, "proto-docs/o
 const methods = document.methods.filter(({ name }) => name !== "$/cancelRequest"); // a notification: AbortSignal
 const types = loadTypes(ts, path.join(packageRoot, "index.d.ts"));
 
-/** On the connection itself: what they register is registered again on the next one. */
-const OWN = { subscribe: "subscribe", unsubscribe: "unsubscribe", registerDelegate: "registerDelegate" };
 const byWireName = new Map([
   ...Object.entries(METHODS).map(([name, [wire]]) => [wire, name]),
-  ...Object.entries(OWN).map(([name, wire]) => [wire, name]),
+  ...OWN_METHODS.map((name) => [name, name]),
 ]);
 
 test("every method of the sidecar is a method of the client and of its types, and none more", () => {

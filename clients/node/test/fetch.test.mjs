@@ -210,6 +210,17 @@ test("a fetch for a user's session, and one that times out", async () => {
   assert.equal((await rejection(short("slow?ms=60000"))).reason, "deadline_exceeded");
 });
 
+test("a long URL is compared as far as the sidecar tells it", async () => {
+  const long = `echo?q=${"x".repeat(4000)}`;
+  assert.equal((await createFetch({ client, resource: "open" })(long)).redirected, false);
+  const away = `redirect?to=echo&q=${"x".repeat(4000)}`;
+  assert.equal((await createFetch({ client, resource: "open" })(away)).redirected, true);
+});
+
+test("options that are misspelt are refused", () => {
+  assert.throws(() => createFetch({ client, sesion: "s" }), TypeError);
+});
+
 test("step-up: a delegate has the user do what a gateway wants, and the fetch goes on", async () => {
   const asked = [];
   const stepping = new Client({

@@ -1,5 +1,6 @@
 // Servers that are dead, slow or lying: every call ends, with an error that says what may have happened.
 import assert from "node:assert/strict";
+import { createRequire } from "node:module";
 import { afterEach, test } from "node:test";
 import { AdviceError, Client, ConnectionError, DeadlineError, PosternError, RequestError } from "@postern/client";
 import { FakeSidecar, answer, refuse } from "./support/fake.mjs";
@@ -80,6 +81,33 @@ test("an answer that comes byte by byte is put together, characters of several b
     },
   });
   assert.deepEqual(await within(client.getInfo()), { name: "Zürich €" });
+});
+
+test("a long answer in many small pieces costs what its bytes cost", async () => {
+  const length = 300_000;
+  const { Splitter } = createRequire(import.meta.url)("../lib/framing.js");
+  const messages = [];
+  const splitter = new Splitter(1024 * 1024, (text) => messages.push(text));
+  for (let number = 0; number < length; number += 1) splitter.push(Buffer.from(String(number % 10)));
+  assert.ok(splitter.pieces.length < 2000, `${splitter.pieces.length} pieces are held`);
+  splitter.push(Buffer.from("\n[]\n\n{"));
+  assert.equal(messages[0], "0123456789".repeat(length / 10));
+  assert.deepEqual([messages.length, messages[1], splitter.isPartial], [2, "[]", true]);
+});
+
+test("delegates that are refused are told, not lost without a word", async () => {
+  const { client } = await fake(
+    {
+      onRequest: ({ id, method }, socket) => {
+        if (method === "registerDelegate") refuse(socket, id, -32020, { reason: "peer_forbidden" });
+        else answer(socket, id);
+      },
+    },
+    { delegates: { updateRequest: () => ({}) } },
+  );
+  const refused = new Promise((resolve) => client.once("refused", resolve));
+  await within(client.getInfo());
+  assert.equal((await within(refused)).reason, "peer_forbidden");
 });
 
 test("a connection cut in the middle of an answer is told, and a repeatable call is sent once more", async () => {

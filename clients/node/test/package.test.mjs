@@ -1,6 +1,7 @@
 // What a program that installs the package gets: both module systems, the types, the command.
 import assert from "node:assert/strict";
 import { copyFile, readFile, writeFile } from "node:fs/promises";
+import { createRequire } from "node:module";
 import path from "node:path";
 import { after, test } from "node:test";
 import { makeConsumer, packageRoot, runNode, typescriptPath } from "./support/consumer.mjs";
@@ -54,6 +55,16 @@ test("the types describe it to programs of both kinds, strictly", async () => {
   const tsc = path.join(path.dirname(typescriptPath), "tsc.js");
   const { status, stdout } = await runNode([tsc, "-p", "."], { cwd: consumer.directory, seconds: 120 });
   assert.equal(status, 0, stdout);
+});
+
+test("the socket is where wire.md says", () => {
+  const { socketPath } = createRequire(import.meta.url)("../lib/socket-path.js");
+  const all = { POSTERN_SOCKET: "/a", XDG_RUNTIME_DIR: "/run/user/1" };
+  const { POSTERN_SOCKET, ...withoutOwn } = all;
+  assert.equal(socketPath("/given", all), "/given");
+  assert.equal(socketPath(undefined, all), POSTERN_SOCKET);
+  assert.equal(socketPath(undefined, withoutOwn), "/run/user/1/postern.sock");
+  assert.equal(socketPath(undefined, {}), "/run/postern/postern.sock");
 });
 
 test("a program that is done ends, though its client is not closed", async (t) => {

@@ -47,6 +47,10 @@ test("a reader that waits holds the task back, other calls go on, and nothing is
   assert.equal(await stateOf(task), "completed");
 });
 
+test("stream: true without client.stream is refused: nobody would take the pieces", async () => {
+  assert.ok((await rejection(client.fetchResource({ resource: "open", stream: true }))) instanceof TypeError);
+});
+
 test("cancelling the body ends the task", async () => {
   const { body, task, result } = client.stream({ resource: "open", path: large });
   const reader = body.getReader();

@@ -25,7 +25,7 @@ export interface FetchResourceParams extends WithMeta {
   headers?: HeaderLines;
   timeoutMs?: number;
   followRedirects?: boolean;
-  /** `client.stream` sets this and takes the pieces. */
+  /** Only `client.stream` takes the pieces, and sets this itself. */
   stream?: boolean;
   task?: string;
   continuation?: string;
