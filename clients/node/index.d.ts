@@ -111,6 +111,8 @@ export interface FetchOptions {
   timeoutMs?: number;
   /** The largest request body; 11 MiB. */
   maxBodyBytes?: number;
+  /** Response bodies of any size: what is over 1 MiB is put aside in a temporary file before the promise resolves. */
+  spooling?: boolean;
 }
 
 /** A `Response`, and what only the sidecar knows about it. */

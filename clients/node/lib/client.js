@@ -20,7 +20,7 @@ const DEFAULTS = {
   delegateTimeoutMs: 180_000,
 };
 
-/** A client of the sidecar. Connects with the first call; events are `event.…`, `reconnected`, `disconnected`, `refused`. */
+/** A client of the sidecar. Connects with the first call. Emits events, `reconnected`, `disconnected`, `refused`. */
 class Client extends EventEmitter {
   #channel;
   #delegates;

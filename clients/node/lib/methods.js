@@ -26,7 +26,7 @@ const METHODS = {
   resumeTask: ["resumeTask", always],
   cancelTask: ["cancelTask", always],
   preauthorize: ["preauthorize", always],
-  invalidateDecisions: ["invalidateDecisions", never],
+  invalidateDecisions: ["invalidateDecisions", always],
   validateIdToken: ["validateIdToken", always],
   validateAccessToken: ["validateAccessToken", always],
   validateLogoutToken: ["validateLogoutToken", never], // a logout token is good once

@@ -1,5 +1,6 @@
 // createFetch beside what the platform's fetch does.
 import assert from "node:assert/strict";
+import { readdirSync } from "node:fs";
 import { after, before, test } from "node:test";
 import { Client, createFetch, FetchError, RequestError, ResourceError } from "@postern/client";
 import { Playground, Sidecar, login, signOn } from "./support/upstream.mjs";
@@ -208,6 +209,32 @@ test("a fetch for a user's session, and one that times out", async () => {
   assert.equal((await mine("orders")).status, 200);
   const short = createFetch({ client, resource: "open", timeoutMs: 50 });
   assert.equal((await rejection(short("slow?ms=60000"))).reason, "deadline_exceeded");
+});
+
+test("spooling: a body over the resource's bound comes whole, by way of a file that goes with it", async (t) => {
+  const small = { baseUrl: `${playground.baseUrl}/open/`, auth: "none", maxBodyBytes: "1KiB" };
+  const own = await Sidecar.start(playground, { resources: { small } });
+  t.after(() => own.stop());
+  const whole = createFetch({ socketPath: own.socketPath });
+  assert.equal((await rejection(whole("bytes/2000000"))).reason, "response_too_large");
+  const spooled = createFetch({ client: whole.client, spooling: true });
+  const files = () => readdirSync("/proc/self/fd").length;
+  const before = files();
+  for (const size of [0, 1000, 1_000_000, 5_000_000]) {
+    const response = await spooled(`bytes/${size}`);
+    assert.deepEqual([response.status, response.redirected], [200, false]);
+    const bytes = new Uint8Array(await response.clone().arrayBuffer());
+    assert.ok(bytes.length === size && bytes.every((byte, index) => byte === index % 251), `${size} bytes`);
+    await response.body.cancel();
+  }
+  const half = (await spooled("bytes/5000000")).body.getReader();
+  await half.read();
+  await half.cancel();
+  await eventually(() => files() <= before);
+  assert.equal((await spooled("status/204")).body, null);
+  assert.equal((await rejection(spooled("../x"))).reason, "invalid_url");
+  assert.equal((await rejection(spooled("slow?ms=60000", { signal: AbortSignal.timeout(50) }))).name, "TimeoutError");
+  await whole.client.close();
 });
 
 test("a long URL is compared as far as the sidecar tells it", async () => {

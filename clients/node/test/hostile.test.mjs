@@ -2,7 +2,15 @@
 import assert from "node:assert/strict";
 import { createRequire } from "node:module";
 import { afterEach, test } from "node:test";
-import { AdviceError, Client, ConnectionError, DeadlineError, PosternError, RequestError } from "@postern/client";
+import {
+  AdviceError,
+  Client,
+  ConnectionError,
+  createFetch,
+  DeadlineError,
+  PosternError,
+  RequestError,
+} from "@postern/client";
 import { FakeSidecar, answer, refuse } from "./support/fake.mjs";
 import { eventually, rejection, within } from "./support/waiting.mjs";
 
@@ -380,6 +388,27 @@ test("a piece of a body that is missing ends the stream with an error", async ()
   const { body, result } = client.stream({ path: "x" });
   assert.equal((await rejection(new Response(body).text())).reason, "protocol_violation");
   assert.equal((await rejection(result)).reason, "protocol_violation");
+});
+
+test("spooling takes the whole answer where the sidecar cannot stream", async () => {
+  const { server, client } = await fake({
+    onRequest: ({ id, params }, socket) => {
+      if (params.stream) refuse(socket, id, -32602, { reason: "invalid_params", path: "/stream" });
+      else answer(socket, id, { task: "t", status: 200, url: "http://a/x", headers: {}, body: "whole" });
+    },
+  });
+  const response = await within(createFetch({ client, spooling: true })("http://a/x"));
+  assert.equal(await response.text(), "whole");
+  assert.equal(server.requests.length, 2);
+});
+
+test("an answer that makes no response is an error of the fetch", async () => {
+  const answers = [{}, { status: 99, headers: {}, url: "x" }, { status: 200, headers: { "b d": ["x"] }, url: "x" }];
+  const { client } = await fake({ onRequest: ({ id }, socket) => answer(socket, id, answers.pop()) });
+  for (let left = answers.length; left > 0; left -= 1) {
+    const error = await rejection(createFetch({ client })("http://a/x"));
+    assert.ok(error instanceof TypeError || error instanceof RangeError, error);
+  }
 });
 
 test("a stream whose connection is cut is an error, never a short body", async () => {
