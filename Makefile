@@ -169,6 +169,10 @@ test-node: release ## The Node client against the built binaries
 	    $$node --test --test-reporter=spec clients/node/test/*.test.mjs | grep -av '^✔'; \
 	done
 
+.PHONY: bench-node
+bench-node: release # What a call of the Node client costs over the raw socket
+	POSTERN_BIN=$(RELEASE)/postern node clients/node/bench/overhead.mjs
+
 # A library for LSP's framing, pinned, in a virtual environment of its own.
 TONGUES := .build/tongues
 $(TONGUES)/installed: Tests/Tongues/requirements.txt | deps
