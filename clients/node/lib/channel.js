@@ -55,7 +55,9 @@ class Channel {
     return new Promise((resolve, reject) => {
       const tail = requestTail(method, params, this.options.maxRequestBytes);
       this.#live(1);
-      this.#send(connection, { method, tail, resolve, reject, sends: 0, repeatable: false, urgent: true });
+      const call = { method, tail, resolve, reject, sends: 0, repeatable: false, urgent: true };
+      call.timer = setTimeout(() => this.#expire(call), this.options.stallMs).unref();
+      this.#send(connection, call);
     });
   }
 
@@ -78,15 +80,15 @@ class Channel {
   /** Ends when what was called is answered. */
   close() {
     this.closing = true;
-    return new Promise((resolve) => {
-      this.onIdle = resolve;
-      this.#live(0);
-    });
+    this.closed ??= new Promise((resolve) => (this.onIdle = resolve));
+    this.#live(0);
+    return this.closed;
   }
 
   /** Ends now. */
   destroy(error = closed()) {
     this.closing = true;
+    this.hasEnded = true;
     clearTimeout(this.retry);
     for (const connection of [this.connection, ...this.draining]) connection?.destroy(error);
     this.#failQueue((call) => own(error, call));
@@ -104,7 +106,7 @@ class Channel {
 
   onAnswer(connection, call, message) {
     this.backoffMs = 0;
-    if (message.error?.code === SHUTTING_DOWN && !call.done && !call.refusal && !this.closing) {
+    if (message.error?.code === SHUTTING_DOWN && !call.done && !call.refusal && !this.hasEnded) {
       // Refused before it was begun, by one that goes: its successor is asked.
       call.refusal = fromAnswer(message.error, call.method);
       this.#retire(connection);
@@ -132,7 +134,7 @@ class Channel {
     this.draining.delete(connection);
     const wasCurrent = connection === this.connection;
     if (wasCurrent) this.connection = undefined;
-    const repeats = error.reason === "connection_lost" && !this.closing;
+    const repeats = error.reason === "connection_lost" && !this.hasEnded;
     const again = [];
     for (const call of calls) {
       if (repeats && call.repeatable && call.sends < MAX_SENDS && !call.done) again.push(call);
@@ -140,8 +142,8 @@ class Channel {
     }
     // What was sent first goes first.
     if (again.length > 0) this.queue = new Set([...again, ...this.queue]);
-    if (connection.isReady) this.owner.onLost(connection, error);
-    if (this.closing) return;
+    if (connection.isReady) this.owner.onLost(connection, error, wasCurrent);
+    if (this.hasEnded) return;
     const failed = wasCurrent && !connection.isReady;
     if (failed && !this.#mayStillCome()) this.#failQueue((call) => call.refusal ?? own(error, call));
     if (!this.connection && !this.retry) this.#reconnect();
@@ -150,7 +152,7 @@ class Channel {
   // Inside
 
   #connect() {
-    if (this.connection || this.closing) return;
+    if (this.connection || this.hasEnded) return;
     clearTimeout(this.retry);
     this.retry = undefined;
     this.connection = new Connection(this.options, this);
@@ -252,7 +254,7 @@ class Channel {
       if (this.live > 0) this.retry?.ref();
       else this.retry?.unref();
     }
-    if (this.live === 0 && this.onIdle) this.destroy();
+    if (this.live === 0 && this.onIdle && !this.hasEnded) this.destroy();
   }
 
   #updateReference(connection) {

@@ -40,7 +40,7 @@ class Client extends EventEmitter {
       onNotification: (_, method, params) => this.#notified(method, params),
       onRequest: (...request) => this.#delegates.answer(...request),
       onConnected: (connection) => this.#connected(connection),
-      onLost: (connection, error) => this.#lost(connection, error),
+      onLost: (connection, error, wasCurrent) => this.#lost(connection, error, wasCurrent),
     });
     if (options.delegates) this.#delegates.set(options.delegates);
     this.#registered = this.#delegates.methods;
@@ -157,9 +157,9 @@ class Client extends EventEmitter {
     );
   }
 
-  #lost(connection, error) {
+  #lost(connection, error, wasCurrent) {
     this.#delegates.abandon(connection, error);
-    this.#emit("disconnected", error);
+    if (wasCurrent && error.reason !== "connection_closed") this.#emit("disconnected", error);
   }
 
   #notified(method, params) {

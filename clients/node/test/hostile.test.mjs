@@ -373,6 +373,21 @@ test("close waits for what is under way, takes no more, and destroy does not wai
   assert.deepEqual([error.reason, error.outcome], ["connection_closed", "unknown"]);
 });
 
+test("close waits for calls that wait for a sidecar, and may be called twice", async () => {
+  const { server } = await fake({ onRequest: ({ id }, socket) => answer(socket, id, { late: true }) });
+  server.server.close();
+  const client = new Client({ socketPath: server.socketPath, connectWaitMs: 10_000 });
+  cleanUps.push(() => client.destroy());
+  const call = client.getInfo();
+  const told = [];
+  client.on("disconnected", (error) => told.push(error));
+  const closed = Promise.all([client.close(), client.close()]);
+  setTimeout(() => server.server.listen(server.socketPath), 50);
+  assert.deepEqual(await within(call), { late: true });
+  await within(closed);
+  assert.deepEqual(told, []);
+});
+
 test("a piece of a body that is missing ends the stream with an error", async () => {
   const { client } = await fake({
     onRequest: ({ id, params }, socket) => {
