@@ -194,12 +194,21 @@ def anchor(title: str) -> str:
 
 
 def index(chapters: List[Tuple[str, str, List[Dict[str, Any]]]]) -> str:
+    every = {method["name"]: method for _, _, methods in chapters for method in methods}
+    events, delegates = (
+        choices(every[method]["params"][0]["schema"]) for method in ("subscribe", "registerDelegate"))
     lines = [NOTE, "", "# Methods", "", "Every method, with its params, its result, its errors and examples that were run.", ""]
     for title, section, methods in chapters:
         lines += [f"## {title}", "", "| method | what it does |", "|---|---|"]
         lines += [f"| [`{m['name']}`]({examples.slug(m['name'])}.md) | {cell(m['summary'])} |" for m in methods]
         lines += ["", f"The rules: [the wire protocol](../wire.md#{section}).", ""]
     lines += [
+        "## What the sidecar says by itself", "",
+        "On connections that asked for it with [`subscribe`](subscribe.md) or [`registerDelegate`](registerDelegate.md).", "",
+        "| | |", "|---|---|",
+        f"| [events](../wire.md#7-events) | {', '.join(f'`{name}`' for name in events)} |",
+        f"| [delegate requests](../wire.md#6-delegate-requests) | {', '.join(f'`{name}`' for name in delegates)} |",
+        "| [pieces of a stream](fetchResource.md#a-body-in-pieces) | `fetchResource.chunk` |", "",
         "## The examples", "",
         "They run in the test suite as they stand: each command through `socat`, against the sidecar with",
         "[examples/postern.yaml](../examples/postern.yaml) and the [playground](../../Sources/Playground/README.md), a development",

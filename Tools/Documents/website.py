@@ -45,6 +45,8 @@ NAVIGATION: List[Tuple[str, List[str]]] = [
         "CHANGELOG.md", "*.md"]),
     ("Decisions", ["proto-docs/decisions/*.md"]),
 ]
+#: How much a word found in a group counts in the search: guides and the protocol go before details and history.
+WEIGHTS = {"Methods": 0.55, "Migration": 0.8, "Working on it": 0.5, "Decisions": 0.4, "Start": 1.1, "Guides": 1.1}
 #: What a page is called in the list at the side, where that is not its title.
 LABELS = {
     "README.md": "Home", "proto-docs/README.md": "Overview", "proto-docs/reference/README.md": "All methods",
@@ -389,18 +391,26 @@ class Site:
     # Search
 
     def index(self) -> List[list]:
-        """[url, page, heading, text] of every section, every error and every configuration key."""
+        """[url, page, heading, text, weight] of every section, every name in a table, every error and every configuration key."""
         entries: List[list] = []
+        group_of = {name: title for title, group in self.groups for name in group}
         for page in self.pages.values():
-            if "/decisions/" in page.source and page.source.endswith("0000-template.md"):
-                continue
+            weight = WEIGHTS.get(group_of[page.source], 1)
+            name = page.title
+            if page.source.startswith("clients/"):  # each has pages of the same titles
+                client = LABELS.get("/".join(page.source.split("/")[:2]) + "/README.md", "")
+                name = f"{client}: {name}".removeprefix(": ")
             parts = re.split(r'<h[1-6] id="([^"]*)">(.*?)</h[1-6]>', page.body, flags=re.DOTALL)
             for identifier, heading, body in zip(parts[1::3], parts[2::3], parts[3::3]):
                 title = plain(heading.rsplit('<a class="anchor"', 1)[0])
-                entries.append([f"{page.url}#{identifier}", page.title, title, plain(body)])
+                title = name if title == page.title else title
+                own = 1.2 if title == name and group_of[page.source] == "Methods" else weight
+                entries.append([f"{page.url}#{identifier}", name, title, plain(body), own])
+                for row in re.findall(r"<tr>\s*<td>(?:<strong>)?<code>([^\s]+?)</code>(?:</strong>)?</td>(.*?)</tr>", body, re.DOTALL):
+                    entries.append([f"{page.url}#{identifier}", name, plain(row[0]), plain(row[1]), weight * 0.8])
             for row in re.findall(r'<tr id="(error-\d+)">(.*?)</tr>', page.body, re.DOTALL):
                 code, reason, when, remedy = (plain(cell) for cell in re.findall(r"<td>(.*?)</td>", row[1], re.DOTALL))
-                entries.append([f"{page.url}#{row[0]}", page.title, f"{code} {reason}", f"{when} {remedy}"])
+                entries.append([f"{page.url}#{row[0]}", page.title, f"{code} {reason}", f"{when} {remedy}", 1.2])
         entries += self.keys()
         return entries
 
@@ -414,7 +424,7 @@ class Site:
             elif key := re.match(r"( *)(?:- )?#?([A-Za-z]\w*):", line):
                 depth = len(key.group(1)) // 2
                 path = path[:depth] + [key.group(2)]
-                entries.append([f"{url_of(EXAMPLE)}#L{number}", "Configuration key", ".".join(path), comment.strip()])
+                entries.append([f"{url_of(EXAMPLE)}#L{number}", "Configuration key", ".".join(path), comment.strip(), 1])
                 comment = ""
             else:
                 comment = ""

@@ -75,7 +75,7 @@
     script.src = root + "search-index.js";
     script.onload = function () {
       index = window.posternIndex.map(function (entry) {
-        return { url: entry[0], page: entry[1], heading: entry[2], text: entry[3],
+        return { url: entry[0], page: entry[1], heading: entry[2], text: entry[3], weight: entry[4],
           low: [entry[2].toLowerCase(), entry[1].toLowerCase(), entry[3].toLowerCase()] };
       });
       load.waiting.forEach(function (waiting) { waiting(); });
@@ -100,7 +100,7 @@
       total += best;
     }
     if (entry.page === entry.heading) total += 8;
-    return total;
+    return total * entry.weight;
   }
 
   function marked(element, text, words) {
