@@ -9,8 +9,8 @@ struct Serve: AsyncParsableCommand {
     abstract: "Runs the sidecar in the foreground.",
     discussion: """
       SIGTERM and SIGINT drain: no new requests, pending ones are answered, then exit 0. SIGHUP reads the configuration again.
-      A socket passed by systemd (LISTEN_FDS) goes before --socket, which goes before listen.path. NOTIFY_SOCKET is told of
-      start, reload and end.
+      A socket passed by systemd (LISTEN_FDS) goes before --socket, which goes before listen.path.
+      NOTIFY_SOCKET is told of start, reload and end.
       """
   )
 
