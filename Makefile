@@ -10,7 +10,8 @@ PYTHON ?= $(shell python3 -c 'import pytest' 2>/dev/null && echo python3 || echo
 # A Python that has Debian's Markdown and Pygments.
 SITE_PYTHON ?= $(shell python3 -c 'import markdown, pygments' 2>/dev/null && echo python3 || echo /usr/bin/python3)
 BUILD_FLAGS := --explicit-target-dependency-import-check error
-RELEASE_FLAGS := $(BUILD_FLAGS) -c release --static-swift-stdlib
+# Bound at the start, so that the tables of library calls are read-only.
+RELEASE_FLAGS := $(BUILD_FLAGS) -c release --static-swift-stdlib -Xlinker -z -Xlinker now
 RELEASE := .build/release
 CONFIG ?= postern.yaml
 
