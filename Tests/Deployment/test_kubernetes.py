@@ -1,13 +1,14 @@
 """The manifests: valid, as strict as Kubernetes knows, and the same whichever way they are applied."""
 from __future__ import annotations
 
+import shutil
 import subprocess
 from pathlib import Path
 from typing import Any, Dict, List
 
 import pytest
 
-from machines.files import DEPLOY, needs, postern
+from machines.files import DEPLOY, postern
 
 yaml = pytest.importorskip("yaml", reason="make test-deployment installs it")
 kubernetes_validate = pytest.importorskip("kubernetes_validate", reason="make test-deployment installs it")
@@ -43,7 +44,8 @@ def test_the_schema_would_see_a_wrong_member() -> None:
 
 
 def test_the_plain_manifests_are_what_kustomize_makes() -> None:
-    needs("kubectl")
+    if shutil.which("kubectl") is None:
+        pytest.skip("kubectl is not installed; Debian has none that knows components")
     done = subprocess.run(["kubectl", "kustomize", str(KUBERNETES / "example")], stdout=subprocess.PIPE, check=True)
     made = list(yaml.safe_load_all(done.stdout))
     assert made == list(yaml.safe_load_all((KUBERNETES / "shop.yaml").read_text())), "regenerate deploy/kubernetes/shop.yaml"

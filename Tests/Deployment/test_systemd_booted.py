@@ -1,6 +1,7 @@
 """The units on a machine that systemd booted: user, sandbox, credentials, reload and restart as they really are."""
 from __future__ import annotations
 
+import json
 import re
 import shlex
 import stat
@@ -43,6 +44,30 @@ resources:
   mine: {{ baseUrl: "{base}/resource/", issuer: shop, auth: user, scope: orders }}
   open: {{ baseUrl: "{base}/open/", auth: none }}
 development: {{ plainHTTPOnLoopback: true }}
+END
+
+
+# A user with units and a configuration of its own.
+echo 'ann:x:20002:20002::/home/ann:/bin/sh' >>$root/etc/passwd
+echo 'ann:x:20002:' >>$root/etc/group
+units=$root/home/ann/.config/systemd/user
+mkdir -p $units $root/home/ann/.config/postern
+cp {deploy}/systemd/user/postern.service {deploy}/systemd/user/postern.socket $units
+sed 's/^peers:.*//; /^  - /d; s/^store:.*//; s/secret_shop/shop/' $root/etc/postern/postern.yaml \
+  >$root/home/ann/.config/postern/postern.yaml
+echo shopsecret >$root/home/ann/.config/postern/shop
+chmod 600 $root/home/ann/.config/postern/shop
+chown -R 20002:20002 $root/home/ann
+# Her manager, as user@.service starts it, without logind.
+cat >$root/etc/systemd/system/ann.service <<END
+[Service]
+Type=notify
+User=ann
+Environment=XDG_RUNTIME_DIR=/run/user/20002
+ExecStartPre=+/bin/install -d /run/user
+ExecStartPre=+/bin/install -d -m 700 -o ann -g ann /run/user/20002
+ExecStart=/lib/systemd/systemd --user
+Delegate=yes
 END
 """
 
@@ -193,3 +218,28 @@ def test_stopping_waits_for_pending_requests(machine: BootedMachine, connection:
     assert time.monotonic() - began < 10
     assert machine.property("postern.service", "Result") == "success"
     assert not machine.path(SOCKET).exists()
+
+
+# MARK: one user's own
+
+
+def test_the_units_of_a_user_serve_that_user_and_keep_sessions_in_the_home(
+    machine: BootedMachine, playground: Playground
+) -> None:
+    machine.run("systemctl", "start", "ann.service")
+    user = ["setpriv", "--reuid=20002", "--regid=20002", "--clear-groups", "env", "HOME=/home/ann"]
+    user += ["XDG_RUNTIME_DIR=/run/user/20002"]
+    machine.run(*user, "systemctl", "--user", "start", "postern.socket")
+    socket = machine.path("/run/user/20002/postern.sock")
+    assert stat.S_IMODE(socket.stat().st_mode) == 0o600
+    said = machine.run(*user, "postern", "call", "getInfo")
+    assert '"name":"postern"' in said.replace(" ", "")
+    announce_login(playground)
+    begun = json.loads(machine.run(
+        *user, "postern", "call", "beginAuthorization", json.dumps({"issuer": "shop", "redirectUri": REDIRECT})))
+    callback = authorize(begun["authorizationUrl"])
+    machine.run(*user, "postern", "call", "completeAuthorization", json.dumps({"callbackUrl": callback}))
+    assert list(machine.path("/home/ann/.config/postern/store").iterdir())
+    machine.run(*user, "systemctl", "--user", "reload", "postern.service")
+    shown = machine.run(*user, "systemctl", "--user", "show", "--property=StatusText,NoNewPrivileges", "postern.service")
+    assert "StatusText=Serving" in shown and "NoNewPrivileges=yes" in shown

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from machines.files import DEPLOY, needs, postern
+from machines.files import DEPLOY, needs, needs_root, postern
 
 SYSTEMD = DEPLOY / "systemd"
 
@@ -39,6 +39,7 @@ def test_the_service_is_locked_down_as_far_as_systemd_can() -> None:
 
 def test_the_group_is_made_and_is_not_the_services_user(directory: Path) -> None:
     needs("systemd-sysusers")
+    needs_root("write the files of another root")
     (directory / "etc").mkdir()
     subprocess.run(
         ["systemd-sysusers", f"--root={directory}", str(SYSTEMD / "postern.sysusers")], check=True, capture_output=True)
@@ -53,6 +54,7 @@ def test_the_group_is_made_and_is_not_the_services_user(directory: Path) -> None
 
 def test_secrets_are_for_root_alone(directory: Path) -> None:
     needs("systemd-tmpfiles")
+    needs_root("make files that are root's")
     shutil.copytree("/etc", directory / "etc", ignore=lambda _, names: [n for n in names if n not in ("passwd", "group")])
     subprocess.run(
         ["systemd-tmpfiles", f"--root={directory}", "--create", str(SYSTEMD / "postern.tmpfiles")],

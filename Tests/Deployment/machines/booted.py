@@ -23,8 +23,17 @@ mount -t overlay -o "lowerdir=/,upperdir=$1/above,workdir=$1/work" overlay "$roo
 mount -t tmpfs -o mode=1777 tmpfs "$root/tmp"
 mount -t tmpfs -o mode=755 tmpfs "$root/run"
 mount --rbind /dev "$root/dev"
-mount --rbind /sys "$root/sys"
 mount -t proc proc "$root/proc"
+# Without the host's control groups: systemd takes what it sees there for its own.
+mount --bind /sys "$root/sys"
+groups=$root/sys/fs/cgroup
+if [ "$(stat -f -c %T /sys/fs/cgroup)" = cgroup2fs ]; then
+  mount -t cgroup2 cgroup2 "$groups"
+else
+  mount -t tmpfs -o mode=755 tmpfs "$groups"
+  mkdir "$groups/systemd"
+  mount -t cgroup -o none,name=systemd systemd "$groups/systemd"
+fi
 rm -rf "$root/etc/systemd/system" "$root/etc/postern" "$root/var/lib/postern" "$root/var/lib/private/postern"
 mkdir -p "$root/etc/systemd/system"
 . "$1.prepare"
@@ -32,6 +41,12 @@ mkdir -p "$root/etc/systemd/system"
 mount --make-rshared "$root"
 export container=lxc
 exec chroot "$root" /lib/systemd/systemd --system --unit=test.target --show-status=no --log-target=console
+"""
+
+# The machine's root control group must be one of its own before the namespace begins there.
+ENTER = r"""
+for group in $GROUPS_TO_JOIN; do echo $$ >"$group/cgroup.procs"; done
+exec "$@"
 """
 
 TARGET = """[Unit]
@@ -50,11 +65,20 @@ class BootedMachine:
         target = f"cat >$root/etc/systemd/system/test.target <<'END'\n{TARGET.format(units=' '.join(units))}END\n"
         self.preparation = Path(directory + ".prepare")
         self.preparation.write_text(prepare + "\n" + target)
+        hierarchy = Path("/sys/fs/cgroup")
+        hierarchies = [hierarchy / name for name in ["systemd", "unified"]]
+        if (hierarchy / "cgroup.procs").exists():
+            hierarchies = [hierarchy]
+        self.groups = [one / self.directory.name for one in hierarchies if (one / "cgroup.procs").exists()]
+        for group in self.groups:
+            group.mkdir()
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(
-                ["unshare", "--fork", "--pid", "--mount", "--uts", "--ipc", "--cgroup", "--kill-child",
+                ["sh", "-eu", "-c", ENTER, "enter",
+                 "unshare", "--fork", "--pid", "--mount", "--uts", "--ipc", "--cgroup", "--kill-child",
                  "bash", "-c", BOOT, "boot", directory],
-                stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                env={**os.environ, "GROUPS_TO_JOIN": " ".join(map(str, self.groups))})
         try:
             self.pid = self._first_process()
             self._wait_for_boot()
@@ -108,10 +132,22 @@ class BootedMachine:
     def connect(self, socket: str) -> Connection:
         return Connection(str(self.path(socket)))
 
+    @staticmethod
+    def _remove(group: Path) -> None:
+        deadline = time.monotonic() + 5
+        while group.exists() and time.monotonic() < deadline:
+            for folder, _, _ in os.walk(group, topdown=False):
+                try:
+                    os.rmdir(folder)
+                except OSError:
+                    time.sleep(0.02)  # its last process has not quite ended
+
     def stop(self) -> None:
         # What runs there ends with its PID 1.
         self.process.kill()
         self.process.wait(10)
+        for group in self.groups:
+            self._remove(group)
         self.log.unlink(missing_ok=True)
         self.preparation.unlink(missing_ok=True)
         try:

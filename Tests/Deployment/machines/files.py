@@ -28,10 +28,15 @@ def needs(*programs: str) -> None:
             pytest.skip(f"{program} is not installed: make deps")
 
 
+def needs_root(why: str) -> None:
+    """Skips the test for other users."""
+    if os.geteuid() != 0:
+        pytest.skip(f"root is needed to {why}")
+
+
 def needs_namespaces() -> None:
     """Skips the test where this user may not make namespaces and mounts."""
-    if os.geteuid() != 0:
-        pytest.skip("root is needed to make namespaces with several users in them")
+    needs_root("make namespaces with several users in them")
     tried = subprocess.run(
         ["unshare", "--mount", "--pid", "--fork", "mount", "-t", "tmpfs", "tmpfs", "/mnt"],
         stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
