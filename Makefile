@@ -16,10 +16,11 @@ RELEASE := .build/release
 CONFIG ?= postern.yaml
 
 # Every Debian package that building, testing, the demo and the benchmark need.
-PACKAGES := buildah ca-certificates chromium curl g++ gcc glewlwyd jq libc6-dev libcurl4-openssl-dev libexpat1-dev \
-  libhiredis-dev libjansson-dev libjsonrpccpp-dev libsqlite3-dev libssl-dev libyaml-dev make netcat-openbsd \
-  nginx-light node-typescript nodejs openssl perl pkg-config procps python3 python3-markdown python3-pygments \
-  python3-pytest python3-venv redis-server socat sqlite3 systemd util-linux
+PACKAGES := buildah ca-certificates chromium curl debhelper dpkg-dev g++ gcc glewlwyd jq libc6-dev \
+  libcurl4-openssl-dev libexpat1-dev libhiredis-dev libjansson-dev libjsonrpccpp-dev libsqlite3-dev libssl-dev \
+  libyaml-dev lintian make man-db netcat-openbsd nginx-light node-typescript nodejs openssl perl pkg-config procps \
+  python3 python3-markdown python3-pygments python3-pytest python3-venv redis-server socat sqlite3 systemd \
+  util-linux
 
 ##@ Everyday
 
@@ -57,7 +58,14 @@ demo: release ## From a clean clone to answers on the screen
 .PHONY: image
 image: release ## The container image, tested: .build/image/postern.tar and its SBOM (no container engine needed)
 	deploy/container/build.sh $(RELEASE)/postern .build/image
-	@$(MAKE) --no-print-directory test-deployment DEPLOYMENT_TESTS=Tests/Deployment/test_image.py
+	@POSTERN_IMAGE=.build/image/postern.tar \
+	  $(MAKE) --no-print-directory test-deployment DEPLOYMENT_TESTS=Tests/Deployment/test_image.py
+
+.PHONY: deb
+deb: release ## The Debian package, tested: .build/deb/postern_*.deb
+	deploy/debian/build.sh $(RELEASE)/postern .build/deb
+	@POSTERN_DEB=$$(ls .build/deb/postern_*.deb) \
+	  $(MAKE) --no-print-directory test-deployment DEPLOYMENT_TESTS=Tests/Deployment/test_debian.py
 
 .PHONY: run
 run: release ## Run the sidecar in the foreground (CONFIG=postern.yaml)
@@ -131,7 +139,8 @@ $(DEPLOYMENT)/installed: Tests/Deployment/requirements.txt | deps
 	$(DEPLOYMENT)/bin/pip install --quiet --disable-pip-version-check --requirement $<
 	@touch $@
 
-DEPLOYMENT_TESTS := Tests/Deployment
+# The package's take as long as all others together: make deb, and CI.
+DEPLOYMENT_TESTS := $(filter-out %/test_debian.py,$(wildcard Tests/Deployment/test_*.py))
 .PHONY: test-deployment
 test-deployment: release $(DEPLOYMENT)/installed ## deploy/: units under systemd, the image, pods; as root, else in part
 	POSTERN_BIN=$(RELEASE)/postern PLAYGROUND_BIN=$(RELEASE)/playground \
