@@ -37,7 +37,7 @@ class Stage:
             stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         assert self.decider.stdout is not None
         decider = self.decider.stdout.readline().decode().strip()
-        self._addresses = {
+        self.addresses = {
             PLAYGROUND: self.playground.base.split("//")[1],
             DECISION_POINT: decider.split("//")[1],
         }
@@ -46,13 +46,13 @@ class Stage:
 
     def real(self, text: str, samples: Optional[Dict[str, str]] = None) -> str:
         """What is shown, as it is in this run. `samples`: what is shown → what it stands for."""
-        for shown, value in {**self._addresses, **(samples or {})}.items():
+        for shown, value in {**self.addresses, **(samples or {})}.items():
             text = text.replace(shown, value)
         return text
 
     def shown(self, text: str, samples: Optional[Dict[str, str]] = None) -> str:
         """What came in this run, as it is shown."""
-        for shown, value in {**(samples or {}), **self._addresses}.items():
+        for shown, value in {**(samples or {}), **self.addresses}.items():
             text = text.replace(value, shown)
         return text
 

@@ -1,5 +1,6 @@
 """What the documents show is what happens: every example of the reference, every command of the guides that are run."""
 
+import json
 import re
 import socket
 
@@ -44,7 +45,7 @@ def test_every_error_of_a_method_has_a_remedy():
     """Catches an error in openrpc.json that errors.md does not know, or knows by another reason."""
     rows = re.findall(r"^\| (-?\d+) \| `(\w+)` \| .+ \| .+ \|$", (PAGES / "errors.md").read_text(encoding="utf-8"), re.MULTILINE)
     assert len(rows) == len(set(rows)) > 40
-    document = reference.json.loads((PAGES / "openrpc.json").read_text(encoding="utf-8"))
+    document = json.loads((PAGES / "openrpc.json").read_text(encoding="utf-8"))
     declared = {(str(e["code"]), e["data"]["reason"]) for m in document["methods"] for e in m.get("errors", [])}
     assert declared - set(rows) == set()
 
@@ -76,32 +77,29 @@ def test_the_pages_that_are_run():
 def test_commands_of_a_page(stage, name):
     """Catches a command that does not work as it stands, or prints something else than the page shows."""
     page = pages()[name]
-    samples = {}
     if console.mode(page) == "sidecar":
-        environment = stage.environment_of(stage.sidecar())
+        environment, addresses = stage.environment_of(stage.sidecar()), stage.addresses
     else:
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            samples["127.0.0.1:8080"] = f"127.0.0.1:{free.getsockname()[1]}"
-            samples["--port 8080"] = f"--port {free.getsockname()[1]}"
-        environment = stage.environment_of(None)
+        environment, addresses = stage.environment_of(None), free_addresses()
     steps = console.steps(page)
     assert len(steps) >= 3, "the scan of the page finds too little"
-    directory = stage.fresh_directory()
-    real = [console.Step(stage.real(step.command, samples) if not samples else replaced(step.command, samples), step.expected)
-            for step in steps]
-    printed = console.outputs(real, directory, environment)
+    real = [step._replace(command=exchanged(step.command, addresses)) for step in steps]
+    printed = console.outputs(real, stage.fresh_directory(), environment)
     assert len(printed) == len(steps), printed
-    reverse = {real: shown for shown, real in samples.items()}
-    differences = []
-    for step, output in zip(steps, printed):
-        output = replaced(output, reverse) if samples else stage.shown(output)
-        if difference := console.difference(step, output):
-            differences.append(difference)
-    assert not differences, f"proto-docs/{name}:\n" + "\n\n".join(differences)
+    back = {real: shown for shown, real in addresses.items()}
+    found = [console.difference(step, exchanged(output, back)) for step, output in zip(steps, printed)]
+    assert not any(found), f"proto-docs/{name}:\n" + "\n\n".join(filter(None, found))
 
 
-def replaced(text, by):
+def free_addresses():
+    """For a page that starts its own playground: another port than the one it shows, which may be in use."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    return {stages.PLAYGROUND: f"127.0.0.1:{port}", "--port 8080": f"--port {port}"}
+
+
+def exchanged(text, by):
     for old, new in by.items():
         text = text.replace(old, new)
     return text
