@@ -288,17 +288,17 @@ docs: release ## Regenerate the generated documents in proto-docs/, and the site
 	$(RELEASE)/postern openrpc > proto-docs/openrpc.json
 	$(RELEASE)/postern configuration --schema > proto-docs/configuration.schema.json
 	$(RELEASE)/postern configuration --example > proto-docs/postern.example.yaml
-	$(PYTHON) Tools/Documents/reference.py
+	$(PYTHON) proto-docs/tool/reference.py
 	@$(MAKE) --no-print-directory site
 
 .PHONY: record-examples
 record-examples: release ## Run the examples of the methods and write what came into proto-docs/examples
 	POSTERN_BIN=$(RELEASE)/postern PLAYGROUND_BIN=$(RELEASE)/playground $(PYTHON) Tests/Documents/run.py
-	$(PYTHON) Tools/Documents/reference.py
+	$(PYTHON) proto-docs/tool/reference.py
 
 .PHONY: site
 site: deps ## The documents as a web site that needs no network: .build/site/index.html
-	$(SITE_PYTHON) Tools/Documents/website.py --into .build/site
+	$(SITE_PYTHON) proto-docs/tool/website.py --into .build/site
 	@echo "Open .build/site/index.html"
 
 .PHONY: docs-check
@@ -309,5 +309,5 @@ docs-check: release ## Fail when a generated document differs from the code
 	$(RELEASE)/postern configuration --example > $$scratch/postern.example.yaml; \
 	for file in $(GENERATED); do diff -u proto-docs/$$file $$scratch/$$file || \
 	  { echo "proto-docs/$$file is out of date: run make docs"; exit 1; }; done
-	@$(PYTHON) Tools/Documents/reference.py --check
+	@$(PYTHON) proto-docs/tool/reference.py --check
 	@echo "Generated documents are up to date."

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Dict, Optional
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / "Tests" / "EndToEnd"), str(ROOT / "Tools" / "Documents")]
+sys.path[:0] = [str(ROOT / "Tests" / "EndToEnd"), str(ROOT / "proto-docs" / "tool")]
 
 from harness import binaries, processes  # noqa: E402
 from harness.playground import Playground  # noqa: E402

@@ -9,7 +9,7 @@ import pytest
 import console
 import stage as stages
 
-import examples  # noqa: E402  (stage makes Tools/Documents importable)
+import examples  # noqa: E402  (stage makes proto-docs/tool importable)
 import reference  # noqa: E402
 import run  # noqa: E402
 

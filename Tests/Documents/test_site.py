@@ -28,7 +28,7 @@ def python_with_markdown():
 @pytest.fixture(scope="session")
 def site(tmp_path_factory):
     folder = tmp_path_factory.mktemp("site")
-    script = ROOT / "Tools" / "Documents" / "website.py"
+    script = ROOT / "proto-docs" / "tool" / "website.py"
     subprocess.run([python_with_markdown(), str(script), "--into", str(folder)], check=True, timeout=120)
     return folder
 

@@ -1,6 +1,6 @@
 """The documents as a static web site that needs no server and no network. Wants Python-Markdown and Pygments (Debian packages).
 
-    python3 Tools/Documents/website.py --into .build/site
+    python3 proto-docs/tool/website.py --into .build/site
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """One page for each method in proto-docs/reference, made of openrpc.json, errors.md and the examples. Standard library only.
 
-    python3 Tools/Documents/reference.py                writes proto-docs/reference
-    python3 Tools/Documents/reference.py --into FOLDER  writes there
-    python3 Tools/Documents/reference.py --check        fails when a page there is not what would be written
+    python3 proto-docs/tool/reference.py                writes proto-docs/reference
+    python3 proto-docs/tool/reference.py --into FOLDER  writes there
+    python3 proto-docs/tool/reference.py --check        fails when a page there is not what would be written
 """
 
 from __future__ import annotations
