@@ -53,14 +53,15 @@ struct FetchResourceHandler: Sendable {
   ) async throws(RPCFault) -> JSONValue {
     let uid = context.caller.peer.uid
     var options = options
+    let deadline = Deadline(instant: options.timeout.map { clock.monotonicNow + $0 }).earlier(options.deadline)
     if let rules = server.advice, (options.authentication ?? server.authentication) == .user {
       // Without anything of this connection's: it may be gone by then.
       let kept = StoppedFetches.Origin(
         owner: uid, resource: server.name, baseURL: server.baseURL, request: request, options: options,
         isStreamed: isStreamed, task: task, wait: rules.wait)
-      options.advice = advice(rules, kept, progress, context)
+      options.advice = advice(rules, kept, progress, by: deadline, context)
     }
-    options.tokenDelegate = TokenRefreshDelegate(caller: context.caller, task: task, clock: clock)
+    options.tokenDelegate = TokenRefreshDelegate(caller: context.caller, task: task, deadline: deadline, clock: clock)
     let networkTask = NetworkTask(identifier: task, request: request, clock: clock)
     options.task = networkTask
     if isStreamed { options.deliver = ChunkDelivery(to: context.caller, task: task).deliver }

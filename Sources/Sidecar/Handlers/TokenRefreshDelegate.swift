@@ -12,13 +12,15 @@ struct TokenRefreshDelegate: TokenManagementPolicyDelegate {
 
   private let session: RPCSession
   private let task: String
+  private let deadline: Deadline
   private let clock: any EngineClock
 
   /// Nil when the connection has not registered for it.
-  init?(caller: Caller, task: String, clock: any EngineClock) {
+  init?(caller: Caller, task: String, deadline: Deadline, clock: any EngineClock) {
     guard let session = caller.delegate(for: .evaluateTokenRefresh) else { return nil }
     self.session = session
     self.task = task
+    self.deadline = deadline
     self.clock = clock
   }
 
@@ -29,16 +31,8 @@ struct TokenRefreshDelegate: TokenManagementPolicyDelegate {
       "headers": FetchResult.headers(response.fields),
     ]
     if let text = String(validating: response.body, as: UTF8.self), !text.isEmpty { params["body"] = .string(text) }
-    let request = JSONValue.object(params)
-    let answer = await withTaskGroup(of: JSONValue?.self) { group in
-      group.addTask { try? await session.request(DelegateMethod.evaluateTokenRefresh.rawValue, request) }
-      group.addTask {
-        try? await clock.sleep(for: Self.patience)
-        return nil
-      }
-      defer { group.cancelAll() }
-      return await group.next() ?? nil
-    }
+    let answer = await DelegateQuestion.ask(
+      session, .evaluateTokenRefresh, params, within: Self.patience, by: deadline, clock)
     return answer?["refresh"]?.boolValue
   }
 }

@@ -5,12 +5,13 @@ import Support
 
 /// A request of the sidecar to the calling connection, which has only so long to answer (wire.md section 6).
 enum DelegateQuestion {
-  /// The answer; nil when it comes late, is an error, or never comes because the connection is gone.
+  /// The answer; nil when it comes late, is an error, or never comes because the connection is gone. `deadline` is the call's own.
   static func ask(
     _ session: RPCSession, _ method: DelegateMethod, _ params: JSONObject, within patience: Duration,
-    _ clock: any EngineClock
+    by deadline: Deadline, _ clock: any EngineClock
   ) async -> JSONValue? {
     let request = JSONValue.object(params)
+    let patience = min(patience, deadline.remaining(on: clock) ?? patience)
     return await withTaskGroup(of: JSONValue?.self) { group in
       group.addTask { try? await session.request(method.rawValue, request) }
       group.addTask {

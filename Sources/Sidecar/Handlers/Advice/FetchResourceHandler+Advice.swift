@@ -44,10 +44,12 @@ extension FetchResourceHandler {
 
   /// Who satisfies the fetch's advice, and where it is kept meanwhile.
   func advice(
-    _ rules: AdviceRules, _ origin: StoppedFetches.Origin, _ progress: AdviceProgress?, _ context: CallContext
+    _ rules: AdviceRules, _ origin: StoppedFetches.Origin, _ progress: AdviceProgress?, by deadline: Deadline,
+    _ context: CallContext
   ) -> FetchAdvice {
     FetchAdvice(
-      delegate: PolicyDelegate(caller: context.caller, task: origin.task, patience: rules.wait, clock: clock),
+      delegate: PolicyDelegate(
+        caller: context.caller, task: origin.task, patience: rules.wait, deadline: deadline, clock: clock),
       asksAboutAnswers: context.caller.delegate(for: .evaluateAuthorizationPolicy) != nil, progress: progress,
       asked: context.caller.connection,
       hold: { [stopped] stop in

@@ -12,6 +12,8 @@ struct PolicyDelegate: AuthorizationPolicyDelegate {
   let task: String
   /// How long the caller has to answer.
   let patience: Duration
+  /// When the call must be over.
+  let deadline: Deadline
   let clock: any EngineClock
 
   func onPolicyAdviseReceived(
@@ -22,7 +24,8 @@ struct PolicyDelegate: AuthorizationPolicyDelegate {
       "advices": .array(advices.compactMap { PolicyAdviceDescription($0).json }),
     ]
     params["continuation"] = continuation.map { .string($0) }
-    return await ask(.onPolicyAdviceReceived, params)?["satisfied"]?.boolValue
+    // Other fetches may wait for it longer than this one's call.
+    return await ask(.onPolicyAdviceReceived, params, by: .never)?["satisfied"]?.boolValue
   }
 
   func evaluateAuthorizationPolicy(_ response: HTTPResponse) async -> [PolicyAdvice]? {
@@ -47,17 +50,29 @@ struct PolicyDelegate: AuthorizationPolicyDelegate {
     ]
     params["txId"] = txId.map { .string($0) }
     guard let answer = await ask(.updateRequest, params)?.objectValue else { return nil }
-    var headers = HTTPFields()
-    for member in answer["headers"]?.objectValue?.members ?? [] {
-      let values = member.value.stringValue.map { [$0] } ?? (member.value.arrayValue ?? []).compactMap(\.stringValue)
-      for value in values { headers.append(member.name, value) }
+    var update = RequestUpdate()
+    if let url = answer["url"], url != .null {
+      guard let text = url.stringValue else { return nil }
+      update.url = text
     }
-    return RequestUpdate(url: answer["url"]?.stringValue, headers: headers)
+    guard let given = answer["headers"], given != .null else { return update }
+    guard let members = given.objectValue?.members else { return nil }
+    for member in members {
+      let values = member.value.arrayValue ?? [member.value]
+      for value in values {
+        guard let text = value.stringValue else { return nil }
+        update.headers.append(member.name, text)
+      }
+    }
+    return update
   }
 
-  private func ask(_ method: DelegateMethod, _ params: JSONObject) async -> JSONValue? {
+  private func ask(
+    _ method: DelegateMethod, _ params: JSONObject, by deadline: Deadline? = nil
+  ) async -> JSONValue? {
     guard let connection = caller.delegate(for: method) else { return nil }
-    return await DelegateQuestion.ask(connection, method, params, within: patience, clock)
+    return await DelegateQuestion.ask(
+      connection, method, params, within: patience, by: deadline ?? self.deadline, clock)
   }
 }
 
