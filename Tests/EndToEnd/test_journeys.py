@@ -281,6 +281,26 @@ def test_a_transaction_touches_nothing(connection: Connection, playground: Playg
     assert result["state"] == "completed" and journeys.control(playground)["transactions"][third] == "IN_PROGRESS"
 
 
+@pytest.mark.parametrize("kind, value, page", [
+    (SERVICE, "/alpha:ConfirmPassword", "Password"), (SERVICE, "ConfirmPassword", "Password"),
+    ("AuthenticateToTreeConditionAdvice", "Otp", "One Time Password"), (LEVEL, "5", "One Time Password"),
+    (LEVEL, "1", "Password"), ("AuthSchemeConditionAdvice", "DataStore", None),
+    ("AuthenticateToRealmConditionAdvice", "/alpha", None),
+])
+def test_every_type_of_advice_leads_to_its_journey(
+    connection: Connection, playground: Playground, kind: str, value: str, page: Any
+) -> None:
+    session = journeys.session(connection, playground)
+    result = step_up(connection, session, (kind, value))
+    # What asks for a login of a kind that the user has is satisfied by it.
+    if page is None:
+        assert result["state"] == "completed" and result["session"] == session
+        return
+    assert types(result) == ["PasswordCallback"] and result["callbacks"][0]["output"][0]["value"] == page
+    result = go_on(connection, result, "123456" if page.startswith("One") else "alice-password")
+    assert result["state"] == "completed" and result["sessionUpgraded"] is True
+
+
 def test_of_several_advices_the_transaction_comes_last(connection: Connection, playground: Playground) -> None:
     session = journeys.session(connection, playground)
     transaction = journeys.control(playground, transaction="alice")["txId"]

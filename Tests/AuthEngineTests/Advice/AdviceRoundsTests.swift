@@ -157,6 +157,28 @@ import Testing
     #expect(bench.delegate.questions.isEmpty)
   }
 
+  @Test("A redirect to another access manager is followed, or satisfied at the configured one")
+  func foreignRedirect() async throws {
+    let bench = try Bench()
+    let session = try await bench.session()
+    let value =
+      "PEFkdmljZXM-PEF0dHJpYnV0ZVZhbHVlUGFpcj48QXR0cmlidXRlIG5hbWU9IkEiLz48VmFsdWU-eDwvVmFsdWU-PC9BdHRyaWJ1dGVWYWx1ZVBhaXI-PC9BZHZpY2VzPg"
+    for (place, isOwn) in [
+      ("https://am.test/am/", true), ("https://am.evil.test/am/", false), ("https://am.test:8443/am/", false),
+      ("https://am.test.evil.test/am/", false), ("//am.evil.test/am/", false), ("/am/", false),
+    ] {
+      bench.answer { number, _ in
+        number == 1
+          ? .status(307, ("Location", "\(place)?authIndexType=composite_advice&authIndexValue=\(value)"))
+          : HTTPResponse(status: 200)
+      }
+      let asked = bench.delegate.questions.count
+      #expect(try await bench.fetch(session).status == (isOwn ? 200 : 307), "\(place)")
+      #expect(bench.delegate.questions.count - asked == (isOwn ? 1 : 0))
+    }
+    #expect(bench.grants.transport.requests.allSatisfy { $0.url.origin.host == "api.test" })
+  }
+
   @Test("The user's time is taken from the resource's, or the caller's own bound does not hold")
   func time() async throws {
     let bench = try Bench(timeout: .seconds(30))

@@ -129,6 +129,32 @@ import Testing
     #expect(try await login(of: session, bench) == JourneyBench.newer)
   }
 
+  @Test("A code that could not be exchanged costs the user another login in the browser")
+  func browser() async throws {
+    let bench = try JourneyBench()
+    let session = try await bench.session()
+    let advice = PolicyAdvice.insufficientUserAuthentication(acrValues: ["mfa"], maxAge: nil)
+    let step = try #require(try await bench.stepUp(session, [advice]).step)
+    let callback = try #require(step.callbacks.first.flatMap { JourneyCallback($0) })
+    let url = try #require(callback.redirectURL)
+    let query = try #require(FormEncoding.decode(String(url.drop { $0 != "?" }.dropFirst())))
+    func parameter(_ name: String) -> String { query.first { $0.name == name }?.value ?? "" }
+    #expect(url.hasPrefix("https://idp.test/authorize?") && parameter("acr_values") == "mfa")
+    var filled = callback
+    filled.fill(with: .string("https://shop.test/callback?code=c&state=\(parameter("state"))"))
+    let idToken = try bench.grants.idToken(nonce: parameter("nonce"), more: ["acr": "mfa"])
+    bench.grants.answer("/token") { _, _ in .status(503) }
+    for _ in 0..<2 {
+      #expect(await JourneyBench.word { try await bench.goOn(step, [filled.json]) } == "session unreachable")
+    }
+    bench.grants.answer("/token") { _, _ in
+      .json(#"{"access_token":"b-1","token_type":"Bearer","expires_in":300,"id_token":"\#(idToken)"}"#)
+    }
+    #expect(await JourneyBench.word { try await bench.goOn(step, [filled.json]) } == "upgraded")
+    #expect(try await bench.token(session) == "b-1" && bench.logouts.isEmpty)
+    #expect(await JourneyBench.word { try await bench.goOn(step, [filled.json]) } == "unknown")
+  }
+
   @Test(
     "Whoever leaves a journey takes half of it along",
     arguments: [JourneyBench.authenticate, JourneyBench.authorize, "/token"])

@@ -87,13 +87,16 @@ struct GrantBench: Sendable {
     }
   }
 
-  func idToken(_ subject: String = "user-1", nonce: String? = nil, life: Int64 = 300) throws -> String {
+  func idToken(
+    _ subject: String = "user-1", nonce: String? = nil, life: Int64 = 300, more: JSONObject = JSONObject()
+  ) throws -> String {
     let now = clock.wallNow.secondsSinceEpoch
     var claims: JSONObject = [
       "iss": "https://idp.test", "sub": .string(subject), "aud": "shop", "exp": .integer(now + life),
       "iat": .integer(now),
     ]
     claims["nonce"] = nonce.map { .string($0) }
+    for member in more.members { claims[member.name] = member.value }
     return try CompactJWS.sign(claims: claims, with: signers.p256, algorithm: .es256)
   }
 
