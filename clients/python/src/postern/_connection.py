@@ -233,7 +233,7 @@ class Connection:
 
     def _hand_over(self) -> None:
         """Has one of those who wait read from now on."""
-        if self._keeper is not None:
+        if self._keeper is not None or not self._pending:
             return
         with self._lock:
             heir = next((pending for pending in self._pending.values() if pending.has_waiter), None)
@@ -250,8 +250,7 @@ class Connection:
                     self._dispose()
             finally:
                 self._reading.release()
-            if self._pending:
-                self._hand_over()
+            self._hand_over()
 
     def _read(self, patience: float) -> None:
         """Reads once, with `_reading` held."""

@@ -7,6 +7,7 @@ beforehand, therefore what is not yet a line is bounded here.
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
@@ -26,17 +27,25 @@ def _other(value: Any) -> Any:
 
 
 _encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan=False, default=_other).encode
-_decode = json.JSONDecoder().decode
+_decode = json.JSONDecoder().raw_decode
 
 
 def encoded(message: Any, limit: int | None = None) -> bytes:
     """The line of a message; what the sidecar would refuse to read is refused here, where the caller is known."""
+    return _checked(_text(message), limit)
+
+
+def _text(value: Any) -> str:
     try:
-        text = _encode(message)
+        text = _encode(value)
     except RecursionError:
         raise too_deep() from None
-    if text.count("{") + text.count("[") > DEPTH and _depth(message) > DEPTH:
+    if text.count("{") + text.count("[") >= DEPTH and _depth(value) >= DEPTH:
         raise too_deep()
+    return text
+
+
+def _checked(text: str, limit: int | None) -> bytes:
     line = text.encode("utf-8") + b"\n"
     if limit is not None and len(line) > limit:
         raise RequestError(
@@ -47,12 +56,14 @@ def encoded(message: Any, limit: int | None = None) -> bytes:
     return line
 
 
-def request(identifier: int, method: str, params: Mapping[str, Any] | None, limit: int) -> bytes:
+def request(identifier: int, method: str, params: Mapping[str, Any], limit: int) -> bytes:
     """The line of a request."""
-    message: dict[str, Any] = {"jsonrpc": "2.0", "id": identifier, "method": method}
-    if params:
-        message["params"] = params
-    return encoded(message, limit)
+    return _checked(f'{{"jsonrpc":"2.0","id":{identifier},"method":{_quoted(method)},"params":{_text(params)}}}', limit)
+
+
+@functools.lru_cache(maxsize=256)
+def _quoted(method: str) -> str:
+    return _encode(method)
 
 
 def notification(method: str, params: Mapping[str, Any]) -> bytes:
@@ -76,10 +87,14 @@ def _depth(value: Any) -> int:
 
 def decoded(line: bytes) -> dict[str, Any]:
     """The message of a line."""
+    message: Any = None
     try:
-        message = _decode(line.decode("utf-8"))
+        text = line.decode("utf-8")
+        message, end = _decode(text)
+        if end != len(text) and text[end:].strip():
+            message = None
     except (ValueError, RecursionError):
-        message = None
+        pass
     found = members(message)
     if found is None:
         raise ProtocolViolation("what came from the socket is no JSON-RPC message")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import threading
 from typing import Any, Callable
 
@@ -45,8 +44,10 @@ class Pending:
 
     def wake(self) -> None:
         """Has `wait` return: there is an answer, or nobody reads any more."""
-        with contextlib.suppress(RuntimeError):  # woken already, and not up yet
+        try:  # noqa: SIM105 - in the way of every answer
             self._lock.release()
+        except RuntimeError:
+            pass  # woken already, and not up yet
 
     def wait(self, seconds: float) -> bool:
         """Waits for news. Whether there was any in time."""

@@ -65,7 +65,7 @@ class AsyncClient(AsyncMethods):
         """Calls a method by its name in the protocol and returns its result as it came."""
         deadline = self._deadline(method, timeout)
         own = dict(params or {})
-        repeats = Repeats(method, own, deadline, self._limits.reconnect)
+        repeats: Repeats | None = None
         while True:
             connection: AsyncConnection | None = None
             try:
@@ -73,6 +73,7 @@ class AsyncClient(AsyncMethods):
                 pending = await connection.start(method, with_meta(own, deadline, traceparent), deadline)
                 return await connection.result(pending, deadline)
             except PosternError as error:
+                repeats = repeats or Repeats(method, own, deadline, self._limits.reconnect)
                 pause = repeats.pause_after(error)
                 if error.reason == "shutting_down":
                     self._retire(connection)

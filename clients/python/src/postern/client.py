@@ -69,7 +69,7 @@ class Client(Methods):
         """Calls a method by its name in the protocol and returns its result as it came."""
         deadline = self._deadline(method, timeout)
         own = dict(params or {})
-        repeats = Repeats(method, own, deadline, self._limits.reconnect)
+        repeats: Repeats | None = None
         while True:
             connection: Connection | None = None
             try:
@@ -77,6 +77,7 @@ class Client(Methods):
                 pending = connection.start(method, with_meta(own, deadline, traceparent), deadline)
                 return connection.result(pending, deadline)
             except PosternError as error:
+                repeats = repeats or Repeats(method, own, deadline, self._limits.reconnect)
                 pause = repeats.pause_after(error)
                 if error.reason == "shutting_down":
                     self._retire(connection)
