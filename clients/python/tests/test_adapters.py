@@ -6,7 +6,7 @@ import io
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Callable
 
 import aiohttp
 import httpx
@@ -177,6 +177,14 @@ def test_httpx_mounted_beside_others(client: Client, playground: Playground) -> 
         answer = plain.get("http+postern://orders/bytes/3000000")
         assert len(answer.content) == 3_000_000
         assert plain.get(playground.base + "/open/echo").extensions.get("postern") is None
+
+
+def test_httpx_and_names_with_capitals(start: Callable[..., Sidecar], playground: Playground) -> None:
+    sidecar = start({"resources": {"Billing": {"baseUrl": playground.base + "/open/", "auth": "none"}}})
+    with Client(sidecar.path) as client:
+        transport = PosternTransport(client, resource="Billing")
+        with httpx.Client(mounts={"http+postern://": transport}) as plain:
+            assert plain.get("http+postern://Billing/echo").status_code == 200
 
 
 def test_httpx_errors_are_its_own(client: Client) -> None:

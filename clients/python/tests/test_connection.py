@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import signal
 import socket
@@ -13,6 +14,7 @@ from typing import Any, Callable
 
 import pytest
 from double import Double, Peer, obliging
+from harness.connection import Connection
 from harness.sidecar import Sidecar
 from harness.waiting import eventually
 
@@ -283,8 +285,8 @@ def test_what_was_given_up_is_cancelled_there(double: Double) -> None:
             client.call("getInfo")
         assert client.start("health").identifier == 2, "the same connection"
     eventually(lambda: len(heard) == 3)
-    assert heard[1]["method"] == "$/cancelRequest"
-    assert heard[1]["params"] == {"id": heard[0]["id"]}
+    [cancel] = [message for message in heard if message["method"] == "$/cancelRequest"]
+    assert cancel["params"] == {"id": heard[0]["id"]} and "id" not in cancel
     assert 100 <= heard[0]["params"]["meta"]["timeoutMs"] <= 200
 
 
@@ -362,6 +364,43 @@ def test_a_killed_sidecar_and_its_successor(start: Callable[..., Sidecar]) -> No
         first.wait()
         second = start()
         assert client.get_info().pid == second.process.pid
+
+
+def test_no_place_for_another_connection_is_told(start: Callable[..., Sidecar]) -> None:
+    sidecar = start({"limits": {"connections": 1}})
+    with Client(sidecar.path) as before:
+        eventually(lambda: works(before))  # the last one to ask whether it listens has gone
+    first = eventually(lambda: holding(sidecar))
+    assert first is not None
+    with Client(sidecar.path) as client:
+        for _ in range(5):  # before, while and after it is written to
+            with pytest.raises(postern.Unavailable) as raised:
+                client.call("createSession")
+            assert (raised.value.reason, raised.value.outcome) == ("overloaded", "not_sent")
+        first.close()
+        eventually(lambda: works(client))
+
+
+def holding(sidecar: Sidecar) -> Connection | None:
+    connection = sidecar.connect()
+    try:
+        assert connection.works()
+    except (EOFError, OSError, AssertionError):
+        connection.close()
+        return None
+    return connection
+
+
+def works(client: Client) -> bool:
+    try:
+        return client.get_info().name == "postern"
+    except postern.Unavailable:
+        return False
+
+
+def test_bounds_without_an_end(client: Client) -> None:
+    for timeout in (math.inf, 1e12):
+        assert client.get_info(timeout=timeout).name == "postern"
 
 
 def test_descriptors_are_given_back(double: Double) -> None:

@@ -50,7 +50,7 @@ def test_a_session_that_ends_is_told(client: Client, playground: Playground) -> 
 
 
 def test_a_loop_over_events_ends_when_they_are_closed(client: Client) -> None:
-    events = client.events()
+    events = client.events("configReloaded")
     threading.Timer(0.1, events.close).start()
     assert list(events) == []
 

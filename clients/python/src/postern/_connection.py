@@ -23,6 +23,7 @@ from .errors import ConnectionLost, DeadlineExceeded, PosternError, ProtocolViol
 
 _FLAGS = socket.MSG_DONTWAIT | getattr(socket, "MSG_NOSIGNAL", 0)
 _READ = 1 << 16
+_LONGEST_POLL = 1 << 30
 log = logging.getLogger("postern")
 
 
@@ -177,7 +178,7 @@ class Connection:
             ready = select.poll()
             ready.register(self._socket, select.POLLOUT)
             while sent < len(line):
-                if not ready.poll(min(deadline.left() * 1000, 1 << 30)):
+                if not ready.poll(min(deadline.left() * 1000, _LONGEST_POLL)):
                     error = DeadlineExceeded("the sidecar does not read in time", data={"outcome": "not_sent"})
                     if sent:  # half a message: nothing can follow it
                         self.close(ConnectionLost("a request could not be sent whole in time"))
@@ -193,6 +194,7 @@ class Connection:
         except BlockingIOError:
             return 0
         except OSError as error:
+            self._look()  # it may have said why
             fault = self._error or ConnectionLost(f"the sidecar is gone: {error.strerror or error}")
             raise lost(fault, "unknown" if whole == 0 else "not_sent") from error
 
@@ -254,7 +256,7 @@ class Connection:
 
     def _read(self, patience: float) -> None:
         """Reads once, with `_reading` held."""
-        if not self._readable.poll(None if patience == math.inf else patience * 1000):
+        if not self._readable.poll(None if patience == math.inf else min(patience * 1000, _LONGEST_POLL)):
             return
         error: PosternError
         try:

@@ -25,9 +25,13 @@ class Dispatch:
     def __init__(self) -> None:
         self.delegates: dict[str, Callable[[Any], Any]] = {}
         self.delegate_seconds = DELEGATE_SECONDS
+        self._streams: list[EventStream] = []
+        self.renew()
+
+    def renew(self) -> None:
+        """In a forked child: what its parent's threads held is never released."""
         self._places = threading.BoundedSemaphore(DELEGATE_CALLS)
         self._lock = threading.Lock()
-        self._streams: list[EventStream] = []
 
     # Events
 

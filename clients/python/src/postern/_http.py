@@ -55,8 +55,10 @@ class Target:
         parts = urlsplit(url)
         named = parts.scheme.lower() == SCHEME
         if named:
-            path = parts.path.lstrip("/") + (f"?{parts.query}" if parts.query else "")
+            path = parts.path[1:] + (f"?{parts.query}" if parts.query else "")
             resource: str | None = unquote(parts.netloc.rpartition("@")[2])
+            if self.resource and resource == self.resource.lower():
+                resource = self.resource  # httpx writes hosts in lower case
         else:
             path, resource = url.partition("#")[0], self.resource
         follow = named if self.follow_redirects is None else self.follow_redirects

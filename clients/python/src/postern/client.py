@@ -222,6 +222,7 @@ class Client(Methods):
             self._process = os.getpid()
             self._connecting = threading.Lock()
             self._connection, self._retired = None, []
+            self._dispatch.renew()
         if not self._connecting.acquire(timeout=seconds(deadline.left())):
             raise DeadlineExceeded("no connection in time", data={"outcome": "not_sent"})
         try:

@@ -6,6 +6,7 @@ Switch on the class, or on `reason`; codes and reasons are stable, messages are 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
 from ._wire import members, optional, optional_time
@@ -176,7 +177,7 @@ class AdviceRequired(_AboutAdvice):
         return continuation if isinstance(continuation, str) else None
 
     @property
-    def expires_at(self) -> Any:
+    def expires_at(self) -> datetime | None:
         """Until when the continuation is good."""
         return optional_time(self.data.get("expiresAt"))
 

@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from ._wire import optional_time, time
+from .errors import ProtocolViolation
 
 __all__ = ["NAMES", "Event"]
 
@@ -93,6 +94,8 @@ class Backlog:
         message, gap = self._events.popleft()
         lost, self._lost = self._lost, 0
         params = message["params"]
-        return Event(
-            message["method"], time(params["at"]), params.get("session"), params.get("issuer"), params, lost, gap
-        )
+        try:
+            at = time(params["at"])
+        except ValueError:
+            raise ProtocolViolation("an event of another shape came from the socket") from None
+        return Event(message["method"], at, params.get("session"), params.get("issuer"), params, lost, gap)
