@@ -15,7 +15,7 @@ import pytest
 from harness.browser import announce_login, authorize
 from harness.playground import Playground
 from machines import container
-from machines.files import DEPLOY, postern
+from machines.files import DEPLOY, ROOT, postern
 from machines.pair import SHARED, SOCKET, USER, Deployment
 
 REDIRECT = "http://127.0.0.1:8765/callback"
@@ -74,6 +74,19 @@ def test_the_dockerfile_takes_its_files_from_the_same_list() -> None:
     assert "assemble.sh .build/release/postern /image" in text
     final = text.split("FROM scratch AS image", 1)[1]
     assert re.findall(r"^(?:COPY|ADD|RUN).*", final, re.MULTILINE) == ["COPY --from=build /image/ /"]
+
+
+def test_the_dockerfile_builds_as_the_makefile_does() -> None:
+    text = (DEPLOY / "container" / "Dockerfile").read_text()
+    makefile = (ROOT / "Makefile").read_text().replace("\\\n", " ")
+    packages = re.search(r"^PACKAGES := (.*)$", makefile, re.MULTILINE)
+    flags = re.search(r"^RELEASE_FLAGS := \$\(BUILD_FLAGS\) (.*)$", makefile, re.MULTILINE)
+    assert packages and flags
+    linked = set(re.findall(r'\.apt\(\["([^"]+)"\]\)', (ROOT / "Package.swift").read_text()))
+    assert len(linked) > 4, "the scan of Package.swift finds too little"
+    installed = set(re.findall(r"\blib[\w-]+-dev\b", text))
+    assert linked <= installed <= set(packages.group(1).split())
+    assert f"swift build {flags.group(1)} --product postern" in text
 
 
 def test_the_sbom_names_every_file_and_every_package(image: Dict[str, Any]) -> None:
