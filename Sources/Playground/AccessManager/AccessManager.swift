@@ -16,15 +16,19 @@ struct AccessManager: Sendable {
     let flow = AuthorizationFlow(
       issuer: parts.issuer, desk: parts.desk, codes: parts.codes, idTokens: parts.idTokens, faults: parts.faults,
       clock: parts.clock, pending: ExpiringStore(clock: parts.clock))
+    let base = String(parts.issuer.dropLast("/oidc".count))
+    let clientTrees = ClientTreeDesk(
+      settings: settings, transactions: transactions, journeys: journeys, waiting: ExpiringStore(clock: parts.clock),
+      base: base + "/am")
     let authorize = SSOAuthorizeEndpoint(
-      sessions: sessions, requests: requests, flow: flow, faults: parts.faults, statistics: parts.statistics)
+      sessions: sessions, requests: requests, flow: flow, clientTrees: clientTrees, faults: parts.faults,
+      statistics: parts.statistics)
     let information = ServerInfoEndpoint(faults: parts.faults, statistics: parts.statistics)
     let logins = SSOSessionsEndpoint(sessions: sessions, faults: parts.faults, statistics: parts.statistics)
     let authenticate = AuthenticateEndpoint(
       sessions: sessions, journeys: journeys, transactions: transactions, settings: settings, desk: parts.desk,
       faults: parts.faults)
     let control = AccessManagerControlEndpoint(settings: settings, transactions: transactions, desk: journeys)
-    let base = String(parts.issuer.dropLast("/oidc".count))
     let gateway = GatewayEndpoint(
       check: BearerTokenCheck(
         tokens: parts.accessTokens, audiences: [base + "/resource", base + "/resource/", base, base + "/"],

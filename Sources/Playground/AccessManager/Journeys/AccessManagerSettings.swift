@@ -12,6 +12,8 @@ final class AccessManagerSettings: Sendable {
     var journeyLife = Duration.seconds(300)
     /// What a polling page asks for.
     var pollWaitMilliseconds: Int64 = 50
+    /// What the authorization endpoint asks for before it gives a code; nil: nothing.
+    var clientTree: ClientTree?
   }
 
   private let state = Locked(Values())
@@ -30,6 +32,15 @@ final class AccessManagerSettings: Sendable {
     if let number = try body.integer("transactionTtlMs", in: bounds) { values.transactionLife = .milliseconds(number) }
     if let number = try body.integer("journeyTtlMs", in: bounds) { values.journeyLife = .milliseconds(number) }
     if let number = try body.integer("pollWaitMs", in: bounds) { values.pollWaitMilliseconds = number }
+    if let name = try body.string("clientTree") {
+      guard let tree = ClientTree(rawValue: name) else {
+        throw ControlBody.Problem(
+          message: "clientTree: one of \(ClientTree.allCases.map(\.rawValue).joined(separator: ", ")) is expected")
+      }
+      values.clientTree = tree
+    } else if body.members["clientTree"] != nil {
+      values.clientTree = nil
+    }
     state.withLock { $0 = values }
   }
 
@@ -41,6 +52,7 @@ final class AccessManagerSettings: Sendable {
       ("transactionTtlMs", .integer(values.transactionLife.wholeMilliseconds)),
       ("journeyTtlMs", .integer(values.journeyLife.wholeMilliseconds)),
       ("pollWaitMs", .integer(values.pollWaitMilliseconds)),
+      ("clientTree", values.clientTree.map { .string($0.rawValue) } ?? .null),
     ]
   }
 }
