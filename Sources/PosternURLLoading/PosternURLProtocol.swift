@@ -108,7 +108,7 @@ public final class PosternURLProtocol: URLProtocol {
     switch result {
     case .success(let response): deliver(response)
     // What the policy asks for was not done: the answer is the one that asked.
-    case .failure(let error) where error.stop != nil: error.stop.map { deliver($0.response) }
+    case .failure(let error) where error.stop?.response != nil: error.stop?.response.map { deliver($0) }
     case .failure(let error): fail(URLError(error))
     }
   }

@@ -22,7 +22,8 @@ extension URLError {
 
   private static func code(of code: ResourceError.Code) -> URLError.Code {
     switch code {
-    case .notAuthenticated, .notImplicitlyAuthenticated, .deviceNotAuthenticated, .sessionNotFound, .tokenEndpointError:
+    case .notAuthenticated, .notImplicitlyAuthenticated, .deviceNotAuthenticated, .sessionNotFound, .tokenEndpointError,
+      .adviceRequired, .adviceFailed:
       .userAuthenticationRequired
     case .tokenEndpointUnreachable, .serverUnreachable: .cannotConnectToHost
     case .networkUnreachable: .notConnectedToInternet

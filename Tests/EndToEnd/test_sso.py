@@ -50,6 +50,19 @@ def test_a_single_sign_on_token_makes_a_session(
     assert token not in sidecar.log()
 
 
+def test_what_is_known_of_the_login_shows_in_the_session(connection: Connection, playground: Playground) -> None:
+    created = create(connection, sign_on(playground))
+    described = connection.call("getSession", {"session": created["session"]})
+    assert described == created and connection.call("listSessions") == {"sessions": [created]}
+    assert described["acr"] == "pwd" and described["issuer"] == "am" and "orders" in described["scope"].split()
+    assert described["authTime"] == described["claims"]["auth_time"] and described["claims"]["sid"]
+    assert expect.RFC3339_MILLISECONDS.match(described["accessTokenExpiresAt"])
+    # It is renewed as long as the login lasts: when that is, nobody knows beforehand.
+    assert "expiresAt" not in described
+    connection.call("endSession", {"session": created["session"]})
+    expect.fault(connection.error("getSession", {"session": created["session"]}), 5001)
+
+
 def test_ending_the_session_signs_off(connection: Connection, playground: Playground) -> None:
     token = sign_on(playground)
     session = create(connection, token)

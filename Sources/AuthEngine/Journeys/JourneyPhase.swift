@@ -1,3 +1,5 @@
+import Support
+
 /// One login of a journey; an answer may ask for several.
 enum JourneyPhase: Sendable {
   /// A chain or tree of the access manager's, or its default one.
@@ -6,6 +8,8 @@ enum JourneyPhase: Sendable {
   case suspended(id: String)
   /// Advices of the access manager's policies.
   case composite([PolicyAdvice])
+  /// The last of what holds an authorization up, which goes on after it.
+  case held([PolicyAdvice], HeldAuthorization)
   /// An authorization with a code, with what RFC 9470 asks for.
   case authorization(PolicyAdvice)
 
@@ -23,12 +27,32 @@ enum JourneyPhase: Sendable {
     case .tree(let name): name?.utf8.count ?? 0
     case .suspended(let id): id.utf8.count
     case .composite(let advices): advices.reduce(0) { $0 + $1.byteCount }
+    case .held(let advices, _): advices.reduce(SignOnRequest.maxBytes) { $0 + $1.byteCount }
     case .authorization(let advice): advice.byteCount
     }
   }
 
-  /// The transaction it is about.
-  var txId: String? {
-    if case .composite(let advices) = self { advices.lazy.compactMap(\.txId).first } else { nil }
+  /// The phases after which `held` can go on.
+  static func phases(releasing held: HeldAuthorization) -> [JourneyPhase] {
+    var phases = phases(for: held.advices)
+    guard case .composite(let last)? = phases.popLast() else { return [] }
+    return phases + [.held(last, held)]
   }
+
+  /// The access manager's advices that it satisfies.
+  var advices: [PolicyAdvice]? {
+    switch self {
+    case .composite(let advices), .held(let advices, _): advices
+    case .tree, .suspended, .authorization: nil
+    }
+  }
+
+  /// The single sign-on token of the authorization that waits for it.
+  var heldToken: Secret<String>? { if case .held(_, let held) = self { held.token } else { nil } }
+
+  /// Whether an authorization waits for it.
+  var isHeld: Bool { if case .held = self { true } else { false } }
+
+  /// The transaction it is about.
+  var txId: String? { advices?.lazy.compactMap(\.txId).first }
 }

@@ -5,6 +5,8 @@ public struct JourneyRequest: Sendable {
   let session: SessionHandle?
   /// Whether no session is to come of it.
   let isWithoutSession: Bool
+  /// Whether the single sign-on token is one that a caller gave.
+  let isOfGivenToken: Bool
   /// Whether the user is asked although they are logged in.
   let isForced: Bool
   /// Whatever the caller wants to find again when the journey is over.
@@ -15,6 +17,11 @@ public struct JourneyRequest: Sendable {
     JourneyRequest(phases: [.tree(tree)], session: nil, isWithoutSession: withoutSession, isForced: forced)
   }
 
+  /// Goes on with an authorization that the access manager holds up, whose user is to have a session.
+  public static func signOn(_ held: HeldAuthorization) -> JourneyRequest {
+    JourneyRequest(phases: JourneyPhase.phases(releasing: held), session: nil, isOfGivenToken: true)
+  }
+
   /// Steps `session` up, as `advices` ask. Nil when there is one among them that nobody can satisfy, or none at all.
   public static func stepUp(_ session: SessionHandle, advices: [PolicyAdvice]) -> JourneyRequest? {
     let phases = JourneyPhase.phases(for: advices)
@@ -22,19 +29,24 @@ public struct JourneyRequest: Sendable {
       $0.isCompositeAdvice || $0.type == PolicyAdvice.Name.insufficientUserAuthentication
     }
     guard isPossible, !phases.isEmpty else { return nil }
-    return JourneyRequest(phases: phases, session: session, isWithoutSession: false, isForced: false)
+    return JourneyRequest(phases: phases, session: session)
   }
 
-  private init(phases: [JourneyPhase], session: SessionHandle?, isWithoutSession: Bool, isForced: Bool) {
+  private init(
+    phases: [JourneyPhase], session: SessionHandle?, isWithoutSession: Bool = false, isForced: Bool = false,
+    isOfGivenToken: Bool = false
+  ) {
     self.phases = phases
     self.session = session
     self.isWithoutSession = isWithoutSession
     self.isForced = isForced
+    self.isOfGivenToken = isOfGivenToken
   }
 
   private init(_ other: JourneyRequest, phases: [JourneyPhase]) {
     self.init(
-      phases: phases, session: other.session, isWithoutSession: other.isWithoutSession, isForced: other.isForced)
+      phases: phases, session: other.session, isWithoutSession: other.isWithoutSession, isForced: other.isForced,
+      isOfGivenToken: other.isOfGivenToken)
   }
 
   /// The request, to go on with what was suspended instead of beginning.

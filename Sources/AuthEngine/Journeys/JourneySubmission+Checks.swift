@@ -3,6 +3,13 @@ import JSON
 extension JourneySubmission {
   /// What a caller sends for the step of `state`: as many callbacks as there were, of the same types in the same order.
   init(for state: JourneyState, callbacks: [JSONValue]?, answers: JourneyAnswers) throws(JourneyError) {
+    if case .begin = state.position {
+      guard callbacks == nil else {
+        throw JourneyError(.invalid(path: "/callbacks"), "no callbacks have been asked yet")
+      }
+      self = .begin
+      return
+    }
     let asked = state.callbacks
     guard let given = callbacks else {
       guard let submission = answers.submission(for: state, after: nil) ?? Self.unfilled(state) else {

@@ -29,7 +29,7 @@ extension Journeys {
       throw JourneyError(error).keepingStep(error.outcome == .notSent)
     }
     state.cookies.take(response, except: name)
-    switch try AuthenticateAnswer(response) {
+    switch try answer(response, state) {
     case .step(let step):
       try refuseEcho(of: state.token, in: response)
       state.position = .asked(step)
@@ -38,6 +38,7 @@ extension Journeys {
       return .waiting(state)
     case .refused(let failure):
       try refuseEcho(of: state.token, in: response)
+      forgetHeld(by: state)
       return .over(.failed(failure))
     case .done(let tokenID):
       // Empty: it stands in a cookie that scripts cannot read.
@@ -56,7 +57,7 @@ extension Journeys {
     switch phase {
     case .tree(let name):
       if let name { query += [(name: "authIndexType", value: "service"), (name: "authIndexValue", value: name)] }
-    case .composite(let advices):
+    case .composite(let advices), .held(let advices, _):
       query += [
         (name: "authIndexType", value: "composite_advice"),
         (name: "authIndexValue", value: CompositeAdvice.xml(advices) ?? ""),
@@ -80,6 +81,23 @@ extension Journeys {
     }
   }
 
+  private func answer(
+    _ response: HTTPResponse, _ state: JourneyState
+  ) throws(JourneyError) -> AuthenticateAnswer {
+    do throws(JourneyError) {
+      return try AuthenticateAnswer(response)
+    } catch {
+      forgetHeld(by: state)
+      throw error
+    }
+  }
+
+  /// What the access manager does not go on with holds no renewal up any more: whoever needs the token asks anew.
+  private func forgetHeld(by state: JourneyState) {
+    guard let handle = state.request.session, let advices = state.phases.first?.advices else { return }
+    sessions.forgetHeld(by: advices, of: handle)
+  }
+
   /// What goes to a caller must not have the user's token in it.
   private func refuseEcho(of token: Secret<String>?, in response: HTTPResponse) throws(JourneyError) {
     guard let secret = token?.reveal(), !secret.isEmpty,
@@ -90,27 +108,8 @@ extension Journeys {
       "the access manager's answer repeats the single sign-on token")
   }
 
-  private func end(of state: JourneyState) -> JourneyEnd {
+  func end(of state: JourneyState) -> JourneyEnd {
     JourneyEnd(txId: state.txId, session: state.request.session, isUpgraded: state.isUpgraded, tag: state.request.tag)
-  }
-
-  /// A phase is over, with the token that the access manager gave.
-  private func finished(
-    _ state: JourneyState, _ token: Secret<String>?, _ walk: JourneyWalk
-  ) async throws(JourneyError) -> JourneyProgress {
-    guard let handle = state.request.session else { return .over(.completed(try await login(state, token, walk))) }
-    var state = state
-    // The same token: a transaction, or a login that was good enough. Nothing is touched then.
-    if let token, token != state.token {
-      do throws(SessionError) {
-        try await sessions.stepUp(handle, ownedBy: state.owner, at: walk.issuer, with: token, trace: walk.trace)
-      } catch {
-        throw JourneyError(error)
-      }
-      state.token = token
-      state.isUpgraded = true
-    }
-    return try await next(state, walk)
   }
 
   /// The phase that is over makes room for the next.
@@ -125,28 +124,6 @@ extension Journeys {
     } catch {
       // The step before it has been taken.
       throw error.keepingStep(false)
-    }
-  }
-
-  private func login(
-    _ state: JourneyState, _ token: Secret<String>?, _ walk: JourneyWalk
-  ) async throws(JourneyError) -> JourneyEnd {
-    guard !state.request.isWithoutSession else {
-      // Nobody asked for it, and nobody will have it.
-      if let token { _ = await sessions.endSSO(token.reveal(), at: walk.issuer, trace: walk.trace) }
-      return JourneyEnd(txId: nil, session: nil, isUpgraded: false)
-    }
-    guard let token else {
-      throw JourneyError(.accessManager(status: 200, code: nil), "the access manager gave no token for a login")
-    }
-    do throws(SessionError) {
-      let session = try await sessions.make(
-        from: .sso(token), at: walk.issuer, scope: nil, owner: state.owner, expecting: nil, trace: walk.trace)
-      return JourneyEnd(txId: nil, session: session.handle, isUpgraded: false)
-    } catch {
-      // Nobody will have it.
-      _ = await sessions.endSSO(token.reveal(), at: walk.issuer, trace: walk.trace)
-      throw JourneyError(error)
     }
   }
 }

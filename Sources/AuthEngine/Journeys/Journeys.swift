@@ -41,8 +41,23 @@ public final class Journeys: Sendable {
       }
       request = request.resuming(id)
     }
+    let state = try await state(of: request, at: issuer, ownedBy: owner, life)
+    let walk = JourneyWalk(issuer: issuer, answers: answers, deadline: deadline, trace: trace)
+    return try await run(state, .begin, walk)
+  }
+
+  /// Keeps a journey that is to be begun by its continuation: the access manager hears of it then.
+  public func hold(
+    _ request: JourneyRequest, at issuer: SessionIssuer, ownedBy owner: UInt32
+  ) async throws(JourneyError) -> JourneyStep {
+    try step(of: try await state(of: request, at: issuer, ownedBy: owner, nil))
+  }
+
+  private func state(
+    of request: JourneyRequest, at issuer: SessionIssuer, ownedBy owner: UInt32, _ life: Duration?
+  ) async throws(JourneyError) -> JourneyState {
     try Self.check(request, issuer)
-    var token: Secret<String>?
+    var token = request.phases.last?.heldToken
     if let handle = request.session {
       do throws(SessionError) {
         token = try await sessions.ssoToken(of: handle, ownedBy: owner, at: issuer)
@@ -50,9 +65,7 @@ public final class Journeys: Sendable {
         throw JourneyError(error)
       }
     }
-    let state = JourneyState(request, owner: owner, issuer: issuer, token: token, life: life)
-    let walk = JourneyWalk(issuer: issuer, answers: answers, deadline: deadline, trace: trace)
-    return try await run(state, .begin, walk)
+    return JourneyState(request, owner: owner, issuer: issuer, token: token, life: life)
   }
 
   /// Goes on with a journey of `owner`: with the callbacks of its step filled in, with `answers`, or, where nothing is to be filled in,
@@ -158,17 +171,19 @@ public final class Journeys: Sendable {
     return try result.get()
   }
 
-  private func keep(_ state: JourneyState) throws(JourneyError) -> JourneyOutcome {
+  private func keep(_ state: JourneyState) throws(JourneyError) -> JourneyOutcome { .callbacks(try step(of: state)) }
+
+  /// Keeps a journey under a continuation.
+  private func step(of state: JourneyState) throws(JourneyError) -> JourneyStep {
     var state = state
     state.life = state.fixedLife ?? AuthenticationID.life(of: state.authID, at: clock.wallNow)
     guard let handle = store.keep(state) else {
       throw JourneyError(.overloaded(retryAfter: .seconds(10)), "too many journeys of this peer wait")
     }
     let step: AuthenticateAnswer.Step? = if case .asked(let step) = state.position { step } else { nil }
-    return .callbacks(
-      JourneyStep(
-        continuation: handle.text, callbacks: state.callbacks, stage: step?.stage, header: step?.header,
-        description: step?.description, expiresAt: clock.wallNow + state.life))
+    return JourneyStep(
+      continuation: handle.text, callbacks: state.callbacks, stage: step?.stage, header: step?.header,
+      description: step?.description, expiresAt: clock.wallNow + state.life)
   }
 
   private func canWait(for state: JourneyState, by deadline: Deadline) -> Bool {

@@ -66,7 +66,9 @@ struct ResourceCall {
         continue
       }
       if let rejected = token, !tokenRefreshed, await policy.requiresRenewal(response, of: rejected) {
-        guard let newer = try await replacement(of: rejected) else { return result(response, from: request) }
+        guard let newer = try await replacement(of: rejected, answer: result(response, from: request)) else {
+          return result(response, from: request)
+        }
         upstream.observer.observe(.tokenRejected(resource: server.name))
         token = newer
         attempts += 1
@@ -92,8 +94,9 @@ struct ResourceCall {
 
   /// The request of a fetch that goes on where advice had stopped it.
   private mutating func resumed(_ original: HTTPRequest) async throws(ResourceError) -> HTTPRequest {
-    guard var rounds = advice, let satisfied = rounds.resume() else { return original }
+    guard var rounds = advice else { return original }
     defer { advice = rounds }
+    guard let satisfied = rounds.resume() else { return original }
     return try await rounds.updated(original, after: satisfied)
   }
 
@@ -102,7 +105,7 @@ struct ResourceCall {
   private mutating func advised(
     _ response: HTTPResponse, to request: HTTPRequest, with token: AccessToken, _ original: HTTPRequest
   ) async throws(ResourceError) -> HTTPRequest? {
-    guard var rounds = advice else { return nil }
+    guard let rounds = advice else { return nil }
     guard let advices = await rounds.advices(in: response, from: request.url) else { return nil }
     // Another fetch's user may have done it since the request was sent.
     if !advices.contains(where: \.isTransaction), !hasTriedNewer, let newer = try await firstToken(),
@@ -112,16 +115,23 @@ struct ResourceCall {
       attempts += 1
       return request
     }
-    let began = upstream.clock.monotonicNow
-    try await rounds.satisfy(
-      advices, answer: result(response, from: request), deadline: hasOwnTimeout ? deadline : callerDeadline)
-    advice = rounds
-    if !hasOwnTimeout, let instant = options.deadline.instant {
-      let later = Deadline(instant: instant + (upstream.clock.monotonicNow - began))
-      options.deadline = callerDeadline.earlier(later)
-    }
+    try await satisfy(advices, answer: result(response, from: request))
     attempts += 1
     return try await rounds.updated(original, after: advices)
+  }
+
+  /// Has `advices` satisfied, in the user's own time.
+  private mutating func satisfy(
+    _ advices: [PolicyAdvice], answer: ResourceResponse?, forToken: Bool = false
+  ) async throws(ResourceError) {
+    guard var rounds = advice else { return }
+    let began = upstream.clock.monotonicNow
+    try await rounds.satisfy(
+      advices, answer: answer, forToken: forToken, deadline: hasOwnTimeout ? deadline : callerDeadline)
+    advice = rounds
+    guard !hasOwnTimeout, let instant = options.deadline.instant else { return }
+    options.deadline = callerDeadline.earlier(
+      Deadline(instant: instant + (upstream.clock.monotonicNow - began)))
   }
 
   /// When the call must be over: what it has been held is added.
@@ -130,7 +140,7 @@ struct ResourceCall {
     return Deadline(instant: instant + control.heldTime(at: upstream.clock.monotonicNow))
   }
 
-  private func firstToken() async throws(ResourceError) -> AccessToken? {
+  private mutating func firstToken() async throws(ResourceError) -> AccessToken? {
     guard let tokens else { return nil }
     let token = try await token(from: tokens, replacing: nil)
     guard isBoundEnough(token) else {
@@ -141,9 +151,10 @@ struct ResourceCall {
     return token
   }
 
-  /// A token, in time that stands still while the call is held.
-  private func token(
-    from tokens: any TokenSource, replacing rejected: AccessToken?
+  /// A token, in time that stands still while the call is held. Where the issuer asks the user for something first, that is done; else the
+  /// call ends, with the answer as it stood.
+  private mutating func token(
+    from tokens: any TokenSource, replacing rejected: AccessToken?, answer: ResourceResponse? = nil
   ) async throws(ResourceError) -> AccessToken {
     while true {
       try await untilReleased()
@@ -151,6 +162,10 @@ struct ResourceCall {
       do throws(ResourceError) {
         return try await tokens.token(replacing: rejected, deadline: due, trace: trace)
       } catch {
+        if error.code == .adviceRequired, let advices = error.stop?.advices, advice?.rules.canSatisfy(advices) == true {
+          try await satisfy(advices, answer: answer, forToken: true)
+          continue
+        }
         // What it was held meanwhile is not the call's own time.
         guard error.code == .deadlineExceeded, deadline != due else { throw error }
       }
@@ -175,10 +190,12 @@ struct ResourceCall {
 
   /// A newer token; nil when there is none to be had, so that the answer stands as it is. Cancellation and the deadline
   /// end the call.
-  private func replacement(of rejected: AccessToken) async throws(ResourceError) -> AccessToken? {
+  private mutating func replacement(
+    of rejected: AccessToken, answer: ResourceResponse
+  ) async throws(ResourceError) -> AccessToken? {
     guard let tokens else { return nil }
     do throws(ResourceError) {
-      let token = try await token(from: tokens, replacing: rejected)
+      let token = try await token(from: tokens, replacing: rejected, answer: answer)
       return isBoundEnough(token) ? token : nil
     } catch {
       switch error.code {
@@ -188,6 +205,7 @@ struct ResourceCall {
         throw ResourceError(
           .deadlineExceeded, "the deadline passed while a refused token was renewed", outcome: .replied,
           retryable: true)
+      case .adviceRequired where error.stop?.continuation != nil, .adviceFailed: throw error
       default: return nil
       }
     }

@@ -19,6 +19,10 @@ extension ResourceError {
         .tokenEndpointError, "the session is not renewed, its user need not log in again: \(detail)",
         upstream: Upstream(status: failure.status, code: said?.code, description: said?.description),
         retryable: false, retryAfter: failure.retryAfter)
+    case .adviceRequired(let held):
+      self.init(
+        .adviceRequired, detail, upstream: error.upstreamCode.map { Upstream(code: $0) }, retryable: false,
+        stop: AdviceStop(advices: held.advices, response: nil, progress: AdviceProgress()))
     case .store(let failure): self.init(.storeUnavailable, error.detail, retryable: failure.isRetryable)
     case .cancelled: self.init(.requestCancelled, detail)
     case .deadlineExceeded: self.init(.deadlineExceeded, detail, retryable: true)

@@ -14,6 +14,8 @@ public struct SessionError: Error, Sendable {
     case unreachable(TokenError)
     /// The authorization did not go as it must: an error from the issuer, a wrong issuer, an ID token that is not valid.
     case authorizationFailed
+    /// The access manager wants the user to do something before it gives a code.
+    case adviceRequired(HeldAuthorization)
     /// No authorization of that state is under way for this peer.
     case stateUnknown
     /// The store cannot be used now.
@@ -66,6 +68,13 @@ public struct SessionError: Error, Sendable {
       "the ID token cannot be validated: \(error.detail)", upstreamCode: error.kind.rawValue)
   }
 
+  /// What is held up.
+  init(_ held: HeldAuthorization) {
+    self.init(
+      .adviceRequired(held), "the access manager wants the user to do something first",
+      upstreamCode: "interaction_required")
+  }
+
   /// What a store's fault means for a session.
   init(_ error: StoreError) { self.init(.store(error), error.detail) }
 
@@ -77,6 +86,9 @@ public struct SessionError: Error, Sendable {
     case .deadlineExceeded: self.init(.deadlineExceeded, "the deadline passed while waiting for a token")
     }
   }
+
+  /// Whether it is advice that can be satisfied.
+  var isAdvice: Bool { if case .adviceRequired = kind { true } else { false } }
 
   /// What the token endpoint did, where that is the fault.
   var tokenError: TokenError? {

@@ -59,6 +59,7 @@ extension UserSessions {
         state.ended[key] = true
         state.sessions[key] = nil
         state.unsaved[key] = nil
+        state.held[key] = nil
       }
       return state.unsaved[key]
     }

@@ -16,10 +16,11 @@ extension UserSessions {
   /// Puts a newer single sign-on token into the session, and the tokens it gives in place of the old ones, all at once.
   ///
   /// They must be the same user's. Then the old single sign-on session is ended, with its own token: nothing of the new one ever goes
-  /// along with that. Where the issuer cannot exchange the token now, the session keeps its tokens and has the newer login.
+  /// along with that. Where the issuer cannot exchange the token now, or holds that up for advice, the session keeps its tokens and has
+  /// the newer login. With `held` it goes on where it was held up.
   func stepUp(
     _ handle: SessionHandle, ownedBy owner: UInt32, at issuer: SessionIssuer, with token: Secret<String>,
-    trace: TraceContext?
+    releasing held: HeldAuthorization? = nil, trace: TraceContext?
   ) async throws(SessionError) {
     guard AccessManager.isToken(token.reveal()) else {
       throw SessionError(TokenError(.malformed, "the access manager gave a token that cannot stand in a cookie"))
@@ -39,13 +40,14 @@ extension UserSessions {
     let claims: JSONObject?
     do throws(SessionError) {
       do throws(RenewalFault) {
-        renewal = try await authorizeAgain(live.with(ssoToken: token), .session, issuer, trace)
+        renewal = try await authorizeAgain(
+          live.with(ssoToken: token), .session, issuer, releasing: held, trace)
       } catch {
         throw error.error
       }
       claims = try await stepUpClaims(renewal, live, issuer)
     } catch {
-      await keepOrEnd(token, after: error, live, issuer, trace)
+      await keepOrEnd(token, after: error, live, isReleased: held != nil, issuer, trace)
       throw error
     }
     do throws(SessionError) {
@@ -54,20 +56,27 @@ extension UserSessions {
       if !error.keepsChange { _ = await endSSO(token.reveal(), at: issuer, trace: trace) }
       throw error
     }
+    state.withLock { $0.held[handle.key] = nil }
     endSSO(old, replacedBy: token, at: issuer)
   }
 
   /// A login that cannot be exchanged now is the session's all the same: the old one may be gone already. One that cannot be exchanged
   /// at all, or that nobody will have, is ended.
   private func keepOrEnd(
-    _ token: Secret<String>, after error: SessionError, _ live: LiveSession, _ issuer: SessionIssuer,
-    _ trace: TraceContext?
+    _ token: Secret<String>, after error: SessionError, _ live: LiveSession, isReleased: Bool,
+    _ issuer: SessionIssuer, _ trace: TraceContext?
   ) async {
     switch error.kind {
+    // The user was asked for more, and said no: the login is theirs all the same.
+    case .authorizationFailed where isReleased && error.upstreamCode != Self.otherUser: return
     case .authorizationFailed, .expired: break
     default:
       // Whose it is will be looked at when it is used, where that can be known.
-      guard live.contents.subject != nil else { break }
+      guard live.contents.subject != nil else {
+        // Its user is asked for more first.
+        if error.isAdvice { return }
+        break
+      }
       do throws(SessionError) {
         try await change(live) { $0.ssoToken = token.reveal() }
         observer?.observe(.steppedUp(live.handle, owner: live.owner))
@@ -86,6 +95,8 @@ extension UserSessions {
     Task { [self] in _ = await endSSO(old, at: issuer, trace: nil) }
   }
 
+  static var otherUser: String { "refresh_mismatch" }
+
   private func stepUpClaims(
     _ renewal: Renewal, _ live: LiveSession, _ issuer: SessionIssuer
   ) async throws(SessionError) -> JSONObject? {
@@ -102,7 +113,7 @@ extension UserSessions {
     default:
       revokeNobodys(renewal.answer, issuer)
       throw SessionError(
-        .authorizationFailed, "the login is another user's than the session", upstreamCode: "refresh_mismatch")
+        .authorizationFailed, "the login is another user's than the session", upstreamCode: Self.otherUser)
     }
   }
 

@@ -59,7 +59,7 @@ extension UserSessions {
       claims = try await self.claims(of: idToken, expectations, at: issuer)
       guard live.contents.subject.map({ claims["sub"]?.stringValue == $0 }) ?? true else {
         throw SessionError(
-          .authorizationFailed, "the login is another user's than the session", upstreamCode: "refresh_mismatch")
+          .authorizationFailed, "the login is another user's than the session", upstreamCode: Self.otherUser)
       }
     } catch {
       revokeNobodys(answer, issuer)

@@ -79,7 +79,7 @@ extension UserSessions {
     let spare = spare.flatMap { $0.expiry > now ? $0 : nil }
     switch error.kind {
     case .unreachable: return wanted.standIn(of: live, at: now)
-    case .deadlineExceeded, .tokenEndpoint, .grantNotSupported, .store: return spare
+    case .deadlineExceeded, .tokenEndpoint, .grantNotSupported, .adviceRequired, .store: return spare
     case .expired:
       // The last token is good to its end, unless it has been taken away.
       let current = try? await self.live(live.handle, ownedBy: live.owner)

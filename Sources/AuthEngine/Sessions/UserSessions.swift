@@ -16,6 +16,8 @@ public final class UserSessions: Sendable {
     var unsaved = BoundedCache<RecordKey, SessionContents>(capacity: 1024)
     /// Pauses after what token endpoints refused.
     var backoffs = BoundedCache<RenewalName, TokenBackoff>(capacity: 2048)
+    /// Renewals that wait for what the access manager asked of their users.
+    var held = BoundedCache<RecordKey, [HeldRenewal]>(capacity: 512)
     /// Which session is meant when a call names none.
     var choices = BoundedCache<UInt32, OwnedChoices>(capacity: 1024)
     /// Counts whatever may make a choice wrong.

@@ -14,6 +14,12 @@ extension ErrorMap {
     case .tokenEndpoint(let failure): return session(.tokenEndpointError, error, failure, retryable: false)
     case .unreachable(let failure): return session(.tokenEndpointUnreachable, error, failure, retryable: true)
     case .authorizationFailed: return session(.authorizationFailed, error, retryable: false)
+    case .adviceRequired(let held):
+      var fault = session(.adviceRequired, error, retryable: false)
+      let advices = held.advices.compactMap { PolicyAdviceDescription($0).json }
+      fault.data["advice"] = advices.first
+      fault.data["advices"] = .array(advices)
+      return fault
     case .stateUnknown: return session(.stateUnknown, error, retryable: false)
     case .store(let failure): return session(.storeUnavailable, error, retryable: failure.isRetryable)
     case .issuerUnknown:

@@ -3,7 +3,8 @@ import Support
 
 /// Has the advice of many fetches satisfied once, where one satisfaction is enough for all.
 final class AdviceFlights: Sendable {
-  /// What makes two fetches' advice the same: session and advices. A transaction is one request's own.
+  /// What makes two fetches' advice the same: session and advices. A transaction is one request's own, unless it is for
+  /// the session's token.
   struct Name: Hashable, Sendable {
     private let session: SessionHandle?
     private let advices: Set<PolicyAdvice>
@@ -12,7 +13,8 @@ final class AdviceFlights: Sendable {
     init(_ stop: AdviceStop) {
       session = stop.session
       advices = Set(stop.advices)
-      own = stop.session == nil || stop.advices.contains(where: \.isTransaction) ? SecureRandom.bytes(16) : []
+      let isOwn = stop.advices.contains(where: \.isTransaction) && !stop.progress.isForToken
+      own = stop.session == nil || isOwn ? SecureRandom.bytes(16) : []
     }
   }
 

@@ -37,17 +37,19 @@ struct AdviceRounds: Sendable {
     return nil
   }
 
-  /// Has `advices` satisfied; returns when that was done. Else the fetch ends, with the answer as it stood.
+  /// Has `advices` satisfied; returns when that was done. Else the fetch ends, with the answer as it stood. `forToken`: it is the issuer
+  /// that gives no token before.
   mutating func satisfy(
-    _ advices: [PolicyAdvice], answer response: ResourceResponse, deadline: Deadline
+    _ advices: [PolicyAdvice], answer response: ResourceResponse?, forToken: Bool = false, deadline: Deadline
   ) async throws(ResourceError) {
-    let isPossible = progress.begin(advices, atMost: rules.rounds)
+    let isPossible = progress.begin(advices, forToken: forToken, atMost: rules.rounds)
     var response = response
-    response.advicesSatisfied = progress.satisfied
+    response?.advicesSatisfied = progress.satisfied
     var stop = AdviceStop(advices: advices, response: response, progress: progress)
+    let reached: TransportError.Outcome = response == nil ? .notSent : .replied
     guard isPossible else {
       throw ResourceError(
-        .adviceFailed, "the resource asks for advice again", outcome: .replied, retryable: false, stop: stop)
+        .adviceFailed, "advice is asked for again", outcome: reached, retryable: false, stop: stop)
     }
     stop.session = try? await session.handle(of: .user)
     let question = AdviceQuestion()
@@ -55,12 +57,11 @@ struct AdviceRounds: Sendable {
     case true?: progress.end()
     case false?:
       throw ResourceError(
-        .adviceFailed, "the advice was not satisfied", outcome: .replied, retryable: false, stop: stop)
+        .adviceFailed, "the advice was not satisfied", outcome: reached, retryable: false, stop: stop)
     case nil:
       stop.continuation = question.continuation ?? fetch.hold(stop)
       throw ResourceError(
-        .adviceRequired, "the resource asks the user to do something first", outcome: .replied, retryable: false,
-        stop: stop)
+        .adviceRequired, "the user is asked to do something first", outcome: reached, retryable: false, stop: stop)
     }
   }
 
@@ -86,20 +87,23 @@ struct AdviceRounds: Sendable {
       if let unused = question.leave(isWanted: flights.waiterCount(for: name) > 0) { fetch.abandon(unused) }
       switch error {
       case .cancelled:
-        throw ResourceError(.requestCancelled, "cancelled while advice was satisfied", outcome: .replied)
+        throw ResourceError(
+          .requestCancelled, "cancelled while advice was satisfied", outcome: stop.response == nil ? .notSent : .replied
+        )
       case .deadlineExceeded:
         throw ResourceError(
-          .deadlineExceeded, "the deadline passed while advice was satisfied", outcome: .replied, retryable: true)
+          .deadlineExceeded, "the deadline passed while advice was satisfied",
+          outcome: stop.response == nil ? .notSent : .replied, retryable: true)
       }
     }
   }
 
-  /// What a fetch that is resumed has just had satisfied; nil when it is not resumed.
+  /// What the resource has asked for, of a fetch that is resumed, and was just satisfied; nil when there is nothing to tell it of.
   mutating func resume() -> [PolicyAdvice]? {
     let advices = progress.pending
     guard !advices.isEmpty else { return nil }
     progress.end()
-    return advices
+    return progress.isForToken ? nil : advices
   }
 
   /// Asks gateways for advice that can be read without following redirects.

@@ -2,8 +2,8 @@
 public struct AdviceStop: Sendable {
   /// What is asked for.
   public let advices: [PolicyAdvice]
-  /// The answer as it stood.
-  public let response: ResourceResponse
+  /// The answer as it stood; nil: it was the token that could not be had, and no request had been sent.
+  public let response: ResourceResponse?
   /// How far the fetch had come.
   public let progress: AdviceProgress
   /// The session that is to be stepped up.
@@ -23,6 +23,8 @@ public struct AdviceProgress: Sendable {
   public internal(set) var satisfied: [PolicyAdvice] = []
   /// What is being satisfied.
   public internal(set) var pending: [PolicyAdvice] = []
+  /// Whether that is for the token, and not for the request: the resource hears nothing of it.
+  var isForToken = false
   /// Transactions that have been used: each is good once.
   var transactions: Set<String> = []
 
@@ -34,9 +36,11 @@ public struct AdviceProgress: Sendable {
 
   /// Notes that `advices` are asked for: what comes again was not satisfied, and of transactions there is one at a time. False when that
   /// goes on for too long, or a transaction comes again.
-  mutating func begin(_ advices: [PolicyAdvice], atMost limit: Int) -> Bool {
+  mutating func begin(_ advices: [PolicyAdvice], forToken: Bool, atMost limit: Int) -> Bool {
     pending = advices
-    let isTransactional = advices.contains(where: \.isTransaction)
+    // The token's transaction is not the resource's.
+    let isTransactional = !forToken && !isForToken && advices.contains(where: \.isTransaction)
+    isForToken = forToken
     satisfied.removeAll { advices.contains($0) || isTransactional && $0.isTransaction }
     guard rounds < limit, !advices.contains(where: { $0.txId.map(transactions.contains) ?? false }) else {
       return false

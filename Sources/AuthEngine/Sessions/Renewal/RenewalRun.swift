@@ -9,7 +9,7 @@ struct RenewalRun: Sendable {
     guard self.slot != slot else { return false }
     guard case .failure(let error) = outcome else { return true }
     switch error.kind {
-    case .tokenEndpoint, .authorizationFailed, .grantNotSupported: return true
+    case .tokenEndpoint, .authorizationFailed, .adviceRequired, .grantNotSupported: return true
     default: return false
     }
   }

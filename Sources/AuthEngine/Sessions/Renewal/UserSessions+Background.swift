@@ -64,7 +64,7 @@ extension UserSessions {
     }
     guard renewals.waiterCount(for: live.handle.key) == nil else { return }
     let name = RenewalName(key: live.handle.key, slot: slot)
-    guard state.withLock({ $0.backoffs[name] })?.refusal(at: now) == nil else { return }
+    guard state.withLock({ $0.backoffs[name] })?.refusal(at: now) == nil, !waitsForUser(live, at: now) else { return }
     Task { [self] in await renewAhead(live, slot, token, issuer) }
   }
 

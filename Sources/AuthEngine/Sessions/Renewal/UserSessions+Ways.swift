@@ -33,7 +33,7 @@ extension UserSessions {
   ) async throws(RenewalFault) -> Renewal {
     switch live.contents.kind {
     case .implicit: return try await logInAgain(live, slot, issuer, trace)
-    case .user: return try await authorizeAgain(live, slot, issuer, trace)
+    case .user: return try await authorizeOnce(live, slot, issuer, trace)
     }
   }
 }

@@ -44,8 +44,12 @@ struct AccessManagerClient: Sendable {
       HTTPRequest(
         method: form == nil && body == nil ? "GET" : "POST", url: url, fields: fields,
         body: body ?? form.map { FormEncoding.encode($0) }), for: issuer, trace: trace)
-    // What it says may be told to callers, who must not learn the token from it.
-    let said = response.fields.values(of: "Location") + [String(decoding: response.body, as: UTF8.self)]
+    // What it says may be told to callers, who must not learn the token from it. Not so the places of its own to which it leads, where
+    // the request may stand as it came.
+    let said =
+      response.fields.values(of: "Location").filter { (try? url.resolving(reference: $0))?.origin != url.origin } + [
+        String(decoding: response.body, as: UTF8.self)
+      ]
     let secret = token.reveal()
     guard !said.contains(where: { $0.contains(secret) || $0.contains(FormEncoding.encode(secret)) }) else {
       throw TokenError(

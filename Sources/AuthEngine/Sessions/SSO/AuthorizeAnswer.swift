@@ -1,44 +1,75 @@
 import HTTPMessages
 import JSON
+import Support
 
 /// What an access manager's authorization endpoint said to a request that needed nobody's click (RFC 6749 section 4.1.2).
 enum AuthorizeAnswer {
-  /// The redirect back to `redirectURI`, not opened. Everything else is a fault; that the single sign-on token is not good any
-  /// more is a final one.
-  static func callback(
-    _ response: HTTPResponse, from url: HTTPURL, to redirectURI: String
-  ) throws(RenewalFault) -> AuthorizationCallback {
-    func failed(_ detail: String, _ code: String, isFinal: Bool = false) -> RenewalFault {
-      RenewalFault(SessionError(.authorizationFailed, detail, upstreamCode: code), isFinal: isFinal)
-    }
-    let isOver = failed("the single sign-on token is not good any more", "login_required", isFinal: true)
+  /// The redirect back to the client, not opened.
+  case callback(AuthorizationCallback)
+  /// The user has to do something first; where the request goes then.
+  case advice([PolicyAdvice], goingOn: HTTPURL)
+
+  /// Codes of what leads elsewhere, which is not followed.
+  static let strayCodes: Set<String> = ["redirect_uri_mismatch", "invalid_goto"]
+
+  /// Everything else is a fault; that the single sign-on token is not good any more is a final one.
+  init(
+    _ response: HTTPResponse, from url: HTTPURL, to request: SignOnRequest, of manager: AccessManager
+  ) throws(RenewalFault) {
+    let redirectURI = request.pending.redirectURI
+    let isOver = Self.failed("the single sign-on token is not good any more", "login_required", isFinal: true)
     switch response.status {
     case 301, 302, 303, 307:
       let locations = response.fields.values(of: "Location")
-      guard locations.count == 1 else { throw failed("the access manager redirects nowhere", "missing_location") }
+      guard locations.count == 1 else { throw Self.failed("the access manager redirects nowhere", "missing_location") }
       let place = locations[0].prefix { $0 != "?" && $0 != "#" }
       if place == redirectURI.prefix(while: { $0 != "?" && $0 != "#" }) {
         guard let callback = AuthorizationCallback(locations[0]) else {
-          throw failed("the access manager's redirect cannot be read", "invalid_redirect")
+          throw Self.failed("the access manager's redirect cannot be read", "invalid_redirect")
         }
-        return callback
+        self = .callback(callback)
+        return
       }
       if let target = try? url.resolving(reference: locations[0]), target.origin == url.origin {
-        switch page(target, locations[0]) {
+        switch Self.page(target, locations[0]) {
         case .login: throw isOver
-        case .advice: throw failed("the access manager wants the user to do something", "interaction_required")
+        case .advice:
+          self = try Self.advice(response, target, from: url, to: request, of: manager)
+          return
         case .other: break
         }
       }
-      throw failed("the access manager redirects elsewhere", "redirect_uri_mismatch")
+      throw Self.failed("the access manager redirects elsewhere", "redirect_uri_mismatch")
     // A gateway before it says 401, too: only the access manager's own words count.
-    case 401 where saysSessionIsOver(response.body): throw isOver
-    case 200: throw failed("the access manager wants the user to do something", "interaction_required")
+    case 401 where Self.saysSessionIsOver(response.body): throw isOver
+    case 200: throw Self.interaction
     default:
       let error = TokenResponse.failure(response, of: "access manager's authorization endpoint")
       guard case .refused(let oauth) = error.kind else { throw RenewalFault(SessionError(error)) }
-      throw failed(error.detail, oauth?.code ?? "authorization_refused")
+      throw Self.failed(error.detail, oauth?.code ?? "authorization_refused")
     }
+  }
+
+  private static let interaction = failed("the access manager wants the user to do something", "interaction_required")
+
+  private static func failed(_ detail: String, _ code: String, isFinal: Bool = false) -> RenewalFault {
+    RenewalFault(SessionError(.authorizationFailed, detail, upstreamCode: code), isFinal: isFinal)
+  }
+
+  /// The advice of a redirect to the login page, when somebody can satisfy it and the request can go on after it.
+  private static func advice(
+    _ response: HTTPResponse, _ target: HTTPURL, from url: HTTPURL, to request: SignOnRequest, of manager: AccessManager
+  ) throws(RenewalFault) -> AuthorizeAnswer {
+    let recognizer = AdviceRecognizer(scope: .refusals, accessManager: manager.baseURL)
+    guard let advices = recognizer.finding(in: response, from: url)?.advices,
+      advices.allSatisfy(\.isCompositeAdvice)
+    else { throw interaction }
+    let members = FormEncoding.decode(target.query ?? "") ?? []
+    let places = members.filter { $0.name == "goto" }.map(\.value)
+    guard places.count == 1, let location = request.location(in: places[0], from: url) else {
+      throw failed("the access manager's goto leads elsewhere than to the request that it holds up", "invalid_goto")
+    }
+    return .advice(advices, goingOn: location)
   }
 
   private static func saysSessionIsOver(_ body: [UInt8]) -> Bool {

@@ -9,7 +9,7 @@ public enum CreateSession: RPCMethod {
   public static let resultSummary = "The session"
   public static let errors: [RPCErrorCode] = [
     .tokenEndpointError, .tokenEndpointUnreachable, .authorizationFailed, .storeUnavailable, .sessionIssuerUnknown,
-    .grantNotSupported,
+    .grantNotSupported, .adviceRequired,
   ]
 
   /// From what the session is made: `type`, and the members that belong to it.

@@ -13,7 +13,7 @@ public enum GetAccessToken: RPCMethod {
   public static let errors: [RPCErrorCode] = [
     .notAuthenticated, .notImplicitlyAuthenticated, .deviceNotAuthenticated, .networkUnreachable, .serverUnreachable,
     .tlsFailure, .protocolError, .responseTooLarge, .sessionNotFound, .sessionExpired, .tokenEndpointError,
-    .tokenEndpointUnreachable, .storeUnavailable, .sessionIssuerUnknown,
+    .tokenEndpointUnreachable, .storeUnavailable, .sessionIssuerUnknown, .adviceRequired,
   ]
 
   public struct Params: RPCObject {

@@ -7,7 +7,7 @@ public enum RefreshSession: RPCMethod {
   public static let resultSummary = "The session"
   public static let errors: [RPCErrorCode] = [
     .sessionNotFound, .sessionExpired, .tokenEndpointError, .tokenEndpointUnreachable, .storeUnavailable,
-    .sessionIssuerUnknown, .grantNotSupported,
+    .sessionIssuerUnknown, .grantNotSupported, .adviceRequired,
   ]
 
   public struct Params: RPCObject {

@@ -34,9 +34,13 @@ struct AccessTokenHandler: Sendable {
     case .user, .implicit:
       let kind: SessionKind = target.authentication == .user ? .user : .implicit
       let session = try await engine.session(params.session, kind, target.issuer, context)
+      guard let session else {
+        throw RPCFault(kind == .user ? .notAuthenticated : .notImplicitlyAuthenticated)
+      }
+      var meant: SessionHandle?
       do throws(SessionError) {
-        guard let session else { throw SessionError.notFound }
         let handle = try await session.handle(of: kind)
+        meant = handle
         // Said which kind, a session of the other one is none.
         if params.auth != nil || params.resource != nil,
           try await engine.sessions.session(handle, ownedBy: context.owner).kind != kind
@@ -49,8 +53,7 @@ struct AccessTokenHandler: Sendable {
           minimumLife: minimum == 0 ? nil : .seconds(minimum), deadline: context.deadline,
           trace: context.traceContext)
       } catch {
-        throw session == nil
-          ? RPCFault(kind == .user ? .notAuthenticated : .notImplicitlyAuthenticated) : ErrorMap.fault(error)
+        throw await engine.fault(error, at: session.issuer, of: meant, context)
       }
     }
     guard token.type == .bearer else { throw Self.bound }

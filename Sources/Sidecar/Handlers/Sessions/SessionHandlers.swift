@@ -14,10 +14,13 @@ struct SessionHandlers: Sendable {
   func create(_ params: CreateSession.Params, _ context: CallContext) async throws(RPCFault) -> SessionDescription {
     let grant = try SessionGrant(params.grant)
     let issuer = try context.runtime.sessionIssuer(params.issuer, engine)
-    return try await describe(path: "/grant") { () async throws(SessionError) in
-      try await engine.sessions.create(
-        from: grant, at: issuer, ownedBy: context.owner, deadline: context.deadline,
-        trace: context.traceContext)
+    do throws(SessionError) {
+      return SessionDescription(
+        try await engine.sessions.create(
+          from: grant, at: issuer, ownedBy: context.owner, deadline: context.deadline,
+          trace: context.traceContext))
+    } catch {
+      throw await engine.fault(error, at: issuer, of: nil, path: "/grant", context)
     }
   }
 
@@ -109,11 +112,14 @@ struct SessionHandlers: Sendable {
 
   func refresh(_ params: RefreshSession.Params, _ context: CallContext) async throws(RPCFault) -> SessionDescription {
     let handle = try SessionHandle.given(params.session)
-    return try await describe { () async throws(SessionError) in
-      let current = try await engine.sessions.session(handle, ownedBy: context.owner)
-      return try await engine.sessions.refresh(
-        handle, ownedBy: context.owner, at: context.runtime.issuerLookup(engine)(current.issuer),
-        deadline: context.deadline, trace: context.traceContext)
+    let current = try await session(handle, context)
+    let issuer = try self.issuer(of: current, context)
+    do throws(SessionError) {
+      return SessionDescription(
+        try await engine.sessions.refresh(
+          handle, ownedBy: context.owner, at: issuer, deadline: context.deadline, trace: context.traceContext))
+    } catch {
+      throw await engine.fault(error, at: issuer, of: handle, context)
     }
   }
 
@@ -162,13 +168,29 @@ struct SessionHandlers: Sendable {
     }
   }
 
+  private func session(_ handle: SessionHandle, _ context: CallContext) async throws(RPCFault) -> Session {
+    do throws(SessionError) {
+      return try await engine.sessions.session(handle, ownedBy: context.owner)
+    } catch {
+      throw ErrorMap.fault(error)
+    }
+  }
+
+  private func issuer(of session: Session, _ context: CallContext) throws(RPCFault) -> SessionIssuer {
+    do throws(SessionError) {
+      return try context.runtime.issuerLookup(engine)(session.issuer)
+    } catch {
+      throw ErrorMap.fault(error)
+    }
+  }
+
   private func describe(
-    path: String = "", _ body: () async throws(SessionError) -> Session
+    _ body: () async throws(SessionError) -> Session
   ) async throws(RPCFault) -> SessionDescription {
     do throws(SessionError) {
       return SessionDescription(try await body())
     } catch {
-      throw ErrorMap.fault(error, path: path)
+      throw ErrorMap.fault(error)
     }
   }
 }
