@@ -12,6 +12,7 @@ from harness.connection import Connection
 from harness.journeys import SERVICE, TRANSACTION, filled, types
 from harness.playground import Playground
 from harness.sidecar import Sidecar
+from harness.waiting import eventually
 from test_fetch_advice import RECEIVED, answer, asked, delegates
 
 Start = Callable[..., Sidecar]
@@ -273,6 +274,39 @@ def test_advice_for_the_token_goes_before_the_resources_own(connection: Connecti
     walk(connection, data)
     result = connection.call("fetchResource", {"continuation": data["continuation"]})
     assert result["status"] == 200 and len(result["advicesSatisfied"]) == 2
+
+
+def test_replaced_tokens_are_revoked_behind_the_fetches_that_carry_them(
+    connection: Connection, sidecar: Sidecar, playground: Playground
+) -> None:
+    old = journeys.sign_on(playground)
+    session = connection.call("createSession", {"issuer": "am", "grant": {"type": "sso", "ssoToken": old}})["session"]
+    playground.request("DELETE", "/playground/statistics")
+    other = sidecar.connect()
+    slow = other.request("fetchResource", {
+        "resource": "mine", "path": "slow?ms=1500", "session": session, "task": "slow"})
+    eventually(lambda: connection.call("getTask", {"task": "slow"})["state"] == "running")
+    eventually(lambda: playground.statistics()["resourceRequests"] >= 1)
+    result = connection.call("authenticateWithAdvice", {
+        "session": session, "advice": {"type": SERVICE, "value": "ConfirmPassword"}, "answers": YES})
+    assert result["sessionUpgraded"] is True and orders(connection, session)["status"] == 200
+    assert playground.statistics()["revocationRequests"] == 0
+    # The check behind the wait finds the token good: it was not taken away under the request.
+    assert other.answer_to(slow)["result"]["status"] == 200
+    eventually(lambda: playground.statistics()["revocationRequests"] == 2)
+    assert orders(connection, session)["status"] == 200
+    assert playground.statistics()["ssoLogouts"] <= 1 and not journeys.is_signed_on(playground, old)
+    other.close()
+
+
+def test_a_revocation_that_fails_costs_nothing(connection: Connection, playground: Playground, sidecar: Sidecar) -> None:
+    session = journeys.session(connection, playground)
+    playground.faults(revocation={"kind": "unavailable"})
+    result = connection.call("authenticateWithAdvice", {
+        "session": session, "advice": {"type": SERVICE, "value": "ConfirmPassword"}, "answers": YES})
+    assert result["state"] == "completed" and result["sessionUpgraded"] is True
+    assert orders(connection, session)["status"] == 200
+    eventually(lambda: "replaced cannot be revoked" in sidecar.log())
 
 
 def test_a_step_up_that_gives_no_tokens_leaves_those_there_are(connection: Connection, playground: Playground) -> None:

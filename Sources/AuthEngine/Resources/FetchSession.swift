@@ -17,6 +17,11 @@ public struct FetchSession: Sendable {
     self.sessions = sessions
   }
 
+  /// Keeps a user's tokens from being revoked behind a step-up, until it is ended.
+  func tokenUse() async throws(SessionError) -> SessionUses.Use {
+    sessions.uses.begin(try await handle(of: .user).key)
+  }
+
   /// Which session is meant: the given one, or the owner's only one of that kind at the issuer.
   public func handle(of kind: SessionKind) async throws(SessionError) -> SessionHandle {
     if let handle { return handle }

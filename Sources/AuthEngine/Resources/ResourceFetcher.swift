@@ -62,6 +62,8 @@ public final class ResourceFetcher: Sendable {
     let timeout = min(options.timeout ?? server.timeout, ResourceServer.maxTimeout)
     let deadline = options.deadline.earlier(Deadline(in: timeout, on: upstream.clock))
     let source = try tokenSource(options, server)
+    let use = await tokenUse(options, server)
+    defer { use?.end() }
     var call = ResourceCall(
       upstream: upstream, gate: gate, prover: prover, server: server, tokens: source, method: prepared.method,
       deadline: deadline, cookies: CallCookies(cookies, server, options), fetch: options,
@@ -91,6 +93,12 @@ public final class ResourceFetcher: Sendable {
       rules: rules, policy: policy, fetch: fetch, session: session, flights: flights,
       headers: HeaderRules(reservedCookies: server.reservedCookies), resource: server.name,
       observer: upstream.observer)
+  }
+
+  /// Keeps a user's tokens from being revoked behind a step-up while the call may carry them.
+  private func tokenUse(_ options: FetchOptions, _ server: ResourceServer) async -> SessionUses.Use? {
+    guard (options.authentication ?? server.authentication) == .user else { return nil }
+    return try? await options.session?.tokenUse()
   }
 
   private func tokenSource(

@@ -117,13 +117,15 @@ extension UserSessions {
     }
   }
 
-  /// Everything that the session had at the issuer makes room for what came.
+  /// Everything that the session had at the issuer makes room for what came, and is revoked when nothing uses it any more.
   func exchangeTokens(
     of live: LiveSession, with answer: TokenRequests.Answer, _ claims: JSONObject?, _ issuer: SessionIssuer,
     also change: (inout SessionContents) -> Void = { _ in }
   ) async throws(SessionError) {
     do throws(SessionError) {
+      var retired: [RetiredToken] = []
       let stepped = try await self.change(live) { contents in
+        retired = contents.retirable(at: clock.wallNow)
         contents.tokens = []
         contents.refreshToken = nil
         contents.isRefused = false
@@ -134,6 +136,8 @@ extension UserSessions {
       state.withLock { $0.backoffs[RenewalName(key: live.handle.key, slot: .session)] = nil }
       observer?.observe(.steppedUp(live.handle, owner: live.owner))
       observer?.observe(.refreshed(stepped.session, owner: live.owner))
+      let kept = Set(stepped.contents.retirable(at: clock.wallNow).map(\.value))
+      retire(retired.filter { !kept.contains($0.value) }, of: live, issuer)
     } catch {
       if case .notFound = error.kind { revokeNobodys(answer, issuer) }
       throw error

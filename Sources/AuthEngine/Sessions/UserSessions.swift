@@ -46,6 +46,7 @@ public final class UserSessions: Sendable {
   let validator: IDTokenValidator
   let renewals: SingleFlight<RecordKey, RenewalRun, SessionError>
   let schedule = RenewalSchedule()
+  let uses = SessionUses()
   /// How many tasks do what is due.
   let workers = Locked(0)
   let state = Locked(State())

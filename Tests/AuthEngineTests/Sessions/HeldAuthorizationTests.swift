@@ -231,6 +231,25 @@ import Testing
     #expect(bench.sent().count == 4)
   }
 
+  @Test("after a step-up old tokens are revoked, the old login ended once by its own cookie, behind the new ones")
+  func retirement() async throws {
+    let bench = try Bench()
+    bench.holds.withLock { $0 = 0 }
+    let session = try await bench.create()
+    bench.token.withLock { $0 = "newer" }
+    let advice = PolicyAdvice(type: PolicyAdvice.Name.service, value: "Otp")
+    let request = try #require(JourneyRequest.stepUp(session.handle, advices: [advice]))
+    _ = try await bench.journeys.begin(request, at: bench.issuer, ownedBy: 1)
+    while bench.grants.sent(to: "/revoke").count < 2 || bench.signOff().isEmpty { await Task.yield() }
+    #expect(Set(bench.grants.sent(to: "/revoke").map { $0["token"] }) == ["r-1", "a-1"])
+    #expect(bench.signOff().map { $0.fields["Cookie"] } == ["sso=\(Self.sso)"])
+    let paths = bench.grants.transport.requests.map(\.url.path)
+    let exchange = try #require(paths.lastIndex(of: "/token"))
+    #expect(try #require(paths.firstIndex(of: "/revoke")) > exchange)
+    let token = try await bench.grants.sessions.token(of: session.handle, ownedBy: 1, at: bench.issuer)
+    #expect(token.value.reveal() == "a-2")
+  }
+
   @Test("a step-up without new tokens takes none of the old ones away")
   func failedStepUp() async throws {
     let bench = try Bench()
@@ -244,7 +263,8 @@ import Testing
       _ = try await bench.journeys.begin(request, at: bench.issuer, ownedBy: 1)
     }
     for _ in 0..<100 { await Task.yield() }
-    #expect(bench.grants.sent(to: "/revoke").isEmpty && bench.signOff().isEmpty)
+    #expect(bench.grants.sent(to: "/revoke").isEmpty)
+    #expect(bench.signOff().allSatisfy { $0.fields["Cookie"] == "sso=\(Self.sso)" }, "the newer login is the session's")
     let token = try await bench.grants.sessions.token(of: session.handle, ownedBy: 1, at: bench.issuer)
     #expect(token.value.reveal() == "a-1")
   }

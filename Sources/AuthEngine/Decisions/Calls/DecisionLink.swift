@@ -27,6 +27,8 @@ public struct DecisionLink: Sendable {
       request.fields["Authorization"] = "Bearer \(token.reveal())"
       return try Self.accepted(try await exchange(request))
     case .device, .user:
+      let use = try? await subject.session?.tokenUse()
+      defer { use?.end() }
       let token = try await token(replacing: nil)
       let response = try await exchange(request, with: token)
       guard response.status == 401 else { return response }
