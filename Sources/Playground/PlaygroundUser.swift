@@ -10,11 +10,16 @@ struct PlaygroundUser: Sendable {
   let subject: String
   /// The name for people.
   let fullName: String
+  /// Whether they may ask the access manager about others.
+  var mayEvaluatePolicies = false
 
   /// The users there are.
   static let all = [
     PlaygroundUser(name: "alice", password: "alice-password", subject: "user-1001", fullName: "Alice Ashby"),
     PlaygroundUser(name: "bob", password: "bob-password", subject: "user-1002", fullName: "Bob Bright"),
+    PlaygroundUser(
+      name: "warden", password: "warden-password", subject: "user-2001", fullName: "Walter Warden",
+      mayEvaluatePolicies: true),
   ]
 
   /// The user who logs in with `name`.

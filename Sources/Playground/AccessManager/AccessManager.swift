@@ -29,6 +29,9 @@ struct AccessManager: Sendable {
       sessions: sessions, journeys: journeys, transactions: transactions, settings: settings, desk: parts.desk,
       faults: parts.faults)
     let control = AccessManagerControlEndpoint(settings: settings, transactions: transactions, desk: journeys)
+    let policies = PoliciesEndpoint(
+      sessions: sessions, evaluation: PolicyEvaluation(journeys: journeys, transactions: transactions),
+      settings: settings, faults: parts.faults, statistics: parts.statistics)
     let gateway = GatewayEndpoint(
       check: BearerTokenCheck(
         tokens: parts.accessTokens, audiences: [base + "/resource", base + "/resource/", base, base + "/"],
@@ -38,6 +41,7 @@ struct AccessManager: Sendable {
     routes = [
       Route(nil, "/gateway/{policy}/**", gateway),
       Route(["POST"], "/am/json\(Self.realmPath)/authenticate", authenticate),
+      Route(["POST"], "/am/json\(Self.realmPath)/policies", policies),
       Route(["GET", "POST", "DELETE"], "/playground/accessManager", control),
       Route(["GET"], "/am/json/serverinfo/*", information),
       Route(["GET"], "/am/json/realms/root/serverinfo/*", information),

@@ -23,6 +23,9 @@ final class SSOSessions: Sendable {
     return (token, session)
   }
 
+  /// Who is signed on with that token.
+  func session(_ token: String) -> ProviderSession? { sessions.value(token) }
+
   /// Signs off; false when nobody was signed on with that token.
   func end(_ token: String) -> Bool { sessions.take(token) != nil }
 

@@ -34,6 +34,8 @@ struct Fault: Sendable, Equatable {
     case authenticate
     /// What the access manager says of itself.
     case serverInfo
+    /// The access manager's policy evaluation.
+    case policies
     /// The gateway.
     case gateway
 
@@ -45,6 +47,7 @@ struct Fault: Sendable, Equatable {
         .revocation, .logout:
         Kind.general
       case .authenticate: Kind.general.union([.sessionTimedOut])
+      case .policies: Kind.general.union([.contradiction])
       case .gateway: Kind.general.union([.sameAdvice])
       case .token: Kind.general.union([.refuseCredentials, .refuseGrant, .dropAfterIssue, .cutAnswer, .slowAnswer])
       case .authorization: Kind.general.union([.denyAccess, .wrongState, .wrongIssuer])
@@ -71,6 +74,8 @@ struct Fault: Sendable, Equatable {
     case emptyUnauthorized
     /// The advice that has just been satisfied, again.
     case sameAdvice
+    /// For each resource another row, which says the opposite.
+    case contradiction
     /// 401 with the access manager's `errorCode` 110.
     case sessionTimedOut
     /// 401 `invalid_client`, whatever the credentials.

@@ -37,6 +37,7 @@ extension Statistics.Counters {
       ("misbehavingRequests", misbehavingRequests),
       ("serverInfoRequests", serverInfoRequests),
       ("ssoAuthorizations", ssoAuthorizations),
+      ("policyEvaluations", policyEvaluations),
       ("ssoLogouts", ssoLogouts),
       ("authenticateRequests", authenticateRequests),
       ("gatewayRequests", gatewayRequests),

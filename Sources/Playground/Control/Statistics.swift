@@ -43,6 +43,7 @@ final class Statistics: Sendable {
     var misbehavingRequests = 0
     var serverInfoRequests = 0
     var ssoAuthorizations = 0
+    var policyEvaluations = 0
     var ssoLogouts = 0
     var authenticateRequests = 0
     var gatewayRequests = 0

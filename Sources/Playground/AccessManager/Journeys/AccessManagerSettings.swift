@@ -12,6 +12,8 @@ final class AccessManagerSettings: Sendable {
     var journeyLife = Duration.seconds(300)
     /// What a polling page asks for.
     var pollWaitMilliseconds: Int64 = 50
+    /// Whether policy decisions write empty maps as empty arrays.
+    var hasEmptyArrays = false
     /// What the authorization endpoint asks for before it gives a code; nil: nothing.
     var clientTree: ClientTree?
   }
@@ -28,6 +30,7 @@ final class AccessManagerSettings: Sendable {
   func change(_ body: ControlBody) throws(ControlBody.Problem) {
     var values = values
     if let flag = try body.bool("hideTokens") { values.hidesTokens = flag }
+    if let flag = try body.bool("emptyArrays") { values.hasEmptyArrays = flag }
     let bounds: ClosedRange<Int64> = 0...86_400_000
     if let number = try body.integer("transactionTtlMs", in: bounds) { values.transactionLife = .milliseconds(number) }
     if let number = try body.integer("journeyTtlMs", in: bounds) { values.journeyLife = .milliseconds(number) }
@@ -52,6 +55,7 @@ final class AccessManagerSettings: Sendable {
       ("transactionTtlMs", .integer(values.transactionLife.wholeMilliseconds)),
       ("journeyTtlMs", .integer(values.journeyLife.wholeMilliseconds)),
       ("pollWaitMs", .integer(values.pollWaitMilliseconds)),
+      ("emptyArrays", .bool(values.hasEmptyArrays)),
       ("clientTree", values.clientTree.map { .string($0.rawValue) } ?? .null),
     ]
   }

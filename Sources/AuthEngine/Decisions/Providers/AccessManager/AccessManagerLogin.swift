@@ -9,11 +9,13 @@ final class AccessManagerLogin: Sendable {
 
   private let evaluator: AccessManagerEvaluator
   private let location: HTTPURL
+  private let cookieName: String
   private let current = Locked<Secret<String>?>(nil)
   private let flights: SingleFlight<String, Secret<String>, DecisionFault>
 
   init(_ settings: AccessManagerProvider.Settings, clock: any EngineClock) throws(HTTPURLError) {
     evaluator = settings.evaluator
+    cookieName = settings.cookieName
     location = try settings.baseURL.appending(
       relativePath: "json\(settings.realmPath)/authenticate")
     flights = SingleFlight(clock: clock)
@@ -53,18 +55,24 @@ final class AccessManagerLogin: Sendable {
     _ name: Secret<String>, _ password: Secret<String>, over link: DecisionLink
   ) async throws(DecisionFault) -> Secret<String> {
     var body: JSONValue = [:]
+    // A balancer's, without which a server behind it does not find the login.
+    var cookies = JourneyCookies()
     for _ in 0..<Self.maxSteps {
-      let fields = HTTPFields([
+      var fields = HTTPFields([
         .init(name: "Accept", value: "application/json"),
         .init(name: "Content-Type", value: "application/json"),
         .init(name: "Accept-API-Version", value: "resource=2.1, protocol=1.0"),
+        // Its filter against forged requests asks for one of these.
+        .init(name: "X-Requested-With", value: "postern"),
       ])
+      fields["Cookie"] = cookies.field(cookieName, nil)
       let response = try await link.exchange(
         HTTPRequest(method: "POST", url: location, fields: fields, body: JSONWriter().write(body)))
       guard (200..<300).contains(response.status) else {
         throw response.status >= 500 || response.status == 429
           ? DecisionFault(response, trace: nil) : Self.refused
       }
+      cookies.take(response, except: cookieName)
       let document = try DecisionReply.document(of: response)
       if let token = document["tokenId"]?.stringValue {
         guard !token.isEmpty, HTTPFieldRules.isValue(token) else { throw Self.refused }
