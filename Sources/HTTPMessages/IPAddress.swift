@@ -8,6 +8,13 @@ public struct IPAddress: Sendable, Hashable {
     guard self.bytes.count == 4 || self.bytes.count == 16 else { return nil }
   }
 
+  /// The address that `text` is, as URLs have it but for brackets: a dotted quad or IPv6 without a zone; nil for anything else.
+  public init?(_ text: String) {
+    let text = Array(text.utf8)[...]
+    guard let bytes = HTTPHost.dottedQuad(text) ?? IPv6Address(text)?.bytes else { return nil }
+    self.init(bytes: bytes)
+  }
+
   /// Whether it is link-local (RFC 3927, RFC 4291 section 2.5.6), or one of the addresses outside of that range at which clouds tell a
   /// machine its credentials: nothing that a name should lead to. The forms of IPv6 that carry an IPv4 address count as that one.
   public var isLinkLocal: Bool {
