@@ -19,6 +19,7 @@ extension RecordKey.Collection {
     case .session: 1
     case .authorization: 2
     case .profile: 3
+    case .registration: 4
     }
   }
 

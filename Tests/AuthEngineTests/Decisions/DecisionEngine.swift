@@ -11,11 +11,11 @@ struct DecisionEngine: Sendable {
   var clock: ManualClock { engine.clock }
   var posts: [HTTPRequest] { engine.transport.requests.filter { $0.method == "POST" } }
 
-  init(_ script: @escaping ScriptedTransport.Script) {
+  init(store: any RecordStore = MemoryRecordStore(), _ script: @escaping ScriptedTransport.Script) {
     engine = Engine(script)
     preauthorizer = Preauthorizer(
       transport: engine.transport, clock: engine.clock, observer: engine.observer, userAgent: "postern/test",
-      deviceTokens: engine.tokens)
+      deviceTokens: engine.tokens, store: store)
   }
 
   /// An engine whose metadata are not there, and whose batches `answer` decides by the ids that were asked about.

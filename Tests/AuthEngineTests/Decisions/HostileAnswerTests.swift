@@ -36,7 +36,7 @@ private struct HostileAnswers {
   mutating func body() -> [UInt8] {
     let good = #"{"decision":true}"#
     let text =
-      switch next(13) {
+      switch next(17) {
       case 0: #"{"evaluations":[\#(good)]}"#
       case 1: #"{"evaluations":[\#(good),\#(good),\#(good)]}"#
       case 2: #"{"evaluations":[{"decision":\#(value(2))},{"decision":\#(value(2))}]}"#
@@ -49,6 +49,13 @@ private struct HostileAnswers {
       case 9: #"{"result":{"A":true,"a ":true,"a\u0000":true}}"#
       case 11:
         #"[{"resource":"a","actions":{"GET":\#(value(2))},"advices":\#(value(1))},{"resource":"b","actions":\#(value(1)),"ttl":\#(value(1))}]"#
+      case 12:
+        #"{"decisions":[{"resource":"a","authorized":\#(value(1)),"error":\#(value(2))},{"resource":"b ","authorized":true,"error":{"code":\#(value(0))}}]}"#
+      case 13:
+        #"{"decisions":[{"resource":"A","authorized":true},{"authorized":true},{"resource":["a"],"authorized":true}]}"#
+      case 14: #"{"decisions":{"a":{"resource":"a","authorized":true}},"resource":"a","authorized":true}"#
+      case 15:
+        #"{"decisions":[{"resource":"a","authorized":true,"error":\#(["7", "{}", "[]", "true", #""x""#][next(5)])},{"resource":"b","authorized":false,"source":"degradation"}]}"#
       case 10: String(repeating: "[", count: next(200)) + value(3)
       default: #"{"result":\#(value(3)),"evaluations":\#(value(3)),"decision":\#(value(1))}"#
       }
@@ -81,7 +88,7 @@ private struct HostileAnswers {
 @Suite("Hostile decision points")
 struct HostileAnswerTests {
   private enum Reading: CaseIterable {
-    case authzen, opa, accessManager
+    case authzen, opa, accessManager, adobePass
 
     func verdicts(in document: JSONValue) throws(DecisionFault) -> [DecisionVerdict?] {
       switch self {
@@ -90,6 +97,9 @@ struct HostileAnswerTests {
         try AccessManagerReply.verdicts(
           in: document, about: [ResourceName("a"), ResourceName("b")], action: "GET",
           at: Timestamp(secondsSinceEpoch: 0))
+      case .adobePass:
+        try AdobePassReply.verdicts(
+          in: document, about: [ResourceName("a"), ResourceName("b")], of: HTTPResponse(status: 200), trace: nil)
       case .opa: try OPAReply.verdicts(in: document, about: [ResourceName("a"), ResourceName("b")], path: "p")
       }
     }
@@ -105,8 +115,9 @@ struct HostileAnswerTests {
         do throws(DecisionFault) {
           for verdict in try reading.verdicts(in: try DecisionReply.document(of: response)) {
             switch verdict {
-            case .permit?: Issue.record("round \(round): \(String(decoding: response.body, as: UTF8.self))")
-            case .deny(let status, _)?:
+            case .permit?, .degraded(nil)?:
+              Issue.record("round \(round): \(String(decoding: response.body, as: UTF8.self))")
+            case .deny(let status, _)?, .degraded(let status?)?:
               denies += 1
               #expect(!status.code.isEmpty && !status.isLocal)
             case .fault?, nil: faults += 1

@@ -23,13 +23,19 @@ final class TroubledStore: RecordStore {
 
   private let refusesInsertions = Locked(false)
 
-  /// From now on nothing is added.
-  func failInsertions() { refusesInsertions.withLock { $0 = true } }
+  /// From now on nothing is added, or everything again.
+  func failInsertions(_ fails: Bool = true) { refusesInsertions.withLock { $0 = fails } }
+
+  private let refusesReads = Locked(false)
+
+  /// From now on nothing can be read, or everything again.
+  func failReads(_ fails: Bool) { refusesReads.withLock { $0 = fails } }
 
   /// Reads get their record, then wait at the gate.
   func holdReads(at gate: Gate?) { self.gate.withLock { $0 = gate } }
 
   func record(for key: RecordKey) async throws(StoreError) -> StoredRecord? {
+    guard !refusesReads.withLock({ $0 }) else { throw StoreError(.unavailable, "the server is gone") }
     let record = try await store.record(for: key)
     await gate.withLock { $0 }?.pass()
     return record

@@ -5,11 +5,13 @@ public import Support
 public struct DecisionLink: Sendable {
   let upstream: Upstream
   let deviceTokens: ClientCredentialsTokens
+  /// Registered clients of decision points that have registration.
+  let clients: AdobePassClients
   let prover: DPoPProver
   let point: DecisionPoint
   let subject: DecisionSubject
   /// When the whole lookup must be over.
-  public let deadline: Deadline
+  public internal(set) var deadline: Deadline
   let trace: TraceContext?
   /// Whether nobody waits for it: then it takes no turn from those who wait.
   var isRenewal = false
@@ -72,29 +74,34 @@ public struct DecisionLink: Sendable {
     return response
   }
 
-  /// Sends `request` as it is, at the decision point's pace.
-  public func exchange(_ request: HTTPRequest) async throws(DecisionFault) -> HTTPResponse {
+  /// Sends `request` as it is, at the decision point's pace, which a 429 slows down for everybody. `timeout` replaces the configured one.
+  public func exchange(_ request: HTTPRequest, timeout: Duration? = nil) async throws(DecisionFault) -> HTTPResponse {
     guard request.url.isSecure(allowingPlainHTTPOnLoopback: point.settings.allowsPlainHTTPOnLoopback) else {
       throw DecisionFault(.networkError("the decision point's scheme is not https"))
     }
-    try await keepPace()
+    let device = request.fields["X-Forwarded-For"] ?? ""
+    try await keepPace(device)
     var request = request
     trace?.add(to: &request.fields)
     let options = TransferOptions(
-      deadline: Deadline(in: point.settings.timeout, on: clock).earlier(deadline),
+      deadline: Deadline(in: timeout ?? point.settings.timeout, on: clock).earlier(deadline),
       maxBodyBytes: DecisionReply.maxBytes, allowsPlainHTTP: point.settings.allowsPlainHTTPOnLoopback)
     do throws(TransportError) {
-      return try await upstream.send(request, options: options, for: .decision(point.name))
+      let response = try await upstream.send(request, options: options, for: .decision(point.name))
+      if response.status == 429 {
+        point.settings.pace?.hold(for: DecisionFault.pause(after: response), at: clock.monotonicNow, for: device)
+      }
+      return response
     } catch {
       throw DecisionFault(error)
     }
   }
 
-  private func keepPace() async throws(DecisionFault) {
+  private func keepPace(_ device: String) async throws(DecisionFault) {
     guard !Task.isCancelled else { throw Self.cancelled }
     guard let pace = point.settings.pace else { return }
     let patience = isRenewal ? .zero : deadline.remaining(on: clock)
-    guard let wait = pace.take(at: clock.monotonicNow, patience: patience) else {
+    guard let wait = pace.take(at: clock.monotonicNow, patience: patience, for: device) else {
       throw DecisionFault(.networkError("the decision point's pace leaves no room before the deadline"))
     }
     guard wait > .zero else { return }
@@ -102,7 +109,7 @@ public struct DecisionLink: Sendable {
       try await clock.sleep(for: wait)
     } catch {
       // Whoever leaves makes nobody else wait.
-      pace.giveBack()
+      pace.giveBack(for: device)
       throw Self.cancelled
     }
   }

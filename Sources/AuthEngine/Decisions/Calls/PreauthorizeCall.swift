@@ -65,7 +65,7 @@ struct PreauthorizeCall: Sendable {
       // One that something can be done about is not kept: it may have been done.
       stated =
         status.action == "none" ? min(point.settings.denyLifetime, lifetime ?? point.settings.denyLifetime) : .zero
-    case .fault: stated = .zero
+    case .degraded, .fault: stated = .zero
     }
     let life = left.map { min($0, stated) } ?? stated
     guard life > .zero else { return unkept(verdict) }
@@ -84,11 +84,14 @@ struct PreauthorizeCall: Sendable {
     var faults: [DecisionFault] = []
     for (place, resource) in resources.enumerated() {
       let kept = known[place] ?? arrived[resource]
-      let source: Decision.Source = known[place] == nil ? .backend : .local
+      var source: Decision.Source = known[place] == nil ? .backend : .local
       let error: Status?
       switch kept?.verdict {
       case .permit?: error = nil
       case .deny(let status, _)?: error = status
+      case .degraded(let status)?:
+        error = status
+        source = .degradation
       case .fault(let fault)?:
         faults.append(fault)
         error = Self.item(fault.status)

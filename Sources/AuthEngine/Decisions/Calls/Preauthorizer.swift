@@ -8,16 +8,19 @@ public import Support
 public final class Preauthorizer: Sendable {
   private let upstream: Upstream
   private let deviceTokens: ClientCredentialsTokens
+  private let clients: AdobePassClients
   private let prover: DPoPProver
   let board: DecisionBoard
 
-  /// A preauthorizer over `transport` that says `userAgent` of itself and takes the sidecar's own tokens from `deviceTokens`.
+  /// A preauthorizer over `transport` that says `userAgent` of itself and takes the sidecar's own tokens from `deviceTokens`. What it
+  /// registers is kept in `store`.
   public init(
     transport: any HTTPTransport, clock: any EngineClock, observer: any EngineObserver, userAgent: String,
-    deviceTokens: ClientCredentialsTokens
+    deviceTokens: ClientCredentialsTokens, store: any RecordStore = MemoryRecordStore()
   ) {
     upstream = Upstream(transport: transport, clock: clock, observer: observer, userAgent: userAgent)
     self.deviceTokens = deviceTokens
+    clients = AdobePassClients(store: store, clock: clock)
     prover = DPoPProver(clock: clock)
     board = DecisionBoard()
   }
@@ -90,8 +93,8 @@ public final class Preauthorizer: Sendable {
 
   private func link(_ call: PreauthorizeCall, _ deadline: Deadline, _ trace: TraceContext?) -> DecisionLink {
     DecisionLink(
-      upstream: upstream, deviceTokens: deviceTokens, prover: prover, point: call.point, subject: call.subject,
-      deadline: deadline, trace: trace)
+      upstream: upstream, deviceTokens: deviceTokens, clients: clients, prover: prover, point: call.point,
+      subject: call.subject, deadline: deadline, trace: trace)
   }
 
   /// Asks about `resources` in batches, a few at a time; tells about how many there is a decision.

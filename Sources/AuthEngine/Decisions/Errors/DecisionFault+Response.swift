@@ -19,7 +19,7 @@ extension DecisionFault {
           ?? Status(
             status: 429, code: "too_many_requests", action: "retry-after",
             message: "The decision point has been asked too often.", trace: trace),
-        retry: .after(max(.seconds(1), asked ?? .zero)))
+        retry: .after(Self.pause(after: response)))
     case 400..<600:
       let isRetryable = said?.action == "retry" || (said == nil && (502...504).contains(response.status))
       self.init(
@@ -30,8 +30,21 @@ extension DecisionFault {
     }
   }
 
+  /// How long to leave a decision point alone that answered 429, at least a second.
+  static func pause(after response: HTTPResponse) -> Duration {
+    max(.seconds(1), min(RetryAfter.of(response.fields) ?? .zero, maxPause))
+  }
+
+  /// Codes of 400 that may be about one of the resources.
+  private static let aboutResources: Set<String> = [
+    "bad_request", "invalid_parameter_resources", "invalid_parameter_value", "invalid_resource_value",
+    "malformed_authz_request", "missing_resource", "missing_resource_mapping",
+  ]
+
   private static func remedy(_ status: Int, _ code: String?) -> Remedy {
     if code == "too_many_resources" || code == "P100" { return .shrink }
+    // What is known to be about something else is not found by asking about fewer.
+    if let code, EnhancedErrorTable[code] != nil, !aboutResources.contains(code) { return .none }
     // 413 is about bytes: how many resources the next batch may have does not follow.
     return [400, 413, 422].contains(status) ? .split : .none
   }

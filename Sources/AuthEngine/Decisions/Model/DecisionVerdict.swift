@@ -6,6 +6,8 @@ public enum DecisionVerdict: Sendable, Hashable {
   case permit(lifetime: Duration?)
   /// No, for that reason.
   case deny(Status, lifetime: Duration?)
+  /// An operator's rule at the decision point said so, in place of whoever decides: nil is yes. Never remembered.
+  case degraded(Status?)
   /// Neither: there is no decision.
   case fault(DecisionFault)
 

@@ -8,6 +8,8 @@ public struct RecordKey: Sendable, Hashable {
     case authorization
     /// Users who have logged in before, for implicit access.
     case profile
+    /// Credentials that the sidecar registered for itself: owned by nobody, kept for good.
+    case registration
   }
 
   /// How many bytes an identifier has.
@@ -15,7 +17,7 @@ public struct RecordKey: Sendable, Hashable {
 
   /// The kind of record.
   public let collection: Collection
-  /// 32 bytes: the SHA-256 of an unguessable handle, which the store never sees, or of what a profile is for.
+  /// 32 bytes: the SHA-256 of an unguessable handle, which the store never sees, or of what a profile or a registration is for.
   public let id: [UInt8]
 
   /// The key of that collection and identifier. Stores refuse (`StoreError.Kind.invalid`) an identifier of another length.

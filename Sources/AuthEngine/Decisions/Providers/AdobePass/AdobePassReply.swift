@@ -1,0 +1,92 @@
+import HTTPMessages
+import JSON
+
+/// Reads what Adobe Pass answers: decisions in any order, found by the resource that they echo.
+enum AdobePassReply {
+  /// The published limit of a request: of more resources than these an empty list says that they were too many, as servers before release
+  /// 3.4.0 answered.
+  private static let usualLimit = 5
+
+  /// One verdict for each of `resources`; nil where no decision is about it. `response` is what `document` came in.
+  static func verdicts(
+    in document: JSONValue, about resources: [ResourceName], of response: HTTPResponse, trace: String?
+  ) throws(DecisionFault) -> [DecisionVerdict?] {
+    guard let decisions = document["decisions"] else {
+      // An error that comes as a success.
+      guard let error = EnhancedError.read(in: document, status: 0, trace: trace) else {
+        throw .format("the answer holds no decisions", trace: trace)
+      }
+      var failure = response
+      failure.status = error.status
+      throw DecisionFault(failure, trace: trace)
+    }
+    guard let rows = decisions.arrayValue else { throw .format("the decisions are no list", trace: trace) }
+    if rows.isEmpty, resources.count > usualLimit {
+      throw .format("the answer holds no decision: these were too many resources", remedy: .shrink, trace: trace)
+    }
+    var verdicts = [DecisionVerdict?](repeating: nil, count: resources.count)
+    let places = Dictionary(resources.enumerated().map { ($1, $0) }, uniquingKeysWith: { first, _ in first })
+    var strangers: [(ResourceName, DecisionVerdict)] = []
+    for row in rows {
+      guard let resource = row["resource"]?.stringValue else {
+        throw .format("a decision names no resource", trace: trace)
+      }
+      let verdict = verdict(row, trace: trace)
+      if let place = places[ResourceName(resource)] {
+        verdicts[place] = merged(verdicts[place], verdict, trace: trace)
+      } else {
+        strangers.append((trimmed(resource), verdict))
+      }
+    }
+    guard !strangers.isEmpty else { return verdicts }
+    // Servers have been seen to echo a resource with a space behind it.
+    let open = resources.indices.filter { verdicts[$0] == nil }
+    let similar = Dictionary(grouping: open) { trimmed(resources[$0].text) }
+    for (name, verdict) in strangers {
+      guard let places = similar[name], places.count == 1 else { continue }
+      verdicts[places[0]] = merged(verdicts[places[0]], verdict, trace: trace)
+    }
+    return verdicts
+  }
+
+  /// What two decisions about one resource say together.
+  private static func merged(_ first: DecisionVerdict?, _ second: DecisionVerdict, trace: String?) -> DecisionVerdict {
+    switch (first, second) {
+    case (nil, _): return second
+    case (.deny?, .deny): return first ?? second
+    default:
+      guard first == second else { return .fault(.item("there are contradictory decisions about it", trace: trace)) }
+      return second
+    }
+  }
+
+  private static func verdict(_ row: JSONValue, trace: String?) -> DecisionVerdict {
+    guard let isAuthorized = row["authorized"]?.boolValue else {
+      return .fault(.item("a decision is neither true nor false", trace: trace))
+    }
+    let isDegraded = row["source"]?.stringValue == "degradation"
+    switch row["error"] {
+    case nil, .null?:
+      guard !isAuthorized else { return isDegraded ? .degraded(nil) : .permit(lifetime: nil) }
+      return isDegraded ? .degraded(.denied(trace: trace)) : .deny(.denied(trace: trace), lifetime: nil)
+    case let error?:
+      guard !isAuthorized, let status = EnhancedError.read(error, status: 0, trace: trace) else {
+        return .fault(.item("a decision contradicts itself: its error does not go with it", trace: trace))
+      }
+      let verdict = EnhancedError.verdict(status)
+      guard case .deny = verdict, isDegraded || status.code == "authorization_denied_by_degradation_rule" else {
+        return verdict
+      }
+      return .degraded(status)
+    }
+  }
+
+  /// Without white space at its ends.
+  private static func trimmed(_ text: String) -> ResourceName {
+    var bytes = Array(text.utf8)[...]
+    func isSpace(_ byte: UInt8?) -> Bool { byte == 0x20 || byte == 0x09 || byte == 0x0A || byte == 0x0D }
+    while isSpace(bytes.last) { bytes.removeLast() }
+    while isSpace(bytes.first) { bytes.removeFirst() }
+    return ResourceName(String(decoding: bytes, as: UTF8.self))
+  }
+}
