@@ -152,6 +152,9 @@ extension PreauthorizationConfiguration: ConfigurationSection {
     case .opa:
       demand("path")
     case .adobePass:
+      if keys.isGiven("credentials") {
+        keys.warn("kind: adobe-pass registers a client of its own; credentials do nothing here", at: "credentials")
+      }
       demand("serviceProvider")
       demand("mvpd")
       demand(
