@@ -40,7 +40,8 @@ struct Engine: Sendable {
     introspector = TokenIntrospector(
       transport: transport, clock: clock, observer: observer, userAgent: userAgent, discovery: discovery)
     preauthorizer = Preauthorizer(
-      transport: transport, clock: clock, observer: observer, userAgent: userAgent, deviceTokens: deviceTokens)
+      transport: transport, clock: clock, observer: observer, userAgent: userAgent, deviceTokens: deviceTokens,
+      store: store.store)
     sessions = UserSessions(
       store: store.store, isShared: store.isShared, transport: transport, clock: clock, observer: observer,
       userAgent: userAgent, discovery: discovery,

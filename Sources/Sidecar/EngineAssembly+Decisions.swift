@@ -4,16 +4,19 @@ import HTTPMessages
 import Support
 
 extension EngineAssembly {
-  /// Every configured decision point that this release can ask.
+  /// Every configured decision point. One that is asked just as `previous` was goes on at its pace: its server has not forgotten.
   func decisionPoints(
-    of issuers: [String: ConfiguredIssuer]
+    of issuers: [String: ConfiguredIssuer], _ devices: [String: DeviceIdentifier], after previous: Runtime? = nil
   ) throws(ConfigurationProblems) -> [String: DecisionPoint] {
     var points: [String: DecisionPoint] = [:]
     for (name, given) in configuration.preauthorization {
-      guard let provider = try provider(name, given) else { continue }
+      var settings = try settings(name, given, given.issuer.flatMap { issuers[$0]?.issuer })
+      if let old = previous?.configuration.preauthorization[name], old.baseURL == given.baseURL, old.pace == given.pace
+      {
+        settings.pace = previous?.decisionPoints[name]?.settings.pace
+      }
       points[name] = DecisionPoint(
-        name: name, settings: try settings(name, given, given.issuer.flatMap { issuers[$0]?.issuer }),
-        provider: provider)
+        name: name, settings: settings, provider: try provider(name, given, devices[name]))
     }
     return points
   }
@@ -48,10 +51,10 @@ extension EngineAssembly {
     return settings
   }
 
-  /// What speaks with the decision point; nil where this release cannot.
+  /// What speaks with the decision point.
   private func provider(
-    _ name: String, _ given: PreauthorizationConfiguration
-  ) throws(ConfigurationProblems) -> (any DecisionProvider)? {
+    _ name: String, _ given: PreauthorizationConfiguration, _ device: DeviceIdentifier?
+  ) throws(ConfigurationProblems) -> any DecisionProvider {
     let path = "preauthorization.\(name)"
     let baseURL = try url(given.baseURL, "\(path).baseUrl")
     do {
@@ -80,7 +83,15 @@ extension EngineAssembly {
         settings.application = given.application
         settings.cookieName = given.cookieName ?? own?.cookieName ?? settings.cookieName
         return try AccessManagerProvider(settings, clock: clock)
-      case .adobePass: return nil
+      case .adobePass:
+        let pass = given.adobePass
+        guard let statement = pass.softwareStatement, let provider = pass.serviceProvider, let mvpd = pass.mvpd,
+          let device
+        else { throw problem("\(path).kind", "lacks what adobe-pass needs") }
+        return try AdobePassProvider(
+          .init(
+            baseURL: baseURL, serviceProvider: provider, mvpd: mvpd, softwareStatement: statement.value,
+            device: AdobePassDevice(identifier: device.value, information: device.information(pass.deviceInfo))))
       }
     } catch let error as HTTPURLError {
       throw problem("\(path).baseUrl", "is not usable: \(error)")

@@ -25,6 +25,7 @@ public enum Product {
     "payloadEncryption",
     "pins",
     "preauthorize.accessManager",
+    "preauthorize.adobePass",
     "preauthorize.authzen",
     "preauthorize.opa",
     "sessions",

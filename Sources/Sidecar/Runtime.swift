@@ -26,10 +26,11 @@ final class Runtime: Sendable {
   /// The decision points that can be asked.
   let decisionPoints: [String: DecisionPoint]
 
-  /// Throws when a value cannot be used after all. Resources that `previous` has just so keep their cookies.
+  /// Throws when a value cannot be used after all. Resources that `previous` has just so keep their cookies. Files that are made when they
+  /// are missing are made unless it `isTrial`.
   init(
     _ configuration: PosternConfiguration, _ identity: ProcessIdentity, clock: any EngineClock,
-    after previous: Runtime? = nil
+    after previous: Runtime? = nil, isTrial: Bool = false
   ) throws(ConfigurationProblems) {
     self.configuration = configuration
     access = AccessRules(configuration.peers, ownUID: getuid())
@@ -45,7 +46,10 @@ final class Runtime: Sendable {
     info = identity.info(features: Product.features + protections + switches)
     certificates = try ClientCertificate.all(in: configuration)
     let now = clock.wallNow
-    notes = FeatureSupport(configuration).notes + certificates.compactMap { $0.warning(at: now) }
+    let devices = try DeviceIdentifier.all(in: configuration, makingMissing: !isTrial)
+    notes =
+      FeatureSupport(configuration).notes + certificates.compactMap { $0.warning(at: now) }
+      + devices.sorted { $0.key < $1.key }.compactMap { $0.value.note(of: $0.key) }
     let assembly = EngineAssembly(configuration, clock: clock)
     issuers = try assembly.issuers()
     var servers = try assembly.servers(of: issuers)
@@ -53,7 +57,7 @@ final class Runtime: Sendable {
       servers[name]?.cookies = previous?.servers[name]?.cookies
     }
     self.servers = servers
-    decisionPoints = try assembly.decisionPoints(of: issuers)
+    decisionPoints = try assembly.decisionPoints(of: issuers, devices, after: previous)
     validation = try assembly.validation()
     payloadKeys = try assembly.payloadKeys()
   }

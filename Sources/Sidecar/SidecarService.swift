@@ -88,7 +88,7 @@ public final class SidecarService: Sendable {
   public static func check(_ configuration: PosternConfiguration) throws(ConfigurationProblems) -> [String] {
     let unknown = LibraryVersions(curl: "", openssl: "", jansson: "", swift: "")
     let identity = ProcessIdentity(startedAt: Timestamp(secondsSinceEpoch: 0), libraries: unknown)
-    return try Runtime(configuration, identity, clock: SystemClock()).notes
+    return try Runtime(configuration, identity, clock: SystemClock(), isTrial: true).notes
   }
 
   /// The configuration that new calls run on.

@@ -35,6 +35,9 @@ struct PreauthorizeHandler: Sendable {
     case .success(let found): subject = found
     case .failure(let absence): return PreauthorizeResult.make(.failure(absence.status))
     }
+    if let complaint = point.provider.complaint(about: attributes) {
+      throw .invalidParams("context.\(complaint.member) \(complaint.reason)", path: "/context/\(complaint.member)")
+    }
     let response = await engine.preauthorizer.preauthorize(
       request, for: subject, context: attributes, at: point, deadline: deadline, trace: context.traceContext)
     guard !Task.isCancelled else { throw RPCFault(.requestCancelled) }

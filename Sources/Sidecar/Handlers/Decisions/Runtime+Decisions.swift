@@ -18,9 +18,7 @@ extension Runtime {
         configured.isEmpty ? "no decision point is configured" : "several decision points are configured: say which")
     }
     guard let point = decisionPoints[name] else {
-      return absent(
-        configured[name] == nil
-          ? "no decision point of that name is configured" : "the decision point's kind is not in this release")
+      return absent("no decision point of that name is configured")
     }
     return .success(point)
   }
