@@ -33,6 +33,7 @@ enum PlaygroundRoutes {
       clock: clock
     )
     return Router(
-      provider.routes + AccessManager(parts).routes + resources.routes + ControlRoutes.routes(parts))
+      provider.routes + AccessManager(parts).routes + AdobePass(parts).routes + resources.routes
+        + ControlRoutes.routes(parts))
   }
 }

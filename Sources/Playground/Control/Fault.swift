@@ -38,6 +38,12 @@ struct Fault: Sendable, Equatable {
     case policies
     /// The gateway.
     case gateway
+    /// Adobe Pass: registration of clients.
+    case adobeRegistration
+    /// Adobe Pass: tokens.
+    case adobeToken
+    /// Adobe Pass: decisions.
+    case adobeDecisions
 
     /// The kinds that make sense there.
     var kinds: Set<Kind> {
@@ -49,6 +55,9 @@ struct Fault: Sendable, Equatable {
       case .authenticate: Kind.general.union([.sessionTimedOut])
       case .policies: Kind.general.union([.contradiction])
       case .gateway: Kind.general.union([.sameAdvice])
+      case .adobeRegistration: Kind.general.union([.refuseCredentials, .dropAfterIssue, .slowAnswer])
+      case .adobeToken: Kind.general.union([.refuseCredentials])
+      case .adobeDecisions: Kind.general
       case .token: Kind.general.union([.refuseCredentials, .refuseGrant, .dropAfterIssue, .cutAnswer, .slowAnswer])
       case .authorization: Kind.general.union([.denyAccess, .wrongState, .wrongIssuer])
       case .idToken:

@@ -42,6 +42,10 @@ extension Statistics.Counters {
       ("authenticateRequests", authenticateRequests),
       ("gatewayRequests", gatewayRequests),
       ("gatewayAdvices", gatewayAdvices),
+      ("adobeRegistrations", adobeRegistrations),
+      ("adobeTokens", adobeTokens),
+      ("adobeDecisions", adobeDecisions),
+      ("adobeThrottled", adobeThrottled),
     ]
     let grants = grants.map { ($0.key.rawValue, $0.value) }.sorted { $0.0 < $1.0 }
     let clients = clients.sorted { $0.key < $1.key }.map { ($0.key, $0.value.json) }

@@ -48,6 +48,10 @@ final class Statistics: Sendable {
     var authenticateRequests = 0
     var gatewayRequests = 0
     var gatewayAdvices = 0
+    var adobeRegistrations = 0
+    var adobeTokens = 0
+    var adobeDecisions = 0
+    var adobeThrottled = 0
     var grants: [PlaygroundClient.Grant: Int] = [:]
     var clients: [String: ClientCounters] = [:]
   }
