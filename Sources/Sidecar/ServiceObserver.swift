@@ -51,6 +51,12 @@ struct ServiceObserver: EngineObserver, KeySetObserver, SessionObserver {
     case .decided(let provider, let tally): decided(provider, tally)
     case .decisionsRenewed(let provider, let renewed, let failed):
       metrics.decisionsRenewed(provider, renewed: renewed, failed: failed)
+    case .clientRegistered(let provider, replacement: false):
+      logger.info("registered with the decision point", metadata: ["provider": .string(provider)])
+    case .clientRegistered(let provider, replacement: true):
+      logger.warning(
+        "the decision point no longer knew its client, which is registered again; users have to log in again",
+        metadata: ["provider": .string(provider)])
     case .exchange(let exchange): count(exchange)
     }
   }

@@ -34,6 +34,8 @@ public enum EngineEvent: Sendable {
   case decided(provider: String, DecisionTally)
   /// Remembered decisions were to be renewed before they expire; of `failed` there is no newer one.
   case decisionsRenewed(provider: String, renewed: Int, failed: Int)
+  /// A client was registered with a decision point; as a `replacement` of one that the server does not know any more it knows no logins.
+  case clientRegistered(provider: String, replacement: Bool)
   /// An exchange with an upstream server ended.
   case exchange(UpstreamExchange)
 }

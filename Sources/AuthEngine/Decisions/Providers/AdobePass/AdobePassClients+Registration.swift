@@ -39,6 +39,8 @@ extension AdobePassClients {
       } else {
         let made = try await requests.registration()
         if refused != nil { state.withLock { $0.replacedAt[client.key] = clock.monotonicNow } }
+        requests.link.upstream.observer.observe(
+          .clientRegistered(provider: requests.link.point.name, replacement: refused != nil))
         outcome = .success(try await save(Unsaved(registration: made, refused: refused), of: client, lease))
       }
     } catch {
