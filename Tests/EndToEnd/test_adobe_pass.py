@@ -244,9 +244,11 @@ def test_tokens_last_as_long_as_they_say(ask: Callable[..., Connection], adobe: 
 
 
 def test_the_server_that_has_forgotten_the_client_gets_one_registration(
-    ask: Callable[..., Connection], adobe: Playground
+    begin: Callable[..., Sidecar], adobe: Playground
 ) -> None:
-    connection = ask(cache={"permit": "0s"})
+    sidecar = begin(cache={"permit": "0s"})
+    connection = sidecar.connect()
+    assert sidecar.log().count("registered with the decision point") == 0
     assert permits(fetch(connection, "a")) == [True]
     switch(adobe, forgetClients=True, endTokens=True)
     for number in range(8):
@@ -254,12 +256,14 @@ def test_the_server_that_has_forgotten_the_client_gets_one_registration(
     answers = [connection.receive()["result"] for _ in range(8)]
     assert [permits(answer) for answer in answers] == [[True]] * 8
     assert counts(adobe)["registrations"] == 2
+    assert sidecar.log().count("which is registered again") == 1
     # A second time within minutes it is not believed: the sidecar's trouble, said plainly.
     switch(adobe, forgetClients=True, endTokens=True)
     result = fetch(connection, "c")
     assert result["outcome"] == "failure" and result["status"]["code"] == "access_token_unavailable"
     assert "registered again" in result["status"]["details"]
     assert counts(adobe)["registrations"] == 2
+    connection.close()
 
 
 def test_a_client_that_the_decision_point_refuses_is_registered_once_again(
