@@ -379,7 +379,8 @@ class Methods:
         :param session: The session whose user it is about; may be left out when the peer has exactly one at the
             provider's issuer.
         :param context: Passed on to the decision point. With a provider that has no issuer, context.subject says
-            whom it is about: an id, or an object with id, type and properties.
+            whom it is about: an id, or an object with id, type and properties. With adobe-pass context.ip is the
+            end user's IP address.
         :param timeout_ms: Bounds the call in milliseconds, at most 600000; what is not decided by then is
             network_error.
         """
