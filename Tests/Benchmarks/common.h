@@ -1,6 +1,7 @@
 // What every program of the benchmark shares: the clock, fatal errors and the growing byte buffer.
 #pragma once
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -83,4 +84,16 @@ static inline double parse_seconds(const char *name, const char *text) {
   if (end == text || *end != '\0' || !(value >= 0 && value <= 86400))
     die("%s: seconds are needed, not '%s'", name, text);
   return value;
+}
+
+// Appends what a file holds.
+static inline void read_file(const char *path, struct buffer *content) {
+  FILE *file = fopen(path, "r");
+  if (file == NULL) die("%s: %s", path, strerror(errno));
+  for (size_t n = 1; n > 0; content->length += n) {
+    buffer_reserve(content, 64 * 1024);
+    n = fread(content->bytes + content->length, 1, content->capacity - content->length, file);
+  }
+  if (ferror(file)) die("%s: %s", path, strerror(errno));
+  fclose(file);
 }

@@ -1,4 +1,4 @@
-// The yardstick of fetchResource: the same requests made by a plain C program with libcurl's multi interface. K easy
+// The yardstick of fetchResource, and with --post of cold decisions: the same requests made by a plain C program with libcurl's multi interface. K easy
 // handles are made once and used again and again, so the connections to the upstream are reused as well. With --stream
 // bodies are counted as they come, not kept. Prints one line of JSON.
 
@@ -24,6 +24,7 @@ static struct {
   double seconds, warm_up;
   uint64_t requests, expected_bytes;
   bool http2, multiplex, stream;
+  const char *post_path;
 } option = {.in_flight = 1, .seconds = 3, .warm_up = 0.5};
 
 static struct histogram latency;
@@ -33,6 +34,7 @@ static uint64_t received; // those of bodies that are not complete, too
 static char sample[256]; // the first failure
 static CURLM *multi;
 static unsigned running_transfers;
+static struct buffer post; // the body of every request; empty: GET
 static long http_version; // of the last answer
 
 static size_t take_body(char *data, size_t size, size_t count, void *transfer) {
@@ -106,6 +108,10 @@ static CURL *make_easy(struct transfer *t, struct curl_slist *fields) {
   curl_easy_setopt(easy, CURLOPT_BUFFERSIZE, 64L << 10); // as Postern reads
   curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
   curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
+  if (post.length > 0) {
+    curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE, (long)post.length);
+    curl_easy_setopt(easy, CURLOPT_POSTFIELDS, post.bytes);
+  }
   long version = option.http2 ? CURL_HTTP_VERSION_2TLS : CURL_HTTP_VERSION_1_1;
   curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, version);
   curl_easy_setopt(easy, CURLOPT_PIPEWAIT, (long)option.multiplex); // share a connection rather than open another
@@ -117,9 +123,9 @@ static CURL *make_easy(struct transfer *t, struct curl_slist *fields) {
 
 static const char usage[] =
     "usage: curl_multi --url URL [--in-flight N] [--seconds S | --requests N] [--warm-up S]\n"
-    "                  [--bearer TOKEN] [--cacert FILE] [--http2 [--multiplex]] [--stream]\n"
+    "                  [--post FILE] [--bearer TOKEN] [--cacert FILE] [--http2 [--multiplex]] [--stream]\n"
     "                  [--expect-bytes N] | --version\n"
-    "--http2: offered by ALPN; --multiplex: transfers share a connection.";
+    "--post: the body, JSON; --http2: offered by ALPN; --multiplex: transfers share a connection.";
 
 static void read_options(int argc, char **argv) {
   static const struct option names[] = {{"url", required_argument, NULL, 'u'},
@@ -130,6 +136,7 @@ static void read_options(int argc, char **argv) {
                                         {"bearer", required_argument, NULL, 'b'},
                                         {"expect-bytes", required_argument, NULL, 'e'},
                                         {"cacert", required_argument, NULL, 'c'},
+                                        {"post", required_argument, NULL, 'p'},
                                         {"http2", no_argument, NULL, '2'},
                                         {"multiplex", no_argument, NULL, 'm'},
                                         {"stream", no_argument, NULL, 's'},
@@ -144,6 +151,7 @@ static void read_options(int argc, char **argv) {
       case 'b': option.bearer = optarg; break;
       case 'e': option.expected_bytes = parse_whole("--expect-bytes", optarg, 0, 1000000000); break;
       case 'c': option.ca_file = optarg; break;
+      case 'p': option.post_path = optarg; break;
       case '2': option.http2 = true; break;
       case 'm': option.multiplex = true; break;
       case 's': option.stream = true; break;
@@ -176,6 +184,11 @@ int main(int argc, char **argv) {
   long pipelining = option.multiplex ? CURLPIPE_MULTIPLEX : CURLPIPE_NOTHING;
   check(curl_multi_setopt(multi, CURLMOPT_PIPELINING, pipelining));
   struct curl_slist *fields = curl_slist_append(NULL, "Accept: */*");
+  if (option.post_path != NULL) {
+    read_file(option.post_path, &post);
+    if (post.length == 0) die("%s: empty", option.post_path);
+    fields = curl_slist_append(fields, "Content-Type: application/json");
+  }
   if (option.bearer != NULL) {
     char *field;
     if (asprintf(&field, "Authorization: Bearer %s", option.bearer) < 0) die("out of memory");

@@ -4,6 +4,7 @@ import re
 import statistics
 
 import report_fetch
+import report_preauthorize
 import report_sessions
 import report_tokens
 from tables import compared, met, table
@@ -94,7 +95,8 @@ def head(results):
 def measured_later(results, key):
     """What a section says of a run that is not the page's."""
     facts, options = dict(results["facts"]), results["options"]
-    turns = "" if key == "fetch" else f"; {options['rounds']} turns of {options['seconds']:g} s"  # it says so itself
+    says_so_itself = key in ("fetch", "preauthorize")
+    turns = "" if says_so_itself else f"; {options['rounds']} turns of {options['seconds']:g} s"
     return (
         f"Measured by a run of its own: {facts['Date']}, {facts['Postern']}, load average at start "
         f"{facts['Load average at start']}{turns}."
@@ -166,6 +168,7 @@ MAKERS = {
     "startup": _startup_section,
     "echo": _echo_section,
     "fetch": report_fetch.sections,
+    "preauthorize": report_preauthorize.sections,
     "tokens": report_tokens.sections,
     "sessions": report_sessions.sections,
     "soak": _soak_section,
@@ -176,6 +179,7 @@ HEADINGS = {
     "startup": ["Start and idle"],
     "echo": ["`getInfo`"],
     "fetch": ["`fetchResource`"],
+    "preauthorize": ["`preauthorize`"],
     "tokens": ["ID-token validation", "`validateIdToken`"],
     "sessions": ["oidc-agent", "sessions in the file store"],
     "soak": ["Memory over many"],

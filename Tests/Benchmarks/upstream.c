@@ -6,7 +6,8 @@
 //   POST /token                        client credentials and refresh_token, the client by Basic or by form
 //   GET  /.well-known/openid-configuration  /.well-known/oauth-authorization-server
 //   GET  /jwks                         the key set of --jwks
-//   GET  /stats                        {requests, tokenRequests, unauthorized, connections}
+//   POST /access/v1/evaluations        AuthZEN: a permit for each resource of the body, 1000 at most
+//   GET  /stats                        {requests, tokenRequests, unauthorized, connections, evaluations}
 
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -23,7 +24,7 @@
 
 #include "common.h"
 
-enum { READ_CHUNK = 64 * 1024, HEAD_LIMIT = 16 * 1024, BODY_LIMIT = 1024 * 1024, EVENTS = 256, QUEUE = 64 };
+enum { MOST_RESOURCES = 1000, READ_CHUNK = 64 * 1024, HEAD_LIMIT = 16 * 1024, BODY_LIMIT = 1024 * 1024, EVENTS = 256, QUEUE = 64 };
 
 // One answer as it goes out: `bytes` up to `head` without the body.
 struct answer {
@@ -55,7 +56,8 @@ static struct {
 static char bearer[96]; // "Bearer " and the token
 static bool require_bearer;
 static const char *keys_path; // what /jwks answers; NULL: a set of its own
-static uint64_t requests, token_requests, unauthorized_requests, connections_accepted;
+static uint64_t requests, token_requests, unauthorized_requests, connections_accepted, evaluations;
+static struct answer permits[MOST_RESOURCES + 1]; // by the number of resources, made when first needed
 static int epoll, listener;
 
 static struct answer make_answer(const char *status, const char *extra, const char *body, size_t length) {
@@ -94,17 +96,6 @@ static struct answer make_document(size_t size) {
   struct answer answer = make_answer("200 OK", "", body, size);
   free(body);
   return answer;
-}
-
-static void read_file(const char *path, struct buffer *content) {
-  FILE *file = fopen(path, "r");
-  if (file == NULL) die("%s: %s", path, strerror(errno));
-  for (size_t n = 1; n > 0; content->length += n) {
-    buffer_reserve(content, READ_CHUNK);
-    n = fread(content->bytes + content->length, 1, content->capacity - content->length, file);
-  }
-  if (ferror(file)) die("%s: %s", path, strerror(errno));
-  fclose(file);
 }
 
 static void make_answers(const char *base) {
@@ -173,13 +164,36 @@ static const struct answer *answer_token_request(const struct request *r) {
   return known ? &answers.token : &answers.bad_grant;
 }
 
+// Counts the resources without reading the JSON: the decision point of a benchmark is never the slow part.
+static const struct answer *answer_evaluations(const struct request *r) {
+  static const char mark[] = "{\"resource\":", one[] = "{\"decision\":true},";
+  const char *end = r->body + r->body_length;
+  size_t count = 0;
+  for (const char *p = r->body; (p = memmem(p, (size_t)(end - p), mark, sizeof mark - 1)) != NULL; count++)
+    p += sizeof mark - 1;
+  if (count == 0 || count > MOST_RESOURCES) return &answers.bad_request;
+  evaluations++;
+  if (permits[count].bytes == NULL) {
+    struct buffer body = {0};
+    buffer_append(&body, "{\"evaluations\":[", 16);
+    for (size_t i = 0; i < count; i++) buffer_append(&body, one, sizeof one - 1);
+    body.length--; // the last comma
+    buffer_append(&body, "]}", 2);
+    permits[count] = make_answer("200 OK", "", body.bytes, body.length);
+    free(body.bytes);
+  }
+  return &permits[count];
+}
+
 static const struct answer *answer_statistics(struct connection *c) {
   static struct answer answer;
   char body[256];
   int n = snprintf(body, sizeof body,
-                   "{\"requests\":%llu,\"tokenRequests\":%llu,\"unauthorized\":%llu,\"connections\":%llu}",
+                   "{\"requests\":%llu,\"tokenRequests\":%llu,\"unauthorized\":%llu,\"connections\":%llu,"
+                   "\"evaluations\":%llu}",
                    (unsigned long long)requests, (unsigned long long)token_requests,
-                   (unsigned long long)unauthorized_requests, (unsigned long long)connections_accepted);
+                   (unsigned long long)unauthorized_requests, (unsigned long long)connections_accepted,
+                   (unsigned long long)evaluations);
   answer = make_answer("200 OK", "", body, (size_t)n);
   c->owned = answer.bytes;
   return &answer;
@@ -189,6 +203,7 @@ static const struct answer *choose_answer(struct connection *c, const struct req
   const char *path = r->path;
   size_t length = r->path_length;
   bool post = is(r->method, r->method_length, "POST");
+  if (is(path, length, "/access/v1/evaluations")) return post ? answer_evaluations(r) : &answers.not_allowed;
   if (is(path, length, "/token")) return post ? answer_token_request(r) : &answers.not_allowed;
   if (!post && !is(r->method, r->method_length, "GET") && !is(r->method, r->method_length, "HEAD"))
     return &answers.not_allowed;
