@@ -4,6 +4,7 @@ What passes proves round trips and faults; it does not prove that another vendor
 """
 from __future__ import annotations
 
+import itertools
 import json
 import threading
 import time
@@ -96,11 +97,12 @@ CERTIFICATION: List[Tuple[Any, str, str, Dict[str, Any], bool]] = [
 ]
 
 
+@pytest.mark.parametrize("base, endpoint", [("", "/access/v1/evaluations"), ("/one", "/one/access/v1/evaluation")])
 def test_the_eight_decisions_of_the_authzen_certification_by_cedar(
-    ask: Callable[..., Connection], engines: DecisionEngines
+    ask: Callable[..., Connection], engines: DecisionEngines, base: str, endpoint: str
 ) -> None:
     points = {
-        action: {"kind": "authzen", "baseUrl": engines.authzen, "action": action, "resourceType": "record"}
+        action: {"kind": "authzen", "baseUrl": engines.authzen + base, "action": action, "resourceType": "record"}
         for action in ("read", "write", "delete")
     }
     connection = ask(**points)
@@ -114,9 +116,29 @@ def test_the_eight_decisions_of_the_authzen_certification_by_cedar(
     asked = engines.log(engines.authzen)
     for request in asked:
         assert request["problems"] == [], request
-        assert request["path"] == "/access/v1/evaluations"
+        assert request["path"] == endpoint
+    assert len(asked) == len(CERTIFICATION) + 1
     # What came back as trace is what the decision point was told.
     assert denied["trace"] == asked[-1]["headers"]["X-Request-ID"]
+
+
+def test_everything_that_is_sent_meets_the_published_schemas(
+    ask: Callable[..., Connection], engines: DecisionEngines
+) -> None:
+    fragment = '<rss version="2.0"><channel><title>record-1</title></channel></rss>'
+    subjects: List[Any] = ["alice", {"id": "bob", "type": "member", "properties": {"role": "admin", "tags": [1, 2]}}]
+    extras: List[Dict[str, Any]] = [
+        {}, {"context": {"deep": {"x": ["a", "b"]}}}, {"disableFeatures": ["LOCAL_CACHE", "REMOTE_CACHE"]}]
+    connection = ask(**{
+        name: {"kind": "authzen", "baseUrl": engines.authzen + base, "action": "read"}
+        for name, base in [("batches", ""), ("single", "/one")]})
+    for provider, subject, more in itertools.product(["batches", "single"], subjects, extras):
+        result = call(connection, "record-1", fragment, "\u00e9, \"x\"", subject=subject, provider=provider, **more)
+        assert result["outcome"] == "response" and permits(result)[0] is True, result
+    log = engines.log(engines.authzen)
+    assert {request["path"] for request in log} == {"/access/v1/evaluations", "/one/access/v1/evaluation"}
+    for request in log:
+        assert request["problems"] == [], request
 
 
 def test_rego_decides_about_batches_with_reasons_and_lifetimes(

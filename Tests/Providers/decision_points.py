@@ -7,7 +7,8 @@ round trips and faults, and not that another vendor's HTTP layer is understood.
     python decision_points.py
 
 Prints `{"authzen": URL, "opa": URL}` when both answer, and ends when its standard input does. Each keeps what it was asked:
-GET /log gives the requests as a JSON array, DELETE /log forgets them.
+GET /log gives the requests as a JSON array, DELETE /log forgets them. What AuthZEN's schemas (authzen_schemas.py) find wrong with a
+request, or with its answer, is in its `problems`. Below `/one` the AuthZEN front has no batches.
 
 The Cedar policies are those of AuthZEN's certification scenario: alice and bob, record-1 (active) and record-2 (archived). What
 a resource is comes out of the engine's own store, whether a deletion is soft out of the context.
@@ -22,7 +23,8 @@ from typing import Any, Dict, List, Optional, Tuple
 
 import cedarpy
 import regopy
-from jsonschema import Draft202012Validator
+
+from authzen_schemas import problems
 
 CEDAR_POLICIES = """
 permit(principal, action == Action::"read", resource);
@@ -36,22 +38,6 @@ CEDAR_RECORDS = [
     {"uid": {"type": "Record", "id": "record-1"}, "attrs": {"status": "active"}, "parents": []},
     {"uid": {"type": "Record", "id": "record-2"}, "attrs": {"status": "archived"}, "parents": []},
 ]
-ENTITY = {"type": "object", "required": ["type", "id"], "properties": {
-    "type": {"type": "string"}, "id": {"type": "string"}, "properties": {"type": "object"}}}
-ACTION = {"type": "object", "required": ["name"], "properties": {
-    "name": {"type": "string"}, "properties": {"type": "object"}}}
-# Sections 6.1 and 7.1 of the Authorization API, and what the sidecar always says of its batches.
-EVALUATION = Draft202012Validator({
-    "type": "object", "required": ["subject", "action", "resource"],
-    "properties": {"subject": ENTITY, "action": ACTION, "resource": ENTITY, "context": {"type": "object"}}})
-EVALUATIONS = Draft202012Validator({
-    "type": "object", "required": ["subject", "action", "evaluations", "options"],
-    "properties": {
-        "subject": ENTITY, "action": ACTION, "context": {"type": "object"},
-        "evaluations": {"type": "array", "minItems": 1, "items": {
-            "type": "object", "required": ["resource"], "properties": {"resource": ENTITY}}},
-        "options": {"type": "object", "required": ["evaluations_semantic"], "properties": {
-            "evaluations_semantic": {"const": "execute_all"}}}}})
 REGO_MODULE = """
 package pass
 
@@ -127,15 +113,10 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers.get("Content-Length", "0"))))
+        self.entry: Dict[str, Any] = {"path": self.path, "headers": dict(self.headers), "body": body, "problems": []}
         with self.server.lock:
-            problems = [problem.message for problem in self.problems(body)]
-            self.server.log.append(
-                {"path": self.path, "headers": dict(self.headers), "body": body, "problems": problems})
+            self.server.log.append(self.entry)
         self.post(body)
-
-    def problems(self, body: Any) -> Any:
-        """What is wrong with a message."""
-        return []
 
     def get(self) -> None:
         self.answer(404, {"code": "undefined_path", "message": "no such path"})
@@ -145,26 +126,32 @@ class Handler(BaseHTTPRequestHandler):
 
 
 class CedarFront(Handler):
-    def problems(self, body: Any) -> Any:
-        return (EVALUATIONS if self.path.endswith("/evaluations") else EVALUATION).iter_errors(body)
-
     def get(self) -> None:
-        if self.path != "/.well-known/authzen-configuration":
+        place = "/.well-known/authzen-configuration"
+        if self.path not in (place, f"{place}/one"):
             return super().get()
-        base = self.server.url
-        self.answer(200, {
-            "policy_decision_point": base, "access_evaluation_endpoint": f"{base}/access/v1/evaluation",
-            "access_evaluations_endpoint": f"{base}/access/v1/evaluations"})
+        base = self.server.url + self.path[len(place):]
+        metadata = {"policy_decision_point": base, "access_evaluation_endpoint": f"{base}/access/v1/evaluation"}
+        if self.path == place:
+            metadata["access_evaluations_endpoint"] = f"{base}/access/v1/evaluations"
+        assert problems("metadata", metadata) == []
+        self.answer(200, metadata)
 
     def post(self, body: Any) -> None:
         headers = {"X-Request-ID": self.headers["X-Request-ID"]} if "X-Request-ID" in self.headers else {}
-        if self.path == "/access/v1/evaluation":
-            return self.answer(200, decide(body), headers)
-        if self.path != "/access/v1/evaluations":
+        if self.path in ("/access/v1/evaluation", "/one/access/v1/evaluation"):
+            kind, found = "evaluation", problems("evaluation request", body)
+            reply = {} if found else decide(body)
+        elif self.path == "/access/v1/evaluations":
+            kind, found = "evaluations", problems("evaluations request", body)
+            defaults = {name: body[name] for name in ("subject", "action", "resource", "context") if name in body}
+            items = [] if found else body["evaluations"]
+            reply = {"evaluations": [decide({**defaults, **item}) for item in items]}
+        else:
             return self.answer(404, "no such path", headers)
-        defaults = {name: body[name] for name in ("subject", "action", "resource", "context") if name in body}
-        evaluations = body.get("evaluations") or []
-        self.answer(200, {"evaluations": [decide({**defaults, **item}) for item in evaluations]}, headers)
+        with self.server.lock:
+            self.entry["problems"] += found or problems(f"{kind} response", reply)
+        self.answer(400 if found else 200, "; ".join(found) if found else reply, headers)
 
 
 def decide(question: Dict[str, Any]) -> Dict[str, Any]:
