@@ -207,14 +207,15 @@ $(FUZZ)/release/$(1) -max_total_time=$(FUZZ_SECONDS) -timeout=20 -print_final_st
 endef
 
 .PHONY: fuzz
-fuzz: deps ## libFuzzer on tokens, key sets and policy advice, all at once (FUZZ_SECONDS=600)
+fuzz: deps ## libFuzzer on tokens, key sets, policy advice and decisions, all at once (FUZZ_SECONDS=600)
 	$(SWIFT) build $(FUZZ_FLAGS)
 	@export ASAN_OPTIONS=detect_leaks=0:quarantine_size_mb=16 SWIFT_BACKTRACE=enable=no; \
 	($(call fuzz-one,FuzzTokens,tokens)) & tokens=$$!; \
 	($(call fuzz-one,FuzzKeySets,keysets)) & keysets=$$!; \
 	($(call fuzz-one,FuzzAdvice,advice)) & advice=$$!; \
-	status=0; for fuzzer in $$tokens $$keysets $$advice; do wait $$fuzzer || status=$$?; done; \
-	for name in tokens keysets advice; do \
+	($(call fuzz-one,FuzzDecisions,decisions)) & decisions=$$!; \
+	status=0; for fuzzer in $$tokens $$keysets $$advice $$decisions; do wait $$fuzzer || status=$$?; done; \
+	for name in tokens keysets advice decisions; do \
 	  echo "== $$name"; \
 	  if [ $$status = 0 ]; then grep -a 'cov:' $(FUZZ)/$$name.log | tail -n 1; grep -a '^stat::' $(FUZZ)/$$name.log; \
 	  else tail -n 30 $(FUZZ)/$$name.log; fi; \

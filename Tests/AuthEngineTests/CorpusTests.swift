@@ -61,6 +61,20 @@ struct CorpusTests {
     }
   }
 
+  @Test("No answer of the corpus gives a permit that is not in it, and the permits in it are still given")
+  func decisions() async throws {
+    let inputs = try Input.load("decisions")
+    #expect(inputs.count > 60)
+    for input in inputs {
+      let permits = try await DecisionInvariants.check(input.bytes)
+      if input.name.hasPrefix("permit-") { #expect(permits > 0, "\(input.name)") }
+      if input.name.hasPrefix("none-") { #expect(permits == 0, "\(input.name)") }
+    }
+    for kind in DecisionInput.Kind.allCases where kind != .metadata {
+      #expect(inputs.contains { $0.name.hasPrefix("permit-\(kind.rawValue)-") }, "\(kind)")
+    }
+  }
+
   @Test("The invariants have keys and tokens to judge by, and a broken one is seen")
   func invariantsAreLive() async throws {
     let genuine = try #require(FixedMaterial.shared.genuine.first)

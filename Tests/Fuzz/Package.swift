@@ -22,6 +22,7 @@ let package = Package(
       swiftSettings: settings
     ),
     .executableTarget(name: "FuzzAdvice", dependencies: ["CLibFuzzer", "Invariants"], swiftSettings: settings),
+    .executableTarget(name: "FuzzDecisions", dependencies: ["CLibFuzzer", "Invariants"], swiftSettings: settings),
     .executableTarget(name: "FuzzKeySets", dependencies: ["CLibFuzzer", "Invariants"], swiftSettings: settings),
     .executableTarget(name: "FuzzTokens", dependencies: ["CLibFuzzer", "Invariants"], swiftSettings: settings),
   ],

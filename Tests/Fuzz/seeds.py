@@ -37,6 +37,13 @@ ADVICE = (
     "<Advices> </Advices> <AttributeValuePair> </AttributeValuePair> <Attribute name=\" /> <Value> </Value> <!DOCTYPE "
     "<![CDATA[ ]]> <!-- --> &amp; &#10; TransactionConditionAdvice {\"advices\": [\" \"] https://am.test"
 )
+DECISIONS = (
+    "evaluations evaluation metadata opa am 200 400 404 413 429 503 application/json text/html application/problem+json "
+    "decision true false null context error status code message details action trace helpUrl reason reason_user "
+    "reason_admin en result allow ttl decision_id warning api_usage_warning resource actions advices attributes GET POST "
+    "policy_decision_point access_evaluation_endpoint access_evaluations_endpoint https://pdp.test/t https://evil.test "
+    "too_many_resources network_received_error retry retry-after none authentication configuration \\u0065\\u0301 \\ud83d"
+).split()
 LOGOUT = "http://schemas.openid.net/event/backchannel-logout"
 
 
@@ -316,6 +323,107 @@ def advices():
     yield "header-open-quote", challenge('SSOADVICE advices="')
 
 
+def decisions():
+    """Answers of decision points: kind, status and type, then the resources, then the body."""
+
+    def answer(kind, body, resources="a\tb", status=200, media=" application/json"):
+        return f"{kind} {status}{media}\n{resources}\n{compact(body)}"
+
+    yes, no = {"decision": True}, {"decision": False}
+    batch = {"evaluations": [yes, no]}
+    yield "permit-evaluations-two", answer("evaluations", batch)
+    yield "permit-evaluations-untyped", answer("evaluations", batch, media="")
+    yield "permit-evaluations-repeated", answer("evaluations", batch, "a\tb\ta\ta")
+    yield "permit-evaluations-context", answer("evaluations", {"evaluations": [{**yes, "context": {"ttl": 5}}, no]})
+    yield "permit-evaluations-decision-beside", answer("evaluations", {"decision": False, **batch})
+    yield "permit-evaluations-alike", answer("evaluations", batch, "\u00e9\te\u0301")
+    yield "permit-evaluation-each", answer("evaluation", yes)
+    yield "permit-evaluation-problem-type", answer("evaluation", yes, media=" application/problem+json; charset=utf-8")
+    for name, body in [
+        ("one", {"evaluations": [yes]}),
+        ("three", {"evaluations": [yes] * 3}),
+        ("empty", {"evaluations": []}),
+        ("object", {"evaluations": {"0": yes, "1": yes}}),
+        ("bare", yes),
+        ("array", [yes, yes]),
+        ("string", {"evaluations": [{"decision": "true"}, {"decision": "yes"}]}),
+        ("number", {"evaluations": [{"decision": 1}, {"decision": 1.0}]}),
+        ("null", {"evaluations": [{"decision": None}, None]}),
+        ("error", {"evaluations": [{**yes, "context": {"error": {"status": 500}}}, {**yes, "context": {"error": 1}}]}),
+        ("context", {"evaluations": [{**yes, "context": []}, {**yes, "context": "x"}]}),
+        ("twice", '{"evaluations":[{"decision":false,"decision":true},{"decision":false}]}'),
+        ("evaluations-twice", '{"evaluations":[{"decision":true},{"decision":true}],"evaluations":[]}'),
+        ("truncated", '{"evaluations":[{"decision":true},{"decision":true}]'),
+        ("behind", '{"evaluations":[{"decision":true},{"decision":true}]}}'),
+        ("bom", "\ufeff" + compact(batch)),
+        ("deep", "[" * 200),
+    ]:
+        yield f"none-evaluations-{name}", answer("evaluations", body)
+        if name in ("string", "number", "null", "error", "context"):
+            yield f"none-evaluation-{name}", answer("evaluation", body["evaluations"][0])
+    for status in (302, 400, 401, 403, 413, 429, 451, 500, 503):
+        yield f"none-evaluations-{status}", answer("evaluations", batch, status=status)
+        yield f"none-opa-{status}", answer("opa", {"result": {"a": True}}, status=status)
+        yield f"none-am-{status}", answer("am", [{"resource": "a", "actions": {"GET": True}}], status=status)
+    yield "none-evaluations-html", answer("evaluations", batch, media=" text/html")
+    reasons = [
+        {"reason": "policy_denied", "reason_user": {"en": "no"}},
+        {"code": "network_received_error", "message": "x" * 5000},
+        {"error": {"status": 503, "message": "m", "code": "odd"}, "reason_admin": {"en": "a"}},
+        {"reason": "Not today.", "trace": "t"},
+    ]
+    for number, reason in enumerate(reasons):
+        yield f"none-evaluations-reason-{number}", answer("evaluations", {"evaluations": [{**no, "context": reason}, no]})
+    for number, error in enumerate(
+        [
+            {"code": "too_many_resources", "status": 403, "action": "configuration"},
+            {"error": {"code": "odd", "status": -1, "action": 7}},
+            {"errors": [{"code": "c", "details": "d" * 5000, "helpUrl": "u", "trace": "t"}]},
+        ]
+    ):
+        for kind in ("evaluations", "opa", "am"):
+            yield f"none-{kind}-enhanced-{number}", answer(kind, error, status=400)
+    base = "https://pdp.test/t"
+    for name, body in [
+        ("own", {"policy_decision_point": base, "access_evaluation_endpoint": base + "/x", "access_evaluations_endpoint": base + "/y"}),
+        ("single", {"policy_decision_point": base, "access_evaluation_endpoint": "https://other.test/x?y=1"}),
+        ("foreign", {"policy_decision_point": "https://evil.test", "access_evaluation_endpoint": "https://evil.test/x"}),
+        ("slash", {"policy_decision_point": base + "/", "access_evaluation_endpoint": "https://evil.test/x"}),
+        ("plain", {"policy_decision_point": base, "access_evaluation_endpoint": "http://127.0.0.1/x"}),
+        ("no-url", {"policy_decision_point": base, "access_evaluation_endpoint": "x y", "access_evaluations_endpoint": 7}),
+    ]:
+        yield f"none-metadata-{name}", answer("metadata", body)
+    yield "permit-opa-literal", answer("opa", {"result": {"a": True, "b": False}, "decision_id": "d"})
+    yield "permit-opa-object", answer("opa", {"result": {"a": {"allow": True, "ttl": 1.5}, "b": {"allow": False, "code": "c"}}})
+    yield "permit-opa-alike", answer("opa", {"result": {"\u00e9": True}}, "\u00e9\te\u0301")
+    for name, body in [
+        ("undefined", {}),
+        ("bare", {"result": True}),
+        ("array", {"result": [True, True]}),
+        ("others", {"result": {"A": True, "a ": True, "a\u0001": True}}),
+        ("types", {"result": {"a": 1, "b": {"allow": "true"}}}),
+        ("nested", {"result": {"a": {"allow": {"allow": True}}, "b": [True]}}),
+        ("warning", {"result": {"a": True}, "warning": {"code": "api_usage_warning"}}),
+        ("ttl", {"result": {"a": {"allow": False, "ttl": 1e300}, "b": {"allow": False, "ttl": "x"}}}),
+    ]:
+        yield f"none-opa-{name}", answer("opa", body)
+    row = {"resource": "a", "actions": {"GET": True}, "attributes": {}, "advices": {}, "ttl": 9223372036854775807}
+    yield "permit-am-row", answer("am", [row, {"resource": "b", "actions": [], "advices": []}])
+    yield "permit-am-instant", answer("am", [{**row, "ttl": (NOW + 60) * 1000}])
+    yield "permit-am-any-order", answer("am", [{**row, "resource": "b"}, {**row, "resource": "z"}])
+    for name, body in [
+        ("object", row),
+        ("twice", [row, {**row, "actions": {"GET": False}}]),
+        ("same-twice", [row, row]),
+        ("nameless", [{"actions": {"GET": True}}, row]),
+        ("other-action", [{**row, "actions": {"POST": True, "get": True}}]),
+        ("types", [{**row, "actions": {"GET": 1}}, {**row, "resource": "b", "actions": [True]}]),
+        ("advices", [{**row, "actions": {}, "advices": {"AuthLevelConditionAdvice": ["5"]}}]),
+        ("ttl", [{**row, "actions": {}, "ttl": -9223372036854775808}, {**row, "resource": "b", "actions": {}, "ttl": 0.5}]),
+    ]:
+        yield f"none-am-{name}", answer("am", body)
+
+
 def dictionary(*groups):
     words = [word for group in groups for word in group]
     lines = [json.dumps(f'"{word}"') for word in words]
@@ -338,6 +446,8 @@ def main():
     write(HERE / "Corpus" / "tokens", [*genuine(), *composed()])
     write(HERE / "Corpus" / "keysets", key_sets())
     write(HERE / "Corpus" / "advice", advices())
+    write(HERE / "Corpus" / "decisions", decisions())
+    (HERE / "decisions.dict").write_text(dictionary(["evaluations"], DECISIONS) + '"\\x0a"\n"\\x09"\n"{}"\n')
     numbers = [str(NOW), str(NOW + 300), "1e18", "9223372036854775807", "0.5"]
     text = dictionary(
         HEADER,
