@@ -5,4 +5,6 @@ public struct JSONText: Sendable, Hashable {
 
   /// Writes `value`.
   public init(_ value: JSONValue) { bytes = JSONWriter().write(value) }
+
+  init(written bytes: [UInt8]) { self.bytes = bytes }
 }

@@ -2,7 +2,7 @@ import CJansson
 
 /// What jansson has written so far, in a buffer of its own: jansson hands over a few bytes at a time, which must cost next to nothing.
 ///
-/// Belongs to one call of `JSONWriter.withBytes`, never shared.
+/// Belongs to one call of `JSONWriter.withBytes` or one `JSONComposer`, never shared.
 final class WrittenText {
   /// How much of a long string is escaped at a time: the buffer always has room for the worst case of it.
   private static let chunk = 4096
@@ -38,13 +38,15 @@ final class WrittenText {
     write(piece)
   }
 
-  private func write(_ piece: UnsafeRawBufferPointer) {
+  /// Appends bytes as they are.
+  func write(_ piece: UnsafeRawBufferPointer) {
     guard let source = piece.baseAddress else { return }
     room(for: piece.count).copyMemory(from: source, byteCount: piece.count)
     count += piece.count
   }
 
-  private func escape(_ string: String) {
+  /// Appends the inside of a JSON string.
+  func escape(_ string: String) {
     var string = string
     string.withUTF8 { text in
       let text = UnsafeRawBufferPointer(text)

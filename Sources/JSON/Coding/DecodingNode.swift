@@ -26,6 +26,7 @@ final class DecodingNode: Decoder {
         throw JSONDecodingError(path: path.pointer, problem: error.problem)
       }
     }
+    if type == [String].self, let result = try strings(value, at: path) as? Value { return result }
     if type == JSONValue.self, value.containsNUL { throw nulError(at: path) }
     let node = DecodingNode(value, at: path, options: options)
     let result: Value
@@ -38,6 +39,17 @@ final class DecodingNode: Decoder {
     }
     try node.refuseLeftovers()
     return result
+  }
+
+  /// A list of strings, the commonest list there is, without a decoder for each of them; nil when it is no list.
+  private static func strings(_ value: JSONValue, at path: JSONPath) throws -> [String]? {
+    guard case .array(let elements) = value else { return nil }
+    var strings: [String] = []
+    strings.reserveCapacity(elements.count)
+    for (index, element) in elements.enumerated() {
+      strings.append(try ScalarDecoding.string(element, at: .element(index, of: path)))
+    }
+    return strings
   }
 
   static func nulError(at path: JSONPath) -> JSONDecodingError {

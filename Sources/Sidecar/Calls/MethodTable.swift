@@ -48,6 +48,16 @@ struct MethodTable: Sendable {
     }
   }
 
+  /// Adds a method that may wait and writes its result, a `Method.Result`, by itself.
+  mutating func waitingForText<Method: RPCMethod>(
+    _ method: Method.Type,
+    _ body: @escaping @Sendable (consuming Method.Params, CallContext) async throws(RPCFault) -> JSONText
+  ) {
+    handlers[Method.name] = .waiting { (params, context) async throws(RPCFault) in
+      .text(try await body(try Self.decode(Method.Params.self, params.take()), context))
+    }
+  }
+
   /// Adds a method whose answer has been written beforehand.
   mutating func prepared<Method: RPCMethod>(
     _ method: Method.Type, _ body: @escaping @Sendable (CallContext) -> JSONText

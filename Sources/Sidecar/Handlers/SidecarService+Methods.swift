@@ -48,7 +48,7 @@ extension SidecarService {
 
   private func addDecisionMethods(to table: inout MethodTable) {
     let preauthorize = PreauthorizeHandler(engine: engine)
-    table.waitingForValue(Preauthorize.self) { (params, context) async throws(RPCFault) in
+    table.waitingForText(Preauthorize.self) { (params, context) async throws(RPCFault) in
       try await preauthorize(params, context)
     }
     let invalidate = InvalidateDecisionsHandler(engine: engine)

@@ -26,16 +26,29 @@ struct PreauthorizeCall: Sendable {
     self.clock = clock
     scope = DecisionScope(point, subject, context: context)
     let names = request.resources.map { ResourceName($0) }
+    guard Self.hasRepetition(names) else {
+      resources = names
+      places = nil
+      return
+    }
     var first: [ResourceName: Int] = [:]
     var distinct: [ResourceName] = []
-    let places = names.map { name in
+    places = names.map { name in
       if let place = first[name] { return place }
       first[name] = distinct.count
       distinct.append(name)
       return distinct.count - 1
     }
     resources = distinct
-    self.places = distinct.count == names.count ? nil : places
+  }
+
+  /// Whether a name is there twice. Short lists, which most are, are looked through without hashing.
+  private static func hasRepetition(_ names: [ResourceName]) -> Bool {
+    guard names.count <= 24 else {
+      var seen = Set<ResourceName>(minimumCapacity: names.count)
+      return names.contains { !seen.insert($0).inserted }
+    }
+    return names.indices.contains { names[..<$0].contains(names[$0]) }
   }
 
   /// The question, without its resources.

@@ -35,7 +35,13 @@ final class DecisionBoard: Sendable {
   /// Decisions have come.
   func resolve(_ identifier: UInt64, _ decisions: [(ResourceName, KeptDecision)]) {
     let deliveries = ledger.withLock { $0.resolve(identifier, decisions) }
-    for (wait, resource, decision) in deliveries { wait.deliver(decision, about: resource) }
+    // Mostly all of them are one call's.
+    var rest = deliveries[...]
+    while let wait = rest.first?.0 {
+      let own = rest.prefix { $0.0 === wait }
+      wait.deliver(own.lazy.map { ($0.1, $0.2) })
+      rest = rest[own.endIndex...]
+    }
   }
 
   /// A call waits no longer for the lookups that it had joined. Those that nobody waits for any more end.

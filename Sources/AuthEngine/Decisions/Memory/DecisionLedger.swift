@@ -88,7 +88,9 @@ struct DecisionLedger: Sendable {
     _ resources: [ResourceName], in scope: DecisionScope, _ bypassesRemoteCache: Bool, _ waits: [DecisionWait]
   ) -> UInt64 {
     lastIdentifier += 1
-    for resource in resources { joinable[scope, default: [:]][resource] = lastIdentifier }
+    var open = joinable.removeValue(forKey: scope) ?? [:]
+    for resource in resources { open[resource] = lastIdentifier }
+    joinable[scope] = open
     lookups[lastIdentifier] = Lookup(
       scope: scope, bypassesRemoteCache: bypassesRemoteCache,
       waits: Dictionary(resources.map { ($0, waits) }, uniquingKeysWith: { first, _ in first }))
@@ -100,14 +102,15 @@ struct DecisionLedger: Sendable {
   mutating func resolve(
     _ identifier: UInt64, _ decisions: [(ResourceName, KeptDecision)]
   ) -> [(DecisionWait, ResourceName, KeptDecision)] {
-    guard let scope = lookups[identifier]?.scope else { return [] }
+    // Taken out for the while: to find either costs more than what is done with it.
+    guard var lookup = lookups.removeValue(forKey: identifier) else { return [] }
+    let scope = lookup.scope
+    var open = joinable.removeValue(forKey: scope) ?? [:]
     var deliveries: [(DecisionWait, ResourceName, KeptDecision)] = []
     for (resource, decision) in decisions {
-      for wait in lookups[identifier]?.waits.removeValue(forKey: resource) ?? [] {
-        deliveries.append((wait, resource, decision))
-      }
-      guard joinable[scope]?[resource] == identifier else { continue }
-      close(resource, in: scope)
+      for wait in lookup.waits.removeValue(forKey: resource) ?? [] { deliveries.append((wait, resource, decision)) }
+      guard open[resource] == identifier else { continue }
+      open[resource] = nil
       if decision.expiry != nil {
         memory.keep(decision, about: resource, in: scope)
       } else if decision.verdict.isDecided {
@@ -115,7 +118,12 @@ struct DecisionLedger: Sendable {
         memory.remove(resource, in: scope)
       }
     }
-    if lookups[identifier]?.waits.isEmpty == true { _ = drop(identifier) }
+    if !open.isEmpty { joinable[scope] = open }
+    if lookup.waits.isEmpty {
+      renewals.remove(identifier)
+    } else {
+      lookups[identifier] = lookup
+    }
     return deliveries
   }
 

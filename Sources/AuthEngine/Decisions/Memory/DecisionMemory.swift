@@ -47,7 +47,13 @@ struct DecisionMemory: Sendable {
     }
   }
 
+  /// Remembers `decision`, in place of what is kept about the resource.
   mutating func keep(_ decision: KeptDecision, about resource: ResourceName, in scope: DecisionScope) {
+    // In its place where it can be: renewed decisions come again and again.
+    if case .permit = decision.verdict, case .permit? = young.shelves[scope]?[resource]?.verdict {
+      young.shelves[scope]?[resource] = decision
+      return
+    }
     remove(resource, in: scope)
     let weight = Self.weight(decision, resource)
     let isNewShelf = young.shelves[scope] == nil

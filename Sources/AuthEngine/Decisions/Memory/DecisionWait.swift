@@ -14,9 +14,11 @@ final class DecisionWait: Sendable {
 
   init() {}
 
-  /// A decision has arrived.
-  func deliver(_ decision: KeptDecision, about resource: ResourceName) {
-    wake { $0.arrived[resource] = decision }
+  /// Decisions have arrived.
+  func deliver(_ decisions: some Sequence<(ResourceName, KeptDecision)>) {
+    wake { state in
+      for (resource, decision) in decisions { state.arrived[resource] = decision }
+    }
   }
 
   /// Ends the wait, whatever has arrived.

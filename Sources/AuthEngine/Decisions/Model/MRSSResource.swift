@@ -9,7 +9,11 @@ struct MRSSResource {
 
   /// Reads `text`; nil when it is no such fragment.
   init?(_ text: String) {
-    let trimmed = text.drop { $0 == " " || $0 == "\n" || $0 == "\t" || $0 == "\r" || $0 == "\r\n" }
+    // Nearly no resource is one: the first byte tells.
+    guard let start = text.utf8.firstIndex(where: { ![0x20, 0x09, 0x0A, 0x0D].contains($0) }),
+      text.utf8[start] == UInt8(ascii: "<")
+    else { return nil }
+    let trimmed = text[start...]
     guard trimmed.utf8.starts(with: "<rss".utf8) || trimmed.utf8.starts(with: "<?xml".utf8),
       let title = Self.content(of: "title", in: trimmed), !title.isEmpty
     else { return nil }

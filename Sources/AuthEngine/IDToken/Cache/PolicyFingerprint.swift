@@ -6,7 +6,10 @@ struct PolicyFingerprint: Sendable {
   private(set) var bytes: [UInt8] = []
 
   /// An empty fingerprint of one kind of token.
-  init(kind: String) { add(kind) }
+  init(kind: String) {
+    bytes.reserveCapacity(256)
+    add(kind)
+  }
 
   mutating func add(_ text: String) {
     add(count: text.utf8.count)

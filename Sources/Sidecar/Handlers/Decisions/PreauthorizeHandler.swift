@@ -15,7 +15,7 @@ struct PreauthorizeHandler: Sendable {
 
   let engine: Engine
 
-  func callAsFunction(_ params: Preauthorize.Params, _ context: CallContext) async throws(RPCFault) -> JSONValue {
+  func callAsFunction(_ params: Preauthorize.Params, _ context: CallContext) async throws(RPCFault) -> JSONText {
     let request = try Self.request(params)
     var deadline = context.deadline
     if let timeout = params.timeoutMs {
@@ -27,13 +27,13 @@ struct PreauthorizeHandler: Sendable {
     let point: DecisionPoint
     switch context.runtime.decisionPoint(params.provider) {
     case .success(let found): point = found
-    case .failure(let absence): return PreauthorizeResult.make(.failure(.requestorNotConfigured(absence.reason)))
+    case .failure(let absence): return PreauthorizeResult.text(of: .failure(.requestorNotConfigured(absence.reason)))
     }
     var attributes = params.context?.object ?? JSONObject()
     let subject: DecisionSubject
     switch try await DecisionSubjectChoice(engine: engine, context: context).subject(params, point, &attributes) {
     case .success(let found): subject = found
-    case .failure(let absence): return PreauthorizeResult.make(.failure(absence.status))
+    case .failure(let absence): return PreauthorizeResult.text(of: .failure(absence.status))
     }
     if let complaint = point.provider.complaint(about: attributes) {
       throw .invalidParams("context.\(complaint.member) \(complaint.reason)", path: "/context/\(complaint.member)")
@@ -42,7 +42,7 @@ struct PreauthorizeHandler: Sendable {
       request, for: subject, context: attributes, at: point, deadline: deadline, trace: context.traceContext)
     guard !Task.isCancelled else { throw RPCFault(.requestCancelled) }
     guard !context.deadline.hasPassed(on: engine.clock) else { throw RPCFault(.deadlineExceeded) }
-    return PreauthorizeResult.make(response)
+    return PreauthorizeResult.text(of: response)
   }
 
   private static func request(_ params: Preauthorize.Params) throws(RPCFault) -> PreauthorizeRequest {

@@ -3,49 +3,90 @@ import JSON
 import Protocol
 import Support
 
-/// A preauthorization's answer as it goes over the wire: `Preauthorize.Result`, built as a value because it is a hot path. A test decodes it
+/// A preauthorization's answer as it goes over the wire: `Preauthorize.Result`, written at once because it is a hot path. A test decodes it
 /// as that type, strictly.
-enum PreauthorizeResult {
-  static func make(_ response: PreauthorizeResponse) -> JSONValue {
-    var members = [JSONObject.Member(name: "outcome", value: .string(response.outcome.rawValue))]
-    // Decisions of one batch end together: each instant is written once.
-    var instants: [Timestamp: JSONValue] = [:]
-    members.append(
-      JSONObject.Member(
-        name: "decisions", value: .array(response.decisions.map { decision($0, &instants) })))
-    if let status = response.status { members.append(JSONObject.Member(name: "status", value: make(status))) }
+struct PreauthorizeResult: ~Copyable {
+  private let text = JSONComposer()
+  /// Decisions of one batch end together: the instant that was written last, and how.
+  private var instant: (Timestamp, String)?
+
+  /// The text of `response`.
+  static func text(of response: PreauthorizeResponse) -> JSONText {
+    var result = PreauthorizeResult()
+    result.append(response)
+    return result.text.finished()
+  }
+
+  private mutating func append(_ response: PreauthorizeResponse) {
+    text.literal(#"{"outcome":"#)
+    text.string(response.outcome.rawValue)
+    text.literal(#","decisions":["#)
+    for (place, decision) in response.decisions.enumerated() {
+      if place > 0 { text.literal(",") }
+      append(decision)
+    }
+    text.literal("]")
+    if let status = response.status {
+      text.literal(#","status":"#)
+      append(status)
+    }
+    text.literal(#","unhonoredFeatures":["#)
     let unhonored = PreauthorizeRequest.Feature.allCases.filter(response.unhonoredFeatures.contains)
-    members.append(
-      JSONObject.Member(name: "unhonoredFeatures", value: .array(unhonored.map { .string($0.rawValue) })))
-    return .object(JSONObject(distinct: members))
+    for (place, feature) in unhonored.enumerated() {
+      if place > 0 { text.literal(",") }
+      text.string(feature.rawValue)
+    }
+    text.literal("]}")
   }
 
-  private static func decision(_ decision: Decision, _ instants: inout [Timestamp: JSONValue]) -> JSONValue {
-    var members: [JSONObject.Member] = []
-    members.reserveCapacity(6)
-    members.append(JSONObject.Member(name: "id", value: .string(decision.id)))
-    members.append(JSONObject.Member(name: "authorized", value: .bool(decision.isAuthorized)))
-    if let error = decision.error { members.append(JSONObject.Member(name: "error", value: make(error))) }
-    members.append(JSONObject.Member(name: "source", value: .string(decision.source.rawValue)))
-    members.append(JSONObject.Member(name: "ageMs", value: .integer(decision.age.wholeMilliseconds)))
+  private mutating func append(_ decision: Decision) {
+    text.literal(#"{"id":"#)
+    text.string(decision.id)
+    if let error = decision.error {
+      text.literal(#","authorized":false,"error":"#)
+      append(error)
+    } else {
+      text.literal(#","authorized":true"#)
+    }
+    text.literal(#","source":"#)
+    text.string(decision.source.rawValue)
+    text.literal(#","ageMs":"#)
+    text.integer(decision.age.wholeMilliseconds)
     if let expiresAt = decision.expiresAt {
-      let text = instants[expiresAt] ?? .string(expiresAt.rfc3339)
-      instants[expiresAt] = text
-      members.append(JSONObject.Member(name: "expiresAt", value: text))
+      text.literal(#","expiresAt":"#)
+      append(expiresAt)
     }
-    return .object(JSONObject(distinct: members))
+    text.literal("}")
   }
 
-  private static func make(_ status: Status) -> JSONValue {
-    var members = [
-      JSONObject.Member(name: "status", value: .integer(Int64(status.status))),
-      JSONObject.Member(name: "code", value: .string(status.code)),
-      JSONObject.Member(name: "message", value: .string(status.message)),
-    ]
-    for (name, text) in [("details", status.details), ("helpUrl", status.helpURL), ("trace", status.trace)] {
-      if let text { members.append(JSONObject.Member(name: name, value: .string(text))) }
+  private mutating func append(_ instant: Timestamp) {
+    if let (known, written) = self.instant, known == instant { return text.string(written) }
+    let written = instant.rfc3339
+    self.instant = (instant, written)
+    text.string(written)
+  }
+
+  private func append(_ status: Status) {
+    text.literal(#"{"status":"#)
+    text.integer(Int64(status.status))
+    text.literal(#","code":"#)
+    text.string(status.code)
+    text.literal(#","message":"#)
+    text.string(status.message)
+    if let details = status.details {
+      text.literal(#","details":"#)
+      text.string(details)
     }
-    members.append(JSONObject.Member(name: "action", value: .string(status.action)))
-    return .object(JSONObject(distinct: members))
+    if let helpURL = status.helpURL {
+      text.literal(#","helpUrl":"#)
+      text.string(helpURL)
+    }
+    if let trace = status.trace {
+      text.literal(#","trace":"#)
+      text.string(trace)
+    }
+    text.literal(#","action":"#)
+    text.string(status.action)
+    text.literal("}")
   }
 }

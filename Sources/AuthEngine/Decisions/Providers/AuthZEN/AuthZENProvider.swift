@@ -85,7 +85,7 @@ public final class AuthZENProvider: DecisionProvider {
   }
 
   private func post(
-    _ body: JSONValue, to url: HTTPURL, _ batch: DecisionBatch, _ link: DecisionLink
+    _ body: [UInt8], to url: HTTPURL, _ batch: DecisionBatch, _ link: DecisionLink
   ) async throws(DecisionFault) -> (HTTPResponse, trace: String) {
     let identifier = RequestIdentifier.make()
     var fields = HTTPFields([
@@ -94,7 +94,7 @@ public final class AuthZENProvider: DecisionProvider {
     ])
     if batch.bypassesRemoteCache { fields["Cache-Control"] = "no-cache" }
     let response = try await link.send(
-      HTTPRequest(method: "POST", url: url, fields: fields, body: JSONWriter().write(body)))
+      HTTPRequest(method: "POST", url: url, fields: fields, body: body))
     return (response, RequestIdentifier.of(response, sent: identifier))
   }
 }

@@ -1,11 +1,13 @@
 import JSON
 
-/// The messages of AuthZEN: what is asked, as JSON (sections 6.1 and 7.1). No member is null.
+/// The messages of AuthZEN: what is asked, as JSON (sections 6.1 and 7.1), written at once because batches are large. No member is null.
 struct AuthZENQuestion: Sendable {
   /// What a decision point that remembers decisions is told; others pass over it.
   static let bypass = "postern_bypass_cache"
 
-  private let common: JSONObject
+  private let subject: JSONObject
+  private let action: String
+  private let context: JSONObject
   private let resourceType: String
   private let resources: [ResourceName]
 
@@ -14,36 +16,65 @@ struct AuthZENQuestion: Sendable {
       "type": .string(batch.subject.type ?? settings.subjectType), "id": .string(batch.subject.id),
     ]
     if !batch.subject.properties.isEmpty { subject["properties"] = .object(batch.subject.properties) }
-    var common: JSONObject = ["subject": .object(subject), "action": ["name": .string(batch.action)]]
+    self.subject = subject
+    action = batch.action
     var context = batch.context
     if batch.bypassesRemoteCache { context[Self.bypass] = true }
-    if !context.isEmpty { common["context"] = .object(context) }
-    self.common = common
+    self.context = context
     resourceType = settings.resourceType
     resources = batch.resources
   }
 
   /// All of them, each to be decided whatever the others get.
-  var batch: JSONValue {
-    var message = common
-    message["evaluations"] = .array(resources.map { ["resource": resource($0)] })
-    message["options"] = ["evaluations_semantic": "execute_all"]
-    return .object(message)
+  var batch: [UInt8] {
+    let text = JSONComposer()
+    appendCommon(to: text)
+    text.literal(#","evaluations":["#)
+    for (place, name) in resources.enumerated() {
+      text.literal(place > 0 ? #",{"resource":"# : #"{"resource":"#)
+      append(name, to: text)
+      text.literal("}")
+    }
+    text.literal(#"],"options":{"evaluations_semantic":"execute_all"}}"#)
+    return text.finished().bytes
   }
 
   /// One of them.
-  func single(_ name: ResourceName) -> JSONValue {
-    var message = common
-    message["resource"] = resource(name)
-    return .object(message)
+  func single(_ name: ResourceName) -> [UInt8] {
+    let text = JSONComposer()
+    appendCommon(to: text)
+    text.literal(#","resource":"#)
+    append(name, to: text)
+    text.literal("}")
+    return text.finished().bytes
   }
 
-  private func resource(_ name: ResourceName) -> JSONValue {
-    guard let fragment = MRSSResource(name.text) else {
-      return ["type": .string(resourceType), "id": .string(name.text)]
+  private func appendCommon(to text: borrowing JSONComposer) {
+    text.literal(#"{"subject":"#)
+    text.value(.object(subject))
+    text.literal(#","action":{"name":"#)
+    text.string(action)
+    text.literal("}")
+    guard !context.isEmpty else { return }
+    text.literal(#","context":"#)
+    text.value(.object(context))
+  }
+
+  private func append(_ name: ResourceName, to text: borrowing JSONComposer) {
+    let fragment = MRSSResource(name.text)
+    text.literal(#"{"type":"#)
+    text.string(resourceType)
+    text.literal(#","id":"#)
+    text.string(fragment?.title ?? name.text)
+    if let fragment {
+      text.literal(#","properties":{"mrss":"#)
+      text.string(name.text)
+      if let rating = fragment.rating {
+        text.literal(#","rating":"#)
+        text.string(rating)
+      }
+      text.literal("}")
     }
-    var properties: JSONObject = ["mrss": .string(name.text)]
-    if let rating = fragment.rating { properties["rating"] = .string(rating) }
-    return ["type": .string(resourceType), "id": .string(fragment.title), "properties": .object(properties)]
+    text.literal("}")
   }
 }

@@ -1,0 +1,49 @@
+/// A text that is put together piece by piece, for answers that are given so often that a tree of values, and jansson's way through it,
+/// would cost more than everything else about them.
+///
+/// Nothing checks that the pieces make a JSON text: a test parses what comes of them.
+public struct JSONComposer: ~Copyable {
+  private let text = WrittenText(spliced: [])
+
+  /// An empty text.
+  public init() {}
+
+  /// Appends `piece` as it is.
+  public func literal(_ piece: StaticString) {
+    text.write(UnsafeRawBufferPointer(start: piece.utf8Start, count: piece.utf8CodeUnitCount))
+  }
+
+  /// Appends a string with its quotation marks, escaped as needed (RFC 8259 section 7).
+  public func string(_ value: String) {
+    literal("\"")
+    text.escape(value)
+    literal("\"")
+  }
+
+  /// Appends any value, as `JSONWriter` writes it.
+  public func value(_ value: JSONValue) {
+    JSONWriter().withBytes(of: value) { text.write($0) }
+  }
+
+  /// Appends an integer.
+  public func integer(_ value: Int64) {
+    // The longest has a sign and 19 digits.
+    withUnsafeTemporaryAllocation(byteCount: 20, alignment: 1) { digits in
+      var start = digits.count
+      var rest = value.magnitude
+      repeat {
+        start -= 1
+        digits[start] = UInt8(ascii: "0") + UInt8(truncatingIfNeeded: rest % 10)
+        rest /= 10
+      } while rest > 0
+      if value < 0 {
+        start -= 1
+        digits[start] = UInt8(ascii: "-")
+      }
+      text.write(UnsafeRawBufferPointer(rebasing: digits[start...]))
+    }
+  }
+
+  /// What has been put together.
+  public func finished() -> JSONText { JSONText(written: Array(text.bytes)) }
+}
