@@ -31,7 +31,8 @@ class PreauthorizeBench:
     def configuration(self) -> pathlib.Path:
         configuration = json.loads(self.bench.configuration.read_text(encoding="ascii"))
         point = {"kind": "authzen", "baseUrl": self.bench.upstream, "cache": {"permit": "1h"}}
-        configuration["preauthorization"] = {"whole": {**point, "maxBatch": max(COUNTS)}, "cut": point | {"maxBatch": CHUNK}}
+        points = {"whole": point | {"maxBatch": max(COUNTS)}, "cut": point | {"maxBatch": CHUNK}}
+        configuration["preauthorization"] = points
         path = self.directory / "postern.yaml"
         path.write_text(json.dumps(configuration, indent=2), encoding="ascii")
         return path

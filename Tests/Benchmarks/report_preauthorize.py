@@ -48,7 +48,8 @@ def _rows(point: dict) -> list[list[str]]:
     ):
         target, good = verdict or ("–", None)
         more = f"{added(point):+,.0f}" if name == "cold" and point["inFlight"] == 1 else ""
-        rows.append([title, shown, *_cells(point["lines"][name]), "", "", more, target, "" if good is None else met(good)])
+        cells = [*_cells(point["lines"][name]), "", "", more]
+        rows.append([title, shown, *cells, target, "" if good is None else met(good)])
         title = ""
     for name, shown in NAMES.items():
         lines = point["lines"].get(name)
@@ -69,12 +70,12 @@ def sections(measured: dict) -> list[str]:
         "",
         *table(HEAD, [row for point in measured["points"] for row in _rows(point)]),
         f"AuthZEN, one batch for each call, all permitted; turns of {measured['seconds']:g} s, their number: "
-        f"{measured['rounds']}. In flight are connections to Postern with one call each. Remembered: no call reaches the "
-        "decision point, which is checked. Cold: `LOCAL_CACHE` switched off, so that every call does. Ratios are "
+        f"{measured['rounds']}. In flight are connections to Postern with one call each. Remembered: no call reaches "
+        "the decision point, which is checked. Cold: `LOCAL_CACHE` switched off, so that every call does. Ratios are "
         "Postern's calls/s divided by the client's; added p50 is that of a cold call less libcurl's.",
         "",
-        f"{identical['calls']} identical cold calls at once about {identical['resources']} resources, {identical['batch']} "
-        f"in a batch, came to {', '.join(str(asked) for asked in identical['asked'])} questions: one for each batch is "
+        f"{identical['calls']} identical cold calls at once about {identical['resources']} resources, "
+        f"{identical['batch']} in a batch, came to {', '.join(str(asked) for asked in identical['asked'])} questions: one for each batch is "
         f"{batches}, {met(good)}.",
         "",
     ]
