@@ -75,6 +75,33 @@ struct CorpusTests {
     }
   }
 
+  @Test("Answers made of pieces of the corpus give no permit that is not in them, either")
+  func mutatedDecisions() async throws {
+    let seeds = try Input.load("decisions").map(\.bytes)
+    let pieces = ["true", "false", "null", "\"", "{", "}", "[", "]", ",", ":", "\n", "\t", "1", "\\u0061", "\u{301}"]
+    var state: UInt64 = 11
+    func next(_ bound: Int) -> Int {
+      state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+      return Int((state >> 33) % UInt64(bound))
+    }
+    var permits = 0
+    for round in 0..<3000 {
+      var bytes = seeds[round % seeds.count]
+      for _ in 0...next(3) {
+        let place = next(bytes.count + 1)
+        switch next(4) {
+        case 0: bytes.removeSubrange(place..<min(place + 1 + next(6), bytes.count))
+        case 1: bytes.insert(contentsOf: pieces[next(pieces.count)].utf8, at: place)
+        case 2: bytes.insert(contentsOf: bytes.suffix(bytes.count - place).prefix(next(40)), at: next(place + 1))
+        default: bytes = Array(bytes.prefix(place)) + seeds[next(seeds.count)].suffix(next(80))
+        }
+      }
+      permits += try await DecisionInvariants.check(bytes)
+    }
+    // The door was passed.
+    #expect(permits > 50)
+  }
+
   @Test("The invariants have keys and tokens to judge by, and a broken one is seen")
   func invariantsAreLive() async throws {
     let genuine = try #require(FixedMaterial.shared.genuine.first)

@@ -63,6 +63,15 @@ struct DecisionInput: Sendable {
   }
 }
 
+/// A clock that stands still, on which nothing that is waited for ever comes: a time that runs out would decide about the outcome.
+struct PatientClock: EngineClock {
+  var wallNow: Timestamp { Timestamp(secondsSinceEpoch: TokenPolicies.now) }
+
+  var monotonicNow: MonotonicInstant { MonotonicInstant(nanoseconds: 1) }
+
+  func sleep(for duration: Duration) async throws { try await Task.sleep(for: .seconds(3600)) }
+}
+
 /// The network of one input: every question gets its answer.
 final class FixedDecisionPoint: HTTPTransport {
   static let identifier = "https://pdp.test/t"

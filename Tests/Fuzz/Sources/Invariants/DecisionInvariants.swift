@@ -10,7 +10,7 @@ public enum DecisionInvariants {
   /// Checks an input (see `DecisionInput`). Returns the number of permits.
   public static func check(_ bytes: [UInt8]) async throws -> Int {
     let input = DecisionInput(bytes)
-    let clock = StoppedClock()
+    let clock = PatientClock()
     let point = try input.point(clock: clock)
     let transport = FixedDecisionPoint(input)
     let tokens = ClientCredentialsTokens(
