@@ -187,6 +187,13 @@ def test_calls_are_pipelined_and_matched(client: Client) -> None:
     assert slow.done()
 
 
+def test_threads_may_wait_for_the_same_call(client: Client) -> None:
+    call = client.start("fetchResource", {"resource": "open", "path": "slow?ms=200"})
+    with ThreadPoolExecutor(4) as pool:
+        results = [pool.submit(call.result) for _ in range(4)]
+        assert [one.result(10)["status"] for one in results] == [200] * 4
+
+
 def test_a_call_can_be_cancelled(client: Client) -> None:
     call = client.start("fetchResource", {"resource": "open", "path": "slow?ms=20000"})
     call.cancel()

@@ -244,6 +244,16 @@ async def test_asynchronous_back_pressure_and_early_end(sidecar: Sidecar) -> Non
 
 
 @in_loop
+async def test_an_asynchronous_stream_nobody_closes_ends_with_its_object(sidecar: Sidecar) -> None:
+    async with AsyncClient(sidecar.path) as client:
+        stream = await client.stream_resource("open", "bytes/30000000", task="dropped-async")
+        assert await stream.read(10)
+        del stream
+        while (await client.get_task("dropped-async")).state != "cancelled":
+            await asyncio.sleep(0.005)
+
+
+@in_loop
 async def test_asynchronous_streams_that_fail(start: Callable[..., Sidecar], directory: Path) -> None:
     sidecar = start()
     async with AsyncClient(sidecar.path) as client:

@@ -133,6 +133,11 @@ class AsyncConnection(asyncio.Protocol):
         self.cancel_request(pending.identifier)
         return True
 
+    def cancel_later(self, pending: AsyncPending) -> None:
+        """The same from anywhere, the collector for example."""
+        with contextlib.suppress(RuntimeError):  # the loop is closed, and with it the connection
+            self._loop.call_soon_threadsafe(self.cancel, pending)
+
     def cancel_request(self, identifier: int) -> None:
         """Asks the sidecar to end a request; its answer, if somebody waits for it, is -32800."""
         if self.is_open:

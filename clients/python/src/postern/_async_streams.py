@@ -163,8 +163,10 @@ class AsyncResourceStream:
             self._news.set()
 
     def __del__(self) -> None:
-        with contextlib.suppress(RuntimeError):  # the loop is closed, and with it the connection
-            self.close()
+        connection, pending = self._connection, self._pending
+        if connection is not None and pending is not None and not self._closed and not pending.future.done():
+            connection.chunks.pop(self.task, None)
+            connection.cancel_later(pending)
 
     async def __aenter__(self) -> AsyncResourceStream:
         return self

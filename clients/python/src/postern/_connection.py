@@ -65,7 +65,8 @@ class Connection:
     def __init__(self, path: str, limits: Limits, handler: Handler) -> None:
         self._limits = limits
         self._handler = handler
-        self._lock = threading.Lock()
+        # Re-entrant: the collector may close a stream or a client in the middle of anything.
+        self._lock = threading.RLock()
         self._reading = threading.Lock()
         self._writing = threading.RLock()
         self._keeper: threading.Thread | None = None
@@ -205,10 +206,13 @@ class Connection:
         with self._lock:
             if self._error is not None or self._keeper is not None:
                 return
-            self._keeper = threading.Thread(target=self._keep, name="postern-reader", daemon=True)
-        self._keeper.start()
+            keeper = threading.Thread(target=self._keep, name="postern-reader", daemon=True)
+            keeper.start()
+            self._keeper = keeper
 
     def _keep(self) -> None:
+        with self._lock:
+            pass  # `_keeper` is set
         with self._reading:
             while self._error is None:
                 self._read(math.inf)

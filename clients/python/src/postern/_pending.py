@@ -51,7 +51,10 @@ class Pending:
 
     def wait(self, seconds: float) -> bool:
         """Waits for news. Whether there was any in time."""
-        return self._lock.acquire(timeout=min(seconds, threading.TIMEOUT_MAX))
+        woken = self._lock.acquire(timeout=min(seconds, threading.TIMEOUT_MAX))
+        if woken and self.is_settled:
+            self.wake()  # another thread may wait for the same answer
+        return woken
 
     def result(self) -> Any:
         """The result of a settled request; raises its error."""

@@ -275,6 +275,7 @@ class Client(Methods):
             if connection is not None and self._connection is connection:
                 self._connection = None
                 self._retired = [one for one in self._retired if one.is_open] + [connection]
+                connection.keep()  # somebody has to notice its end
 
     # The end
 
