@@ -256,6 +256,8 @@ def test_a_sidecar_that_takes_less_says_so(start: Callable[..., Sidecar]) -> Non
     """The sidecar's error has no id: it must find the one caller it is about."""
     sidecar = start({"limits": {"messageBytes": "64KiB"}})
     with Client(sidecar.path, timeout=10) as client:
+        with pytest.raises(postern.RequestError):
+            client.fetch_resource("open", "echo", method="POST", body="x" * 100_000)
         other = client.start("fetchResource", {"resource": "open", "path": "slow?ms=300"})
         with pytest.raises(postern.RequestError) as raised:
             client.fetch_resource("open", "echo", method="POST", body="x" * 100_000)

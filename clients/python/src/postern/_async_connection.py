@@ -203,10 +203,10 @@ class AsyncConnection(asyncio.Protocol):
                 self._handler.on_notification(self, message)
             return
         identifier = message.get("id")
-        if identifier is None and members(message.get("error")) is not None:
+        is_error = "error" in message and members(message["error"]) is not None
+        if identifier is None and is_error:
             self._blame(from_answer(message["error"]))
             return
-        is_error = members(message.get("error")) is not None
         if not isinstance(identifier, int) or ("result" in message) == is_error:
             raise ProtocolViolation("an answer of another shape came from the socket")
         pending = self._pending.pop(identifier, None)

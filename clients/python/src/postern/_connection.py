@@ -121,13 +121,16 @@ class Connection:
 
     def result(self, pending: Pending, deadline: Deadline) -> Any:
         """Waits for an answer; time that runs out, and an interrupt, cancel the request."""
-        until = Deadline(max(deadline.patience(), 0.001))
+        until = deadline.with_patience()
         try:
-            while not pending.is_settled and until.left():
+            while not pending.is_settled:
+                left = until.left()
+                if not left:
+                    break
                 if self._keeper is None:
-                    self._lead(pending, until)
+                    self._lead(pending, until, left)
                 else:
-                    pending.wait(until.left())
+                    pending.wait(left)
         except BaseException:
             self.cancel(pending)
             raise
@@ -169,7 +172,7 @@ class Connection:
     # Writing
 
     def _write(self, line: bytes, deadline: Deadline) -> None:
-        if not self._writing.acquire(timeout=seconds(deadline.left())):
+        if not self._writing.acquire(False) and not self._writing.acquire(timeout=seconds(deadline.left())):
             raise DeadlineExceeded("the request could not be sent in time", data={"outcome": "not_sent"})
         try:
             sent = self._send(line)
@@ -218,28 +221,29 @@ class Connection:
                 self._read(math.inf)
             self._dispose()
 
-    def _lead(self, pending: Pending, until: Deadline) -> None:
+    def _lead(self, pending: Pending, until: Deadline, left: float) -> None:
         """Reads until there is the answer, or waits while somebody else does."""
         pending.has_waiter = True  # before looking who reads: who stops reading looks for waiters after it stopped
         if not self._reading.acquire(blocking=False):
-            pending.wait(until.left())
+            pending.wait(left)
             return
         try:
-            while self._error is None and not pending.is_settled:
-                left = until.left()
-                if not left:
-                    break
+            while left and self._error is None:
                 self._read(left)
+                if pending.is_settled:
+                    break
+                left = until.left()
             if self._error is not None:
                 self._dispose()
         finally:
             self._reading.release()
             pending.has_waiter = False
-            self._hand_over()
+            if self._pending:
+                self._hand_over()
 
     def _hand_over(self) -> None:
         """Has one of those who wait read from now on."""
-        if self._keeper is not None or not self._pending:
+        if self._keeper is not None:
             return
         with self._lock:
             heir = next((pending for pending in self._pending.values() if pending.has_waiter), None)
@@ -256,7 +260,8 @@ class Connection:
                     self._dispose()
             finally:
                 self._reading.release()
-            self._hand_over()
+            if self._pending:
+                self._hand_over()
 
     def _read(self, patience: float) -> None:
         """Reads once, with `_reading` held."""
@@ -298,10 +303,10 @@ class Connection:
                 self._handler.on_notification(self, message)
             return
         identifier = message.get("id")
-        if identifier is None and members(message.get("error")) is not None:
+        is_error = "error" in message and members(message["error"]) is not None
+        if identifier is None and is_error:
             self._blame(from_answer(message["error"]))
             return
-        is_error = members(message.get("error")) is not None
         if not isinstance(identifier, int) or ("result" in message) == is_error:
             raise ProtocolViolation("an answer of another shape came from the socket")
         pending = self._forget(identifier)

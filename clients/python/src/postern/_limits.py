@@ -49,12 +49,20 @@ class Deadline:
 
     def left(self) -> float:
         """Seconds until then, infinite without one, never negative."""
-        return math.inf if self.moment == math.inf else max(0.0, self.moment - time.monotonic())
+        left = self.moment - time.monotonic()
+        return left if left > 0 else 0.0
 
     def left_ms(self) -> int | None:
         """For `meta.timeoutMs`."""
         left = self.left()
         return None if left == math.inf else max(1, int(left * 1000))
+
+    def with_patience(self) -> Deadline:
+        """The moment until which to wait for the answer."""
+        later = Deadline.__new__(Deadline)
+        later.seconds = self.seconds
+        later.moment = self.moment if self.moment == math.inf else time.monotonic() + max(self.patience(), 0.001)
+        return later
 
     def patience(self) -> float:
         """Seconds to wait for the answer: a little longer than the sidecar, which says more about what happened."""
