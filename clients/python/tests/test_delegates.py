@@ -169,16 +169,25 @@ def test_questions_that_cannot_be_answered(double: Double, method: str, params: 
 
 
 def test_delegate_calls_are_bounded(double: Double) -> None:
+    refused: list[dict[str, Any]] = []
     answers: list[dict[str, Any]] = []
     release = threading.Event()
-    double.scripts = [lambda peer: answers.extend(asked(peer, "delegate.evaluateTokenRefresh", ANSWERED, 40))]
+
+    def script(peer: Peer) -> None:
+        message = peer.receive()
+        peer.answer(message, {"registered": message["params"]["methods"]})
+        for number in range(40):
+            peer.send({"jsonrpc": "2.0", "id": number, "method": "delegate.evaluateTokenRefresh", "params": ANSWERED})
+        refused.extend(peer.receive() for _ in range(8))  # the others wait
+        release.set()
+        answers.extend(peer.receive() for _ in range(32))
+
+    double.scripts = [script]
     with Client(double.path) as client:
         client.register_delegate(evaluate_token_refresh=lambda _: release.wait(20))
-        threading.Timer(0.3, release.set).start()
-        eventually(lambda: answers)
-    refused = [answer for answer in answers if "error" in answer]
-    assert len(refused) == 8
-    assert refused[0]["error"]["code"] == -32009
+        eventually(lambda: len(answers) == 32, 20)
+    assert [answer["error"]["code"] for answer in refused] == [-32009] * 8
+    assert all(answer["result"] == {"refresh": True} for answer in answers)
 
 
 def test_an_answer_that_comes_too_late_is_dropped(double: Double, caplog: pytest.LogCaptureFixture) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import uuid
 from collections.abc import Iterator
 from datetime import datetime, timezone
 from typing import Any, Callable
@@ -83,7 +84,7 @@ def test_control(caller: Any) -> None:
 
 
 def test_id_tokens(caller: Any, key: SigningKey) -> None:
-    nonce = f"n-{id(caller)}"  # another token each time: a verdict is remembered
+    nonce = uuid.uuid4().hex  # another token each time: a verdict is remembered
     verdict = caller.validate_id_token(key.sign(claims(nonce=nonce)), nonce=nonce, **pieces(key))
     assert verdict.valid
     assert verdict.claims["sub"] == "alice" and verdict.header["alg"] == "RS256"
@@ -104,7 +105,7 @@ def test_access_tokens(caller: Any, key: SigningKey) -> None:
 
 
 def test_logout_tokens(caller: Any, key: SigningKey) -> None:
-    token = key.sign(claims(events={LOGOUT: {}}, jti=str(id(caller))))
+    token = key.sign(claims(events={LOGOUT: {}}, jti=uuid.uuid4().hex))
     assert caller.validate_logout_token(token, **pieces(key)).valid
     assert caller.validate_logout_token(token, **pieces(key)).error.code == "jti_replayed"
 
@@ -170,7 +171,7 @@ def test_advice_and_logins_step_by_step(caller: Any, playground: Playground) -> 
 
 
 def test_fetches_and_tasks(caller: Any) -> None:
-    result = caller.fetch_resource("open", "echo", task=f"methods-{id(caller)}", timeout_ms=5000)
+    result = caller.fetch_resource("open", "echo", task=uuid.uuid4().hex, timeout_ms=5000)
     for method in (caller.get_task, caller.suspend_task, caller.resume_task, caller.cancel_task):
         task = method(result.task)
         assert task.state == "completed" and task.received_bytes > 0 and task.started_at.tzinfo is not None

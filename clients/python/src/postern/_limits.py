@@ -67,4 +67,4 @@ class Deadline:
     def patience(self) -> float:
         """Seconds to wait for the answer: a little longer than the sidecar, which says more about what happened."""
         left = self.left()
-        return left if left == math.inf else left + min(1.0, 0.1 + left / 10)
+        return left if left == math.inf else left + min(2.0, 0.5 + left / 10)
