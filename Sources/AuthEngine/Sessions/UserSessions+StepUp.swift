@@ -35,7 +35,6 @@ extension UserSessions {
       _ = await endSSO(token.reveal(), at: issuer, trace: trace)
       throw error
     }
-    let old = live.contents.ssoToken
     let renewal: Renewal
     let claims: JSONObject?
     do throws(SessionError) {
@@ -50,8 +49,13 @@ extension UserSessions {
       await keepOrEnd(token, after: error, live, isReleased: held != nil, issuer, trace)
       throw error
     }
+    // What stands there then: another journey may have been faster.
+    var old: String?
     do throws(SessionError) {
-      try await exchangeTokens(of: live, with: renewal.answer, claims, issuer) { $0.ssoToken = token.reveal() }
+      try await exchangeTokens(of: live, with: renewal.answer, claims, issuer) { contents in
+        old = contents.ssoToken
+        contents.ssoToken = token.reveal()
+      }
     } catch {
       if !error.keepsChange { _ = await endSSO(token.reveal(), at: issuer, trace: trace) }
       throw error
@@ -77,10 +81,14 @@ extension UserSessions {
         if error.isAdvice { return }
         break
       }
+      var old: String?
       do throws(SessionError) {
-        try await change(live) { $0.ssoToken = token.reveal() }
+        try await change(live) { contents in
+          old = contents.ssoToken
+          contents.ssoToken = token.reveal()
+        }
         observer?.observe(.steppedUp(live.handle, owner: live.owner))
-        endSSO(live.contents.ssoToken, replacedBy: token, at: issuer)
+        endSSO(old, replacedBy: token, at: issuer)
         return
       } catch {
         if error.keepsChange { return }

@@ -111,6 +111,31 @@ import Testing
     #expect(await eventually { bench.grants.sent(to: "/revoke").contains { $0["token"] == "a-3" } })
   }
 
+  @Test(
+    "Of two journeys of one session the slower leaves the faster one's login signed on, or takes the wrong one along")
+  func twoJourneys() async throws {
+    let bench = try JourneyBench()
+    let session = try await bench.session()
+    var steps: [JourneyStep] = []
+    for _ in 0..<2 {
+      bench.thenPage()
+      steps.append(try #require(try await bench.stepUp(session).step))
+    }
+    let gate = bench.grants.hold("/token")
+    var calls: [Task<String, Never>] = []
+    for (number, step) in steps.enumerated() {
+      bench.thenToken("token-\(number)")
+      calls.append(Task { await JourneyBench.word { try await bench.goOn(step) } })
+      #expect(await eventually { gate.waiterCount == number + 1 })
+    }
+    gate.open()
+    for call in calls { #expect(await call.value == "upgraded") }
+    #expect(await eventually { bench.logouts.count == 2 })
+    let left = try #require(try await login(of: session, bench))
+    let ended = Set(bench.logouts.map { $0.split(separator: " ").last.map(String.init) ?? "" })
+    #expect(ended.union([left]) == [JourneyBench.sso, "token-0", "token-1"] && !ended.contains(left))
+  }
+
   @Test("A renewal that began with the old login writes it back over the new one")
   func renewalMeanwhile() async throws {
     let store = TroubledStore()
