@@ -150,7 +150,7 @@ MEANINGS: dict[int, str] = {
     1014: "A debugger is attached to the sidecar, which fetches nothing then",
     1015: "A body could not be encrypted, or an answer is not encrypted as it must be",
     1016: "No such task, for this peer",
-    1017: "The resource asks the user to do something first: advice, continuation",
+    1017: "The user is asked to do something first: advice, continuation",
     1018: "What the user did was not enough for the resource, or was not done",
     2001: "The key set cannot be fetched",
     2002: "The issuer's metadata cannot be had",
