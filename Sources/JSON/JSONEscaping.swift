@@ -1,4 +1,5 @@
-/// The inside of a JSON string (RFC 8259 section 7): quotation mark, reverse solidus and control characters escaped, all else as it is.
+/// The inside of a JSON string (RFC 8259 section 7): quotation mark, reverse solidus and control characters escaped, all else as it is. The
+/// same bytes as jansson writes.
 enum JSONEscaping {
   /// The longest escape, `\u00XX`: how much longer the escaped text can be.
   static let longest = 6
@@ -77,12 +78,14 @@ enum JSONEscaping {
     let short: UInt8
     switch byte {
     case UInt8(ascii: "\""), UInt8(ascii: "\\"): short = byte
+    case 0x08: short = UInt8(ascii: "b")
+    case 0x0C: short = UInt8(ascii: "f")
     case 0x0A: short = UInt8(ascii: "n")
     case 0x0D: short = UInt8(ascii: "r")
     case 0x09: short = UInt8(ascii: "t")
     default:
       let digit = byte & 15
-      let last = digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") + digit - 10
+      let last = digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "A") + digit - 10
       target.copyMemory(from: "\\u00", byteCount: 4)
       target.storeBytes(of: UInt8(ascii: "0") + (byte >> 4), toByteOffset: 4, as: UInt8.self)
       target.storeBytes(of: last, toByteOffset: 5, as: UInt8.self)

@@ -4,7 +4,7 @@ import Testing
 @Suite("Texts put together by hand")
 struct JSONComposerTests {
   static let strings = [
-    "", "a", "\u{0}", "\"\\\n\r\t\u{1}\u{1F}\u{7F}", "\u{e9}\u{1F600}", String(repeating: "\"", count: 5000),
+    "", "a", "\u{0}", "\"\\\n\r\t\u{8}\u{C}\u{1}\u{1F}\u{7F}/", "\u{e9}\u{1F600}", String(repeating: "\"", count: 5000),
     String(repeating: "x", count: 4095) + "\u{1F600}\u{2}", "splice-",
   ]
 
@@ -14,7 +14,9 @@ struct JSONComposerTests {
     composer.literal("[")
     composer.string(text)
     composer.literal("]")
-    let value = try JSONParser(allowsNUL: true).parse(composer.finished().bytes)
+    let bytes = composer.finished().bytes
+    let value = try JSONParser(allowsNUL: true).parse(bytes)
+    #expect(JSONWriter().write(value) == bytes, "to the byte what jansson writes")
     #expect(value.arrayValue?.first?.stringValue.map { Array($0.utf8) } == Array(text.utf8))
   }
 

@@ -36,6 +36,7 @@ struct PreauthorizeResultTests {
     let bytes = PreauthorizeResult.text(of: response).bytes
     #expect(!bytes.contains(UInt8(ascii: "\n")))
     let json = try JSONParser(allowsNUL: true).parse(bytes)
+    #expect(JSONWriter().write(json) == bytes, "to the byte what jansson writes")
     // The reading of strings that hold U+0000 is not the point here.
     let readable = try JSONParser().parse(
       String(decoding: bytes, as: UTF8.self).replacing(#"\u0000"#, with: "?"))
