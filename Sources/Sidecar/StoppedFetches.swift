@@ -50,6 +50,17 @@ final class StoppedFetches: Sendable {
       byteCount -= entry.byteCount
       return entry
     }
+
+    mutating func dropExpired(at instant: MonotonicInstant) {
+      for (name, entry) in entries where entry.expiry <= instant { _ = remove(name) }
+    }
+
+    func hasRoom(for entry: Entry) -> Bool {
+      let own = entries.values.filter { $0.fetch.origin.owner == entry.fetch.origin.owner }
+      let ownBytes = own.reduce(0) { $0 + $1.byteCount }
+      return own.count < mostOfOne && ownBytes + entry.byteCount <= maxBytesOfOne && entries.count < most
+        && byteCount + entry.byteCount <= maxBytes
+    }
   }
 
   /// How many one peer may have, and all together.
@@ -57,6 +68,11 @@ final class StoppedFetches: Sendable {
   static let most = 2048
   /// How many bytes of requests are kept all together.
   static let maxBytes = 64 << 20
+  /// Of these one peer's: nobody takes all the room. The largest request that a message can hold fits in.
+  static let maxBytesOfOne = 32 << 20
+
+  /// A delegate has as long to answer as its fetch is kept: that much later it is still there.
+  private static let margin = Duration.seconds(5)
 
   private let clock: any EngineClock
   private let state = Locked(State())
@@ -69,10 +85,9 @@ final class StoppedFetches: Sendable {
     let now = clock.monotonicNow
     let entry = Entry(fetch: fetch, byteCount: Self.size(of: fetch), expiry: now + fetch.origin.wait)
     return state.withLock { state in
-      for (key, old) in state.entries where old.expiry <= now { _ = state.remove(key) }
-      let own = state.entries.values.reduce(0) { $0 + ($1.fetch.origin.owner == fetch.origin.owner ? 1 : 0) }
-      guard own < Self.mostOfOne, state.entries.count < Self.most, state.byteCount + entry.byteCount <= Self.maxBytes
-      else { return nil }
+      state.dropExpired(at: now + (.zero - Self.margin))
+      if !state.hasRoom(for: entry) { state.dropExpired(at: now) }
+      guard state.hasRoom(for: entry) else { return nil }
       state.entries[name] = entry
       state.byteCount += entry.byteCount
       return name
@@ -115,11 +130,18 @@ final class StoppedFetches: Sendable {
   /// The fetch is over, or goes on by itself.
   func release(_ name: String) { state.withLock { _ = $0.remove(name) } }
 
+  /// Nobody has answered who was asked about it, for all the time that it had: it stops now. False when it is gone.
+  func stop(_ name: String, of owner: UInt32) -> Bool { prolong(name, of: owner, within: Self.margin) }
+
   /// The user has done their part: from here on there is as much time again. False when it is gone.
-  func extend(_ name: String, of owner: UInt32) -> Bool {
+  func extend(_ name: String, of owner: UInt32) -> Bool { prolong(name, of: owner, within: .zero) }
+
+  private func prolong(_ name: String, of owner: UInt32, within margin: Duration) -> Bool {
     let now = clock.monotonicNow
     return state.withLock { state in
-      guard let entry = state.entries[name], entry.fetch.origin.owner == owner, entry.expiry > now else { return false }
+      guard let entry = state.entries[name], entry.fetch.origin.owner == owner, entry.expiry + margin > now else {
+        return false
+      }
       state.entries[name]?.expiry = now + entry.fetch.origin.wait
       return true
     }

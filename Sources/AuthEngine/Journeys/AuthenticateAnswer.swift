@@ -25,7 +25,8 @@ enum AuthenticateAnswer {
   private static let maxCallbacks = 256
   private static let suspendedFault = "SuspendedAuthSessionException"
 
-  init(_ response: HTTPResponse) throws(JourneyError) {
+  /// Reads an answer; without a session (`noSession`) there is no token in a success.
+  init(_ response: HTTPResponse, isWithoutSession: Bool) throws(JourneyError) {
     func malformed(_ detail: String) -> JourneyError {
       JourneyError(.accessManager(status: response.status, code: nil), "the access manager's answer \(detail)")
     }
@@ -36,12 +37,17 @@ enum AuthenticateAnswer {
       return
     }
     guard let authID = object["authId"] else {
-      guard let tokenID = object["tokenId"], tokenID != .null else {
-        self = .done(tokenID: nil)
+      let tokenID = object["tokenId"]
+      if let text = tokenID?.stringValue, !text.isEmpty {
+        self = .done(tokenID: text)
         return
       }
-      guard let text = tokenID.stringValue else { throw malformed("has a tokenId that is none") }
-      self = .done(tokenID: text)
+      // Whatever else comes with a status of 200, a page of a server in between say, is no success.
+      let isSuccess = object["successUrl"]?.stringValue != nil || object["realm"]?.stringValue != nil
+      guard isSuccess, tokenID?.stringValue != nil || tokenID == nil && isWithoutSession else {
+        throw malformed("is neither a page of a journey nor its end")
+      }
+      self = .done(tokenID: tokenID?.stringValue)
       return
     }
     guard let text = authID.stringValue, !text.isEmpty, let callbacks = object["callbacks"]?.arrayValue,

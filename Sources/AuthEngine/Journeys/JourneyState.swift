@@ -17,6 +17,7 @@ struct JourneyState: Sendable {
   /// The issuer's name in the configuration, and what it was then.
   let issuer: String
   let issuerIdentifier: String
+  let accessManager: AccessManager?
   let request: JourneyRequest
   /// By what the access manager knows the user, until it gives something else.
   var token: Secret<String>?
@@ -39,6 +40,7 @@ struct JourneyState: Sendable {
     self.owner = owner
     self.issuer = issuer.issuer.name
     issuerIdentifier = issuer.issuer.identifier
+    accessManager = issuer.accessManager
     self.token = token
     fixedLife = life
     phases = request.phases[...]

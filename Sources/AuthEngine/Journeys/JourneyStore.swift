@@ -31,6 +31,8 @@ final class JourneyStore: Sendable {
   static let most = 4096
   /// How many bytes all together may take.
   static let maxBytes = 64 << 20
+  /// Of these one peer's: nobody takes all the room.
+  static let maxBytesOfOne = 16 << 20
 
   private let clock: any EngineClock
   private let contents = Locked(Contents())
@@ -44,8 +46,10 @@ final class JourneyStore: Sendable {
     let entry = Entry(state: state, byteCount: state.byteCount, expiry: now + state.life)
     return contents.withLock { contents in
       for (key, old) in contents.entries where old.expiry <= now { _ = contents.remove(key) }
-      let own = contents.entries.values.reduce(0) { $0 + ($1.state.owner == state.owner ? 1 : 0) }
-      guard own < Self.mostOfOne, contents.entries.count < Self.most,
+      let own = contents.entries.values.filter { $0.state.owner == state.owner }
+      let ownBytes = own.reduce(0) { $0 + $1.byteCount }
+      guard own.count < Self.mostOfOne, ownBytes + entry.byteCount <= Self.maxBytesOfOne,
+        contents.entries.count < Self.most,
         contents.byteCount + entry.byteCount <= Self.maxBytes
       else { return nil }
       contents.entries[handle] = entry

@@ -85,7 +85,7 @@ extension Journeys {
     _ response: HTTPResponse, _ state: JourneyState
   ) throws(JourneyError) -> AuthenticateAnswer {
     do throws(JourneyError) {
-      return try AuthenticateAnswer(response)
+      return try AuthenticateAnswer(response, isWithoutSession: state.request.isWithoutSession)
     } catch {
       forgetHeld(by: state)
       throw error
@@ -100,9 +100,7 @@ extension Journeys {
 
   /// What goes to a caller must not have the user's token in it.
   private func refuseEcho(of token: Secret<String>?, in response: HTTPResponse) throws(JourneyError) {
-    guard let secret = token?.reveal(), !secret.isEmpty,
-      String(decoding: response.body, as: UTF8.self).contains(secret)
-    else { return }
+    guard let secret = token?.reveal(), !secret.isEmpty, EchoedToken.isIn(response, secret) else { return }
     throw JourneyError(
       .accessManager(status: response.status, code: nil),
       "the access manager's answer repeats the single sign-on token")

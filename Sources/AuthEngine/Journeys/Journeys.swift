@@ -85,7 +85,8 @@ public final class Journeys: Sendable {
     } catch {
       throw JourneyError(error)
     }
-    guard configured.issuer.identifier == state.issuerIdentifier else {
+    // What the user types in and by what the access manager knows them goes to no other.
+    guard configured.issuer.identifier == state.issuerIdentifier, configured.accessManager == state.accessManager else {
       throw JourneyError.issuerUnknown("the issuer has been configured anew since the journey began")
     }
     guard let taken = store.take(handle, of: owner) else { throw .continuationUnknown }
@@ -137,12 +138,7 @@ public final class Journeys: Sendable {
       guard let more = walk.answers.submission(for: next, after: answered), canWait(for: next, by: walk.deadline)
       else { return try keep(next) }
       answered.insert(next.shape)
-      do throws(JourneyError) {
-        try await wait(for: next, by: walk.deadline)
-      } catch {
-        _ = try keep(next)
-        throw error
-      }
+      try await wait(for: next, by: walk.deadline)
       state = next
       submission = more
     }

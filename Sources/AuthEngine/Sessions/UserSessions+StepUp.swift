@@ -55,6 +55,7 @@ extension UserSessions {
       try await exchangeTokens(of: live, with: renewal.answer, claims, issuer) { contents in
         old = contents.ssoToken
         contents.ssoToken = token.reveal()
+        contents.unprovenSSOToken = nil
       }
     } catch {
       if !error.keepsChange { _ = await endSSO(token.reveal(), at: issuer, trace: trace) }
@@ -86,6 +87,7 @@ extension UserSessions {
         try await change(live) { contents in
           old = contents.ssoToken
           contents.ssoToken = token.reveal()
+          contents.unprovenSSOToken = token.reveal()
         }
         observer?.observe(.steppedUp(live.handle, owner: live.owner))
         endSSO(old, replacedBy: token, at: issuer)

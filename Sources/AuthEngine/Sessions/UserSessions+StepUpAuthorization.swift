@@ -20,7 +20,8 @@ extension UserSessions {
     request.acrValues = acrValues
     request.maxAge = maxAge
     request.resource = live.contents.resource
-    return try await begin(request, at: issuer, ownedBy: owner, dpopKey: live.contents.dpopKey, trace: trace)
+    return try await begin(
+      request, at: issuer, ownedBy: owner, dpopKey: live.contents.dpopKey, steppingUp: handle, trace: trace)
   }
 
   /// Ends it with the URL to which the issuer sent the user back: the session has the new tokens then. They must be the same user's.
@@ -30,7 +31,7 @@ extension UserSessions {
   ) async throws(SessionError) {
     let live = try await live(handle, ownedBy: owner)
     try check(live, issuer)
-    let redemption = try await redemption(of: url, owner, { _ in issuer })
+    let redemption = try await redemption(of: url, owner, { _ in issuer }, steppingUp: handle)
     let pending = redemption.pending
     try await prepare(issuer, needsKeys: true, trace)
     try await redemption.claim.take()

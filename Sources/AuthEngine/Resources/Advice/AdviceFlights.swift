@@ -29,7 +29,12 @@ final class AdviceFlights: Sendable {
   private let flights: SingleFlight<Name, Answer, Never>
 
   /// Nobody is asked once nobody waits.
-  init(clock: any EngineClock) { flights = SingleFlight(clock: clock, cancelsAbandonedRuns: true) }
+  let clock: any EngineClock
+
+  init(clock: any EngineClock) {
+    self.clock = clock
+    flights = SingleFlight(clock: clock, cancelsAbandonedRuns: true)
+  }
 
   /// What comes of `ask`, run now or for another fetch of the same session that met the same advice.
   func answer(

@@ -59,7 +59,8 @@ struct AdviceRounds: Sendable {
       throw ResourceError(
         .adviceFailed, "the advice was not satisfied", outcome: reached, retryable: false, stop: stop)
     case nil:
-      stop.continuation = question.continuation ?? fetch.hold(stop)
+      // The one that was told of goes on being good: whoever was asked may still be at it.
+      stop.continuation = question.continuation.flatMap { fetch.extend($0) ? $0 : nil } ?? fetch.hold(stop)
       throw ResourceError(
         .adviceRequired, "the user is asked to do something first", outcome: reached, retryable: false, stop: stop)
     }
@@ -69,11 +70,14 @@ struct AdviceRounds: Sendable {
   private func outcome(
     _ stop: AdviceStop, _ question: AdviceQuestion, _ deadline: Deadline
   ) async throws(ResourceError) -> Bool? {
-    guard policy.hasDelegate else { return nil }
+    guard policy.hasDelegate, fetch.asked != nil else { return nil }
     let name = AdviceFlights.Name(stop)
+    // However many others are asked before.
+    let patience = Deadline(in: rules.wait, on: flights.clock)
+    let isCallers = deadline.instant.map { own in patience.instant.map { own <= $0 } ?? true } ?? false
     do throws(SingleFlightError<Never>) {
       while true {
-        let answer = try await flights.answer(to: name, deadline: deadline) { [policy, fetch] in
+        let answer = try await flights.answer(to: name, deadline: deadline.earlier(patience)) { [policy, fetch] in
           let continuation = fetch.hold(stop)
           question.begin(continuation)
           let isSatisfied = await policy.satisfy(stop.advices, session: stop.session, continuation: continuation)
@@ -84,6 +88,7 @@ struct AdviceRounds: Sendable {
         if answer.isSatisfied != nil || answer.asked == fetch.asked { return answer.isSatisfied }
       }
     } catch {
+      if case .deadlineExceeded = error, !isCallers { return nil }
       if let unused = question.leave(isWanted: flights.waiterCount(for: name) > 0) { fetch.abandon(unused) }
       switch error {
       case .cancelled:

@@ -15,15 +15,18 @@ public struct FetchAdvice: Sendable {
   public var release: @Sendable (_ continuation: String) -> Void
   /// Nobody waits for the fetch any more, though its continuation has been told: it is to be released, unless it is to outlive its caller.
   public var abandon: @Sendable (_ continuation: String) -> Void
-  /// Who the delegate asks: one that does not answer is silent for its own fetches only.
+  /// The continuation is good for the whole time from now on. False when it is gone.
+  public var extend: @Sendable (_ continuation: String) -> Bool
+  /// Who the delegate asks: one that does not answer is silent for its own fetches only. Nil: nobody is asked.
   public var asked: UInt64?
 
   /// Nobody, and nowhere.
   public init(
     delegate: (any AuthorizationPolicyDelegate)? = nil, asksAboutAnswers: Bool = false,
-    progress: AdviceProgress? = nil, asked: UInt64? = nil,
+    progress: AdviceProgress? = nil, asked: UInt64? = 0,
     hold: @escaping @Sendable (AdviceStop) -> String? = { _ in nil },
     release: @escaping @Sendable (String) -> Void = { _ in },
+    extend: @escaping @Sendable (String) -> Bool = { _ in true },
     abandon: (@Sendable (String) -> Void)? = nil
   ) {
     self.delegate = delegate
@@ -31,6 +34,7 @@ public struct FetchAdvice: Sendable {
     self.progress = progress
     self.hold = hold
     self.release = release
+    self.extend = extend
     self.abandon = abandon ?? release
     self.asked = asked
   }

@@ -19,6 +19,9 @@ struct PendingAuthorization: RecordContents {
   /// Whether the issuer says that its callbacks always name it (RFC 9207 section 3). Nil in records of before.
   var expectsIssuer: Bool?
 
+  /// The session whose login it renews; nil: it makes one.
+  var stepUp: String?
+
   static func key(ofState state: String) -> RecordKey {
     RecordKey(collection: .authorization, id: HashFunction.sha256.hash(Array("state:\(state)".utf8)))
   }

@@ -21,7 +21,7 @@ extension UserSessions {
   /// Begins an authorization whose tokens will be bound to that key.
   func begin(
     _ request: AuthorizationRequest, at issuer: SessionIssuer, ownedBy owner: UInt32, dpopKey: JSONValue?,
-    trace: TraceContext?
+    steppingUp session: SessionHandle? = nil, trace: TraceContext?
   ) async throws(SessionError) -> BegunAuthorization {
     let state = SessionHandle.random().text
     let proof = ProofKey.random()
@@ -35,7 +35,8 @@ extension UserSessions {
         issuer: issuer.issuer.name, issuerIdentifier: issuer.issuer.identifier, clientID: issuer.issuer.clientID,
         redirectURI: request.redirectURI, verifier: proof.verifier, nonce: Base64URL.string(SecureRandom.bytes(16)),
         scope: request.scope ?? issuer.scope ?? "openid", maxAge: request.maxAge, acrValues: request.acrValues,
-        resource: request.resource, dpopKey: dpopKey, expectsIssuer: metadata?.sendsIssuerInAuthorizationResponse)
+        resource: request.resource, dpopKey: dpopKey, expectsIssuer: metadata?.sendsIssuerInAuthorizationResponse,
+        stepUp: session?.text)
       var form = Self.form(request, pending, state: state, challenge: proof.challenge)
       if let key { form.append((name: "dpop_jkt", value: key.thumbprint)) }
       url = try await requests.provider.authorizationURL(form, at: issuer.issuer, key: key, trace: trace)
@@ -90,7 +91,8 @@ extension UserSessions {
 
   /// The code in the URL of a callback, when everything around it is right.
   func redemption(
-    of url: String, _ owner: UInt32, _ issuer: (String) throws(SessionError) -> SessionIssuer
+    of url: String, _ owner: UInt32, _ issuer: (String) throws(SessionError) -> SessionIssuer,
+    steppingUp session: SessionHandle? = nil
   ) async throws(SessionError) -> Redemption {
     guard let callback = AuthorizationCallback(url) else {
       throw SessionError(.invalid(path: "/callbackUrl"), "the callback's URL cannot be read")
@@ -99,6 +101,10 @@ extension UserSessions {
     let record = try await pendingAuthorization(state, of: owner)
     guard let pending = PendingAuthorization.read(record) else {
       throw SessionError(StoreError(.corrupted, "\(record.key) is no authorization"))
+    }
+    // What was asked of the user was another thing.
+    guard pending.stepUp == session?.text else {
+      throw SessionError(.stateUnknown, "the callback is another authorization's")
     }
     let issuer = try issuer(pending.issuer)
     guard issuer.issuer.identifier == pending.issuerIdentifier, issuer.issuer.clientID == pending.clientID else {

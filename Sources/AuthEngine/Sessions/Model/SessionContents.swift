@@ -22,6 +22,8 @@ struct SessionContents: Sendable, Codable {
   var expiresAt: Int64?
   var refreshToken: String?
   var ssoToken: String?
+  /// The single sign-on token that nobody has said yet whose it is: after a step-up that could not be exchanged.
+  var unprovenSSOToken: String?
   var idToken: String?
   var claims: JSONValue?
   var tokens: [StoredToken] = []
@@ -92,4 +94,9 @@ struct SessionContents: Sendable, Codable {
       accessTokenExpiresAt: tokens.first { $0.slot == .session }?.expiresAt, claims: claims,
       acr: claims?["acr"]?.stringValue, authenticatedAt: authTime)
   }
+}
+
+extension SessionContents {
+  /// Whether the single sign-on token may be another user's.
+  var isSSOUnproven: Bool { ssoToken != nil && unprovenSSOToken == ssoToken }
 }

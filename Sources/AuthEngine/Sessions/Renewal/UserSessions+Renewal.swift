@@ -137,7 +137,10 @@ extension UserSessions {
     // Somebody else has renewed it since, with the refresh token of this renewal, or taken its tokens away.
     guard current.version == stored.version else { return current }
     switch verdict {
-    case .valid(let claims, _, _, _): contents.take(idToken, claims)
+    case .valid(let claims, _, _, _):
+      contents.take(idToken, claims)
+      // A login that was kept before it could be exchanged: the same user's, as its ID token says.
+      if renewal.expectations != nil { contents.unprovenSSOToken = nil }
     // No keys to judge it with: the claims stay what they are.
     case nil: break
     case .invalid(let fault):

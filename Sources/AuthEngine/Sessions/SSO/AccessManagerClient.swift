@@ -51,7 +51,9 @@ struct AccessManagerClient: Sendable {
         String(decoding: response.body, as: UTF8.self)
       ]
     let secret = token.reveal()
-    guard !said.contains(where: { $0.contains(secret) || $0.contains(FormEncoding.encode(secret)) }) else {
+    guard !said.contains(where: { $0.contains(secret) || $0.contains(FormEncoding.encode(secret)) }),
+      !EchoedToken.isIn(response, secret)
+    else {
       throw TokenError(
         .malformed, "the access manager's answer repeats the single sign-on token", status: response.status)
     }

@@ -36,8 +36,10 @@ extension FetchResourceHandler {
         fetch.origin.request, server, options, fetch.origin.task, isStreamed: fetch.origin.isStreamed,
         progress: fetch.progress, context)
     } catch {
-      // What the user has agreed to is as good as it was.
-      if error.data["outcome"] == .string(TransportError.Outcome.notSent.rawValue) { stopped.putBack(taken) }
+      // What the user has agreed to is as good as it was, unless the fetch waits under another continuation already.
+      if error.data["outcome"] == .string(TransportError.Outcome.notSent.rawValue), error.data["advices"] == nil {
+        stopped.putBack(taken)
+      }
       throw error
     }
   }
@@ -51,13 +53,14 @@ extension FetchResourceHandler {
       delegate: PolicyDelegate(
         caller: context.caller, task: origin.task, patience: rules.wait, deadline: deadline, clock: clock),
       asksAboutAnswers: context.caller.delegate(for: .evaluateAuthorizationPolicy) != nil, progress: progress,
-      asked: context.caller.connection,
+      asked: context.caller.delegate(for: .onPolicyAdviceReceived) == nil ? nil : context.caller.connection,
       hold: { [stopped] stop in
         guard let session = stop.session else { return nil }
         return stopped.hold(
           StoppedFetches.Fetch(origin: origin, session: session, advices: stop.advices, progress: stop.progress))
       },
       release: { [stopped] in stopped.release($0) },
+      extend: { [stopped] in stopped.stop($0, of: origin.owner) },
       // Who was asked may come back on another connection.
       abandon: { [stopped, caller = context.caller] in
         if caller.session != nil { stopped.release($0) }

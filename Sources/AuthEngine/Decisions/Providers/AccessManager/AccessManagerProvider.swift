@@ -89,8 +89,16 @@ public final class AccessManagerProvider: DecisionProvider {
     if let session = subject.session {
       do throws(SessionError) {
         let live = try await session.sessions.live(session.handle(of: .user), ownedBy: session.owner)
-        if let token = live.contents.ssoToken { return ["ssoToken": .string(token)] }
+        // It goes to no origin but that of the access manager it is from.
+        let isOwn = session.issuer.accessManager?.baseURL.origin == settings.baseURL.origin
+        if isOwn, let token = live.contents.ssoToken {
+          guard !live.contents.isSSOUnproven else {
+            throw SessionError(.expired, "nobody has said yet whose login it is")
+          }
+          return ["ssoToken": .string(token)]
+        }
       } catch {
+        if case .expired = error.kind { throw DecisionFault(.accessTokenUnavailable(error.detail)) }
         throw DecisionFault(.sessionMissing())
       }
     }

@@ -31,6 +31,9 @@ enum OPAReply {
         guard let seconds = ttl.numberValue, seconds > 0 else { return .zero }
         return .milliseconds(Int64(min(seconds, 31_536_000) * 1000))
       }
+      if allowed, object["error"].map({ $0 != .null }) == true {
+        return .fault(.item("the rule allows, and gives an error", trace: trace))
+      }
       guard !allowed else { return .permit(lifetime: lifetime) }
       let status =
         EnhancedError.read(value, status: 0, trace: trace)

@@ -1,0 +1,219 @@
+"""Access managers, delegates and callers that do not keep to the rules: nothing wrong is taken for done, and nothing is told to others."""
+from __future__ import annotations
+
+import http.client
+import json
+import time
+from pathlib import Path
+from typing import Any, Callable, Dict, Iterator
+from urllib.parse import urlsplit
+
+import pytest
+
+from harness import expect, journeys
+from harness.journeys import SERVICE, filled
+from harness.playground import Playground
+from harness.recorder import Answer, Recorder
+from harness.sidecar import Sidecar
+
+Start = Callable[..., Sidecar]
+YES = {"ConfirmationCallback": "Yes", "PasswordCallback": "alice-password"}
+ADVICE = {"type": SERVICE, "value": "ConfirmPassword"}
+PAGE = {"authId": "x", "callbacks": [{"type": "PasswordCallback", "output": [{"name": "prompt", "value": "Password"}],
+                                     "input": [{"name": "IDToken1", "value": ""}]}]}
+
+
+@pytest.fixture
+def settings(playground: Playground, directory: Path) -> Dict[str, Any]:
+    settings = journeys.settings(playground, directory)
+    settings["resources"]["gate"] = {
+        "baseUrl": playground.base + "/gateway/", "issuer": "am", "auth": "user", "scope": "orders",
+        "advice": {"wait": "2s"}}
+    return settings
+
+
+@pytest.fixture
+def recorder(playground: Playground) -> Iterator[Recorder]:
+    recorder = Recorder(playground.base)
+    yield recorder
+    recorder.stop()
+
+
+def behind(settings: Dict[str, Any], recorder: Recorder) -> Dict[str, Any]:
+    settings["issuers"]["am"]["accessManager"]["baseUrl"] = recorder.base + "/am"
+    return settings
+
+
+def says(recorder: Recorder, body: Any, status: int = 200) -> None:
+    """Lets the authenticate endpoint answer so from now on."""
+    content = body if isinstance(body, bytes) else json.dumps(body).encode()
+    answer: Answer = (status, {"Content-Type": "application/json"}, content)
+    recorder.instead = lambda request: answer if request.path.endswith("/authenticate") else None
+
+
+GARBAGE = [
+    {}, {"code": 500, "message": "boom"}, {"failure": True, "reason": "http-auth-failed"}, {"errorMessage": "Invalid Password"},
+    {"tokenId": None}, {"tokenId": None, "realm": "/alpha"}, {"tokenId": ""}, {"result": {"authId": "x"}},
+]
+
+
+@pytest.mark.parametrize("body", GARBAGE, ids=json.dumps)
+def test_a_page_that_is_no_success_authenticates_nobody(
+    start: Start, settings: Dict[str, Any], recorder: Recorder, playground: Playground, body: Dict[str, Any]
+) -> None:
+    with start(behind(settings, recorder)).connect() as connection:
+        session = journeys.session(connection, playground)
+        says(recorder, body)
+        expect.fault(connection.error("authenticate", {"issuer": "am", "noSession": True}), 3005)
+        expect.fault(connection.error("authenticate", {"issuer": "am"}), 3005)
+        expect.fault(connection.error("authenticateWithAdvice", {"session": session, "advice": ADVICE}), 3005)
+
+
+def test_a_login_without_a_session_ends_without_a_token(start: Start, settings: Dict[str, Any], recorder: Recorder) -> None:
+    with start(behind(settings, recorder)).connect() as connection:
+        for body in [{"message": "done", "realm": "/alpha"}, {"successUrl": "/", "realm": "/alpha"}]:
+            says(recorder, body)
+            assert connection.call("authenticate", {"issuer": "am", "noSession": True})["state"] == "completed"
+
+
+@pytest.mark.parametrize("status", [200, 401])
+def test_the_users_token_reaches_no_caller_however_it_is_spelt(
+    start: Start, settings: Dict[str, Any], recorder: Recorder, playground: Playground, status: int
+) -> None:
+    with start(behind(settings, recorder)).connect() as connection:
+        token = journeys.sign_on(playground, "alice")
+        session = connection.call("createSession", {"issuer": "am", "grant": {"type": "sso", "ssoToken": token}})["session"]
+        spelt = "".join(f"\\u{ord(letter):04x}" for letter in token)
+        page = '{"authId":"x","callbacks":[{"type":"TextOutputCallback","output":[{"name":"message","value":"%s"}]}]}'
+        refusal = '{"code":401,"message":"%s"}'
+        says(recorder, ((page if status == 200 else refusal) % spelt).encode(), status)
+        error = connection.error("authenticateWithAdvice", {"session": session, "advice": ADVICE})
+        assert token not in json.dumps(error) and error["code"] == 3005
+
+
+def test_what_a_user_types_in_goes_to_no_access_manager_that_is_configured_since(
+    start: Start, settings: Dict[str, Any], recorder: Recorder, playground: Playground
+) -> None:
+    sidecar = start(behind(settings, recorder))
+    other = Recorder(playground.base)
+    try:
+        with sidecar.connect() as connection:
+            session = journeys.session(connection, playground)
+            says(recorder, PAGE)
+            step = connection.call("authenticateWithAdvice", {"session": session, "advice": ADVICE})
+            configuration = json.loads(sidecar.configuration_path.read_text())
+            configuration["issuers"]["am"]["accessManager"]["baseUrl"] = other.base + "/am"
+            sidecar.write(configuration)
+            connection.call("reloadConfig")
+            callbacks = filled(step, "alice-password")
+            connection.error("authenticateWithAdvice", {"continuation": step["continuation"], "callbacks": callbacks})
+            assert other.requests == []
+    finally:
+        other.stop()
+
+
+@pytest.mark.parametrize("tree", ["service", "transaction"])
+def test_what_is_agreed_to_once_is_done_once(
+    start: Start, settings: Dict[str, Any], playground: Playground, tree: str
+) -> None:
+    with start(settings).connect() as connection:
+        session = journeys.session(connection, playground)
+        playground.faults(revokeRefreshTokens=True)
+        connection.call("revokeToken", {"session": session})
+        journeys.control(playground, clientTree=tree)
+        order = {"resource": "mine", "path": "echo", "session": session, "method": "POST", "body": "10 coins"}
+        first = expect.fault(connection.error("fetchResource", order), 1017)["continuation"]
+        second = connection.error("fetchResource", {"continuation": first})["data"].get("continuation")
+        assert connection.error("fetchResource", {"continuation": first})["code"] == 3002
+        if second is None:
+            return
+        walked = connection.call("authenticateWithAdvice", {"continuation": second, "answers": YES})
+        assert walked["state"] == "completed"
+        assert connection.call("fetchResource", {"continuation": second})["status"] == 200
+        for used in (first, second):
+            assert connection.error("fetchResource", {"continuation": used})["code"] == 3002
+
+
+def test_silent_delegates_are_waited_for_once_and_their_continuations_go_on(
+    start: Start, settings: Dict[str, Any], playground: Playground
+) -> None:
+    sidecar = start(settings)
+    with sidecar.connect(timeout=30) as bare:
+        session = journeys.session(bare, playground)
+        asked = {"resource": "gate", "path": "service/x", "session": session}
+        silent = [sidecar.connect(timeout=30) for _ in range(4)]
+        for connection in silent:
+            connection.call("registerDelegate", {"methods": ["delegate.onPolicyAdviceReceived"]})
+        began = time.monotonic()
+        pending = [(connection, connection.request("fetchResource", asked)) for connection in silent]
+        expect.fault(bare.error("fetchResource", asked), 1017)
+        assert time.monotonic() - began < 1.9, "who has no delegate waits for nobody's"
+        ends = [expect.fault(connection.answer_to(name)["error"], 1017) for connection, name in pending]
+        assert time.monotonic() - began < 4.5, "2 s each would be 8"
+        for data in ends:
+            assert bare.call("authenticateWithAdvice", {"continuation": data["continuation"]})["state"] == "callbacks"
+            break
+        for connection in silent:
+            connection.close()
+
+
+def landing(playground: Playground, url: str) -> str:
+    """Where the issuer leads a browser that is logged in."""
+    for _ in range(6):
+        parts = urlsplit(url)
+        client = http.client.HTTPConnection(urlsplit(playground.base).netloc, timeout=10)
+        client.request("GET", parts.path + "?" + parts.query)
+        url = client.getresponse().getheader("Location") or ""
+        client.close()
+        if url.startswith("http://127.0.0.1:8765"):
+            return url
+    raise AssertionError("no callback")
+
+
+def test_a_callback_is_good_for_its_own_authorization_only(
+    start: Start, settings: Dict[str, Any], playground: Playground
+) -> None:
+    with start(settings).connect() as connection:
+        session = journeys.session(connection, playground)
+        playground.request("POST", "/playground/login", json.dumps({"user": "alice", "times": 2}).encode())
+        plain = connection.call(
+            "beginAuthorization", {"issuer": "am", "redirectUri": "http://127.0.0.1:8765/callback", "scope": "openid"})
+        weak = landing(playground, plain["authorizationUrl"])
+        advice = {"type": "insufficient_user_authentication", "maxAge": 60}
+        step = connection.call("authenticateWithAdvice", {"session": session, "advice": advice})
+        callbacks = json.loads(json.dumps(step["callbacks"]))
+        callbacks[0]["input"][0]["value"] = weak
+        error = connection.error("authenticateWithAdvice", {"continuation": step["continuation"], "callbacks": callbacks})
+        assert error["data"]["reason"] != "internal_error"
+        # And the other way round; both are good for their own afterwards.
+        own = landing(playground, step["callbacks"][0]["output"][0]["value"])
+        connection.error("completeAuthorization", {"callbackUrl": own})
+        callbacks[0]["input"][0]["value"] = own
+        walked = connection.call("authenticateWithAdvice", {"continuation": step["continuation"], "callbacks": callbacks})
+        assert walked["state"] == "completed"
+        assert connection.call("completeAuthorization", {"callbackUrl": weak})["session"] != session
+
+
+def test_another_users_login_decides_nothing_while_nobody_can_say_whose_it_is(
+    start: Start, settings: Dict[str, Any], recorder: Recorder, playground: Playground, directory: Path
+) -> None:
+    evaluator = directory / "evaluator"
+    evaluator.write_text(journeys.sign_on(playground, "warden"))
+    evaluator.chmod(0o600)
+    settings = behind(settings, recorder)
+    settings["preauthorization"] = {
+        "policies": {
+            "kind": "access-manager", "baseUrl": recorder.base + "/am", "issuer": "am", "action": "GET", "cookieName": "playgroundSSO",
+            "credentials": {"ssoTokenFile": str(evaluator)}}}
+    with start(settings).connect() as connection:
+        session = journeys.session(connection, playground)
+        bob = journeys.sign_on(playground, "bob")
+        says(recorder, {"tokenId": bob, "successUrl": "/", "realm": "/alpha"})
+        playground.faults(token={"kind": "unavailable"})
+        expect.fault(connection.error("authenticateWithAdvice", {"session": session, "advice": ADVICE}), 5004)
+        playground.request("DELETE", "/playground/faults")
+        asked = len(recorder.to("/policies"))
+        answer = connection.call(
+            "preauthorize", {"provider": "policies", "session": session, "resources": ["https://app.example.com/open"]})
+        assert answer["outcome"] == "failure" and answer["status"]["code"] == "access_token_unavailable"
+        assert len(recorder.to("/policies")) == asked
