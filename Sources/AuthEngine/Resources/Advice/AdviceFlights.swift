@@ -28,9 +28,10 @@ final class AdviceFlights: Sendable {
 
   private let flights: SingleFlight<Name, Answer, Never>
 
-  /// Nobody is asked once nobody waits.
+  /// By what the time of those who wait is measured.
   let clock: any EngineClock
 
+  /// None under way. Nobody is asked once nobody waits.
   init(clock: any EngineClock) {
     self.clock = clock
     flights = SingleFlight(clock: clock, cancelsAbandonedRuns: true)

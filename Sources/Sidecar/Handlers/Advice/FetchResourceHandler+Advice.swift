@@ -37,7 +37,7 @@ extension FetchResourceHandler {
         progress: fetch.progress, context)
     } catch {
       // What the user has agreed to is as good as it was, unless the fetch waits under another continuation already.
-      if error.data["outcome"] == .string(TransportError.Outcome.notSent.rawValue), error.data["advices"] == nil {
+      if error.data["outcome"] == .string(TransportError.Outcome.notSent.rawValue), error.data["continuation"] == nil {
         stopped.putBack(taken)
       }
       throw error
