@@ -19,8 +19,8 @@ CONFIG ?= postern.yaml
 PACKAGES := buildah ca-certificates chromium curl debhelper dpkg-dev g++ gcc glewlwyd jq libc6-dev \
   libcurl4-openssl-dev libexpat1-dev libhiredis-dev libjansson-dev libjsonrpccpp-dev libsqlite3-dev libssl-dev \
   libyaml-dev lintian make man-db netcat-openbsd nginx-light node-typescript nodejs openssl perl pkg-config procps \
-  python3 python3-markdown python3-pygments python3-pytest python3-venv redis-server socat sqlite3 systemd \
-  util-linux
+  python3 python3-markdown python3-pygments python3-pytest python3-requests python3-venv redis-server socat sqlite3 \
+  systemd util-linux
 
 ##@ Everyday
 
@@ -153,10 +153,17 @@ $(CLIENT_PYTHON)/installed: clients/python/requirements.txt | deps
 	$(CLIENT_PYTHON)/bin/pip install --quiet --disable-pip-version-check --requirement $<
 	@touch $@
 
+CLIENT_PYTHON_OLDEST := .build/client-python-oldest
+$(CLIENT_PYTHON_OLDEST)/installed: clients/python/requirements-oldest.txt | deps
+	/usr/bin/python3 -m venv $(CLIENT_PYTHON_OLDEST)
+	$(CLIENT_PYTHON_OLDEST)/bin/pip install --quiet --disable-pip-version-check --requirement $<
+	@touch $@
+
 .PHONY: test-python
-test-python: release lint-python ## The Python client: tests and examples against the built binaries
-	cd clients/python && PYTHONPATH=src POSTERN_BIN=$(CURDIR)/$(RELEASE)/postern PLAYGROUND_BIN=$(CURDIR)/$(RELEASE)/playground \
-	  $(CURDIR)/$(CLIENT_PYTHON)/bin/python -m pytest -q
+test-python: release lint-python $(CLIENT_PYTHON_OLDEST)/installed ## The Python client: tests and examples against the built binaries
+	cd clients/python && export PYTHONPATH=src POSTERN_BIN=$(CURDIR)/$(RELEASE)/postern PLAYGROUND_BIN=$(CURDIR)/$(RELEASE)/playground && \
+	  $(CURDIR)/$(CLIENT_PYTHON)/bin/python -m pytest -q && \
+	  $(CURDIR)/$(CLIENT_PYTHON_OLDEST)/bin/python -m pytest -q tests/test_adapters.py
 
 .PHONY: lint-python
 lint-python: $(CLIENT_PYTHON)/installed # The Python client's style, types and generated code

@@ -16,7 +16,8 @@ import requests
 from requests.adapters import BaseAdapter
 from requests.structures import CaseInsensitiveDict
 from requests.utils import get_encoding_from_headers
-from urllib3 import HTTPHeaderDict, HTTPResponse
+from urllib3 import HTTPResponse
+from urllib3._collections import HTTPHeaderDict  # urllib3 1.26 has it nowhere else
 
 from ._http import Target, cannot_stream, collected, response_headers, spool, timeout_of
 from .client import Client
