@@ -1,0 +1,166 @@
+# Everything around the tour (sourced by demo.sh): how steps are shown and checked, what is started, and that all of it
+# is stopped again, whatever happens.
+
+# MARK: what is shown
+
+if [[ ${DEMO_COLOR:-} == always || (-t 1 && -z ${NO_COLOR-}) ]]; then
+  bold=$'\e[1m' dim=$'\e[2m' cyan=$'\e[36m' green=$'\e[32m' red=$'\e[31m' plain=$'\e[0m' jq_colour=-C
+else
+  bold='' dim='' cyan='' green='' red='' plain='' jq_colour=-M
+fi
+steps=0 expected=0 answer='' status=0
+
+# A step of the tour: $1 is its title, $2 what there is to see.
+step() {
+  if [[ ${DEMO_PAUSE-} && -t 0 && $steps != 0 ]]; then
+    read -rsp "${dim}Enter goes on${plain}"
+    printf '\r\e[K'
+  fi
+  steps=$((steps + 1))
+  printf '\n%s\n%s\n\n' "$bold$green$steps. $plain$bold$1$plain" "$dim$(fold -s -w 100 <<<"$2" | sed 's, *$,,')$plain"
+}
+
+# Shows the command $1, carries it out in this shell, and keeps what it printed in $answer, its exit status in $status.
+# Further lines are not indented: what is shown can be pasted.
+run() {
+  printf '%s\n' "$cyan\$ $1$plain"
+  eval "$1" >"$dir/.answer" 2>&1
+  status=$?
+  answer=$(<"$dir/.answer")
+  [[ -z $answer ]] && return
+  # As a person would see it: on a terminal `postern call` and jq indent, unless they are asked not to; socat does not.
+  local last=${1##*$'\n'} form='-c .'
+  [[ $last == 'postern call'* && $last != *'|'* || $last =~ \|\ jq\ [^-] ]] && form=.
+  jq $jq_colour $form <<<"$answer" 2>/dev/null >.coloured && cat .coloured || printf '%s\n' "$answer"
+}
+
+# The answer (a stream of JSON texts, read as the array $all) must be what the jq filter $1 says.
+expect() {
+  jq -se ". as \$all | .[0] as \$answer | ($1)" <<<"$answer" >/dev/null 2>&1 || fail "not what was expected: $1"
+  [[ ! $answer =~ eyJ[A-Za-z0-9_-]+\.eyJ && $answer != *svcsecret* && $answer != *shopsecret* ]] ||
+    fail "a token or secret is in the answer"
+  expected=$((expected + 1))
+}
+
+# The text of the answer must contain $1.
+expect_text() {
+  [[ $answer == *"$1"* ]] || fail "not in the answer: $1"
+  expected=$((expected + 1))
+}
+
+fail() {
+  printf '%s\n' "${red}demo: $*${plain}" >&2
+  if [[ -s $dir/postern.log ]]; then
+    echo "The end of the sidecar's log:" >&2
+    tail -n 15 "$dir/postern.log" >&2
+  fi
+  exit 1
+}
+
+# MARK: what is started, and stopped
+
+dir='' playground_pid='' decider_pid='' postern_pid='' stdin_holder='' decider_holder=''
+
+# Waits up to five seconds until the given command succeeds.
+await() {
+  for _ in {1..100}; do
+    "$@" >/dev/null 2>&1 && return 0
+    sleep 0.05
+  done
+  return 1
+}
+
+# Ends the process $1: asks, waits up to three seconds, insists.
+end() {
+  [[ $1 ]] || return 0
+  kill -TERM "$1" 2>/dev/null
+  for _ in {1..60}; do
+    kill -0 "$1" 2>/dev/null || break
+    sleep 0.05
+  done
+  kill -KILL "$1" 2>/dev/null
+  wait "$1" 2>/dev/null
+}
+
+clean_up() {
+  local status=$?
+  trap - EXIT
+  trap '' INT TERM HUP
+  [[ $stdin_holder ]] && exec {stdin_holder}>&- {decider_holder}>&- # both upstreams stop by themselves now
+  end "$postern_pid"
+  end "$playground_pid"
+  end "$decider_pid"
+  cd / && [[ $dir ]] && rm -rf "$dir"
+  exit "$status"
+}
+trap clean_up EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM HUP
+
+# The upstreams, a directory with what the tour uses, and this shell in it. Sets PLAYGROUND and ISSUER.
+set_the_stage() {
+  local program resource open base decider
+  for program in curl jq node python3 setpriv socat; do
+    command -v "$program" >/dev/null || fail "$program is not installed (make deps)"
+  done
+  [[ -x $postern && -x $playground ]] || fail "there are no binaries in .build/release (make release)"
+  dir=$(mktemp -d "${TMPDIR:-/tmp}/postern-demo.XXXXXX") || fail "no temporary directory"
+  cd "$dir" || fail "no temporary directory"
+
+  # Their standard input is open as long as this script runs: in whatever way that ends, they end too.
+  mkfifo "$dir/.stdin" "$dir/.decider-stdin"
+  "$playground" --port 0 --exit-with-stdin <"$dir/.stdin" >"$dir/.playground.json" 2>"$dir/.playground.log" &
+  playground_pid=$!
+  "$python" "$stage/decision_point.py" <"$dir/.decider-stdin" >"$dir/.decider.url" 2>"$dir/.decider.log" &
+  decider_pid=$!
+  exec {stdin_holder}>"$dir/.stdin" {decider_holder}>"$dir/.decider-stdin"
+  await test -s "$dir/.decider.url" || fail "the decision point does not start: $(cat "$dir/.decider.log")"
+  await test -s "$dir/.playground.json" || fail "the playground does not start: $(cat "$dir/.playground.log")"
+  decider=$(<"$dir/.decider.url")
+  ISSUER=$(jq -r .issuer .playground.json) && resource=$(jq -r .resource .playground.json) &&
+    open=$(jq -r .open .playground.json) && PLAYGROUND=$(jq -r .control .playground.json) ||
+    fail "the playground's announcement cannot be read"
+  base=${PLAYGROUND%/playground}
+  export ISSUER PLAYGROUND
+
+  printf 'svcsecret\n' >svc.secret
+  printf 'shopsecret\n' >shop.secret
+  cat >postern.yaml <<END
+issuers:                                  # who gives the tokens; endpoints and keys are discovered
+  svc:  { issuer: $ISSUER, clientId: svc, clientSecretFile: svc.secret }
+  shop: { issuer: $ISSUER, clientId: shop, clientSecretFile: shop.secret, scope: openid orders offline_access }
+  am:
+    issuer: $ISSUER
+    clientId: shop
+    clientSecretFile: shop.secret
+    scope: openid orders
+    redirectUri: http://127.0.0.1:8765/callback
+    accessManager: { baseUrl: $base/am, realm: alpha }
+resources:                                # what is fetched with them
+  open:   { baseUrl: $open/, auth: none }
+  orders: { baseUrl: $resource/, auth: device, issuer: svc, scope: orders }
+  mine:   { baseUrl: $resource/, auth: user, issuer: shop, scope: orders }
+  bank:   { baseUrl: $base/gateway/, auth: user, issuer: am, scope: orders }
+preauthorization:                         # who says what a user may have
+  channels: { kind: authzen, baseUrl: $decider, resourceType: channel, action: view }
+store: { kind: memory }
+log: { format: text }
+development: { plainHTTPOnLoopback: true }
+END
+  # What pip and npm would install.
+  cp "$stage"/orders.py "$stage"/pay.py "$stage"/orders.mjs .
+  mkdir -p node_modules/@postern
+  ln -s "$root/clients/node" node_modules/@postern/client
+  export PYTHONPATH=$root/clients/python/src PYTHONDONTWRITEBYTECODE=1
+  PATH=$(dirname "$(command -v "$python")"):$(dirname "$postern"):$PATH
+  hash -r
+}
+
+# Starts the sidecar on POSTERN_SOCKET.
+start_the_sidecar() {
+  # setpriv: should this script be killed in a way that runs no trap, the sidecar ends too.
+  setpriv --pdeathsig TERM -- "$postern" serve --config postern.yaml --socket "$POSTERN_SOCKET" \
+    </dev/null >postern.log 2>&1 {stdin_holder}>&- {decider_holder}>&- &
+  postern_pid=$!
+  await "$postern" probe --timeout 1 || fail "the sidecar does not answer"
+}
