@@ -106,6 +106,7 @@ expect '$answer[0].authorized and $answer[0].source == "local"'
 
 step "authenticateWithAdvice: step-up" \
   "A gateway wants to know that it is really alice. The fetch stops with an advice and a continuation; the journey asks, and is answered; then the very request that was stopped goes through."
+# shellcheck disable=SC2034  # used by what run() evaluates
 SSO_TOKEN=$(curl -sf --max-time 5 -d '{"user":"alice"}' "$PLAYGROUND/ssoTokens" | jq -r .tokenId) ||
   fail "alice cannot sign on"
 run "session=\$(postern call createSession \"{\\\"issuer\\\":\\\"am\\\",\\\"grant\\\":{\\\"type\\\":\\\"sso\\\",\\\"ssoToken\\\":\\\"\$SSO_TOKEN\\\"}}\" | jq -r .session)

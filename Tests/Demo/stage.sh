@@ -1,3 +1,4 @@
+# shellcheck shell=bash disable=SC2154  # its variables are those of demo.sh
 # Everything around the tour (sourced by demo.sh): how steps are shown and checked, what is started, and that all of it
 # is stopped again, whatever happens.
 
