@@ -111,7 +111,7 @@ extension Transfer {
   private static let reservedAtMost = 4 << 20
 
   private func beginBody() -> Reception {
-    if hasBody, let control = exchange?.options.control, control.begins(head.status) {
+    if hasBody, let exchange, exchange.options.control?.begins(responseHead(from: exchange.request.url)) == true {
       isStreaming = true
       return .taken
     }

@@ -41,14 +41,23 @@ extension Transfer {
   }
 
   private func response(now: MonotonicInstant) -> HTTPResponse {
+    HTTPResponse(status: head.status, reason: head.reason, fields: fields, body: body, timing: timing(now: now))
+  }
+
+  /// What is known of the response before its body.
+  func responseHead(from url: HTTPURL) -> HTTPResponseHead {
+    HTTPResponseHead(status: head.status, reason: head.reason, url: url, fields: fields)
+  }
+
+  /// The response's fields, without those of a content coding that libcurl undoes.
+  private var fields: HTTPFields {
     var lines = head.lines
     if head.hasContentCoding, hasBody {
       lines.removeAll {
         FieldSyntax.isName($0.name.utf8, "content-encoding") || FieldSyntax.isName($0.name.utf8, "content-length")
       }
     }
-    return HTTPResponse(
-      status: head.status, reason: head.reason, fields: HTTPFields(lines), body: body, timing: timing(now: now))
+    return HTTPFields(lines)
   }
 
   private func timing(now: MonotonicInstant) -> HTTPResponse.Timing {

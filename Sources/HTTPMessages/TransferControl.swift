@@ -13,9 +13,19 @@ public final class TransferControl: Sendable {
     public var received: Int64 = 0
   }
 
+  /// What whoever takes a response's body gets, one after the other.
+  public enum Part: Sendable {
+    /// What comes before the body; only where it was asked for.
+    case head(HTTPResponseHead)
+    /// A piece of the body.
+    case piece([UInt8])
+  }
+
   private struct State {
     /// With which status a response's body is taken in pieces; nil takes none so.
     var streams: (@Sendable (Int) -> Bool)?
+    var wantsHead = false
+    var head: HTTPResponseHead?
     var progress = Progress()
     var heldSince: MonotonicInstant?
     var heldBefore = Duration.zero
@@ -27,7 +37,7 @@ public final class TransferControl: Sendable {
     var waitingBytes = 0
     var isStreaming = false
     var hasEnded = false
-    var taker: CheckedContinuation<[UInt8]?, Never>?
+    var taker: CheckedContinuation<Part?, Never>?
   }
 
   /// Beyond this many bytes the server has to wait for whoever takes the body.
@@ -111,15 +121,23 @@ public final class TransferControl: Sendable {
 
   // MARK: - Taking the body in pieces
 
-  /// From now on the body of a response with a status that `decides` agrees to is taken in pieces. Asked on the transport's thread.
-  public func takeBodies(where decides: @escaping @Sendable (_ status: Int) -> Bool) {
-    state.withLock { $0.streams = decides }
+  /// From now on the body of a response with a status that `decides` agrees to is taken in pieces, with the response's head before
+  /// them if that is wanted. Asked on the transport's thread.
+  public func takeBodies(withHead: Bool = false, where decides: @escaping @Sendable (_ status: Int) -> Bool) {
+    state.withLock { state in
+      state.streams = decides
+      state.wantsHead = withHead
+    }
   }
 
-  /// The next piece of the body; nil when there are no more.
-  public func next() async -> [UInt8]? {
+  /// The next part; nil when there are no more.
+  public func next() async -> Part? {
     await withCheckedContinuation { continuation in
-      let (piece, isOver, wake) = state.withLock { state -> ([UInt8]?, Bool, (@Sendable () -> Void)?) in
+      let (part, isOver, wake) = state.withLock { state -> (Part?, Bool, (@Sendable () -> Void)?) in
+        if let head = state.head {
+          state.head = nil
+          return (.head(head), false, nil)
+        }
         guard !state.pieces.isEmpty else {
           if !state.hasEnded { state.taker = continuation }
           return (nil, state.hasEnded, nil)
@@ -127,10 +145,10 @@ public final class TransferControl: Sendable {
         let wasFull = state.waitingBytes >= Self.window
         let piece = state.pieces.removeFirst()
         state.waitingBytes -= piece.count
-        return (piece, false, wasFull && state.waitingBytes < Self.window ? state.wake : nil)
+        return (.piece(piece), false, wasFull && state.waitingBytes < Self.window ? state.wake : nil)
       }
       wake?()
-      if piece != nil || isOver { continuation.resume(returning: piece) }
+      if part != nil || isOver { continuation.resume(returning: part) }
     }
   }
 
@@ -158,9 +176,19 @@ public final class TransferControl: Sendable {
   public func detach() { state.withLock { $0.wake = nil } }
 
   /// The response's head is there: whether its body is taken in pieces.
-  public func begins(_ status: Int) -> Bool {
-    guard let streams = state.withLock({ $0.streams }), streams(status) else { return false }
-    state.withLock { $0.isStreaming = true }
+  public func begins(_ head: HTTPResponseHead) -> Bool {
+    guard let streams = state.withLock({ $0.streams }), streams(head.status) else { return false }
+    let taker = state.withLock { state -> CheckedContinuation<Part?, Never>? in
+      state.isStreaming = true
+      guard state.wantsHead else { return nil }
+      guard let taker = state.taker else {
+        state.head = head
+        return nil
+      }
+      state.taker = nil
+      return taker
+    }
+    taker?.resume(returning: .head(head))
     return true
   }
 
@@ -182,7 +210,7 @@ public final class TransferControl: Sendable {
 
   /// Gives bytes to whoever takes the body.
   public func give(_ bytes: UnsafeBufferPointer<UInt8>) {
-    let taker = state.withLock { state -> CheckedContinuation<[UInt8]?, Never>? in
+    let taker = state.withLock { state -> CheckedContinuation<Part?, Never>? in
       if let taker = state.taker {
         state.taker = nil
         return taker
@@ -198,7 +226,7 @@ public final class TransferControl: Sendable {
       }
       return nil
     }
-    taker?.resume(returning: Array(bytes))
+    taker?.resume(returning: .piece(Array(bytes)))
   }
 }
 

@@ -15,7 +15,7 @@ final class StoppedFetches: Sendable {
     let baseURL: HTTPURL
     let request: ResourceRequest
     let options: FetchOptions
-    let isStreamed: Bool
+    let stream: BodyStream?
     let task: String
     let wait: Duration
   }

@@ -8,6 +8,12 @@ import Testing
 @Suite struct NetworkTaskEndTests {
   private static let request = ResourceRequest(path: "x")
 
+  private static func head(_ status: Int) -> HTTPResponseHead {
+    guard let url = try? HTTPURL("https://api.test/base/x") else { preconditionFailure("a URL") }
+    return HTTPResponseHead(
+      status: status, url: url, fields: HTTPFields([HTTPFields.Field(name: "X-Kind", value: "a")]))
+  }
+
   /// Hangs until the exchange is cancelled.
   private static func hang(_ clock: ManualClock) async throws(TransportError) -> HTTPResponse {
     try? await clock.sleep(for: .seconds(86_400))
@@ -85,7 +91,7 @@ import Testing
     // As large as a piece can be: what comes behind it is another one.
     let first = [UInt8](repeating: 1, count: TransferControl.pieceBytes)
     let engine = Engine(clock: clock) { _, options throws(TransportError) in
-      #expect(options.control?.begins(200) == true)
+      #expect(options.control?.begins(Self.head(200)) == true)
       options.control?.give(first)
       options.control?.give([4])
       return try await Self.hang(clock)
@@ -109,7 +115,7 @@ import Testing
     .timeLimit(.minutes(1)))
   func broken() async throws {
     let engine = Engine(clock: ManualClock()) { _, options throws(TransportError) in
-      #expect(options.control?.begins(200) == true)
+      #expect(options.control?.begins(Self.head(200)) == true)
       for _ in 0..<4 { options.control?.give([UInt8](repeating: 1, count: TransferControl.pieceBytes)) }
       throw TransportError(code: .serverUnreachable, outcome: .replied, detail: "reset")
     }
@@ -128,11 +134,59 @@ import Testing
     }
   }
 
+  /// How a transport answers, and what is told of it in which order.
+  struct HeadRow: Sendable, CustomTestStringConvertible {
+    var testDescription: String
+    var status: Int
+    var streams: Bool
+    var refusesHead = false
+    var told: [String]
+  }
+
+  @Test(
+    "the head is told once, first, and with a body that is not streamed or is not there, too; refused, it ends the fetch",
+    .timeLimit(.minutes(1)),
+    arguments: [
+      HeadRow(testDescription: "streamed", status: 200, streams: true, told: ["200 https://api.test/base/x", "1"]),
+      HeadRow(testDescription: "at its end", status: 401, streams: false, told: ["401 https://api.test/base/x", "2"]),
+      HeadRow(
+        testDescription: "refused", status: 200, streams: true, refusesHead: true, told: ["200 https://api.test/base/x"]
+      ),
+      HeadRow(
+        testDescription: "refused at its end", status: 403, streams: false, refusesHead: true,
+        told: ["403 https://api.test/base/x"]),
+    ])
+  func headFirst(row: HeadRow) async throws {
+    let engine = Engine(clock: ManualClock()) { _, options throws(TransportError) in
+      #expect(options.control?.begins(Self.head(row.status)) == row.streams)
+      if row.streams { options.control?.give([1]) }
+      return HTTPResponse(status: row.status, body: row.streams ? [] : [2])
+    }
+    let told = Locked<[String]>([])
+    var options = FetchOptions()
+    options.deliver = { piece in
+      if !piece.isEmpty { told.withLock { $0.append(piece.map(String.init).joined()) } }
+      return true
+    }
+    options.deliverHead = { head in
+      told.withLock { $0.append("\(head.status) \(head.url)") }
+      return !row.refusesHead
+    }
+    let server = try ResourceServer.testing(authentication: .none)
+    let fetch = Task { [options] in try await engine.fetcher.fetch(Self.request, from: server, options: options) }
+    switch await fetch.result {
+    case .success(let response): #expect(!row.refusesHead && response.isStreamed && response.status == row.status)
+    case .failure(let error):
+      #expect(row.refusesHead && (error as? ResourceError)?.code == .requestCancelled)
+    }
+    #expect(told.withLock { $0 } == row.told)
+  }
+
   @Test("the async form hands a body on in pieces, too, and ends when its task does", .timeLimit(.minutes(1)))
   func asyncForm() async throws {
     let clock = ManualClock()
     let engine = Engine(clock: clock) { _, options throws(TransportError) in
-      guard options.control?.begins(200) == true else { return .status(500) }
+      guard options.control?.begins(Self.head(200)) == true else { return .status(500) }
       options.control?.give([1, 2, 3])
       return .status(200)
     }

@@ -79,6 +79,79 @@ def test_a_refused_token_is_renewed_before_the_first_piece(
     assert body == pattern(1000) and answer["result"]["tokenRefreshed"] is True
 
 
+def head(connection: Connection, path: str, **params: Any) -> Tuple[Dict[str, Any], List[str], Dict[str, Any]]:
+    """The head, what came in which order, and the answer."""
+    params = {"resource": "open", "path": path, "stream": True, "streamHead": True, **params}
+    identifier = connection.request("fetchResource", params)
+    first: Dict[str, Any] = {}
+    order: List[str] = []
+    while True:
+        message = connection.receive()
+        if message.get("id") == identifier:
+            return first, order, message
+        order.append(message["method"])
+        first = first or message["params"]
+
+
+@pytest.mark.parametrize(
+    "path, status, pieces",
+    [("bytes/100000", 200, True), ("bytes/0", 200, False), ("status/204", 204, False), ("status/404", 404, True),
+     ("status/401", 401, True), ("redirects/3", 200, True), ("gzip", 200, True)])
+def test_the_head_comes_once_and_first_and_is_the_result_s(
+    connection: Connection, path: str, status: int, pieces: bool
+) -> None:
+    first, order, answer = head(connection, path)
+    result = answer["result"]
+    assert order[0] == "fetchResource.head" and order.count("fetchResource.head") == 1
+    assert ("fetchResource.chunk" in order) == pieces
+    assert first["status"] == status
+    assert first == {name: result[name] for name in ("task", "status", "reason", "url", "headers") if name in result}
+
+
+def test_the_head_of_a_refused_token_s_answer_is_not_told(connection: Connection, playground: Playground) -> None:
+    assert head(connection, "bytes/10", resource="orders")[0]["status"] == 200
+    playground.faults(revokeTokens=True)
+    first, order, answer = head(connection, "bytes/10", resource="orders")
+    assert answer["result"]["tokenRefreshed"] is True
+    assert first["status"] == 200 and order == ["fetchResource.head", "fetchResource.chunk"]
+
+
+def test_the_head_is_told_while_the_server_is_silent(start: Callable[..., Sidecar], connect: Connect) -> None:
+    """Events of a server must not wait for the first of them to learn that they are events."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    peers: List[socket.socket] = []
+
+    def serve() -> None:
+        peers.append(listener.accept()[0])
+        peers[0].recv(4096)
+        peers[0].sendall(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n")
+
+    thread = threading.Thread(target=serve, daemon=True)
+    thread.start()
+    base = f"http://127.0.0.1:{listener.getsockname()[1]}/"
+    connection = connect(start({"resources": {"feed": {"baseUrl": base, "auth": "none"}}}))
+    identifier = connection.request(
+        "fetchResource", {"resource": "feed", "path": "x", "stream": True, "streamHead": True})
+    message = connection.receive()
+    assert message["method"] == "fetchResource.head"
+    assert message["params"]["headers"]["content-type"] == ["text/event-stream"]
+    peers[0].sendall(b"data: 1\n\n")
+    assert base64.b64decode(connection.receive()["params"]["dataBase64"]) == b"data: 1\n\n"
+    peers[0].close()
+    thread.join(5)
+    listener.close()
+    assert connection.answer_to(identifier)["result"]["status"] == 200
+
+
+def test_a_head_without_a_stream_or_before_an_error(start: Callable[..., Sidecar], connect: Connect) -> None:
+    connection = connect(start({"resources": {"gone": {"baseUrl": "http://127.0.0.1:1/", "auth": "none"}}}))
+    error = connection.error("fetchResource", {"resource": "gone", "path": "x", "streamHead": True})
+    expect.fault(error, -32602, "/streamHead")
+    first, order, answer = head(connection, "x", resource="gone")
+    assert (first, order) == ({}, [])
+    expect.fault(answer["error"], 1009)
+
+
 def resident(sidecar: Sidecar) -> int:
     with open(f"/proc/{sidecar.process.pid}/statm", encoding="ascii") as file:
         return int(file.read().split()[1]) * 4096

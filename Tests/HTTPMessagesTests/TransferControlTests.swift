@@ -5,6 +5,10 @@ import Testing
 
 /// The hand on a request: holding, time, and pieces with back-pressure.
 @Suite struct TransferControlTests {
+  private func head(_ status: Int) throws -> HTTPResponseHead {
+    HTTPResponseHead(status: status, url: try HTTPURL("https://api.test/x"))
+  }
+
   private func at(_ seconds: Int64) -> MonotonicInstant { MonotonicInstant(nanoseconds: seconds * 1_000_000_000) }
 
   @Test("the time held adds up over several holds, and runs on while it is held")
@@ -32,21 +36,21 @@ import Testing
   }
 
   @Test("a full window stops the transport; taking a piece wakes it once there is room")
-  func backPressure() async {
+  func backPressure() async throws {
     let wakes = Locked(0)
     let control = TransferControl()
     control.takeBodies { $0 == 200 }
     control.attach { wakes.withLock { $0 += 1 } }
-    #expect(!control.begins(404) && control.takesBytes)
-    #expect(control.begins(200))
+    #expect(!control.begins(try head(404)) && control.takesBytes)
+    #expect(control.begins(try head(200)))
     let piece = [UInt8](repeating: 1, count: TransferControl.window / 2)
     control.give(piece)
     #expect(control.takesBytes)
     control.give(piece)
     #expect(!control.takesBytes)
-    #expect(await control.next() == piece)
+    #expect(await control.piece() == piece)
     #expect(control.takesBytes && wakes.withLock { $0 } == 1)
-    #expect(await control.next() == piece)
+    #expect(await control.piece() == piece)
     #expect(wakes.withLock { $0 } == 1)
   }
 
@@ -56,7 +60,7 @@ import Testing
     control.takeBodies { _ in true }
     let taker = Task {
       var body: [UInt8] = []
-      while let piece = await control.next() { body += piece }
+      while let piece = await control.piece() { body += piece }
       return body
     }
     for number in 0..<100 as Range<UInt8> {
@@ -65,7 +69,27 @@ import Testing
     }
     control.finish()
     #expect(await taker.value == Array(0..<100))
-    #expect(await control.next() == nil)
+    #expect(await control.piece() == nil)
+  }
+
+  @Test(
+    "the head comes before the pieces, to a taker that waits and to one that comes late, and only where it is wanted")
+  func headFirst() async throws {
+    for isWanted in [true, false] {
+      for isLate in [true, false] {
+        let control = TransferControl()
+        control.takeBodies(withHead: isWanted) { _ in true }
+        let taker = Task { isLate ? nil : await control.next() }
+        if !isLate { for _ in 0..<100 { await Task.yield() } }
+        #expect(control.begins(try head(206)))
+        control.give([1])
+        control.finish()
+        var parts = [await taker.value].compactMap { $0 }
+        while let part = await control.next() { parts.append(part) }
+        let statuses = parts.map { part in if case .head(let head) = part { head.status } else { 0 } }
+        #expect(statuses == (isWanted ? [206, 0] : [0]), "wanted: \(isWanted), late: \(isLate)")
+      }
+    }
   }
 
   @Test("what waits is one piece as far as it fits, and no byte is lost between two")
@@ -75,10 +99,10 @@ import Testing
     for number in 0..<4 as Range<UInt8> { control.give([UInt8](repeating: number, count: part)) }
     control.give([9])
     control.finish()
-    let first = await control.next()
+    let first = await control.piece()
     #expect(first == (0..<3).flatMap { [UInt8](repeating: $0, count: part) })
-    #expect(await control.next() == [UInt8](repeating: 3, count: part) + [9])
-    #expect(await control.next() == nil)
+    #expect(await control.piece() == [UInt8](repeating: 3, count: part) + [9])
+    #expect(await control.piece() == nil)
   }
 
   @Test("what is held takes no bytes even where nothing is streamed, and after the exchange nobody is woken")
@@ -91,5 +115,13 @@ import Testing
     control.detach()
     control.release(at: at(2))
     #expect(control.takesBytes && wakes.withLock { $0 } == 1)
+  }
+}
+
+extension TransferControl {
+  /// The next part, which is a piece, or nil.
+  fileprivate func piece() async -> [UInt8]? {
+    guard case .piece(let piece) = await next() else { return nil }
+    return piece
   }
 }

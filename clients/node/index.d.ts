@@ -59,6 +59,8 @@ export interface StreamedFetch {
   task: string;
   /** The body as it comes. Cancelling it ends the task. It ends with an error when the body is not whole. */
   body: NonNullable<Response["body"]>;
+  /** What comes before the body, as soon as it is there: status and headers. */
+  head: Promise<Pick<FetchResourceResult, "task" | "status" | "reason" | "url" | "headers">>;
   /** The result, without a body; there when the body has ended. */
   result: Promise<FetchResourceResult>;
   /** Ends the task. */
@@ -111,8 +113,8 @@ export interface FetchOptions {
   timeoutMs?: number;
   /** The largest request body; 11 MiB. */
   maxBodyBytes?: number;
-  /** Response bodies of any size: what is over 1 MiB is put aside in a temporary file before the promise resolves. */
-  spooling?: boolean;
+  /** Resolves at the response's head, with the body still to come, of any size; each on a connection of its own. */
+  streaming?: boolean;
 }
 
 /** A `Response`, and what only the sidecar knows about it. */
@@ -123,14 +125,17 @@ export interface PosternResponse extends Response {
   >;
 }
 
-export interface PosternFetch {
+/** A `Response` whose body is still to come; `result` has what is known at its end. */
+export interface StreamingResponse extends Response {
+  readonly postern: { readonly task: string; readonly result: Promise<FetchResourceResult> };
+}
+
+export interface PosternFetch<Answer extends Response = PosternResponse> {
   /** `Request` objects of every kind: what counts is what they have. */
-  (
-    input: string | URL | { readonly url: string; readonly method: string },
-    init?: RequestInit,
-  ): Promise<PosternResponse>;
+  (input: string | URL | { readonly url: string; readonly method: string }, init?: RequestInit): Promise<Answer>;
   readonly client: Client;
 }
 
 /** A function like `fetch` that goes through the sidecar. */
+export function createFetch(options: FetchOptions & { streaming: true }): PosternFetch<StreamingResponse>;
 export function createFetch(options?: FetchOptions): PosternFetch;

@@ -208,7 +208,7 @@ def index(chapters: List[Tuple[str, str, List[Dict[str, Any]]]]) -> str:
         "| | |", "|---|---|",
         f"| [events](../wire.md#7-events) | {', '.join(f'`{name}`' for name in events)} |",
         f"| [delegate requests](../wire.md#6-delegate-requests) | {', '.join(f'`{name}`' for name in delegates)} |",
-        "| [pieces of a stream](fetchResource.md#a-body-in-pieces) | `fetchResource.chunk` |", "",
+        "| [a stream's head and pieces](fetchResource.md#a-body-in-pieces) | `fetchResource.head`, `fetchResource.chunk` |", "",
         "## The examples", "",
         "They run in the test suite as they stand: each command through `socat`, against the sidecar with",
         "[examples/postern.yaml](../examples/postern.yaml) and the [playground](../../Sources/Playground/README.md), a development",

@@ -1,3 +1,4 @@
+public import HTTPMessages
 public import Support
 
 /// What a caller may decide about one fetch.
@@ -30,6 +31,9 @@ public struct FetchOptions: Sendable {
   /// Takes the body in pieces, in order, before the response is returned, which has none then; nil: the response has it. What does not
   /// return lets the server wait; false ends the transfer, and the fetch as `request_cancelled`.
   public var deliver: (@Sendable ([UInt8]) async -> Bool)?
+  /// With `deliver`: takes the response's head, once, before the first piece and as soon as it is certain that no other request
+  /// follows. False ends the fetch as it does there.
+  public var deliverHead: (@Sendable (HTTPResponseHead) async -> Bool)?
 
   /// Options; the defaults are those of a caller that says nothing.
   public init(

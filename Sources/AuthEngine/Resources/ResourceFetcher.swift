@@ -69,14 +69,15 @@ public final class ResourceFetcher: Sendable {
       deadline: deadline, cookies: CallCookies(cookies, server, options), fetch: options,
       advice: adviceRounds(options, server))
     guard let task = options.task, let deliver = options.deliver else { return try await call.run(prepared.message) }
-    task.control.takeBodies(where: server.streams(asksDelegate: options.asksDelegate))
-    let delivery = BodyDelivery(task: task, deliver: deliver)
-    async let isTaken = delivery.pump()
+    task.control.takeBodies(
+      withHead: options.deliverHead != nil, where: server.streams(asksDelegate: options.asksDelegate))
+    let delivery = BodyDelivery(task: task, deliver: deliver, deliverHead: options.deliverHead)
+    async let taken = delivery.pump()
     // Where the fetch fails nobody wants what is left: leaving cancels the pump and waits for it.
     defer { task.control.finish() }
     let response = try await call.run(prepared.message)
     task.control.finish()
-    return try await delivery.finish(response, isTaken: isTaken)
+    return try await delivery.finish(response, after: taken)
   }
 
   /// A user's advice, where there are rules for it.

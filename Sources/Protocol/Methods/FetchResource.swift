@@ -41,6 +41,7 @@ public enum FetchResource: RPCMethod {
     public var timeoutMs: Int?
     public var followRedirects: Bool?
     public var stream: Bool?
+    public var streamHead: Bool?
     public var task: String?
     public var continuation: String?
 
@@ -62,6 +63,8 @@ public enum FetchResource: RPCMethod {
       "followRedirects": "Whether redirects are followed (default true); credentials never cross origins",
       "stream":
         "The body comes in pieces before the result, as notifications fetchResource.chunk {task, sequence, dataBase64}; the result has none then",
+      "streamHead":
+        "With stream: status and headers come before the first piece, as a notification fetchResource.head {task, status, reason, url, headers}",
       "task": "The caller's name for the task; default: generated",
       "continuation":
         "Of a fetch that ended in advice_required: goes on with it, once; excludes all the others but timeoutMs",

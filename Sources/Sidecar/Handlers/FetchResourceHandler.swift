@@ -34,7 +34,8 @@ struct FetchResourceHandler: Sendable {
     options.trace = TraceContext(parent: context.trace.traceparent)
     options.timeout = try Self.timeout(params)
     let server = try server(name, context)
-    if params.stream == true, server.payloadEncryption?.decryptsAnswers == true {
+    let stream = try BodyStream.asked(for: params)
+    if stream != nil, server.payloadEncryption?.decryptsAnswers == true {
       throw .invalidParams("The resource's answers are encrypted, which cannot be streamed", path: "/stream")
     }
     options.session = try await session(params, options.authentication ?? server.authentication, server, context)
@@ -43,12 +44,12 @@ struct FetchResourceHandler: Sendable {
       throw .invalidParams("A task's name has 1 to 128 bytes", path: "/task")
     }
     let task = params.task ?? NetworkTask.generatedIdentifier()
-    return try await carryOut(request, server, options, task, isStreamed: params.stream == true, context)
+    return try await carryOut(request, server, options, task, stream: stream, context)
   }
 
   /// Runs a fetch as a task of the caller's.
   func carryOut(
-    _ request: ResourceRequest, _ server: ResourceServer, _ options: FetchOptions, _ task: String, isStreamed: Bool,
+    _ request: ResourceRequest, _ server: ResourceServer, _ options: FetchOptions, _ task: String, stream: BodyStream?,
     progress: AdviceProgress? = nil, _ context: CallContext
   ) async throws(RPCFault) -> JSONValue {
     let uid = context.caller.peer.uid
@@ -58,13 +59,17 @@ struct FetchResourceHandler: Sendable {
       // Without anything of this connection's: it may be gone by then.
       let kept = StoppedFetches.Origin(
         owner: uid, resource: server.name, baseURL: server.baseURL, request: request, options: options,
-        isStreamed: isStreamed, task: task, wait: rules.wait)
+        stream: stream, task: task, wait: rules.wait)
       options.advice = advice(rules, kept, progress, by: deadline, context)
     }
     options.tokenDelegate = TokenRefreshDelegate(caller: context.caller, task: task, deadline: deadline, clock: clock)
     let networkTask = NetworkTask(identifier: task, request: request, clock: clock)
     options.task = networkTask
-    if isStreamed { options.deliver = ChunkDelivery(to: context.caller, task: task).deliver }
+    if let stream {
+      let delivery = ChunkDelivery(to: context.caller, task: task)
+      options.deliver = delivery.deliver
+      if stream == .headAndPieces { options.deliverHead = delivery.deliver }
+    }
     guard tasks.begin(networkTask, of: uid) else { throw Self.taskIsRunning }
     defer { tasks.end(networkTask, of: uid) }
     do throws(ResourceError) {

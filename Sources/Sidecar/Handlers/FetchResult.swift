@@ -8,14 +8,8 @@ import Support
 /// as that type, strictly.
 enum FetchResult {
   static func make(_ response: ResourceResponse, task: String) -> JSONValue {
-    var members: [JSONObject.Member] = []
-    members.reserveCapacity(11)
+    var members = head(task, response.status, response.reason, response.url, response.fields)
     func add(_ name: String, _ value: JSONValue) { members.append(JSONObject.Member(name: name, value: value)) }
-    add("task", .string(task))
-    add("status", .integer(Int64(response.status)))
-    if let reason = response.reason { add("reason", .string(reason)) }
-    add("url", .string("\(response.url)"))
-    add("headers", headers(response.fields))
     if response.isStreamed {
       // It has gone out in pieces.
     } else if let text = text(of: response) {
@@ -34,6 +28,25 @@ enum FetchResult {
     add("timing", timing(response.timing))
     if let retryAfter = response.retryAfter { add("retryAfterMs", .integer(retryAfter.wholeMilliseconds)) }
     return .object(JSONObject(distinct: members))
+  }
+
+  /// What of a result is known before the body.
+  static func make(_ response: HTTPResponseHead, task: String) -> JSONValue {
+    .object(JSONObject(distinct: head(task, response.status, response.reason, response.url, response.fields)))
+  }
+
+  private static func head(
+    _ task: String, _ status: Int, _ reason: String?, _ url: HTTPURL, _ fields: HTTPFields
+  ) -> [JSONObject.Member] {
+    var members: [JSONObject.Member] = []
+    members.reserveCapacity(11)
+    func add(_ name: String, _ value: JSONValue) { members.append(JSONObject.Member(name: name, value: value)) }
+    add("task", .string(task))
+    add("status", .integer(Int64(status)))
+    if let reason { add("reason", .string(reason)) }
+    add("url", .string("\(url)"))
+    add("headers", headers(fields))
+    return members
   }
 
   /// Lower-case names to their values in order; names in the order of their first line.

@@ -5,7 +5,7 @@ const { Client } = require("./client.js");
 const { PosternError } = require("./errors.js");
 const { RedirectReporter } = require("./redirects.js");
 const { toResponse } = require("./response.js");
-const { fetchSpooled } = require("./spool.js");
+const { openResponse } = require("./streamed-response.js");
 
 // What a fetch sets itself: dropped as browsers do. `Authorization` is not: whoever sets it should hear of it.
 const OWN_HEADERS = new Set([
@@ -13,7 +13,7 @@ const OWN_HEADERS = new Set([
   ...["transfer-encoding", "upgrade", "user-agent"],
 ]);
 const MAX_BODY_BYTES = 11 * 1024 * 1024; // as base64 a message of less than 16 MiB
-const OPTIONS = ["client", "socketPath", "resource", "session", "auth", "timeoutMs", "maxBodyBytes", "spooling"];
+const OPTIONS = ["client", "socketPath", "resource", "session", "auth", "timeoutMs", "maxBodyBytes", "streaming"];
 const REDIRECTS = ["follow", "manual", "error"];
 
 /** What `fetch` rejects with: a `TypeError` like every fetch's; `cause` is the error of the sidecar. */
@@ -50,7 +50,7 @@ class FetchError extends TypeError {
 /** A function like `fetch` that goes through the sidecar. Paths are the resource's; URLs must be ones it allows. */
 function createFetch(options = {}) {
   const { client: given, socketPath, resource, session, auth, timeoutMs } = options;
-  const { maxBodyBytes = MAX_BODY_BYTES, spooling = false } = options;
+  const { maxBodyBytes = MAX_BODY_BYTES, streaming = false } = options;
   const unknown = Object.keys(options).find((name) => !OPTIONS.includes(name));
   if (unknown !== undefined) throw new TypeError(`no option is called ${unknown}`);
   const client = given ?? new Client({ socketPath });
@@ -74,17 +74,21 @@ function createFetch(options = {}) {
       const headers = headersOf(init.headers ?? request?.headers, content.type);
       const followRedirects = redirect === "follow";
       const params = { resource, path, method, auth, session, timeoutMs, headers, followRedirects, ...content.params };
-      const [result, spooled] = spooling
-        ? await fetchSpooled(client, params, { signal })
-        : [await client.fetchResource(params, { signal })];
-      if (redirect === "error" && isRedirect(result)) throw new TypeError("fetch failed: unexpected redirect");
-      return toResponse(result, followRedirects && (await redirects.happened(path, result)), spooled);
+      return await (streaming ? openResponse : wholeResponse)(client, params, { signal }, async (result) => {
+        if (redirect === "error" && isRedirect(result)) throw new TypeError("fetch failed: unexpected redirect");
+        return followRedirects && redirects.happened(path, result);
+      });
     } catch (error) {
       throw error instanceof PosternError ? new FetchError(error) : error;
     }
   }
 
   return Object.defineProperty(fetch, "client", { value: client });
+}
+
+async function wholeResponse(client, params, options, judge) {
+  const result = await client.fetchResource(params, options);
+  return toResponse(result, await judge(result));
 }
 
 function headersOf(given, type) {

@@ -19,6 +19,7 @@ class StreamedFetch {
   #client;
   #channel;
   #controller;
+  #begin;
   #expected = 0;
   #suspended = false;
 
@@ -42,16 +43,22 @@ class StreamedFetch {
       },
       new ByteLengthQueuingStrategy({ highWaterMark: AHEAD_BYTES }),
     );
-    const request = { ...params, task: this.task, stream: true };
-    this.result = this.#channel.call("fetchResource", request, { signal, ...callOptions }).then(
+    const request = { ...params, task: this.task, stream: true, streamHead: true };
+    const answer = this.#channel.call("fetchResource", request, { signal, ...callOptions });
+    this.result = answer.then(
       (result) => this.#finish(() => this.#controller.close(), result),
       (error) => {
         this.#finish(() => this.#controller.error(error));
         throw error;
       },
     );
+    this.head = new Promise((resolve, reject) => {
+      this.#begin = resolve;
+      this.result.catch(reject);
+    });
     // Who reads the body only learns of an error there.
     this.result.catch(() => {});
+    this.head.catch(() => {});
   }
 
   /** Ends the task; a body that somebody reads ends with an error. */
@@ -70,8 +77,13 @@ class StreamedFetch {
     if (methods.length > 0) this.#channel.callFirst(connection, "registerDelegate", { methods }).catch(() => {});
   }
 
-  #notified(method, { task, sequence, dataBase64 }) {
-    if (method !== "fetchResource.chunk" || task !== this.task) return;
+  #notified(method, params) {
+    if (params?.task !== this.task) return;
+    if (method === "fetchResource.head") this.#begin(params);
+    if (method === "fetchResource.chunk") this.#took(params);
+  }
+
+  #took({ sequence, dataBase64 }) {
     if (sequence !== this.#expected || typeof dataBase64 !== "string") {
       const details = { reason: "protocol_violation", data: { outcome: "unknown" } };
       return this.connection.destroy(new ConnectionError("a piece of the body is missing", details));
@@ -120,8 +132,8 @@ class StreamedFetch {
 
 function openStream(...given) {
   const fetch = new StreamedFetch(...given);
-  const { body, result, task } = fetch;
-  return { body, result, task, cancel: () => fetch.cancel() };
+  const { body, head, result, task } = fetch;
+  return { body, head, result, task, cancel: () => fetch.cancel() };
 }
 
 module.exports = { openStream };

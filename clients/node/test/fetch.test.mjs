@@ -1,7 +1,10 @@
 // createFetch beside what the platform's fetch does.
 import assert from "node:assert/strict";
-import { readdirSync } from "node:fs";
+import { once } from "node:events";
+import { createServer } from "node:http";
 import { after, before, test } from "node:test";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { Client, createFetch, FetchError, RequestError, ResourceError } from "@postern/client";
 import { Playground, Sidecar, login, signOn } from "./support/upstream.mjs";
 import { eventually, rejection, within } from "./support/waiting.mjs";
@@ -211,30 +214,68 @@ test("a fetch for a user's session, and one that times out", async () => {
   assert.equal((await rejection(short("slow?ms=60000"))).reason, "deadline_exceeded");
 });
 
-test("spooling: a body over the resource's bound comes whole, by way of a file that goes with it", async (t) => {
+test("streaming: a response at its head, its body of any size as it comes, and ended by who reads", async (t) => {
   const small = { baseUrl: `${playground.baseUrl}/open/`, auth: "none", maxBodyBytes: "1KiB" };
   const own = await Sidecar.start(playground, { resources: { small } });
   t.after(() => own.stop());
   const whole = createFetch({ socketPath: own.socketPath });
   assert.equal((await rejection(whole("bytes/2000000"))).reason, "response_too_large");
-  const spooled = createFetch({ client: whole.client, spooling: true });
-  const files = () => readdirSync("/proc/self/fd").length;
-  const before = files();
+  const streaming = createFetch({ client: whole.client, streaming: true });
   for (const size of [0, 1000, 1_000_000, 5_000_000]) {
-    const response = await spooled(`bytes/${size}`);
-    assert.deepEqual([response.status, response.redirected], [200, false]);
+    const response = await streaming(`bytes/${size}`);
+    assert.deepEqual([response.status, response.redirected, response.bodyUsed], [200, false, false]);
     const bytes = new Uint8Array(await response.clone().arrayBuffer());
     assert.ok(bytes.length === size && bytes.every((byte, index) => byte === index % 251), `${size} bytes`);
     await response.body.cancel();
   }
-  const half = (await spooled("bytes/5000000")).body.getReader();
-  await half.read();
-  await half.cancel();
-  await eventually(() => files() <= before);
-  assert.equal((await spooled("status/204")).body, null);
-  assert.equal((await rejection(spooled("../x"))).reason, "invalid_url");
-  assert.equal((await rejection(spooled("slow?ms=60000", { signal: AbortSignal.timeout(50) }))).name, "TimeoutError");
+  const early = await streaming("bytes/1000000000");
+  assert.equal(early.headers.get("content-length"), "1000000000");
+  const reader = early.body.getReader();
+  await reader.read();
+  const { task } = early.postern;
+  assert.equal((await whole.client.getTask({ task })).state, "running");
+  await reader.cancel();
+  await eventually(async () => (await whole.client.getTask({ task })).state === "cancelled");
+  assert.equal((await rejection(early.postern.result)).reason, "request_cancelled");
+  assert.equal((await streaming("status/204")).body, null);
+  assert.equal((await streaming("redirects/2")).redirected, true);
+  assert.equal((await rejection(streaming("../x"))).reason, "invalid_url");
+  assert.equal((await rejection(streaming("redirects/2", { redirect: "error" }))).name, "TypeError");
+  assert.equal((await rejection(streaming("slow?ms=60000", { signal: AbortSignal.timeout(50) }))).name, "TimeoutError");
   await whole.client.close();
+});
+
+test("streaming: the head is there while the server is still writing, and an abort in the middle ends the body", async (t) => {
+  const upstream = createServer((_, response) => {
+    response.writeHead(200, { "content-type": "text/event-stream" });
+    response.flushHeaders();
+    response.write("data: 1\n\n");
+  }).listen(0, "127.0.0.1");
+  t.after(() => upstream.close().closeAllConnections());
+  await once(upstream, "listening");
+  const feed = { baseUrl: `http://127.0.0.1:${upstream.address().port}/`, auth: "none" };
+  const own = await Sidecar.start(playground, { resources: { feed } });
+  t.after(() => own.stop());
+  const fetch = createFetch({ socketPath: own.socketPath, streaming: true });
+  const end = new AbortController();
+  const response = await within(fetch("x", { signal: end.signal }));
+  assert.equal(response.headers.get("content-type"), "text/event-stream");
+  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+  assert.equal((await within(reader.read())).value, "data: 1\n\n");
+  end.abort();
+  assert.equal((await rejection(within(reader.read()))).name, "AbortError");
+  await fetch.client.close();
+});
+
+test("streaming: a body that nobody reads goes with its response", async () => {
+  const fetch = createFetch({ client, resource: "open", streaming: true });
+  const task = await (async () => (await fetch("bytes/1000000000")).postern.task)();
+  setFlagsFromString("--expose-gc");
+  const collect = runInNewContext("gc");
+  await eventually(async () => {
+    collect();
+    return (await client.getTask({ task })).state === "cancelled";
+  });
 });
 
 test("a long URL is compared as far as the sidecar tells it", async () => {

@@ -405,14 +405,14 @@ test("a piece of a body that is missing ends the stream with an error", async ()
   assert.equal((await rejection(result)).reason, "protocol_violation");
 });
 
-test("spooling takes the whole answer where the sidecar cannot stream", async () => {
+test("streaming takes the whole answer where the sidecar cannot stream", async () => {
   const { server, client } = await fake({
     onRequest: ({ id, params }, socket) => {
       if (params.stream) refuse(socket, id, -32602, { reason: "invalid_params", path: "/stream" });
       else answer(socket, id, { task: "t", status: 200, url: "http://a/x", headers: {}, body: "whole" });
     },
   });
-  const response = await within(createFetch({ client, spooling: true })("http://a/x"));
+  const response = await within(createFetch({ client, streaming: true })("http://a/x"));
   assert.equal(await response.text(), "whole");
   assert.equal(server.requests.length, 2);
 });

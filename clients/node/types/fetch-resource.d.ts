@@ -25,8 +25,9 @@ export interface FetchResourceParams extends WithMeta {
   headers?: HeaderLines;
   timeoutMs?: number;
   followRedirects?: boolean;
-  /** Only `client.stream` takes the pieces, and sets this itself. */
+  /** Only `client.stream` takes the pieces, and sets this and `streamHead` itself. */
   stream?: boolean;
+  streamHead?: boolean;
   task?: string;
   continuation?: string;
 }

@@ -15,7 +15,7 @@ BY_POSITION = {"fetchResource": ["resource", "path"]}
 #: Two members of the wire that are one parameter here: str is the first, bytes the second.
 FOLDED = {"bodyBase64": "body"}
 #: Parameters that a method of its own stands for.
-ELSEWHERE = {"fetchResource": {"stream"}}
+ELSEWHERE = {"fetchResource": {"stream", "streamHead"}}
 
 HEADER = '''"""{title} Generated from proto-docs/openrpc.json by tools/generate.py: do not edit."""
 

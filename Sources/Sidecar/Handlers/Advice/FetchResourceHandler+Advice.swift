@@ -33,7 +33,7 @@ extension FetchResourceHandler {
     options.trace = TraceContext(parent: context.trace.traceparent)
     do throws(RPCFault) {
       return try await carryOut(
-        fetch.origin.request, server, options, fetch.origin.task, isStreamed: fetch.origin.isStreamed,
+        fetch.origin.request, server, options, fetch.origin.task, stream: fetch.origin.stream,
         progress: fetch.progress, context)
     } catch {
       // What the user has agreed to is as good as it was, unless the fetch waits under another continuation already.

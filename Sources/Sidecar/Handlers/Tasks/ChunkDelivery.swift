@@ -1,8 +1,10 @@
+import HTTPMessages
 import JSON
 import JSONRPC
 import Support
 
-/// Sends a body in pieces to the connection that asked for it, as `fetchResource.chunk`, no faster than it reads.
+/// Sends a response in pieces to the connection that asked for it, no faster than it reads: its head as `fetchResource.head`, its body as
+/// `fetchResource.chunk`.
 final class ChunkDelivery: Sendable {
   private let caller: Caller
   private let task: String
@@ -11,6 +13,12 @@ final class ChunkDelivery: Sendable {
   init(to caller: Caller, task: String) {
     self.caller = caller
     self.task = task
+  }
+
+  /// False when the connection is gone.
+  @Sendable func deliver(_ head: HTTPResponseHead) async -> Bool {
+    guard let session = caller.session else { return false }
+    return await session.notifyInTurn("fetchResource.head", FetchResult.make(head, task: task))
   }
 
   /// False when the connection is gone. Called by one at a time.

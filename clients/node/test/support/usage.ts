@@ -56,12 +56,15 @@ export async function usage(signal: AbortSignal): Promise<void> {
   const bytes: Uint8Array | undefined = (await body.getReader().read()).value;
   bytes?.byteLength.toFixed();
   (await streamed).attempts.toFixed();
+  (await client.stream({ path: "export" }).head).status.toFixed();
 
   const get = createFetch({ client, resource: "billing" });
   const plain: typeof fetch = get;
   const response = await get("invoices", { method: "POST", body: new FormData(), redirect: "manual", signal });
   response.postern.attempts.toFixed();
   response.headers.get("x");
+  const { postern } = await createFetch({ client, streaming: true })("invoices");
+  (await postern.result).attempts.toFixed();
   await plain(new URL("https://api.example.com/"));
 
   try {

@@ -1,0 +1,36 @@
+"use strict";
+
+const { isDisturbed } = require("node:stream");
+const { RequestError } = require("./errors.js");
+const { toResponse } = require("./response.js");
+
+// A body that nobody has begun to read goes with its response, as with every fetch.
+const abandoned = new FinalizationRegistry(({ body, cancel }) => {
+  const stream = body.deref();
+  if (stream === undefined || !(stream.locked || isDisturbed(stream))) cancel();
+});
+
+/**
+ * A fetch that resolves when the response's head is there, with its body still to come. `judge` says whether it was redirected,
+ * or throws.
+ */
+async function openResponse(client, params, options, judge) {
+  const stream = client.stream(params, options);
+  try {
+    const head = await stream.head;
+    const redirected = await judge(head);
+    const response = toResponse({ ...head, result: stream.result }, redirected, stream.body);
+    if (response.body === null) await stream.result;
+    else abandoned.register(response, { body: new WeakRef(response.body), cancel: stream.cancel });
+    return response;
+  } catch (error) {
+    stream.cancel();
+    // Encrypted answers prove themselves at their end, and come as a whole.
+    const isWholeOnly = error instanceof RequestError && error.path === "/stream";
+    if (!isWholeOnly) throw error;
+    const result = await client.fetchResource(params, options);
+    return toResponse(result, await judge(result));
+  }
+}
+
+module.exports = { openResponse };
