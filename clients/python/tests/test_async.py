@@ -73,6 +73,40 @@ async def test_time_runs_out_there_and_here(sidecar: Sidecar, directory: Path) -
     double.stop()
 
 
+@in_loop
+async def test_each_call_has_its_own_time(directory: Path) -> None:
+    """One timer looks after all of them: the shortest time must count, whenever its call came."""
+    double = Double(directory / "silent.sock", silent)
+    async with AsyncClient(double.path) as client:
+        begun = time.monotonic()
+
+        async def ended(timeout: float) -> float:
+            with pytest.raises(postern.DeadlineExceeded, match=f"within {timeout:g} s"):
+                await client.call("getInfo", timeout=timeout)
+            return time.monotonic() - begun
+
+        patient = asyncio.ensure_future(client.call("getInfo", timeout=60))
+        long, short, again = await asyncio.gather(ended(0.6), ended(0.1), ended(0.3))
+        assert 0.1 <= short < again < long < 5
+        assert not patient.done()
+        patient.cancel()
+    double.stop()
+
+
+@in_loop
+async def test_the_time_of_a_call_is_not_that_of_a_stream(sidecar: Sidecar) -> None:
+    """A stream may take longer than its time between two pieces, though a call's time runs out meanwhile."""
+    async with AsyncClient(sidecar.path) as client:
+        async with await client.stream_resource("open", "bytes/3000000", timeout=0.8) as stream:
+            size = 0
+            for _ in range(3):
+                with pytest.raises(postern.DeadlineExceeded):
+                    await client.fetch_resource("open", "slow?ms=20000", timeout=0.5)
+            async for piece in stream:
+                size += len(piece)
+        assert size == 3_000_000
+
+
 @pytest.mark.parametrize("script", [leaving, half, says(b"garbage\n"), says(b"x" * 300_000), says(b'{"id":1}\n')])
 def test_what_is_no_answer_ends_the_call(double: Double, script: Callable[[Peer], None]) -> None:
     double.scripts = [script, obliging]

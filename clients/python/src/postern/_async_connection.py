@@ -8,6 +8,7 @@ import itertools
 import logging
 import math
 import socket
+import time
 from collections.abc import Mapping
 from typing import Any, Callable, Protocol, Union
 
@@ -38,13 +39,19 @@ class AsyncHandler(Protocol):
 class AsyncPending:
     """One request under way."""
 
-    __slots__ = ("future", "identifier", "method", "size")
+    __slots__ = ("deadline", "future", "identifier", "method", "size")
 
     def __init__(self, identifier: int, method: str, size: int, future: asyncio.Future[Settled]) -> None:
         self.identifier = identifier
         self.method = method
         self.size = size
         self.future = future
+        #: By when there must be an answer. A stream has none: it may last as long as something comes.
+        self.deadline: Deadline | None = None
+
+    @property
+    def last(self) -> float:
+        return math.inf if self.deadline is None else self.deadline.last
 
     def settle(self, settled: Settled) -> None:
         if not self.future.done():
@@ -52,12 +59,15 @@ class AsyncPending:
 
 
 class AsyncConnection(asyncio.Protocol):
-    """Pipelined. Belongs to the loop in which it was made."""
+    """Pipelined. Belongs to the loop in which it was made.
+
+    One timer looks after all that wait: setting one for each call would cost more than the call's own text does.
+    """
 
     def __init__(self, limits: Limits, handler: AsyncHandler) -> None:
         self._limits = limits
         self._handler = handler
-        self._loop = asyncio.get_running_loop()
+        self.loop = asyncio.get_running_loop()
         self._lines = _framing.Lines(limits.answer_bytes)
         self._pending: dict[int, AsyncPending] = {}
         self._identifiers = itertools.count(1)
@@ -65,7 +75,9 @@ class AsyncConnection(asyncio.Protocol):
         self._farewell: PosternError | None = None
         self._transport: asyncio.WriteTransport | None = None
         self._may_write: asyncio.Future[None] | None = None
-        self._gone = self._loop.create_future()
+        self._timer: asyncio.TimerHandle | None = None
+        self._timer_moment = math.inf
+        self._gone = self.loop.create_future()
         #: Where chunks go, by the names of their tasks.
         self.chunks: dict[str, Callable[[dict[str, Any]], None]] = {}
 
@@ -89,42 +101,56 @@ class AsyncConnection(asyncio.Protocol):
 
     # Requests
 
-    async def start(self, method: str, params: Mapping[str, Any], deadline: Deadline) -> AsyncPending:
-        """Sends a request. When this raises it was not sent."""
-        identifier = next(self._identifiers)
-        line = _framing.request(identifier, method, params, self._limits.request_bytes)
-        while self._may_write is not None and self._error is None:
-            left = deadline.left()
-            done, _ = await asyncio.wait({self._may_write}, timeout=None if left == math.inf else left)
-            if not done:
-                raise DeadlineExceeded("the request could not be sent in time", data={"outcome": "not_sent"})
-        pending = AsyncPending(identifier, method, len(line), self._loop.create_future())
-        self._pending[identifier] = pending
-        try:
-            self._write(line)
-        except PosternError:
-            self._pending.pop(identifier, None)
-            raise
-        return pending
-
-    async def result(self, pending: AsyncPending, deadline: Deadline) -> Any:
-        """Waits for an answer; time that runs out, and a cancellation, cancel the request."""
-        patience = deadline.patience()
-        timer = None if patience == math.inf else self._loop.call_later(patience, self._expire, pending, deadline)
+    async def ask(self, method: str, params: Mapping[str, Any], timeout_ms: int | None, deadline: Deadline) -> Any:
+        """Sends a request and waits for its answer; time that runs out, and a cancellation, cancel it."""
+        if self._may_write is not None:
+            await self.room(deadline)
+        pending = self.start(method, params, timeout_ms)
+        pending.deadline = deadline
+        if deadline.last < self._timer_moment:
+            self._set_timer(deadline.last)
         try:
             settled = await pending.future
         except asyncio.CancelledError:
             self.cancel(pending)
             raise
-        finally:
-            if timer is not None:
-                timer.cancel()
         return result_of(settled)
 
-    def _expire(self, pending: AsyncPending, deadline: Deadline) -> None:
-        if self.cancel(pending):
-            text = f"no answer to {pending.method} within {deadline.seconds:g} s"
-            pending.settle(DeadlineExceeded(text, data={"outcome": "unknown"}))
+    async def room(self, deadline: Deadline) -> None:
+        """Waits until the sidecar has taken what was sent before."""
+        while self._may_write is not None and self._error is None:
+            left = deadline.left()
+            done, _ = await asyncio.wait({self._may_write}, timeout=None if left == math.inf else left)
+            if not done:
+                raise DeadlineExceeded("the request could not be sent in time", data={"outcome": "not_sent"})
+
+    def start(self, method: str, params: Mapping[str, Any], timeout_ms: int | None = None) -> AsyncPending:
+        """Sends a request; its answer settles what is returned. When this raises it was not sent."""
+        identifier = next(self._identifiers)
+        line = _framing.request(identifier, method, params, self._limits.request_bytes, timeout_ms)
+        self._write(line)
+        # In the loop's own thread no answer can come before this.
+        pending = AsyncPending(identifier, method, len(line), self.loop.create_future())
+        self._pending[identifier] = pending
+        return pending
+
+    def _set_timer(self, moment: float) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer_moment = moment
+        self._timer = self.loop.call_later(moment - time.monotonic(), self._expire)
+
+    def _expire(self) -> None:
+        self._timer, self._timer_moment = None, math.inf
+        now = time.monotonic()
+        for pending in list(self._pending.values()):
+            deadline = pending.deadline
+            if deadline is not None and deadline.last <= now and self.cancel(pending):
+                text = f"no answer to {pending.method} within {deadline.seconds:g} s"
+                pending.settle(DeadlineExceeded(text, data={"outcome": "unknown"}))
+        earliest = min((pending.last for pending in self._pending.values()), default=math.inf)
+        if earliest < self._timer_moment:
+            self._set_timer(earliest)
 
     def cancel(self, pending: AsyncPending) -> bool:
         """Ends a request for both sides. False when it had been settled."""
@@ -136,7 +162,7 @@ class AsyncConnection(asyncio.Protocol):
     def cancel_later(self, pending: AsyncPending) -> None:
         """The same from anywhere, the collector for example."""
         with contextlib.suppress(RuntimeError):  # the loop is closed, and with it the connection
-            self._loop.call_soon_threadsafe(self.cancel, pending)
+            self.loop.call_soon_threadsafe(self.cancel, pending)
 
     def cancel_request(self, identifier: int) -> None:
         """Asks the sidecar to end a request; its answer, if somebody waits for it, is -32800."""
@@ -164,7 +190,7 @@ class AsyncConnection(asyncio.Protocol):
         self._transport = transport
 
     def pause_writing(self) -> None:
-        self._may_write = self._loop.create_future()
+        self._may_write = self.loop.create_future()
 
     def resume_writing(self) -> None:
         if self._may_write is not None and not self._may_write.done():
@@ -237,6 +263,8 @@ class AsyncConnection(asyncio.Protocol):
         if self._error is not None:
             return
         self._error = error
+        if self._timer is not None:
+            self._timer.cancel()
         if self._transport is not None:
             self._transport.abort()
         self.resume_writing()

@@ -44,7 +44,8 @@ class AsyncResourceStream:
         self._connection = connection
         connection.chunks[self.task] = weakly(self._take)
         try:
-            self._pending = await connection.start("fetchResource", params, deadline)
+            await connection.room(deadline)
+            self._pending = connection.start("fetchResource", params)
         except BaseException:
             connection.chunks.pop(self.task, None)
             self._connection = None
@@ -85,7 +86,7 @@ class AsyncResourceStream:
         # A task that has ended meanwhile is not there any more: nothing to do about that.
         with contextlib.suppress(PosternError):
             deadline = Deadline(30)
-            await connection.result(await connection.start(method, {"task": self.task}, deadline), deadline)
+            await connection.ask(method, {"task": self.task}, None, deadline)
         self._steer(self._flow.answered())
 
     def _abandon(self) -> None:

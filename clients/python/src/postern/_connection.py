@@ -24,6 +24,8 @@ from .errors import ConnectionLost, DeadlineExceeded, PosternError, ProtocolViol
 _FLAGS = socket.MSG_DONTWAIT | getattr(socket, "MSG_NOSIGNAL", 0)
 _READ = 1 << 16
 _LONGEST_POLL = 1 << 30
+#: How long who reads for others sleeps at most, when there is no hurry.
+_NAP = 1.0
 log = logging.getLogger("postern")
 
 
@@ -84,6 +86,7 @@ class Connection:
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, interval(limits.connect))
             self._socket.connect(path)
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, interval(0))
+            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, interval(_NAP))
         except OSError as error:
             self._socket.close()
             raise failure(path, error) from error
@@ -100,14 +103,14 @@ class Connection:
         self,
         method: str,
         params: Mapping[str, Any],
+        timeout_ms: int | None,
         deadline: Deadline,
         on_settled: Callable[[Pending], None] | None = None,
     ) -> Pending:
         """Sends a request. When this raises the outcome says whether it may have arrived."""
         identifier = next(self._identifiers)
-        line = _framing.request(identifier, method, params, self._limits.request_bytes)
+        line = _framing.request(identifier, method, params, self._limits.request_bytes, timeout_ms)
         pending = Pending(identifier, method, len(line), on_settled)
-        self._look()
         with self._lock:
             if self._error is not None:
                 raise lost(self._error, "not_sent")
@@ -121,14 +124,13 @@ class Connection:
 
     def result(self, pending: Pending, deadline: Deadline) -> Any:
         """Waits for an answer; time that runs out, and an interrupt, cancel the request."""
-        until = deadline.with_patience()
         try:
             while not pending.is_settled:
-                left = until.left()
+                left = deadline.patience()
                 if not left:
                     break
                 if self._keeper is None:
-                    self._lead(pending, until, left)
+                    self._lead(pending, deadline, left)
                 else:
                     pending.wait(left)
         except BaseException:
@@ -221,7 +223,7 @@ class Connection:
                 self._read(math.inf)
             self._dispose()
 
-    def _lead(self, pending: Pending, until: Deadline, left: float) -> None:
+    def _lead(self, pending: Pending, deadline: Deadline, left: float) -> None:
         """Reads until there is the answer, or waits while somebody else does."""
         pending.has_waiter = True  # before looking who reads: who stops reading looks for waiters after it stopped
         if not self._reading.acquire(blocking=False):
@@ -232,7 +234,7 @@ class Connection:
                 self._read(left)
                 if pending.is_settled:
                     break
-                left = until.left()
+                left = deadline.patience()
             if self._error is not None:
                 self._dispose()
         finally:
@@ -265,11 +267,14 @@ class Connection:
 
     def _read(self, patience: float) -> None:
         """Reads once, with `_reading` held."""
-        if not self._readable.poll(None if patience == math.inf else min(patience * 1000, _LONGEST_POLL)):
-            return
+        flags = 0  # waits as long as SO_RCVTIMEO says, which spares a system call with every answer
+        if patience < _NAP or patience == math.inf:
+            if not self._readable.poll(None if patience == math.inf else patience * 1000):
+                return
+            flags = int(socket.MSG_DONTWAIT)
         error: PosternError
         try:
-            data = self._socket.recv(_READ, socket.MSG_DONTWAIT)
+            data = self._socket.recv(_READ, flags)
             if data:
                 for line in self._lines.feed(data):
                     self._take(_framing.decoded(line))

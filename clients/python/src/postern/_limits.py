@@ -39,13 +39,18 @@ class Limits:
 class Deadline:
     """A moment by which something must be done."""
 
-    __slots__ = ("moment", "seconds")
+    __slots__ = ("last", "moment", "seconds")
 
     def __init__(self, seconds: float | None) -> None:
         if seconds is not None and not seconds > 0:
             raise ValueError("timeout must be more than 0 seconds")
-        self.seconds = math.inf if seconds is None else seconds
-        self.moment = math.inf if self.seconds == math.inf else time.monotonic() + self.seconds
+        if seconds is None or seconds == math.inf:
+            self.seconds = self.moment = self.last = math.inf
+        else:
+            self.seconds = seconds
+            self.moment = time.monotonic() + seconds
+            #: The answer is waited for a little longer than the sidecar waits, which says more about what happened.
+            self.last = self.moment + min(2.0, 0.5 + seconds / 10)
 
     def left(self) -> float:
         """Seconds until then, infinite without one, never negative."""
@@ -54,17 +59,10 @@ class Deadline:
 
     def left_ms(self) -> int | None:
         """For `meta.timeoutMs`."""
-        left = self.left()
-        return None if left == math.inf else max(1, int(left * 1000))
-
-    def with_patience(self) -> Deadline:
-        """The moment until which to wait for the answer."""
-        later = Deadline.__new__(Deadline)
-        later.seconds = self.seconds
-        later.moment = self.moment if self.moment == math.inf else time.monotonic() + max(self.patience(), 0.001)
-        return later
+        moment = self.moment
+        return None if moment == math.inf else max(1, int((moment - time.monotonic()) * 1000))
 
     def patience(self) -> float:
-        """Seconds to wait for the answer: a little longer than the sidecar, which says more about what happened."""
-        left = self.left()
-        return left if left == math.inf else left + min(2.0, 0.5 + left / 10)
+        """Seconds until `last`, infinite without one, never negative."""
+        left = self.last - time.monotonic()
+        return left if left > 0 else 0.0

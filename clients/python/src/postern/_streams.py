@@ -50,7 +50,7 @@ class ResourceStream(io.RawIOBase):
         connection.chunks[self.task] = weakly(self._take)
         connection.keep()
         try:
-            self._pending = connection.start("fetchResource", params, deadline, weakly(self._settled))
+            self._pending = connection.start("fetchResource", params, None, deadline, weakly(self._settled))
         except BaseException:
             connection.chunks.pop(self.task, None)
             self._connection = None
@@ -87,7 +87,7 @@ class ResourceStream(io.RawIOBase):
         if method is None or connection is None:
             return
         params, steered = {"task": self.task}, weakly(self._steered)
-        connection.later(lambda: connection.start(method, params, Deadline(30), steered))
+        connection.later(lambda: connection.start(method, params, None, Deadline(30), steered))
 
     def _steered(self, _: Pending) -> None:
         # A task that has ended meanwhile is not there any more: nothing to do about that.

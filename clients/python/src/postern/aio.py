@@ -11,14 +11,14 @@ from typing import Any, Callable, TypeVar
 
 from . import delegates
 from ._address import Path, socket_path
-from ._async_connection import AsyncConnection, AsyncPending
+from ._async_connection import AsyncConnection
 from ._async_dispatch import AsyncDispatch, AsyncEventStream
 from ._async_methods import AsyncMethods
 from ._async_streams import AsyncResourceStream
 from ._dial import PASSING, pauses
 from ._limits import Deadline, Limits
 from ._repeat import Repeats
-from .client import new_task, read, with_meta
+from .client import bounded, new_task, read
 from .errors import ClientClosed, ConnectionFailed, DeadlineExceeded, PosternError
 from .events import checked
 from .types import DelegateName, EventName, Subscription
@@ -64,14 +64,13 @@ class AsyncClient(AsyncMethods):
     ) -> Any:
         """Calls a method by its name in the protocol and returns its result as it came."""
         deadline = self._deadline(method, timeout)
-        own = dict(params or {})
+        own = params or {}
         repeats: Repeats | None = None
         while True:
             connection: AsyncConnection | None = None
             try:
-                connection = await self._connected(deadline)
-                pending = await connection.start(method, with_meta(own, deadline, traceparent), deadline)
-                return await connection.result(pending, deadline)
+                connection = self._current() or await self._connected(deadline)
+                return await connection.ask(method, *bounded(own, deadline, traceparent), deadline)
             except PosternError as error:
                 repeats = repeats or Repeats(method, own, deadline, self._limits.reconnect)
                 pause = repeats.pause_after(error)
@@ -182,12 +181,20 @@ class AsyncClient(AsyncMethods):
         if unwanted and self._connection is not None and self._connection.is_open:
             self._subscribed -= unwanted
             with contextlib.suppress(PosternError):  # a connection that has ended has no subscriptions
-                await self._connection.start("unsubscribe", {"events": sorted(unwanted)}, Deadline(30))
+                self._connection.start("unsubscribe", {"events": sorted(unwanted)})
 
     async def _restore(self) -> None:
         await self._connected(Deadline(self._limits.connect + self._limits.reconnect))
 
     # The connection
+
+    def _current(self) -> AsyncConnection | None:
+        """The connection, when there is one that can be used here and now."""
+        connection = self._connection
+        if connection is None or not connection.is_open:
+            return None
+        is_here = connection.loop is asyncio.get_running_loop() and self._home[0] == os.getpid()
+        return connection if is_here else None
 
     async def _connected(self, deadline: Deadline) -> AsyncConnection:
         here = (os.getpid(), asyncio.get_running_loop())
@@ -242,8 +249,7 @@ class AsyncClient(AsyncMethods):
             wishes["subscribe"] = {"events": sorted(subscribed)}
         try:
             for method, params in wishes.items():
-                pending: AsyncPending = await connection.start(method, params, deadline)
-                await connection.result(pending, deadline)
+                await connection.ask(method, params, None, deadline)
         except PosternError as error:
             connection.close(error)
             raise ConnectionFailed(

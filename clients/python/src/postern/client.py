@@ -68,13 +68,13 @@ class Client(Methods):
     ) -> Any:
         """Calls a method by its name in the protocol and returns its result as it came."""
         deadline = self._deadline(method, timeout)
-        own = dict(params or {})
+        own = params or {}
         repeats: Repeats | None = None
         while True:
             connection: Connection | None = None
             try:
                 connection = self._connected(deadline)
-                pending = connection.start(method, with_meta(own, deadline, traceparent), deadline)
+                pending = connection.start(method, *bounded(own, deadline, traceparent), deadline)
                 return connection.result(pending, deadline)
             except PosternError as error:
                 repeats = repeats or Repeats(method, own, deadline, self._limits.reconnect)
@@ -95,9 +95,10 @@ class Client(Methods):
         """Sends a request and does not wait for its answer. Such a call is never repeated."""
         deadline = self._deadline(method, timeout)
         connection = self._connected(deadline)
-        own = with_meta(dict(params or {}), deadline, traceparent)
         connection.keep()
-        return Call(connection, connection.start(method, own, deadline), deadline)
+        return Call(
+            connection, connection.start(method, *bounded(params or {}, deadline, traceparent), deadline), deadline
+        )
 
     def cancel_request(self, identifier: int) -> None:
         """Ends the request of that id (`Call.identifier`) on this connection: it raises `Cancelled`."""
@@ -207,7 +208,7 @@ class Client(Methods):
         if unwanted and connection is not None and connection.is_open:
             self._subscribed -= unwanted
             with contextlib.suppress(PosternError):  # a connection that has ended has no subscriptions
-                connection.start("unsubscribe", {"events": sorted(unwanted)}, Deadline(30))
+                connection.start("unsubscribe", {"events": sorted(unwanted)}, None, Deadline(30))
 
     def _restore(self) -> None:
         self._connected(Deadline(self._limits.connect + self._limits.reconnect))
@@ -262,7 +263,7 @@ class Client(Methods):
             if wishes:
                 connection.keep()
             for method, params in wishes.items():
-                connection.result(connection.start(method, params, deadline), deadline)
+                connection.result(connection.start(method, params, None, deadline), deadline)
         except PosternError as error:
             connection.close(error)
             raise ConnectionFailed(
@@ -333,15 +334,19 @@ def new_task() -> str:
     return "py-" + uuid.uuid4().hex
 
 
-def with_meta(params: dict[str, Any], deadline: Deadline, traceparent: str | None) -> dict[str, Any]:
-    """`params` with how long the call may take by now."""
-    meta: dict[str, Any] = dict(params.get("meta") or {})
+def bounded(
+    params: Mapping[str, Any], deadline: Deadline, traceparent: str | None
+) -> tuple[Mapping[str, Any], int | None]:
+    """What is sent, and how long it may take by now where its `meta` has no room for anything else."""
     left = deadline.left_ms()
-    if left is not None and "timeoutMs" not in meta:
-        meta["timeoutMs"] = left
+    if traceparent is None and "meta" not in params:
+        return params, left
+    meta: dict[str, Any] = dict(params.get("meta") or {})
+    if left is not None:
+        meta.setdefault("timeoutMs", left)
     if traceparent is not None:
         meta["traceparent"] = traceparent
-    return {**params, "meta": meta} if meta else params
+    return {**params, "meta": meta} if meta else params, None
 
 
 def read(method: str, decode: Callable[[Any], _Result], result: Any) -> _Result:
