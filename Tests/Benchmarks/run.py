@@ -16,6 +16,7 @@ import urllib.request
 import machine
 import report
 from fetch import FetchBench
+from oauth import OAuthBench
 from preauthorize import PreauthorizeBench
 from processes import Children, Failed, call, cpu_seconds, resident_kib, tail, wait_for_socket
 from sessions import SessionBench
@@ -23,7 +24,7 @@ from tokens import TokenBench
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
-SECTIONS = ("startup", "echo", "fetch", "preauthorize", "tokens", "sessions", "soak")
+SECTIONS = ("startup", "echo", "fetch", "preauthorize", "oauth", "tokens", "sessions", "soak")
 
 # name, connections, requests in flight on each, target ratio
 ECHO = [
@@ -281,6 +282,8 @@ class Bench:
             results["fetch"] = FetchBench(self).measure(say)
         if "preauthorize" in self.options.only:
             results["preauthorize"] = PreauthorizeBench(self).measure(say)
+        if "oauth" in self.options.only:
+            results["oauth"] = OAuthBench(self).measure(say)
         if "tokens" in self.options.only:
             results["tokens"] = TokenBench(self).measure(say)
         if "sessions" in self.options.only:
@@ -294,6 +297,9 @@ def read_options():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
         "--postern", default=str(ROOT / ".build/release/postern"), help="the binary to measure (%(default)s)"
+    )
+    parser.add_argument(
+        "--playground", default=str(ROOT / ".build/release/playground"), help="the upstream with tokens (%(default)s)"
     )
     parser.add_argument(
         "--programs", default=str(ROOT / ".build/benchmarks"), help="where the C programs are built (%(default)s)"
@@ -320,8 +326,8 @@ def read_options():
     parser.add_argument("--only", metavar="SECTIONS", default=",".join(SECTIONS), help="comma-separated (%(default)s)")
     parser.add_argument("--rounds", type=int, help="turns of each scenario (5)")
     parser.add_argument("--seconds", type=float, help="length of one measurement (3)")
-    parser.add_argument("--fetch-rounds", type=int, help="turns of each point of the fetches and decisions (3)")
-    parser.add_argument("--fetch-seconds", type=float, help="length of one measurement of the fetches and decisions (1.5)")
+    parser.add_argument("--fetch-rounds", type=int, help="turns of each point of fetches and decisions (3)")
+    parser.add_argument("--fetch-seconds", type=float, help="length of one measurement of fetches and decisions (1.5)")
     parser.add_argument("--starts", type=int, help="number of starts measured (20)")
     parser.add_argument("--soak-requests", type=int, help="getInfo requests of the soak (1000000)")
     parser.add_argument("--soak-fetches", type=int, help="fetchResource requests of the soak (100000)")
