@@ -80,7 +80,7 @@ def reading(measured: dict) -> list[str]:
         "libcurl above. Processor time is the program's and the sidecar's together, without the upstream's.",
         "",
         "When a token expires, Postern asks for one, whoever waits; authlib's asynchronous session has a lock for "
-        "that, each thread of its blocking one asks by itself. Tokens in a turn with short-lived ones, 16 at a time, "
+        "that, each thread of its blocking one asks by itself, and whole seconds make it renew early. Tokens in a turn with short-lived ones, 16 at a time, "
         f"Postern and authlib: {', '.join(renewed)}. authlib also fetches one at the start of each turn, as every "
         "process with tokens of its own does; Postern's is there for all processes.",
         "",
