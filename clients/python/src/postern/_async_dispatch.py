@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
+import warnings
+import weakref
 from collections.abc import Awaitable
 from typing import Any, Callable
 
@@ -26,26 +28,28 @@ class AsyncDispatch:
         self.delegates: dict[str, Callable[[Any], Any]] = {}
         self.delegate_seconds = DELEGATE_SECONDS
         self._asked: set[asyncio.Task[None]] = set()
-        self._streams: list[AsyncEventStream] = []
+        # Weakly: a stream that nobody has any more is not filled for ever.
+        self._streams: dict[int, tuple[frozenset[str], weakref.ref[AsyncEventStream]]] = {}
 
     # Events
 
     def open(self, stream: AsyncEventStream) -> None:
-        self._streams.append(stream)
+        self._streams[id(stream)] = (stream.names, weakref.ref(stream))
 
-    def drop(self, stream: AsyncEventStream) -> frozenset[str]:
-        """The events that nobody wants any more."""
-        if stream not in self._streams:
-            return frozenset()
-        self._streams.remove(stream)
-        return stream.names - self.wanted()
+    def drop(self, stream: AsyncEventStream) -> None:
+        self._streams.pop(id(stream), None)
 
     def wanted(self) -> frozenset[str]:
-        return frozenset(name for stream in self._streams for name in stream.names)
+        """The events that some stream is about."""
+        return frozenset(name for names, _ in list(self._streams.values()) for name in names)
+
+    def _about(self, name: str | None = None) -> list[AsyncEventStream]:
+        found = [stream() for names, stream in list(self._streams.values()) if name is None or name in names]
+        return [stream for stream in found if stream is not None]
 
     def end(self) -> None:
         """The client was closed."""
-        for stream in list(self._streams):
+        for stream in self._about():
             stream.interrupt(ClientClosed("the client was closed"))
         for task in self._asked:
             task.cancel()
@@ -53,12 +57,11 @@ class AsyncDispatch:
     def on_notification(self, connection: AsyncConnection, message: Message) -> None:
         name, params = message["method"], members(message.get("params"))
         if params is not None and isinstance(params.get("at"), str):
-            for stream in self._streams:
-                if name in stream.names:
-                    stream.put(message)
+            for stream in self._about(name):
+                stream.put(message)
 
     def on_end(self, connection: AsyncConnection, error: PosternError) -> None:
-        for stream in list(self._streams):
+        for stream in self._about():
             stream.interrupt(error)
 
     # Delegates
@@ -103,11 +106,14 @@ class AsyncEventStream:
         names: frozenset[str],
         size: int,
         restore: Callable[[], Awaitable[object]],
-        on_close: Callable[[AsyncEventStream], Awaitable[None]],
+        on_close: Callable[[AsyncEventStream], None],
+        on_drop: Callable[[AsyncEventStream], None],
     ) -> None:
+        self._closed = True
         self.names = names
         self._restore = restore
         self._on_close = on_close
+        self._on_drop = on_drop
         self._news = asyncio.Event()
         self._backlog = Backlog(names, size)
         self._interruption: PosternError | None = None
@@ -160,10 +166,16 @@ class AsyncEventStream:
         if not self._closed:
             self._closed = True
             self._news.set()
-            await self._on_close(self)
+            self._on_close(self)
 
     async def __aenter__(self) -> AsyncEventStream:
         return self
 
     async def __aexit__(self, *exception: object) -> None:
         await self.aclose()
+
+    def __del__(self) -> None:
+        if not getattr(self, "_closed", True):
+            self._closed = True
+            warnings.warn("unclosed postern.AsyncEventStream", ResourceWarning, source=self, stacklevel=2)
+            self._on_drop(self)

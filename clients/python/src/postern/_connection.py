@@ -6,10 +6,12 @@ import contextlib
 import itertools
 import logging
 import math
+import os
 import queue
 import select
 import socket
 import struct
+import sys
 import threading
 from collections.abc import Mapping
 from typing import Any, Callable, Protocol
@@ -67,6 +69,7 @@ class Connection:
     def __init__(self, path: str, limits: Limits, handler: Handler) -> None:
         self._limits = limits
         self._handler = handler
+        self._process = os.getpid()
         # Re-entrant: the collector may close a stream or a client in the middle of anything.
         self._lock = threading.RLock()
         self._reading = threading.Lock()
@@ -163,6 +166,8 @@ class Connection:
 
     def later(self, errand: Callable[[], Any]) -> None:
         """Has something done that may wait, by another thread, in order."""
+        if sys.is_finalizing() or self._process != os.getpid():
+            return  # no thread can start any more; a forked child does not speak for its parent
         with self._lock:
             if self._error is not None:
                 return
@@ -363,6 +368,10 @@ class Connection:
                 self._dispose()
             finally:
                 self._reading.release()
+
+    def forsake(self) -> None:
+        """In a forked child: gives up its copy of the descriptor, and leaves the connection to the parent."""
+        self._socket.close()
 
     def _dispose(self) -> None:
         """Gives the descriptor back, when nobody reads or writes any more. With `_reading` held."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 import threading
 import time
+import warnings
+import weakref
 from collections.abc import Iterator
 from typing import Any, Callable
 
@@ -25,52 +27,49 @@ class Dispatch:
     def __init__(self) -> None:
         self.delegates: dict[str, Callable[[Any], Any]] = {}
         self.delegate_seconds = DELEGATE_SECONDS
-        self._streams: list[EventStream] = []
+        # Weakly: a stream that nobody has any more is not filled for ever.
+        self._streams: dict[int, tuple[frozenset[str], weakref.ref[EventStream]]] = {}
         self.renew()
 
     def renew(self) -> None:
         """In a forked child: what its parent's threads held is never released."""
         self._places = threading.BoundedSemaphore(DELEGATE_CALLS)
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # re-entrant: the collector may drop a stream in the middle of anything
 
     # Events
 
     def open(self, stream: EventStream) -> None:
         with self._lock:
-            self._streams.append(stream)
+            self._streams[id(stream)] = (stream.names, weakref.ref(stream))
 
-    def drop(self, stream: EventStream) -> frozenset[str]:
-        """The events that nobody wants any more."""
+    def drop(self, stream: EventStream) -> None:
         with self._lock:
-            if stream not in self._streams:
-                return frozenset()
-            self._streams.remove(stream)
-        return stream.names - self.wanted()
+            self._streams.pop(id(stream), None)
 
     def wanted(self) -> frozenset[str]:
+        """The events that some stream is about."""
         with self._lock:
-            return frozenset(name for stream in self._streams for name in stream.names)
+            return frozenset(name for names, _ in self._streams.values() for name in names)
+
+    def _about(self, name: str | None = None) -> list[EventStream]:
+        with self._lock:
+            found = [stream() for names, stream in self._streams.values() if name is None or name in names]
+        return [stream for stream in found if stream is not None]
 
     def end(self) -> None:
         """The client was closed."""
-        with self._lock:
-            streams = list(self._streams)
-        for stream in streams:
+        for stream in self._about():
             stream.interrupt(ClientClosed("the client was closed"))
 
     def on_notification(self, connection: Connection, message: Message) -> None:
         name, params = message["method"], members(message.get("params"))
         if params is None or not isinstance(params.get("at"), str):
             return
-        with self._lock:
-            streams = [stream for stream in self._streams if name in stream.names]
-        for stream in streams:
+        for stream in self._about(name):
             stream.put(message)
 
     def on_end(self, connection: Connection, error: PosternError) -> None:
-        with self._lock:
-            streams = list(self._streams)
-        for stream in streams:
+        for stream in self._about():
             stream.interrupt(error)
 
     # Delegates
@@ -112,16 +111,29 @@ class EventStream:
     """Events as an iterator. Ends when it is closed; goes on over reconnections.
 
     At most `size` events wait to be taken; the oldest are dropped over that, and the next one says how many (`lost`).
+
+    :param restore: Connects again.
+    :param on_close: Called when the stream was closed.
+    :param on_drop: Called instead when it was not and is collected: must not wait.
     """
 
-    def __init__(self, names: frozenset[str], size: int, restore: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        names: frozenset[str],
+        size: int,
+        restore: Callable[[], None],
+        on_close: Callable[[EventStream], None],
+        on_drop: Callable[[EventStream], None],
+    ) -> None:
+        self._closed = True
         self.names = names
         self._restore = restore
+        self._on_close = on_close
+        self._on_drop = on_drop
         self._changed = threading.Condition()
         self._backlog = Backlog(names, size)
         self._interruption: PosternError | None = None
         self._closed = False
-        self._on_close: Callable[[EventStream], None] | None = None
 
     def put(self, message: Message) -> None:
         with self._changed:
@@ -168,9 +180,6 @@ class EventStream:
             raise StopIteration
         return event
 
-    def on_close(self, action: Callable[[EventStream], None]) -> None:
-        self._on_close = action
-
     def close(self) -> None:
         """No more events; who waits for one is let go."""
         with self._changed:
@@ -178,11 +187,16 @@ class EventStream:
                 return
             self._closed = True
             self._changed.notify_all()
-        if self._on_close is not None:
-            self._on_close(self)
+        self._on_close(self)
 
     def __enter__(self) -> EventStream:
         return self
 
     def __exit__(self, *exception: object) -> None:
         self.close()
+
+    def __del__(self) -> None:
+        if not getattr(self, "_closed", True):
+            self._closed = True
+            warnings.warn("unclosed postern.EventStream", ResourceWarning, source=self, stacklevel=2)
+            self._on_drop(self)

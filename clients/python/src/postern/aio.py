@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import math
 import os
+import time
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, Callable, TypeVar
 
@@ -15,6 +18,7 @@ from ._async_connection import AsyncConnection
 from ._async_dispatch import AsyncDispatch, AsyncEventStream
 from ._async_methods import AsyncMethods
 from ._async_streams import AsyncResourceStream
+from ._connection import lost
 from ._dial import PASSING, pauses
 from ._limits import Deadline, Limits
 from ._repeat import Repeats
@@ -49,6 +53,8 @@ class AsyncClient(AsyncMethods):
         self._connection: AsyncConnection | None = None
         self._retired: list[AsyncConnection] = []
         self._was_there = False
+        #: When an attempt to connect failed last, and why.
+        self._failure: tuple[float, PosternError] | None = None
         self._is_closed = False
         self._subscribed: set[str] = set()
 
@@ -151,12 +157,12 @@ class AsyncClient(AsyncMethods):
         :param names: `event.sessionEnded` or `sessionEnded`.
         :param size: How many may wait to be taken; over that the oldest are dropped and counted.
         """
-        stream = AsyncEventStream(checked(names), size, self._restore, self._ended)
+        stream = AsyncEventStream(checked(names), size, self._restore, self._ended, self._forgotten)
         self._dispatch.open(stream)
         try:
             await self.subscribe(sorted(stream.names))  # type: ignore[arg-type]
         except BaseException:
-            self._dispatch.drop(stream)
+            await stream.aclose()
             raise
         return stream
 
@@ -176,10 +182,21 @@ class AsyncClient(AsyncMethods):
         self._subscribed = set(subscription.subscribed)
         return subscription
 
-    async def _ended(self, stream: AsyncEventStream) -> None:
-        unwanted = self._dispatch.drop(stream)
+    def _ended(self, stream: AsyncEventStream) -> None:
+        self._dispatch.drop(stream)
+        self._unsubscribe(stream.names)
+
+    def _forgotten(self, stream: AsyncEventStream) -> None:
+        self._dispatch.drop(stream)
+        if self._connection is not None and self._home[0] == os.getpid():
+            with contextlib.suppress(RuntimeError):  # the loop is closed, and with it the connection
+                self._connection.loop.call_soon_threadsafe(self._unsubscribe, stream.names)
+
+    def _unsubscribe(self, names: frozenset[str]) -> None:
+        """Stops those that nobody wants any more."""
+        unwanted = names - self._dispatch.wanted()
+        self._subscribed -= unwanted
         if unwanted and self._connection is not None and self._connection.is_open:
-            self._subscribed -= unwanted
             with contextlib.suppress(PosternError):  # a connection that has ended has no subscriptions
                 self._connection.start("unsubscribe", {"events": sorted(unwanted)})
 
@@ -205,6 +222,7 @@ class AsyncClient(AsyncMethods):
         if connection is not None and connection.is_open:
             return connection
         assert self._connecting is not None
+        begun = time.monotonic()
         left = deadline.left()
         try:
             await asyncio.wait_for(self._connecting.acquire(), None if left == math.inf else left)
@@ -214,10 +232,18 @@ class AsyncClient(AsyncMethods):
             if self._is_closed:
                 raise ClientClosed("the client is closed", data={"outcome": "not_sent"})
             if self._connection is None or not self._connection.is_open:
+                if self._failure is not None and self._failure[0] > begun:  # whom this one waited for has tried
+                    raise lost(self._failure[1], "not_sent")
                 self._connection = None
                 self._connection = await self._connect(deadline)
                 self._was_there = True
+                if self._is_closed:  # meanwhile
+                    self._connection.close(ClientClosed("the client was closed"))
             return self._connection
+        except ConnectionFailed as error:
+            if deadline.left():  # it was not this caller's hurry
+                self._failure = (time.monotonic(), error)
+            raise
         finally:
             self._connecting.release()
 
@@ -281,6 +307,21 @@ class AsyncClient(AsyncMethods):
 
     async def __aexit__(self, *exception: object) -> None:
         await self.aclose()
+
+    def __del__(self) -> None:
+        connection: AsyncConnection | None = getattr(self, "_connection", None)
+        if connection is None or not connection.is_open or self._home[0] != os.getpid():
+            return
+        warnings.warn(f"unclosed {self!r}", ResourceWarning, source=self, stacklevel=2)
+        # The loop would keep the connection for as long as it runs.
+        with contextlib.suppress(RuntimeError):  # it is closed
+            connection.loop.call_soon_threadsafe(connection.close, ClientClosed("the client was dropped"))
+
+    def __reduce__(self) -> Any:
+        """A copy, here or in another process, is a client of the same settings that connects by itself."""
+        if self._dispatch.delegates:
+            raise TypeError("a client with delegates cannot be copied: make another one")
+        return functools.partial(type(self), timeout=self.timeout, limits=self._limits), (self.path,)
 
     def __repr__(self) -> str:
         return f"<postern.AsyncClient {self.path}>"

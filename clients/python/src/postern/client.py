@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import math
 import os
 import threading
+import time
 import uuid
 import warnings
 from collections.abc import Mapping, Sequence
@@ -13,7 +15,7 @@ from typing import Any, Callable, TypeVar
 
 from . import delegates
 from ._address import Path, socket_path
-from ._connection import Connection, seconds
+from ._connection import Connection, lost, seconds
 from ._dial import PASSING, pauses
 from ._dispatch import Dispatch, EventStream
 from ._limits import Deadline, Limits
@@ -48,13 +50,23 @@ class Client(Methods):
         self.timeout = timeout
         self._limits = limits or Limits()
         self._dispatch = Dispatch()
-        self._connecting = threading.Lock()
         self._connection: Connection | None = None
         self._retired: list[Connection] = []
         self._was_there = False
-        self._closed = threading.Event()
         self._subscribed: set[str] = set()
+        self._closed = threading.Event()
+        self._renew()
+
+    def _renew(self) -> None:
+        """Locks of this process: what threads of a forked child's parent held is never released."""
         self._process = os.getpid()
+        self._connecting = threading.Lock()
+        self._interest = threading.RLock()
+        #: When an attempt to connect failed last, and why.
+        self._failure: tuple[float, PosternError] | None = None
+        closed, self._closed = self._closed.is_set(), threading.Event()
+        if closed:
+            self._closed.set()
 
     # Calls
 
@@ -170,13 +182,13 @@ class Client(Methods):
         :param names: `event.sessionEnded` or `sessionEnded`.
         :param size: How many may wait to be taken; over that the oldest are dropped and counted.
         """
-        stream = EventStream(checked(names), size, lambda: self._restore())
-        stream.on_close(self._ended)
-        self._dispatch.open(stream)
+        stream = EventStream(checked(names), size, self._restore, self._ended, self._forgotten)
+        with self._interest:
+            self._dispatch.open(stream)
         try:
             self.subscribe(sorted(stream.names))  # type: ignore[arg-type]
         except BaseException:
-            self._dispatch.drop(stream)
+            stream.close()
             raise
         return stream
 
@@ -203,12 +215,24 @@ class Client(Methods):
             connection.keep()
 
     def _ended(self, stream: EventStream) -> None:
-        unwanted = self._dispatch.drop(stream)
-        connection = self._connection
-        if unwanted and connection is not None and connection.is_open:
+        self._dispatch.drop(stream)
+        self._unsubscribe(stream.names)
+
+    def _forgotten(self, stream: EventStream) -> None:
+        self._dispatch.drop(stream)
+        connection, names = self._connection, stream.names
+        if connection is not None:
+            connection.later(lambda: self._unsubscribe(names))
+
+    def _unsubscribe(self, names: frozenset[str]) -> None:
+        """Stops those that nobody wants any more."""
+        with self._interest:  # who opens a stream now subscribes behind this
+            unwanted = names - self._dispatch.wanted()
             self._subscribed -= unwanted
-            with contextlib.suppress(PosternError):  # a connection that has ended has no subscriptions
-                connection.start("unsubscribe", {"events": sorted(unwanted)}, None, Deadline(30))
+            connection = self._connection
+            if unwanted and connection is not None and connection.is_open and self._process == os.getpid():
+                with contextlib.suppress(PosternError):  # a connection that has ended has no subscriptions
+                    connection.start("unsubscribe", {"events": sorted(unwanted)}, None, Deadline(30))
 
     def _restore(self) -> None:
         self._connected(Deadline(self._limits.connect + self._limits.reconnect))
@@ -220,20 +244,30 @@ class Client(Methods):
         if connection is not None and connection.is_open and self._process == os.getpid():
             return connection
         if self._process != os.getpid():  # a forked child has none of its parent's threads
-            self._process = os.getpid()
-            self._connecting = threading.Lock()
+            for one in self._connections():
+                one.forsake()
+            self._renew()
             self._connection, self._retired = None, []
             self._dispatch.renew()
+        begun = time.monotonic()
         if not self._connecting.acquire(timeout=seconds(deadline.left())):
             raise DeadlineExceeded("no connection in time", data={"outcome": "not_sent"})
         try:
             if self._closed.is_set():
                 raise ClientClosed("the client is closed", data={"outcome": "not_sent"})
             if self._connection is None or not self._connection.is_open:
+                if self._failure is not None and self._failure[0] > begun:  # whom this one waited for has tried
+                    raise lost(self._failure[1], "not_sent")
                 self._connection = None
                 self._connection = self._connect(deadline)
                 self._was_there = True
+                if self._closed.is_set():  # meanwhile
+                    self._connection.close(ClientClosed("the client was closed"))
             return self._connection
+        except ConnectionFailed as error:
+            if deadline.left():  # it was not this caller's hurry
+                self._failure = (time.monotonic(), error)
+            raise
         finally:
             self._connecting.release()
 
@@ -280,12 +314,17 @@ class Client(Methods):
 
     # The end
 
+    def _connections(self) -> list[Connection]:
+        return [one for one in (self._connection, *self._retired) if one is not None]
+
     def close(self) -> None:
         """Ends the connection, and everything that waits for it, with `ClientClosed`."""
         self._closed.set()
-        for connection in [self._connection, *self._retired]:
-            if connection is not None and self._process == os.getpid():
+        for connection in self._connections():
+            if self._process == os.getpid():
                 connection.close(ClientClosed("the client was closed"))
+            else:
+                connection.forsake()
         self._dispatch.end()
 
     def __enter__(self) -> Client:
@@ -296,9 +335,19 @@ class Client(Methods):
 
     def __del__(self) -> None:
         connection: Connection | None = getattr(self, "_connection", None)
-        if connection is not None and connection.is_open and self._process == os.getpid():
-            warnings.warn(f"unclosed {self!r}", ResourceWarning, source=self, stacklevel=2)
-            connection.close(ClientClosed("the client was dropped"))
+        if connection is None or not connection.is_open:
+            return
+        if self._process != os.getpid():
+            connection.forsake()
+            return
+        warnings.warn(f"unclosed {self!r}", ResourceWarning, source=self, stacklevel=2)
+        connection.close(ClientClosed("the client was dropped"))
+
+    def __reduce__(self) -> Any:
+        """A copy, here or in another process, is a client of the same settings that connects by itself."""
+        if self._dispatch.delegates:
+            raise TypeError("a client with delegates cannot be copied: make another one")
+        return functools.partial(type(self), timeout=self.timeout, limits=self._limits), (self.path,)
 
     def __repr__(self) -> str:
         return f"<postern.Client {self.path}>"
