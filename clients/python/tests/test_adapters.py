@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import json
+import socket
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Callable
@@ -16,6 +18,7 @@ from double import Double, Peer
 from harness import journeys
 from harness.playground import Playground
 from harness.sidecar import Sidecar
+from harness.waiting import eventually
 from loop import in_loop
 from test_delegates import PASSWORD
 
@@ -172,7 +175,7 @@ def test_httpx_looks_native(client: Client, playground: Playground) -> None:
 
 
 def test_httpx_mounted_beside_others(client: Client, playground: Playground) -> None:
-    mounts = {"http+postern://": PosternTransport(client, spooling=True)}
+    mounts = {"http+postern://": PosternTransport(client, streaming=True)}
     with httpx.Client(mounts=mounts) as plain:
         answer = plain.get("http+postern://orders/bytes/3000000")
         assert len(answer.content) == 3_000_000
@@ -213,8 +216,8 @@ async def test_httpx_asynchronous(sidecar: Sidecar, playground: Playground) -> N
                 yield b"generator"
 
             assert (await plain.put("echo", content=pieces())).json()["body"] == "a generator"
-        spooling = AsyncPosternTransport(client, spooling=True)
-        async with httpx.AsyncClient(mounts={"http+postern://": spooling}) as plain:
+        streaming = AsyncPosternTransport(client, streaming=True)
+        async with httpx.AsyncClient(mounts={"http+postern://": streaming}) as plain:
             async with plain.stream("GET", "http+postern://open/bytes/3000000") as answer:
                 assert sum([len(piece) async for piece in answer.aiter_bytes()]) == 3_000_000
 
@@ -304,8 +307,121 @@ def test_a_resource_that_cannot_be_streamed_is_fetched_whole(double: Double) -> 
         with requests.Session() as session:
             session.mount("http+postern://", PosternAdapter(client))
             assert session.get("http+postern://r/p", stream=True).text == "whole"
-        with httpx.Client(transport=PosternTransport(client, spooling=True)) as plain:
+        with httpx.Client(transport=PosternTransport(client, streaming=True)) as plain:
             assert plain.get("http+postern://r/p").text == "whole"
+
+
+class Feed:
+    """An upstream that writes when it is told to."""
+
+    def __init__(self) -> None:
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.base = f"http://127.0.0.1:{self._listener.getsockname()[1]}/"
+        self._peers: list[socket.socket] = []
+
+    def answer(self, data: bytes) -> None:
+        """Takes the next request, and writes."""
+        self._peers.append(self._listener.accept()[0])
+        self._peers[-1].recv(4096)
+        self.write(data)
+
+    def write(self, data: bytes) -> None:
+        self._peers[-1].sendall(data)
+
+    def cut(self) -> None:
+        self._peers[-1].close()
+
+    def close(self) -> None:
+        for one in [self._listener, *self._peers]:
+            one.close()
+
+
+@pytest.fixture
+def feed() -> Iterator[Feed]:
+    one = Feed()
+    yield one
+    one.close()
+
+
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream; charset=utf-8\r\nContent-Length: 100\r\n\r\n"
+
+
+def answering(feed: Feed) -> threading.Thread:
+    thread = threading.Thread(target=feed.answer, args=(HEAD,), daemon=True)
+    thread.start()
+    return thread
+
+
+def test_requests_stream_before_the_body_is_there(start: Callable[..., Sidecar], feed: Feed) -> None:
+    """Server-sent events must come one by one, and half a body must not pass for a whole one."""
+    sidecar = start({"resources": {"feed": {"baseUrl": feed.base, "auth": "none"}}})
+    with Client(sidecar.path) as client, requests.Session() as session:
+        session.mount("http+postern://", PosternAdapter(client))
+        thread = answering(feed)
+        with session.get("http+postern://feed/x", stream=True, timeout=10) as answer:
+            thread.join()
+            assert answer.headers["content-type"] == "text/event-stream; charset=utf-8"
+            lines = answer.iter_lines(chunk_size=512)
+            feed.write(b"data: 1\n\n")
+            assert next(lines) == b"data: 1"
+            feed.cut()
+            with pytest.raises(requests.exceptions.ChunkedEncodingError):
+                list(lines)
+
+
+def test_leaving_a_streamed_response_ends_its_fetch(client: Client) -> None:
+    with requests.Session() as session, httpx.Client(transport=PosternTransport(client, streaming=True)) as plain:
+        session.mount("http+postern://", PosternAdapter(client))
+        with session.get("http+postern://open/bytes/1000000000", stream=True) as answer:
+            next(answer.iter_content(10))
+            first = vars(answer)["postern"].task
+        with plain.stream("GET", "http+postern://open/bytes/1000000000") as streamed:
+            next(streamed.iter_bytes(10))
+            second = streamed.extensions["postern"].task
+        eventually(lambda: [client.get_task(task).state for task in (first, second)] == ["cancelled"] * 2)
+
+
+def test_httpx_streams_before_the_body_is_there(start: Callable[..., Sidecar], feed: Feed) -> None:
+    sidecar = start({"resources": {"feed": {"baseUrl": feed.base, "auth": "none"}}})
+    with Client(sidecar.path) as client, httpx.Client(transport=PosternTransport(client, streaming=True)) as plain:
+        thread = answering(feed)
+        with plain.stream("GET", "http+postern://feed/x", timeout=10) as answer:
+            thread.join()
+            pieces = answer.iter_bytes()
+            feed.write(b"data: 1\n\n")
+            assert next(pieces) == b"data: 1\n\n"
+            feed.cut()
+            with pytest.raises(httpx.TransportError):
+                list(pieces)
+
+
+@in_loop
+async def test_asynchronous_ones_stream_before_the_body_is_there(start: Callable[..., Sidecar], feed: Feed) -> None:
+    sidecar = start({"resources": {"feed": {"baseUrl": feed.base, "auth": "none"}}})
+    async with AsyncClient(sidecar.path) as client:
+        answering(feed)
+        transport = AsyncPosternTransport(client, streaming=True)
+        async with httpx.AsyncClient(transport=transport) as plain:
+            async with plain.stream("GET", "http+postern://feed/x", timeout=10) as answer:
+                pieces = answer.aiter_bytes()
+                feed.write(b"data: 1\n\n")
+                assert await pieces.__anext__() == b"data: 1\n\n"
+                feed.cut()
+                with pytest.raises(httpx.TransportError):
+                    await pieces.__anext__()
+        answering(feed)
+        async with PosternSession(client, resource="feed", streaming=True) as session:
+            async with session.get("x") as response:
+                assert (response.status, response.content_type) == (200, "text/event-stream")
+                chunks = response.iter_chunked(4)
+                feed.write(b"data: 1\n\n")
+                assert [await chunks.__anext__() for _ in range(2)] == [b"data", b": 1\n"]
+                feed.write(b"x" * 91)
+                assert b"".join([chunk async for chunk in chunks]) == b"\n" + b"x" * 91
+        async with PosternSession(client, resource="open", streaming=True, raise_for_status=True) as session:
+            assert len(await (await session.get("bytes/300000")).read()) == 300_000
+            with pytest.raises(aiohttp.ClientResponseError):
+                await session.get("status/404")
 
 
 def test_nothing_of_these_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:

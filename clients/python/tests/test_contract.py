@@ -27,7 +27,8 @@ METHODS: dict[str, dict[str, Any]] = {method["name"]: method for method in DOCUM
 #: Parameters that are something else here, and what stands for them.
 STANDS_FOR = {
     ("fetchResource", "bodyBase64"): "body",  # bytes instead of text
-    ("fetchResource", "stream"): None,  # stream_resource
+    ("fetchResource", "stream"): None,
+    ("fetchResource", "streamHead"): None,  # stream_resource
     ("registerDelegate", "methods"): None,  # a callable each
     ("$/cancelRequest", "id"): "identifier",
 }

@@ -35,6 +35,7 @@ from .errors import (
     ValidationUndecided,
 )
 from .events import Event
+from ._chunks import ResponseHead
 from .types import Advice, FetchResult, Grant, JourneyStep, Part, Session
 
 __version__ = "0.1.0"
@@ -71,6 +72,7 @@ __all__ = [
     "RequestChange",
     "RequestError",
     "RequestToUpdate",
+    "ResponseHead",
     "Session",
     "SessionError",
     "Unavailable",

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from typing import Any, Callable, Protocol, Union
 
 from . import _framing
+from ._chunks import STREAMED
 from ._connection import lost
 from ._dial import failure
 from ._limits import Deadline, Limits
@@ -78,8 +79,8 @@ class AsyncConnection(asyncio.Protocol):
         self._timer: asyncio.TimerHandle | None = None
         self._timer_moment = math.inf
         self._gone = self.loop.create_future()
-        #: Where chunks go, by the names of their tasks.
-        self.chunks: dict[str, Callable[[dict[str, Any]], None]] = {}
+        #: Where parts of streams go, by the names of their tasks.
+        self.streams: dict[str, Callable[[Message], None]] = {}
 
     @classmethod
     async def open(cls, path: str, limits: Limits, handler: AsyncHandler) -> AsyncConnection:
@@ -219,10 +220,10 @@ class AsyncConnection(asyncio.Protocol):
     def _take(self, message: Message) -> None:
         if "method" in message:
             params = members(message.get("params"))
-            if message["method"] == "fetchResource.chunk" and params is not None:
-                take = self.chunks.get(str(params.get("task")))
+            if message["method"] in STREAMED and params is not None:
+                take = self.streams.get(str(params.get("task")))
                 if take is not None:
-                    take(params)
+                    take(message)
             elif "id" in message:
                 self._handler.on_request(self, message)
             else:

@@ -7,7 +7,7 @@ import collections
 import contextlib
 from typing import TYPE_CHECKING, Any
 
-from ._chunks import Sequence, piece, weakly
+from ._chunks import HEAD, ResponseHead, Sequence, piece, weakly
 from ._flow import Flow
 from ._limits import Deadline
 from .errors import DeadlineExceeded, PosternError, ProtocolViolation
@@ -35,6 +35,7 @@ class AsyncResourceStream:
         self._sequence = Sequence()
         self._connection: AsyncConnection | None = None
         self._pending: AsyncPending | None = None
+        self._head: ResponseHead | None = None
         self._settled: Any = None
         self._closed = False
         self._steering: set[asyncio.Future[None]] = set()
@@ -42,20 +43,24 @@ class AsyncResourceStream:
     async def begin(self, connection: AsyncConnection, params: dict[str, Any], deadline: Deadline) -> None:
         """Sends the request."""
         self._connection = connection
-        connection.chunks[self.task] = weakly(self._take)
+        connection.streams[self.task] = weakly(self._take)
         try:
             await connection.room(deadline)
             self._pending = connection.start("fetchResource", params)
         except BaseException:
-            connection.chunks.pop(self.task, None)
+            connection.streams.pop(self.task, None)
             self._connection = None
             raise
         self._pending.future.add_done_callback(weakly(self._end))
 
     # What the connection does
 
-    def _take(self, params: dict[str, Any]) -> None:
-        data = self._sequence.encoded(params)
+    def _take(self, message: dict[str, Any]) -> None:
+        if message["method"] == HEAD:
+            self._head = ResponseHead.from_json(message["params"])
+            self._news.set()
+            return
+        data = self._sequence.encoded(message["params"])
         self._pieces.append(data)
         self._news.set()
         method = self._flow.arrived(len(data))
@@ -65,7 +70,7 @@ class AsyncResourceStream:
 
     def _end(self, future: asyncio.Future[Any]) -> None:
         if self._connection is not None:
-            self._connection.chunks.pop(self.task, None)
+            self._connection.streams.pop(self.task, None)
         if self._settled is None and not future.cancelled():
             self._settled = future.result()
         self._news.set()
@@ -92,7 +97,7 @@ class AsyncResourceStream:
     def _abandon(self) -> None:
         connection, pending = self._connection, self._pending
         if connection is not None and pending is not None:
-            connection.chunks.pop(self.task, None)
+            connection.streams.pop(self.task, None)
             if not pending.future.done():
                 connection.cancel(pending)
 
@@ -125,18 +130,31 @@ class AsyncResourceStream:
             if self._settled is not None:
                 self._raise_error()
                 return b""
-            self._news.clear()
-            try:
-                await asyncio.wait_for(self._news.wait(), self._timeout)
-            except asyncio.TimeoutError:
-                error = DeadlineExceeded("nothing more of the body came in time", data={"outcome": "sent_no_reply"})
-                self._fail(error)
-                raise error from None
-            if self._closed:
-                raise ValueError("the stream was closed")
+            await self._something()
         encoded = self._pieces.popleft()
         self._steer(self._flow.taken(len(encoded)))
         return piece(encoded)
+
+    async def _something(self) -> None:
+        """Waits for more of the response."""
+        self._news.clear()
+        try:
+            await asyncio.wait_for(self._news.wait(), self._timeout)
+        except asyncio.TimeoutError:
+            error = DeadlineExceeded("nothing more of the response came in time", data={"outcome": "sent_no_reply"})
+            self._fail(error)
+            raise error from None
+        if self._closed:
+            raise ValueError("the stream was closed")
+
+    async def head(self) -> ResponseHead:
+        """Status and headers, as soon as they are there, which is before the body is."""
+        while self._head is None:
+            if self._settled is not None:
+                self._raise_error()
+                raise ProtocolViolation("the stream has no head")
+            await self._something()
+        return self._head
 
     def _raise_error(self) -> Any:
         from ._async_connection import result_of
@@ -144,7 +162,7 @@ class AsyncResourceStream:
         return result_of(self._settled)
 
     async def result(self) -> FetchResult:
-        """Status, headers and the rest. They come behind the body: what is left of it is read and dropped for this."""
+        """The rest, which comes behind the body: what is left of that is read and dropped for this."""
         while not self._closed and await self._next():
             pass
         if self._settled is None:
@@ -166,7 +184,7 @@ class AsyncResourceStream:
     def __del__(self) -> None:
         connection, pending = self._connection, self._pending
         if connection is not None and pending is not None and not self._closed and not pending.future.done():
-            connection.chunks.pop(self.task, None)
+            connection.streams.pop(self.task, None)
             connection.cancel_later(pending)
 
     async def __aenter__(self) -> AsyncResourceStream:

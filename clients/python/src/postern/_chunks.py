@@ -1,15 +1,48 @@
-"""Pieces of a streamed body, in order."""
+"""What comes of a streamed response: its head, and the pieces of its body in order."""
 
 from __future__ import annotations
 
 import base64
 import binascii
 import weakref
+from dataclasses import dataclass, field
 from typing import Any, Callable, TypeVar
 
 from .errors import ProtocolViolation
 
 _Argument = TypeVar("_Argument")
+HEAD = "fetchResource.head"
+#: Notifications that belong to a stream.
+STREAMED = frozenset({HEAD, "fetchResource.chunk"})
+
+
+@dataclass(frozen=True)
+class ResponseHead:
+    """What is known of a response before its body."""
+
+    #: The task's name.
+    task: str
+    #: The HTTP status.
+    status: int
+    #: The URL that answers, after redirects.
+    url: str
+    #: Lower-case name to an array of values, in order.
+    headers: dict[str, list[str]] = field(repr=False)
+    #: The reason phrase, where there is one.
+    reason: str | None = None
+
+    @property
+    def ok(self) -> bool:
+        """Whether the status is below 400."""
+        return self.status < 400
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> ResponseHead:
+        """Reads it from the protocol's members."""
+        try:
+            return cls(value["task"], value["status"], value["url"], value["headers"], value.get("reason"))
+        except KeyError as missing:
+            raise ProtocolViolation(f"the head of a stream has no {missing}") from None
 
 
 def weakly(method: Callable[[_Argument], None]) -> Callable[[_Argument], None]:

@@ -17,6 +17,7 @@ from collections.abc import Mapping
 from typing import Any, Callable, Protocol
 
 from . import _framing
+from ._chunks import STREAMED
 from ._dial import failure
 from ._limits import Deadline, Limits
 from ._pending import Message, Pending
@@ -81,8 +82,8 @@ class Connection:
         self._error: PosternError | None = None
         self._farewell: PosternError | None = None
         self._errands: queue.SimpleQueue[Callable[[], None] | None] | None = None
-        #: Where chunks go, by the names of their tasks.
-        self.chunks: dict[str, Callable[[dict[str, Any]], None]] = {}
+        #: Where parts of streams go, by the names of their tasks.
+        self.streams: dict[str, Callable[[Message], None]] = {}
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
             # A full queue of callers is waited for, and only then.
@@ -303,10 +304,10 @@ class Connection:
     def _take(self, message: Message) -> None:
         if "method" in message:
             params = members(message.get("params"))
-            if message["method"] == "fetchResource.chunk" and params is not None:
-                take = self.chunks.get(str(params.get("task")))
+            if message["method"] in STREAMED and params is not None:
+                take = self.streams.get(str(params.get("task")))
                 if take is not None:
-                    take(params)
+                    take(message)
             elif "id" in message:
                 self._handler.on_request(self, message)
             else:

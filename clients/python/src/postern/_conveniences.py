@@ -12,6 +12,15 @@ from ._wire import first_of, present, text_or_base64
 _T = TypeVar("_T", bound="_Readable")
 
 
+def decoded(content: bytes, content_type: str | None) -> str:
+    """A body as text, by its charset, else as UTF-8; what does not decode is replaced."""
+    _, _, charset = (content_type or "").lower().partition("charset=")
+    try:
+        return content.decode(charset.split(";")[0].strip(" \"'") or "utf-8", "replace")
+    except LookupError:
+        return content.decode("utf-8", "replace")
+
+
 class _Readable:
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> Any:
@@ -38,12 +47,7 @@ class FetchedBody:
         body: str | None = getattr(self, "body", None)
         if body is not None:
             return body
-        content_type = first_of(getattr(self, "headers", {}), "content-type") or ""
-        _, _, charset = content_type.lower().partition("charset=")
-        try:
-            return self.content.decode(charset.split(";")[0].strip(" \"'") or "utf-8", "replace")
-        except LookupError:
-            return self.content.decode("utf-8", "replace")
+        return decoded(self.content, first_of(getattr(self, "headers", {}), "content-type"))
 
     @property
     def ok(self) -> bool:

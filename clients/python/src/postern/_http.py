@@ -7,12 +7,12 @@ resource allows; redirects are left to the library, each of which comes back her
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import AsyncIterable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import IO, Any, cast
+from typing import Any, cast
 from urllib.parse import unquote, urlsplit
 
+from ._chunks import ResponseHead
 from ._limits import REQUEST_BYTES
 from .errors import PosternError, RequestError
 from .types import Auth, FetchResult
@@ -36,8 +36,6 @@ ADDED_BY_LIBRARIES = frozenset(
 )
 #: A body in base64 fills a message with some room for the rest.
 MOST_BODY = REQUEST_BYTES * 3 // 4 - (256 << 10)
-#: What is kept in memory of a body that is spooled; more goes to a temporary file.
-SPOOLED = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -83,7 +81,7 @@ def request_headers(headers: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
     return chosen
 
 
-def response_headers(result: FetchResult) -> list[tuple[str, str]]:
+def response_headers(result: FetchResult | ResponseHead) -> list[tuple[str, str]]:
     """One pair a line, repeated ones in order."""
     return [(name, value) for name, values in result.headers.items() for value in values]
 
@@ -126,10 +124,6 @@ def within(data: bytes) -> bytes:
             {"reason": "message_too_large", "outcome": "not_sent", "path": "/body"},
         )
     return data
-
-
-def spool() -> IO[bytes]:
-    return cast("IO[bytes]", tempfile.SpooledTemporaryFile(max_size=SPOOLED))
 
 
 def cannot_stream(error: PosternError) -> bool:

@@ -7,7 +7,7 @@ import io
 import threading
 from typing import TYPE_CHECKING, Any
 
-from ._chunks import Sequence, piece, weakly
+from ._chunks import HEAD, ResponseHead, Sequence, piece, weakly
 from ._flow import Flow
 from ._limits import Deadline
 from ._pending import Pending
@@ -39,6 +39,7 @@ class ResourceStream(io.RawIOBase):
         self._sequence = Sequence()
         self._connection: Connection | None = None
         self._pending: Pending | None = None
+        self._head: ResponseHead | None = None
         self._answer: dict[str, Any] | None = None
         self._error: PosternError | None = None
 
@@ -47,29 +48,34 @@ class ResourceStream(io.RawIOBase):
     def begin(self, connection: Connection, params: dict[str, Any], deadline: Deadline) -> None:
         """Sends the request."""
         self._connection = connection
-        connection.chunks[self.task] = weakly(self._take)
+        connection.streams[self.task] = weakly(self._take)
         connection.keep()
         try:
             self._pending = connection.start("fetchResource", params, None, deadline, weakly(self._settled))
         except BaseException:
-            connection.chunks.pop(self.task, None)
+            connection.streams.pop(self.task, None)
             self._connection = None
             raise
 
-    def _take(self, params: dict[str, Any]) -> None:
-        data = self._sequence.encoded(params)
+    def _take(self, message: dict[str, Any]) -> None:
+        if message["method"] == HEAD:
+            with self._changed:
+                self._head = ResponseHead.from_json(message["params"])
+                self._changed.notify_all()
+            return
+        data = self._sequence.encoded(message["params"])
         with self._changed:
             self._pieces.append(data)
             method = self._flow.arrived(len(data))
             is_over = self._flow.is_over
-            self._changed.notify()
+            self._changed.notify_all()
         if is_over:
             self._fail(ProtocolViolation("the sidecar sends on although the task is suspended"))
         self._steer(method)
 
     def _settled(self, pending: Pending) -> None:
         if self._connection is not None:
-            self._connection.chunks.pop(self.task, None)
+            self._connection.streams.pop(self.task, None)
         with self._changed:
             self._answer = pending.answer
             self._error = self._error or pending.error
@@ -98,7 +104,7 @@ class ResourceStream(io.RawIOBase):
     def _abandon(self) -> None:
         connection, pending = self._connection, self._pending
         if connection is not None and pending is not None and not pending.is_settled:
-            connection.chunks.pop(self.task, None)
+            connection.streams.pop(self.task, None)
             connection.cancel_request(pending.identifier)
 
     # What the reader does
@@ -126,17 +132,23 @@ class ResourceStream(io.RawIOBase):
             in_time = self._changed.wait_for(self._has_news, self._timeout)
             data = self._pieces.popleft() if self._pieces else ""
             method = self._flow.taken(len(data))
-        if not in_time:
-            error = DeadlineExceeded("nothing more of the body came in time", data={"outcome": "sent_no_reply"})
-            self._fail(error)
-            raise error
+        self._punctual(in_time)
         self._steer(method)
         if not data:
             self._raise_error()
         return piece(data)
 
+    def _punctual(self, in_time: bool) -> None:
+        if not in_time:
+            error = DeadlineExceeded("nothing more of the response came in time", data={"outcome": "sent_no_reply"})
+            self._fail(error)
+            raise error
+
     def _has_news(self) -> bool:
-        return bool(self._pieces) or self._answer is not None or self._error is not None
+        return bool(self._pieces) or self._is_settled()
+
+    def _is_settled(self) -> bool:
+        return self._answer is not None or self._error is not None
 
     def _raise_error(self) -> None:
         if self._error is not None:
@@ -145,8 +157,19 @@ class ResourceStream(io.RawIOBase):
             raise from_answer(self._answer["error"])
 
     @property
+    def head(self) -> ResponseHead:
+        """Status and headers: waits until they are there, which is before the body is."""
+        with self._changed:
+            in_time = self._changed.wait_for(lambda: self._head is not None or self._is_settled(), self._timeout)
+        self._punctual(in_time)
+        if self._head is None:
+            self._raise_error()
+            raise ProtocolViolation("the stream has no head")
+        return self._head
+
+    @property
     def result(self) -> FetchResult:
-        """Status, headers and the rest. They come behind the body: what is left of it is read and dropped for this."""
+        """The rest, which comes behind the body: what is left of that is read and dropped for this."""
         while not self.closed and self._next():
             self._rest = memoryview(b"")
         self._raise_error()

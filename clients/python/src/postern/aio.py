@@ -106,7 +106,7 @@ class AsyncClient(AsyncMethods):
     ) -> AsyncResourceStream:
         patience = self._deadline("", timeout)
         task = str(params.get("task") or new_task())
-        own: dict[str, Any] = {**params, "stream": True, "task": task}
+        own: dict[str, Any] = {**params, "stream": True, "streamHead": True, "task": task}
         if traceparent is not None:
             own["meta"] = {"traceparent": traceparent}
         stream = AsyncResourceStream(task, None if patience.seconds == math.inf else patience.seconds)

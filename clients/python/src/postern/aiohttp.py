@@ -17,7 +17,10 @@ import aiohttp
 from multidict import CIMultiDict, CIMultiDictProxy
 from yarl import URL
 
-from ._http import Target, collected, response_headers, timeout_of
+from ._async_streams import AsyncResourceStream
+from ._chunks import ResponseHead
+from ._conveniences import decoded
+from ._http import Target, cannot_stream, collected, response_headers, timeout_of
 from .aio import AsyncClient
 from .errors import DeadlineExceeded, PosternError
 from .types import Auth, FetchResult
@@ -59,11 +62,15 @@ def _translated(error: PosternError) -> aiohttp.ClientError:
 
 
 class PosternResponse:
-    """What `aiohttp.ClientResponse` has, of a response that is there already."""
+    """What `aiohttp.ClientResponse` has, of a response that is there, or whose body is still to come."""
 
-    def __init__(self, method: str, result: FetchResult) -> None:
-        #: The `FetchResult`.
+    def __init__(
+        self, method: str, result: FetchResult | ResponseHead, stream: AsyncResourceStream | None = None
+    ) -> None:
+        #: The `FetchResult`; of a session with `streaming` the `ResponseHead`.
         self.postern = result
+        self._stream = stream
+        self._content = result.content if isinstance(result, FetchResult) else None
         self.method = method
         self.status = result.status
         self.reason = result.reason
@@ -80,10 +87,15 @@ class PosternResponse:
         return self.headers.get("content-type", "application/octet-stream").partition(";")[0].strip()
 
     async def read(self) -> bytes:
-        return self.postern.content
+        if self._content is None:
+            self._content = b"".join([piece async for piece in self._pieces()])
+        return self._content
 
     async def text(self, encoding: str | None = None, errors: str = "strict") -> str:
-        return self.postern.text if encoding is None else self.postern.content.decode(encoding, errors)
+        content = await self.read()
+        if encoding is None:
+            return decoded(content, self.headers.get("content-type"))
+        return content.decode(encoding, errors)
 
     async def json(self, *, encoding: str | None = None, content_type: str | None = "application/json") -> Any:
         """None for an empty body. `content_type=None` takes any type."""
@@ -96,9 +108,19 @@ class PosternResponse:
         return _json.loads(text) if text else None
 
     async def iter_chunked(self, size: int) -> AsyncIterator[bytes]:
-        content = self.postern.content
-        for start in range(0, len(content), size):
-            yield content[start : start + size]
+        async for piece in self._pieces():
+            for start in range(0, len(piece), size):
+                yield piece[start : start + size]
+
+    async def _pieces(self) -> AsyncIterator[bytes]:
+        if self._content is not None or self._stream is None:
+            yield self._content or b""
+            return
+        try:
+            async for piece in self._stream:
+                yield piece
+        except PosternError as error:
+            raise _translated(error) from error
 
     def raise_for_status(self) -> None:
         if not self.ok:
@@ -111,7 +133,9 @@ class PosternResponse:
         return aiohttp.RequestInfo(self.url, self.method, CIMultiDictProxy(empty), self.url)
 
     def release(self) -> None:
-        """Nothing is held."""
+        """Ends the fetch if its body has not ended."""
+        if self._stream is not None:
+            self._stream.close()
 
     close = release
 
@@ -127,12 +151,13 @@ class _Requesting:
         return self._session.fetch(**self._arguments).__await__()
 
     async def __aenter__(self) -> PosternResponse:
-        return await self
+        self._response = await self
+        return self._response
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        return None
+        self._response.release()
 
 
 class PosternSession:
@@ -143,6 +168,7 @@ class PosternSession:
 
     :param client: Its delegates answer for step-up; it is not closed with the session.
     :param timeout: Seconds for each request; None: the client's own.
+    :param streaming: Gives responses before their bodies, which have no size limit then: use them with `async with`.
     """
 
     def __init__(
@@ -155,8 +181,10 @@ class PosternSession:
         headers: Mapping[str, str] | None = None,
         timeout: float | None = None,
         raise_for_status: bool = False,
+        streaming: bool = False,
     ) -> None:
         self.client = client
+        self._streaming = streaming
         self._options = (resource, auth, session)
         self._headers = dict(headers or {})
         self._timeout = timeout
@@ -240,13 +268,25 @@ class PosternSession:
         target = Target(resource, auth, session, allow_redirects)
         try:
             arguments = target.params(method, url, sent.items(), collected(data))
-            result = await self.client.fetch_resource(**arguments, timeout=bound or self._timeout)
+            response = await self._sent(arguments, bound or self._timeout)
         except PosternError as error:
             raise _translated(error) from error
-        response = PosternResponse(method.upper(), result)
-        if self._raise:
+        if self._raise and not response.ok:
+            response.release()
             response.raise_for_status()
         return response
+
+    async def _sent(self, arguments: dict[str, Any], timeout: float | None) -> PosternResponse:
+        method: str = arguments["method"]
+        if self._streaming:
+            stream = await self.client.stream_resource(**arguments, timeout=timeout)
+            try:
+                return PosternResponse(method, await stream.head(), stream)
+            except BaseException as error:
+                stream.close()
+                if not (isinstance(error, PosternError) and cannot_stream(error)):
+                    raise
+        return PosternResponse(method, await self.client.fetch_resource(**arguments, timeout=timeout))
 
     async def close(self) -> None:
         """The client is its owner's to close."""

@@ -131,7 +131,7 @@ class Client(Methods):
     def _stream(self, params: dict[str, Any], timeout: float | None, traceparent: str | None) -> ResourceStream:
         patience = self._deadline("", timeout)
         task = str(params.get("task") or new_task())
-        own: dict[str, Any] = {**params, "stream": True, "task": task}
+        own: dict[str, Any] = {**params, "stream": True, "streamHead": True, "task": task}
         if traceparent is not None:
             own["meta"] = {"traceparent": traceparent}
         bound = None if patience.seconds == math.inf else patience.seconds

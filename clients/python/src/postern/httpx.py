@@ -6,14 +6,15 @@ httpx.Client(mounts={"http+postern://": PosternTransport(client)})
 
 from __future__ import annotations
 
-import asyncio
-import shutil
 from collections.abc import AsyncIterator, Iterator
-from typing import IO, Any
+from typing import Any
 
 import httpx
 
-from ._http import Target, cannot_stream, collected, collected_async, response_headers, spool, timeout_of
+from ._async_streams import AsyncResourceStream
+from ._chunks import ResponseHead
+from ._http import Target, cannot_stream, collected, collected_async, response_headers, timeout_of
+from ._streams import ResourceStream
 from .aio import AsyncClient
 from .client import Client
 from .errors import DeadlineExceeded, PosternError
@@ -44,38 +45,56 @@ def _translated(error: PosternError, request: httpx.Request) -> httpx.TransportE
     return (kind or httpx.TransportError)(str(error), request=request)
 
 
-class _Spooled(httpx.SyncByteStream, httpx.AsyncByteStream):
-    """A body that was put aside."""
+class _Stream(httpx.SyncByteStream):
+    """A body that is still to come."""
 
-    def __init__(self, body: IO[bytes]) -> None:
-        self._body = body
+    def __init__(self, stream: ResourceStream, request: httpx.Request) -> None:
+        self._stream = stream
+        self._request = request
 
     def __iter__(self) -> Iterator[bytes]:
-        while data := self._body.read(_PIECE):
-            yield data
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        while data := self._body.read(_PIECE):
-            yield data
+        try:
+            while data := self._stream.read(_PIECE):
+                yield data
+        except PosternError as error:
+            raise _translated(error, self._request) from error
 
     def close(self) -> None:
-        self._body.close()
+        self._stream.close()
+
+
+class _AsyncStream(httpx.AsyncByteStream):
+    """The same, awaited."""
+
+    def __init__(self, stream: AsyncResourceStream, request: httpx.Request) -> None:
+        self._stream = stream
+        self._request = request
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        try:
+            async for piece in self._stream:
+                yield piece
+        except PosternError as error:
+            raise _translated(error, self._request) from error
 
     async def aclose(self) -> None:
-        self._body.close()
+        self._stream.close()
 
 
-def _response(result: FetchResult, stream: _Spooled | None) -> httpx.Response:
+def _pairs(result: FetchResult | ResponseHead) -> list[tuple[str, str]]:
     # The client would keep cookies and send them again; they are the sidecar's, `extensions` has them.
-    headers = [pair for pair in response_headers(result) if pair[0] != "set-cookie"]
-    extensions: dict[str, Any] = {
-        "http_version": b"HTTP/1.1",
-        "reason_phrase": (result.reason or "").encode("ascii", "replace"),
-        "postern": result,
-    }
-    if stream is not None:
-        return httpx.Response(result.status, headers=headers, stream=stream, extensions=extensions)
-    response = httpx.Response(result.status, headers=headers, content=result.content, extensions=extensions)
+    return [pair for pair in response_headers(result) if pair[0] != "set-cookie"]
+
+
+def _extensions(result: FetchResult | ResponseHead, postern: Any) -> dict[str, Any]:
+    reason = (result.reason or "").encode("ascii", "replace")
+    return {"http_version": b"HTTP/1.1", "reason_phrase": reason, "postern": postern}
+
+
+def _whole(result: FetchResult) -> httpx.Response:
+    response = httpx.Response(
+        result.status, headers=_pairs(result), content=result.content, extensions=_extensions(result, result)
+    )
     if "content-length" not in result.headers:
         response.headers.pop("content-length", None)
     return response
@@ -83,10 +102,10 @@ def _response(result: FetchResult, stream: _Spooled | None) -> httpx.Response:
 
 class _Transport:
     def __init__(
-        self, resource: str | None, auth: Auth | None, session: str | None, follow: bool | None, spooling: bool
+        self, resource: str | None, auth: Auth | None, session: str | None, follow: bool | None, streaming: bool
     ) -> None:
         self._target = Target(resource, auth, session, follow)
-        self._spooling = spooling
+        self._streaming = streaming
 
     def _params(self, request: httpx.Request, body: bytes) -> tuple[dict[str, Any], float | None]:
         params = self._target.params(request.method, str(request.url), request.headers.multi_items(), body)
@@ -97,7 +116,7 @@ class PosternTransport(_Transport, httpx.BaseTransport):
     """Fetches through the sidecar.
 
     Errors of the sidecar are raised as `httpx.TransportError` and its kinds, with the client's own as `__cause__`.
-    Cookies are not kept. `response.extensions["postern"]` is the `FetchResult`.
+    Cookies are not kept. `response.extensions["postern"]` is the `FetchResult`, with `streaming` the stream.
 
     :param client: Its delegates answer for step-up; it is not closed with the transport.
     :param resource: Whose URLs are fetched, when they are not `http+postern://NAME/`.
@@ -105,7 +124,8 @@ class PosternTransport(_Transport, httpx.BaseTransport):
     :param session: The user's session.
     :param follow_redirects: Whether the sidecar follows redirects; default: for `http+postern` URLs. Otherwise
         `httpx` does if it is asked to, and reports them in `history`.
-    :param spooling: Puts bodies aside in a temporary file while they come: they have no size limit then.
+    :param streaming: Gives responses before their bodies, which have no size limit then; `httpx` reads them where
+        it is not asked to stream.
     """
 
     def __init__(
@@ -116,36 +136,38 @@ class PosternTransport(_Transport, httpx.BaseTransport):
         auth: Auth | None = None,
         session: str | None = None,
         follow_redirects: bool | None = None,
-        spooling: bool = False,
+        streaming: bool = False,
     ) -> None:
-        super().__init__(resource, auth, session, follow_redirects, spooling)
+        super().__init__(resource, auth, session, follow_redirects, streaming)
         self.client = client
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         try:
             assert isinstance(request.stream, httpx.SyncByteStream)
             params, timeout = self._params(request, collected(request.stream))
-            if self._spooling:
+            if self._streaming:
                 try:
-                    return self._spooled(params, timeout)
+                    return self._streamed(request, params, timeout)
                 except PosternError as error:
                     if not cannot_stream(error):
                         raise
-            return _response(self.client.fetch_resource(**params, timeout=timeout), None)
+            return _whole(self.client.fetch_resource(**params, timeout=timeout))
         except PosternError as error:
             raise _translated(error, request) from error
 
-    def _spooled(self, params: dict[str, Any], timeout: float | None) -> httpx.Response:
-        with self.client.stream_resource(**params, timeout=timeout) as stream:
-            body = spool()
-            try:
-                shutil.copyfileobj(stream, body, _PIECE)
-                result = stream.result
-            except BaseException:
-                body.close()
-                raise
-        body.seek(0)
-        return _response(result, _Spooled(body))
+    def _streamed(self, request: httpx.Request, params: dict[str, Any], timeout: float | None) -> httpx.Response:
+        stream = self.client.stream_resource(**params, timeout=timeout)
+        try:
+            head = stream.head
+            return httpx.Response(
+                head.status,
+                headers=_pairs(head),
+                stream=_Stream(stream, request),
+                extensions=_extensions(head, stream),
+            )
+        except BaseException:
+            stream.close()
+            raise
 
 
 class AsyncPosternTransport(_Transport, httpx.AsyncBaseTransport):
@@ -159,34 +181,35 @@ class AsyncPosternTransport(_Transport, httpx.AsyncBaseTransport):
         auth: Auth | None = None,
         session: str | None = None,
         follow_redirects: bool | None = None,
-        spooling: bool = False,
+        streaming: bool = False,
     ) -> None:
-        super().__init__(resource, auth, session, follow_redirects, spooling)
+        super().__init__(resource, auth, session, follow_redirects, streaming)
         self.client = client
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         try:
             assert isinstance(request.stream, httpx.AsyncByteStream)
             params, timeout = self._params(request, await collected_async(request.stream))
-            if self._spooling:
+            if self._streaming:
                 try:
-                    return await self._spooled(params, timeout)
+                    return await self._streamed(request, params, timeout)
                 except PosternError as error:
                     if not cannot_stream(error):
                         raise
-            return _response(await self.client.fetch_resource(**params, timeout=timeout), None)
+            return _whole(await self.client.fetch_resource(**params, timeout=timeout))
         except PosternError as error:
             raise _translated(error, request) from error
 
-    async def _spooled(self, params: dict[str, Any], timeout: float | None) -> httpx.Response:
-        async with await self.client.stream_resource(**params, timeout=timeout) as stream:
-            body = spool()
-            try:
-                async for piece in stream:
-                    await asyncio.to_thread(body.write, piece)  # a disk may be slow
-                result = await stream.result()
-            except BaseException:
-                body.close()
-                raise
-        body.seek(0)
-        return _response(result, _Spooled(body))
+    async def _streamed(self, request: httpx.Request, params: dict[str, Any], timeout: float | None) -> httpx.Response:
+        stream = await self.client.stream_resource(**params, timeout=timeout)
+        try:
+            head = await stream.head()
+            return httpx.Response(
+                head.status,
+                headers=_pairs(head),
+                stream=_AsyncStream(stream, request),
+                extensions=_extensions(head, stream),
+            )
+        except BaseException:
+            stream.close()
+            raise

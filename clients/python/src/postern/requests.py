@@ -8,9 +8,9 @@ session.get("http+postern://billing/invoices")
 from __future__ import annotations
 
 import io
-import shutil
-from collections.abc import Mapping
-from typing import Any
+import socket
+from collections.abc import Generator, Mapping
+from typing import TYPE_CHECKING, Any
 
 import requests
 from requests.adapters import BaseAdapter
@@ -19,10 +19,15 @@ from requests.utils import get_encoding_from_headers
 from urllib3 import HTTPResponse
 from urllib3._collections import HTTPHeaderDict  # urllib3 1.26 has it nowhere else
 
-from ._http import Target, cannot_stream, collected, response_headers, spool, timeout_of
+from ._chunks import ResponseHead
+from ._http import Target, cannot_stream, collected, response_headers, timeout_of
+from ._streams import ResourceStream
 from .client import Client
 from .errors import DeadlineExceeded, PosternError
 from .types import Auth, FetchResult
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
 
 __all__ = ["PosternAdapter"]
 
@@ -43,12 +48,44 @@ _EXCEPTIONS: dict[str, type[requests.RequestException]] = {
 }
 
 
+class _Body(io.RawIOBase):
+    """A body that is still to come, with exceptions that urllib3 makes its own of."""
+
+    def __init__(self, stream: ResourceStream) -> None:
+        super().__init__()
+        self._stream = stream
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: WriteableBuffer) -> int:
+        try:
+            return self._stream.readinto(buffer)
+        except DeadlineExceeded as error:
+            raise socket.timeout(str(error)) from error
+        except PosternError as error:
+            raise ConnectionError(str(error)) from error
+
+    def close(self) -> None:
+        self._stream.close()
+        super().close()
+
+
+class _StreamedResponse(HTTPResponse):
+    """Gives pieces as they come: an event of a server does not wait until a chunk is full."""
+
+    def stream(self, amt: int | None = 1 << 16, decode_content: bool | None = None) -> Generator[bytes, None, None]:
+        """The rest of the body; content codings are undone by the sidecar."""
+        while data := self.read(amt or 1 << 16, decode_content=False):
+            yield data
+
+
 class PosternAdapter(BaseAdapter):
     """Fetches through the sidecar.
 
     Errors of the sidecar are raised as exceptions of `requests`, with the client's own as `__cause__`. Cookies are
-    neither kept nor sent by the session. With `stream=True` the body has no size limit and is put aside in a temporary
-    file while it comes, for the status is known at its end.
+    neither kept nor sent by the session. With `stream=True` the response is there before its body, which has no size
+    limit then; `response.postern` is the `ResourceStream`, else the `FetchResult`.
 
     :param client: Its delegates answer for step-up; it is not closed with the adapter.
     :param resource: Whose URLs are mounted, when they are not `http+postern://NAME/`.
@@ -86,41 +123,43 @@ class PosternAdapter(BaseAdapter):
             params = self._target.params(
                 request.method or "GET", request.url or "", request.headers.items(), collected(request.body)
             )
-            if stream:
-                result, body = self._spooled(params, bound)
-            else:
-                result = self.client.fetch_resource(**params, timeout=bound)
-                body = io.BytesIO(result.content)
+            return self._streamed(request, params, bound) if stream else self._whole(request, params, bound)
         except PosternError as error:
             raise _translated(error)(str(error), request=request) from error
-        return self._response(request, result, body)
 
-    def _spooled(self, params: dict[str, Any], timeout: float | None) -> tuple[FetchResult, Any]:
-        try:
-            with self.client.stream_resource(**params, timeout=timeout) as stream:
-                body = spool()
-                try:
-                    shutil.copyfileobj(stream, body, 1 << 16)
-                    result = stream.result
-                except BaseException:
-                    body.close()
-                    raise
-            body.seek(0)
-            return result, body
-        except PosternError as error:
-            if not cannot_stream(error):
-                raise
+    def _whole(
+        self, request: requests.PreparedRequest, params: dict[str, Any], timeout: float | None
+    ) -> requests.Response:
         result = self.client.fetch_resource(**params, timeout=timeout)
-        return result, io.BytesIO(result.content)
+        return self._response(request, result, HTTPResponse, io.BytesIO(result.content), result)
 
-    def _response(self, request: requests.PreparedRequest, result: FetchResult, body: Any) -> requests.Response:
+    def _streamed(
+        self, request: requests.PreparedRequest, params: dict[str, Any], timeout: float | None
+    ) -> requests.Response:
+        stream = self.client.stream_resource(**params, timeout=timeout)
+        try:
+            return self._response(request, stream.head, _StreamedResponse, _Body(stream), stream)
+        except BaseException as error:
+            stream.close()
+            if not (isinstance(error, PosternError) and cannot_stream(error)):
+                raise
+        return self._whole(request, params, timeout)
+
+    def _response(
+        self,
+        request: requests.PreparedRequest,
+        result: FetchResult | ResponseHead,
+        kind: type[HTTPResponse],
+        body: io.IOBase,
+        postern: FetchResult | ResourceStream,
+    ) -> requests.Response:
         lines = HTTPHeaderDict(response_headers(result))
         response = requests.Response()
         response.status_code = result.status
         response.reason = result.reason or ""
         response.headers = CaseInsensitiveDict(lines)
         response.encoding = get_encoding_from_headers(response.headers)
-        response.raw = HTTPResponse(
+        response.raw = kind(
             body=body,
             headers=lines,
             status=result.status,
@@ -135,7 +174,7 @@ class PosternAdapter(BaseAdapter):
             response.url = result.url
         response.request = request
         # What annotations of requests do not know: adapters of other kinds, members of our own.
-        vars(response).update(connection=self, postern=result)
+        vars(response).update(connection=self, postern=postern)
         return response
 
     def close(self) -> None:
