@@ -29,6 +29,8 @@ export interface ClientOptions {
   timeoutMs?: number;
   /** How long a sidecar that is not there is waited for; 0: not at all. */
   connectWaitMs?: number;
+  /** How long a sidecar that was there, and may be starting again, is waited for; 5,000. */
+  reconnectWaitMs?: number;
   /** Calls on the connection at a time, the others wait; 100. */
   maxInFlight?: number;
   /** Calls that wait; 10,000. */
@@ -65,6 +67,7 @@ export interface StreamedFetch {
   result: Promise<FetchResourceResult>;
   /** Ends the task. */
   cancel(): void;
+  [Symbol.asyncDispose](): Promise<void>;
 }
 
 export interface Client extends Methods {}

@@ -99,6 +99,7 @@ class Channel {
 
   onReady(connection) {
     this.giveUpAt = undefined;
+    this.wasThere = true;
     this.#updateReference(connection);
     this.owner.onConnected(connection);
     this.#pump(true);
@@ -160,9 +161,10 @@ class Channel {
     this.#updateReference(this.connection);
   }
 
-  /** Whether a sidecar that is not there is still waited for. */
+  /** Whether a sidecar that is not there is still waited for; one that was there may be starting again. */
   #mayStillCome() {
-    this.giveUpAt ??= Date.now() + this.options.connectWaitMs;
+    const { connectWaitMs, reconnectWaitMs } = this.options;
+    this.giveUpAt ??= Date.now() + (this.wasThere ? Math.max(connectWaitMs, reconnectWaitMs) : connectWaitMs);
     if (Date.now() < this.giveUpAt) return true;
     this.giveUpAt = undefined;
     return false;

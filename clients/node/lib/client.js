@@ -16,9 +16,12 @@ const DEFAULTS = {
   maxInFlight: 100, // limits.inFlightPerConnection is 128: some room for what ends the others
   maxQueued: 10_000,
   connectWaitMs: 0,
+  reconnectWaitMs: 5000, // a sidecar that is started again is back before that
   stallMs: 30_000,
   delegateTimeoutMs: 180_000,
 };
+
+const MAY_BE_ZERO = new Set(["connectWaitMs", "reconnectWaitMs"]);
 
 /** A client of the sidecar. Connects with the first call. Emits events, `reconnected`, `disconnected`, `refused`. */
 class Client extends EventEmitter {
@@ -84,6 +87,7 @@ class Client extends EventEmitter {
   /** Subscribes, and gives the events as `{event, params}` one after another. */
   async *events(names, { signal, maxBuffered = 1000 } = {}) {
     const events = [...names];
+    if (signal?.aborted) throw signal.reason;
     const iterator = new EventIterator({
       maxBuffered,
       signal,
@@ -201,7 +205,7 @@ function checked(given) {
   const options = { timeoutMs: given.timeoutMs };
   for (const [name, fallback] of Object.entries(DEFAULTS)) {
     const value = given[name] ?? fallback;
-    if (!Number.isInteger(value) || value < (name === "connectWaitMs" ? 0 : 1)) {
+    if (!Number.isInteger(value) || value < (MAY_BE_ZERO.has(name) ? 0 : 1)) {
       throw new RangeError(`${name} must be a whole number, at least 1`);
     }
     options[name] = value;

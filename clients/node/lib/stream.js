@@ -11,6 +11,9 @@ const SUSPEND_MS = 10_000;
 // What one that is held back may still send.
 const MAX_HELD_BYTES = 4 * 1024 * 1024;
 
+// Node 18 has the symbol under a registered name only.
+const asyncDispose = Symbol.asyncDispose ?? Symbol.for("nodejs.asyncDispose");
+
 /**
  * A streamed fetch: on a connection of its own, so that a slow reader slows this body down and nothing else, and that
  * cancelling is closing it.
@@ -133,7 +136,8 @@ class StreamedFetch {
 function openStream(...given) {
   const fetch = new StreamedFetch(...given);
   const { body, head, result, task } = fetch;
-  return { body, head, result, task, cancel: () => fetch.cancel() };
+  const dispose = async () => fetch.cancel();
+  return { body, head, result, task, cancel: () => fetch.cancel(), [asyncDispose]: dispose };
 }
 
 module.exports = { openStream };

@@ -33,6 +33,16 @@ export class FakeSidecar {
     return fake;
   }
 
+  /** As a sidecar that is being started again; `comeBack` ends that. */
+  async goAway() {
+    for (const socket of this.sockets) socket.destroy();
+    await new Promise((resolve) => this.server.close(resolve));
+  }
+
+  comeBack() {
+    this.server.listen(this.socketPath);
+  }
+
   async stop() {
     for (const socket of this.sockets) socket.destroy();
     this.server.close();
