@@ -76,7 +76,8 @@ class Stage:
             commands.mkdir()
             (commands / "postern").symlink_to(Path(binaries.postern()).resolve())
             (commands / "playground").symlink_to(Path(binaries.playground()).resolve())
-        own = {"PATH": f"{commands}:/usr/local/bin:/usr/bin:/bin", "HOME": str(self.directory), "LANG": "C.UTF-8"}
+        own = {"PATH": f"{commands}:/usr/local/bin:/usr/bin:/bin", "HOME": str(self.directory), "LANG": "C.UTF-8",
+               "PYTHONPATH": str(ROOT / "clients" / "python" / "src"), "PYTHONDONTWRITEBYTECODE": "1"}
         return {**own, "POSTERN_SOCKET": sidecar.path} if sidecar else own
 
     def fresh_directory(self) -> Path:

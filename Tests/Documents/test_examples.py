@@ -15,7 +15,7 @@ import run  # noqa: E402
 
 PAGES = stages.ROOT / "proto-docs"
 #: Pages whose commands are run. A page that says so itself and is not here is run, too; one that stops saying so is missed.
-RUN = {"five-minutes.md", "framing.md", "sessions.md", "socat.md", "step-up.md"}
+RUN = {"five-minutes.md", "framing.md", "python.md", "sessions.md", "socat.md", "step-up.md"}
 
 
 @pytest.mark.parametrize("method", run.methods())

@@ -32,7 +32,7 @@ NAVIGATION: List[Tuple[str, List[str]]] = [
         "deploy/README.md"]),
     ("Migration", ["proto-docs/migration/README.md", "proto-docs/migration/*.md"]),
     ("Clients", [
-        "clients/python/README.md", "clients/python/*.md", "clients/python/*/*.md", "clients/node/README.md", "clients/node/*.md",
+        "proto-docs/python.md", "proto-docs/node.md", "clients/python/README.md", "clients/python/*.md", "clients/python/*/*.md", "clients/node/README.md", "clients/node/*.md",
         "clients/node/*/*.md", "proto-docs/swift.md", "clients/*/*.md", "clients/*/*/*.md"]),
     ("Methods", ["proto-docs/reference/README.md", "proto-docs/reference/*.md"]),
     ("Protocol", ["proto-docs/wire.md", "proto-docs/framing.md", "proto-docs/errors.md", "proto-docs/preauthorization.md"]),
@@ -51,7 +51,7 @@ WEIGHTS = {"Methods": 0.55, "Migration": 0.8, "Working on it": 0.5, "Decisions":
 LABELS = {
     "README.md": "Home", "proto-docs/README.md": "Overview", "proto-docs/reference/README.md": "All methods",
     "proto-docs/migration/README.md": "All", "clients/python/README.md": "Python", "clients/node/README.md": "Node",
-    "proto-docs/swift.md": "Swift",
+    "proto-docs/swift.md": "Swift", "proto-docs/python.md": "From Python", "proto-docs/node.md": "From Node",
 }
 #: The order of the methods is that of the reference's own index.
 REFERENCE = "proto-docs/reference/README.md"

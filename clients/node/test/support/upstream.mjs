@@ -4,15 +4,19 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { createInterface } from "node:readline";
 import { once } from "node:events";
 import net from "node:net";
+import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { eventually } from "./waiting.mjs";
 
 const root = fileURLToPath(new URL("../../../../", import.meta.url));
-const binary = (name, variable) => process.env[variable] ?? `${root}.build/debug/${name}`;
+/** The path of `postern` or `playground`. */
+export function binary(name) {
+  return path.resolve(process.env[`${name.toUpperCase()}_BIN`] ?? `${root}.build/debug/${name}`);
+}
 
 export class Playground {
   static async start(...options) {
-    const child = spawn(binary("playground", "PLAYGROUND_BIN"), ["--exit-with-stdin", ...options], {
+    const child = spawn(binary("playground"), ["--exit-with-stdin", ...options], {
       stdio: ["pipe", "pipe", "inherit"],
     });
     const failed = once(child, "exit").then(([status]) => {
@@ -90,7 +94,7 @@ export class Sidecar {
   }
 
   async run() {
-    this.child = spawn(binary("postern", "POSTERN_BIN"), ["serve", "--config", `${this.directory}/postern.yaml`], {
+    this.child = spawn(binary("postern"), ["serve", "--config", `${this.directory}/postern.yaml`], {
       stdio: ["ignore", "ignore", "pipe"],
       env: { PATH: process.env.PATH, HOME: this.directory },
     });
