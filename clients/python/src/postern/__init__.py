@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+from ._chunks import ResponseHead
 from ._limits import Limits
 from .aio import AsyncClient
 from .client import Call, Client
@@ -35,7 +36,6 @@ from .errors import (
     ValidationUndecided,
 )
 from .events import Event
-from ._chunks import ResponseHead
 from .types import Advice, FetchResult, Grant, JourneyStep, Part, Session
 
 __version__ = "0.1.0"
