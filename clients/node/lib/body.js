@@ -3,6 +3,7 @@
 const { RequestError, notSent } = require("./errors.js");
 const { onAbort } = require("./signals.js");
 
+/** @type {{params: {body?: string, bodyBase64?: string}, type?: string | null}} */
 const NULL_BODY = Object.freeze({ params: {} });
 
 /** The bytes of a stream, at most so many. */
@@ -30,7 +31,10 @@ async function readAll(stream, maxBytes, signal) {
   }
 }
 
-/** What `fetch` takes as a body, as params of `fetchResource`, and the media type it implies. */
+/**
+ * What `fetch` takes as a body, as params of `fetchResource`, and the media type it implies.
+ * @returns {Promise<typeof NULL_BODY>}
+ */
 async function bodyParams(body, maxBytes, signal) {
   if (body === null || body === undefined) return NULL_BODY;
   if (typeof body === "string" || body instanceof URLSearchParams) {

@@ -9,7 +9,12 @@ function checkedTimeout(timeoutMs) {
   throw new RangeError("timeoutMs must be a whole number of milliseconds, at least 1");
 }
 
-/** The params with what the options add to `meta`. */
+/**
+ * The params with what the options add to `meta`.
+ * @param {Record<string, any>} params
+ * @param {{traceparent?: string}} options
+ * @param {number | undefined} timeoutMs
+ */
 function withMeta(params, { traceparent }, timeoutMs) {
   if (traceparent === undefined && timeoutMs === undefined) return params;
   const meta = { ...params.meta };

@@ -24,8 +24,16 @@ class Channel {
     this.nextId = 1;
     this.live = 0;
     this.backoffMs = 0;
+    /** @type {Promise<void> | undefined} */
+    this.closed = undefined;
   }
 
+  /**
+   * @param {string} method
+   * @param {object} params
+   * @param {{timeoutMs?: number, traceparent?: string, signal?: AbortSignal}} options
+   * @returns {Promise<any>}
+   */
   call(method, params = {}, options = {}) {
     return new Promise((resolve, reject) => {
       if (this.closing) throw closed(method);

@@ -27,6 +27,7 @@ const MAY_BE_ZERO = new Set(["connectWaitMs", "reconnectWaitMs"]);
 class Client extends EventEmitter {
   #channel;
   #delegates;
+  /** @type {Record<string, any>} */
   #options;
   #subscribed = new Set();
   #explicit = new Set();
@@ -85,16 +86,18 @@ class Client extends EventEmitter {
   }
 
   /** Subscribes, and gives the events as `{event, params}` one after another. */
-  async *events(names, { signal, maxBuffered = 1000 } = {}) {
+  async *events(names, options = {}) {
+    /** @type {{signal?: AbortSignal, maxBuffered?: number}} */
+    const { signal, maxBuffered = 1000 } = options;
     const events = [...names];
     if (signal?.aborted) throw signal.reason;
     const iterator = new EventIterator({
       maxBuffered,
       signal,
+      names: events,
       onWaiting: (difference) => this.#channel.hold(difference),
       onEnd: () => this.#iterators.delete(iterator),
     });
-    iterator.names = new Set(events);
     this.#iterators.add(iterator);
     try {
       await this.#changeSubscription("subscribe", { events }, { signal });
@@ -175,9 +178,9 @@ class Client extends EventEmitter {
   }
 
   /** What a listener throws is the program's own, and no reason to lose the connection. */
-  #emit(...event) {
+  #emit(name, ...values) {
     try {
-      this.emit(...event);
+      this.emit(name, ...values);
     } catch (error) {
       process.nextTick(() => {
         throw error;
@@ -193,7 +196,8 @@ class Client extends EventEmitter {
 }
 
 for (const [name, [method]] of Object.entries(METHODS)) {
-  const call = { [name](params, options) { return this.call(method, params, options); } }[name];
+  /** @type {(this: any, params?: object, options?: object) => Promise<any>} */
+  const call = { [name](params, options) { return /** @type {any} */ (this).call(method, params, options); } }[name];
   Object.defineProperty(Client.prototype, name, { value: call, writable: true, configurable: true });
 }
 
@@ -201,7 +205,9 @@ for (const [name, [method]] of Object.entries(METHODS)) {
 const asyncDispose = Symbol.asyncDispose ?? Symbol.for("nodejs.asyncDispose");
 Object.defineProperty(Client.prototype, asyncDispose, { value: Client.prototype.close });
 
+/** @returns {Record<string, any>} */
 function checked(given) {
+  /** @type {Record<string, any>} */
   const options = { timeoutMs: given.timeoutMs };
   for (const [name, fallback] of Object.entries(DEFAULTS)) {
     const value = given[name] ?? fallback;

@@ -4,12 +4,13 @@
 class PosternError extends Error {
   /**
    * @param {string} message
-   * @param {{reason: string, code?: number, data?: object, method?: string, cause?: unknown}} details
+   * @param {{reason: string, code?: number, data?: Record<string, any>, method?: string, cause?: unknown}} details
    */
   constructor(message, { reason, code, data = {}, method, cause }) {
     super(message, cause === undefined ? undefined : { cause });
     this.reason = reason;
     this.code = code;
+    /** @type {Record<string, any>} */
     this.data = { reason, ...data };
     this.method = method;
   }
@@ -107,6 +108,7 @@ class AuthenticationError extends PosternError {}
 class SessionError extends PosternError {}
 
 /** [code, reason, class]; the same list as proto-docs/errors.md. */
+/** @type {[number, string, typeof PosternError][]} */
 const REASONS = [
   [-32700, "parse_error", RequestError],
   [-32600, "invalid_request", RequestError],
@@ -163,6 +165,7 @@ const REASONS = [
   [5010, "grant_not_supported", SessionError],
 ];
 
+/** @type {Map<string, typeof PosternError>} */
 const CLASSES = new Map(REASONS.map(([code, reason, type]) => [`${code} ${reason}`, type]));
 
 /** The exception for the `error` of an answer; a reason unknown here becomes a plain `PosternError`. */
@@ -175,8 +178,14 @@ function fromAnswer(error, method) {
   return new Type(`${message} (${reason})`, { reason, code: object.code, data, method });
 }
 
-/** Nothing was sent: the call may be repeated safely. */
-function notSent(Type, reason, message, { method, cause, code, retryable = false } = {}) {
+/**
+ * Nothing was sent: the call may be repeated safely.
+ * @param {typeof PosternError} Type
+ * @param {string} reason
+ * @param {string} message
+ * @param {{method?: string, cause?: unknown, code?: number, retryable?: boolean}} details
+ */
+function notSent(Type, reason, message, { method, cause, code, retryable = false }) {
   return new Type(message, { reason, code, method, cause, data: { outcome: "not_sent", retryable } });
 }
 

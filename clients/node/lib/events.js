@@ -5,7 +5,8 @@ const { onAbort } = require("./signals.js");
 
 /** The events of a client as they come. Holds so many that nobody has taken; ends with an error beyond. */
 class EventIterator {
-  constructor({ maxBuffered, signal, onWaiting, onEnd }) {
+  constructor({ names, maxBuffered, signal, onWaiting, onEnd }) {
+    this.names = new Set(names);
     this.maxBuffered = maxBuffered;
     this.onWaiting = onWaiting;
     this.onEnd = onEnd;

@@ -18,8 +18,14 @@ const REDIRECTS = ["follow", "manual", "error"];
 
 /** What `fetch` rejects with: a `TypeError` like every fetch's; `cause` is the error of the sidecar. */
 class FetchError extends TypeError {
+  /** @param {PosternError} cause */
   constructor(cause) {
     super(`fetch failed: ${cause.message}`, { cause });
+  }
+
+  /** @returns {PosternError} */
+  get #error() {
+    return /** @type {any} */ (this.cause);
   }
 
   get name() {
@@ -27,23 +33,23 @@ class FetchError extends TypeError {
   }
 
   get reason() {
-    return this.cause.reason;
+    return this.#error.reason;
   }
 
   get code() {
-    return this.cause.code;
+    return this.#error.code;
   }
 
   get retryable() {
-    return this.cause.retryable;
+    return this.#error.retryable;
   }
 
   get outcome() {
-    return this.cause.outcome;
+    return this.#error.outcome;
   }
 
   get data() {
-    return this.cause.data;
+    return this.#error.data;
   }
 }
 

@@ -12,6 +12,7 @@ const never = () => false;
 /**
  * Every method of the sidecar, by its name here: its name on the wire, and whether a call that was sent, and whose
  * connection was lost before the answer, may be sent again.
+ * @type {Record<string, [string, (params: any) => boolean]>}
  */
 const METHODS = {
   discover: ["rpc.discover", always],
@@ -52,7 +53,10 @@ const METHODS = {
 /** Those whose effect is the connection's: the client has methods of its own for them. */
 const OWN_METHODS = ["subscribe", "unsubscribe", "registerDelegate"];
 
-const REPEATABLE = new Map([...Object.values(METHODS), ...OWN_METHODS.map((name) => [name, always])]);
+/** @type {Map<string, (params: any) => boolean>} */
+const REPEATABLE = new Map();
+for (const [method, isRepeatable] of Object.values(METHODS)) REPEATABLE.set(method, isRepeatable);
+for (const method of OWN_METHODS) REPEATABLE.set(method, always);
 
 /** Whether a call may be sent a second time although the first may have arrived. */
 function isRepeatable(method, params) {

@@ -26,7 +26,9 @@ class StreamedFetch {
   #expected = 0;
   #suspended = false;
 
-  constructor(client, options, delegates, params, { signal, suspendAfterMs = SUSPEND_MS, ...callOptions } = {}) {
+  constructor(client, options, delegates, params, given = {}) {
+    /** @type {{signal?: AbortSignal, suspendAfterMs?: number}} */
+    const { signal, suspendAfterMs = SUSPEND_MS, ...callOptions } = given;
     this.task = params.task ?? `node-${randomUUID()}`;
     this.suspendAfterMs = suspendAfterMs;
     this.#client = client;

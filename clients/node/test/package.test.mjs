@@ -57,6 +57,12 @@ test("the types describe it to programs of both kinds, strictly", async () => {
   assert.equal(status, 0, stdout);
 });
 
+test("the sources keep to the types that they state", async () => {
+  const tsc = path.join(path.dirname(typescriptPath), "tsc.js");
+  const { status, stdout } = await runNode([tsc, "-p", "jsconfig.json"], { cwd: packageRoot, seconds: 120 });
+  assert.equal(status, 0, stdout);
+});
+
 test("the socket is where wire.md says", () => {
   const { socketPath } = createRequire(import.meta.url)("../lib/socket-path.js");
   const all = { POSTERN_SOCKET: "/a", XDG_RUNTIME_DIR: "/run/user/1" };

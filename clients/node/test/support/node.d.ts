@@ -1,0 +1,57 @@
+// The little of Node that lib/ uses, for checking it: Debian has TypeScript, and no @types/node.
+
+declare function require(name: string): any;
+declare const module: { exports: any };
+
+declare const process: {
+  env: { [name: string]: string | undefined };
+  nextTick(act: () => void): void;
+};
+
+declare class Buffer extends Uint8Array {
+  static from(data: string | ArrayBuffer | Uint8Array, encoding?: "base64" | "latin1" | "utf8"): Buffer;
+  static byteLength(text: string): number;
+  static concat(pieces: Uint8Array[], size?: number): Buffer;
+  toString(encoding?: "base64" | "latin1" | "utf8", start?: number, end?: number): string;
+  subarray(start?: number, end?: number): Buffer;
+  indexOf(value: number, from?: number): number;
+}
+
+/** What a timer is in Node; the types of browsers, of which lib/ uses the streams and fetch's, make it a number. */
+interface Number {
+  ref(): number;
+  unref(): number;
+  refresh(): number;
+}
+
+interface SymbolConstructor {
+  readonly asyncDispose: symbol;
+}
+
+declare module "node:events" {
+  class EventEmitter {
+    emit(name: string, ...values: unknown[]): boolean;
+    on(name: string, listener: (...values: any[]) => void): this;
+  }
+}
+
+declare module "node:net" {
+  interface Socket {
+    on(name: string, listener: (...values: any[]) => void): this;
+    write(data: string): boolean;
+    pause(): this;
+    resume(): this;
+    ref(): this;
+    unref(): this;
+    destroy(): this;
+  }
+  function createConnection(options: { path: string }): Socket;
+}
+
+declare module "node:crypto" {
+  function randomUUID(): string;
+}
+
+declare module "node:stream" {
+  function isDisturbed(stream: ReadableStream): boolean;
+}
