@@ -305,8 +305,8 @@ record-examples: release ## Run the examples of the methods and write what came 
 	$(PYTHON) proto-docs/tool/reference.py
 
 .PHONY: site
-site: deps ## The documents as a web site that needs no network: .build/site/index.html
-	$(SITE_PYTHON) proto-docs/tool/website.py --into .build/site
+site: deps ## The documents as a web site that needs no network: .build/site/index.html; with the Swift reference after make docc
+	$(SITE_PYTHON) proto-docs/tool/website.py --into .build/site $(if $(wildcard $(DOCC)/data),--swift $(DOCC))
 	@echo "Open .build/site/index.html"
 
 .PHONY: docs-check

@@ -16,6 +16,8 @@ from harness.chromium import Chromium  # noqa: E402
 from harness.waiting import eventually  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[2]
+#: What `make docc` has made; `make test` makes it first.
+DOCC = ROOT / ".build" / "docc"
 
 
 def python_with_markdown():
@@ -29,7 +31,8 @@ def python_with_markdown():
 def site(tmp_path_factory):
     folder = tmp_path_factory.mktemp("site")
     script = ROOT / "proto-docs" / "tool" / "website.py"
-    subprocess.run([python_with_markdown(), str(script), "--into", str(folder)], check=True, timeout=120)
+    swift = ["--swift", str(DOCC)] if (DOCC / "data").is_dir() else []
+    subprocess.run([python_with_markdown(), str(script), "--into", str(folder), *swift], check=True, timeout=120)
     return folder
 
 
@@ -94,6 +97,17 @@ def test_markdown_became_html(pages):
         visible = re.sub(r"<[^>]+>", "", body)
         found = re.search(r"^\|.*\|$|```|\]\([\w./#-]+\)|^#+ ", visible, re.MULTILINE)
         assert not found, f"{url}: {found.group(0)}"
+
+
+@pytest.mark.skipif(not (DOCC / "data").is_dir(), reason="make docc has not been run")
+def test_the_swift_reference_is_a_part_of_it(pages, site):
+    """Catches a module or a type without a page, a member without its declaration, and a reference that search does not find."""
+    for module in ("authengine", "httpmessages", "posternurlloading"):
+        assert f'href="swift/{module}/index.html"' in pages["index.html"], "not in the list at the side"
+    assert len([url for url in pages if url.startswith("swift/")]) > 150
+    page = pages["swift/authengine/policyadvice.html"]
+    assert re.search(r'<h3 id="inittypevaluerealm">', page) and "insufficientUserAuthentication" in page
+    assert "swift/authengine/userclient.html#userclient" in (site / "search-index.js").read_text(encoding="utf-8")
 
 
 # MARK: colours
@@ -226,7 +240,8 @@ def test_pictures(browser, site):
     folder = Path(os.environ["SITE_SCREENSHOTS"])
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    for url in ("index.html", "reference/fetchResource.html", "errors.html#error-1017", "socat.html", "wire.html#41-fetchresource"):
+    for url in ("index.html", "python.html", "swift/authengine/userclient.html", "reference/fetchResource.html",
+                "errors.html#error-1017", "socat.html", "wire.html#41-fetchresource"):
         for name, dark, width in (("light", False, 1440), ("dark", True, 1440), ("narrow", False, 390), ("narrow-dark", True, 390)):
             page = browser.page(dark=dark, width=width, height=900)
             path, _, fragment = url.partition("#")

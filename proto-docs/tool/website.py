@@ -1,6 +1,6 @@
 """The documents as a static web site that needs no server and no network. Wants Python-Markdown and Pygments (Debian packages).
 
-    python3 proto-docs/tool/website.py --into .build/site
+    python3 proto-docs/tool/website.py --into .build/site [--swift .build/docc]
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ from pygments.formatters import HtmlFormatter
 from pygments.lexers import get_lexer_by_name, get_lexer_for_filename
 from pygments.util import ClassNotFound
 
+import swiftdoc
+
 ROOT = Path(__file__).resolve().parents[2]
 ASSETS = Path(__file__).resolve().parent / "assets"
 #: The list at the side: groups of paths, each a name or a pattern. A page that none of them names comes last.
@@ -32,7 +34,7 @@ NAVIGATION: List[Tuple[str, List[str]]] = [
         "deploy/README.md"]),
     ("Migration", ["proto-docs/migration/README.md", "proto-docs/migration/*.md"]),
     ("Clients", [
-        "proto-docs/python.md", "proto-docs/node.md", "clients/python/README.md", "clients/python/*.md", "clients/python/*/*.md", "clients/node/README.md", "clients/node/*.md",
+        "proto-docs/python.md", "clients/python/README.md", "clients/python/*.md", "clients/python/*/*.md", "proto-docs/node.md", "clients/node/README.md", "clients/node/*.md",
         "clients/node/*/*.md", "proto-docs/swift.md", "clients/*/*.md", "clients/*/*/*.md"]),
     ("Methods", ["proto-docs/reference/README.md", "proto-docs/reference/*.md"]),
     ("Protocol", ["proto-docs/wire.md", "proto-docs/framing.md", "proto-docs/errors.md", "proto-docs/preauthorization.md"]),
@@ -46,12 +48,11 @@ NAVIGATION: List[Tuple[str, List[str]]] = [
     ("Decisions", ["proto-docs/decisions/*.md"]),
 ]
 #: How much a word found in a group counts in the search: guides and the protocol go before details and history.
-WEIGHTS = {"Methods": 0.55, "Migration": 0.8, "Working on it": 0.5, "Decisions": 0.4, "Start": 1.1, "Guides": 1.1}
+WEIGHTS = {"Methods": 0.55, "Swift reference": 0.4, "Migration": 0.8, "Working on it": 0.5, "Decisions": 0.4, "Start": 1.1, "Guides": 1.1}
 #: What a page is called in the list at the side, where that is not its title.
 LABELS = {
     "README.md": "Home", "proto-docs/README.md": "Overview", "proto-docs/reference/README.md": "All methods",
-    "proto-docs/migration/README.md": "All", "clients/python/README.md": "Python", "clients/node/README.md": "Node",
-    "proto-docs/swift.md": "Swift", "proto-docs/python.md": "From Python", "proto-docs/node.md": "From Node",
+    "proto-docs/migration/README.md": "All", "proto-docs/python.md": "Python", "proto-docs/node.md": "Node", "proto-docs/swift.md": "Swift",
 }
 #: The order of the methods is that of the reference's own index.
 REFERENCE = "proto-docs/reference/README.md"
@@ -231,8 +232,9 @@ def code_block(language: str, code: str) -> str:
     return f'<div class="code"><pre tabindex="0"><code>{inner}</code></pre></div>'
 
 
-def rendered(source: str) -> Page:
-    text = (ROOT / source).read_text(encoding="utf-8")
+def rendered(source: str, text: Optional[str] = None) -> Page:
+    """`text` where that is not a file's."""
+    text = (ROOT / source).read_text(encoding="utf-8") if text is None else text
     used: set = set()
     converter = markdown.Markdown(
         extensions=["tables", "sane_lists", TocExtension(slugify=lambda value, separator: value)], tab_length=2)
@@ -283,11 +285,16 @@ def breakable(cell: "re.Match[str]") -> str:
 class Site:
     """Pages, the files they link to, and the frame around each."""
 
-    def __init__(self) -> None:
+    def __init__(self, swift: Optional[Path] = None) -> None:
         self.files = listed_files()
-        self.known = set(self.files)
         self.groups = navigation(self.files)
         self.pages = {name: rendered(name) for _, group in self.groups for name in group}
+        made = swiftdoc.Archive(swift).pages() if swift else {}
+        self.pages.update((name, rendered(name, text)) for name, text in made.items())
+        if made:
+            clients = next((number for number, (title, _) in enumerate(self.groups, 1) if title == "Clients"), len(self.groups))
+            self.groups.insert(clients, ("Swift reference", [name for name in made if name.endswith("/README.md")]))
+        self.known = {*self.files, *made}
         self.shown: Dict[str, None] = {EXAMPLE: None} if EXAMPLE in self.known else {}
 
     def link(self, source: str, target: str) -> Optional[str]:
@@ -346,7 +353,9 @@ class Site:
 
     def neighbours(self, url: str) -> str:
         order = [self.pages[name] for _, group in self.groups for name in group]
-        here = next(number for number, page in enumerate(order) if page.url == url)
+        here = next((number for number, page in enumerate(order) if page.url == url), None)
+        if here is None:  # a page that its own index leads to
+            return ""
         out = []
         for label, css, other in (("Previous", "previous", here - 1), ("Next", "next", here + 1)):
             if 0 <= other < len(order):
@@ -395,16 +404,17 @@ class Site:
         entries: List[list] = []
         group_of = {name: title for title, group in self.groups for name in group}
         for page in self.pages.values():
-            weight = WEIGHTS.get(group_of[page.source], 1)
+            group = group_of.get(page.source, "Swift reference")
+            weight = WEIGHTS.get(group, 1)
             name = page.title
             if page.source.startswith("clients/"):  # each has pages of the same titles
-                client = LABELS.get("/".join(page.source.split("/")[:2]) + "/README.md", "")
+                client = LABELS.get(f"proto-docs/{page.source.split('/')[1]}.md", "")
                 name = f"{client}: {name}".removeprefix(": ")
             parts = re.split(r'<h[1-6] id="([^"]*)">(.*?)</h[1-6]>', page.body, flags=re.DOTALL)
             for identifier, heading, body in zip(parts[1::3], parts[2::3], parts[3::3]):
                 title = plain(heading.rsplit('<a class="anchor"', 1)[0])
                 title = name if title == page.title else title
-                own = 1.2 if title == name and group_of[page.source] == "Methods" else weight
+                own = 1.2 if title == name and group == "Methods" else weight
                 entries.append([f"{page.url}#{identifier}", name, title, plain(body), own])
                 for row in re.findall(r"<tr>\s*<td>(?:<strong>)?<code>([^\s]+?)</code>(?:</strong>)?</td>(.*?)</tr>", body, re.DOTALL):
                     entries.append([f"{page.url}#{identifier}", name, plain(row[0]), plain(row[1]), weight * 0.8])
@@ -442,8 +452,9 @@ TEMPLATE = (ASSETS / "page.html").read_text(encoding="utf-8")
 def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("--into", type=Path, required=True)
+    parser.add_argument("--swift", type=Path, help="what make docc has made: the Swift reference, too")
     arguments = parser.parse_args()
-    count = Site().write(arguments.into)
+    count = Site(arguments.swift).write(arguments.into)
     print(f"{count} pages in {arguments.into}")
     return 0
 
