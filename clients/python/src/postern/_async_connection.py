@@ -21,6 +21,7 @@ from ._pending import Message
 from ._wire import members
 from .errors import ConnectionLost, DeadlineExceeded, PosternError, ProtocolViolation, from_answer
 
+_READ = 1 << 18
 log = logging.getLogger("postern")
 
 #: An answer, or why there is none.
@@ -59,7 +60,7 @@ class AsyncPending:
             self.future.set_result(settled)
 
 
-class AsyncConnection(asyncio.Protocol):
+class AsyncConnection(asyncio.BufferedProtocol):
     """Pipelined. Belongs to the loop in which it was made.
 
     One timer looks after all that wait: setting one for each call would cost more than the call's own text does.
@@ -70,6 +71,8 @@ class AsyncConnection(asyncio.Protocol):
         self._handler = handler
         self.loop = asyncio.get_running_loop()
         self._lines = _framing.Lines(limits.answer_bytes)
+        # One for all that is read: a fresh one of this size for each read would be given back to the system each time.
+        self._buffer = memoryview(bytearray(_READ))
         self._pending: dict[int, AsyncPending] = {}
         self._identifiers = itertools.count(1)
         self._error: PosternError | None = None
@@ -198,9 +201,12 @@ class AsyncConnection(asyncio.Protocol):
             self._may_write.set_result(None)
         self._may_write = None
 
-    def data_received(self, data: bytes) -> None:
+    def get_buffer(self, sizehint: int) -> memoryview:
+        return self._buffer
+
+    def buffer_updated(self, nbytes: int) -> None:
         try:
-            for line in self._lines.feed(data):
+            for line in self._lines.feed(self._buffer[:nbytes].tobytes()):
                 self._take(_framing.decoded(line))
         except PosternError as error:
             self.close(error)

@@ -77,6 +77,7 @@ class Connection:
         self._writing = threading.RLock()
         self._keeper: threading.Thread | None = None
         self._lines = _framing.Lines(limits.answer_bytes)
+        self._buffer = memoryview(bytearray(_READ))
         self._pending: dict[int, Pending] = {}
         self._identifiers = itertools.count(1)
         self._error: PosternError | None = None
@@ -280,9 +281,9 @@ class Connection:
             flags = int(socket.MSG_DONTWAIT)
         error: PosternError
         try:
-            data = self._socket.recv(_READ, flags)
-            if data:
-                for line in self._lines.feed(data):
+            size = self._socket.recv_into(self._buffer, _READ, flags)
+            if size:
+                for line in self._lines.feed(self._buffer[:size].tobytes()):
                     self._take(_framing.decoded(line))
                 return
             where = "in the middle of an answer" if self._lines.is_within else ""
