@@ -13,9 +13,14 @@ final class Exchange: @unchecked Sendable {
   let options: TransferOptions
   let submittedAt: MonotonicInstant
 
-  /// When it must be over: its deadline, and what it has been held.
+  /// When it must be over: its deadline, and what it has been held; of a body in pieces, what bounds it now.
   func due(at now: MonotonicInstant) -> MonotonicInstant? {
-    options.deadline.instant.map { $0 + (options.control?.heldTime(at: now) ?? .zero) }
+    if let bounds = options.streaming, let movedAt = transfer?.streamMovedAt {
+      return bounds.deadline.earlier(
+        Deadline(instant: options.control?.takesBytes == true ? movedAt + bounds.silence : nil)
+      ).instant
+    }
+    return options.deadline.instant.map { $0 + (options.control?.heldTime(at: now) ?? .zero) }
   }
 
   var isCancelled = false

@@ -1,6 +1,7 @@
 import CCurl
 import Glibc
 import HTTPMessages
+import Support
 
 /// What libcurl calls while it performs, always on the loop's thread.
 extension Transfer {
@@ -46,6 +47,7 @@ extension Transfer {
         paused |= CURLPAUSE_RECV
         return .paused
       }
+      streamMovedAt = clock?.monotonicNow
       control.moved(received: Int64(bytes.count))
       control.give(bytes)
       return .taken
@@ -62,6 +64,7 @@ extension Transfer {
     let wanted = control.isHeld ? CURLPAUSE_ALL : control.takesBytes ? CURLPAUSE_CONT : CURLPAUSE_RECV
     guard wanted != paused else { return }
     paused = wanted
+    if isStreaming, wanted == CURLPAUSE_CONT { streamMovedAt = clock?.monotonicNow }
     // What libcurl has kept comes at once, inside of this call; if that fails, so does the exchange, in its own time.
     curl_easy_pause(easy, wanted)
   }
@@ -113,6 +116,7 @@ extension Transfer {
   private func beginBody() -> Reception {
     if hasBody, let exchange, exchange.options.control?.begins(responseHead(from: exchange.request.url)) == true {
       isStreaming = true
+      streamMovedAt = clock?.monotonicNow
       return .taken
     }
     guard !head.hasContentCoding, hasBody, let length = head.contentLength else { return .taken }

@@ -40,6 +40,7 @@ extension Transfer {
     now: MonotonicInstant
   ) -> TransportError? {
     self.exchange = exchange
+    clock = configuration.clock
     handedOverAt = now
     let request = exchange.request
     let shape: Shape

@@ -29,6 +29,10 @@ final class Transfer {
   var body: [UInt8] = []
   /// Whether the body is handed on in pieces instead of being kept.
   var isStreaming = false
+  /// When something of it came last, or could come again.
+  var streamMovedAt: MonotonicInstant?
+  /// The clock of the deadlines.
+  var clock: (any EngineClock)?
   /// Which directions libcurl has been told to pause.
   var paused: Int32 = 0
   /// Of the bytes sent, those that the control knows of.
@@ -68,6 +72,7 @@ final class Transfer {
     head = ResponseHead(limits: limits)
     body = []
     isStreaming = false
+    streamMovedAt = nil
     paused = 0
     bytesReported = 0
     objection = nil

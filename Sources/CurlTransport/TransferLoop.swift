@@ -160,7 +160,8 @@ final class TransferLoop {
       if instant > now {
         earliestDeadline = min(instant, earliestDeadline ?? instant)
       } else if let transfer = exchange.transfer {
-        abort(transfer, code: .timedOut, detail: "the deadline passed")
+        let detail = transfer.streamMovedAt == nil ? "the deadline passed" : "nothing more of the body came in time"
+        abort(transfer, code: .timedOut, detail: detail)
       } else if let ticket = exchange.ticket, admission.giveUp(ticket) != nil {
         end(exchange, code: .timedOut, detail: "the deadline passed while it waited for a connection")
       }

@@ -4,6 +4,8 @@ public import Support
 public struct TransferOptions: Sendable, Hashable {
   /// When the exchange must be over; running out is `TransportError.Code.timedOut`.
   public var deadline: Deadline
+  /// What bounds a body that is taken in pieces, from its head on, in place of `deadline`; nil: that does.
+  public var streaming: StreamBounds?
   /// Bound for name resolution, TCP and TLS together; `serverUnreachable` beyond it.
   public var connectTimeout: Duration
   /// Bound of the decoded body in bytes; `responseTooLarge` beyond it.
@@ -25,6 +27,7 @@ public struct TransferOptions: Sendable, Hashable {
   /// Options; the defaults are those of a call nobody configured.
   public init(
     deadline: Deadline = .never,
+    streaming: StreamBounds? = nil,
     connectTimeout: Duration = .seconds(10),
     maxBodyBytes: Int = 16 << 20,
     allowsPlainHTTP: Bool = false,
@@ -35,6 +38,7 @@ public struct TransferOptions: Sendable, Hashable {
     control: TransferControl? = nil
   ) {
     self.deadline = deadline
+    self.streaming = streaming
     self.connectTimeout = connectTimeout
     self.maxBodyBytes = maxBodyBytes
     self.allowsPlainHTTP = allowsPlainHTTP

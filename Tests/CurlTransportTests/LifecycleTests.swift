@@ -299,6 +299,49 @@ struct LifecycleTests {
       #expect(error?.code == .timedOut)
     }
   }
+
+  @Test("a body in pieces outlives the deadline as long as something comes, and ends when the server falls silent")
+  func streamBounds() async throws {
+    let clock = ManualClock()
+    let control = TransferControl()
+    control.takeBodies { _ in true }
+    let goOn = Gate()
+    try await withServer(configuration: .testing(clock: clock)) { connection in
+      _ = connection.readRequest()
+      connection.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n")
+      goOn.waitOnThread()
+      connection.send("1\r\ny\r\n")
+      _ = connection.readRequest()
+    } _: { server, transport in
+      let task = Task {
+        try await transport.failure(
+          server.url(),
+          options: .testing {
+            $0.deadline = Deadline(in: .seconds(5), on: clock)
+            $0.streaming = StreamBounds(silence: .seconds(5))
+            $0.control = control
+          })
+      }
+      #expect(await control.piece() == Array("x".utf8))
+      clock.advance(by: .seconds(4))
+      goOn.open()
+      #expect(await control.piece() == Array("y".utf8))
+      clock.advance(by: .seconds(4))
+      #expect(control.progress.received == 2)
+      clock.advance(by: .seconds(2))
+      let error = try await task.value
+      #expect(error?.code == .timedOut && error?.outcome == .replied)
+      #expect(error?.detail == "nothing more of the body came in time")
+    }
+  }
+}
+
+extension TransferControl {
+  /// The next part, which is a piece, or nil.
+  fileprivate func piece() async -> [UInt8]? {
+    guard case .piece(let piece) = await next() else { return nil }
+    return piece
+  }
 }
 
 /// Waits for something that has no signal of its own, until the suite's time limit cancels the test.

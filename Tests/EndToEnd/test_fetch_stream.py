@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import socket
 import threading
 import time
@@ -150,6 +151,67 @@ def test_a_head_without_a_stream_or_before_an_error(start: Callable[..., Sidecar
     first, order, answer = head(connection, "x", resource="gone")
     assert (first, order) == ({}, [])
     expect.fault(answer["error"], 1009)
+
+
+class Writer:
+    """An upstream that answers one request with pieces at its own pace."""
+
+    def __init__(self, *pieces: bytes, pause: float = 0.0, stays: bool = False) -> None:
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.base = f"http://127.0.0.1:{self._listener.getsockname()[1]}/"
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._serve, args=(pieces, pause, stays), daemon=True)
+        self._thread.start()
+
+    def _serve(self, pieces: Tuple[bytes, ...], pause: float, stays: bool) -> None:
+        with self._listener.accept()[0] as peer, contextlib.suppress(BrokenPipeError, ConnectionResetError):
+            peer.recv(4096)
+            for piece in pieces:
+                peer.sendall(piece)
+                self._over.wait(pause)
+            if stays:
+                self._over.wait(30)
+
+    def close(self) -> None:
+        self._over.set()
+        self._thread.join(5)
+        self._listener.close()
+
+
+EVENTS = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"
+
+
+def test_what_keeps_coming_may_take_longer_than_the_timeout(start: Callable[..., Sidecar], connect: Connect) -> None:
+    """Events of a server would end after the resource's 30 s, however busy it is."""
+    writer = Writer(EVENTS, *[b"data: x\n\n"] * 6, pause=0.3)
+    resources = {"feed": {"baseUrl": writer.base, "auth": "none", "timeout": "1s"}}
+    connection = connect(start({"resources": resources}))
+    body, answer = stream(connection, "x", resource="feed")
+    writer.close()
+    assert answer["result"]["status"] == 200 and body == b"data: x\n\n" * 6
+
+
+@pytest.mark.parametrize("params, pause", [({}, 0.0), ({"timeoutMs": 1000}, 0.3)])
+def test_silence_and_an_own_timeout_end_a_stream(
+    start: Callable[..., Sidecar], connect: Connect, params: Dict[str, Any], pause: float
+) -> None:
+    writer = Writer(EVENTS, *[b"data: x\n\n"] * 6, pause=pause, stays=True)
+    resources = {"feed": {"baseUrl": writer.base, "auth": "none", "timeout": "1s"}}
+    connection = connect(start({"resources": resources}))
+    body, answer = stream(connection, "x", resource="feed", **params)
+    writer.close()
+    expect.fault(answer["error"], -32022)
+    assert answer["error"]["data"]["outcome"] == "replied"
+    assert body == b"data: x\n\n" * 6 if not params else body
+
+
+def test_what_came_before_the_server_broke_off_is_told(start: Callable[..., Sidecar], connect: Connect) -> None:
+    writer = Writer(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf")
+    connection = connect(start({"resources": {"feed": {"baseUrl": writer.base, "auth": "none"}}}))
+    first, order, answer = head(connection, "x", resource="feed")
+    writer.close()
+    assert first["status"] == 200 and order == ["fetchResource.head", "fetchResource.chunk"]
+    expect.fault(answer["error"], 1013)
 
 
 def resident(sidecar: Sidecar) -> int:

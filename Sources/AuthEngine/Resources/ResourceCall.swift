@@ -48,6 +48,11 @@ struct ResourceCall {
     started = upstream.clock.monotonicNow
     callerDeadline = fetch.deadline
     hasOwnTimeout = fetch.timeout != nil
+    // What has no end is no fault as long as it comes, unless the caller has said how long all of it may take.
+    if fetch.deliver != nil, !hasOwnTimeout {
+      options.streaming = StreamBounds(
+        silence: min(server.timeout, ResourceServer.maxTimeout), deadline: fetch.deadline)
+    }
     self.advice = advice
   }
 

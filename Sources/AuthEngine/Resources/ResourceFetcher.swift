@@ -75,9 +75,16 @@ public final class ResourceFetcher: Sendable {
     async let taken = delivery.pump()
     // Where the fetch fails nobody wants what is left: leaving cancels the pump and waits for it.
     defer { task.control.finish() }
-    let response = try await call.run(prepared.message)
-    task.control.finish()
-    return try await delivery.finish(response, after: taken)
+    do throws(ResourceError) {
+      let response = try await call.run(prepared.message)
+      task.control.finish()
+      return try await delivery.finish(response, after: taken)
+    } catch {
+      // What came before the server broke off is told: the error stands behind it.
+      task.control.finish()
+      if error.outcome == .replied, ![.requestCancelled, .deadlineExceeded].contains(error.code) { _ = await taken }
+      throw error
+    }
   }
 
   /// A user's advice, where there are rules for it.
