@@ -18,6 +18,7 @@ from ._connection import lost
 from ._dial import failure
 from ._limits import Deadline, Limits
 from ._pending import Message
+from ._places import URGENT_PLACES, AsyncPlaces, is_urgent
 from ._wire import members
 from .errors import ConnectionLost, DeadlineExceeded, PosternError, ProtocolViolation, from_answer
 
@@ -41,13 +42,17 @@ class AsyncHandler(Protocol):
 class AsyncPending:
     """One request under way."""
 
-    __slots__ = ("deadline", "future", "identifier", "method", "size")
+    __slots__ = ("deadline", "future", "identifier", "method", "places", "size")
 
-    def __init__(self, identifier: int, method: str, size: int, future: asyncio.Future[Settled]) -> None:
+    def __init__(
+        self, identifier: int, method: str, size: int, future: asyncio.Future[Settled], places: AsyncPlaces | None
+    ) -> None:
         self.identifier = identifier
         self.method = method
         self.size = size
         self.future = future
+        #: To which its place goes back with its answer.
+        self.places = places
         #: By when there must be an answer. A stream has none: it may last as long as something comes.
         self.deadline: Deadline | None = None
 
@@ -66,7 +71,7 @@ class AsyncConnection(asyncio.BufferedProtocol):
     One timer looks after all that wait: setting one for each call would cost more than the call's own text does.
     """
 
-    def __init__(self, limits: Limits, handler: AsyncHandler) -> None:
+    def __init__(self, limits: Limits, handler: AsyncHandler, in_flight: int | None = None) -> None:
         self._limits = limits
         self._handler = handler
         self.loop = asyncio.get_running_loop()
@@ -74,6 +79,13 @@ class AsyncConnection(asyncio.BufferedProtocol):
         # One for all that is read: a fresh one of this size for each read would be given back to the system each time.
         self._buffer = memoryview(bytearray(_READ))
         self._pending: dict[int, AsyncPending] = {}
+        self.places = AsyncPlaces(in_flight or limits.in_flight, limits.queued)
+        self._urgent = AsyncPlaces(URGENT_PLACES, limits.queued)
+        #: Places of calls that nobody waits for any more, whose answers still come.
+        self._left: dict[int, AsyncPlaces] = {}
+        #: Delegates that are registered here, and whether the sidecar has said that it is going; for streams.
+        self.registered: frozenset[str] = frozenset()
+        self.is_leaving = False
         self._identifiers = itertools.count(1)
         self._error: PosternError | None = None
         self._farewell: PosternError | None = None
@@ -86,14 +98,16 @@ class AsyncConnection(asyncio.BufferedProtocol):
         self.streams: dict[str, Callable[[Message], None]] = {}
 
     @classmethod
-    async def open(cls, path: str, limits: Limits, handler: AsyncHandler) -> AsyncConnection:
+    async def open(
+        cls, path: str, limits: Limits, handler: AsyncHandler, in_flight: int | None = None
+    ) -> AsyncConnection:
         """Connects. On a Unix socket that is done at once, or not to be done now."""
         loop = asyncio.get_running_loop()
         own = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         own.setblocking(False)
         try:
             own.connect(path)
-            _, connection = await loop.create_unix_connection(lambda: cls(limits, handler), sock=own)
+            _, connection = await loop.create_unix_connection(lambda: cls(limits, handler, in_flight), sock=own)
         except OSError as error:
             own.close()
             raise failure(path, error) from error
@@ -105,11 +119,30 @@ class AsyncConnection(asyncio.BufferedProtocol):
 
     # Requests
 
-    async def ask(self, method: str, params: Mapping[str, Any], timeout_ms: int | None, deadline: Deadline) -> Any:
+    async def turn(self, method: str, deadline: Deadline) -> AsyncPlaces:
+        """Waits until a call may be sent; what is returned goes to `ask`."""
+        places = self._urgent if is_urgent(method) else self.places
+        if not places.try_take():
+            await places.take(deadline)
+        return places
+
+    async def ask(
+        self,
+        method: str,
+        params: Mapping[str, Any],
+        timeout_ms: int | None,
+        deadline: Deadline,
+        places: AsyncPlaces | None = None,
+    ) -> Any:
         """Sends a request and waits for its answer; time that runs out, and a cancellation, cancel it."""
         if self._may_write is not None:
-            await self.room(deadline)
-        pending = self.start(method, params, timeout_ms)
+            try:
+                await self.room(deadline)
+            except BaseException:
+                if places is not None:
+                    places.give()
+                raise
+        pending = self.start(method, params, timeout_ms, places)
         pending.deadline = deadline
         if deadline.last < self._timer_moment:
             self._set_timer(deadline.last)
@@ -128,13 +161,24 @@ class AsyncConnection(asyncio.BufferedProtocol):
             if not done:
                 raise DeadlineExceeded("the request could not be sent in time", data={"outcome": "not_sent"})
 
-    def start(self, method: str, params: Mapping[str, Any], timeout_ms: int | None = None) -> AsyncPending:
+    def start(
+        self,
+        method: str,
+        params: Mapping[str, Any],
+        timeout_ms: int | None = None,
+        places: AsyncPlaces | None = None,
+    ) -> AsyncPending:
         """Sends a request; its answer settles what is returned. When this raises it was not sent."""
         identifier = next(self._identifiers)
-        line = _framing.request(identifier, method, params, self._limits.request_bytes, timeout_ms)
-        self._write(line)
+        try:
+            line = _framing.request(identifier, method, params, self._limits.request_bytes, timeout_ms)
+            self._write(line)
+        except BaseException:
+            if places is not None:
+                places.give()
+            raise
         # In the loop's own thread no answer can come before this.
-        pending = AsyncPending(identifier, method, len(line), self.loop.create_future())
+        pending = AsyncPending(identifier, method, len(line), self.loop.create_future(), places)
         self._pending[identifier] = pending
         return pending
 
@@ -160,6 +204,8 @@ class AsyncConnection(asyncio.BufferedProtocol):
         """Ends a request for both sides. False when it had been settled."""
         if self._pending.pop(pending.identifier, None) is None:
             return False
+        if pending.places is not None:
+            self._left[pending.identifier] = pending.places
         self.cancel_request(pending.identifier)
         return True
 
@@ -243,6 +289,9 @@ class AsyncConnection(asyncio.BufferedProtocol):
         if not isinstance(identifier, int) or ("result" in message) == is_error:
             raise ProtocolViolation("an answer of another shape came from the socket")
         pending = self._pending.pop(identifier, None)
+        places = self._left.pop(identifier, None) if pending is None else pending.places
+        if places is not None:
+            places.give()
         if pending is not None:
             pending.settle(message)
 
@@ -261,6 +310,8 @@ class AsyncConnection(asyncio.BufferedProtocol):
             raise ProtocolViolation(f"the sidecar did not understand one of several requests: {error.message}")
         for pending in guilty:
             self._pending.pop(pending.identifier, None)
+            if pending.places is not None:
+                pending.places.give()
             pending.settle(lost(error, "not_sent"))
 
     # The end
@@ -275,6 +326,8 @@ class AsyncConnection(asyncio.BufferedProtocol):
         if self._transport is not None:
             self._transport.abort()
         self.resume_writing()
+        self.places.end()
+        self._urgent.end()
         waiting: list[AsyncPending] = list(self._pending.values())
         self._pending.clear()
         outcome = str(error.data.get("outcome") or "unknown")

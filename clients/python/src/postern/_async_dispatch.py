@@ -14,11 +14,26 @@ from . import delegates
 from ._async_connection import AsyncConnection
 from ._limits import DELEGATE_CALLS, DELEGATE_SECONDS, Deadline
 from ._pending import Message
+from ._places import serving
 from ._wire import members
 from .errors import ClientClosed, PosternError
 from .events import Backlog, Event
 
 log = logging.getLogger("postern")
+
+
+class AsyncAsking:
+    """What connections of streams have: delegates, and nothing else."""
+
+    def __init__(self, dispatch: AsyncDispatch) -> None:
+        self._dispatch = dispatch
+
+    def on_request(self, connection: AsyncConnection, message: Message) -> None:
+        self._dispatch.on_request(connection, message)
+
+    def on_notification(self, connection: AsyncConnection, message: Message) -> None: ...
+
+    def on_end(self, connection: AsyncConnection, error: PosternError) -> None: ...
 
 
 class AsyncDispatch:
@@ -81,6 +96,7 @@ class AsyncDispatch:
     async def _ask(
         self, connection: AsyncConnection, delegate: Callable[[Any], Any], name: str, message: Message
     ) -> None:
+        serving.set(True)
         try:
             value = delegate(delegates.FORMS[name].read(message["params"]))
             if inspect.isawaitable(value):

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import collections
-import contextlib
 from typing import TYPE_CHECKING, Any
 
 from ._chunks import HEAD, ResponseHead, Sequence, piece, weakly
-from ._flow import Flow
+from ._flow import MOST_REFUSALS, Flow, pause_after
 from ._limits import Deadline
-from .errors import DeadlineExceeded, PosternError, ProtocolViolation
+from .errors import DeadlineExceeded, PosternError, ProtocolViolation, from_answer
 from .types import FetchResult
 
 if TYPE_CHECKING:
@@ -24,10 +23,13 @@ class AsyncResourceStream:
     that the body is not whole.
     """
 
-    def __init__(self, task: str, timeout: float | None = None) -> None:
+    def __init__(self, task: str, timeout: float | None = None, until_head: float | None = None) -> None:
         #: The task's name, for `get_task` and its like.
         self.task = task
         self._timeout = timeout
+        self._until_head = until_head
+        #: Why steering was refused last.
+        self._why = ""
         self._news = asyncio.Event()
         self._pieces: collections.deque[str] = collections.deque()
         self._rest = b""
@@ -41,12 +43,16 @@ class AsyncResourceStream:
         self._steering: set[asyncio.Future[None]] = set()
 
     async def begin(self, connection: AsyncConnection, params: dict[str, Any], deadline: Deadline) -> None:
-        """Sends the request."""
+        """Sends the request, on a connection of which a place was taken."""
         self._connection = connection
         connection.streams[self.task] = weakly(self._take)
         try:
-            await connection.room(deadline)
-            self._pending = connection.start("fetchResource", params)
+            try:
+                await connection.room(deadline)
+            except BaseException:
+                connection.places.give()
+                raise
+            self._pending = connection.start("fetchResource", params, None, connection.places)
         except BaseException:
             connection.streams.pop(self.task, None)
             self._connection = None
@@ -65,7 +71,7 @@ class AsyncResourceStream:
         self._news.set()
         method = self._flow.arrived(len(data))
         if self._flow.is_over:
-            self._fail(ProtocolViolation("the sidecar sends on although the task is suspended"))
+            self._fail(ProtocolViolation(f"more comes than is read, and the task is not suspended{self._why}"))
         self._steer(method)
 
     def _end(self, future: asyncio.Future[Any]) -> None:
@@ -73,6 +79,8 @@ class AsyncResourceStream:
             self._connection.streams.pop(self.task, None)
         if self._settled is None and not future.cancelled():
             self._settled = future.result()
+        if self._connection is not None and reason_of(self._settled) == "shutting_down":
+            self._connection.is_leaving = True
         self._news.set()
 
     def _fail(self, error: PosternError) -> None:
@@ -88,11 +96,25 @@ class AsyncResourceStream:
             task.add_done_callback(self._steering.discard)
 
     async def _ask(self, connection: AsyncConnection, method: str) -> None:
-        # A task that has ended meanwhile is not there any more: nothing to do about that.
-        with contextlib.suppress(PosternError):
-            deadline = Deadline(30)
-            await connection.ask(method, {"task": self.task}, None, deadline)
-        self._steer(self._flow.answered())
+        asked: str | None = method
+        refusals = 0
+        while asked is not None and connection.is_open:
+            try:
+                await connection.ask(asked, {"task": self.task}, None, Deadline(30))
+            except PosternError as error:
+                if error.reason == "task_not_found":  # it has ended meanwhile: nothing to do about that
+                    return
+                self._why = f": {error.reason}"
+                last, asked = asked, self._flow.answered(refused=True)
+                if asked is None:
+                    return
+                refusals += 1
+                if refusals > MOST_REFUSALS or error.reason == "peer_forbidden":
+                    self._fail(ProtocolViolation(f"the task does not go on: {last} was refused{self._why}"))
+                    return
+                await asyncio.sleep(pause_after(refusals))
+            else:
+                asked, refusals, self._why = self._flow.answered(), 0, ""
 
     def _abandon(self) -> None:
         connection, pending = self._connection, self._pending
@@ -136,10 +158,10 @@ class AsyncResourceStream:
         return piece(encoded)
 
     async def _something(self) -> None:
-        """Waits for more of the response."""
+        """Waits for more of the response. Until the head is there the user may be asked for something."""
         self._news.clear()
         try:
-            await asyncio.wait_for(self._news.wait(), self._timeout)
+            await asyncio.wait_for(self._news.wait(), self._until_head if self._head is None else self._timeout)
         except asyncio.TimeoutError:
             error = DeadlineExceeded("nothing more of the response came in time", data={"outcome": "sent_no_reply"})
             self._fail(error)
@@ -192,3 +214,10 @@ class AsyncResourceStream:
 
     async def __aexit__(self, *exception: object) -> None:
         self.close()
+
+
+def reason_of(settled: Any) -> str | None:
+    """The reason of an answer that is an error."""
+    if isinstance(settled, dict) and "error" in settled:
+        return from_answer(settled["error"]).reason  # pyright: ignore[reportUnknownArgumentType]
+    return None

@@ -21,6 +21,7 @@ from ._chunks import STREAMED
 from ._dial import failure
 from ._limits import Deadline, Limits
 from ._pending import Message, Pending
+from ._places import URGENT_PLACES, Places, is_urgent
 from ._wire import members
 from .errors import ConnectionLost, DeadlineExceeded, PosternError, ProtocolViolation, from_answer
 
@@ -67,7 +68,7 @@ class Connection:
     for others never writes, so that a sidecar that waits for us to read is never waited for.
     """
 
-    def __init__(self, path: str, limits: Limits, handler: Handler) -> None:
+    def __init__(self, path: str, limits: Limits, handler: Handler, in_flight: int | None = None) -> None:
         self._limits = limits
         self._handler = handler
         self._process = os.getpid()
@@ -79,6 +80,13 @@ class Connection:
         self._lines = _framing.Lines(limits.answer_bytes)
         self._buffer = memoryview(bytearray(_READ))
         self._pending: dict[int, Pending] = {}
+        self.places = Places(in_flight or limits.in_flight, limits.queued)
+        self._urgent = Places(URGENT_PLACES, limits.queued)
+        #: Places of calls that nobody waits for any more, whose answers still come.
+        self._left: dict[int, Places] = {}
+        #: Delegates that are registered here, and whether the sidecar has said that it is going; for streams.
+        self.registered: frozenset[str] = frozenset()
+        self.is_leaving = False
         self._identifiers = itertools.count(1)
         self._error: PosternError | None = None
         self._farewell: PosternError | None = None
@@ -104,26 +112,38 @@ class Connection:
 
     # Requests
 
-    def start(
+    def turn(self, method: str, deadline: Deadline) -> Places:
+        """Waits until a call may be sent; what is returned goes to `start`."""
+        places = self._urgent if is_urgent(method) else self.places
+        places.take(deadline)
+        return places
+
+    def start(  # noqa: PLR0917 - in the way of every call
         self,
         method: str,
         params: Mapping[str, Any],
         timeout_ms: int | None,
         deadline: Deadline,
         on_settled: Callable[[Pending], None] | None = None,
+        places: Places | None = None,
     ) -> Pending:
         """Sends a request. When this raises the outcome says whether it may have arrived."""
-        identifier = next(self._identifiers)
-        line = _framing.request(identifier, method, params, self._limits.request_bytes, timeout_ms)
-        pending = Pending(identifier, method, len(line), on_settled)
-        with self._lock:
-            if self._error is not None:
-                raise lost(self._error, "not_sent")
-            self._pending[identifier] = pending
         try:
-            self._write(line, deadline)
+            identifier = next(self._identifiers)
+            line = _framing.request(identifier, method, params, self._limits.request_bytes, timeout_ms)
+            pending = Pending(identifier, method, len(line), on_settled, places)
+            with self._lock:
+                if self._error is not None:
+                    raise lost(self._error, "not_sent")
+                self._pending[identifier] = pending
+            try:
+                self._write(line, deadline)
+            except BaseException:
+                self._forget(identifier)
+                raise
         except BaseException:
-            self._forget(identifier)
+            if places is not None:
+                places.give()
             raise
         return pending
 
@@ -149,7 +169,11 @@ class Connection:
 
     def cancel(self, pending: Pending) -> bool:
         """Ends a request for both sides. False when it had been settled."""
-        if self._forget(pending.identifier) is None:
+        with self._lock:
+            forgotten = self._pending.pop(pending.identifier, None)
+            if forgotten is not None and forgotten.places is not None:
+                self._left[pending.identifier] = forgotten.places
+        if forgotten is None:
             while not pending.is_settled:  # whoever took it settles it next
                 pending.wait(1.0)
             return False
@@ -215,16 +239,20 @@ class Connection:
 
     def keep(self) -> None:
         """From now on a thread reads: delegates, events and streams come unasked."""
+        if sys.is_finalizing():
+            return  # no thread can start any more
         with self._lock:
             if self._error is not None or self._keeper is not None:
                 return
-            keeper = threading.Thread(target=self._keep, name="postern-reader", daemon=True)
-            keeper.start()
-            self._keeper = keeper
+            self._keeper = threading.Thread(target=self._keep, name="postern-reader", daemon=True)
+            try:
+                self._keeper.start()
+            except BaseException:
+                self._keeper = None
+                raise
 
     def _keep(self) -> None:
-        with self._lock:
-            pass  # `_keeper` is set
+        # A thread that the end of the interpreter catches never releases what it holds: here that is `_reading` only.
         with self._reading:
             while self._error is None:
                 self._read(math.inf)
@@ -321,7 +349,11 @@ class Connection:
             return
         if not isinstance(identifier, int) or ("result" in message) == is_error:
             raise ProtocolViolation("an answer of another shape came from the socket")
-        pending = self._forget(identifier)
+        with self._lock:
+            pending = self._pending.pop(identifier, None)
+            places = self._left.pop(identifier, None) if pending is None else pending.places
+        if places is not None:
+            places.give()
         if pending is not None:
             pending.settle(message)
 
@@ -341,6 +373,8 @@ class Connection:
             raise ProtocolViolation(f"the sidecar did not understand one of several requests: {error.message}")
         for pending in guilty:
             if self._forget(pending.identifier) is not None:
+                if pending.places is not None:
+                    pending.places.give()
                 pending.settle(None, lost(error, "not_sent"))
 
     # The end
@@ -351,6 +385,10 @@ class Connection:
 
     def close(self, error: PosternError) -> None:
         """Ends the connection, and with `error` everything that waits. Nothing happens the second time."""
+        if sys.is_finalizing():  # threads are gone, with the locks that they held; the system closes the rest
+            with contextlib.suppress(OSError):
+                self._socket.shutdown(socket.SHUT_RDWR)
+            return
         with self._lock:
             if self._error is not None:
                 return
@@ -361,6 +399,8 @@ class Connection:
                 self._errands.put(None)
         with contextlib.suppress(OSError):  # gone already
             self._socket.shutdown(socket.SHUT_RDWR)
+        self.places.end()
+        self._urgent.end()
         outcome = str(error.data.get("outcome") or "unknown")
         for pending in waiting:
             pending.settle(None, lost(error, outcome))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sys
 import threading
 import time
 import warnings
@@ -14,11 +15,26 @@ from . import delegates
 from ._connection import Connection
 from ._limits import DELEGATE_CALLS, DELEGATE_SECONDS, Deadline
 from ._pending import Message
+from ._places import serving
 from ._wire import members
 from .errors import ClientClosed, PosternError
 from .events import Backlog, Event
 
 log = logging.getLogger("postern")
+
+
+class Asking:
+    """What connections of streams have: delegates, and nothing else."""
+
+    def __init__(self, dispatch: Dispatch) -> None:
+        self._dispatch = dispatch
+
+    def on_request(self, connection: Connection, message: Message) -> None:
+        self._dispatch.on_request(connection, message)
+
+    def on_notification(self, connection: Connection, message: Message) -> None: ...
+
+    def on_end(self, connection: Connection, error: PosternError) -> None: ...
 
 
 class Dispatch:
@@ -89,6 +105,7 @@ class Dispatch:
 
     def _ask(self, connection: Connection, delegate: Callable[[Any], Any], name: str, message: Message) -> None:
         begun = time.monotonic()
+        serving.set(True)
         try:
             try:
                 value = delegate(delegates.FORMS[name].read(message["params"]))
@@ -196,7 +213,7 @@ class EventStream:
         self.close()
 
     def __del__(self) -> None:
-        if not getattr(self, "_closed", True):
+        if not getattr(self, "_closed", True) and not sys.is_finalizing():
             self._closed = True
             warnings.warn("unclosed postern.EventStream", ResourceWarning, source=self, stacklevel=2)
             self._on_drop(self)

@@ -9,6 +9,14 @@ from __future__ import annotations
 
 from ._limits import STREAM_HIGH, STREAM_LOW, STREAM_MOST
 
+#: Refusals of `resumeTask`, one after the other, at which a stream is given up.
+MOST_REFUSALS = 8
+
+
+def pause_after(refusals: int) -> float:
+    """Seconds until a task is steered again."""
+    return min(0.05 * refusals * refusals, 2.0)
+
 
 class Flow:
     """Says when to call `suspendTask` and `resumeTask`, one call at a time. Not thread-safe by itself."""
@@ -16,6 +24,7 @@ class Flow:
     def __init__(self, high: int = STREAM_HIGH, low: int = STREAM_LOW, most: int = STREAM_MOST) -> None:
         self._high, self._low, self._most = high, low, most
         self._held = 0
+        self._mark = high
         self._suspended = False
         self._asking = False
 
@@ -37,15 +46,18 @@ class Flow:
         self._held -= size
         return self._next()
 
-    def answered(self) -> str | None:
-        """The last call was answered."""
+    def answered(self, refused: bool = False) -> str | None:
+        """The last call was answered. One that was refused is made again: a suspension when more has come."""
         self._asking = False
+        if refused:
+            self._suspended = not self._suspended
+        self._mark = self._held + self._high if refused and not self._suspended else self._high
         return self._next()
 
     def _next(self) -> str | None:
         if self._asking:
             return None
-        if not self._suspended and self._held >= self._high:
+        if not self._suspended and self._held >= self._mark:
             self._suspended = self._asking = True
             return "suspendTask"
         if self._suspended and self._held <= self._low:

@@ -20,6 +20,8 @@ STREAM_HIGH = 1 << 20
 STREAM_LOW = 256 << 10
 #: What may come after a suspension was asked for; more is a fault.
 STREAM_MOST = 64 << 20
+#: Streams on one connection: half of what the sidecar takes, because each may have a suspension under way, too.
+STREAMS_EACH = 64
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,10 @@ class Limits:
     connect: float = 5.0
     #: Seconds in which a sidecar that was there is looked for again.
     reconnect: float = 5.0
+    #: Calls under way on the connection; over that they wait.
+    in_flight: int = 100
+    #: Calls that wait; over that they are refused as `overloaded`.
+    queued: int = 10_000
 
 
 class Deadline:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from typing import Any, Callable
 
+from ._places import Places
 from .errors import PosternError, from_answer
 
 Message = dict[str, Any]
@@ -13,14 +14,21 @@ Message = dict[str, Any]
 class Pending:
     """One request under way. Settled once, by whoever reads its answer."""
 
-    __slots__ = ("_lock", "_on_settled", "answer", "error", "has_waiter", "identifier", "method", "size")
+    __slots__ = ("_lock", "_on_settled", "answer", "error", "has_waiter", "identifier", "method", "places", "size")
 
     def __init__(
-        self, identifier: int, method: str, size: int, on_settled: Callable[[Pending], None] | None = None
+        self,
+        identifier: int,
+        method: str,
+        size: int,
+        on_settled: Callable[[Pending], None] | None = None,
+        places: Places | None = None,
     ) -> None:
         self.identifier = identifier
         self.method = method
         self.size = size
+        #: To which its place goes back with its answer.
+        self.places = places
         self.answer: Message | None = None
         self.error: PosternError | None = None
         #: Whether somebody waits who would read if asked to.

@@ -8,7 +8,7 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from ._chunks import HEAD, ResponseHead, Sequence, piece, weakly
-from ._flow import Flow
+from ._flow import MOST_REFUSALS, Flow, pause_after
 from ._limits import Deadline
 from ._pending import Pending
 from .errors import DeadlineExceeded, PosternError, ProtocolViolation, from_answer
@@ -27,11 +27,15 @@ class ResourceStream(io.RawIOBase):
     that the body is not whole. Wrap it in `io.BufferedReader` to read lines.
     """
 
-    def __init__(self, task: str, timeout: float | None = None) -> None:
+    def __init__(self, task: str, timeout: float | None = None, until_head: float | None = None) -> None:
         super().__init__()
         #: The task's name, for `get_task` and its like.
         self.task = task
         self._timeout = timeout
+        self._until_head = until_head
+        #: How often steering was refused, one after the other, and why.
+        self._refusals = 0
+        self._why = ""
         self._changed = threading.Condition()
         self._pieces: collections.deque[str] = collections.deque()
         self._rest = memoryview(b"")
@@ -46,12 +50,14 @@ class ResourceStream(io.RawIOBase):
     # What the connection does
 
     def begin(self, connection: Connection, params: dict[str, Any], deadline: Deadline) -> None:
-        """Sends the request."""
+        """Sends the request, on a connection of which a place was taken."""
         self._connection = connection
         connection.streams[self.task] = weakly(self._take)
         connection.keep()
         try:
-            self._pending = connection.start("fetchResource", params, None, deadline, weakly(self._settled))
+            self._pending = connection.start(
+                "fetchResource", params, None, deadline, weakly(self._settled), connection.places
+            )
         except BaseException:
             connection.streams.pop(self.task, None)
             self._connection = None
@@ -70,12 +76,13 @@ class ResourceStream(io.RawIOBase):
             is_over = self._flow.is_over
             self._changed.notify_all()
         if is_over:
-            self._fail(ProtocolViolation("the sidecar sends on although the task is suspended"))
+            self._fail(ProtocolViolation(f"more comes than is read, and the task is not suspended{self._why}"))
         self._steer(method)
 
     def _settled(self, pending: Pending) -> None:
         if self._connection is not None:
             self._connection.streams.pop(self.task, None)
+            self._connection.is_leaving |= refusal(pending) == "shutting_down"
         with self._changed:
             self._answer = pending.answer
             self._error = self._error or pending.error
@@ -95,11 +102,26 @@ class ResourceStream(io.RawIOBase):
         params, steered = {"task": self.task}, weakly(self._steered)
         connection.later(lambda: connection.start(method, params, None, Deadline(30), steered))
 
-    def _steered(self, _: Pending) -> None:
-        # A task that has ended meanwhile is not there any more: nothing to do about that.
+    def _steered(self, pending: Pending) -> None:
+        reason = refusal(pending)
+        if reason == "task_not_found":  # it has ended meanwhile: nothing to do about that
+            return
         with self._changed:
-            method = self._flow.answered()
-        self._steer(method)
+            method = self._flow.answered(reason is not None)
+        if reason is None:
+            self._refusals, self._why = 0, ""
+            self._steer(method)
+            return
+        self._why = f": {reason}"
+        if method is None:
+            return
+        self._refusals += 1
+        if self._refusals > MOST_REFUSALS or reason == "peer_forbidden":
+            self._fail(ProtocolViolation(f"the task does not go on: {pending.method} was refused{self._why}"))
+            return
+        again = threading.Timer(pause_after(self._refusals), weakly(self._steer), (method,))
+        again.daemon = True
+        again.start()
 
     def _abandon(self) -> None:
         connection, pending = self._connection, self._pending
@@ -129,7 +151,9 @@ class ResourceStream(io.RawIOBase):
     def _next(self) -> bytes:
         """The next piece; nothing at the end."""
         with self._changed:
-            in_time = self._changed.wait_for(self._has_news, self._timeout)
+            # Until the head is there the user may be asked for something.
+            in_time = self._changed.wait_for(self._has_head_or_news, self._until_head)
+            in_time = in_time and self._changed.wait_for(self._has_news, self._timeout)
             data = self._pieces.popleft() if self._pieces else ""
             method = self._flow.taken(len(data))
         self._punctual(in_time)
@@ -143,6 +167,9 @@ class ResourceStream(io.RawIOBase):
             error = DeadlineExceeded("nothing more of the response came in time", data={"outcome": "sent_no_reply"})
             self._fail(error)
             raise error
+
+    def _has_head_or_news(self) -> bool:
+        return self._head is not None or self._has_news()
 
     def _has_news(self) -> bool:
         return bool(self._pieces) or self._is_settled()
@@ -160,7 +187,7 @@ class ResourceStream(io.RawIOBase):
     def head(self) -> ResponseHead:
         """Status and headers: waits until they are there, which is before the body is."""
         with self._changed:
-            in_time = self._changed.wait_for(lambda: self._head is not None or self._is_settled(), self._timeout)
+            in_time = self._changed.wait_for(lambda: self._head is not None or self._is_settled(), self._until_head)
         self._punctual(in_time)
         if self._head is None:
             self._raise_error()
@@ -183,3 +210,10 @@ class ResourceStream(io.RawIOBase):
             self._pieces.clear()
             self._abandon()
         super().close()
+
+
+def refusal(pending: Pending) -> str | None:
+    """The reason of an answer that is an error."""
+    if pending.answer is not None and "error" in pending.answer:
+        return from_answer(pending.answer["error"]).reason
+    return None

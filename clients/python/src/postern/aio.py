@@ -9,18 +9,18 @@ import math
 import os
 import time
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from typing import Any, Callable, TypeVar
 
 from . import delegates
 from ._address import Path, socket_path
 from ._async_connection import AsyncConnection
-from ._async_dispatch import AsyncDispatch, AsyncEventStream
+from ._async_dispatch import AsyncAsking, AsyncDispatch, AsyncEventStream
 from ._async_methods import AsyncMethods
 from ._async_streams import AsyncResourceStream
 from ._connection import lost
 from ._dial import PASSING, pauses
-from ._limits import Deadline, Limits
+from ._limits import STREAMS_EACH, Deadline, Limits
 from ._repeat import Repeats
 from .client import bounded, new_task, read
 from .errors import ClientClosed, ConnectionFailed, DeadlineExceeded, PosternError
@@ -52,6 +52,8 @@ class AsyncClient(AsyncMethods):
         self._connecting: asyncio.Lock | None = None
         self._connection: AsyncConnection | None = None
         self._retired: list[AsyncConnection] = []
+        #: Streams have connections of their own, which they share.
+        self._streaming: list[AsyncConnection] = []
         self._was_there = False
         #: When an attempt to connect failed last, and why.
         self._failure: tuple[float, PosternError] | None = None
@@ -76,7 +78,8 @@ class AsyncClient(AsyncMethods):
             connection: AsyncConnection | None = None
             try:
                 connection = self._current() or await self._connected(deadline)
-                return await connection.ask(method, *bounded(own, deadline, traceparent), deadline)
+                places = await connection.turn(method, deadline)
+                return await connection.ask(method, *bounded(own, deadline, traceparent), deadline, places)
             except PosternError as error:
                 repeats = repeats or Repeats(method, own, deadline, self._limits.reconnect)
                 pause = repeats.pause_after(error)
@@ -109,11 +112,12 @@ class AsyncClient(AsyncMethods):
         own: dict[str, Any] = {**params, "stream": True, "streamHead": True, "task": task}
         if traceparent is not None:
             own["meta"] = {"traceparent": traceparent}
-        stream = AsyncResourceStream(task, None if patience.seconds == math.inf else patience.seconds)
+        bound = None if patience.seconds == math.inf else patience.seconds
         repeats = Repeats("fetchResource", own, patience, self._limits.reconnect)
         while True:
+            stream = AsyncResourceStream(task, bound, None if bound is None else bound + self.step_up_seconds)
             try:
-                await stream.begin(await self._connected(patience), own, patience)
+                await stream.begin(await self._stream_connection(patience), own, patience)
                 return stream
             except PosternError as error:
                 pause = repeats.pause_after(error)
@@ -124,9 +128,13 @@ class AsyncClient(AsyncMethods):
     def _deadline(self, method: str, timeout: float | None) -> Deadline:
         chosen = self.timeout if timeout is None else timeout
         if timeout is None and chosen is not None and method == "fetchResource":
-            # The user's time counts as well when a delegate has the user do something.
-            chosen += self._dispatch.delegate_seconds * (delegates.ADVICE_RECEIVED in self._dispatch.delegates)
+            chosen += self.step_up_seconds
         return Deadline(chosen)
+
+    @property
+    def step_up_seconds(self) -> float:
+        """By how much longer a fetch may take: the user's time, where a delegate has the user do something."""
+        return self._dispatch.delegate_seconds * (delegates.ADVICE_RECEIVED in self._dispatch.delegates)
 
     # Delegates and events
 
@@ -214,45 +222,83 @@ class AsyncClient(AsyncMethods):
         return connection if is_here else None
 
     async def _connected(self, deadline: Deadline) -> AsyncConnection:
+        connection = self._current()
+        if connection is not None:
+            return connection
+        async with self._door(deadline) as begun:
+            if self._connection is None or not self._connection.is_open:
+                self._connection = None
+                self._connection = await self._made(begun, deadline, None)
+            return self._connection
+
+    async def _stream_connection(self, deadline: Deadline) -> AsyncConnection:
+        """One with a place for a stream, which is taken. Delegates are asked there, too."""
+        async with self._door(deadline) as begun:
+            there = [one for one in self._streaming if one.is_open]
+            found = next((one for one in there if not one.is_leaving and one.places.try_take()), None)
+            for one in there:
+                if one is not found and one.places.is_unused:
+                    one.close(ClientClosed("a connection that no stream needs"))
+            self._streaming = [one for one in there if one.is_open]
+            if found is None:
+                found = await self._made(begun, deadline, AsyncAsking(self._dispatch))
+                found.places.try_take()
+                self._streaming.append(found)
+            try:
+                wanted = frozenset(self._dispatch.delegates)
+                if found.registered != wanted:
+                    await found.ask("registerDelegate", {"methods": sorted(wanted)}, None, deadline)
+                    found.registered = wanted
+            except BaseException:
+                found.places.give()
+                raise
+            return found
+
+    @contextlib.asynccontextmanager
+    async def _door(self, deadline: Deadline) -> AsyncGenerator[float, None]:
+        """One at a time, and not after the end. Gives the moment at which the caller came."""
         here = (os.getpid(), asyncio.get_running_loop())
         if self._home != here:  # another loop, or a forked child
             self._home, self._connecting = here, asyncio.Lock()
-            self._connection, self._retired = None, []
-        connection = self._connection
-        if connection is not None and connection.is_open:
-            return connection
+            self._connection, self._retired, self._streaming = None, [], []
         assert self._connecting is not None
+        connecting = self._connecting
         begun = time.monotonic()
         left = deadline.left()
         try:
-            await asyncio.wait_for(self._connecting.acquire(), None if left == math.inf else left)
+            await asyncio.wait_for(connecting.acquire(), None if left == math.inf else left)
         except asyncio.TimeoutError:
             raise DeadlineExceeded("no connection in time", data={"outcome": "not_sent"}) from None
         try:
             if self._is_closed:
                 raise ClientClosed("the client is closed", data={"outcome": "not_sent"})
-            if self._connection is None or not self._connection.is_open:
-                if self._failure is not None and self._failure[0] > begun:  # whom this one waited for has tried
-                    raise lost(self._failure[1], "not_sent")
-                self._connection = None
-                self._connection = await self._connect(deadline)
-                self._was_there = True
-                if self._is_closed:  # meanwhile
-                    self._connection.close(ClientClosed("the client was closed"))
-            return self._connection
+            yield begun
+        finally:
+            connecting.release()
+
+    async def _made(self, begun: float, deadline: Deadline, asking: AsyncAsking | None) -> AsyncConnection:
+        """A new connection, for streams if there is an `asking`."""
+        if self._failure is not None and self._failure[0] > begun:  # whom this one waited for has tried
+            raise lost(self._failure[1], "not_sent")
+        try:
+            connection = await self._connect(deadline, asking)
         except ConnectionFailed as error:
             if deadline.left():  # it was not this caller's hurry
                 self._failure = (time.monotonic(), error)
             raise
-        finally:
-            self._connecting.release()
+        self._was_there = True
+        if self._is_closed:  # meanwhile
+            connection.close(ClientClosed("the client was closed"))
+        return connection
 
-    async def _connect(self, deadline: Deadline) -> AsyncConnection:
+    async def _connect(self, deadline: Deadline, asking: AsyncAsking | None) -> AsyncConnection:
         """A sidecar that was there is waited for: it may be starting again. So is one whose queue is full."""
         returning = Deadline(self._limits.reconnect) if self._was_there and self._limits.reconnect > 0 else None
         crowded = Deadline(self._limits.connect)
         for pause in pauses():
             try:
+                if asking is not None:
+                    return await AsyncConnection.open(self.path, self._limits, asking, STREAMS_EACH)
                 connection = await AsyncConnection.open(self.path, self._limits, self._dispatch)
                 await self._introduce(connection, deadline)
                 return connection
@@ -297,10 +343,13 @@ class AsyncClient(AsyncMethods):
         """Ends the connection, and everything that waits for it, with `ClientClosed`."""
         self._is_closed = True
         self._dispatch.end()
-        for connection in [self._connection, *self._retired]:
-            if connection is not None and self._home == (os.getpid(), asyncio.get_running_loop()):
+        for connection in self._connections():
+            if self._home == (os.getpid(), asyncio.get_running_loop()):
                 connection.close(ClientClosed("the client was closed"))
                 await connection.closed()
+
+    def _connections(self) -> list[AsyncConnection]:
+        return [one for one in (self._connection, *self._retired, *self._streaming) if one is not None]
 
     async def __aenter__(self) -> AsyncClient:
         return self
@@ -309,13 +358,16 @@ class AsyncClient(AsyncMethods):
         await self.aclose()
 
     def __del__(self) -> None:
-        connection: AsyncConnection | None = getattr(self, "_connection", None)
-        if connection is None or not connection.is_open or self._home[0] != os.getpid():
+        if not hasattr(self, "_subscribed"):
+            return  # it was never whole
+        connections = [one for one in self._connections() if one.is_open]
+        if not connections or self._home[0] != os.getpid():
             return
         warnings.warn(f"unclosed {self!r}", ResourceWarning, source=self, stacklevel=2)
-        # The loop would keep the connection for as long as it runs.
-        with contextlib.suppress(RuntimeError):  # it is closed
-            connection.loop.call_soon_threadsafe(connection.close, ClientClosed("the client was dropped"))
+        # The loop would keep the connections for as long as it runs.
+        for one in connections:
+            with contextlib.suppress(RuntimeError):  # it is closed
+                one.loop.call_soon_threadsafe(one.close, ClientClosed("the client was dropped"))
 
     def __reduce__(self) -> Any:
         """A copy, here or in another process, is a client of the same settings that connects by itself."""

@@ -10,15 +10,15 @@ import threading
 import time
 import uuid
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from typing import Any, Callable, TypeVar
 
 from . import delegates
 from ._address import Path, socket_path
 from ._connection import Connection, lost, seconds
 from ._dial import PASSING, pauses
-from ._dispatch import Dispatch, EventStream
-from ._limits import Deadline, Limits
+from ._dispatch import Asking, Dispatch, EventStream
+from ._limits import STREAMS_EACH, Deadline, Limits
 from ._methods import Methods
 from ._pending import Pending
 from ._repeat import Repeats
@@ -52,6 +52,8 @@ class Client(Methods):
         self._dispatch = Dispatch()
         self._connection: Connection | None = None
         self._retired: list[Connection] = []
+        #: Streams have connections of their own, which they share.
+        self._streaming: list[Connection] = []
         self._was_there = False
         self._subscribed: set[str] = set()
         self._closed = threading.Event()
@@ -86,8 +88,9 @@ class Client(Methods):
             connection: Connection | None = None
             try:
                 connection = self._connected(deadline)
-                pending = connection.start(method, *bounded(own, deadline, traceparent), deadline)
-                return connection.result(pending, deadline)
+                places = connection.turn(method, deadline)
+                sent = bounded(own, deadline, traceparent)
+                return connection.result(connection.start(method, *sent, deadline, None, places), deadline)
             except PosternError as error:
                 repeats = repeats or Repeats(method, own, deadline, self._limits.reconnect)
                 pause = repeats.pause_after(error)
@@ -108,9 +111,9 @@ class Client(Methods):
         deadline = self._deadline(method, timeout)
         connection = self._connected(deadline)
         connection.keep()
-        return Call(
-            connection, connection.start(method, *bounded(params or {}, deadline, traceparent), deadline), deadline
-        )
+        places = connection.turn(method, deadline)
+        sent = bounded(params or {}, deadline, traceparent)
+        return Call(connection, connection.start(method, *sent, deadline, None, places), deadline)
 
     def cancel_request(self, identifier: int) -> None:
         """Ends the request of that id (`Call.identifier`) on this connection: it raises `Cancelled`."""
@@ -135,11 +138,11 @@ class Client(Methods):
         if traceparent is not None:
             own["meta"] = {"traceparent": traceparent}
         bound = None if patience.seconds == math.inf else patience.seconds
-        stream = ResourceStream(task, bound)
         repeats = Repeats("fetchResource", own, patience, self._limits.reconnect)
         while True:
+            stream = ResourceStream(task, bound, None if bound is None else bound + self.step_up_seconds)
             try:
-                stream.begin(self._connected(patience), own, patience)
+                stream.begin(self._stream_connection(patience), own, patience)
                 return stream
             except PosternError as error:
                 pause = repeats.pause_after(error)
@@ -149,9 +152,13 @@ class Client(Methods):
     def _deadline(self, method: str, timeout: float | None) -> Deadline:
         chosen = self.timeout if timeout is None else timeout
         if timeout is None and chosen is not None and method == "fetchResource":
-            # The user's time counts as well when a delegate has the user do something.
-            chosen += self._dispatch.delegate_seconds * (delegates.ADVICE_RECEIVED in self._dispatch.delegates)
+            chosen += self.step_up_seconds
         return Deadline(chosen)
+
+    @property
+    def step_up_seconds(self) -> float:
+        """By how much longer a fetch may take: the user's time, where a delegate has the user do something."""
+        return self._dispatch.delegate_seconds * (delegates.ADVICE_RECEIVED in self._dispatch.delegates)
 
     # Delegates and events
 
@@ -243,11 +250,45 @@ class Client(Methods):
         connection = self._connection
         if connection is not None and connection.is_open and self._process == os.getpid():
             return connection
+        with self._door(deadline) as begun:
+            if self._connection is None or not self._connection.is_open:
+                self._connection = None
+                self._connection = self._made(begun, deadline, None)
+            return self._connection
+
+    def _stream_connection(self, deadline: Deadline) -> Connection:
+        """One with a place for a stream, which is taken. Delegates are asked there, too."""
+        with self._door(deadline) as begun:
+            there = [one for one in self._streaming if one.is_open]
+            found = next((one for one in there if not one.is_leaving and one.places.try_take()), None)
+            for one in there:
+                if one is not found and one.places.is_unused:
+                    one.close(ClientClosed("a connection that no stream needs"))
+            self._streaming = [one for one in there if one.is_open]
+            if found is None:
+                found = self._made(begun, deadline, Asking(self._dispatch))
+                found.places.try_take()
+                self._streaming.append(found)
+            try:
+                wanted = frozenset(self._dispatch.delegates)
+                if found.registered != wanted:
+                    found.keep()
+                    params = {"methods": sorted(wanted)}
+                    found.result(found.start("registerDelegate", params, None, deadline), deadline)
+                    found.registered = wanted
+            except BaseException:
+                found.places.give()
+                raise
+            return found
+
+    @contextlib.contextmanager
+    def _door(self, deadline: Deadline) -> Generator[float, None, None]:
+        """One at a time, and not after the end. Gives the moment at which the caller came."""
         if self._process != os.getpid():  # a forked child has none of its parent's threads
             for one in self._connections():
                 one.forsake()
             self._renew()
-            self._connection, self._retired = None, []
+            self._connection, self._retired, self._streaming = None, [], []
             self._dispatch.renew()
         begun = time.monotonic()
         if not self._connecting.acquire(timeout=seconds(deadline.left())):
@@ -255,27 +296,32 @@ class Client(Methods):
         try:
             if self._closed.is_set():
                 raise ClientClosed("the client is closed", data={"outcome": "not_sent"})
-            if self._connection is None or not self._connection.is_open:
-                if self._failure is not None and self._failure[0] > begun:  # whom this one waited for has tried
-                    raise lost(self._failure[1], "not_sent")
-                self._connection = None
-                self._connection = self._connect(deadline)
-                self._was_there = True
-                if self._closed.is_set():  # meanwhile
-                    self._connection.close(ClientClosed("the client was closed"))
-            return self._connection
+            yield begun
+        finally:
+            self._connecting.release()
+
+    def _made(self, begun: float, deadline: Deadline, asking: Asking | None) -> Connection:
+        """A new connection, for streams if there is an `asking`."""
+        if self._failure is not None and self._failure[0] > begun:  # whom this one waited for has tried
+            raise lost(self._failure[1], "not_sent")
+        try:
+            connection = self._connect(deadline, asking)
         except ConnectionFailed as error:
             if deadline.left():  # it was not this caller's hurry
                 self._failure = (time.monotonic(), error)
             raise
-        finally:
-            self._connecting.release()
+        self._was_there = True
+        if self._closed.is_set():  # meanwhile
+            connection.close(ClientClosed("the client was closed"))
+        return connection
 
-    def _connect(self, deadline: Deadline) -> Connection:
+    def _connect(self, deadline: Deadline, asking: Asking | None) -> Connection:
         """A sidecar that was there is waited for: it may be starting again."""
         window = Deadline(self._limits.reconnect) if self._was_there and self._limits.reconnect > 0 else None
         for pause in pauses():
             try:
+                if asking is not None:
+                    return Connection(self.path, self._limits, asking, STREAMS_EACH)
                 connection = Connection(self.path, self._limits, self._dispatch)
                 self._introduce(connection, deadline)
                 return connection
@@ -315,7 +361,7 @@ class Client(Methods):
     # The end
 
     def _connections(self) -> list[Connection]:
-        return [one for one in (self._connection, *self._retired) if one is not None]
+        return [one for one in (self._connection, *self._retired, *self._streaming) if one is not None]
 
     def close(self) -> None:
         """Ends the connection, and everything that waits for it, with `ClientClosed`."""
@@ -334,14 +380,16 @@ class Client(Methods):
         self.close()
 
     def __del__(self) -> None:
-        connection: Connection | None = getattr(self, "_connection", None)
-        if connection is None or not connection.is_open:
-            return
+        if not hasattr(self, "_process"):
+            return  # it was never whole
+        connections = [one for one in self._connections() if one.is_open]
         if self._process != os.getpid():
-            connection.forsake()
-            return
-        warnings.warn(f"unclosed {self!r}", ResourceWarning, source=self, stacklevel=2)
-        connection.close(ClientClosed("the client was dropped"))
+            for one in connections:
+                one.forsake()
+        elif connections:
+            warnings.warn(f"unclosed {self!r}", ResourceWarning, source=self, stacklevel=2)
+            for one in connections:
+                one.close(ClientClosed("the client was dropped"))
 
     def __reduce__(self) -> Any:
         """A copy, here or in another process, is a client of the same settings that connects by itself."""
