@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import socket
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Callable
+from typing import Any, Callable, cast
 
 import aiohttp
 import httpx
 import pytest
 import requests
+import urllib3
 from double import Double, Peer
 from harness import journeys
 from harness.playground import Playground
@@ -24,7 +27,7 @@ from test_delegates import PASSWORD
 
 import postern
 from postern import AsyncClient, Client
-from postern._http import MOST_BODY, collected
+from postern._http import MOST_BODY, collected, timeout_of
 from postern.aiohttp import PosternSession
 from postern.httpx import AsyncPosternTransport, PosternTransport
 from postern.requests import PosternAdapter
@@ -146,7 +149,82 @@ def test_requests_with_step_up(client: Client, session: str) -> None:
     assert isinstance(raised.value.__cause__, postern.AdviceRequired)
 
 
+def test_the_times_of_libraries() -> None:
+    """None means no bound to every library, not this client's own time."""
+    assert timeout_of(None) == timeout_of((3, None)) == timeout_of({"connect": None, "read": 5}) == math.inf
+    assert timeout_of(3) == timeout_of(urllib3.Timeout(3)) == timeout_of(aiohttp.ClientTimeout(total=3)) == 3
+    assert (
+        timeout_of((1, 2))
+        == timeout_of({"connect": 1, "read": 2})
+        == timeout_of(urllib3.Timeout(connect=1, read=2))
+        == 3
+    )
+    assert timeout_of(aiohttp.ClientTimeout(total=None)) == math.inf
+
+
+def test_no_bound_is_no_bound(sidecar: Sidecar) -> None:
+    with Client(sidecar.path, timeout=0.1) as client, requests.Session() as session:
+        session.mount("http+postern://", PosternAdapter(client))
+        assert session.get("http+postern://open/slow?ms=300").ok
+        assert session.get("http+postern://open/slow?ms=300", stream=True).ok
+        assert session.get("http+postern://open/echo", timeout=cast("Any", urllib3.Timeout(3))).ok
+        with httpx.Client(transport=PosternTransport(client), timeout=None) as plain:
+            assert plain.get("http+postern://open/slow?ms=300").is_success
+
+
+@in_loop
+async def test_no_bound_in_the_manner_of_aiohttp(sidecar: Sidecar) -> None:
+    async with AsyncClient(sidecar.path, timeout=0.1) as client:
+        plain = PosternSession(client, resource="open")
+        with pytest.raises(aiohttp.ServerTimeoutError):
+            await plain.get("slow?ms=3000")
+        assert (await plain.get("slow?ms=300", timeout=None)).ok
+        assert (await PosternSession(client, resource="open", timeout=None).get("slow?ms=300")).ok
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_the_user_has_time_whatever_the_library_says(client: Client, session: str, stream: bool) -> None:
+    def confirm(request: postern.delegates.AdviceReceived) -> bool:
+        time.sleep(0.5)
+        return client.authenticate_with_advice(continuation=request.continuation, answers=PASSWORD).state == "completed"
+
+    client.register_delegate(on_policy_advice_received=confirm)
+    with requests.Session() as plain:
+        plain.mount("http+postern://", PosternAdapter(client, session=session))
+        answer = plain.post("http+postern://gate/service/pay", data="10 coins", stream=stream, timeout=0.4)
+        assert answer.json()["body"] == "10 coins"
+
+
+def test_the_sidecar_may_bound_each_fetch(sidecar: Sidecar) -> None:
+    with Client(sidecar.path) as client, requests.Session() as session:
+        session.mount("http+postern://", PosternAdapter(client, timeout_ms=100))
+        with pytest.raises(requests.Timeout) as raised:
+            session.get("http+postern://open/slow?ms=20000")
+        assert cast("postern.PosternError", raised.value.__cause__).code == -32022
+        with httpx.Client(transport=PosternTransport(client, timeout_ms=100)) as plain:
+            with pytest.raises(httpx.TimeoutException):
+                plain.get("http+postern://open/slow?ms=20000")
+
+
+def test_time_that_runs_out_within_a_body_says_so(start: Callable[..., Sidecar], feed: Feed) -> None:
+    sidecar = start({"resources": {"feed": {"baseUrl": feed.base, "auth": "none"}}})
+    with Client(sidecar.path) as client, requests.Session() as session:
+        session.mount("http+postern://", PosternAdapter(client))
+        answering(feed)
+        with session.get("http+postern://feed/x", stream=True, timeout=0.3) as answer:
+            with pytest.raises(requests.Timeout) as raised:
+                answer.content  # noqa: B018
+    assert isinstance(raised.value, requests.ConnectionError), "as requests has it"
+    assert isinstance(raised.value.__cause__, postern.DeadlineExceeded)
+
+
 # httpx
+
+
+def test_httpx_knows_how_long_it_took(client: Client) -> None:
+    with httpx.Client(transport=PosternTransport(client)) as plain:
+        answer = plain.get("http+postern://open/echo")
+        assert answer.elapsed.total_seconds() > 0 and answer.is_closed
 
 
 def test_httpx_looks_native(client: Client, playground: Playground) -> None:

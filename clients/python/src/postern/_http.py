@@ -7,6 +7,7 @@ resource allows; redirects are left to the library, each of which comes back her
 
 from __future__ import annotations
 
+import math
 from collections.abc import AsyncIterable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
@@ -47,6 +48,8 @@ class Target:
     session: str | None
     #: None: the sidecar for `http+postern`, else the library.
     follow_redirects: bool | None = None
+    #: Bounds each fetch at the sidecar; None: the resource's own.
+    timeout_ms: int | None = None
 
     def params(self, method: str, url: str, headers: Iterable[tuple[str, str]], body: bytes) -> dict[str, Any]:
         """Arguments of `fetch_resource`."""
@@ -69,6 +72,7 @@ class Target:
             "headers": request_headers(headers) or None,
             "body": body or None,
             "follow_redirects": follow,
+            "timeout_ms": self.timeout_ms,
         }
 
 
@@ -131,15 +135,22 @@ def cannot_stream(error: PosternError) -> bool:
     return error.reason == "invalid_params" and error.path == "/stream"
 
 
-def timeout_of(given: float | tuple[float | None, float | None] | Mapping[str, float | None] | None) -> float | None:
-    """One bound from a library's times for connecting and reading; None when there is none."""
+def timeout_of(given: Any) -> float:
+    """One bound from a library's times for connecting and reading; infinite when one of them is.
+
+    Seconds, a pair of them, a mapping (httpx), or an object with `total` (urllib3, aiohttp).
+    """
     if given is None:
-        return None
+        return math.inf
     if isinstance(given, Mapping):
-        values = [given.get("connect"), given.get("read")]
+        times = cast("Mapping[str, float | None]", given)
+        values = [times.get("connect"), times.get("read")]
     elif isinstance(given, tuple):
-        values = list(given)
+        values = list(cast("tuple[float | None, ...]", given))
+    elif hasattr(given, "total"):
+        values = [given.total]
+        if given.total is None and hasattr(given, "connect_timeout"):
+            values = [given.connect_timeout, given.read_timeout]
     else:
         return float(given)
-    present = [value for value in values if value is not None]
-    return sum(present) if len(present) == len(values) else None
+    return math.inf if None in values else float(sum(value or 0 for value in values))

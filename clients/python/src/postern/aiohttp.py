@@ -43,6 +43,10 @@ _UNREACHABLE = frozenset(
 )
 
 
+#: Of a timeout that was not given.
+_OWN: Any = object()
+
+
 class PosternConnectionError(aiohttp.ClientConnectionError):
     """The server, or the sidecar, could not be reached; the client's own exception is `__cause__`."""
 
@@ -167,8 +171,10 @@ class PosternSession:
     are followed by the sidecar unless `allow_redirects=False`. Cookies are not kept.
 
     :param client: Its delegates answer for step-up; it is not closed with the session.
-    :param timeout: Seconds for each request; None: the client's own.
+    :param timeout: Seconds for each request, or a `ClientTimeout` (its `total`); None: no bound. Default: the
+        client's own.
     :param streaming: Gives responses before their bodies, which have no size limit then: use them with `async with`.
+    :param timeout_ms: Bounds each fetch at the sidecar; default: the resource's own.
     """
 
     def __init__(
@@ -179,13 +185,15 @@ class PosternSession:
         auth: Auth | None = None,
         session: str | None = None,
         headers: Mapping[str, str] | None = None,
-        timeout: float | None = None,
+        timeout: float | aiohttp.ClientTimeout | None = _OWN,
         raise_for_status: bool = False,
         streaming: bool = False,
+        timeout_ms: int | None = None,
     ) -> None:
         self.client = client
         self._streaming = streaming
         self._options = (resource, auth, session)
+        self._timeout_ms = timeout_ms
         self._headers = dict(headers or {})
         self._timeout = timeout
         self._raise = raise_for_status
@@ -200,7 +208,7 @@ class PosternSession:
         json: Any = None,
         data: Any = None,
         allow_redirects: bool = True,
-        timeout: float | aiohttp.ClientTimeout | None = None,
+        timeout: float | aiohttp.ClientTimeout | None = _OWN,
     ) -> _Requesting:
         """`data`: bytes, text, a file, or a mapping for a form."""
         return _Requesting(
@@ -263,12 +271,13 @@ class PosternSession:
                 sent["Content-Type"] = "application/x-www-form-urlencoded"
         if params:
             url += ("&" if "?" in url else "?") + urlencode(params, doseq=True, quote_via=quote)
-        bound = timeout.total if isinstance(timeout, aiohttp.ClientTimeout) else timeout_of(timeout)
+        chosen: Any = self._timeout if timeout is _OWN else timeout
+        bound = None if chosen is _OWN else timeout_of(chosen)
         resource, auth, session = self._options
-        target = Target(resource, auth, session, allow_redirects)
+        target = Target(resource, auth, session, allow_redirects, self._timeout_ms)
         try:
             arguments = target.params(method, url, sent.items(), collected(data))
-            response = await self._sent(arguments, bound or self._timeout)
+            response = await self._sent(arguments, bound)
         except PosternError as error:
             raise _translated(error) from error
         if self._raise and not response.ok:
@@ -286,7 +295,8 @@ class PosternSession:
                 stream.close()
                 if not (isinstance(error, PosternError) and cannot_stream(error)):
                     raise
-        return PosternResponse(method, await self.client.fetch_resource(**arguments, timeout=timeout))
+        whole = None if timeout is None else timeout + self.client.step_up_seconds
+        return PosternResponse(method, await self.client.fetch_resource(**arguments, timeout=whole))
 
     async def close(self) -> None:
         """The client is its owner's to close."""

@@ -92,22 +92,21 @@ def _extensions(result: FetchResult | ResponseHead, postern: Any) -> dict[str, A
 
 
 def _whole(result: FetchResult) -> httpx.Response:
-    response = httpx.Response(
-        result.status, headers=_pairs(result), content=result.content, extensions=_extensions(result, result)
-    )
-    if "content-length" not in result.headers:
-        response.headers.pop("content-length", None)
-    return response
+    # As a stream, which the client closes: that is when it knows how long the response took.
+    body = httpx.ByteStream(result.content)
+    return httpx.Response(result.status, headers=_pairs(result), stream=body, extensions=_extensions(result, result))
 
 
 class _Transport:
     def __init__(
-        self, resource: str | None, auth: Auth | None, session: str | None, follow: bool | None, streaming: bool
+        self,
+        target: Target,
+        streaming: bool,
     ) -> None:
-        self._target = Target(resource, auth, session, follow)
+        self._target = target
         self._streaming = streaming
 
-    def _params(self, request: httpx.Request, body: bytes) -> tuple[dict[str, Any], float | None]:
+    def _params(self, request: httpx.Request, body: bytes) -> tuple[dict[str, Any], float]:
         params = self._target.params(request.method, str(request.url), request.headers.multi_items(), body)
         return params, timeout_of(request.extensions.get("timeout"))
 
@@ -126,6 +125,7 @@ class PosternTransport(_Transport, httpx.BaseTransport):
         `httpx` does if it is asked to, and reports them in `history`.
     :param streaming: Gives responses before their bodies, which have no size limit then; `httpx` reads them where
         it is not asked to stream.
+    :param timeout_ms: Bounds each fetch at the sidecar; default: the resource's own.
     """
 
     def __init__(
@@ -137,8 +137,9 @@ class PosternTransport(_Transport, httpx.BaseTransport):
         session: str | None = None,
         follow_redirects: bool | None = None,
         streaming: bool = False,
+        timeout_ms: int | None = None,
     ) -> None:
-        super().__init__(resource, auth, session, follow_redirects, streaming)
+        super().__init__(Target(resource, auth, session, follow_redirects, timeout_ms), streaming)
         self.client = client
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
@@ -151,11 +152,11 @@ class PosternTransport(_Transport, httpx.BaseTransport):
                 except PosternError as error:
                     if not cannot_stream(error):
                         raise
-            return _whole(self.client.fetch_resource(**params, timeout=timeout))
+            return _whole(self.client.fetch_resource(**params, timeout=timeout + self.client.step_up_seconds))
         except PosternError as error:
             raise _translated(error, request) from error
 
-    def _streamed(self, request: httpx.Request, params: dict[str, Any], timeout: float | None) -> httpx.Response:
+    def _streamed(self, request: httpx.Request, params: dict[str, Any], timeout: float) -> httpx.Response:
         stream = self.client.stream_resource(**params, timeout=timeout)
         try:
             head = stream.head
@@ -182,8 +183,9 @@ class AsyncPosternTransport(_Transport, httpx.AsyncBaseTransport):
         session: str | None = None,
         follow_redirects: bool | None = None,
         streaming: bool = False,
+        timeout_ms: int | None = None,
     ) -> None:
-        super().__init__(resource, auth, session, follow_redirects, streaming)
+        super().__init__(Target(resource, auth, session, follow_redirects, timeout_ms), streaming)
         self.client = client
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
@@ -196,11 +198,11 @@ class AsyncPosternTransport(_Transport, httpx.AsyncBaseTransport):
                 except PosternError as error:
                     if not cannot_stream(error):
                         raise
-            return _whole(await self.client.fetch_resource(**params, timeout=timeout))
+            return _whole(await self.client.fetch_resource(**params, timeout=timeout + self.client.step_up_seconds))
         except PosternError as error:
             raise _translated(error, request) from error
 
-    async def _streamed(self, request: httpx.Request, params: dict[str, Any], timeout: float | None) -> httpx.Response:
+    async def _streamed(self, request: httpx.Request, params: dict[str, Any], timeout: float) -> httpx.Response:
         stream = await self.client.stream_resource(**params, timeout=timeout)
         try:
             head = await stream.head()

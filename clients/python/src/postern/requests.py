@@ -18,6 +18,7 @@ from requests.structures import CaseInsensitiveDict
 from requests.utils import get_encoding_from_headers
 from urllib3 import HTTPResponse
 from urllib3._collections import HTTPHeaderDict  # urllib3 1.26 has it nowhere else
+from urllib3.exceptions import ProtocolError, ReadTimeoutError
 
 from ._chunks import ResponseHead
 from ._http import Target, cannot_stream, collected, response_headers, timeout_of
@@ -71,13 +72,30 @@ class _Body(io.RawIOBase):
         super().close()
 
 
+class _BodyTimeout(requests.exceptions.ReadTimeout, requests.ConnectionError):
+    """`requests` makes a `ConnectionError` of time that runs out within a body; this one is a `Timeout`, too."""
+
+
+def _behind(error: BaseException) -> BaseException:
+    """The client's own exception behind one of urllib3's."""
+    found: BaseException | None = error
+    while found is not None and not isinstance(found, PosternError):
+        found = found.__cause__ or found.__context__
+    return found or error
+
+
 class _StreamedResponse(HTTPResponse):
     """Gives pieces as they come: an event of a server does not wait until a chunk is full."""
 
     def stream(self, amt: int | None = 1 << 16, decode_content: bool | None = None) -> Generator[bytes, None, None]:
         """The rest of the body; content codings are undone by the sidecar."""
-        while data := self.read(amt or 1 << 16, decode_content=False):
-            yield data
+        try:
+            while data := self.read(amt or 1 << 16, decode_content=False):
+                yield data
+        except (ReadTimeoutError, ProtocolError) as error:
+            cause = _behind(error)
+            kind = _BodyTimeout if isinstance(error, ReadTimeoutError) else requests.exceptions.ChunkedEncodingError
+            raise kind(str(cause)) from cause
 
 
 class PosternAdapter(BaseAdapter):
@@ -93,6 +111,7 @@ class PosternAdapter(BaseAdapter):
     :param session: The user's session.
     :param follow_redirects: Whether the sidecar follows redirects; default: for `http+postern` URLs. Otherwise
         `requests` does, and reports them in `history`.
+    :param timeout_ms: Bounds each fetch at the sidecar; default: the resource's own.
     """
 
     def __init__(
@@ -103,16 +122,17 @@ class PosternAdapter(BaseAdapter):
         auth: Auth | None = None,
         session: str | None = None,
         follow_redirects: bool | None = None,
+        timeout_ms: int | None = None,
     ) -> None:
         super().__init__()
         self.client = client
-        self._target = Target(resource, auth, session, follow_redirects)
+        self._target = Target(resource, auth, session, follow_redirects, timeout_ms)
 
     def send(  # noqa: PLR0917 - as requests calls it
         self,
         request: requests.PreparedRequest,
         stream: bool = False,
-        timeout: float | tuple[float, float] | tuple[float, None] | None = None,
+        timeout: Any = None,
         verify: bool | str = True,
         cert: bytes | str | tuple[bytes | str, bytes | str] | None = None,
         proxies: Mapping[str, str] | None = None,
@@ -127,15 +147,11 @@ class PosternAdapter(BaseAdapter):
         except PosternError as error:
             raise _translated(error)(str(error), request=request) from error
 
-    def _whole(
-        self, request: requests.PreparedRequest, params: dict[str, Any], timeout: float | None
-    ) -> requests.Response:
-        result = self.client.fetch_resource(**params, timeout=timeout)
+    def _whole(self, request: requests.PreparedRequest, params: dict[str, Any], timeout: float) -> requests.Response:
+        result = self.client.fetch_resource(**params, timeout=timeout + self.client.step_up_seconds)
         return self._response(request, result, HTTPResponse, io.BytesIO(result.content), result)
 
-    def _streamed(
-        self, request: requests.PreparedRequest, params: dict[str, Any], timeout: float | None
-    ) -> requests.Response:
+    def _streamed(self, request: requests.PreparedRequest, params: dict[str, Any], timeout: float) -> requests.Response:
         stream = self.client.stream_resource(**params, timeout=timeout)
         try:
             return self._response(request, stream.head, _StreamedResponse, _Body(stream), stream)
