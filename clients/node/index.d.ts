@@ -60,7 +60,7 @@ export interface StreamedFetch {
   /** Name of the task: `getTask`, `suspendTask` and the like take it. */
   task: string;
   /** The body as it comes. Cancelling it ends the task. It ends with an error when the body is not whole. */
-  body: NonNullable<Response["body"]>;
+  body: ReadableStream<Uint8Array> & AsyncIterable<Uint8Array>;
   /** What comes before the body, as soon as it is there: status and headers. */
   head: Promise<Pick<FetchResourceResult, "task" | "status" | "reason" | "url" | "headers">>;
   /** The result, without a body; there when the body has ended. */

@@ -110,7 +110,7 @@ class Client extends EventEmitter {
 
   /** `fetchResource` with its body as a stream, on a connection of its own. */
   stream(params, options) {
-    return openStream(this, this.#options, this.#delegates, params, options);
+    return openStream(this.#options, this.#delegates, params, options);
   }
 
   ref() {

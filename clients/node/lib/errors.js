@@ -38,17 +38,17 @@ class PosternError extends Error {
   get traceId() {
     return this.data.traceId;
   }
+
+  get path() {
+    return this.data.path;
+  }
 }
 
 /** The connection: not there, lost, or speaking something else. Made here, never answered by the sidecar. */
 class ConnectionError extends PosternError {}
 
 /** The request itself is wrong. */
-class RequestError extends PosternError {
-  get path() {
-    return this.data.path;
-  }
-}
+class RequestError extends PosternError {}
 
 /** A bug in the sidecar. */
 class InternalError extends PosternError {}

@@ -5,6 +5,7 @@ const { Client } = require("./client.js");
 const { PosternError } = require("./errors.js");
 const { RedirectReporter } = require("./redirects.js");
 const { toResponse } = require("./response.js");
+const { BODY_ERROR } = require("./stream.js");
 const { openResponse } = require("./streamed-response.js");
 
 // What a fetch sets itself: dropped as browsers do. `Authorization` is not: whoever sets it should hear of it.
@@ -80,12 +81,13 @@ function createFetch(options = {}) {
       const headers = headersOf(init.headers ?? request?.headers, content.type);
       const followRedirects = redirect === "follow";
       const params = { resource, path, method, auth, session, timeoutMs, headers, followRedirects, ...content.params };
-      return await (streaming ? openResponse : wholeResponse)(client, params, { signal }, async (result) => {
+      const options = { signal, [BODY_ERROR]: wrapped };
+      return await (streaming ? openResponse : wholeResponse)(client, params, options, async (result) => {
         if (redirect === "error" && isRedirect(result)) throw new TypeError("fetch failed: unexpected redirect");
         return followRedirects && redirects.happened(path, result);
       });
     } catch (error) {
-      throw error instanceof PosternError ? new FetchError(error) : error;
+      throw wrapped(error);
     }
   }
 
@@ -94,7 +96,12 @@ function createFetch(options = {}) {
 
 async function wholeResponse(client, params, options, judge) {
   const result = await client.fetchResource(params, options);
-  return toResponse(result, await judge(result));
+  return toResponse(params, result, await judge(result));
+}
+
+/** What is the signal's own stays as it is. */
+function wrapped(error) {
+  return error instanceof PosternError ? new FetchError(error) : error;
 }
 
 function headersOf(given, type) {

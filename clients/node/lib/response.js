@@ -7,21 +7,21 @@ function bytes(text) {
   return /^[\x00-\xff]*$/.test(text) ? text : Buffer.from(text).toString("latin1");
 }
 
-function bodyOf({ status, body, bodyBase64 }, stream) {
-  if (WITHOUT_BODY.has(status)) return null;
+function bodyOf(method, { status, body, bodyBase64 }, stream) {
+  if (WITHOUT_BODY.has(status) || method === "HEAD") return null;
   if (stream !== undefined) return stream;
   if (body !== undefined) return Buffer.from(body);
   return Buffer.from(bodyBase64 ?? "", "base64");
 }
 
 /** A `Response` that says what a native one would; `postern` holds what only the sidecar knows. `stream` is a body that comes yet. */
-function toResponse(result, redirected, stream) {
+function toResponse({ method }, result, redirected, stream) {
   const headers = new Headers();
   for (const [name, values] of Object.entries(result.headers)) {
     for (const value of values) headers.append(name, bytes(value));
   }
   const { status, reason, url, body, bodyBase64, headers: _, ...postern } = result;
-  const response = new Response(bodyOf(result, stream), { status, statusText: bytes(reason ?? ""), headers });
+  const response = new Response(bodyOf(method, result, stream), { status, statusText: bytes(reason ?? ""), headers });
   return decorate(response, { url: withoutFragment(url), redirected, postern: Object.freeze(postern) });
 }
 

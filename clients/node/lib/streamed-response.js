@@ -19,7 +19,7 @@ async function openResponse(client, params, options, judge) {
   try {
     const head = await stream.head;
     const redirected = await judge(head);
-    const response = toResponse({ ...head, result: stream.result }, redirected, stream.body);
+    const response = toResponse(params, { ...head, result: stream.result }, redirected, stream.body);
     if (response.body === null) await stream.result;
     else abandoned.register(response, { body: new WeakRef(response.body), cancel: stream.cancel });
     return response;
@@ -29,7 +29,7 @@ async function openResponse(client, params, options, judge) {
     const isWholeOnly = error instanceof RequestError && error.path === "/stream";
     if (!isWholeOnly) throw error;
     const result = await client.fetchResource(params, options);
-    return toResponse(result, await judge(result));
+    return toResponse(params, result, await judge(result));
   }
 }
 

@@ -91,6 +91,8 @@ export class PosternError extends Error {
   readonly outcome?: Outcome;
   readonly upstream?: { status?: number; code?: string; description?: string };
   readonly traceId?: string;
+  /** Points at the param that is wrong. */
+  readonly path?: string;
   readonly data: ErrorData;
   readonly cause?: unknown;
 }
@@ -98,9 +100,7 @@ export class PosternError extends Error {
 /** The connection: not there, lost, or speaking something else. */
 export class ConnectionError extends PosternError {}
 /** The request itself is wrong; `path` points at the param. */
-export class RequestError extends PosternError {
-  readonly path?: string;
-}
+export class RequestError extends PosternError {}
 /** A bug in the sidecar. */
 export class InternalError extends PosternError {}
 /** This user may not do that. */

@@ -56,6 +56,10 @@ export async function usage(signal: AbortSignal): Promise<void> {
   const bytes: Uint8Array | undefined = (await body.getReader().read()).value;
   bytes?.byteLength.toFixed();
   (await streamed).attempts.toFixed();
+  for await (const piece of client.stream({ path: "export" }).body) piece.byteLength.toFixed();
+  const own: Client = new Client({
+    delegates: { onPolicyAdviceReceived: async () => ({ satisfied: (await own.getInfo()).name !== "" }) },
+  });
   (await client.stream({ path: "export" }).head).status.toFixed();
 
   const get = createFetch({ client, resource: "billing" });
@@ -72,7 +76,7 @@ export async function usage(signal: AbortSignal): Promise<void> {
   } catch (error) {
     if (error instanceof AdviceError) error.continuation?.toUpperCase();
     if (error instanceof SessionError && error.reason === "session_expired") error.upstream?.code;
-    if (error instanceof PosternError && error.outcome === "not_sent" && error.retryable) error.retryAfterMs;
+    if (error instanceof PosternError && error.outcome === "not_sent" && error.retryable) error.path;
     if (error instanceof FetchError) error.cause.method;
   }
   client.ref().unref();
