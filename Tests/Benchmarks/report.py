@@ -3,6 +3,7 @@
 import re
 import statistics
 
+import report_clients
 import report_fetch
 import report_oauth
 import report_preauthorize
@@ -96,7 +97,7 @@ def head(results):
 def measured_later(results, key):
     """What a section says of a run that is not the page's."""
     facts, options = dict(results["facts"]), results["options"]
-    says_so_itself = key in ("fetch", "preauthorize", "oauth")
+    says_so_itself = key in ("fetch", "preauthorize", "clients", "oauth")
     turns = "" if says_so_itself else f"; {options['rounds']} turns of {options['seconds']:g} s"
     return (
         f"Measured by a run of its own: {facts['Date']}, {facts['Postern']}, load average at start "
@@ -170,6 +171,7 @@ MAKERS = {
     "echo": _echo_section,
     "fetch": report_fetch.sections,
     "preauthorize": report_preauthorize.sections,
+    "clients": report_clients.sections,
     "oauth": report_oauth.sections,
     "tokens": report_tokens.sections,
     "sessions": report_sessions.sections,
@@ -182,6 +184,7 @@ HEADINGS = {
     "echo": ["`getInfo`"],
     "fetch": ["`fetchResource`"],
     "preauthorize": ["`preauthorize`"],
+    "clients": ["through the clients"],
     "oauth": ["authlib's OAuth2 session"],
     "tokens": ["ID-token validation", "`validateIdToken`"],
     "sessions": ["oidc-agent", "sessions in the file store"],

@@ -15,6 +15,7 @@ import urllib.request
 
 import machine
 import report
+from clients import ClientBench
 from fetch import FetchBench
 from oauth import OAuthBench
 from preauthorize import PreauthorizeBench
@@ -24,7 +25,7 @@ from tokens import TokenBench
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
-SECTIONS = ("startup", "echo", "fetch", "preauthorize", "oauth", "tokens", "sessions", "soak")
+SECTIONS = ("startup", "echo", "fetch", "preauthorize", "clients", "oauth", "tokens", "sessions", "soak")
 
 # name, connections, requests in flight on each, target ratio
 ECHO = [
@@ -282,6 +283,8 @@ class Bench:
             results["fetch"] = FetchBench(self).measure(say)
         if "preauthorize" in self.options.only:
             results["preauthorize"] = PreauthorizeBench(self).measure(say)
+        if "clients" in self.options.only:
+            results["clients"] = ClientBench(self).measure(say)
         if "oauth" in self.options.only:
             results["oauth"] = OAuthBench(self).measure(say)
         if "tokens" in self.options.only:

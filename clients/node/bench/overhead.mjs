@@ -1,5 +1,5 @@
 // What a call costs over the raw socket: one after another, `getInfo`, in turns so that both see the same machine.
-// POSTERN_SOCKET names a sidecar; without it the one in POSTERN_BIN (.build/release/postern) is started.
+// With --json the medians of the rounds are printed. POSTERN_SOCKET names a sidecar; without it the one in POSTERN_BIN (.build/release/postern) is started.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
@@ -65,9 +65,14 @@ for (let number = -2; number < ROUNDS; number += 1) {
 }
 const at = (name, which) => median(rounds[name].map((pair) => pair[which]));
 const overhead = median(rounds.client.map(([p50], number) => p50 - rounds.raw[number][0]));
-console.log(`raw socket: p50 ${at("raw", 0).toFixed(1)} µs, p99 ${at("raw", 1).toFixed(1)} µs`);
-console.log(`client:     p50 ${at("client", 0).toFixed(1)} µs, p99 ${at("client", 1).toFixed(1)} µs`);
-console.log(`overhead:   p50 ${overhead.toFixed(1)} µs (target: 40 µs)`);
+if (process.argv.includes("--json")) {
+  const medians = (name) => rounds[name].map(([p50]) => p50);
+  console.log(JSON.stringify({ socket: medians("raw"), client: medians("client") }));
+} else {
+  console.log(`raw socket: p50 ${at("raw", 0).toFixed(1)} µs, p99 ${at("raw", 1).toFixed(1)} µs`);
+  console.log(`client:     p50 ${at("client", 0).toFixed(1)} µs, p99 ${at("client", 1).toFixed(1)} µs`);
+  console.log(`overhead:   p50 ${overhead.toFixed(1)} µs (target: 40 µs)`);
+}
 raw.close();
 await client.close();
 await sidecar.stop();

@@ -1,16 +1,17 @@
 """What a call costs over the raw socket, at the median.
 
-    python benchmarks/overhead.py [--rounds 20] [--calls 500] [--check]
+    python benchmarks/overhead.py [--rounds 20] [--calls 500] [--check] [--json]
 
 Starts the sidecar that POSTERN_BIN names, with nothing configured, and asks it `getInfo` over and over: by bytes on a
 plain socket, by `Client`, by `AsyncClient`. The three take turns, so that a busy machine disturbs them alike.
-With `--check` the exit status is 1 when the overhead is over the bounds.
+With `--check` the exit status is 1 when the overhead is over the bounds; `--json` prints the medians of the rounds.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import json
 import shutil
 import socket
 import statistics
@@ -82,6 +83,7 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=20)
     parser.add_argument("--calls", type=int, default=500)
     parser.add_argument("--check", action="store_true", help="fail when it is over the bounds")
+    parser.add_argument("--json", action="store_true", help="print the medians of each round, in microseconds")
     options = parser.parse_args()
     directory = Path(tempfile.mkdtemp(prefix="postern-", dir="/tmp"))
     sidecar = Sidecar(directory, {"listen": {"path": str(directory / "postern.sock")}, "store": {"kind": "memory"}})
@@ -90,6 +92,9 @@ def main() -> int:
     finally:
         sidecar.stop()
         shutil.rmtree(directory, ignore_errors=True)
+    if options.json:
+        print(json.dumps(medians))
+        return 0
     print(f"{'':12} {'p50':>9} {'overhead':>9} {'bound':>9}")
     status = 0
     for name, rounds in medians.items():
