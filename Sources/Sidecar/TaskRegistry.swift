@@ -17,6 +17,14 @@ final class TaskRegistry: Sendable {
     let number: UInt64
   }
 
+  /// A task that there is, or was.
+  enum Known {
+    /// One that runs.
+    case running(NetworkTask)
+    /// One that has ended.
+    case ended(TaskDescription)
+  }
+
   private struct State {
     var running: [Key: NetworkTask] = [:]
     var ended: [Key: Ended] = [:]
@@ -67,15 +75,15 @@ final class TaskRegistry: Sendable {
     state.withLock { $0.running[Key(uid: uid, name: name)] }
   }
 
-  /// What is known of the task of that name; nil when nothing is.
-  func description(_ name: String, of uid: UInt32) -> TaskDescription? {
+  /// What is known of the task of that name; nil when nothing is. One look: a task that begins meanwhile is either there to be acted
+  /// upon, or not there at all.
+  func known(_ name: String, of uid: UInt32) -> Known? {
     let now = clock.monotonicNow
-    let (task, ended) = state.withLock { state -> (NetworkTask?, TaskDescription?) in
+    return state.withLock { state in
       Self.forget(&state, now)
       let key = Key(uid: uid, name: name)
-      return (state.running[key], state.ended[key]?.description)
+      return state.running[key].map(Known.running) ?? (state.ended[key]?.description).map(Known.ended)
     }
-    return task.map(TaskDescription.init) ?? ended
   }
 
   /// All tasks of `uid` that are known, the oldest first.

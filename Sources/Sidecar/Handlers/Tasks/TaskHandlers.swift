@@ -15,13 +15,12 @@ struct TaskHandlers: Sendable {
   func act(
     on params: TaskName, _ context: CallContext, _ action: (NetworkTask) -> Void = { _ in }
   ) throws(RPCFault) -> TaskDescription {
-    if let task = tasks.running(params.task, of: context.owner) {
+    switch tasks.known(params.task, of: context.owner) {
+    case .running(let task):
       action(task)
       return TaskDescription(task)
+    case .ended(let description): return description
+    case nil: throw RPCFault(.taskNotFound, data: ["path": "/task"])
     }
-    guard let description = tasks.description(params.task, of: context.owner) else {
-      throw RPCFault(.taskNotFound, data: ["path": "/task"])
-    }
-    return description
   }
 }
