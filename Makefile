@@ -117,7 +117,7 @@ test-e2e: release providers ## Black-box tests of the built binaries over the so
 	  $(PYTHON) -m pytest -q -p no:cacheprovider Tests/EndToEnd
 
 .PHONY: test-documents
-test-documents: release ## What the documents show is what happens: examples, guides, the site's links and looks
+test-documents: release docc ## What the documents show is what happens: examples, guides, the site's links and looks
 	POSTERN_BIN=$(RELEASE)/postern PLAYGROUND_BIN=$(RELEASE)/playground \
 	  $(PYTHON) -m pytest -q -p no:cacheprovider Tests/Documents
 

@@ -20,7 +20,7 @@ async function openResponse(client, params, options, judge) {
     const head = await stream.head;
     const redirected = await judge(head);
     const response = toResponse(params, { ...head, result: stream.result }, redirected, stream.body);
-    if (response.body === null) await stream.result;
+    if (response.body === null) await drained(stream);
     else abandoned.register(response, { body: new WeakRef(response.body), cancel: stream.cancel });
     return response;
   } catch (error) {
@@ -31,6 +31,12 @@ async function openResponse(client, params, options, judge) {
     const result = await client.fetchResource(params, options);
     return toResponse(params, result, await judge(result));
   }
+}
+
+/** What a server sends where no body can be is not left in the way of the result. */
+async function drained({ body, result }) {
+  for await (const piece of body) void piece;
+  await result;
 }
 
 module.exports = { openResponse };

@@ -21,6 +21,8 @@ from test_streams import RESULT, chunk
 import postern
 from postern import AsyncClient, Client, Limits
 from postern._flow import Flow
+from postern._limits import Deadline
+from postern._places import AsyncPlaces, Places
 
 
 def fetch(client: Client) -> Any:
@@ -336,3 +338,19 @@ except DeadlineExceeded:
         command = [sys.executable, "-c", program]
         done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=15, check=False)
         assert (done.returncode, done.stderr) == (3, "")
+
+
+def test_who_comes_after_the_end_does_not_wait() -> None:
+    """A place is asked for right after the connection broke: nobody gives one back any more."""
+    places = Places(1, 10)
+    places.take(Deadline(5))
+    places.end()
+    places.take(Deadline(5))
+
+
+@in_loop
+async def test_who_comes_after_the_end_does_not_wait_asynchronously() -> None:
+    places = AsyncPlaces(1, 10)
+    await places.take(Deadline(5))
+    places.end()
+    await asyncio.wait_for(places.take(Deadline(5)), 5)

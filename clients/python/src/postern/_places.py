@@ -41,6 +41,7 @@ class Places:
     def __init__(self, most: int, queued: int) -> None:
         self._most = self._free = most
         self._queued = queued
+        self._has_ended = False
         # Re-entrant: the collector may end a connection in the middle of anything.
         self._lock = threading.RLock()
         self._waiting: collections.deque[threading.Lock] = collections.deque()
@@ -59,7 +60,7 @@ class Places:
     def take(self, deadline: Deadline) -> None:
         """Waits for a place; also returns when the connection has ended."""
         with self._lock:
-            if self._free > 0:
+            if self._free > 0 or self._has_ended:
                 self._free -= 1
                 return
             if len(self._waiting) >= self._queued:
@@ -87,8 +88,9 @@ class Places:
                 self._free += 1
 
     def end(self) -> None:
-        """Lets all go who wait."""
+        """Lets all go who wait, and who come: the connection tells them."""
         with self._lock:
+            self._has_ended = True
             while self._waiting:
                 self._waiting.popleft().release()
 
@@ -99,6 +101,7 @@ class AsyncPlaces:
     def __init__(self, most: int, queued: int) -> None:
         self._most = self._free = most
         self._queued = queued
+        self._has_ended = False
         self._waiting: collections.deque[asyncio.Future[None]] = collections.deque()
 
     @property
@@ -113,7 +116,7 @@ class AsyncPlaces:
 
     async def take(self, deadline: Deadline) -> None:
         """Waits for a place; also returns when the connection has ended."""
-        if self.try_take():
+        if self._has_ended or self.try_take():
             return
         if len(self._waiting) >= self._queued:
             raise _crowded(len(self._waiting))
@@ -138,6 +141,7 @@ class AsyncPlaces:
             self._free += 1
 
     def end(self) -> None:
-        """Lets all go who wait."""
+        """Lets all go who wait, and who come: the connection tells them."""
+        self._has_ended = True
         while self._waiting:
             self._waiting.popleft().set_result(None)

@@ -91,10 +91,15 @@ def _extensions(result: FetchResult | ResponseHead, postern: Any) -> dict[str, A
     return {"http_version": b"HTTP/1.1", "reason_phrase": reason, "postern": postern}
 
 
+def _response(
+    result: FetchResult | ResponseHead, body: httpx.SyncByteStream | httpx.AsyncByteStream, postern: Any
+) -> httpx.Response:
+    return httpx.Response(result.status, headers=_pairs(result), stream=body, extensions=_extensions(result, postern))
+
+
 def _whole(result: FetchResult) -> httpx.Response:
     # As a stream, which the client closes: that is when it knows how long the response took.
-    body = httpx.ByteStream(result.content)
-    return httpx.Response(result.status, headers=_pairs(result), stream=body, extensions=_extensions(result, result))
+    return _response(result, httpx.ByteStream(result.content), result)
 
 
 class _Transport:
@@ -160,12 +165,7 @@ class PosternTransport(_Transport, httpx.BaseTransport):
         stream = self.client.stream_resource(**params, timeout=timeout)
         try:
             head = stream.head
-            return httpx.Response(
-                head.status,
-                headers=_pairs(head),
-                stream=_Stream(stream, request),
-                extensions=_extensions(head, stream),
-            )
+            return _response(head, _Stream(stream, request), stream)
         except BaseException:
             stream.close()
             raise
@@ -206,12 +206,7 @@ class AsyncPosternTransport(_Transport, httpx.AsyncBaseTransport):
         stream = await self.client.stream_resource(**params, timeout=timeout)
         try:
             head = await stream.head()
-            return httpx.Response(
-                head.status,
-                headers=_pairs(head),
-                stream=_AsyncStream(stream, request),
-                extensions=_extensions(head, stream),
-            )
+            return _response(head, _AsyncStream(stream, request), stream)
         except BaseException:
             stream.close()
             raise
