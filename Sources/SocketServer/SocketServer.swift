@@ -41,8 +41,10 @@ public final class SocketServer: Sendable {
   ) async throws(SocketServerError) -> SocketServer {
     let listening = try ListeningSocket(configuration.endpoint)
     let group = MultiThreadedEventLoopGroup(numberOfThreads: max(1, configuration.eventLoops))
-    let registry = ConnectionRegistry(configuration, delegate: delegate)
+    let schedulers = group.makeIterator().map { LoopScheduler(eventLoop: $0) }
+    let registry = ConnectionRegistry(configuration, schedulers: schedulers, delegate: delegate)
     do {
+      for scheduler in schedulers { try await LoopNudge.attach(to: scheduler) }
       let listener = try await bootstrap(group, registry).withBoundSocket(listening.descriptor).get()
       return SocketServer(
         path: listening.path, group: group, listener: listener, file: listening.file, registry: registry)

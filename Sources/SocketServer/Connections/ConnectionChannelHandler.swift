@@ -12,9 +12,13 @@ final class ConnectionChannelHandler: ChannelDuplexHandler, @unchecked Sendable 
   /// How many events one call of the delegate gets at most. Between the calls its answers are written, so that a read
   /// full of small requests with large answers cannot pile those up behind a peer that does not read.
   static let eventsPerCall = 32
+  /// How many it gets while other connections wait for their turn.
+  static let eventsPerTurn = 8
 
   let connection: Connection
   let timeouts: ConnectionTimeouts
+  /// The connection's share of the event loop.
+  private let turns: FlowTaskExecutor
   /// The channel's socket, for direct writes: good while `isActive`, for NIO closes it on this event loop.
   let descriptor: CInt
   var context: ChannelHandlerContext?
@@ -30,6 +34,7 @@ final class ConnectionChannelHandler: ChannelDuplexHandler, @unchecked Sendable 
   private var undelivered: [InboundEvent] = []
   private var deliveredCount = 0
   private var isDelivering = false
+  private var isInQueue = false
   private var hasInputEnded = false
   private var hasReportedInputEnd = false
   private(set) var isReadSuppressed = false
@@ -54,6 +59,7 @@ final class ConnectionChannelHandler: ChannelDuplexHandler, @unchecked Sendable 
 
   init(
     connection: Connection,
+    turns: FlowTaskExecutor,
     descriptor: CInt,
     framer: InboundFramer,
     timeouts: ConnectionTimeouts,
@@ -61,6 +67,7 @@ final class ConnectionChannelHandler: ChannelDuplexHandler, @unchecked Sendable 
     onClosed: @escaping @Sendable (Connection) -> Void
   ) {
     self.connection = connection
+    self.turns = turns
     self.descriptor = descriptor
     self.framer = framer
     self.timeouts = timeouts
@@ -163,28 +170,56 @@ final class ConnectionChannelHandler: ChannelDuplexHandler, @unchecked Sendable 
     context.read()
   }
 
-  /// Hands events to the delegate, group by group, as long as the peer takes the answers.
+  /// Hands events to the delegate, group by group, as long as the peer takes the answers and it is this connection's turn.
   private func deliver() {
     // Writing between two groups can make the channel writable again, which ends up here.
-    guard !isDelivering else { return }
+    guard !isDelivering, !isInQueue else { return }
+    guard let begin = turns.scheduler.beginHere() else { return queueUp() }
+    var isMore = true
+    repeat { isMore = deliverGroup(atMost: Self.eventsPerCall) } while isMore && turns.scheduler.mayGoOn(since: begin)
+    turns.scheduler.endHere(since: begin, of: turns.flow)
+    if isMore { queueUp() }
+  }
+
+  /// It is this connection's turn.
+  func deliverInTurn() {
+    isInQueue = false
+    let isMore = deliverGroup(atMost: turns.scheduler.isCrowded ? Self.eventsPerTurn : Self.eventsPerCall)
+    if isMore { return queueUp() }
+    if isInBatch { drain() }
+    if let context, reportedWritable { resumeReading(context) }
+  }
+
+  private func queueUp() {
+    isInQueue = true
+    turns.scheduler.add(.delivery(self), of: turns.flow)
+  }
+
+  /// Hands the next events to the delegate; true when there are more and the peer takes the answers.
+  private func deliverGroup(atMost limit: Int) -> Bool {
     isDelivering = true
     defer { isDelivering = false }
-    while deliveredCount < undelivered.count {
-      guard beginBatch() else { break }
+    if deliveredCount < undelivered.count, beginBatch() {
       let left = undelivered.count - deliveredCount
-      if deliveredCount == 0, left <= Self.eventsPerCall {
+      if deliveredCount == 0, left <= limit {
         deliveredCount = left
         delegate?.received(undelivered, on: connection)
       } else {
-        let group = undelivered[deliveredCount...].prefix(Self.eventsPerCall)
+        let group = undelivered[deliveredCount...].prefix(limit)
         deliveredCount += group.count
         delegate?.received(Array(group), on: connection)
       }
-      guard deliveredCount < undelivered.count else { break }
-      drain()
-      guard isActive, reportedWritable else { return }
+      if deliveredCount < undelivered.count {
+        drain()
+        return isActive && reportedWritable
+      }
     }
-    // All delivered, or no longer wanted.
+    finishDelivery()
+    return false
+  }
+
+  /// All is delivered, or no longer wanted.
+  private func finishDelivery() {
     undelivered.removeAll(keepingCapacity: undelivered.count <= Self.eventsPerCall)
     deliveredCount = 0
     if hasInputEnded, !hasReportedInputEnd {

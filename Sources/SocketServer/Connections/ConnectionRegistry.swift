@@ -10,26 +10,20 @@ final class ConnectionRegistry: Sendable {
   private struct State {
     var ledger: AdmissionLedger
     var open: [UInt64: Connection] = [:]
-    var executors: [ObjectIdentifier: LoopTaskExecutor] = [:]
-
-    mutating func executor(for eventLoop: any EventLoop) -> LoopTaskExecutor {
-      let key = ObjectIdentifier(eventLoop)
-      if let executor = executors[key] { return executor }
-      let executor = LoopTaskExecutor(eventLoop: eventLoop)
-      executors[key] = executor
-      return executor
-    }
   }
 
   private let configuration: SocketServer.Configuration
   private let timeouts: ConnectionTimeouts
   private let makeDelegate: @Sendable (Connection) -> any ConnectionDelegate
   private let state: Locked<State>
+  private let schedulers: [ObjectIdentifier: LoopScheduler]
 
   init(
-    _ configuration: SocketServer.Configuration, delegate: @escaping @Sendable (Connection) -> any ConnectionDelegate
+    _ configuration: SocketServer.Configuration, schedulers: [LoopScheduler],
+    delegate: @escaping @Sendable (Connection) -> any ConnectionDelegate
   ) {
     self.configuration = configuration
+    self.schedulers = Dictionary(uniqueKeysWithValues: schedulers.map { (ObjectIdentifier($0.eventLoop), $0) })
     makeDelegate = delegate
     timeouts = ConnectionTimeouts(
       stall: configuration.stallTimeout, write: configuration.writeTimeout, linger: configuration.lingerTime)
@@ -52,17 +46,17 @@ final class ConnectionRegistry: Sendable {
     let asked = try channel.pipeline.syncOperations.withUnsafeTransportIfAvailable(of: NIOBSDSocket.Handle.self) {
       (descriptor: $0, peer: try PeerCredentials(socket: $0))
     }
-    guard let (descriptor, peer) = asked else { throw ChannelError.operationUnsupported }
-    let (decision, executor) = state.withLock { state in
-      (state.ledger.admit(uid: peer.uid), state.executor(for: channel.eventLoop))
+    guard let (descriptor, peer) = asked, let scheduler = schedulers[ObjectIdentifier(channel.eventLoop)] else {
+      throw ChannelError.operationUnsupported
     }
-    switch decision {
+    switch state.withLock({ $0.ledger.admit(uid: peer.uid) }) {
     case .admitted(let id):
+      let executor = FlowTaskExecutor(scheduler, owner: peer.uid)
       let outbox = Outbox(pendingLimit: configuration.pendingBytes, highWaterMark: Self.highWaterMark)
       let connection = Connection(id: id, peer: peer, channel: channel, taskExecutor: executor, outbox: outbox)
       state.withLock { $0.open[id] = connection }
       do {
-        try channel.pipeline.syncOperations.addHandler(handler(for: connection, descriptor: descriptor))
+        try channel.pipeline.syncOperations.addHandler(handler(for: connection, executor, descriptor: descriptor))
       } catch {
         // Closed in the meantime: the handler will not tell.
         release(connection)
@@ -93,9 +87,12 @@ final class ConnectionRegistry: Sendable {
     if lingered { state.withLock { $0.ledger.releaseRefusal() } }
   }
 
-  private func handler(for connection: Connection, descriptor: CInt) -> ConnectionChannelHandler {
+  private func handler(
+    for connection: Connection, _ turns: FlowTaskExecutor, descriptor: CInt
+  ) -> ConnectionChannelHandler {
     ConnectionChannelHandler(
       connection: connection,
+      turns: turns,
       descriptor: descriptor,
       framer: InboundFramer(
         messageBytes: min(configuration.messageBytes, Outbox.maximumMessage), depth: configuration.depth),

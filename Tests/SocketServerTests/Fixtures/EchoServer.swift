@@ -102,6 +102,11 @@ final class EchoDelegate: ConnectionDelegate {
         log.add("paced at most \(most)")
       }
     case "[\"close\"]": connection.close()
+    case "[\"spin\"]":
+      let end = ContinuousClock.now.advanced(by: .milliseconds(1))
+      while ContinuousClock.now < end {}
+      log.add("spun")
+      connection.send(Array(text.utf8))
     case "[\"note\"]": log.add("note")
     default: connection.send(Array(text.utf8))
     }

@@ -1,0 +1,20 @@
+import Support
+
+/// Runs the tasks of one connection on its event loop when it is the connection's turn, so that a handler's task needs no hop between
+/// threads, and nobody's tasks hold up those of others.
+final class FlowTaskExecutor: TaskExecutor {
+  let scheduler: LoopScheduler
+  let flow: LoopScheduler.Flow
+
+  init(_ scheduler: LoopScheduler, owner: UInt32) {
+    self.scheduler = scheduler
+    flow = scheduler.open(owner: owner)
+  }
+
+  deinit { scheduler.close(flow) }
+
+  func enqueue(_ job: consuming ExecutorJob) { scheduler.add(.job(UnownedJob(job), self), of: flow) }
+
+  /// Runs a job of this executor's.
+  func run(_ job: UnownedJob) { job.runSynchronously(on: asUnownedTaskExecutor()) }
+}

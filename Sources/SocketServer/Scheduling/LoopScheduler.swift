@@ -1,0 +1,108 @@
+import NIOCore
+import Support
+
+/// Shares one event loop's time among its connections: fairly between uids, and between the connections of each.
+///
+/// Everything that costs time goes through it: what messages turn into when they are read, and the tasks that carry calls out. It works
+/// for a bounded time, then lets the loop look for what is new on the sockets. While nothing waits, messages are handled right where they
+/// were read.
+final class LoopScheduler: @unchecked Sendable {
+  // Sendable because what is not behind the lock is touched on the event loop only, or never changes after `start`.
+  typealias Flow = FairQueue<Work>.Flow
+
+  /// What is done in turn.
+  enum Work {
+    /// A piece of a task, up to where it waits again.
+    case job(UnownedJob, FlowTaskExecutor)
+    /// Messages of a connection that were read and not handled yet.
+    case delivery(ConnectionChannelHandler)
+  }
+
+  private struct State {
+    var queue = FairQueue<Work>()
+    var isPumpDue = false
+  }
+
+  /// How long it works before it looks at the sockets: what somebody with little to ask waits at most, beside the piece that is being done.
+  static let quantum: Int64 = 150_000
+  /// How long handling messages where they were read counts.
+  private static let window: Int64 = 1_000_000
+
+  let eventLoop: any EventLoop
+  private let state = Locked(State())
+  private var nudge: LoopNudge?
+  private var windowStart: Int64 = 0
+  private var handledHere: Int64 = 0
+
+  init(eventLoop: any EventLoop) { self.eventLoop = eventLoop }
+
+  /// What wakes it; given once, before it is used.
+  func attach(_ nudge: LoopNudge) { self.nudge = nudge }
+
+  func open(owner: UInt32) -> Flow { state.withLock { $0.queue.open(owner: owner) } }
+
+  func close(_ flow: Flow) { state.withLock { $0.queue.close(flow) } }
+
+  /// Adds work to be done in turn; from any thread.
+  func add(_ work: Work, of flow: Flow) {
+    let mustPump = state.withLock { state in
+      state.queue.add(work, of: flow)
+      defer { state.isPumpDue = true }
+      return !state.isPumpDue
+    }
+    if mustPump { eventLoop.execute { self.pump() } }
+  }
+
+  /// Whether anybody waits.
+  var isCrowded: Bool { state.withLock { !$0.queue.isEmpty } }
+
+  /// The time from which on messages may be handled where they were read; nil when it is not their turn. On the event loop.
+  func beginHere() -> Int64? {
+    let now = Self.now
+    if now - windowStart > Self.window { (windowStart, handledHere) = (now, 0) }
+    guard handledHere < Self.quantum, !state.withLock({ $0.isPumpDue }) else { return nil }
+    return now
+  }
+
+  /// Whether to go on with what `beginHere` began.
+  func mayGoOn(since begin: Int64) -> Bool { handledHere + (Self.now - begin) < Self.quantum }
+
+  /// What `beginHere` began is over.
+  func endHere(since begin: Int64, of flow: Flow) {
+    let cost = Self.now - begin
+    handledHere += cost
+    state.withLock { $0.queue.charge(flow, cost) }
+  }
+
+  /// Works for a while. On the event loop.
+  func pump() {
+    var begin = Self.now
+    let end = begin + Self.quantum
+    (windowStart, handledHere) = (begin, 0)
+    var done: (flow: Flow, cost: Int64)?
+    while true {
+      let isOver = begin >= end
+      let (next, isMore) = state.withLock { state -> ((work: Work, flow: Flow)?, Bool) in
+        if let done { state.queue.charge(done.flow, done.cost) }
+        let next = isOver ? nil : state.queue.next()
+        let isMore = isOver && !state.queue.isEmpty
+        if next == nil { state.isPumpDue = isMore }
+        return (next, isMore)
+      }
+      guard let next else {
+        // By way of the socket: tasks that follow each other would keep the loop from looking at the others.
+        if isMore, nudge?.send() != true { eventLoop.execute { self.pump() } }
+        return
+      }
+      switch next.work {
+      case .job(let job, let executor): executor.run(job)
+      case .delivery(let handler): handler.deliverInTurn()
+      }
+      let now = Self.now
+      done = (next.flow, now - begin)
+      begin = now
+    }
+  }
+
+  private static var now: Int64 { Int64(clamping: NIODeadline.now().uptimeNanoseconds) }
+}
