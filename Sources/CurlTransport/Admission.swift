@@ -1,17 +1,23 @@
-/// Who may go now and who waits: a bound per key and one over all. First come, first served, but nobody waits for a
-/// place that only another key lacks.
+import Support
+
+/// Who may go now and who waits: a bound per key and one over all. Of those for whom there is a place the one goes whose uid has fewest
+/// inside, of a uid's connections too, then the one that has waited longest; nobody waits for a place that only another key lacks.
 ///
 /// libcurl has such bounds, too, but only looks at one of those who wait when a place becomes free: behind a slow
-/// server's queue the exchanges with another one could wait for ever.
+/// server's queue the exchanges with another one could wait for ever. And it knows nobody's share.
 struct Admission<Key: Hashable, Element> {
   /// Names one that waits.
   struct Ticket: Hashable {
-    fileprivate let key: Key
+    fileprivate let spot: Spot
     fileprivate let number: UInt64
   }
 
+  fileprivate struct Spot: Hashable {
+    let key: Key
+    let requester: Requester
+  }
+
   private struct Line {
-    var inside = 0
     /// Numbers in order, from `first` on; some may have left meanwhile.
     var numbers: [UInt64] = []
     var first = 0
@@ -20,7 +26,9 @@ struct Admission<Key: Hashable, Element> {
   private let bound: Int
   private let boundPerKey: Int
   private var inside = 0
-  private var lines: [Key: Line] = [:]
+  private var insideByKey: [Key: Int] = [:]
+  private var load = RequesterLoad()
+  private var lines: [Spot: Line] = [:]
   private var waitingElements: [UInt64: Element] = [:]
   private var nextNumber: UInt64 = 0
 
@@ -36,54 +44,63 @@ struct Admission<Key: Hashable, Element> {
   var waiting: some Collection<Element> { waitingElements.values }
 
   /// Lets `element` in, and then returns nil; or has it wait.
-  mutating func enter(_ element: Element, _ key: Key) -> Ticket? {
-    if inside < bound, lines[key, default: Line()].inside < boundPerKey {
-      inside += 1
-      lines[key, default: Line()].inside += 1
+  mutating func enter(_ element: Element, _ key: Key, for requester: Requester = .process) -> Ticket? {
+    let spot = Spot(key: key, requester: requester)
+    if inside < bound, insideByKey[key] ?? 0 < boundPerKey {
+      admit(spot)
       return nil
     }
     let number = nextNumber
     nextNumber += 1
     waitingElements[number] = element
-    lines[key, default: Line()].numbers.append(number)
-    return Ticket(key: key, number: number)
+    lines[spot, default: Line()].numbers.append(number)
+    return Ticket(spot: spot, number: number)
   }
 
   /// One that was inside is gone.
-  mutating func leave(_ key: Key) {
+  mutating func leave(_ key: Key, for requester: Requester = .process) {
     inside -= 1
-    lines[key]?.inside -= 1
-    tidy(key)
+    let left = (insideByKey[key] ?? 0) - 1
+    insideByKey[key] = left > 0 ? left : nil
+    load.remove(requester)
   }
 
   /// One that waits gives up; nil when it does not wait.
   mutating func giveUp(_ ticket: Ticket) -> Element? {
     guard let element = waitingElements.removeValue(forKey: ticket.number) else { return nil }
-    tidy(ticket.key)
+    tidy(ticket.spot)
     return element
   }
 
-  /// Lets in the one who has waited longest of those for whom there is a place.
+  /// Lets in the one whose turn it is of those for whom there is a place.
   mutating func next() -> Element? {
     guard inside < bound, !waitingElements.isEmpty else { return nil }
-    let eligible = lines.filter { $0.value.inside < boundPerKey && $0.value.first < $0.value.numbers.count }
-    guard let (key, line) = eligible.min(by: { $0.value.numbers[$0.value.first] < $1.value.numbers[$1.value.first] }),
-      let element = waitingElements.removeValue(forKey: line.numbers[line.first])
-    else { return nil }
-    inside += 1
-    lines[key]?.inside += 1
-    tidy(key)
+    var best: (spot: Spot, turn: (uid: Int, connection: Int), number: UInt64)?
+    for (spot, line) in lines where insideByKey[spot.key] ?? 0 < boundPerKey {
+      let (turn, number) = (load.turn(of: spot.requester), line.numbers[line.first])
+      if let best, (best.turn.uid, best.turn.connection, best.number) < (turn.uid, turn.connection, number) { continue }
+      best = (spot, turn, number)
+    }
+    guard let best, let element = waitingElements.removeValue(forKey: best.number) else { return nil }
+    admit(best.spot)
+    tidy(best.spot)
     return element
+  }
+
+  private mutating func admit(_ spot: Spot) {
+    inside += 1
+    insideByKey[spot.key, default: 0] += 1
+    load.add(spot.requester)
   }
 
   /// Those who have left go out of the line, an empty line out of the table.
-  private mutating func tidy(_ key: Key) {
-    guard var line = lines.removeValue(forKey: key) else { return }
+  private mutating func tidy(_ spot: Spot) {
+    guard var line = lines.removeValue(forKey: spot) else { return }
     while line.first < line.numbers.count, waitingElements[line.numbers[line.first]] == nil { line.first += 1 }
     if line.first > 64, line.first > line.numbers.count / 2 {
       line.numbers.removeFirst(line.first)
       line.first = 0
     }
-    if line.inside > 0 || line.first < line.numbers.count { lines[key] = line }
+    if line.first < line.numbers.count { lines[spot] = line }
   }
 }

@@ -89,7 +89,8 @@ final class TransferLoop {
       }
       earliestDeadline = min(due, earliestDeadline ?? due)
     }
-    exchange.ticket = admission.enter(exchange, exchange.request.url.origin)
+    exchange.ticket = admission.enter(
+      exchange, exchange.request.url.origin, for: exchange.options.requester)
     if exchange.ticket == nil { begin(exchange) }
   }
 
@@ -115,7 +116,7 @@ final class TransferLoop {
     guard
       let transfer = pool.popLast() ?? Transfer(connections: connections, limits: ResponseHead.Limits(configuration))
     else {
-      admission.leave(exchange.request.url.origin)
+      admission.leave(exchange.request.url.origin, for: exchange.options.requester)
       return end(exchange, code: .serverUnreachable, detail: "libcurl gives no handle")
     }
     var problem = transfer.prepare(
@@ -126,7 +127,7 @@ final class TransferLoop {
     if let problem {
       transfer.reset()
       recycle(transfer)
-      admission.leave(exchange.request.url.origin)
+      admission.leave(exchange.request.url.origin, for: exchange.options.requester)
       return end(exchange, with: .failure(problem))
     }
     exchange.transfer = transfer
@@ -193,7 +194,7 @@ final class TransferLoop {
     recycle(transfer)
     guard let exchange else { return }
     exchange.transfer = nil
-    admission.leave(exchange.request.url.origin)
+    admission.leave(exchange.request.url.origin, for: exchange.options.requester)
     end(exchange, with: result)
   }
 

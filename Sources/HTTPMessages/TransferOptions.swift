@@ -23,6 +23,8 @@ public struct TransferOptions: Sendable, Hashable {
   public var allowsLinkLocal: Bool
   /// The hand on the request, where somebody has one. Its time held is added to the deadline.
   public var control: TransferControl?
+  /// For whom it is: where exchanges wait for each other, those of whoever has fewest go first.
+  public var requester: Requester
 
   /// Options; the defaults are those of a call nobody configured.
   public init(
@@ -35,7 +37,8 @@ public struct TransferOptions: Sendable, Hashable {
     clientIdentity: ClientIdentity? = nil,
     pins: KeyPins? = nil,
     allowsLinkLocal: Bool = false,
-    control: TransferControl? = nil
+    control: TransferControl? = nil,
+    requester: Requester = .process
   ) {
     self.deadline = deadline
     self.streaming = streaming
@@ -47,5 +50,6 @@ public struct TransferOptions: Sendable, Hashable {
     self.pins = pins
     self.allowsLinkLocal = allowsLinkLocal
     self.control = control
+    self.requester = requester
   }
 }

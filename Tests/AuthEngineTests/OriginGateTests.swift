@@ -20,13 +20,14 @@ struct OriginGateTests {
     }
 
     func enter(
-      _ limits: OriginLimits, deadline: Deadline = .never, control: TransferControl? = nil
+      _ limits: OriginLimits, deadline: Deadline = .never, control: TransferControl? = nil,
+      for requester: Requester = .process
     ) async throws(OriginGate.Refusal) -> OriginGate.Place {
       let clock = clock
       let visitor = OriginGate.Visitor(
         deadline: {
           Deadline(instant: deadline.instant.map { $0 + (control?.heldTime(at: clock.monotonicNow) ?? .zero) })
-        }, control: control)
+        }, control: control, requester: requester)
       return try await gate.enter(key, limits, visitor)
     }
 
@@ -59,6 +60,32 @@ struct OriginGateTests {
     for task in tasks { bench.gate.leave(try await task.value, .success) }
     #expect(log.withLock { $0 } == [0, 1, 2, 3, 4])
     #expect(bench.gate.states == [])
+  }
+
+  @Test("a place goes to the uid that has fewest, whatever another one has waiting")
+  func fairness() async throws {
+    let bench = try Bench()
+    let limits = OriginLimits(concurrency: 1, queue: 10)
+    let (busy, other) = (Requester(uid: 1, connection: 1), Requester(uid: 2, connection: 2))
+    let inside = try await bench.enter(limits, for: busy)
+    let log = Locked<[UInt32]>([])
+    var tasks: [Task<Void, any Error>] = []
+    for requester in [busy, busy, busy, other] {
+      tasks.append(
+        Task {
+          let place = try await bench.enter(limits, for: requester)
+          log.withLock { $0.append(requester.uid) }
+          bench.gate.leave(place, .success)
+        })
+      await bench.waits(tasks.count)
+    }
+    // Two places: with one all have the same.
+    let second = OriginLimits(concurrency: 2, queue: 10)
+    tasks.append(Task { bench.gate.leave(try await bench.enter(second, for: busy), .success) })
+    await bench.waits(tasks.count)
+    bench.gate.leave(inside, .success)
+    for task in tasks { try await task.value }
+    #expect(log.withLock { $0.firstIndex(of: 2) ?? 9 } <= 1)
   }
 
   @Test("who comes to a full queue is refused at once, and that is counted")

@@ -1,3 +1,4 @@
+import Support
 import Testing
 
 @testable import CurlTransport
@@ -25,6 +26,23 @@ struct AdmissionTests {
     #expect(admission.next() == 3)
     #expect(admission.next() == nil)
     #expect(admission.waitingCount == 0)
+  }
+
+  @Test("a uid's long queue holds up nobody else, nor does a connection's long queue another one of the same uid")
+  func fairness() {
+    var admission = Admission<String, Int>(bound: 10, boundPerKey: 4)
+    let (busy, sibling, other) = (
+      Requester(uid: 1, connection: 1), Requester(uid: 1, connection: 2), Requester(uid: 2, connection: 3)
+    )
+    for element in 0..<100 { _ = admission.enter(element, "a", for: busy) }
+    _ = admission.enter(1000, "a", for: sibling)
+    for element in 2000..<2003 { _ = admission.enter(element, "a", for: other) }
+    var order: [Int] = []
+    for _ in 0..<5 {
+      admission.leave("a", for: busy)
+      while let next = admission.next() { order.append(next) }
+    }
+    #expect(order == [2000, 2001, 1000, 4, 5])
   }
 
   @Test("a long queue for one server holds nobody up who wants another")

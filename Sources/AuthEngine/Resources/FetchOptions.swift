@@ -23,6 +23,8 @@ public struct FetchOptions: Sendable {
   public var tokenPolicy: TokenManagementPolicy?
   /// Whose cookies go along, where the resource keeps any; nil: those of `session`, where that names one.
   public var cookieOwner: CookieOwner?
+  /// For whom the fetch is: where fetches wait for each other, those of whoever has fewest under way go first.
+  public var requester = Requester.process
   /// Who satisfies policy advice that the fetch meets, with a user's session, where the resource server has rules for it; nil: nobody,
   /// it is an answer like any other.
   public var advice: FetchAdvice?

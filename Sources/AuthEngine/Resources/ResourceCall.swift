@@ -44,7 +44,8 @@ struct ResourceCall {
     policy = fetch.tokenPolicy?.within(server) ?? server.tokenPolicy(fetch.tokenDelegate)
     options = TransferOptions(
       deadline: deadline, maxBodyBytes: server.maxBodyBytes, allowsPlainHTTP: server.allowsPlainHTTPOnLoopback,
-      caFile: server.caFile, clientIdentity: server.clientIdentity, pins: server.pins, control: fetch.task?.control)
+      caFile: server.caFile, clientIdentity: server.clientIdentity, pins: server.pins, control: fetch.task?.control,
+      requester: fetch.requester)
     started = upstream.clock.monotonicNow
     callerDeadline = fetch.deadline
     hasOwnTimeout = fetch.timeout != nil
@@ -241,7 +242,8 @@ struct ResourceCall {
     let place: OriginGate.Place
     do throws(OriginGate.Refusal) {
       let key = OriginGate.Key(resource: server.name, origin: request.url.origin)
-      let visitor = OriginGate.Visitor(deadline: { [self] in deadline }, control: options.control)
+      let visitor = OriginGate.Visitor(
+        deadline: { [self] in deadline }, control: options.control, requester: options.requester)
       place = try await gate.enter(key, limits, visitor)
     } catch {
       throw ResourceError(error, resource: server.name, method: method, mayHaveHadEffect: redirects > 0)

@@ -22,6 +22,7 @@ final class OriginGate: Sendable {
   struct Place: Sendable {
     fileprivate let key: Key
     fileprivate let isProbe: Bool
+    fileprivate let requester: Requester
   }
 
   /// A resource's origin.
@@ -36,6 +37,8 @@ final class OriginGate: Sendable {
     let deadline: @Sendable () -> Deadline
     /// The hand on it.
     let control: TransferControl?
+    /// For whom it is.
+    var requester = Requester.process
   }
 
   private typealias Waiter = CheckedContinuation<Result<Bool, Refusal>, Never>
@@ -80,7 +83,7 @@ final class OriginGate: Sendable {
       await visitor.control?.untilReleased()
       guard !Task.isCancelled else { throw .cancelled }
       let isProbe = try await place(key, limits, visitor, number, returns).get()
-      let place = Place(key: key, isProbe: isProbe)
+      let place = Place(key: key, isProbe: isProbe, requester: visitor.requester)
       guard visitor.control?.isHeld == true else { return place }
       leave(place, .neither)
       returns = true
@@ -92,7 +95,7 @@ final class OriginGate: Sendable {
     let now = clock.monotonicNow
     let (changed, settled) = change(place.key) { line -> (CircuitBreaker.Change?, [(Waiter, Result<Bool, Refusal>)]) in
       guard var present = line else { return (nil, []) }
-      let changed = present.leave(verdict, isProbe: place.isProbe, at: now)
+      let changed = present.leave(verdict, isProbe: place.isProbe, at: now, for: place.requester)
       let settled = present.settle(at: now)
       line = present
       return (changed, settled)
@@ -108,12 +111,12 @@ final class OriginGate: Sendable {
   private func place(
     _ key: Key, _ limits: OriginLimits, _ visitor: Visitor, _ number: UInt64, _ returns: Bool
   ) async -> Result<Bool, Refusal> {
-    if let result = come(key, limits, number, returns, waitingAs: nil) { return told(result, key) }
+    if let result = come(key, limits, visitor, number, returns, waitingAs: nil) { return told(result, key) }
     let timer = visitor.deadline().instant.map { _ in Task { await expire(key, number, visitor) } }
     defer { timer?.cancel() }
     let result = await withTaskCancellationHandler {
       await withCheckedContinuation { (waiter: Waiter) in
-        if let result = come(key, limits, number, returns, waitingAs: waiter) {
+        if let result = come(key, limits, visitor, number, returns, waitingAs: waiter) {
           return waiter.resume(returning: result)
         }
         // The handler below may have run before there was anybody to wake, and so may the timer.
@@ -128,18 +131,19 @@ final class OriginGate: Sendable {
 
   /// What becomes of one that comes; nil when it must wait, and does where there is a `waiter`.
   private func come(
-    _ key: Key, _ limits: OriginLimits, _ number: UInt64, _ returns: Bool, waitingAs waiter: Waiter?
+    _ key: Key, _ limits: OriginLimits, _ visitor: Visitor, _ number: UInt64, _ returns: Bool,
+    waitingAs waiter: Waiter?
   ) -> Result<Bool, Refusal>? {
     let now = clock.monotonicNow
     return change(key) { line in
       var present = line ?? OriginLine(limits: limits)
       defer { line = present }
       present.limits = limits
-      switch present.enter(at: now, returns: returns) {
+      switch present.enter(at: now, for: visitor.requester, returns: returns) {
       case .admitted(let isProbe): return .success(isProbe)
       case .refused(let refusal): return .failure(refusal)
       case .mustWait:
-        if let waiter { present.wait(waiter, number: number) }
+        if let waiter { present.wait(waiter, number: number, for: visitor.requester) }
         return nil
       }
     }

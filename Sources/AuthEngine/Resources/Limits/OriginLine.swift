@@ -1,6 +1,6 @@
 import Support
 
-/// One origin: who is inside, who waits, in the order in which they came, and its breaker.
+/// One origin: who is inside, who waits, and its breaker. Who has fewest inside goes first, among equals who came first.
 struct OriginLine<Waiter: Sendable>: Sendable {
   /// What becomes of one that comes.
   enum Entry {
@@ -16,7 +16,8 @@ struct OriginLine<Waiter: Sendable>: Sendable {
   var limits: OriginLimits
   private(set) var breaker = CircuitBreaker()
   private(set) var inside = 0
-  private(set) var waiting: [(number: UInt64, waiter: Waiter)] = []
+  private(set) var waiting: [(number: UInt64, requester: Requester, waiter: Waiter)] = []
+  private var load = RequesterLoad()
   /// When something happened last.
   private(set) var changedAt = MonotonicInstant(nanoseconds: 0)
 
@@ -28,21 +29,22 @@ struct OriginLine<Waiter: Sendable>: Sendable {
   var isUnused: Bool { inside == 0 && waiting.isEmpty }
 
   /// One comes, or comes back (`returns`) after it had given its place away.
-  mutating func enter(at now: MonotonicInstant, returns: Bool) -> Entry {
+  mutating func enter(at now: MonotonicInstant, for requester: Requester, returns: Bool) -> Entry {
     changedAt = now
     if let pause = breaker.refusal(at: now, limits.breaker) { return .refused(.open(pause)) }
     let bound = limits.concurrency ?? .max
     guard inside >= bound || !waiting.isEmpty && !returns else {
       inside += 1
+      load.add(requester)
       return .admitted(isProbe: breaker.begin(limits.breaker, at: now))
     }
     return waiting.count < limits.queue || returns ? .mustWait : .refused(.full)
   }
 
   /// One waits, before all that came after it.
-  mutating func wait(_ waiter: Waiter, number: UInt64) {
+  mutating func wait(_ waiter: Waiter, number: UInt64, for requester: Requester) {
     let place = waiting.lastIndex { $0.number < number }.map { $0 + 1 } ?? 0
-    waiting.insert((number, waiter), at: place)
+    waiting.insert((number, requester, waiter), at: place)
   }
 
   /// One that waits gives up; nil when it does not wait.
@@ -52,10 +54,11 @@ struct OriginLine<Waiter: Sendable>: Sendable {
 
   /// One has left. Returns what that has changed of the breaker.
   mutating func leave(
-    _ verdict: CircuitBreaker.Verdict, isProbe: Bool, at now: MonotonicInstant
+    _ verdict: CircuitBreaker.Verdict, isProbe: Bool, at now: MonotonicInstant, for requester: Requester
   ) -> CircuitBreaker.Change? {
     changedAt = now
     inside -= 1
+    load.remove(requester)
     return breaker.end(verdict, isProbe: isProbe, at: now, limits.breaker)
   }
 
@@ -66,11 +69,24 @@ struct OriginLine<Waiter: Sendable>: Sendable {
       return waiting.map { ($0.waiter, .failure(.open(pause))) }
     }
     var admitted: [(Waiter, Result<Bool, OriginGate.Refusal>)] = []
-    while inside < limits.concurrency ?? .max, !waiting.isEmpty {
+    while inside < limits.concurrency ?? .max, let place = next() {
       inside += 1
-      admitted.append((waiting.removeFirst().waiter, .success(breaker.begin(limits.breaker, at: now))))
+      let next = waiting.remove(at: place)
+      load.add(next.requester)
+      admitted.append((next.waiter, .success(breaker.begin(limits.breaker, at: now))))
       if breaker.refusal(at: now, limits.breaker) != nil { break }
     }
     return admitted
+  }
+
+  /// The place in the queue of the one whose turn it is.
+  private func next() -> Int? {
+    guard let first = waiting.first else { return nil }
+    var best = (place: 0, turn: load.turn(of: first.requester))
+    for (place, one) in waiting.enumerated() {
+      let turn = load.turn(of: one.requester)
+      if turn < best.turn { best = (place, turn) }
+    }
+    return best.place
   }
 }
