@@ -12,6 +12,8 @@ final class Runtime: Sendable {
   let configuration: PosternConfiguration
   let access: AccessRules
   let limits: SessionLimits
+  /// The bounds on all calls together.
+  let callLimits: FairGate.Limits
   /// The answer to `getInfo`.
   let info: JSONText
   /// What the configuration asks for and this release does not do, and certificates that expire; said at start.
@@ -38,6 +40,9 @@ final class Runtime: Sendable {
       inFlight: configuration.limits.inFlightPerConnection, batch: configuration.limits.batch,
       outgoing: configuration.limits.inFlightPerConnection,
       messageBytes: configuration.limits.messageBytes, depth: configuration.limits.depth)
+    callLimits = FairGate.Limits(
+      inFlight: configuration.limits.inFlight, queue: configuration.limits.queue,
+      patience: configuration.limits.queueTime)
     let switches = configuration.development.activeSwitches.map { "development.\($0)" }
     let hardening = configuration.hardening
     let protections =
@@ -99,7 +104,8 @@ extension AccessRules {
   init(_ peers: [PeerRule]?, ownUID: UInt32) {
     let rules = peers?.map { peer in
       Rule(
-        uid: peer.uid, gid: peer.gid, methods: Self.names(peer.methods), resources: peer.resources.flatMap(Self.names))
+        uid: peer.uid, gid: peer.gid, methods: Self.names(peer.methods), resources: peer.resources.flatMap(Self.names),
+        rate: peer.rate.map { Rate(perSecond: $0.perSecond, burst: $0.burst) }, concurrency: peer.concurrency)
     }
     self.init(rules: rules, ownUID: ownUID)
   }

@@ -50,6 +50,9 @@ public final class SidecarService: Sendable {
   let hub: EventHub
   let tasks: TaskRegistry
   let stopped: StoppedFetches
+  let ledger: CallerLedger
+  let gate: FairGate
+  let pool = FairPool()
   let startedAt: Timestamp
   /// Set once at the end of `init`, before any call can come.
   var methods: MethodTable { methodTable.withLock { $0 } }
@@ -71,6 +74,8 @@ public final class SidecarService: Sendable {
     tasks = TaskRegistry(clock: clock)
     stopped = StoppedFetches(clock: clock)
     health = HealthBoard(clock: clock)
+    ledger = CallerLedger(clock: clock)
+    gate = FairGate(clock: clock)
     self.surroundings = surroundings
     engine = Engine(
       transport: surroundings.transport, clock: clock, store: surroundings.storage,

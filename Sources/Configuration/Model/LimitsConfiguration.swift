@@ -10,6 +10,12 @@ public struct LimitsConfiguration: Sendable, Equatable {
   public var connectionsPerUid: Int
   /// How many requests of one connection may be unanswered. Default 128.
   public var inFlightPerConnection: Int
+  /// How many calls of all callers may be under way. Default 1024.
+  public var inFlight: Int
+  /// How many more may wait for a place. Default 4096.
+  public var queue: Int
+  /// How long a call may wait for a place. Default 1 second.
+  public var queueTime: Duration
   /// How many members a batch may have. Default 64.
   public var batch: Int
 }
@@ -28,6 +34,14 @@ extension LimitsConfiguration: ConfigurationSection {
     inFlightPerConnection = keys.value(
       "inFlightPerConnection", .integer(1...65_536), default: 128,
       "Unanswered requests of one connection; more are answered with overloaded.")
+    inFlight = keys.value(
+      "inFlight", .integer(4...65_536), default: 1024,
+      "Calls of all callers under way; further ones wait, and places go to whoever has fewest.")
+    queue = keys.value(
+      "queue", .integer(0...65_536), default: 4096, "Calls that may wait; more are answered with overloaded.")
+    queueTime = keys.value(
+      "queueTime", .duration(upTo: .seconds(60)), default: .seconds(1),
+      "Longest time a call waits; then it is answered with overloaded.")
     batch = keys.value(
       "batch", .integer(1...10_000), default: 64, "Members of a batch; more are answered with batch_too_large.")
   }

@@ -10,9 +10,18 @@ public struct PeerRule: Sendable, Equatable {
   public var methods: [String]
   /// The configured resources; nil or `*` for all of them.
   public var resources: [String]?
+  /// How often each uid the rule matches may call; nil: as often as it likes.
+  public var rate: CallRateConfiguration?
+  /// How many calls of each uid the rule matches may be under way; nil: any number.
+  public var concurrency: Int?
 
   /// A rule.
-  public init(uid: UInt32? = nil, gid: UInt32? = nil, methods: [String], resources: [String]? = nil) {
+  public init(
+    uid: UInt32? = nil, gid: UInt32? = nil, methods: [String], resources: [String]? = nil,
+    rate: CallRateConfiguration? = nil, concurrency: Int? = nil
+  ) {
+    self.rate = rate
+    self.concurrency = concurrency
     self.uid = uid
     self.gid = gid
     self.methods = methods
@@ -47,6 +56,13 @@ extension PeerRule: ConfigurationSection {
       example: .shown(["*"]))
     resources = keys.optionalList(
       "resources", of: .text, "Resources these callers may use. Left out: all.", example: .commented(["billing"]))
+    rate = keys.optionalSection(
+      "rate", CallRateConfiguration.self,
+      "How often each uid the rule matches may call; more is answered with overloaded. Probes do not count.")
+    concurrency = keys.optional(
+      "concurrency", .integer(1...65_536),
+      "Calls under way at a time of each uid the rule matches; more are answered with overloaded.",
+      example: .commented(32))
     if uid == nil, gid == nil, !keys.isGiven("uid"), !keys.isGiven("gid") { keys.problem("a rule needs uid or gid") }
   }
 }

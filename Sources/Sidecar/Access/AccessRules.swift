@@ -10,12 +10,24 @@ struct AccessRules: Sendable {
     let methods: Set<String>?
     /// The resources allowed; nil means all.
     let resources: Set<String>?
+    /// How often each uid it matches may call; nil: as often as it likes.
+    var rate: Rate?
+    /// How many calls of each uid it matches may be under way; nil: any number.
+    var concurrency: Int?
 
     func matches(_ peer: Peer) -> Bool {
       if let uid, uid != peer.uid { return false }
       if let gid, gid != peer.gid, !peer.groups.contains(gid) { return false }
       return true
     }
+  }
+
+  /// How often somebody may call: a token bucket.
+  struct Rate: Sendable, Hashable {
+    /// Calls a second in the long run.
+    let perSecond: Double
+    /// Calls at once after a pause.
+    let burst: Int
   }
 
   let rules: [Rule]

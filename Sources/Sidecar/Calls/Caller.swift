@@ -9,11 +9,14 @@ final class Caller: Sendable {
     var events: Set<EventName> = []
     var delegates: Set<DelegateMethod> = []
     var session: RPCSession?
+    var executor: PoolExecutor?
   }
 
   /// Unique in this process.
   let connection: UInt64
   let peer: Peer
+  /// For whom its calls are carried out.
+  var requester: Requester { Requester(uid: peer.uid, connection: connection) }
   private let state = Locked(State())
 
   init(connection: UInt64, peer: Peer) {
@@ -25,6 +28,16 @@ final class Caller: Sendable {
   func attach(_ session: RPCSession?) { state.withLock { $0.session = session } }
 
   var session: RPCSession? { state.withLock { $0.session } }
+
+  /// Its share of the threads for what takes long.
+  func executor(in pool: FairPool) -> PoolExecutor {
+    state.withLock { state in
+      if let executor = state.executor { return executor }
+      let executor = pool.executor(for: peer.uid)
+      state.executor = executor
+      return executor
+    }
+  }
 
   /// What it is subscribed to after `change`, in the documented order.
   func events(_ change: (inout Set<EventName>) -> Void) -> [EventName] {

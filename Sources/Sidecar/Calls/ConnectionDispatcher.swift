@@ -18,13 +18,21 @@ final class ConnectionDispatcher: CallDispatcher {
 
   func dispatch(_ call: Call) -> Dispatch {
     let start = service.clock.monotonicNow
+    let runtime = service.runtime
+    let rule = runtime.access.rule(for: caller.peer)
+    // Before anything else: what is refused in the end counts as much.
+    if let rule, let wait = service.ledger.admit(rule, uid: caller.peer.uid, isProbe: Self.probes.contains(call.method))
+    {
+      service.metrics.callRefused(CallerLedger.Refusal.rate.rawValue)
+      let fault = Self.overloaded("Too many calls of this user in a short time", retryAfter: wait)
+      return answered(call, methods[call.method] == nil ? "unknown" : call.method, start, .failure(fault))
+    }
     guard let handler = methods[call.method] else {
       return answered(
         call, "unknown", start,
         .failure(RPCFault(.methodNotFound, data: ["method": .string(Self.shortened(call.method))])))
     }
-    let runtime = service.runtime
-    guard let rule = runtime.access.rule(for: caller.peer), rule.allows(method: call.method) else {
+    guard let rule, rule.allows(method: call.method) else {
       return answered(call, call.method, start, .failure(RPCFault(.peerForbidden)))
     }
     let meta: CallMeta
@@ -46,10 +54,66 @@ final class ConnectionDispatcher: CallDispatcher {
       let context = context(call, meta, runtime, rule, trace: CallTrace(continuing: meta.traceparent))
       let name = call.method
       let params = TakenOnce(params)
+      // What answers the sidecar's own question is what another call waits for: it must not wait for that one.
+      let isFree = Self.continuing.contains(name)
+      let place: CallerLedger.Place?
+      switch isFree ? .success(nil) : service.ledger.begin(rule, uid: caller.peer.uid) {
+      case .success(let given): place = given
+      case .failure(let reached):
+        service.metrics.callRefused(CallerLedger.Refusal.concurrency.rawValue)
+        var fault = Self.overloaded("Too many calls of this user under way", retryAfter: Self.pause)
+        fault.data["limit"] = .integer(Int64(reached.limit))
+        return answered(call, name, start, .failure(fault))
+      }
       return .work { [self] in
-        let outcome = await bounded(context) { () throws(RPCFault) in try await body(params, context) }
+        let outcome = await inTurn(context, waits: !isFree) {
+          await self.bounded(context) { () throws(RPCFault) in try await body(params, context) }
+        }
+        service.ledger.end(place)
         return note(name, name, start, outcome, context.trace)
       }
+    }
+  }
+
+  /// What is asked to find out whether the sidecar is well.
+  private static let probes: Set<String> = [Health.name, GetInfo.name]
+  /// What continues another call, which is not over before.
+  private static let continuing: Set<String> = [AuthenticateWithAdvice.name, ReloadConfig.name]
+  /// When to come again, where nobody can know.
+  private static let pause = Duration.milliseconds(100)
+
+  private static func overloaded(_ message: String, retryAfter wait: Duration) -> RPCFault {
+    RPCFault(
+      .overloaded, message,
+      data: ["retryable": true, "retryAfterMs": .integer(max(1, wait.wholeMilliseconds + 1)), "outcome": "not_sent"])
+  }
+
+  /// Runs `body` when there is a place among the calls under way.
+  private func inTurn(
+    _ context: CallContext, waits: Bool, _ body: () async -> Result<RPCResult, RPCFault>
+  ) async -> Result<RPCResult, RPCFault> {
+    let holder = caller.requester
+    if waits {
+      do throws(FairGate.Refusal) {
+        let waited = try await service.gate.enter(holder, context.runtime.callLimits, until: context.deadline)
+        if waited > .zero { service.metrics.callWaited(waited) }
+      } catch {
+        return .failure(refused(error))
+      }
+    } else {
+      service.gate.enterAnyway(holder)
+    }
+    defer { service.gate.leave(holder) }
+    return await body()
+  }
+
+  private func refused(_ refusal: FairGate.Refusal) -> RPCFault {
+    switch refusal {
+    case .cancelled: return RPCFault(.requestCancelled)
+    case .deadlinePassed: return RPCFault(.deadlineExceeded, data: ["retryable": true, "outcome": "not_sent"])
+    case .full, .late:
+      service.metrics.callRefused(refusal.rawValue)
+      return Self.overloaded("Too many calls under way", retryAfter: Self.pause)
     }
   }
 

@@ -73,7 +73,7 @@ extension SidecarService {
   }
 
   private func addTokenMethods(to table: inout MethodTable) {
-    let computation = Computation(clock: clock)
+    let computation = Computation(clock: clock, pool: pool)
     let tokens = TokenHandlers(engine: engine, computation: computation)
     table.waitingForValue(ValidateIDToken.self) { (params, context) async throws(RPCFault) in
       try await tokens.validateIDToken(params, context)
@@ -132,7 +132,7 @@ extension SidecarService {
   }
 
   private func addAdviceMethods(to table: inout MethodTable) {
-    let computation = Computation(clock: clock)
+    let computation = Computation(clock: clock, pool: pool)
     table.waiting(ParseAdvice.self) { (params, context) async throws(RPCFault) in
       try await computation.run(context) { () throws(RPCFault) in try AdviceParsing.parse(params) }
     }
@@ -156,7 +156,7 @@ extension SidecarService {
     let connections = hub.connections
     return metrics.exposition(
       openConnections: connections.count, inFlight: connections.reduce(0) { $0 + ($1.session?.inFlightCount ?? 0) },
-      startedAt: startedAt, version: Product.version)
+      waiting: gate.waitingCount, startedAt: startedAt, version: Product.version)
       + OriginMetrics.exposition(runtime.allServers, engine.fetcher.originStates)
       + AdviceMetrics.exposition(journeys: engine.journeys.waitingCount, fetches: stopped.count)
   }

@@ -26,6 +26,8 @@ final class MetricsRegistry: Sendable {
     var opened: UInt64 = 0
     var refused: [String: UInt64] = [:]
     var reloads: [String: UInt64] = [:]
+    var callsRefused: [String: UInt64] = [:]
+    var waits = Histogram()
   }
 
   private let state = Locked(State())
@@ -80,11 +82,17 @@ final class MetricsRegistry: Sendable {
   /// A connection was refused, for `reason`.
   func connectionRefused(_ reason: String) { state.withLock { $0.refused[reason, default: 0] += 1 } }
 
+  /// A limit let a call not go, for `reason`: `rate`, `concurrency`, `queue` or `queue_time`.
+  func callRefused(_ reason: String) { state.withLock { $0.callsRefused[reason, default: 0] += 1 } }
+
+  /// A call waited for its turn.
+  func callWaited(_ duration: Duration) { state.withLock { $0.waits.observe(duration) } }
+
   /// The configuration was read again: `outcome` is `ok` or `failed`.
   func reloaded(_ outcome: String) { state.withLock { $0.reloads[outcome, default: 0] += 1 } }
 
-  /// The exposition; `openConnections` and `inFlight` are read at this moment.
-  func exposition(openConnections: Int, inFlight: Int, startedAt: Timestamp, version: String) -> String {
+  /// The exposition; `openConnections`, `inFlight` and `waiting` are read at this moment.
+  func exposition(openConnections: Int, inFlight: Int, waiting: Int, startedAt: Timestamp, version: String) -> String {
     let state = state.withLock { $0 }
     var families: [MetricFamily] = []
     func family(_ name: String, _ kind: MetricFamily.Kind, _ help: String, _ fill: (inout MetricFamily) -> Void) {
@@ -106,6 +114,15 @@ final class MetricsRegistry: Sendable {
       }
     }
     family("postern_rpc_in_flight", .gauge, "Calls being worked on.") { $0.sample([], inFlight) }
+    family("postern_rpc_waiting", .gauge, "Calls that wait for their turn.") { $0.sample([], waiting) }
+    family("postern_rpc_wait_seconds", .histogram, "Time calls waited for their turn, of those that had to.") {
+      $0.sample([], state.waits)
+    }
+    family("postern_rpc_refused_total", .counter, "Calls that a limit refused, by reason.") { family in
+      for (reason, count) in state.callsRefused.sorted(by: { $0.key < $1.key }) {
+        family.sample([("reason", reason)], count)
+      }
+    }
     let calls = state.calls.sorted { ($0.key.method, $0.key.outcome) < ($1.key.method, $1.key.outcome) }
     family("postern_rpc_requests_total", .counter, "Calls by method and outcome: result, or the error's reason.") {
       for (key, histogram) in calls {

@@ -1,0 +1,143 @@
+import Glibc
+import Support
+
+/// As many threads as there are processors, for work that may take one for long: shared fairly between uids, and between the connections
+/// of each. The threads are started when they are first needed.
+final class FairPool: Sendable {
+  private let core = PoolCore()
+
+  deinit { core.stop() }
+
+  /// Runs the tasks of one connection of `uid`.
+  func executor(for uid: UInt32) -> PoolExecutor { PoolExecutor(core, owner: uid) }
+}
+
+/// Runs tasks on a pool's threads when it is their turn.
+final class PoolExecutor: TaskExecutor {
+  private let core: PoolCore
+  private let flow: PoolCore.Flow
+
+  fileprivate init(_ core: PoolCore, owner: UInt32) {
+    self.core = core
+    flow = core.open(owner: owner)
+  }
+
+  deinit { core.close(flow) }
+
+  func enqueue(_ job: consuming ExecutorJob) {
+    let job = UnownedJob(job)
+    if !core.add(PoolCore.Work(job: job, executor: self), of: flow) {
+      // No thread could be started: the runtime's own do it, in their order.
+      globalConcurrentExecutor.enqueue(job)
+    }
+  }
+
+  fileprivate func run(_ job: UnownedJob) { job.runSynchronously(on: asUnownedTaskExecutor()) }
+}
+
+/// What the threads of a pool share; lives as long as one of them, the pool or an executor does.
+private final class PoolCore: @unchecked Sendable {
+  // Sendable because the semaphore may be used by all threads, and the rest is behind the lock.
+  typealias Flow = FairQueue<Work>.Flow
+
+  struct Work {
+    let job: UnownedJob
+    let executor: PoolExecutor
+  }
+
+  private struct State {
+    var queue = FairQueue<Work>()
+    var threadCount = 0
+    var isStopped = false
+  }
+
+  private static let size = max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN)))
+  private let state = Locked(State())
+  private let semaphore: UnsafeMutablePointer<sem_t>
+
+  init() {
+    semaphore = .allocate(capacity: 1)
+    sem_init(semaphore, 0, 0)
+  }
+
+  deinit {
+    sem_destroy(semaphore)
+    semaphore.deallocate()
+  }
+
+  func open(owner: UInt32) -> Flow { state.withLock { $0.queue.open(owner: owner) } }
+
+  func close(_ flow: Flow) { state.withLock { $0.queue.close(flow) } }
+
+  /// Adds work; false when there is nobody to do it.
+  func add(_ work: Work, of flow: Flow) -> Bool {
+    guard startThreads() else { return false }
+    state.withLock { $0.queue.add(work, of: flow) }
+    sem_post(semaphore)
+    return true
+  }
+
+  /// The threads end when nothing is left to be done.
+  func stop() {
+    let count = state.withLock { state in
+      state.isStopped = true
+      return state.threadCount
+    }
+    for _ in 0..<count { sem_post(semaphore) }
+  }
+
+  private func startThreads() -> Bool {
+    let missing = state.withLock { state -> Int in
+      guard !state.isStopped else { return 0 }
+      defer { state.threadCount = Self.size }
+      return Self.size - state.threadCount
+    }
+    guard missing > 0 else { return state.withLock { $0.threadCount > 0 } }
+    let started = (0..<missing).count { _ in startThread() }
+    return state.withLock { state in
+      state.threadCount -= missing - started
+      return state.threadCount > 0
+    }
+  }
+
+  private func startThread() -> Bool {
+    let box = Unmanaged.passRetained(self)
+    var thread = pthread_t()
+    let failed = pthread_create(
+      &thread, nil,
+      { argument in
+        guard let argument else { return nil }
+        Unmanaged<PoolCore>.fromOpaque(argument).takeRetainedValue().work()
+        return nil
+      }, box.toOpaque())
+    guard failed == 0 else {
+      box.release()
+      return false
+    }
+    pthread_detach(thread)
+    return true
+  }
+
+  private func work() {
+    let clock = SystemClock()
+    while true {
+      while sem_wait(semaphore) != 0 {}
+      let next = state.withLock { $0.queue.next() }
+      guard let next else {
+        if state.withLock({ $0.isStopped }) { return }
+        continue
+      }
+      let begin = clock.monotonicNow
+      next.work.executor.run(next.work.job)
+      let cost = (clock.monotonicNow - begin).wholeNanoseconds
+      state.withLock { $0.queue.charge(next.flow, cost) }
+    }
+  }
+}
+
+extension Duration {
+  fileprivate var wholeNanoseconds: Int64 {
+    let (seconds, attoseconds) = components
+    return seconds * 1_000_000_000 + attoseconds / 1_000_000_000
+  }
+}

@@ -1,0 +1,203 @@
+"""`rate` and `concurrency` of `peers`, and how calls wait for their turn (`limits.inFlight`, `queue`, `queueTime`)."""
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import tempfile
+import time
+from pathlib import Path
+from typing import Any, Callable, Dict, Iterator, List
+
+import pytest
+
+from harness import expect
+from harness.connection import Connection
+from harness.sidecar import Sidecar
+from harness.waiting import eventually
+
+Start = Callable[..., Sidecar]
+Connect = Callable[..., Connection]
+
+
+def slow(milliseconds: int) -> Dict[str, Any]:
+    return {"resource": "open", "path": "slow", "parameters": {"ms": milliseconds}}
+
+
+def mine(**rule: Any) -> Dict[str, Any]:
+    return {"peers": [{"uid": os.getuid(), "methods": ["*"], **rule}]}
+
+
+def refused(connection: Connection, method: str, params: Any = None) -> Dict[str, Any]:
+    data = expect.fault(connection.error(method, params), -32009)
+    assert data["retryable"] is True and data["outcome"] == "not_sent" and data["retryAfterMs"] >= 1
+    return data
+
+
+def metric(connection: Connection, line: str) -> str:
+    found = [text for text in connection.call("metrics")["text"].splitlines() if text.startswith(line + " ")]
+    return found[0].rpartition(" ")[2] if found else ""
+
+
+def test_calls_beyond_the_rate_are_told_when_to_come_again(start: Start, connect: Connect) -> None:
+    sidecar = start(mine(rate={"perSecond": 2, "burst": 5}))
+    one, two = connect(sidecar), connect(sidecar)
+    for connection in (one, two, one, two, one):
+        connection.call("listTasks")
+    data = refused(two, "listTasks")
+    assert data["retryAfterMs"] <= 501
+    # Probes are answered all the same.
+    assert one.call("health")["status"] == "ok" and two.call("getInfo")["name"] == "postern"
+    time.sleep(data["retryAfterMs"] / 1000)
+    two.call("listTasks")
+
+
+def test_a_reload_gives_no_calls_back(start: Start, connect: Connect) -> None:
+    rules = {"peers": [{"uid": os.getuid(), "methods": ["*"], "rate": {"perSecond": 0.01, "burst": 3}}]}
+    sidecar = start(rules)
+    connection = connect(sidecar)
+    connection.call("listTasks")
+    assert connection.call("reloadConfig") == {"changed": []}
+    connection.call("listTasks")
+    refused(connection, "reloadConfig")
+
+
+def test_calls_under_way_are_counted_over_all_connections_of_a_user(start: Start, connect: Connect) -> None:
+    sidecar = start(mine(concurrency=2))
+    one, two = connect(sidecar), connect(sidecar)
+    pending = one.request("fetchResource", slow(5000))
+    other = two.request("fetchResource", slow(700))
+    began = time.monotonic()
+    eventually(lambda: metric(one, "postern_rpc_in_flight") >= "2")
+    assert refused(one, "fetchResource", slow(1))["limit"] == 2
+    assert time.monotonic() - began < 0.6, "it waited instead of being refused"
+    assert two.answer_to(other)["result"]["status"] == 200
+    one.send({"jsonrpc": "2.0", "method": "$/cancelRequest", "params": {"id": pending}})
+    expect.error(one.answer_to(pending), -32800)
+    assert eventually(lambda: "result" in two.answer_to(two.request("fetchResource", slow(1))))
+    assert metric(one, 'postern_rpc_refused_total{reason="concurrency"}') >= "1"
+
+
+FEW = {"limits": {"inFlight": 4, "queue": 8, "queueTime": "400ms"}}
+
+
+@pytest.fixture
+def full(start: Start, connect: Connect) -> Iterator[List[Any]]:
+    """A sidecar whose places are taken as far as one user may take them: three of four; the last is for somebody else."""
+    sidecar = start(FEW)
+    busy = connect(sidecar)
+    for _ in range(3):
+        busy.request("fetchResource", slow(1500))
+    watcher = connect(sidecar)
+    eventually(lambda: metric(watcher, "postern_rpc_in_flight") >= "3")
+    time.sleep(0.05)
+    yield [sidecar, watcher]
+
+
+def test_a_call_waits_for_its_turn_and_no_longer_than_allowed(full: List[Any]) -> None:
+    _, connection = full
+    began = time.monotonic()
+    refused(connection, "fetchResource", slow(1))
+    assert 0.3 < time.monotonic() - began < 1.2
+    assert metric(connection, 'postern_rpc_refused_total{reason="queue_time"}') == "1"
+    assert connection.call("health")["status"] == "ok", "what waits for nothing needs no place"
+
+
+def test_a_call_that_waited_is_answered_when_a_place_is_free(start: Start, connect: Connect) -> None:
+    connection = connect(start({"limits": {"inFlight": 4, "queue": 100, "queueTime": "10s"}}))
+    pending = [connection.request("fetchResource", slow(20)) for _ in range(60)]
+    for identifier in pending:
+        assert connection.answer_to(identifier)["result"]["status"] == 200
+    assert metric(connection, "postern_rpc_waiting") == "0"
+    assert int(metric(connection, "postern_rpc_wait_seconds_count")) > 0
+
+
+def test_a_full_queue_refuses_at_once(start: Start, connect: Connect) -> None:
+    connection = connect(start({"limits": {"inFlight": 4, "queue": 0, "queueTime": "10s"}}))
+    for _ in range(3):
+        connection.request("fetchResource", slow(1000))
+    began = time.monotonic()
+    refused(connection, "fetchResource", slow(1))
+    assert time.monotonic() - began < 0.8
+
+
+def test_deadline_cancel_and_half_close_while_a_call_waits(start: Start, connect: Connect) -> None:
+    sidecar = start({"limits": {"inFlight": 4, "queue": 100, "queueTime": "10s"}})
+    busy, connection = connect(sidecar), connect(sidecar)
+    for _ in range(3):
+        busy.request("fetchResource", slow(1200))
+    eventually(lambda: metric(connection, "postern_rpc_in_flight") >= "3")
+    time.sleep(0.05)
+    began = time.monotonic()
+    error = connection.error("fetchResource", {**slow(1), "meta": {"timeoutMs": 100}})
+    assert expect.fault(error, -32022)["outcome"] == "not_sent" and time.monotonic() - began < 0.8
+    waiting = connection.request("fetchResource", slow(1))
+    connection.send({"jsonrpc": "2.0", "method": "$/cancelRequest", "params": {"id": waiting}})
+    expect.error(connection.answer_to(waiting), -32800)
+    last = connection.request("fetchResource", slow(1))
+    connection.socket.shutdown(socket.SHUT_WR)
+    assert connection.answer_to(last)["result"]["status"] == 200
+    gone = connect(sidecar)
+    gone.request("fetchResource", slow(1))
+    gone.close()
+    assert busy.works()
+
+
+@pytest.fixture
+def open_directory() -> Iterator[Path]:
+    """Where other users can connect."""
+    directory = Path(tempfile.mkdtemp(prefix="postern-"))
+    directory.chmod(0o755)
+    yield directory
+    shutil.rmtree(directory)
+
+
+def connect_as(uid: int, sidecar: Sidecar) -> Connection:
+    """A connection that the kernel says is `uid`'s."""
+    os.seteuid(uid)
+    try:
+        return sidecar.connect()
+    finally:
+        os.seteuid(0)
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="needs to be other users")
+def test_a_user_who_takes_all_he_can_keeps_nobody_else_out(start: Start, open_directory: Path) -> None:
+    sidecar = start(
+        {
+            "listen": {"path": str(open_directory / "postern.sock"), "mode": "0666"},
+            "peers": [{"uid": 2001, "methods": ["*"]}, {"uid": 2002, "methods": ["*"]}],
+            "limits": {"inFlight": 16, "queue": 64, "queueTime": "300ms"},
+        }
+    )
+    crowd = [connect_as(2001, sidecar) for _ in range(20)]
+    try:
+        for connection in crowd:
+            for _ in range(8):
+                connection.request("fetchResource", slow(3000))
+        with connect_as(2002, sidecar) as quiet:
+            for _ in range(10):
+                began = time.monotonic()
+                assert quiet.call("fetchResource", slow(1))["status"] == 200
+                assert time.monotonic() - began < 0.25
+        with connect_as(2001, sidecar) as another:
+            refused(another, "fetchResource", slow(1))
+            assert another.call("health")["status"] == "ok"
+    finally:
+        for connection in crowd:
+            connection.close()
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="needs to be other users")
+def test_one_users_rate_is_not_anothers(start: Start, open_directory: Path) -> None:
+    rate = {"perSecond": 0.01, "burst": 1}
+    sidecar = start(
+        {
+            "listen": {"path": str(open_directory / "postern.sock"), "mode": "0666"},
+            "peers": [{"gid": os.getgid(), "methods": ["*"], "rate": rate}],
+        }
+    )
+    for uid in (2001, 2002):
+        with connect_as(uid, sidecar) as connection:
+            connection.call("listTasks")
+            refused(connection, "listTasks")

@@ -1,0 +1,146 @@
+import HTTPMessages
+import JSON
+import JSONRPC
+import Support
+import TestSupport
+import Testing
+
+@testable import Sidecar
+
+/// `rate` and `concurrency` of a rule of `peers`.
+@Suite("Limits of callers", .timeLimit(.minutes(1)))
+struct CallerLimitTests {
+  private static func rules(_ first: String) -> String {
+    """
+    peers:
+      - { uid: 7, methods: ["*"], \(first) }
+      - { gid: 30, methods: ["*"], rate: { perSecond: 1, burst: 1 } }
+      - { uid: 9, methods: ["*"] }
+    resources:
+      open: { baseUrl: "https://a.test/", auth: none }
+    """
+  }
+
+  private static func reason(_ answer: JSONValue) -> String? { answer["error"]?["data"]?["reason"]?.stringValue }
+
+  @Test("calls beyond the rate are refused with the time until one may come, which then goes; nobody else is held up")
+  func rate() async throws {
+    let bench = try SidecarBench(Self.rules("rate: { perSecond: 4, burst: 3 }"))
+    let (one, two) = (bench.connect(uid: 7), bench.connect(uid: 7))
+    for connection in [one, two, one] { #expect(await connection.call("listTasks")["result"] != nil) }
+    let refused = await two.call("listTasks")
+    #expect(refused["error"]?["code"] == -32009)
+    let data = refused["error"]?["data"]
+    #expect(data?["retryable"] == true && data?["outcome"] == "not_sent")
+    let wait = try #require(data?["retryAfterMs"]?.integerValue)
+    #expect((240...260).contains(wait))
+    #expect(await bench.connect(uid: 9).call("listTasks")["result"] != nil)
+    bench.clock.advance(by: .milliseconds(wait))
+    #expect(await one.call("listTasks")["result"] != nil)
+    #expect(Self.reason(await one.call("listTasks")) == "overloaded")
+    let text = await bench.connect(uid: 9).call("metrics")["result"]?["text"]?.stringValue
+    #expect(text?.contains(#"postern_rpc_refused_total{reason="rate"} 2"#) == true)
+  }
+
+  @Test("what is not allowed, unknown or wrong counts, and so do notifications and each member of a batch")
+  func everythingCounts() async throws {
+    let bench = try SidecarBench(Self.rules("rate: { perSecond: 1, burst: 5 }"))
+    let connection = bench.connect(uid: 7)
+    #expect(Self.reason(await connection.call("noSuchMethod")) == "method_not_found")
+    #expect(Self.reason(await connection.call("getTask", ["x": 1])) == "invalid_params")
+    connection.send(#"{"jsonrpc":"2.0","method":"listTasks"}"#)
+    connection.send(
+      #"[{"jsonrpc":"2.0","id":1,"method":"listTasks"},{"jsonrpc":"2.0","id":2,"method":"listTasks"},"#
+        + #"{"jsonrpc":"2.0","id":3,"method":"listTasks"}]"#)
+    let answers = await connection.next()?.arrayValue ?? []
+    #expect(answers.map { $0["error"]?["code"]?.integerValue } == [nil, nil, -32009])
+  }
+
+  @Test("probes are answered when nothing else is, and are no way around the rate either")
+  func probes() async throws {
+    let bench = try SidecarBench(Self.rules("rate: { perSecond: 1, burst: 1 }"))
+    let connection = bench.connect(uid: 7)
+    _ = await connection.call("listTasks")
+    #expect(Self.reason(await connection.call("listTasks")) == "overloaded")
+    for _ in 0..<CallerLedger.probeRate.burst { #expect(await connection.call("health")["result"] != nil) }
+    #expect(Self.reason(await connection.call("getInfo")) == "overloaded")
+    bench.clock.advance(by: .milliseconds(200))
+    #expect(await connection.call("getInfo")["result"] != nil)
+  }
+
+  @Test("the uids that a rule matches by their group have a bucket each")
+  func group() async throws {
+    let bench = try SidecarBench(Self.rules("rate: { perSecond: 1, burst: 1 }"))
+    for uid in UInt32(100)...110 {
+      let connection = bench.connect(uid: uid, gid: 30)
+      #expect(await connection.call("listTasks")["result"] != nil)
+      #expect(Self.reason(await connection.call("listTasks")) == "overloaded")
+    }
+  }
+
+  @Test("a reload keeps the buckets: it is no way to call more often, also where the rate changes")
+  func reload() async throws {
+    let bench = try SidecarBench(Self.rules("rate: { perSecond: 1, burst: 10 }"))
+    let (connection, other) = (bench.connect(uid: 7), bench.connect(uid: 9))
+    for _ in 0..<10 { _ = await connection.call("listTasks") }
+    #expect(await other.call("reloadConfig")["result"] != nil)
+    #expect(Self.reason(await connection.call("listTasks")) == "overloaded")
+    bench.write(Self.rules("rate: { perSecond: 2, burst: 12 }"))
+    #expect(await other.call("reloadConfig")["result"] != nil)
+    for _ in 0..<2 { #expect(await connection.call("listTasks")["result"] != nil) }
+    #expect(Self.reason(await connection.call("listTasks")) == "overloaded")
+  }
+
+  @Test("more calls under way than allowed are refused, on whichever connection, until one has ended")
+  func concurrency() async throws {
+    let gate = Gate()
+    let bench = try SidecarBench(Self.rules("concurrency: 2")) { _, _ async throws(TransportError) in
+      await gate.pass()
+      return HTTPResponse(status: 200)
+    }
+    let (one, two) = (bench.connect(uid: 7), bench.connect(uid: 7))
+    one.start("fetchResource", ["resource": "open"])
+    two.start("fetchResource", ["resource": "open"])
+    let refused = await one.call("fetchResource", ["resource": "open"])
+    #expect(Self.reason(refused) == "overloaded" && refused["error"]?["data"]?["limit"] == 2)
+    // What waits for nothing is not under way.
+    #expect(await one.call("listTasks")["result"] != nil)
+    gate.open()
+    #expect(await one.next()?["result"]?["status"] == 200)
+    #expect(await two.next()?["result"]?["status"] == 200)
+    #expect(await one.call("fetchResource", ["resource": "open"])["result"]?["status"] == 200)
+    let ledger = bench.service.ledger
+    #expect(await eventually { ledger.count == 0 })
+  }
+
+  @Test("a place comes back when a call is cancelled and when its connection is gone")
+  func placesComeBack() async throws {
+    let gate = Gate()
+    let bench = try SidecarBench(Self.rules("concurrency: 1")) { _, _ async throws(TransportError) in
+      await gate.pass()
+      return HTTPResponse(status: 200)
+    }
+    let (one, two) = (bench.connect(uid: 7), bench.connect(uid: 7))
+    let id = one.start("fetchResource", ["resource": "open"])
+    #expect(Self.reason(await two.call("fetchResource", ["resource": "open"])) == "overloaded")
+    one.send(#"{"jsonrpc":"2.0","method":"$/cancelRequest","params":{"id":\#(id)}}"#)
+    #expect(await one.next()?["error"]?["code"] == -32800)
+    gate.open()
+    let ledger = bench.service.ledger
+    #expect(await eventually { ledger.count == 0 })
+    #expect(await two.call("fetchResource", ["resource": "open"])["result"]?["status"] == 200)
+  }
+
+  @Test("uids are forgotten when nothing of them is to be remembered, and never more than so many are remembered")
+  func bounded() {
+    let clock = ManualClock()
+    let ledger = CallerLedger(clock: clock)
+    var rule = AccessRules.Rule(uid: nil, gid: 30, methods: nil, resources: nil)
+    rule.rate = AccessRules.Rate(perSecond: 1, burst: 1)
+    for uid in 0..<UInt32(CallerLedger.capacity * 2) { _ = ledger.admit(rule, uid: uid, isProbe: false) }
+    #expect(ledger.count == CallerLedger.capacity)
+    clock.advance(by: .seconds(10))
+    _ = ledger.admit(rule, uid: 1_000_000, isProbe: false)
+    #expect(ledger.count == 1)
+  }
+}
