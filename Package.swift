@@ -64,6 +64,11 @@ let package = Package(
     .target(name: "XML", dependencies: ["CExpat"]),
     .testTarget(name: "XMLTests", dependencies: ["XML"]),
 
+    // MARK: - Layer 2: Audit
+
+    .target(name: "Audit", dependencies: ["Crypto", "JSON", "Support"]),
+    .testTarget(name: "AuditTests", dependencies: ["Audit", "JSON", "Support", "TestSupport"]),
+
     // MARK: - Layer 2: CurlTransport
 
     .target(name: "CurlTransport", dependencies: ["CCurl", "CTLS", "HTTPMessages", "Support"]),

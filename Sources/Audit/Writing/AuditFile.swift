@@ -1,0 +1,110 @@
+import Glibc
+import Support
+
+/// The file that is written to: open, locked against other processes, whole lines only.
+///
+/// Used by one thread at a time.
+final class AuditFile {
+  let path: String
+  /// Where the next line goes.
+  private(set) var end: Int
+  private let descriptor: Int32
+  /// A write failed half-way: what it left is cut off before the next one.
+  private var isRagged = false
+
+  /// Opens the file at `path`, made with mode 0600 when it is missing.
+  init(_ path: String) throws(AuditError) {
+    self.path = path
+    // Never waits for a pipe, and never follows a link that somebody else has put there.
+    descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0o600)
+    guard descriptor >= 0 else {
+      let isLink = errno == ELOOP
+      throw isLink ? AuditError("\(path): is a symbolic link") : Self.failure(path)
+    }
+    end = 0
+    var status = stat()
+    guard fstat(descriptor, &status) == 0 else { throw Self.failure(path) }
+    guard status.st_mode & S_IFMT == S_IFREG else { throw AuditError("\(path): is not a regular file") }
+    guard status.st_mode & 0o022 == 0 else {
+      throw AuditError("\(path): can be written by others: chmod go-w")
+    }
+    guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
+      throw errno == EWOULDBLOCK ? AuditError("\(path): another process writes to it") : Self.failure(path)
+    }
+    end = Int(status.st_size)
+  }
+
+  deinit { close(descriptor) }
+
+  /// How large the file is now, and whether it still has a name; nil when that cannot be told.
+  var found: (byteCount: Int, hasName: Bool)? {
+    var status = stat()
+    guard fstat(descriptor, &status) == 0 else { return nil }
+    return (Int(status.st_size), status.st_nlink > 0)
+  }
+
+  /// Whether `path` still leads to this file.
+  var isInPlace: Bool {
+    var (mine, named) = (stat(), stat())
+    return fstat(descriptor, &mine) == 0 && lstat(path, &named) == 0 && mine.st_ino == named.st_ino
+      && mine.st_dev == named.st_dev
+  }
+
+  /// The last bytes, at most `limit` of them.
+  func tail(atMost limit: Int) throws(AuditError) -> [UInt8] {
+    let start = max(0, end - limit)
+    var bytes = [UInt8](repeating: 0, count: end - start)
+    var used = 0
+    while used < bytes.count {
+      let count = bytes.withUnsafeMutableBytes { [descriptor] in
+        pread(descriptor, $0.baseAddress.map { $0 + used }, $0.count - used, off_t(start + used))
+      }
+      if count < 0, errno == EINTR { continue }
+      guard count > 0 else { throw Self.failure(path) }
+      used += count
+    }
+    return bytes
+  }
+
+  /// Writes whole lines, or nothing.
+  func append(_ lines: [UInt8]) throws(AuditError) {
+    if isRagged { try cut(to: end) }
+    var used = 0
+    while used < lines.count {
+      let count = lines.withUnsafeBytes { [descriptor, end] in
+        pwrite(descriptor, $0.baseAddress.map { $0 + used }, $0.count - used, off_t(end + used))
+      }
+      if count < 0, errno == EINTR { continue }
+      guard count > 0 else {
+        let failure = Self.failure(path)
+        isRagged = true
+        try? cut(to: end)
+        throw failure
+      }
+      used += count
+    }
+    end += used
+  }
+
+  /// Takes the file as somebody else has left it; a line that is not finished is ended.
+  func adopt(_ byteCount: Int) throws(AuditError) {
+    end = byteCount
+    guard byteCount > 0, try tail(atMost: 1) != [UInt8(ascii: "\n")] else { return }
+    try append([UInt8(ascii: "\n")])
+  }
+
+  /// Cuts the file off at `byteCount`.
+  func cut(to byteCount: Int) throws(AuditError) {
+    guard ftruncate(descriptor, off_t(byteCount)) == 0 else { throw Self.failure(path) }
+    end = byteCount
+    isRagged = false
+  }
+
+  /// Has the system bring everything to the disk.
+  func synchronize() throws(AuditError) {
+    guard fdatasync(descriptor) == 0 else { throw Self.failure(path) }
+  }
+
+  /// Why the last call failed.
+  static func failure(_ path: String) -> AuditError { AuditError("\(path): \(String(cString: strerror(errno)))") }
+}
