@@ -160,6 +160,7 @@ let package = Package(
     .target(
       name: "Sidecar",
       dependencies: [
+        "Audit",
         "AuthEngine",
         "Configuration",
         "Crypto",
@@ -175,6 +176,7 @@ let package = Package(
     .testTarget(
       name: "SidecarTests",
       dependencies: [
+        "Audit",
         "AuthEngine",
         "Configuration",
         "HTTPMessages",
@@ -195,6 +197,7 @@ let package = Package(
       name: "postern",
       dependencies: [
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
+        "Audit",
         "AuthEngine",
         "CLinux",
         "Configuration",

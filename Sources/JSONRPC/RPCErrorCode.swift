@@ -51,4 +51,7 @@ public struct RPCErrorCode: Sendable, Hashable {
   public static let shuttingDown = RPCErrorCode(-32021, "shutting_down", "Draining: no new requests")
   /// The caller's time ran out.
   public static let deadlineExceeded = RPCErrorCode(-32022, "deadline_exceeded", "timeoutMs ran out")
+  /// What must be recorded cannot be.
+  public static let auditUnavailable = RPCErrorCode(
+    -32024, "audit_unavailable", "The audit log cannot be written, and nothing is to happen without it")
 }

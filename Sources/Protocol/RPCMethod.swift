@@ -36,5 +36,6 @@ extension RPCErrorCode {
   /// What every method may answer.
   public static let common: [RPCErrorCode] = [
     .invalidParams, .internalError, .requestCancelled, .overloaded, .peerForbidden, .shuttingDown, .deadlineExceeded,
+    .auditUnavailable,
   ]
 }

@@ -93,7 +93,9 @@ final class HealthBoard: Sendable {
 
   /// All checks and the worst of them. `keySets` tells how old the issuers' key sets are now, `certificates` whose time may run out.
   func report(
-    keySets: [KeySetAge] = [], certificates: [ClientCertificate] = [], degradations: [String: DecisionDegradation] = [:]
+    keySets: [KeySetAge] = [], certificates: [ClientCertificate] = [],
+    degradations: [String: DecisionDegradation] = [:],
+    others: [String: Health.Check] = [:]
   ) -> Health.Result {
     let now = clock.monotonicNow
     var report = state.withLock { Self.report($0, now) }
@@ -113,6 +115,7 @@ final class HealthBoard: Sendable {
         status: .degraded,
         detail: "not asked: everything is \(rule.isPermit ? "permitted" : "denied") until \(rule.until.rfc3339)")
     }
+    report.checks.merge(others) { $1 }
     return Health.Result(status: Self.worst(of: report.checks), checks: report.checks)
   }
 

@@ -11,6 +11,7 @@ struct ServiceObserver: EngineObserver, KeySetObserver, SessionObserver {
   let health: HealthBoard
   let hub: EventHub
   let logger: Logger
+  var trail: AuditTrail?
 
   func observe(_ event: EngineEvent) {
     switch event {
@@ -88,6 +89,7 @@ struct ServiceObserver: EngineObserver, KeySetObserver, SessionObserver {
   }
 
   func observe(_ event: SessionEvent) {
+    trail?.observe(event)
     switch event {
     case .refreshed(let session, let owner):
       metrics.sessionRenewal("renewed")

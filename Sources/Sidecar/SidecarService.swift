@@ -1,3 +1,4 @@
+public import Audit
 import AuthEngine
 public import Configuration
 public import HTTPMessages
@@ -23,6 +24,8 @@ public final class SidecarService: Sendable {
     public var libraries: LibraryVersions
     /// Where sessions are kept.
     public var storage: SessionStorage
+    /// Where decisions are recorded; nil: nowhere.
+    public var audit: AuditLog?
     /// Whether a debugger is attached to the process.
     public var isTraced: @Sendable () -> Bool = { false }
     /// Reads the configuration again, from where it came.
@@ -53,6 +56,7 @@ public final class SidecarService: Sendable {
   let ledger: CallerLedger
   let gate: FairGate
   let pool = FairPool()
+  let trail: AuditTrail?
   let startedAt: Timestamp
   /// Set once at the end of `init`, before any call can come.
   var methods: MethodTable { methodTable.withLock { $0 } }
@@ -77,9 +81,12 @@ public final class SidecarService: Sendable {
     ledger = CallerLedger(clock: clock)
     gate = FairGate(clock: clock)
     self.surroundings = surroundings
+    trail = surroundings.audit.map { [clock] log in
+      AuditTrail(log: log, subjects: configuration.audit?.subjects ?? .plain, clock: clock)
+    }
     engine = Engine(
       transport: surroundings.transport, clock: clock, store: surroundings.storage,
-      observer: ServiceObserver(metrics: metrics, health: health, hub: hub, logger: logger))
+      observer: ServiceObserver(metrics: metrics, health: health, hub: hub, logger: logger, trail: trail))
     identity = ProcessIdentity(startedAt: startedAt, libraries: surroundings.libraries)
     state = Locked(try Runtime(configuration, identity, clock: clock))
     let table = makeMethodTable()

@@ -14,7 +14,7 @@ struct PosternCommand: AsyncParsableCommand {
       """,
     version: "postern \(Product.version)",
     subcommands: [
-      Serve.self, CallMethod.self, Login.self, Probe.self, CheckConfiguration.self, JOSECommand.self,
+      Serve.self, CallMethod.self, Login.self, Probe.self, CheckConfiguration.self, JOSECommand.self, AuditCommand.self,
       PrintOpenRPC.self, PrintConfiguration.self,
     ]
   )

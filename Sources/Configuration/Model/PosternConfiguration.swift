@@ -22,6 +22,8 @@ public struct PosternConfiguration: Sendable, Equatable {
   public var preauthorization: [String: PreauthorizationConfiguration]
   /// Logging.
   public var log: LogConfiguration
+  /// The audit log of decisions; nil: none is kept.
+  public var audit: AuditConfiguration?
   /// How the process protects itself.
   public var hardening: HardeningConfiguration
   /// Switches that only development may need.
@@ -63,6 +65,9 @@ extension PosternConfiguration: ConfigurationSection {
       "The decision points that answer preauthorize, by the names that calls give as provider.",
       exampleName: "streaming")
     log = keys.section("log", LogConfiguration.self, "Logging.")
+    audit = keys.optionalSection(
+      "audit", AuditConfiguration.self, "A log of decisions whose lines are tied together by hashes. Left out: none.",
+      commented: true)
     hardening = keys.section("hardening", HardeningConfiguration.self, "How the process protects itself.")
     development = keys.section(
       "development", DevelopmentConfiguration.self,

@@ -15,4 +15,6 @@ struct CallContext: Sendable {
   let deadline: Deadline
   /// The W3C trace context to pass on upstream.
   let trace: CallTrace
+  /// What of it is recorded; nil: nothing is.
+  var audit: AuditEntry?
 }

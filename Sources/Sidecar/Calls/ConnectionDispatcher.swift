@@ -32,9 +32,7 @@ final class ConnectionDispatcher: CallDispatcher {
         call, "unknown", start,
         .failure(RPCFault(.methodNotFound, data: ["method": .string(Self.shortened(call.method))])))
     }
-    guard let rule, rule.allows(method: call.method) else {
-      return answered(call, call.method, start, .failure(RPCFault(.peerForbidden)))
-    }
+    guard let rule, rule.allows(method: call.method) else { return forbidden(call, start) }
     let meta: CallMeta
     let params: JSONValue?
     do {
@@ -51,8 +49,9 @@ final class ConnectionDispatcher: CallDispatcher {
         return answered(call, call.method, start, .failure(error))
       }
     case .waiting(let body):
-      let context = context(call, meta, runtime, rule, trace: CallTrace(continuing: meta.traceparent))
+      var context = context(call, meta, runtime, rule, trace: CallTrace(continuing: meta.traceparent))
       let name = call.method
+      context.audit = service.trail?.entry(for: name, params)
       let params = TakenOnce(params)
       // What answers the sidecar's own question is what another call waits for: it must not wait for that one.
       let isFree = Self.continuing.contains(name)
@@ -65,9 +64,11 @@ final class ConnectionDispatcher: CallDispatcher {
         fault.data["limit"] = .integer(Int64(reached.limit))
         return answered(call, name, start, .failure(fault))
       }
-      return .work { [self] in
-        let outcome = await inTurn(context, waits: !isFree) {
-          await self.bounded(context) { () throws(RPCFault) in try await body(params, context) }
+      return .work { [self, context] in
+        let outcome = await recorded(name, context) {
+          await self.inTurn(context, waits: !isFree) {
+            await self.bounded(context) { () throws(RPCFault) in try await body(params, context) }
+          }
         }
         service.ledger.end(place)
         return note(name, name, start, outcome, context.trace)
@@ -115,6 +116,26 @@ final class ConnectionDispatcher: CallDispatcher {
       service.metrics.callRefused(refusal.rawValue)
       return Self.overloaded("Too many calls under way", retryAfter: Self.pause)
     }
+  }
+
+  /// What `peers` does not allow, on record where there is one.
+  private func forbidden(_ call: Call, _ start: MonotonicInstant) -> Dispatch {
+    let outcome = Result<RPCResult, RPCFault>.failure(RPCFault(.peerForbidden))
+    guard let trail = service.trail else { return answered(call, call.method, start, outcome) }
+    let name = call.method
+    return .work { [self] in
+      await trail.refused(name, caller)
+      return note(name, name, start, outcome, .none)
+    }
+  }
+
+  /// Runs `body`, and records how it ended where that is to be recorded.
+  private func recorded(
+    _ name: String, _ context: CallContext, _ body: () async -> Result<RPCResult, RPCFault>
+  ) async -> Result<RPCResult, RPCFault> {
+    guard let trail = service.trail, let entry = context.audit else { return await body() }
+    guard trail.isUsable else { return .failure(AuditTrail.refusal) }
+    return await trail.record(entry, name, await body(), caller, context.trace)
   }
 
   private func context(

@@ -17,6 +17,7 @@ struct FetchResourceHandler: Sendable {
   let stopped: StoppedFetches
   let clock: any EngineClock
   let isTraced: @Sendable () -> Bool
+  var trail: AuditTrail?
 
   func callAsFunction(
     _ params: consuming FetchResource.Params, _ context: CallContext
@@ -40,6 +41,7 @@ struct FetchResourceHandler: Sendable {
       throw .invalidParams("The resource's answers are encrypted, which cannot be streamed", path: "/stream")
     }
     options.session = try await session(params, options.authentication ?? server.authentication, server, context)
+    context.audit?.note(resource: server.name, options: options, server, options.session)
     options.cookieOwner = CookieOwner(uid: context.owner, session: options.session?.handle)
     guard params.task.map({ (1...128).contains($0.utf8.count) }) ?? true else {
       throw .invalidParams("A task's name has 1 to 128 bytes", path: "/task")

@@ -33,7 +33,7 @@ extension SidecarService {
       }
     }
     let fetch = FetchResourceHandler(
-      engine: engine, tasks: tasks, stopped: stopped, clock: clock, isTraced: surroundings.isTraced)
+      engine: engine, tasks: tasks, stopped: stopped, clock: clock, isTraced: surroundings.isTraced, trail: trail)
     table.waitingForValue(FetchResource.self) {
       (params: consuming FetchResource.Params, context) async throws(RPCFault) in
       try await fetch(params, context)
@@ -149,7 +149,8 @@ extension SidecarService {
   var healthReport: Health.Result {
     health.report(
       keySets: engine.keySets.ages(), certificates: runtime.certificates,
-      degradations: runtime.decisionPoints.compactMapValues(\.settings.degradation))
+      degradations: runtime.decisionPoints.compactMapValues(\.settings.degradation),
+      others: trail.map { ["audit": $0.check] } ?? [:])
   }
 
   var exposition: String {
@@ -159,5 +160,6 @@ extension SidecarService {
       waiting: gate.waitingCount, startedAt: startedAt, version: Product.version)
       + OriginMetrics.exposition(runtime.allServers, engine.fetcher.originStates)
       + AdviceMetrics.exposition(journeys: engine.journeys.waitingCount, fetches: stopped.count)
+      + AuditMetrics.exposition(trail?.condition)
   }
 }

@@ -1,3 +1,4 @@
+import Audit
 import AuthEngine
 import Configuration
 import CurlTransport
@@ -25,6 +26,8 @@ struct ServerProcess {
   /// Returns when the sidecar has been asked to end and has ended.
   func run() async throws {
     signal(SIGPIPE, SIG_IGN)
+    // A file that may not grow any more is an error of the write, not the end of the process.
+    signal(SIGXFSZ, SIG_IGN)
     // From the first moment on, so that a SIGTERM right after the start is a clean end too.
     let signals = ServerSignals()
     guard signals.start() else { throw Failure(description: "cannot install signal handlers") }
@@ -55,10 +58,12 @@ struct ServerProcess {
       throw Failure(description: "libcurl: \(error)")
     }
     defer { transport.close() }
+    let audit = try AuditAssembly.open(loaded.configuration.audit, logger)
     let storage = try StoreAssembly(loaded.configuration.store).storage(logger: logger)
     var surroundings = SidecarService.Surroundings(
       transport: transport, clock: SystemClock(), logger: logger, libraries: Self.libraries, storage: storage,
       loadConfiguration: load)
+    surroundings.audit = audit
     let debugger = DebuggerCheck()
     // Without /proc nobody can tell: where the check is on, nothing is fetched.
     surroundings.isTraced = { debugger?.isTraced ?? true }
@@ -68,6 +73,7 @@ struct ServerProcess {
     // Before the socket can be connected to: whoever sees it may send SIGHUP.
     signals.onReload {
       manager.send(.reloading)
+      audit?.reopen()
       // What went wrong has been logged; the running configuration stays.
       do throws(ReloadFailure) {
         _ = try service.reload()
@@ -105,6 +111,7 @@ struct ServerProcess {
     await status?.close()
     await server.shutdown()
     await storage.store.close()
+    await audit?.close()
     logger.info("ended")
   }
 

@@ -20,6 +20,7 @@ REASONS = {
     -32020: "peer_forbidden",
     -32021: "shutting_down",
     -32022: "deadline_exceeded",
+    -32024: "audit_unavailable",
     1001: "not_authenticated",
     1002: "not_implicitly_authenticated",
     1003: "device_not_authenticated",

@@ -122,6 +122,7 @@ const REASONS = [
   [-32021, "shutting_down", UnavailableError],
   [-32022, "deadline_exceeded", DeadlineError],
   [-32023, "configuration_invalid", ConfigurationError],
+  [-32024, "audit_unavailable", UnavailableError],
   [-32800, "request_cancelled", CancelledError],
   [1001, "not_authenticated", ResourceError],
   [1002, "not_implicitly_authenticated", ResourceError],

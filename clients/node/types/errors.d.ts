@@ -15,6 +15,7 @@ export type Reason =
   | "shutting_down"
   | "deadline_exceeded"
   | "configuration_invalid"
+  | "audit_unavailable"
   | "request_cancelled"
   | "not_authenticated"
   | "not_implicitly_authenticated"

@@ -22,6 +22,7 @@ extension FetchResourceHandler {
     let server = try server(known.origin.resource, context)
     guard server.baseURL == known.origin.baseURL else { throw unknown }
     let session = try await engine.session(known.session.text, .user, server.issuer, context)
+    context.audit?.note(resource: server.name, options: known.origin.options, server, session)
     // Before it is taken: what is refused here can be tried again.
     guard tasks.running(known.origin.task, of: context.owner) == nil else { throw Self.taskIsRunning }
     guard let taken = stopped.take(continuation, of: context.owner) else { throw unknown }
@@ -51,7 +52,7 @@ extension FetchResourceHandler {
   ) -> FetchAdvice {
     FetchAdvice(
       delegate: PolicyDelegate(
-        caller: context.caller, task: origin.task, patience: rules.wait, deadline: deadline, clock: clock),
+        caller: context.caller, task: origin.task, patience: rules.wait, deadline: deadline, clock: clock, trail: trail),
       asksAboutAnswers: context.caller.delegate(for: .evaluateAuthorizationPolicy) != nil, progress: progress,
       asked: context.caller.delegate(for: .onPolicyAdviceReceived) == nil ? nil : context.caller.connection,
       hold: { [stopped] stop in

@@ -15,6 +15,8 @@ struct PolicyDelegate: AuthorizationPolicyDelegate {
   /// When the call must be over.
   let deadline: Deadline
   let clock: any EngineClock
+  /// Where the caller's word is recorded.
+  var trail: AuditTrail?
 
   func onPolicyAdviseReceived(
     _ advices: [PolicyAdvice], session: SessionHandle?, continuation: String?
@@ -25,7 +27,11 @@ struct PolicyDelegate: AuthorizationPolicyDelegate {
     ]
     params["continuation"] = continuation.map { .string($0) }
     // Other fetches may wait for it longer than this one's call.
-    return await ask(.onPolicyAdviceReceived, params, by: .never)?["satisfied"]?.boolValue
+    let isSatisfied = await ask(.onPolicyAdviceReceived, params, by: .never)?["satisfied"]?.boolValue
+    if caller.delegate(for: .onPolicyAdviceReceived) != nil {
+      await trail?.delegateAnswered(isSatisfied, session, caller)
+    }
+    return isSatisfied
   }
 
   func evaluateAuthorizationPolicy(_ response: HTTPResponse) async -> [PolicyAdvice]? {

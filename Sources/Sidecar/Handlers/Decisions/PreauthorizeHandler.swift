@@ -27,13 +27,14 @@ struct PreauthorizeHandler: Sendable {
     let point: DecisionPoint
     switch context.runtime.decisionPoint(params.provider) {
     case .success(let found): point = found
-    case .failure(let absence): return PreauthorizeResult.text(of: .failure(.requestorNotConfigured(absence.reason)))
+    case .failure(let absence): return Self.answer(.failure(.requestorNotConfigured(absence.reason)), nil, context)
     }
+    context.audit?.note("provider", .string(point.name))
     var attributes = params.context?.object ?? JSONObject()
     let subject: DecisionSubject
     switch try await DecisionSubjectChoice(engine: engine, context: context).subject(params, point, &attributes) {
     case .success(let found): subject = found
-    case .failure(let absence): return PreauthorizeResult.text(of: .failure(absence.status))
+    case .failure(let absence): return Self.answer(.failure(absence.status), nil, context)
     }
     if let complaint = point.provider.complaint(about: attributes) {
       throw .invalidParams("context.\(complaint.member) \(complaint.reason)", path: "/context/\(complaint.member)")
@@ -42,6 +43,13 @@ struct PreauthorizeHandler: Sendable {
       request, for: subject, context: attributes, at: point, deadline: deadline, trace: context.traceContext)
     guard !Task.isCancelled else { throw RPCFault(.requestCancelled) }
     guard !context.deadline.hasPassed(on: engine.clock) else { throw RPCFault(.deadlineExceeded) }
+    return Self.answer(response, subject, context)
+  }
+
+  private static func answer(
+    _ response: PreauthorizeResponse, _ subject: DecisionSubject?, _ context: CallContext
+  ) -> JSONText {
+    context.audit?.note(response, subject: subject)
     return PreauthorizeResult.text(of: response)
   }
 

@@ -41,6 +41,7 @@ struct AccessTokenHandler: Sendable {
       do throws(SessionError) {
         let handle = try await session.handle(of: kind)
         meant = handle
+        context.audit?.note(session: handle)
         // Said which kind, a session of the other one is none.
         if params.auth != nil || params.resource != nil,
           try await engine.sessions.session(handle, ownedBy: context.owner).kind != kind

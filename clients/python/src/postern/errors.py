@@ -241,6 +241,7 @@ _CLASSES: dict[int, type[PosternError]] = {
     -32022: DeadlineExceeded,
     -32009: Unavailable,
     -32021: Unavailable,
+    -32024: Unavailable,
     -32020: Forbidden,
     -32023: ConfigurationInvalid,
     1001: NotAuthenticated,

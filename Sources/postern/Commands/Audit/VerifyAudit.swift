@@ -1,0 +1,47 @@
+import ArgumentParser
+import Audit
+import Glibc
+import Support
+
+/// `postern audit verify`.
+struct VerifyAudit: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "verify", abstract: "Verifies that an audit log is whole.",
+    discussion: """
+      Give full files and the one in use together, in any order: their records must follow each other. Prints the first line \
+      that was changed, removed, inserted or moved. Exit code: 0 whole, 1 broken, 2 not decided.
+      """)
+
+  @Argument(help: "The files of one log.")
+  var files: [String]
+
+  @Option(help: "File with the key of the log (audit.keyFile).")
+  var keyFile: String?
+
+  @Option(help: "The number of a record the log must reach, as postern_audit_sequence told it: was its end cut off?")
+  var atLeast: UInt64?
+
+  func run() throws {
+    do {
+      let report = try AuditVerifier(try AuditSeal(key: try key())).verify(files, atLeast: atLeast)
+      print("records \(report.first) to \(report.last) are whole, in \(report.files.count) file(s)")
+      if report.first > 1 { print("records before \(report.first) are in files that were not given") }
+      if !report.isClosed { print("the log was not closed: it is being written, or ended with a crash, or was cut") }
+      print("last hash: \(report.hash)")
+    } catch let broken as AuditBreak {
+      FailureNote.print(broken.description)
+      throw ExitCode(1)
+    } catch let error as AuditError {
+      FailureNote.print(error.description)
+      throw ExitCode(2)
+    }
+  }
+
+  private func key() throws(AuditError) -> Secret<[UInt8]>? {
+    guard let keyFile else { return nil }
+    let descriptor = open(keyFile, O_RDONLY | O_CLOEXEC)
+    guard descriptor >= 0 else { throw AuditError("\(keyFile): \(String(cString: strerror(errno)))") }
+    defer { close(descriptor) }
+    return Secret(StandardInput.readAll(from: descriptor, atMost: 1 << 20))
+  }
+}

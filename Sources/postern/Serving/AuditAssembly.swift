@@ -1,0 +1,57 @@
+import Audit
+import Configuration
+import Glibc
+import JSON
+import Logging
+import Sidecar
+import Support
+
+/// The audit log that the configuration asks for.
+enum AuditAssembly {
+  /// Opens it; nil without one. What happens to it is told by `logger`.
+  static func open(_ configuration: AuditConfiguration?, _ logger: Logger) throws(ConfigurationProblems) -> AuditLog? {
+    guard let configuration else { return nil }
+    let settings = AuditLog.Settings(
+      path: configuration.path, key: configuration.key?.value, maxBytes: configuration.maxBytes,
+      failClosed: configuration.failClosed)
+    do throws(AuditError) {
+      return try AuditLog(
+        settings, clock: SystemClock(),
+        facts: [
+          "version": .string(Product.version), "pid": .integer(Int64(getpid())), "uid": .integer(Int64(getuid())),
+        ]
+      ) { tell($0, logger) }
+    } catch {
+      let problem = ConfigurationProblem(
+        file: "configuration", keyPath: "audit.path", message: "is not usable: \(error.description)")
+      throw ConfigurationProblems([problem])
+    }
+  }
+
+  private static func tell(_ event: AuditEvent, _ logger: Logger) {
+    switch event {
+    case .opened(let path, let sequence):
+      logger.info("audit log opened", metadata: ["path": .string(path), "after": .stringConvertible(sequence)])
+    case .rotated(let name, let sequence, let hash):
+      logger.info(
+        "audit log rotated",
+        metadata: ["to": .string(name), "sequence": .stringConvertible(sequence), "hash": .string(hash)])
+    case .setAside(let name, let reason):
+      logger.error(
+        "audit log set aside, a new chain begins", metadata: ["as": .string(name), "because": .string(reason)])
+    case .fragmentFound(let kept, let byteCount):
+      logger.warning(
+        "audit log ended within a record", metadata: ["kept": .string(kept), "bytes": .stringConvertible(byteCount)])
+    case .disturbed(let expected, let found):
+      logger.error(
+        "audit log was written to by somebody else",
+        metadata: ["expectedBytes": .stringConvertible(expected), "foundBytes": .stringConvertible(found)])
+    case .failing(let reason): logger.error("audit log cannot be written", metadata: ["error": .string(reason)])
+    case .recovered(let missing):
+      logger.warning("audit log can be written again", metadata: ["missing": .stringConvertible(missing)])
+    case .closed(let sequence, let hash):
+      logger.info(
+        "audit log closed", metadata: ["sequence": .stringConvertible(sequence), "hash": .string(hash)])
+    }
+  }
+}
