@@ -19,8 +19,8 @@ CONFIG ?= postern.yaml
 PACKAGES := buildah ca-certificates chromium curl debhelper dpkg-dev g++ gcc glewlwyd jq libc6-dev \
   libcurl4-openssl-dev libexpat1-dev libhiredis-dev libjansson-dev libjsonrpccpp-dev libsqlite3-dev libssl-dev \
   libyaml-dev lintian make man-db netcat-openbsd nginx-light node-typescript nodejs openssl perl pkg-config procps \
-  python3 python3-markdown python3-pygments python3-pytest python3-requests python3-venv redis-server socat sqlite3 \
-  systemd util-linux
+  prometheus python3 python3-markdown python3-pygments python3-pytest python3-requests python3-venv redis-server \
+  socat sqlite3 systemd util-linux
 
 ##@ Everyday
 
