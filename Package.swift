@@ -74,6 +74,11 @@ let package = Package(
     .target(name: "CurlTransport", dependencies: ["CCurl", "CTLS", "HTTPMessages", "Support"]),
     .testTarget(name: "CurlTransportTests", dependencies: ["CurlTransport", "HTTPMessages", "Support", "TestSupport"]),
 
+    // MARK: - Layer 2: Telemetry
+
+    .target(name: "Telemetry", dependencies: ["HTTPMessages", "JSON", "Support"]),
+    .testTarget(name: "TelemetryTests", dependencies: ["HTTPMessages", "JSON", "Support", "Telemetry", "TestSupport"]),
+
     // MARK: - Layer 2: JOSE
 
     .target(name: "JOSE", dependencies: ["Crypto", "JSON", "Support"]),
@@ -171,6 +176,7 @@ let package = Package(
         .product(name: "Logging", package: "swift-log"),
         "Protocol",
         "Support",
+        "Telemetry",
       ]
     ),
     .testTarget(
@@ -210,6 +216,7 @@ let package = Package(
         "SocketServer",
         "StatusServer",
         "Support",
+        "Telemetry",
       ]
     ),
 

@@ -10,6 +10,8 @@ public struct Call: Sendable {
   public let method: String
   /// The params, an object, or nil.
   public let params: JSONValue?
+  /// How long the text is that it came in; of a batch, the whole one.
+  public var byteCount = 0
 
   /// A call of the given parts.
   public init(key: UInt64, id: RPCID?, method: String, params: JSONValue?) {

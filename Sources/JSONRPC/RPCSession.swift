@@ -62,7 +62,7 @@ public final class RPCSession: Sendable {
     } catch {
       parsed = .failure(error)
     }
-    receive(.text(parsed, sharesLine: sharesLine))
+    perform(text.count) { $0.receive(.text(parsed, sharesLine: sharesLine), &$1) }
   }
 
   /// The transport delivered something.
@@ -133,16 +133,20 @@ public final class RPCSession: Sendable {
     waiter?.resume(throwing: CancellationError())
   }
 
-  private func perform(_ event: (inout SessionMachine, inout [SessionMachine.Action]) -> Void) {
+  private func perform(
+    _ byteCount: Int = 0, _ event: (inout SessionMachine, inout [SessionMachine.Action]) -> Void
+  ) {
     var actions: [SessionMachine.Action] = []
     state.withLock { event(&$0.machine, &actions) }
-    carryOut(actions)
+    carryOut(actions, byteCount)
   }
 
-  private func carryOut(_ actions: [SessionMachine.Action]) {
+  private func carryOut(_ actions: [SessionMachine.Action], _ byteCount: Int = 0) {
     for action in actions {
       switch action {
-      case .invoke(let call): start(call)
+      case .invoke(var call):
+        call.byteCount = byteCount
+        start(call)
       case .cancel(let key): state.withLock { $0.tasks[key] }?.cancel()
       case .write(let text): text.withBytes(output.write)
       case .resolve(let key, let result):

@@ -158,15 +158,7 @@ struct ServiceObserver: EngineObserver, KeySetObserver, SessionObserver {
   }
 
   private func count(_ exchange: UpstreamExchange) {
-    let kind =
-      switch exchange.purpose {
-      case .resource: "resource"
-      case .token: "token"
-      case .discovery: "discovery"
-      case .keySet: "key_set"
-      case .introspection: "introspection"
-      case .decision: "decision"
-      }
+    let kind = exchange.purpose.kind
     let outcome =
       switch exchange.outcome {
       case .status(let status): "\(status / 100)xx"

@@ -7,6 +7,7 @@ public import JSONRPC
 public import Logging
 import Protocol
 public import Support
+public import Telemetry
 
 /// The sidecar without its socket: opens conversations, carries out their calls on the running configuration, reloads, drains.
 ///
@@ -26,6 +27,8 @@ public final class SidecarService: Sendable {
     public var storage: SessionStorage
     /// Where decisions are recorded; nil: nowhere.
     public var audit: AuditLog?
+    /// Where spans of sampled calls go; nil: nowhere.
+    public var spans: SpanExporter?
     /// Whether a debugger is attached to the process.
     public var isTraced: @Sendable () -> Bool = { false }
     /// Reads the configuration again, from where it came.
@@ -57,6 +60,10 @@ public final class SidecarService: Sendable {
   let gate: FairGate
   let pool = FairPool()
   let trail: AuditTrail?
+  /// How many of the traces that begin here are sampled.
+  let sampleRatio: Double
+  /// Whether each call is logged at `info`, with what the access log has of it.
+  let logsAccess: Bool
   let startedAt: Timestamp
   /// Set once at the end of `init`, before any call can come.
   var methods: MethodTable { methodTable.withLock { $0 } }
@@ -81,6 +88,8 @@ public final class SidecarService: Sendable {
     ledger = CallerLedger(clock: clock)
     gate = FairGate(clock: clock)
     self.surroundings = surroundings
+    sampleRatio = configuration.telemetry.otlp?.sampleRatio ?? 0
+    logsAccess = configuration.log.access
     trail = surroundings.audit.map { [clock] log in
       AuditTrail(log: log, subjects: configuration.audit?.subjects ?? .plain, clock: clock)
     }

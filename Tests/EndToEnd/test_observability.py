@@ -1,4 +1,4 @@
-"""Metrics as Prometheus wants them; the alert rules and the dashboard of deploy/ against what a running sidecar exposes."""
+"""Metrics as Prometheus wants them; the alert rules and the dashboard of deploy/ against what a sidecar exposes."""
 from __future__ import annotations
 
 import json
@@ -33,6 +33,7 @@ def exposition(start: Start, directory: Path) -> str:
     """What a sidecar exposes that has done a little of everything."""
     sidecar = start({
         "audit": {"path": str(directory / "audit.log")},
+        "telemetry": {"otlp": {"endpoint": "http://127.0.0.1:9/v1/traces"}},
         "resources": {"orders": {"limits": {"concurrency": 2, "breaker": {}}}},
     })
     with sidecar.connect() as connection:
@@ -65,7 +66,8 @@ def test_each_alert_says_what_to_do_and_is_tried() -> None:
     assert len(alerts) >= 10
     for alert in alerts:
         name = alert.split("\n", 1)[0]
-        assert re.search(r"^          summary: \S", alert, re.M) and re.search(r"^          runbook: \S", alert, re.M), name
+        for annotation in ("summary", "runbook"):
+            assert re.search(rf"^          {annotation}: \S", alert, re.M), f"{name} has no {annotation}"
         assert f'alertname="{name}"' in tried, f"{name} is not shown to fire"
 
 
@@ -76,7 +78,8 @@ def test_alerts_and_dashboard_name_metrics_that_are_there(exposition: str) -> No
     assert len(expressions) > 20
     named = {name for expression in expressions for name in NAME.findall(expression)}
     assert named <= there, named - there
-    in_rules = set(NAME.findall("\n".join(re.findall(r"(?ms)^        expr: (.*?)^        (?:for|labels):", RULES.read_text()))))
+    rules = re.findall(r"(?ms)^        expr: (.*?)^        (?:for|labels):", RULES.read_text())
+    in_rules = set(NAME.findall("\n".join(rules)))
     assert len(in_rules) > 10 and in_rules <= there, in_rules - there
     # And the other way: nothing is exposed that nobody looks at.
     assert {re.sub(r"_(sum|count)$", "_bucket", name) for name in there} <= named | in_rules

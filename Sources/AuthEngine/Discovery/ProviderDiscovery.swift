@@ -119,7 +119,8 @@ public final class ProviderDiscovery: Sendable {
       deadline: Deadline(in: Self.timeout, on: upstream.clock), maxBodyBytes: Self.maxBytes)
     do throws(TransportError) {
       return try await upstream.send(
-        HTTPRequest(method: "GET", url: location, fields: fields), options: options, for: .discovery(issuer.name))
+        HTTPRequest(method: "GET", url: location, fields: fields), options: options, for: .discovery(issuer.name),
+        trace: trace)
     } catch {
       throw DiscoveryError(.failed, "the issuer's metadata cannot be fetched: \(error.cause)", transport: error)
     }

@@ -35,7 +35,8 @@ struct KeySetRequest: Sendable {
     let response: HTTPResponse
     do throws(TransportError) {
       response = try await upstream.send(
-        HTTPRequest(method: "GET", url: url, fields: fields), options: options, for: .keySet(place.name.bounded))
+        HTTPRequest(method: "GET", url: url, fields: fields), options: options, for: .keySet(place.name.bounded),
+        trace: trace)
     } catch {
       throw KeySetError(
         .fetchFailed, "the key set cannot be fetched: \(error.cause)", isRetryable: error.isTransient)

@@ -10,10 +10,16 @@ struct Upstream: Sendable {
   let userAgent: String
 
   func send(
-    _ request: HTTPRequest, options: TransferOptions, for purpose: UpstreamExchange.Purpose
+    _ request: HTTPRequest, options: TransferOptions, for purpose: UpstreamExchange.Purpose,
+    trace: TraceContext? = nil
   ) async throws(TransportError) -> HTTPResponse {
     var request = request
     request.fields["User-Agent"] = userAgent
+    let span = trace?.tracer?.begin(.exchange(purpose, method: request.method, request.url.origin))
+    // The other side's spans belong to this exchange; what a caller wrote itself stays.
+    if let span, let trace, request.fields["traceparent"] == trace.parent {
+      request.fields["traceparent"] = span.context?.parent ?? trace.parent
+    }
     let started = clock.monotonicNow
     let startedAt = clock.wallNow
     func report(_ outcome: UpstreamExchange.Outcome) {
@@ -25,6 +31,7 @@ struct Upstream: Sendable {
     do throws(TransportError) {
       let response = try await transport.send(request, options: options)
       report(.status(response.status))
+      span?.end(.status(response.status))
       if let issuer = purpose.issuer,
         let skew = ClockSkew.of(response, sentAt: startedAt, receivedAt: clock.wallNow)
       {
@@ -33,6 +40,7 @@ struct Upstream: Sendable {
       return response
     } catch {
       report(.failed(error.code))
+      span?.end(.failed(error.code.rawValue))
       throw error
     }
   }

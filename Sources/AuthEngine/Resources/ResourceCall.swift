@@ -273,7 +273,7 @@ struct ResourceCall {
     options.allowsLinkLocal = request.url.origin.isLinkLocalAddress
     let response: HTTPResponse
     do throws(TransportError) {
-      response = try await upstream.send(request, options: options, for: .resource(server.name))
+      response = try await upstream.send(request, options: options, for: .resource(server.name), trace: trace)
     } catch {
       throw ResourceError(error, method: method, mayHaveHadEffect: redirects > 0)
     }

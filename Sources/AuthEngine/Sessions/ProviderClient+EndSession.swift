@@ -20,12 +20,12 @@ extension ProviderClient {
     // POST, so that the token stands in no server's log of URLs. Every server must take it; for those that do not there is GET.
     var request = HTTPRequest(method: "POST", url: url, fields: fields, body: FormEncoding.encode(members))
     request.fields["Content-Type"] = FormEncoding.mediaType
-    var response = try? await upstream.send(request, options: options, for: .token(issuer.name))
+    var response = try? await upstream.send(request, options: options, for: .token(issuer.name), trace: trace)
     if let status = response?.status, [404, 405, 501].contains(status) {
       let query = String(decoding: FormEncoding.encode(members), as: UTF8.self)
       guard let url = try? url.addingQuery(query) else { return .failed }
       request = HTTPRequest(method: "GET", url: url, fields: fields)
-      response = try? await upstream.send(request, options: options, for: .token(issuer.name))
+      response = try? await upstream.send(request, options: options, for: .token(issuer.name), trace: trace)
     }
     return response.map { (200..<400).contains($0.status) } ?? false ? .ended : .failed
   }

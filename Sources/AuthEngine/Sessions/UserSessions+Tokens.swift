@@ -38,7 +38,10 @@ extension UserSessions {
       // Such that it is still good when patience ends.
       let patience = spare.map { Deadline(in: min(Self.patience, ($0.expiry - now) / 2), on: clock) } ?? .never
       do throws(SessionError) {
-        let run = try await run(handle, wanted, issuer, by: deadline.earlier(patience), trace)
+        let run = try await trace.waitingForToken(of: issuer.issuer.name) {
+          trace async throws(SessionError) -> RenewalRun in
+          try await self.run(handle, wanted, issuer, by: deadline.earlier(patience), trace)
+        }
         let now = clock.monotonicNow
         if case .success(let renewed) = run.outcome,
           let token = wanted.token(of: renewed, after: live.tokens[slot], at: now)

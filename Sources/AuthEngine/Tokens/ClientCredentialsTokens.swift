@@ -60,6 +60,14 @@ public final class ClientCredentialsTokens: Sendable {
   private func obtain(
     _ grant: ClientCredentialsGrant, newerThan generation: UInt64, deadline: Deadline, trace: TraceContext?
   ) async throws(TokenError) -> AccessToken {
+    try await trace.waitingForToken(of: grant.issuer.name) { trace async throws(TokenError) -> AccessToken in
+      try await flown(grant, newerThan: generation, deadline: deadline, trace: trace)
+    }
+  }
+
+  private func flown(
+    _ grant: ClientCredentialsGrant, newerThan generation: UInt64, deadline: Deadline, trace: TraceContext?
+  ) async throws(TokenError) -> AccessToken {
     while true {
       let token: AccessToken
       do throws(SingleFlightError<TokenError>) {

@@ -56,7 +56,7 @@ struct ProviderClient: Sendable {
       if let key { try prover.prove(&message, with: key) }
       let sent = upstream.clock.monotonicNow
       do throws(TransportError) {
-        let response = try await upstream.send(message, options: request.options, for: purpose)
+        let response = try await upstream.send(message, options: request.options, for: purpose, trace: trace)
         return Answer(response: request.withoutEcho(response), sent: sent)
       } catch {
         throw TokenError(.unreachable(error), "the \(endpoint.label) cannot be reached: \(error.cause)")

@@ -30,6 +30,8 @@ public struct LogConfiguration: Sendable, Equatable {
   public var level: Level
   /// The form of the lines. Default `json`.
   public var format: Format
+  /// Whether each call is logged at `info`. Default false.
+  public var access: Bool
 }
 
 extension LogConfiguration: ConfigurationSection {
@@ -38,5 +40,8 @@ extension LogConfiguration: ConfigurationSection {
       "level", .choice(Level.self, placeholder: .info), default: .info, "Lowest level that is logged.")
     format = keys.value(
       "format", .choice(Format.self, placeholder: .json), default: .json, "json: one object a line; text: for people.")
+    access = keys.value(
+      "access", .boolean, default: false,
+      "Whether each call is a line at info, with its sizes; else it is one at debug, without.")
   }
 }

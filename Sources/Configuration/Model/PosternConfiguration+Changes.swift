@@ -7,7 +7,7 @@ extension PosternConfiguration {
 
   /// The top-level keys, or parts of them, that are read at start only.
   public static let keysReadAtStart: Set<String> = [
-    "listen", "store", "log", "audit", "hardening", "http", "limits",
+    "listen", "store", "log", "telemetry", "audit", "hardening", "http", "limits",
   ]
 
   /// One comparison for each top-level key; a test holds the keys against the schema.
@@ -23,6 +23,7 @@ extension PosternConfiguration {
     Comparison("resources") { $0.resources },
     Comparison("preauthorization") { $0.preauthorization },
     Comparison("log") { $0.log },
+    Comparison("telemetry") { $0.telemetry },
     Comparison("audit") { $0.audit },
     Comparison("hardening") { $0.hardening },
     Comparison("development") { $0.development },

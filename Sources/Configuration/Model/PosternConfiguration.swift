@@ -22,6 +22,8 @@ public struct PosternConfiguration: Sendable, Equatable {
   public var preauthorization: [String: PreauthorizationConfiguration]
   /// Logging.
   public var log: LogConfiguration
+  /// Distributed tracing.
+  public var telemetry: TelemetryConfiguration
   /// The audit log of decisions; nil: none is kept.
   public var audit: AuditConfiguration?
   /// How the process protects itself.
@@ -65,6 +67,7 @@ extension PosternConfiguration: ConfigurationSection {
       "The decision points that answer preauthorize, by the names that calls give as provider.",
       exampleName: "streaming")
     log = keys.section("log", LogConfiguration.self, "Logging.")
+    telemetry = keys.section("telemetry", TelemetryConfiguration.self, "Distributed tracing.")
     audit = keys.optionalSection(
       "audit", AuditConfiguration.self, "A log of decisions whose lines are tied together by hashes. Left out: none.",
       commented: true)

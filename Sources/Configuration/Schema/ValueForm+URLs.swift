@@ -95,6 +95,22 @@ extension ValueForm where Value == String {
     return text
   }
 
+  /// Where spans go: https, or http on a loopback address, for nothing secret of an issuer's or a user's goes there.
+  static var collector: Self {
+    var form = text
+    form.schema = ["type": "string", "format": "uri", "pattern": "^https?://"]
+    form.parse = { scalar, context throws(ValueProblem) in
+      let text = try line(scalar, context)
+      let url = try URLText(text)
+      guard url.scheme == "https" || url.scheme == "http" && url.isLoopback else {
+        throw ValueProblem("must begin with https://, or with http:// on a loopback address")
+      }
+      guard !url.hasUserInfo, !url.hasFragment else { throw ValueProblem("no user name and no fragment in this URL") }
+      return text
+    }
+    return form
+  }
+
   /// An https URL without user information and fragment; http on loopback where the configuration allows it.
   private static func web(_ judge: @escaping @Sendable (URLText) throws(ValueProblem) -> Void) -> Self {
     var form = text

@@ -15,6 +15,8 @@ struct CallContext: Sendable {
   let deadline: Deadline
   /// The W3C trace context to pass on upstream.
   let trace: CallTrace
+  /// Who is told what it causes; nil: nobody.
+  var tracer: CallTracer?
   /// What of it is recorded; nil: nothing is.
   var audit: AuditEntry?
 }

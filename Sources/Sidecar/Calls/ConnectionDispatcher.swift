@@ -49,8 +49,9 @@ final class ConnectionDispatcher: CallDispatcher {
         return answered(call, call.method, start, .failure(error))
       }
     case .waiting(let body):
-      var context = context(call, meta, runtime, rule, trace: CallTrace(continuing: meta.traceparent))
+      var context = context(call, meta, runtime, rule, trace: service.trace(continuing: meta.traceparent))
       let name = call.method
+      context.tracer = service.tracer(of: context.trace, since: start)
       context.audit = service.trail?.entry(for: name, params)
       let params = TakenOnce(params)
       // What answers the sidecar's own question is what another call waits for: it must not wait for that one.
@@ -71,7 +72,8 @@ final class ConnectionDispatcher: CallDispatcher {
           }
         }
         service.ledger.end(place)
-        return note(name, name, start, outcome, context.trace)
+        context.tracer?.callEnded(name, outcome, caller, context.trace)
+        return note(name, name, start, outcome, context.trace, call.byteCount)
       }
     }
   }
@@ -125,7 +127,7 @@ final class ConnectionDispatcher: CallDispatcher {
     let name = call.method
     return .work { [self] in
       await trail.refused(name, caller)
-      return note(name, name, start, outcome, .none)
+      return note(name, name, start, outcome, .none, call.byteCount)
     }
   }
 
@@ -204,35 +206,28 @@ final class ConnectionDispatcher: CallDispatcher {
   private func answered(
     _ call: Call, _ method: String, _ start: MonotonicInstant, _ outcome: Result<RPCResult, RPCFault>
   ) -> Dispatch {
-    .answered(note(call.method, method, start, outcome, .none))
+    .answered(note(call.method, method, start, outcome, .none, call.byteCount))
   }
 
   /// Counts the end of a call under `method`, logs it under the name it was `called` by, and adds the trace id to a fault.
   private func note(
     _ called: String, _ method: String, _ start: MonotonicInstant, _ outcome: Result<RPCResult, RPCFault>,
-    _ trace: CallTrace
+    _ trace: CallTrace, _ byteCount: Int
   ) -> Result<RPCResult, RPCFault> {
     let duration = service.clock.monotonicNow - start
-    guard case .failure(var fault) = outcome else {
-      service.metrics.callEnded(method, "result", after: duration)
-      log(.debug, called, "result", duration, trace)
-      return outcome
+    var outcome = outcome
+    var reason = "result"
+    if case .failure(var fault) = outcome {
+      reason = fault.code.reason
+      if !trace.traceID.isEmpty { fault.data["traceId"] = .string(trace.traceID) }
+      outcome = .failure(fault)
     }
-    service.metrics.callEnded(method, fault.code.reason, after: duration)
-    log(fault.code == .internalError ? .error : .debug, called, fault.code.reason, duration, trace)
-    if !trace.traceID.isEmpty { fault.data["traceId"] = .string(trace.traceID) }
-    return .failure(fault)
-  }
-
-  private func log(_ level: Logger.Level, _ called: String, _ outcome: String, _ duration: Duration, _ trace: CallTrace)
-  {
-    guard service.logger.logLevel <= level else { return }
-    service.logger.log(
-      level: level, "call ended",
-      metadata: [
-        "method": .string(Self.shortened(called)), "outcome": .string(outcome),
-        "uid": .stringConvertible(caller.peer.uid), "connection": .stringConvertible(caller.connection),
-        "ms": .stringConvertible(duration.wholeMilliseconds), "traceId": .string(trace.traceID),
-      ])
+    service.metrics.callEnded(method, reason, after: duration)
+    let level: Logger.Level = reason == RPCErrorCode.internalError.reason ? .error : service.logsAccess ? .info : .debug
+    guard service.logger.logLevel <= level else { return outcome }
+    var line = AccessLine(Self.shortened(called), reason, duration, trace, caller)
+    if service.logsAccess { outcome = line.measure(outcome, received: byteCount) }
+    service.logger.log(level: level, "call ended", metadata: line.metadata)
+    return outcome
   }
 }

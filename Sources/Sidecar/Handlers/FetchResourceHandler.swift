@@ -32,7 +32,7 @@ struct FetchResourceHandler: Sendable {
     params.dropContent()
     var options = FetchOptions(deadline: context.deadline, followsRedirects: params.followRedirects ?? true)
     options.authentication = params.auth.flatMap { ResourceServer.Authentication(rawValue: $0.rawValue) }
-    options.trace = TraceContext(parent: context.trace.traceparent)
+    options.trace = context.traceContext
     options.requester = context.caller.requester
     options.timeout = try Self.timeout(params)
     let server = try server(name, context)

@@ -160,6 +160,6 @@ extension SidecarService {
       waiting: gate.waitingCount, startedAt: startedAt, version: Product.version)
       + OriginMetrics.exposition(runtime.allServers, engine.fetcher.originStates)
       + AdviceMetrics.exposition(journeys: engine.journeys.waitingCount, fetches: stopped.count)
-      + AuditMetrics.exposition(trail?.condition)
+      + AuditMetrics.exposition(trail?.condition) + TelemetryMetrics.exposition(spanCounts)
   }
 }

@@ -9,6 +9,7 @@ import Sidecar
 import SocketServer
 import StatusServer
 import Support
+import Telemetry
 
 /// One run of the sidecar, from reading the configuration to the last answer.
 struct ServerProcess {
@@ -64,6 +65,8 @@ struct ServerProcess {
       transport: transport, clock: SystemClock(), logger: logger, libraries: Self.libraries, storage: storage,
       loadConfiguration: load)
     surroundings.audit = audit
+    let spans = try TelemetryAssembly.exporter(loaded.configuration.telemetry, transport, logger)
+    surroundings.spans = spans
     let debugger = DebuggerCheck()
     // Without /proc nobody can tell: where the check is on, nothing is fetched.
     surroundings.isTraced = { debugger?.isTraced ?? true }
@@ -102,6 +105,7 @@ struct ServerProcess {
     let status = try await Self.statusServer(loaded.configuration.http, service, server, logger)
     manager.send(.ready(status: "Serving"))
     let upkeep = Task { await service.keepSessionsFresh() }
+    let tracing = Task { await spans?.run() }
     await signals.untilEnd()
     upkeep.cancel()
     logger.info("draining")
@@ -112,6 +116,9 @@ struct ServerProcess {
     await server.shutdown()
     await storage.store.close()
     await audit?.close()
+    tracing.cancel()
+    await tracing.value
+    await spans?.flush(within: TelemetryAssembly.patience)
     logger.info("ended")
   }
 

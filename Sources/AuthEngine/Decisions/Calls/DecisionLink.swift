@@ -87,7 +87,7 @@ public struct DecisionLink: Sendable {
       deadline: Deadline(in: timeout ?? point.settings.timeout, on: clock).earlier(deadline),
       maxBodyBytes: DecisionReply.maxBytes, allowsPlainHTTP: point.settings.allowsPlainHTTPOnLoopback)
     do throws(TransportError) {
-      let response = try await upstream.send(request, options: options, for: .decision(point.name))
+      let response = try await upstream.send(request, options: options, for: .decision(point.name), trace: trace)
       if response.status == 429 {
         point.settings.pace?.hold(for: DecisionFault.pause(after: response), at: clock.monotonicNow, for: device)
       }

@@ -98,7 +98,7 @@ struct AccessManagerClient: Sendable {
     let options = issuer.transferOptions(
       deadline: Deadline(in: ProviderClient.timeout, on: provider.upstream.clock), maxBodyBytes: Self.maxBytes)
     do throws(TransportError) {
-      return try await provider.upstream.send(request, options: options, for: .token(issuer.name))
+      return try await provider.upstream.send(request, options: options, for: .token(issuer.name), trace: trace)
     } catch {
       throw TokenError(.unreachable(error), "the access manager cannot be reached: \(error.code.rawValue)")
     }

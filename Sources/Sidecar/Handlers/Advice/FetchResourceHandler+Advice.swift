@@ -31,7 +31,7 @@ extension FetchResourceHandler {
     options.session = session
     options.deadline = context.deadline
     options.timeout = timeout ?? options.timeout
-    options.trace = TraceContext(parent: context.trace.traceparent)
+    options.trace = context.traceContext
     do throws(RPCFault) {
       return try await carryOut(
         fetch.origin.request, server, options, fetch.origin.task, stream: fetch.origin.stream,

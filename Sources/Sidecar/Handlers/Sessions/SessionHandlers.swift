@@ -208,5 +208,5 @@ extension CallContext {
   var owner: UInt32 { caller.peer.uid }
 
   /// The trace as the engine passes it on.
-  var traceContext: TraceContext? { TraceContext(parent: trace.traceparent) }
+  var traceContext: TraceContext? { TraceContext(parent: trace.traceparent, tracer: tracer) }
 }

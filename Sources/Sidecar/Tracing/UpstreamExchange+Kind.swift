@@ -1,0 +1,24 @@
+import AuthEngine
+
+extension UpstreamExchange.Purpose {
+  /// What metrics, logs and spans call it.
+  var kind: String {
+    switch self {
+    case .resource: "resource"
+    case .token: "token"
+    case .discovery: "discovery"
+    case .keySet: "key_set"
+    case .introspection: "introspection"
+    case .decision: "decision"
+    }
+  }
+
+  /// The configured name, or the origin that a caller named.
+  var name: String {
+    switch self {
+    case .resource(let name), .token(let name), .discovery(let name), .keySet(let name), .introspection(let name),
+      .decision(let name):
+      name
+    }
+  }
+}
