@@ -2,7 +2,7 @@ import AuthEngine
 import Protocol
 import Support
 
-/// What the last real use of each part showed. Never calls anybody to find out.
+/// What the last real use of each part showed, and the watch over what must be there to begin with. Never calls anybody to find out.
 final class HealthBoard: Sendable {
   private struct Observation: Sendable {
     var status: Health.Status
@@ -15,6 +15,14 @@ final class HealthBoard: Sendable {
     var issuers: [String: Observation?] = [:]
     /// The key sets that have been asked for, by issuer.
     var keySets: [String: Observation] = [:]
+    /// The issuers that answer and publish no key set, for they need none.
+    var keyless: Set<String> = []
+    /// The issuers whose last token came.
+    var givers: Set<String> = []
+    /// Nil: nobody has looked.
+    var store: Observation?
+    /// Whether every issuer is asked for its keys until it has given them.
+    var isWatched = false
     /// The issuers whose clocks differ too much.
     var clocks: [String: Observation] = [:]
     /// The decision points by name; nil: not asked yet.
@@ -39,6 +47,8 @@ final class HealthBoard: Sendable {
       state.decisionPoints = Dictionary(
         uniqueKeysWithValues: decisionPoints.map { ($0, state.decisionPoints[$0] ?? nil) })
       state.keySets = state.keySets.filter { state.issuers[$0.key] != nil }
+      state.keyless = state.keyless.filter { state.issuers[$0] != nil }
+      state.givers = state.givers.filter { state.issuers[$0] != nil }
       state.clocks = state.clocks.filter { state.issuers[$0.key] != nil }
     }
   }
@@ -58,6 +68,34 @@ final class HealthBoard: Sendable {
     }
   }
 
+  /// An issuer was asked for a token; nil `fault` means that it gave one.
+  func token(of name: String, fault: String?) {
+    issuer(name, fault: fault)
+    state.withLock { state in
+      if fault != nil { state.givers.remove(name) } else if state.issuers[name] != nil { state.givers.insert(name) }
+    }
+  }
+
+  /// Whether an issuer of which nothing has been had yet counts as down: somebody asks then until it has answered.
+  func watch(_ isWatched: Bool) { state.withLock { $0.isWatched = isWatched } }
+
+  /// The store was looked at; nil `fault` means that it can be used.
+  func store(fault: String?, detail: String? = nil) {
+    let observation = Observation(status: fault == nil ? .ok : .down, detail: fault ?? detail, at: clock.monotonicNow)
+    state.withLock { $0.store = observation }
+  }
+
+  /// An issuer answers and publishes no key set, and the configuration needs none of it.
+  func publishesNoKeys(_ issuer: String) {
+    let detail = "publishes no key set: its tokens cannot be validated here"
+    let observation = Observation(status: .ok, detail: detail, at: clock.monotonicNow)
+    state.withLock { state in
+      guard state.issuers[issuer] != nil else { return }
+      state.keyless.insert(issuer)
+      state.keySets[issuer] = observation
+    }
+  }
+
   /// A decision point was asked; nil `fault` means that it answered.
   func decisionPoint(_ name: String, fault: String?) {
     let observation = Observation(status: fault == nil ? .ok : .degraded, detail: fault, at: clock.monotonicNow)
@@ -66,11 +104,14 @@ final class HealthBoard: Sendable {
     }
   }
 
-  /// The key set of an issuer was asked for; nil `fault` means that it came.
-  func keys(of issuer: String, fault: String?) {
-    let observation = Observation(status: fault == nil ? .ok : .degraded, detail: fault, at: clock.monotonicNow)
+  /// The key set of an issuer was asked for; nil `fault` means that it came. With a fault there is an older one to use, or none.
+  func keys(of issuer: String, fault: String?, hasOlder: Bool = true) {
+    let status: Health.Status = fault == nil ? .ok : hasOlder ? .degraded : .down
+    let observation = Observation(status: status, detail: fault, at: clock.monotonicNow)
     state.withLock { state in
-      if state.issuers[issuer] != nil { state.keySets[issuer] = observation }
+      guard state.issuers[issuer] != nil, fault == nil || !state.keyless.contains(issuer) else { return }
+      state.keySets[issuer] = observation
+      if fault == nil { state.keyless.remove(issuer) }
     }
   }
 
@@ -98,7 +139,7 @@ final class HealthBoard: Sendable {
     others: [String: Health.Check] = [:]
   ) -> Health.Result {
     let now = clock.monotonicNow
-    var report = state.withLock { Self.report($0, now) }
+    var (report, isDown) = state.withLock { (Self.report($0, now), Self.isDown($0)) }
     for set in keySets {
       guard let check = report.checks["issuer.\(set.issuer).keys"] else { continue }
       let detail = check.detail ?? (set.isExpired ? "past its lifetime, not asked for since" : "\(set.keyCount) keys")
@@ -116,7 +157,7 @@ final class HealthBoard: Sendable {
         detail: "not asked: everything is \(rule.isPermit ? "permitted" : "denied") until \(rule.until.rfc3339)")
     }
     report.checks.merge(others) { $1 }
-    return Health.Result(status: Self.worst(of: report.checks), checks: report.checks)
+    return Health.Result(status: Self.overall(report.checks, isDown: isDown), checks: report.checks)
   }
 
   /// The overall status when it differs from the last time this was asked.
@@ -140,25 +181,36 @@ final class HealthBoard: Sendable {
       checks["preauthorization.\(name)"] =
         observation.map { check($0, now) } ?? Health.Check(status: .ok, detail: "not used yet")
     }
+    if let store = state.store { checks["store"] = check(store, now) }
+    for name in state.issuers.keys where state.isWatched && state.keySets[name] == nil {
+      checks["issuer.\(name).keys"] = Health.Check(status: .down, detail: "not fetched yet")
+    }
     for (name, observation) in state.keySets { checks["issuer.\(name).keys"] = check(observation, now) }
     for (name, observation) in state.clocks { checks["issuer.\(name).clock"] = check(observation, now) }
-    return Health.Result(status: worst(of: checks), checks: checks)
+    return Health.Result(status: overall(checks, isDown: isDown(state)), checks: checks)
   }
 
-  private static func worst(of checks: [String: Health.Check]) -> Health.Status {
-    checks.values.map(\.status).max { severity($0) < severity($1) } ?? .ok
+  /// Whether nothing can work: the store is lost, or no issuer at all can be used.
+  private static func isDown(_ state: State) -> Bool {
+    if state.store?.status == .down { return true }
+    return !state.issuers.isEmpty && state.issuers.keys.allSatisfy { !isUsable($0, state) }
+  }
+
+  /// Whether the issuer's tokens can be validated, or it gives tokens.
+  private static func isUsable(_ name: String, _ state: State) -> Bool {
+    if state.givers.contains(name) { return true }
+    guard let keys = state.keySets[name] else { return !state.isWatched }
+    return keys.status != .down
+  }
+
+  /// The worst of the checks; one part that is down takes the whole down only where nothing is left.
+  private static func overall(_ checks: [String: Health.Check], isDown: Bool) -> Health.Status {
+    if isDown { return .down }
+    return checks.values.allSatisfy { $0.status == .ok } ? .ok : .degraded
   }
 
   private static func check(_ observation: Observation, _ now: MonotonicInstant) -> Health.Check {
     Health.Check(
       status: observation.status, detail: observation.detail, ageMs: (now - observation.at).wholeMilliseconds)
-  }
-
-  private static func severity(_ status: Health.Status) -> Int {
-    switch status {
-    case .ok: 0
-    case .degraded: 1
-    case .down: 2
-    }
   }
 }

@@ -19,11 +19,11 @@ struct ServiceObserver: EngineObserver, KeySetObserver, SessionObserver {
     case .tokenCacheMiss: metrics.tokenCache("miss")
     case .tokenObtained(let issuer):
       metrics.tokenCache("obtained")
-      issuerUsed(issuer, fault: nil)
+      tokenUsed(issuer, fault: nil)
     case .tokenFailed(let issuer, let error):
       metrics.tokenCache("failed")
       logger.warning("no token", metadata: ["issuer": .string(issuer), "error": .string("\(error)")])
-      issuerUsed(issuer, fault: "no token: \(error)")
+      tokenUsed(issuer, fault: "no token: \(error)")
     case .tokenRejected(let resource):
       metrics.tokenCache("rejected")
       logger.info("token refused by the resource, renewing", metadata: ["resource": .string(resource)])
@@ -69,7 +69,8 @@ struct ServiceObserver: EngineObserver, KeySetObserver, SessionObserver {
     case .failed(let source, let error, let servesOlderSet):
       logger.warning("no key set", metadata: ["source": .string("\(source)"), "error": .string("\(error)")])
       if case .issuer(let name) = source {
-        keysUsed(name, fault: "no key set\(servesOlderSet ? ", an older one is used" : ""): \(error)")
+        let fault = "no key set\(servesOlderSet ? ", an older one is used" : ""): \(error)"
+        keysUsed(name, fault: fault, hasOlder: servesOlderSet)
       }
     case .rotated(let source, let added, let removed):
       logger.info(
@@ -132,8 +133,13 @@ struct ServiceObserver: EngineObserver, KeySetObserver, SessionObserver {
     publishHealthChange()
   }
 
-  private func keysUsed(_ issuer: String, fault: String?) {
-    health.keys(of: issuer, fault: fault)
+  private func tokenUsed(_ issuer: String, fault: String?) {
+    health.token(of: issuer, fault: fault)
+    publishHealthChange()
+  }
+
+  private func keysUsed(_ issuer: String, fault: String?, hasOlder: Bool = true) {
+    health.keys(of: issuer, fault: fault, hasOlder: hasOlder)
     publishHealthChange()
   }
 

@@ -210,7 +210,7 @@ public final class SidecarService: Sendable {
     }
   }
 
-  private func publishHealthChange() {
+  func publishHealthChange() {
     if let status = health.changedStatus() { hub.publish(.healthChanged, ["status": .string(status.rawValue)]) }
   }
 

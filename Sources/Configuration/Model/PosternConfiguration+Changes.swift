@@ -22,6 +22,7 @@ extension PosternConfiguration {
     Comparison("issuers") { $0.issuers },
     Comparison("resources") { $0.resources },
     Comparison("preauthorization") { $0.preauthorization },
+    Comparison("health") { $0.health },
     Comparison("log") { $0.log },
     Comparison("telemetry") { $0.telemetry },
     Comparison("audit") { $0.audit },

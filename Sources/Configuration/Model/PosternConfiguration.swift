@@ -20,6 +20,8 @@ public struct PosternConfiguration: Sendable, Equatable {
   public var resources: [String: ResourceConfiguration]
   /// The decision points, by name.
   public var preauthorization: [String: PreauthorizationConfiguration]
+  /// How the sidecar finds out whether it can do its work.
+  public var health: HealthConfiguration
   /// Logging.
   public var log: LogConfiguration
   /// Distributed tracing.
@@ -66,6 +68,8 @@ extension PosternConfiguration: ConfigurationSection {
       "preauthorization", of: PreauthorizationConfiguration.self,
       "The decision points that answer preauthorize, by the names that calls give as provider.",
       exampleName: "streaming")
+    health = keys.section(
+      "health", HealthConfiguration.self, "How the sidecar finds out whether it can do its work.")
     log = keys.section("log", LogConfiguration.self, "Logging.")
     telemetry = keys.section("telemetry", TelemetryConfiguration.self, "Distributed tracing.")
     audit = keys.optionalSection(

@@ -28,8 +28,12 @@ public final class FileRecordStore: RecordStore {
   private static let batchLimit = 256
 
   private let queue: WorkQueue<any FileCall>
+  private let presence: FileStorePresence
 
-  private init(queue: WorkQueue<any FileCall>) { self.queue = queue }
+  private init(queue: WorkQueue<any FileCall>, presence: FileStorePresence) {
+    self.queue = queue
+    self.presence = presence
+  }
 
   deinit { queue.close() }
 
@@ -44,21 +48,21 @@ public final class FileRecordStore: RecordStore {
     _ configuration: Configuration, options: FileStoreOptions
   ) async throws(StoreError) -> FileRecordStore {
     let queue = WorkQueue<any FileCall>(capacity: queueCapacity)
-    let ready = Reply<Result<Void, StoreError>>()
+    let ready = Reply<Result<FileStorePresence, StoreError>>()
     try StoreThread.start("postern-store") {
       run(FileStoreOpening(configuration: configuration, options: options), queue, ready)
     }
-    try await ready.value().get()
-    return FileRecordStore(queue: queue)
+    return FileRecordStore(queue: queue, presence: try await ready.value().get())
   }
 
   /// The thread.
   private static func run(
-    _ opening: FileStoreOpening, _ queue: WorkQueue<any FileCall>, _ ready: Reply<Result<Void, StoreError>>
+    _ opening: FileStoreOpening, _ queue: WorkQueue<any FileCall>,
+    _ ready: Reply<Result<FileStorePresence, StoreError>>
   ) {
     do throws(StoreError) {
       let opened = try opening.open()
-      ready.fill(.success(()))
+      ready.fill(.success(try FileStorePresence(opened.directory)))
       var commit = GroupCommit(opened)
       while let calls = queue.next(atMost: batchLimit) { commit.perform(calls) }
       opened.database.close()
@@ -125,6 +129,14 @@ public final class FileRecordStore: RecordStore {
   /// Removes what expired before `now`.
   public func purge(expiredAt now: Timestamp) async throws(StoreError) -> Int {
     try await call(writes: true) { table throws(StoreError) in try table.purge(expiredAt: now) }
+  }
+
+  /// Looks whether the database is where it was, could be written, and answers.
+  public func check() async throws(StoreError) {
+    try await call(writes: false) { [presence] table throws(StoreError) in
+      try presence.check()
+      _ = try table.count(in: .session)
+    }
   }
 
   /// Finishes what waits, writes the log back into the database and closes the files.

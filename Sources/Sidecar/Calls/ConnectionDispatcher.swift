@@ -6,8 +6,8 @@ import Support
 
 /// Carries out the calls of one connection: authorisation, `meta`, the method, the deadline, metrics and the log.
 final class ConnectionDispatcher: CallDispatcher {
-  private let caller: Caller
-  private let service: SidecarService
+  let caller: Caller
+  let service: SidecarService
   private let methods: MethodTable
 
   init(caller: Caller, service: SidecarService) {
@@ -75,48 +75,6 @@ final class ConnectionDispatcher: CallDispatcher {
         context.tracer?.callEnded(name, outcome, caller, context.trace)
         return note(name, name, start, outcome, context.trace, call.byteCount)
       }
-    }
-  }
-
-  /// What is asked to find out whether the sidecar is well.
-  private static let probes: Set<String> = [Health.name, GetInfo.name]
-  /// What continues another call, which is not over before.
-  private static let continuing: Set<String> = [AuthenticateWithAdvice.name, ReloadConfig.name]
-  /// When to come again, where nobody can know.
-  private static let pause = Duration.milliseconds(100)
-
-  private static func overloaded(_ message: String, retryAfter wait: Duration) -> RPCFault {
-    RPCFault(
-      .overloaded, message,
-      data: ["retryable": true, "retryAfterMs": .integer(max(1, wait.wholeMilliseconds + 1)), "outcome": "not_sent"])
-  }
-
-  /// Runs `body` when there is a place among the calls under way.
-  private func inTurn(
-    _ context: CallContext, waits: Bool, _ body: () async -> Result<RPCResult, RPCFault>
-  ) async -> Result<RPCResult, RPCFault> {
-    let holder = caller.requester
-    if waits {
-      do throws(FairGate.Refusal) {
-        let waited = try await service.gate.enter(holder, context.runtime.callLimits, until: context.deadline)
-        if waited > .zero { service.metrics.callWaited(waited) }
-      } catch {
-        return .failure(refused(error))
-      }
-    } else {
-      service.gate.enterAnyway(holder)
-    }
-    defer { service.gate.leave(holder) }
-    return await body()
-  }
-
-  private func refused(_ refusal: FairGate.Refusal) -> RPCFault {
-    switch refusal {
-    case .cancelled: return RPCFault(.requestCancelled)
-    case .deadlinePassed: return RPCFault(.deadlineExceeded, data: ["retryable": true, "outcome": "not_sent"])
-    case .full, .late:
-      service.metrics.callRefused(refusal.rawValue)
-      return Self.overloaded("Too many calls under way", retryAfter: Self.pause)
     }
   }
 

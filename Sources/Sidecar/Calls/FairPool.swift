@@ -119,7 +119,6 @@ private final class PoolCore: @unchecked Sendable {
   }
 
   private func work() {
-    let clock = SystemClock()
     while true {
       while sem_wait(semaphore) != 0 {}
       let next = state.withLock { $0.queue.next() }
@@ -127,17 +126,10 @@ private final class PoolCore: @unchecked Sendable {
         if state.withLock({ $0.isStopped }) { return }
         continue
       }
-      let begin = clock.monotonicNow
+      let begin = ThreadTime.now
       next.work.executor.run(next.work.job)
-      let cost = (clock.monotonicNow - begin).wholeNanoseconds
+      let cost = ThreadTime.now - begin
       state.withLock { $0.queue.charge(next.flow, cost) }
     }
-  }
-}
-
-extension Duration {
-  fileprivate var wholeNanoseconds: Int64 {
-    let (seconds, attoseconds) = components
-    return seconds * 1_000_000_000 + attoseconds / 1_000_000_000
   }
 }

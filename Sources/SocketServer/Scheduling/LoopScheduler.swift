@@ -33,6 +33,7 @@ final class LoopScheduler: @unchecked Sendable {
   private var nudge: LoopNudge?
   private var windowStart: Int64 = 0
   private var handledHere: Int64 = 0
+  private var costs = WorkCost()
 
   init(eventLoop: any EventLoop) { self.eventLoop = eventLoop }
 
@@ -69,8 +70,9 @@ final class LoopScheduler: @unchecked Sendable {
 
   /// What `beginHere` began is over.
   func endHere(since begin: Int64, of flow: Flow) {
-    let cost = Self.now - begin
-    handledHere += cost
+    let elapsed = Self.now - begin
+    handledHere += elapsed
+    let cost = costs.cost(elapsed: elapsed)
     state.withLock { $0.queue.charge(flow, cost) }
   }
 
@@ -79,6 +81,7 @@ final class LoopScheduler: @unchecked Sendable {
     var begin = Self.now
     let end = begin + Self.quantum
     (windowStart, handledHere) = (begin, 0)
+    costs.beginRound()
     var done: (flow: Flow, cost: Int64)?
     while true {
       let isOver = begin >= end
@@ -99,7 +102,7 @@ final class LoopScheduler: @unchecked Sendable {
       case .delivery(let handler): handler.deliverInTurn()
       }
       let now = Self.now
-      done = (next.flow, now - begin)
+      done = (next.flow, costs.cost(elapsed: now - begin))
       begin = now
     }
   }

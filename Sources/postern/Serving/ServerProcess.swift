@@ -60,7 +60,7 @@ struct ServerProcess {
     }
     defer { transport.close() }
     let audit = try AuditAssembly.open(loaded.configuration.audit, logger)
-    let storage = try StoreAssembly(loaded.configuration.store).storage(logger: logger)
+    let storage = try StoreAssembly(loaded.configuration).storage(logger: logger)
     var surroundings = SidecarService.Surroundings(
       transport: transport, clock: SystemClock(), logger: logger, libraries: Self.libraries, storage: storage,
       loadConfiguration: load)
@@ -71,6 +71,8 @@ struct ServerProcess {
     // Without /proc nobody can tell: where the check is on, nothing is fetched.
     surroundings.isTraced = { debugger?.isTraced ?? true }
     let service = try SidecarService(loaded.configuration, surroundings)
+    // Before anybody can ask: nothing is known to work yet.
+    service.prepareWatch()
     let manager = ServiceNotification(path: environment["NOTIFY_SOCKET"])
 
     // Before the socket can be connected to: whoever sees it may send SIGHUP.
@@ -106,8 +108,10 @@ struct ServerProcess {
     manager.send(.ready(status: "Serving"))
     let upkeep = Task { await service.keepSessionsFresh() }
     let tracing = Task { await spans?.run() }
+    let watch = Task { await service.watch() }
     await signals.untilEnd()
     upkeep.cancel()
+    watch.cancel()
     logger.info("draining")
     manager.send(.stopping)
     await server.stopListening()

@@ -8,12 +8,17 @@ import Support
 /// The session store that the configuration asks for.
 struct StoreAssembly {
   private let configuration: StoreConfiguration
+  /// Whether something is configured that keeps sessions.
+  private let isNeeded: Bool
   private let key: StoreKey?
   private let previousKeys: [StoreKey]
 
   /// Throws when a key is none: that must not be found out with the first session.
-  init(_ configuration: StoreConfiguration) throws(ConfigurationProblems) {
+  init(_ whole: PosternConfiguration) throws(ConfigurationProblems) {
+    let configuration = whole.store
     self.configuration = configuration
+    isNeeded =
+      configuration.kind == .redis || whole.resources.values.contains { $0.auth == .user || $0.auth == .implicit }
     guard configuration.kind != .memory else {
       (key, previousKeys) = (nil, [])
       return
@@ -42,13 +47,16 @@ struct StoreAssembly {
     ConfigurationProblems([ConfigurationProblem(file: "configuration", keyPath: "store.\(name)", message: message)])
   }
 
-  /// Opened when it is first needed: a sidecar that nobody asks for sessions writes nothing anywhere.
+  /// Opened when it is first needed, or to see whether it can be where the configuration says that it will be needed: a sidecar that has
+  /// nothing to do with sessions writes nothing anywhere.
   func storage(logger: Logger) -> SessionStorage {
     switch configuration.kind {
     case .memory: SessionStorage(MemoryRecordStore())
     case .file, .redis:
       SessionStorage(
-        DeferredRecordStore(clock: SystemClock()) { () async throws(StoreError) in try await opened(logger) },
+        DeferredRecordStore(clock: SystemClock(), isNeeded: isNeeded) { () async throws(StoreError) in
+          try await opened(logger)
+        },
         isShared: configuration.kind == .redis)
     }
   }

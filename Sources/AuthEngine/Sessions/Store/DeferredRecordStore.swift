@@ -9,12 +9,21 @@ public final class DeferredRecordStore: RecordStore {
   private let opened = Locked<(any RecordStore)?>(nil)
   private let flights: SingleFlight<Key, any RecordStore, StoreError>
   private let open: @Sendable () async throws(StoreError) -> any RecordStore
+  /// Whether it is certain that it will be needed.
+  public let isNeeded: Bool
 
-  /// A store that `open` opens.
-  public init(clock: some EngineClock, open: @escaping @Sendable () async throws(StoreError) -> any RecordStore) {
+  /// A store that `open` opens. One that `isNeeded` is opened also to find out whether it can be.
+  public init(
+    clock: some EngineClock, isNeeded: Bool = false,
+    open: @escaping @Sendable () async throws(StoreError) -> any RecordStore
+  ) {
     flights = SingleFlight(clock: clock)
+    self.isNeeded = isNeeded
     self.open = open
   }
+
+  /// Whether it has been opened.
+  public var isOpen: Bool { opened.withLock { $0 != nil } }
 
   /// The store itself, opened if need be.
   public func store() async throws(StoreError) -> any RecordStore {
@@ -84,6 +93,12 @@ public final class DeferredRecordStore: RecordStore {
   public func purge(expiredAt now: Timestamp) async throws(StoreError) -> Int {
     guard let store = opened.withLock({ $0 }) else { return 0 }
     return try await store.purge(expiredAt: now)
+  }
+
+  /// Looks whether it can be used; one that nobody has needed yet, and nobody will for certain, is left alone.
+  public func check() async throws(StoreError) {
+    guard isNeeded || isOpen else { return }
+    try await store().check()
   }
 
   /// Closes what has been opened.

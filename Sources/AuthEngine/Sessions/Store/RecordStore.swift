@@ -44,6 +44,17 @@ public protocol RecordStore: Sendable {
   /// Removes some of what expired before `now`; how many. Call again while it is not 0.
   func purge(expiredAt now: Timestamp) async throws(StoreError) -> Int
 
+  /// Looks whether it can be used now, and changes nothing; throws why not.
+  func check() async throws(StoreError)
+
   /// Finishes what has begun and lets go of files and connections. Later calls fail with `unavailable`.
   func close() async
+}
+
+extension RecordStore {
+  /// Reads a record that does not exist.
+  public func check() async throws(StoreError) {
+    let nobody = [UInt8](repeating: 0, count: RecordKey.identifierByteCount)
+    _ = try await record(for: RecordKey(collection: .session, id: nobody))
+  }
 }

@@ -1,0 +1,48 @@
+import Support
+
+/// When each issuer is to be asked for its keys: until it has given them again and again, at growing intervals, then so often that a set
+/// is renewed in time. Without input and output.
+struct IssuerAgenda: Sendable {
+  private struct Entry: Sendable {
+    var dueAt: MonotonicInstant
+    var failures = 0
+    var isUnderWay = false
+  }
+
+  /// How often a set that is there is looked at; it is fetched only when its time has come.
+  static let interval = Duration.seconds(5)
+  /// The longest time between two attempts; the first ones follow after 1, 2, 4 … seconds.
+  static let longestPause = Duration.seconds(30)
+
+  private var entries: [String: Entry] = [:]
+
+  /// Who is to be asked now; each is under way until `ended`. After a reload everybody is due.
+  mutating func due(of issuers: some Sequence<String>, at now: MonotonicInstant, isReloaded: Bool) -> [String] {
+    var due: [String] = []
+    var kept: [String: Entry] = [:]
+    for name in issuers {
+      var entry = entries[name] ?? Entry(dueAt: now)
+      if isReloaded { entry.dueAt = now }
+      if !entry.isUnderWay, entry.dueAt <= now {
+        entry.isUnderWay = true
+        due.append(name)
+      }
+      kept[name] = entry
+    }
+    entries = kept
+    return due.sorted()
+  }
+
+  /// An issuer has been asked.
+  mutating func ended(_ name: String, hasSucceeded: Bool, at now: MonotonicInstant) {
+    guard var entry = entries[name] else { return }
+    entry.isUnderWay = false
+    entry.failures = hasSucceeded ? 0 : min(entry.failures + 1, 6)
+    let pause = hasSucceeded ? Self.interval : min(.seconds(1 << (entry.failures - 1)), Self.longestPause)
+    entry.dueAt = now + pause
+    entries[name] = entry
+  }
+
+  /// Whether somebody has not given its keys.
+  var hasFailures: Bool { entries.values.contains { $0.failures > 0 || $0.isUnderWay } }
+}

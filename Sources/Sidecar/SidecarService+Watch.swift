@@ -1,0 +1,92 @@
+import AuthEngine
+import Configuration
+import HTTPMessages
+import Support
+
+extension SidecarService {
+  /// How often the store is looked at.
+  private static let storeInterval = Duration.seconds(3)
+  /// How long one attempt to get an issuer's keys may take.
+  private static let patience = Duration.seconds(15)
+
+  /// `watch` will run: until it has found out that something works, it counts as not working.
+  public func prepareWatch() {
+    health.watch(runtime.configuration.health.askIssuers)
+    if (surroundings.storage.store as? DeferredRecordStore)?.isNeeded == true {
+      health.store(fault: "not looked at yet")
+    }
+  }
+
+  /// Sees to it that the sidecar becomes ready, and stays so, also while nobody calls: asks every issuer for its keys until it has given
+  /// them, and then for newer ones in time, and looks at the store. `health` tells what that showed, and asks nobody itself. Until the
+  /// calling task is cancelled.
+  public func watch() async {
+    await withTaskGroup { group in
+      group.addTask { await self.watchIssuers() }
+      group.addTask { await self.watchStore() }
+    }
+  }
+
+  private func watchIssuers() async {
+    let agenda = Locked(IssuerAgenda())
+    var seen: Runtime?
+    while !Task.isCancelled {
+      let runtime = runtime
+      let isReloaded = seen.map { $0 !== runtime } ?? false
+      seen = runtime
+      let isAsking = runtime.configuration.health.askIssuers
+      if isReloaded {
+        health.watch(isAsking)
+        publishHealthChange()
+      }
+      let now = clock.monotonicNow
+      let names = isAsking ? Array(runtime.issuers.keys) : []
+      let due = agenda.withLock { $0.due(of: names, at: now, isReloaded: isReloaded) }
+      for name in due {
+        Task {
+          let hasSucceeded = await askForKeys(name, runtime)
+          let now = clock.monotonicNow
+          agenda.withLock { $0.ended(name, hasSucceeded: hasSucceeded, at: now) }
+        }
+      }
+      let pause: Duration = agenda.withLock { $0.hasFailures } ? .milliseconds(500) : .seconds(2)
+      guard (try? await clock.sleep(for: pause)) != nil else { return }
+    }
+  }
+
+  /// Whether the issuer's keys are there, or it has answered and needs none.
+  private func askForKeys(_ name: String, _ runtime: Runtime) async -> Bool {
+    guard let issuer = runtime.issuers[name] else { return true }
+    do throws(KeySetError) {
+      _ = try await runtime.keys(of: issuer, in: engine.keySets).keySet(
+        deadline: Deadline(in: Self.patience, on: clock))
+      return true
+    } catch {
+      // An authorization server that only gives tokens has no keys to publish, and no metadata perhaps.
+      guard !error.isRetryable, error.kind == .discoveryFailed, issuer.issuer.endpoints[.token] != nil,
+        issuer.issuer.endpoints[.jwks] == nil
+      else { return false }
+      health.publishesNoKeys(name)
+      publishHealthChange()
+      return true
+    }
+  }
+
+  private func watchStore() async {
+    var wait = Self.storeInterval
+    while !Task.isCancelled {
+      do throws(StoreError) {
+        try await surroundings.storage.store.check()
+        let isOpen = (surroundings.storage.store as? DeferredRecordStore)?.isOpen ?? true
+        let isMemory = surroundings.storage.store is MemoryRecordStore
+        health.store(fault: nil, detail: isMemory ? "memory" : isOpen ? nil : "not needed yet")
+        wait = Self.storeInterval
+      } catch {
+        health.store(fault: "\(error)")
+        wait = min(wait * 2, .seconds(30))
+      }
+      publishHealthChange()
+      guard (try? await clock.sleep(for: wait)) != nil else { return }
+    }
+  }
+}

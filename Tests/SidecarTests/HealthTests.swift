@@ -1,0 +1,143 @@
+import AuthEngine
+import HTTPMessages
+import JSON
+import Protocol
+import Support
+import TestSupport
+import Testing
+
+@testable import Sidecar
+
+/// What health says, and that the watch makes a sidecar ready without anybody calling.
+@Suite("Health", .timeLimit(.minutes(1)))
+struct HealthTests {
+  private static let two = """
+    issuers:
+      one: { issuer: "https://one.test", clientId: c, clientAuth: none, endpoints: { jwks: "https://one.test/keys" } }
+      two: { issuer: "https://two.test", clientId: c, clientAuth: none, endpoints: { jwks: "https://two.test/keys" } }
+    """
+  private static let keys =
+    #"{"keys":[{"kty":"OKP","crv":"Ed25519","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}]}"#
+
+  private static let fields = HTTPFields([
+    .init(name: "Cache-Control", value: "max-age=60"), .init(name: "Content-Type", value: "application/json"),
+  ])
+
+  private static func status(_ bench: SidecarBench) -> String { bench.service.healthReport.status.rawValue }
+
+  private static func check(_ bench: SidecarBench, _ name: String) -> String? {
+    bench.service.healthReport.checks[name]?.status.rawValue
+  }
+
+  /// Issuers that answer while their names are in `up`.
+  private static func bench(_ yaml: String, up: Locked<Set<String>>) throws -> SidecarBench {
+    try SidecarBench(yaml) { request, _ async throws(TransportError) in
+      guard up.withLock({ $0.contains(request.url.origin.host) }) else {
+        throw TransportError(code: .serverUnreachable, outcome: .notSent, detail: "down")
+      }
+      return HTTPResponse(
+        status: 200, fields: Self.fields, body: Array(keys.utf8))
+    }
+  }
+
+  @Test(
+    "down until one issuer has given its keys, degraded until all have, then well; subscribers are told of each change")
+  func becomingReady() async throws {
+    let up = Locked<Set<String>>([])
+    let bench = try Self.bench(Self.two, up: up)
+    let listener = bench.connect()
+    _ = await listener.call("subscribe", ["events": ["event.healthChanged"]])
+    bench.service.prepareWatch()
+    #expect(Self.status(bench) == "down" && Self.check(bench, "issuer.one.keys") == "down")
+    let watch = Task { await bench.service.watch() }
+    defer { watch.cancel() }
+    #expect(await listener.next()?["params"]?["status"] == "down")
+    up.withLock { _ = $0.insert("one.test") }
+    let clock = bench.clock
+    #expect(await Self.passes(clock) { Self.status(bench) == "degraded" })
+    #expect(Self.check(bench, "issuer.one.keys") == "ok" && Self.check(bench, "issuer.two.keys") == "down")
+    #expect(await listener.next()?["params"]?["status"] == "degraded")
+    up.withLock { _ = $0.insert("two.test") }
+    #expect(await Self.passes(clock) { Self.status(bench) == "ok" })
+    #expect(await listener.next()?["params"]?["status"] == "ok")
+    #expect(Self.check(bench, "store") == "ok")
+  }
+
+  @Test("keys are renewed before they expire; a lost issuer is degraded while its keys are good, then down")
+  func losing() async throws {
+    let up = Locked<Set<String>>(["one.test"])
+    let yaml = """
+      issuers:
+        one:
+          issuer: https://one.test
+          clientId: c
+          clientAuth: none
+          endpoints: { jwks: "https://one.test/keys" }
+          jwks: { staleIfError: 2m }
+      """
+    let bench = try Self.bench(yaml, up: up)
+    bench.service.prepareWatch()
+    let watch = Task { await bench.service.watch() }
+    defer { watch.cancel() }
+    let clock = bench.clock
+    #expect(await Self.passes(clock) { Self.status(bench) == "ok" })
+    up.withLock { $0 = [] }
+    #expect(await Self.passes(clock) { Self.status(bench) == "degraded" })
+    #expect(bench.service.readiness.isReady)
+    #expect(await Self.passes(clock) { Self.status(bench) == "down" })
+    #expect(!bench.service.readiness.isReady)
+    up.withLock { $0 = ["one.test"] }
+    #expect(await Self.passes(clock) { Self.status(bench) == "ok" })
+  }
+
+  /// Lets time pass in steps until `condition` holds.
+  private static func passes(_ clock: ManualClock, until condition: @Sendable () -> Bool) async -> Bool {
+    for _ in 0..<2000 {
+      for _ in 0..<200 where !condition() { await Task.yield() }
+      if condition() { return true }
+      clock.advance(by: .milliseconds(500))
+    }
+    return false
+  }
+
+  @Test("attempts come after 1, 2, 4 … 30 seconds, one at a time, at once after a reload, and keys are looked at again")
+  func agenda() {
+    var agenda = IssuerAgenda()
+    var now = MonotonicInstant(nanoseconds: 0)
+    for pause in [1, 2, 4, 8, 16, 30, 30] {
+      #expect(agenda.due(of: ["a"], at: now, isReloaded: false) == ["a"])
+      #expect(agenda.due(of: ["a"], at: now + .seconds(60), isReloaded: false) == [])
+      agenda.ended("a", hasSucceeded: false, at: now)
+      now = now + .seconds(pause)
+      #expect(agenda.due(of: ["a"], at: now + .milliseconds(-1), isReloaded: false) == [])
+    }
+    #expect(agenda.hasFailures)
+    #expect(agenda.due(of: ["a", "b"], at: now, isReloaded: true) == ["a", "b"])
+    agenda.ended("a", hasSucceeded: true, at: now)
+    agenda.ended("b", hasSucceeded: true, at: now)
+    #expect(!agenda.hasFailures)
+    #expect(agenda.due(of: ["a"], at: now + IssuerAgenda.interval, isReloaded: false) == ["a"])
+    agenda.ended("gone", hasSucceeded: true, at: now)
+  }
+
+  @Test("a store that cannot be used is down whatever the issuers do; an issuer that gives tokens counts without keys")
+  func board() {
+    let board = HealthBoard(clock: ManualClock())
+    board.configurationLoaded(issuers: ["a"])
+    #expect(board.report().status == .ok)
+    board.store(fault: "unavailable: gone")
+    #expect(board.report().status == .down && board.changedStatus() == .down)
+    board.store(fault: nil)
+    board.keys(of: "a", fault: "no key set", hasOlder: false)
+    #expect(board.report().status == .down)
+    board.token(of: "a", fault: nil)
+    #expect(board.report().status == .degraded)
+    board.token(of: "a", fault: "no token")
+    #expect(board.report().status == .down)
+    board.publishesNoKeys("a")
+    board.keys(of: "a", fault: "no key set", hasOlder: false)
+    #expect(board.report().checks["issuer.a.keys"]?.status == .ok)
+    board.configurationLoaded(issuers: [])
+    #expect(board.report().status == .ok)
+  }
+}
