@@ -4,6 +4,7 @@ import re
 import statistics
 
 import report_clients
+import report_fairness
 import report_fetch
 import report_oauth
 import report_preauthorize
@@ -175,6 +176,7 @@ MAKERS = {
     "oauth": report_oauth.sections,
     "tokens": report_tokens.sections,
     "sessions": report_sessions.sections,
+    "fairness": report_fairness.sections,
     "soak": _soak_section,
 }
 ORDER = list(MAKERS)
@@ -188,5 +190,6 @@ HEADINGS = {
     "oauth": ["authlib's OAuth2 session"],
     "tokens": ["ID-token validation", "`validateIdToken`"],
     "sessions": ["oidc-agent", "sessions in the file store"],
+    "fairness": ["beside a flood"],
     "soak": ["Memory over many"],
 }

@@ -16,6 +16,7 @@ import urllib.request
 import machine
 import report
 from clients import ClientBench
+from fairness import FairnessBench
 from fetch import FetchBench
 from oauth import OAuthBench
 from preauthorize import PreauthorizeBench
@@ -25,7 +26,7 @@ from tokens import TokenBench
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
-SECTIONS = ("startup", "echo", "fetch", "preauthorize", "clients", "oauth", "tokens", "sessions", "soak")
+SECTIONS = ("startup", "echo", "fetch", "preauthorize", "clients", "oauth", "tokens", "sessions", "fairness", "soak")
 
 # name, connections, requests in flight on each, target ratio
 ECHO = [
@@ -291,6 +292,8 @@ class Bench:
             results["tokens"] = TokenBench(self).measure(say)
         if "sessions" in self.options.only:
             results["sessions"] = SessionBench(self).measure(say)
+        if "fairness" in self.options.only and (fairness := FairnessBench(self).measure(say)):
+            results["fairness"] = fairness
         if "soak" in self.options.only:
             results["soak"] = self.measure_soak()
         return results
@@ -336,6 +339,9 @@ def read_options():
     parser.add_argument("--soak-fetches", type=int, help="fetchResource requests of the soak (100000)")
     parser.add_argument("--tokens", type=int, help="tokens made for each algorithm (20000)")
     parser.add_argument("--sessions", type=int, help="sessions made in the file store (10000)")
+    parser.add_argument(
+        "--upstream-concurrency", type=int, default=8, help="its limits.concurrency; 0: none (%(default)s)"
+    )
     parser.add_argument("--log-level", default="info", help="of Postern's configuration (%(default)s, its own default)")
     options = parser.parse_args()
     full = {

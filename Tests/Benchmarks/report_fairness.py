@@ -1,0 +1,58 @@
+"""The section about neighbours, as Markdown."""
+
+from tables import median, met, rate, table, us
+
+TARGET = 3.0
+
+
+def _row(row, name, what):
+    quiet, beside = median(row["quiet"], "latencyUs", "p99"), median(row[name], "latencyUs", "p99")
+    ratios = [
+        one["latencyUs"]["p99"] / alone["latencyUs"]["p99"] for one, alone in zip(row[name], row["quiet"])
+    ]
+    flood = median(row[name], "flood", "requestsPerSecond")
+    refused = max(line["refused"] for line in row[name])
+    return [
+        f"`{row['name']}`, {row['rate']}/s, beside {what}",
+        us(median(row["quiet"], "latencyUs", "p50")),
+        us(quiet),
+        us(median(row[name], "latencyUs", "p50")),
+        us(beside),
+        f"{beside / quiet:.2f}",
+        f"{min(ratios):.2f}–{max(ratios):.2f}",
+        f"{rate(flood)} ({flood / row['rate']:,.0f} : 1)",
+        refused,
+        f"≤ {TARGET:g}" if name != "same" else "–",
+        met(beside / quiet <= TARGET) if name != "same" else "",
+    ]
+
+
+def sections(results):
+    """Heading, table and what to know of it."""
+    head = [
+        "", "quiet p50 µs", "quiet p99 µs", "beside p50 µs", "beside p99 µs", "p99 ratio", "lowest–highest",
+        "flood answered/s", "refused", "target", "",
+    ]
+    rows = [
+        _row(row, name, what)
+        for row in results["rows"]
+        for name, what in (
+            ("paced", "another user's 50 times as much"),
+            ("other", "another user's flood without bound"),
+            ("same", "such a flood of the same user's"),
+        )
+    ]
+    bound = results["concurrency"]
+    return [
+        "## A caller beside a flood",
+        "",
+        f"One user asks little, on one connection and at a steady rate. A flood asks fifty times as "
+        f"much over {results['connections']} connections, or as much as is answered, with 8 (`fetchResource`) or 16 requests in flight on "
+        f"each. ES256 tokens, none of "
+        f"them seen before by the one that asks; `fetchResource` asks the playground"
+        + (f", of which no more than {bound} requests are asked at a time (`limits.concurrency`). " if bound else ". ")
+        + f"Medians of {results['rounds']} rounds of {results['seconds']:g} s. The flood, at `nice {results['nice']}`, the callers, "
+        f"the upstreams and the sidecar share the processors of this machine.",
+        "",
+        *table(head, rows),
+    ]
