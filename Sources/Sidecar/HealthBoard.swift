@@ -157,6 +157,8 @@ final class HealthBoard: Sendable {
         detail: "not asked: everything is \(rule.isPermit ? "permitted" : "denied") until \(rule.until.rfc3339)")
     }
     report.checks.merge(others) { $1 }
+    // What is down there is nothing that something else could stand in for.
+    isDown = isDown || others.values.contains { $0.status == .down }
     return Health.Result(status: Self.overall(report.checks, isDown: isDown), checks: report.checks)
   }
 

@@ -96,8 +96,8 @@ def test_the_files_are_private_and_say_nothing(start: Start, settings: Any, play
     assert "session store opened" in sidecar.log()
 
 
-def test_nothing_is_written_until_a_session_is_asked_for(start: Start, settings: Any) -> None:
-    with start(settings).connect() as connection:
+def test_nothing_is_written_until_a_session_is_asked_for_where_nothing_needs_one(start: Start, settings: Any) -> None:
+    with start({**settings, "resources": {}}).connect() as connection:
         assert connection.works()
         assert not Path(settings["store"]["path"]).exists()
         assert connection.call("listSessions") == {"sessions": []}
