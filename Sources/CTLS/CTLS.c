@@ -49,6 +49,20 @@ static int no_password(char *buffer, int size, int writing, void *context) {
   return -1;
 }
 
+int ctls_authorities_usable(const void *bytes, size_t count) {
+  if (count > (64 << 20)) return 0;
+  ERR_clear_error();
+  BIO *bio = BIO_new_mem_buf(bytes, (int)count);
+  STACK_OF(X509_INFO) *found = bio == NULL ? NULL : PEM_X509_INFO_read_bio(bio, NULL, no_password, NULL);
+  int certificates = 0;
+  for (int index = 0; index < sk_X509_INFO_num(found); index++)
+    if (sk_X509_INFO_value(found, index)->x509 != NULL) certificates++;
+  sk_X509_INFO_pop_free(found, X509_INFO_free);
+  BIO_free(bio);
+  ERR_clear_error();
+  return certificates > 0;
+}
+
 static const char *read_certificates(ctls_identity *identity, const void *bytes, size_t count) {
   BIO *bio = BIO_new_mem_buf(bytes, (int)count);
   if (bio == NULL) return "no memory";

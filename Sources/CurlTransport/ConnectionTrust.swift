@@ -14,26 +14,33 @@ struct ConnectionTrust: Equatable {
   let mark: [UInt8]?
   let pins: KeyPins?
   let identity: LoadedIdentity?
+  /// What the file of authorities held before it was replaced by something of no use; nil: the file itself serves.
+  let authorities: [UInt8]?
 
   /// A TLS session must not carry a connection past the pins, nor one client's into another's.
   var resumesSessions: Bool { pins == nil && identity == nil }
 
   /// The trust of `options`; `caFile` where they name none.
-  init(_ options: TransferOptions, caFile: String?, identities: IdentityFiles) throws(TransportError) {
+  init(_ options: TransferOptions, caFile: String?, files: TrustFiles) throws(TransportError) {
     self.caFile = options.caFile ?? caFile
     pins = options.pins
     do throws(LoadedIdentity.Problem) {
-      if let wanted = options.clientIdentity { identity = try identities.identity(wanted) } else { identity = nil }
+      if let wanted = options.clientIdentity {
+        identity = try files.identities.identity(wanted)
+      } else {
+        identity = nil
+      }
     } catch {
       throw TransportError(
         code: .tlsFailure, outcome: .notSent, detail: "the client certificate cannot be used: \(error.text)")
     }
-    let file = self.caFile.map { (path: $0, stamp: FileStamp($0)) }
+    let file = self.caFile.map { (path: $0, held: files.authorities.authorities($0)) }
+    authorities = file?.held.copy
     guard file != nil || pins != nil || identity != nil else {
       mark = nil
       return
     }
-    var text = Array("\(file?.path ?? "")\u{0}\(file?.stamp?.description ?? "")\u{0}".utf8)
+    var text = Array("\(file?.path ?? "")\u{0}\(file?.held.stamp?.description ?? "")\u{0}".utf8)
     if let pins {
       text += Array("pins \(pins.scope)".utf8)
       for hash in pins.hashes.sorted(by: { $0.lexicographicallyPrecedes($1) }) { text += hash }
@@ -47,7 +54,7 @@ struct ConnectionTrust: Equatable {
   }
 
   static func == (left: ConnectionTrust, right: ConnectionTrust) -> Bool {
-    left.mark == right.mark && left.caFile == right.caFile
+    left.mark == right.mark && left.caFile == right.caFile && (left.authorities == nil) == (right.authorities == nil)
   }
 
   /// `path` in the spelling that belongs to the mark: a bit of it is a slash, with or without a dot behind it.

@@ -33,6 +33,10 @@ extension CurlTransport {
     /// Bound of the interim (1xx) responses before the final one.
     public var maxInterimResponses = 32
 
+    /// Told when a replaced file of certificates is of no use, so that what it held before stays in force (with why), and
+    /// when it is of use again (nil). On the transport's thread.
+    public var fileReport: FileReport?
+
     /// The longest time the thread waits without looking at the clock and its inbox again. Only a bound: new work
     /// wakes it.
     public var pollInterval: Duration = .seconds(1)
@@ -42,6 +46,9 @@ extension CurlTransport {
     /// The defaults, on `clock`.
     public init(clock: any EngineClock = SystemClock()) { self.clock = clock }
   }
+
+  /// Takes what became of a replaced file: its path, and what is wrong with it.
+  public typealias FileReport = @Sendable (_ path: String, _ problem: String?) -> Void
 
   /// Versions of the libraries below the transport.
   public struct LibraryVersions: Sendable, Hashable {

@@ -65,6 +65,17 @@ public final class CurlTransport: HTTPTransport {
     thread.join()
   }
 
+  /// Whether the thread gets round to something new within `time`: one that is stuck serves nobody.
+  public func responds(within time: Duration) async -> Bool {
+    let before = inbox.knock()
+    let clock = ContinuousClock()
+    let end = clock.now.advanced(by: time)
+    while inbox.turns == before {
+      guard clock.now < end, (try? await Task.sleep(for: .milliseconds(1))) != nil else { return false }
+    }
+    return true
+  }
+
   /// Counts for metrics: those of the thread are as of its last turn.
   public func statistics() -> Statistics { inbox.statistics() }
 }

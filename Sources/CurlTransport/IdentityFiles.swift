@@ -15,7 +15,10 @@ final class IdentityFiles {
   /// More than any configuration has at a time; those of configurations before it go.
   private static let maxEntries = 256
 
+  private let report: CurlTransport.FileReport?
   private var entries: [ClientIdentity: Entry] = [:]
+
+  init(report: CurlTransport.FileReport?) { self.report = report }
 
   /// What the files hold now.
   func identity(_ wanted: ClientIdentity) throws(LoadedIdentity.Problem) -> LoadedIdentity {
@@ -25,8 +28,11 @@ final class IdentityFiles {
     if entry.stamps != stamps {
       do throws(LoadedIdentity.Problem) {
         entry = Entry(stamps: stamps, current: try LoadedIdentity(wanted), problem: "")
+        report?(wanted.certificateFile, nil)
       } catch {
         entry = Entry(stamps: stamps, current: entry.current, problem: error.text)
+        // Where there was none before, whoever asks is told.
+        if entry.current != nil { report?(wanted.certificateFile, error.text) }
       }
       if entries.count >= Self.maxEntries { entries.removeAll() }
       entries[wanted] = entry

@@ -29,6 +29,8 @@ final class Inbox: Sendable {
     /// Threads between leaving the lock and the end of their wake-up: the multi handle must outlive them.
     var wakers = 0
     var statistics = CurlTransport.Statistics()
+    /// How often the loop has looked in.
+    var turns: UInt64 = 0
   }
 
   private let state = Locked(State())
@@ -88,6 +90,15 @@ final class Inbox: Sendable {
     if mustWake { wake() }
   }
 
+  /// Wakes the loop, which counts its turns; how many there have been.
+  func knock() -> UInt64 {
+    let (turns, mustWake) = state.withLock { ($0.turns, Self.startWaking(&$0)) }
+    if mustWake { wake() }
+    return turns
+  }
+
+  var turns: UInt64 { state.withLock { $0.turns } }
+
   func statistics() -> CurlTransport.Statistics {
     state.withLock { state in
       var statistics = state.statistics
@@ -114,6 +125,7 @@ final class Inbox: Sendable {
   func take(into batch: inout Batch) {
     state.withLock { state in
       state.isAsleep = false
+      state.turns &+= 1
       swap(&state.batch.arrivals, &batch.arrivals)
       swap(&state.batch.cancellations, &batch.cancellations)
       swap(&state.batch.nudges, &batch.nudges)

@@ -1,21 +1,21 @@
 import Glibc
 
-/// Reads the small files of a client's identity, on the loop's thread: local and bounded.
+/// Reads files of certificates and keys, on the loop's thread: local and bounded.
 enum PEMFile {
   static let maxBytes = 64 << 10
 
   /// The file's bytes; nil when it cannot be read, is no regular file or too large.
-  static func read(_ path: String) -> [UInt8]? {
+  static func read(_ path: String, limit: Int = maxBytes) -> [UInt8]? {
     // Non-blocking, so that a pipe at that path cannot hang the loop.
     let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)
     guard descriptor >= 0 else { return nil }
     defer { close(descriptor) }
     var status = stat()
-    guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG, status.st_size <= maxBytes else {
+    guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG, status.st_size <= limit else {
       return nil
     }
     // All of its room at once: a growing array would leave copies of a key behind.
-    var bytes = [UInt8](repeating: 0, count: maxBytes + 1)
+    var bytes = [UInt8](repeating: 0, count: min(limit, max(maxBytes, Int(status.st_size))) + 1)
     var used = 0
     while used < bytes.count {
       let count = bytes.withUnsafeMutableBytes { buffer in
@@ -29,7 +29,7 @@ enum PEMFile {
       }
       used += count
     }
-    guard used <= maxBytes else {
+    guard used < bytes.count else {
       wipe(&bytes)
       return nil
     }

@@ -33,5 +33,10 @@ struct Settings {
     note(postern_curl_set_sink(easy, option, callback))
   }
 
+  /// Instead of the file of authorities; libcurl copies the bytes.
+  mutating func setAuthorities(_ bytes: [UInt8]) {
+    note(bytes.withUnsafeBytes { postern_curl_set_authorities(easy, $0.baseAddress, $0.count) })
+  }
+
   mutating func setTLSSetup(_ callback: curl_ssl_ctx_callback) { note(postern_curl_set_tls_setup(easy, callback)) }
 }

@@ -15,7 +15,7 @@ extension Transfer {
     let trust: ConnectionTrust?
 
     init(
-      _ exchange: Exchange, _ configuration: CurlTransport.Configuration, _ identities: IdentityFiles
+      _ exchange: Exchange, _ configuration: CurlTransport.Configuration, _ files: TrustFiles
     ) throws(TransportError) {
       method = exchange.request.method
       hasBody = exchange.request.body != nil || Self.impliesBody(exchange.request.method)
@@ -25,7 +25,7 @@ extension Transfer {
       connectMilliseconds = Int(min(max(1, exchange.options.connectTimeout.wholeMilliseconds), Int64(Int32.max)))
       trust =
         isSecure
-        ? try ConnectionTrust(exchange.options, caFile: configuration.caFile, identities: identities) : nil
+        ? try ConnectionTrust(exchange.options, caFile: configuration.caFile, files: files) : nil
     }
 
     /// Methods whose request says `Content-Length: 0` when there is no body (RFC 9110 section 8.6).
@@ -36,7 +36,7 @@ extension Transfer {
 
   /// Sets everything for `exchange`; returns why it cannot be sent.
   func prepare(
-    for exchange: Exchange, configuration: CurlTransport.Configuration, identities: IdentityFiles,
+    for exchange: Exchange, configuration: CurlTransport.Configuration, files: TrustFiles,
     now: MonotonicInstant
   ) -> TransportError? {
     self.exchange = exchange
@@ -45,7 +45,7 @@ extension Transfer {
     let request = exchange.request
     let shape: Shape
     do throws(TransportError) {
-      shape = try Shape(exchange, configuration, identities)
+      shape = try Shape(exchange, configuration, files)
     } catch {
       return error
     }

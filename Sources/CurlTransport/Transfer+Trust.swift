@@ -19,6 +19,7 @@ extension Transfer {
       }
       settings.set(CURLOPT_CAINFO, trust.spelled(path))
     }
+    if let authorities = trust.authorities { settings.setAuthorities(authorities) }
     guard let guardian = ConnectionGuard(trust) else { return Self.problem("OpenSSL gives no memory") }
     self.guardian = guardian
     if !trust.resumesSessions { settings.set(CURLOPT_SSL_SESSIONID_CACHE, 0) }

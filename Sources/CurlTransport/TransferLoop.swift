@@ -15,7 +15,7 @@ final class TransferLoop {
   private let multi: MultiHandle
   private let configuration: CurlTransport.Configuration
   private let connections = ConnectionCount()
-  private let identities = IdentityFiles()
+  private let files: TrustFiles
   private let uptime = SystemClock()
 
   private var batch = Inbox.Batch()
@@ -33,6 +33,7 @@ final class TransferLoop {
     self.inbox = inbox
     self.multi = multi
     self.configuration = configuration
+    files = TrustFiles(report: configuration.fileReport)
     // Where exchanges share connections they cannot be counted for them: then libcurl alone keeps the bounds.
     let shares = configuration.multiplexesHTTP2
     admission = Admission(
@@ -120,7 +121,7 @@ final class TransferLoop {
       return end(exchange, code: .serverUnreachable, detail: "libcurl gives no handle")
     }
     var problem = transfer.prepare(
-      for: exchange, configuration: configuration, identities: identities, now: uptime.monotonicNow)
+      for: exchange, configuration: configuration, files: files, now: uptime.monotonicNow)
     if problem == nil, !multi.add(transfer.easy) {
       problem = TransportError(code: .serverUnreachable, outcome: .notSent, detail: "libcurl does not take it")
     }

@@ -15,6 +15,10 @@ enum { CTLS_DIGEST_SIZE = 32, CTLS_MESSAGE_SIZE = 128 };
 // The SHA-256 of `count` bytes. Returns 1, or 0 when OpenSSL has none.
 int ctls_sha256(const void *bytes, size_t count, uint8_t *digest);
 
+// Whether `count` bytes are PEM with at least one certificate, and nothing that begins and does not end: libcurl's own
+// condition for a file of authorities. Returns 1 or 0.
+int ctls_authorities_usable(const void *bytes, size_t count);
+
 // A client certificate with the certificates behind it, and its key, all PEM. Null when they are of no use, with the
 // reason in `message` (CTLS_MESSAGE_SIZE bytes), which never quotes them.
 ctls_identity *ctls_identity_create(const void *certificates, size_t certificate_count, const void *key,

@@ -1,0 +1,59 @@
+import CTLS
+import Support
+
+/// The files of authorities in use, looked at again when they are replaced. Owned by the loop.
+///
+/// A replacement that is of no use, such as a half-written file, leaves what the file held before in force: libcurl is given that
+/// from memory.
+final class AuthorityFiles {
+  /// What a connection trusts.
+  struct Authorities {
+    /// Tells one content of the file from another.
+    let stamp: FileStamp?
+    /// What the file held before it was replaced by something of no use; nil: the file itself serves.
+    let copy: [UInt8]?
+  }
+
+  private struct Entry {
+    var seen: FileStamp?
+    /// The last content that was of use, and its stamp.
+    var stamp: FileStamp?
+    var bytes: [UInt8]?
+    var isBroken = false
+  }
+
+  /// More than any configuration has at a time.
+  private static let maxEntries = 256
+  private static let maxBytes = 16 << 20
+
+  private let report: CurlTransport.FileReport?
+  private var entries: [String: Entry] = [:]
+
+  init(report: CurlTransport.FileReport?) { self.report = report }
+
+  /// What the file at `path` stands for now.
+  func authorities(_ path: String) -> Authorities {
+    // Before reading: whatever is replaced meanwhile is read the next time.
+    let stamp = FileStamp(path)
+    var entry = entries[path] ?? Entry()
+    if entries[path] == nil || entry.seen != stamp {
+      take(path, stamp, into: &entry)
+      if entries.count >= Self.maxEntries { entries.removeAll() }
+      entries[path] = entry
+    }
+    // What never was of use is libcurl's to complain about.
+    return entry.isBroken && entry.bytes != nil
+      ? Authorities(stamp: entry.stamp, copy: entry.bytes) : Authorities(stamp: stamp, copy: nil)
+  }
+
+  private func take(_ path: String, _ stamp: FileStamp?, into entry: inout Entry) {
+    entry.seen = stamp
+    if let bytes = PEMFile.read(path, limit: Self.maxBytes), ctls_authorities_usable(bytes, bytes.count) == 1 {
+      (entry.stamp, entry.bytes, entry.isBroken) = (stamp, bytes, false)
+      report?(path, nil)
+    } else {
+      entry.isBroken = true
+      if entry.bytes != nil { report?(path, "it holds no certificate that can be read") }
+    }
+  }
+}
