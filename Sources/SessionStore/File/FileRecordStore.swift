@@ -15,6 +15,8 @@ public final class FileRecordStore: RecordStore {
     public var key: StoreKey?
     /// Keys the store may have been written with: its records are encrypted anew with `key` while it is opened.
     public var previousKeys: [StoreKey]
+    /// Directories that systemd keeps for this service (`$STATE_DIRECTORY`): where one of them is a link that root has made, it is followed.
+    public var stateDirectories: [String] = []
 
     /// A store in `directory`.
     public init(directory: String, key: StoreKey? = nil, previousKeys: [StoreKey] = []) {

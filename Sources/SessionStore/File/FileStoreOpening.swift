@@ -23,7 +23,8 @@ struct FileStoreOpening {
   }
 
   func open() throws(StoreError) -> Opened {
-    let directory = try StoreDirectory(path: configuration.directory)
+    let directory = try StoreDirectory(
+      path: configuration.directory, stateDirectories: configuration.stateDirectories)
     let exists = try directory.holds(FileFormat.name)
     let keys = try self.keys(in: directory, isNew: !exists)
     // Messages about these two are about files that SQLite would take as they are.

@@ -11,9 +11,13 @@ final class StoreDirectory: Sendable {
   private let lock: FileDescriptor
 
   /// Makes the directory when it is missing, with mode 0700, checks it and takes the lock.
-  init(path given: String) throws(StoreError) {
+  ///
+  /// A symbolic link is refused, but for the one that systemd makes in place of a state directory of a dynamic user:
+  /// `stateDirectories` are those of `$STATE_DIRECTORY` (systemd.exec(5)).
+  init(path given: String, stateDirectories: [String] = []) throws(StoreError) {
     // A slash at the end would make a symbolic link look like what it leads to.
-    let path = given.hasSuffix("/") ? String(given.reversed().drop { $0 == "/" }.reversed()) : given
+    let path = Self.followed(
+      given.hasSuffix("/") ? String(given.reversed().drop { $0 == "/" }.reversed()) : given, stateDirectories)
     if mkdir(path, 0o700) == 0 {
       try Self.synchronizeParent(of: path)
     } else if errno != EEXIST {
@@ -39,6 +43,18 @@ final class StoreDirectory: Sendable {
     self.path = String(cString: real)
     free(real)
     lock = try Self.lock(in: directory, path: path)
+  }
+
+  /// Where a link leads that only root can have made: it belongs to root and lies in a directory that nobody else can write.
+  private static func followed(_ path: String, _ stateDirectories: [String]) -> String {
+    var status = stat()
+    guard stateDirectories.contains(path), lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFLNK,
+      status.st_uid == 0, let slash = path.lastIndex(of: "/"),
+      stat(slash == path.startIndex ? "/" : String(path[..<slash]), &status) == 0, status.st_uid == 0,
+      status.st_mode & 0o022 == 0, let real = realpath(path, nil)
+    else { return path }
+    defer { free(real) }
+    return String(cString: real)
   }
 
   /// The path of a file in it.

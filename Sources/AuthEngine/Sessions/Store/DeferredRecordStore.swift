@@ -1,106 +1,196 @@
 public import Support
 
-/// A store that is opened when it is first needed: a sidecar that nobody asks for sessions needs none.
+/// A store that is opened when it is first needed: a sidecar that nobody asks for sessions needs none. While it is open another opening
+/// can take its place, with other keys: calls wait for that moment, and none fails for it.
 ///
 /// An attempt that failed is told to whoever asked, and made again for the next.
 public final class DeferredRecordStore: RecordStore {
+  /// Opens the store.
+  public typealias Opening = @Sendable () async throws(StoreError) -> any RecordStore
+
   private struct Key: Hashable, Sendable {}
 
-  private let opened = Locked<(any RecordStore)?>(nil)
-  private let flights: SingleFlight<Key, any RecordStore, StoreError>
-  private let open: @Sendable () async throws(StoreError) -> any RecordStore
+  private struct Exchange: Sendable {
+    let opening: Opening
+    let report: @Sendable (StoreError?) -> Void
+  }
+
+  private struct State: Sendable {
+    var opening: Opening
+    var tenure: StoreTenure?
+    /// What is to be opened in its place.
+    var next: Exchange?
+    /// What has to be let go of before.
+    var retiring: StoreTenure?
+  }
+
+  private let state: Locked<State>
+  private let flights: SingleFlight<Key, Void, StoreError>
   /// Whether it is certain that it will be needed.
   public let isNeeded: Bool
 
   /// A store that `open` opens. One that `isNeeded` is opened also to find out whether it can be.
-  public init(
-    clock: some EngineClock, isNeeded: Bool = false,
-    open: @escaping @Sendable () async throws(StoreError) -> any RecordStore
-  ) {
+  public init(clock: some EngineClock, isNeeded: Bool = false, open: @escaping Opening) {
     flights = SingleFlight(clock: clock)
     self.isNeeded = isNeeded
-    self.open = open
+    state = Locked(State(opening: open))
   }
 
   /// Whether it has been opened.
-  public var isOpen: Bool { opened.withLock { $0 != nil } }
+  public var isOpen: Bool { state.withLock { $0.tenure != nil } }
 
-  /// The store itself, opened if need be.
-  public func store() async throws(StoreError) -> any RecordStore {
-    if let store = opened.withLock({ $0 }) { return store }
-    do throws(SingleFlightError<StoreError>) {
-      return try await flights.value(for: Key()) { [self] () async throws(StoreError) in
-        if let store = opened.withLock({ $0 }) { return store }
-        let store = try await open()
-        opened.withLock { $0 = store }
-        return store
-      }
-    } catch {
-      switch error {
-      case .failed(let error): throw error
-      case .cancelled, .deadlineExceeded: throw StoreError(.unavailable, "the wait for the store was cancelled")
+  /// Opens the store by `opening` from here on: at once if it is open, else when it is first needed. When that fails it is opened as
+  /// before. `report` is told how it went, nil for well; not when another exchange came first.
+  public func exchange(_ opening: @escaping Opening, report: @escaping @Sendable (StoreError?) -> Void) {
+    let isOpen = state.withLock { state in
+      state.next = Exchange(opening: opening, report: report)
+      return retire(&state)
+    }
+    guard isOpen else { return }
+    Task { [self] in
+      // Whoever asks for sessions is told what is wrong, and `report`.
+      if let tenure = try? await enter() { tenure.leave() }
+    }
+  }
+
+  private func retire(_ state: inout State) -> Bool {
+    guard let tenure = state.tenure else { return false }
+    state.retiring = tenure
+    state.tenure = nil
+    return true
+  }
+
+  /// The open store, opened if need be, held until `leave`.
+  private func enter() async throws(StoreError) -> StoreTenure {
+    while true {
+      if let tenure = state.withLock({ state in state.tenure.flatMap { $0.enter() ? $0 : nil } }) { return tenure }
+      do throws(SingleFlightError<StoreError>) {
+        try await flights.value(for: Key()) { [self] () async throws(StoreError) in try await open() }
+      } catch {
+        switch error {
+        case .failed(let error): throw error
+        case .cancelled, .deadlineExceeded: throw StoreError(.unavailable, "the wait for the store was cancelled")
+        }
       }
     }
   }
 
+  private func open() async throws(StoreError) {
+    while state.withLock({ $0.tenure == nil }) {
+      // One process has the store for itself: the one before lets go first.
+      if let retiring = state.withLock({ $0.retiring }) {
+        await retiring.end()
+        state.withLock { $0.retiring = nil }
+      }
+      let store = try await opened()
+      state.withLock { state in
+        state.tenure = StoreTenure(store)
+        if state.next != nil { _ = retire(&state) }
+      }
+    }
+  }
+
+  private func opened() async throws(StoreError) -> any RecordStore {
+    let (opening, next) = state.withLock { state in
+      defer { state.next = nil }
+      return (state.opening, state.next)
+    }
+    guard let next else { return try await opening() }
+    do throws(StoreError) {
+      let store = try await next.opening()
+      state.withLock { $0.opening = next.opening }
+      next.report(nil)
+      return store
+    } catch {
+      next.report(error)
+      return try await opening()
+    }
+  }
+
+  private func use<Value: Sendable>(
+    _ body: (any RecordStore) async throws(StoreError) -> Value
+  ) async throws(StoreError) -> Value {
+    let tenure = try await enter()
+    defer { tenure.leave() }
+    return try await body(tenure.store)
+  }
+
+  /// What is open now, held until `leave`.
+  private var current: StoreTenure? { state.withLock { state in state.tenure.flatMap { $0.enter() ? $0 : nil } } }
+
   /// The record.
   public func record(for key: RecordKey) async throws(StoreError) -> StoredRecord? {
-    try await store().record(for: key)
+    try await use { (store) async throws(StoreError) in try await store.record(for: key) }
   }
 
   /// The records of `owner`.
   public func records(
     in collection: RecordKey.Collection, ownedBy owner: UInt32
   ) async throws(StoreError) -> [StoredRecord] {
-    try await store().records(in: collection, ownedBy: owner)
+    try await use { (store) async throws(StoreError) in try await store.records(in: collection, ownedBy: owner) }
   }
 
   /// Adds a record.
-  public func insert(_ record: StoredRecord) async throws(StoreError) { try await store().insert(record) }
+  public func insert(_ record: StoredRecord) async throws(StoreError) {
+    try await use { (store) async throws(StoreError) in try await store.insert(record) }
+  }
 
   /// Replaces a record.
   public func replace(_ record: StoredRecord, under lease: RecordLease?) async throws(StoreError) {
-    try await store().replace(record, under: lease)
+    try await use { (store) async throws(StoreError) in try await store.replace(record, under: lease) }
   }
 
   /// Removes a record.
-  public func remove(_ key: RecordKey) async throws(StoreError) -> Bool { try await store().remove(key) }
+  public func remove(_ key: RecordKey) async throws(StoreError) -> Bool {
+    try await use { (store) async throws(StoreError) in try await store.remove(key) }
+  }
 
   /// Removes a record and returns it.
-  public func take(_ key: RecordKey) async throws(StoreError) -> StoredRecord? { try await store().take(key) }
+  public func take(_ key: RecordKey) async throws(StoreError) -> StoredRecord? {
+    try await use { (store) async throws(StoreError) in try await store.take(key) }
+  }
 
   /// A lease.
   public func lease(_ key: RecordKey, for duration: Duration) async throws(StoreError) -> RecordLease? {
-    try await store().lease(key, for: duration)
+    try await use { (store) async throws(StoreError) in try await store.lease(key, for: duration) }
   }
 
   /// Gives a lease back.
-  public func release(_ lease: RecordLease) async { await opened.withLock { $0 }?.release(lease) }
+  public func release(_ lease: RecordLease) async {
+    guard let current else { return }
+    await current.store.release(lease)
+    current.leave()
+  }
 
   /// How many records there are.
   public func count(in collection: RecordKey.Collection) async throws(StoreError) -> Int {
-    try await store().count(in: collection)
+    try await use { (store) async throws(StoreError) in try await store.count(in: collection) }
   }
 
   /// How many of them are `owner`'s.
   public func count(
     in collection: RecordKey.Collection, ownedBy owner: UInt32
   ) async throws(StoreError) -> Int {
-    try await store().count(in: collection, ownedBy: owner)
+    try await use { (store) async throws(StoreError) in try await store.count(in: collection, ownedBy: owner) }
   }
 
   /// Removes what expired.
   public func purge(expiredAt now: Timestamp) async throws(StoreError) -> Int {
-    guard let store = opened.withLock({ $0 }) else { return 0 }
-    return try await store.purge(expiredAt: now)
+    guard let current else { return 0 }
+    defer { current.leave() }
+    return try await current.store.purge(expiredAt: now)
   }
 
   /// Looks whether it can be used; one that nobody has needed yet, and nobody will for certain, is left alone.
   public func check() async throws(StoreError) {
     guard isNeeded || isOpen else { return }
-    try await store().check()
+    try await use { (store) async throws(StoreError) in try await store.check() }
   }
 
   /// Closes what has been opened.
-  public func close() async { await opened.withLock { $0 }?.close() }
+  public func close() async {
+    guard let current else { return }
+    await current.store.close()
+    current.leave()
+  }
 }
