@@ -74,6 +74,9 @@ public final class RPCSession: Sendable {
   /// No new requests; closes when the pending ones are answered.
   public func drain() { perform { $0.drain(&$1) } }
 
+  /// There is no more time: what is pending is answered `shutting_down` and stopped, and the connection closes.
+  public func finish() { perform { $0.finish(&$1) } }
+
   /// The connection is gone.
   public func close() { perform { $0.connectionClosed(&$1) } }
 

@@ -110,6 +110,25 @@ struct SessionMachine {
     closeIfDone(&act)
   }
 
+  /// No more time: what is pending is answered `shutting_down`, each call once, and the connection ends.
+  mutating func finish(_ act: inout [Action]) {
+    guard !closed else { return }
+    draining = true
+    // In the order they came.
+    for key in inFlight.keys.sorted() {
+      guard let call = inFlight[key], !call.lingers else { continue }
+      inFlight[key]?.lingers = true
+      act.append(.cancel(key))
+      let fault = RPCFault(.shuttingDown, Self.unfinished, data: ["retryable": false, "outcome": "sent_no_reply"])
+      deliver(.failure(fault), of: call, &act)
+    }
+    end(&act)
+  }
+
+  /// Unlike a request that was refused, it may have had an effect.
+  private static let unfinished =
+    "Shutting down: there was no time left to finish the call, which may have had an effect"
+
   /// The connection is gone: everything it alone owned is cancelled.
   mutating func connectionClosed(_ act: inout [Action]) {
     guard !closed else { return }

@@ -257,6 +257,24 @@ struct SessionMachineEndTests {
     #expect(bench.take() == ["1:ok", "close"])
   }
 
+  @Test("when the time to drain is over every pending call is answered once, batches too, and what ends later is not")
+  func finish() {
+    var bench = Bench()
+    bench.receive(#"{"jsonrpc":"2.0","id":1,"method":"a"}"#)
+    bench.receive(#"[{"jsonrpc":"2.0","id":2,"method":"b"},{"jsonrpc":"2.0","id":3,"method":"c"}]"#)
+    bench.receive(#"{"jsonrpc":"2.0","method":"d"}"#)
+    bench.complete("b")
+    bench.act { $0.drain(&$1) }
+    _ = bench.take()
+    bench.act { $0.finish(&$1) }
+    #expect(bench.take() == ["cancel", "1:-32021", "cancel", "[2:ok 3:-32021]", "cancel", "close"])
+    bench.complete("a")
+    bench.complete("c")
+    bench.act { $0.finish(&$1) }
+    bench.receive(#"{"jsonrpc":"2.0","id":4,"method":"e"}"#)
+    #expect(bench.take().isEmpty)
+  }
+
   @Test("an oversized message is named with the limit and costs nothing else")
   func oversized() {
     var bench = Bench()

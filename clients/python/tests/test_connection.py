@@ -243,6 +243,21 @@ def test_a_draining_sidecar_is_left_for_its_successor(double: Double) -> None:
         assert early.result() == "finished", "what was under way is still answered there"
 
 
+def test_what_was_cut_off_is_repeated_only_if_that_does_no_harm(double: Double) -> None:
+    cut = {"code": -32021, "message": "cut", "data": {"reason": "shutting_down", "outcome": "sent_no_reply"}}
+
+    def cut_off(peer: Peer) -> None:
+        peer.send({"jsonrpc": "2.0", "id": peer.receive()["id"], "error": cut})
+        silent(peer)
+
+    double.scripts = [cut_off, cut_off, obliging]
+    with Client(double.path) as client:
+        with pytest.raises(postern.Unavailable) as raised:
+            client.call("createSession")
+        assert raised.value.outcome == "sent_no_reply"
+        assert client.call("getSession")["method"] == "getSession"
+
+
 def test_draining_without_a_successor_is_told(double: Double) -> None:
     def drain(peer: Peer) -> None:
         for message in peer.messages():
