@@ -22,6 +22,8 @@ extension SocketServer {
     public var lingerTime = Duration.seconds(1)
     /// Bytes that may wait for one peer; who sends more to it loses the connection.
     public var pendingBytes = 256 << 20
+    /// How often it is looked whether the processes that connected still run; a connection goes at the second look that finds none.
+    public var peerCheck = Duration.seconds(2)
     /// Event loop threads; connections are dealt out to them in turn.
     public var eventLoops = min(System.coreCount, 4)
     /// What a connection over a limit reads before it is closed: one message, without a line feed.

@@ -45,6 +45,7 @@ public final class SocketServer: Sendable {
     let registry = ConnectionRegistry(configuration, schedulers: schedulers, delegate: delegate)
     do {
       for scheduler in schedulers { try await LoopNudge.attach(to: scheduler) }
+      for loop in group.makeIterator() { registry.watchPeers(on: loop) }
       let listener = try await bootstrap(group, registry).withBoundSocket(listening.descriptor).get()
       return SocketServer(
         path: listening.path, group: group, listener: listener, file: listening.file, registry: registry)
@@ -89,6 +90,7 @@ public final class SocketServer: Sendable {
     await stopListening()
     closeAll()
     await once(\.shutdown) { [self] in
+      registry.retireExecutors()
       // Closes what slipped in; the one error is that it is shut down already.
       try? await group.shutdownGracefully()
     }

@@ -4,6 +4,8 @@ public enum CloseReason: Sendable, Hashable {
   case peer
   /// `close`, `closeAfterFlush` or `sendAndClose` was called, or the server shut down.
   case requested
+  /// The process that connected has ended, and another one holds on to its connection.
+  case peerEnded
   /// The peer began a message and stalled.
   case stalled
   /// The peer did not read what was written for it.

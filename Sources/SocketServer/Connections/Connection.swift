@@ -141,6 +141,9 @@ public final class Connection: Sendable {
     for waiter in outbox.withLock({ $0.close() }) { waiter.resume(returning: false) }
   }
 
+  /// See `ConnectionChannelHandler.checkPeerProcess`; on the event loop.
+  func checkPeerProcess() -> Bool { handler.withLock { $0 }?.checkPeerProcess() ?? true }
+
   private func scheduleDrain() {
     guard let handler = handler.withLock({ $0 }) else { return }
     channel.eventLoop.execute { handler.drain() }

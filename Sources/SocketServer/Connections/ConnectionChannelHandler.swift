@@ -53,6 +53,8 @@ final class ConnectionChannelHandler: ChannelDuplexHandler, @unchecked Sendable 
   var isFlushingLast = false
   var isLingering = false
   var closeReason: CloseReason?
+  /// The process that connected was gone when it was last looked for.
+  var peerHasEnded = false
   var writeWatch: WriteWatch
   var writeTimer: Scheduled<Void>?
   var lingerTimer: Scheduled<Void>?

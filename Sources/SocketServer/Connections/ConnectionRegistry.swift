@@ -41,6 +41,22 @@ final class ConnectionRegistry: Sendable {
     for connection in state.withLock({ Array($0.open.values) }) { connection.close() }
   }
 
+  /// Looks after the callers' processes, for the connections of `eventLoop`, from time to time.
+  func watchPeers(on eventLoop: any EventLoop) {
+    let time = TimeAmount(configuration.peerCheck)
+    eventLoop.scheduleRepeatedTask(initialDelay: time, delay: time) { [weak self] task in
+      let connections = self?.state.withLock { state in state.open.values.filter(\.isOnEventLoop) } ?? []
+      if self == nil { task.cancel() }
+      // Where the kernel cannot tell, or gives no descriptor, it is asked again the next time only.
+      for connection in connections where !connection.checkPeerProcess() { break }
+    }
+  }
+
+  /// No task is run on an event loop any more.
+  func retireExecutors() {
+    for scheduler in schedulers.values { scheduler.retire() }
+  }
+
   /// Decides about a channel that was just accepted and gives it its handler. On the channel's event loop.
   func admit(_ channel: any Channel) throws {
     let asked = try channel.pipeline.syncOperations.withUnsafeTransportIfAvailable(of: NIOBSDSocket.Handle.self) {

@@ -13,7 +13,11 @@ final class FlowTaskExecutor: TaskExecutor {
 
   deinit { scheduler.close(flow) }
 
-  func enqueue(_ job: consuming ExecutorJob) { scheduler.add(.job(UnownedJob(job), self), of: flow) }
+  func enqueue(_ job: consuming ExecutorJob) {
+    let job = UnownedJob(job)
+    // On the shared pool when the loop is to end.
+    if !scheduler.add(.job(job, self), of: flow) { globalConcurrentExecutor.enqueue(ExecutorJob(job)) }
+  }
 
   /// Runs a job of this executor's.
   func run(_ job: UnownedJob) { job.runSynchronously(on: asUnownedTaskExecutor()) }

@@ -21,6 +21,7 @@ final class LoopScheduler: @unchecked Sendable {
   private struct State {
     var queue = FairQueue<Work>()
     var isPumpDue = false
+    var isRetired = false
   }
 
   /// How long it works before it looks at the sockets: what somebody with little to ask waits at most, beside the piece that is being done.
@@ -44,14 +45,30 @@ final class LoopScheduler: @unchecked Sendable {
 
   func close(_ flow: Flow) { state.withLock { $0.queue.close(flow) } }
 
-  /// Adds work to be done in turn; from any thread.
-  func add(_ work: Work, of flow: Flow) {
-    let mustPump = state.withLock { state in
+  /// Adds work to be done in turn; from any thread. False when the event loop takes nothing more.
+  @discardableResult
+  func add(_ work: Work, of flow: Flow) -> Bool {
+    let mustPump = state.withLock { state -> Bool? in
+      guard !state.isRetired else { return nil }
       state.queue.add(work, of: flow)
       defer { state.isPumpDue = true }
       return !state.isPumpDue
     }
-    if mustPump { eventLoop.execute { self.pump() } }
+    if mustPump == true { eventLoop.execute { self.pump() } }
+    return mustPump != nil
+  }
+
+  /// The event loop is to end: tasks come to their end on the shared pool, those that wait here included.
+  func retire() {
+    let waiting = state.withLock { state in
+      state.isRetired = true
+      var jobs: [UnownedJob] = []
+      while let next = state.queue.next() {
+        if case .job(let job, _) = next.work { jobs.append(job) }
+      }
+      return jobs
+    }
+    for job in waiting { globalConcurrentExecutor.enqueue(ExecutorJob(job)) }
   }
 
   /// Whether anybody waits.

@@ -37,6 +37,7 @@ final class SocketBridge: ConnectionDelegate {
   func closed(_ connection: Connection, reason: CloseReason) {
     switch reason {
     case .peer, .requested: break
+    case .peerEnded: service.connectionBroke(connection: connection.id, why: "the caller's process has ended")
     default: service.connectionBroke(connection: connection.id, why: "\(reason)")
     }
     service.closed(connection: connection.id, session: session)
