@@ -29,7 +29,10 @@ struct DocumentTests {
       return rest.hasPrefix("#") && rest.dropFirst().first?.isLetter == true ? indent + rest.dropFirst() : line
     }
     let fixture = Self.fixture(lines.joined(separator: "\n"))
-    let meant = ["give either bearer or tokenFile", "give either ssoTokenFile or usernameFile and passwordFile"]
+    let meant = [
+      "give either bearer or tokenFile", "give either ssoTokenFile or usernameFile and passwordFile",
+      "give only one of gid, group",
+    ]
     let problems = fixture.problems.filter { problem in !meant.contains { problem.hasSuffix($0) } }
     #expect(problems == [])
   }

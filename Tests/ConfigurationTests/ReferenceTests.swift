@@ -164,7 +164,7 @@ struct ReferenceTests {
       ("{ uid: 0, methods: [] }", []),
       ("{ gid: 0, methods: [getInfo, \"$/cancelRequest\", rpc.discover, \"*\"] }", []),
       ("{ uid: 1, gid: 2, methods: [\"*\"], resources: [a, \"*\"] }", []),
-      ("{ methods: [\"*\"] }", ["peers[0]: a rule needs uid or gid"]),
+      ("{ methods: [\"*\"] }", ["peers[0]: a rule needs uid, gid or group"]),
       ("{ uid: 1 }", ["peers[0]: methods is missing"]),
       ("{ uid: -1, methods: [] }", ["peers[0].uid: must be a whole number from 0 to 4294967294"]),
       ("{ uid: 4294967295, methods: [] }", ["peers[0].uid: out of range: must be a whole number from 0 to 4294967294"]),

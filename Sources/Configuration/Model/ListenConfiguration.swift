@@ -9,6 +9,11 @@ public struct ListenConfiguration: Sendable, Equatable {
   /// The socket's group by name or number, known to this machine when the configuration was loaded; nil leaves the process's own.
   /// `SystemGroups.identifier(of:)` gives its id.
   public var group: String?
+  /// The mode that the socket's directory is given when it is missing or belongs to the sidecar's user, and `group` with it; nil leaves
+  /// it alone.
+  public var directoryMode: UInt32?
+  /// How long pending calls may take after SIGTERM. Default 30 s.
+  public var drain: Duration
 
   /// The path to listen at: the configured one, else `defaultSocketPath(environment:)`.
   public func socketPath(environment: [String: String]) -> String {
@@ -41,6 +46,15 @@ extension ListenConfiguration: ConfigurationSection {
     group = keys.optional(
       "group", .group, "Group of the socket, by name or number. Left out: the sidecar's own.",
       example: .commented("app"))
+    directoryMode = keys.optional(
+      "directoryMode", .directoryMode,
+      """
+      Permission bits of the socket's directory in octal, as "2770" for a directory that another user's group shares: it is made when it is \
+      missing, and given this mode and the group when it belongs to the sidecar's user. Left out: the directory is left alone.
+      """, example: .commented("2770"))
+    drain = keys.value(
+      "drain", .duration(.zero ... .seconds(600)), default: .seconds(30),
+      "How long pending calls may take after SIGTERM; what is left then is answered shutting_down.")
     if mode & 0o002 != 0 { keys.warn("every user of this machine can connect to the socket", at: "mode") }
   }
 }

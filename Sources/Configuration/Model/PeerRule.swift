@@ -48,9 +48,14 @@ extension PeerRule: ConfigurationSection {
     // (uid_t) -1 means "no change" to the kernel and belongs to nobody.
     let identifiers = ValueForm.integer(0...Int(UInt32.max - 1))
     uid = keys.optional("uid", identifiers, "User id the rule is about.", example: .shown(1000)).map(UInt32.init)
-    gid = keys.optional(
+    let number = keys.optional(
       "gid", identifiers, "Group id the rule is about. With uid as well both must match.", example: .commented(3000)
     ).map(UInt32.init)
+    let name = keys.optional(
+      "group", .group, "The same by the group's name, looked up when the configuration is loaded.",
+      example: .commented("app"))
+    gid = number ?? name.flatMap(keys.context.surroundings.groupIdentifier)
+    if keys.isGiven("gid"), keys.isGiven("group") { keys.problem("give only one of gid, group", at: "group") }
     methods = keys.requiredList(
       "methods", of: .methodName, "Methods these callers may call; \"*\" for all, an empty list for none.",
       example: .shown(["*"]))
@@ -63,7 +68,9 @@ extension PeerRule: ConfigurationSection {
       "concurrency", .integer(1...65_536),
       "Calls under way at a time of each uid the rule matches; more are answered with overloaded.",
       example: .commented(32))
-    if uid == nil, gid == nil, !keys.isGiven("uid"), !keys.isGiven("gid") { keys.problem("a rule needs uid or gid") }
+    if uid == nil, gid == nil, !keys.isGiven("uid"), !keys.isGiven("gid"), !keys.isGiven("group") {
+      keys.problem("a rule needs uid, gid or group")
+    }
   }
 }
 

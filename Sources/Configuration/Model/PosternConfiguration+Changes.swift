@@ -10,6 +10,13 @@ extension PosternConfiguration {
     "listen", "store", "log", "telemetry", "audit", "hardening", "http", "limits",
   ]
 
+  /// Those of `keysReadAtStart` that differ from `earlier`'s. A store that stays where it is takes new keys and passwords as it runs.
+  public func keysThatTakeARestart(from earlier: PosternConfiguration) -> [String] {
+    changedKeys(from: earlier).filter { key in
+      Self.keysReadAtStart.contains(key) && !(key == "store" && store.isSamePlace(as: earlier.store))
+    }
+  }
+
   /// One comparison for each top-level key; a test holds the keys against the schema.
   private static let comparisons: [Comparison] = [
     Comparison("listen") { $0.listen },

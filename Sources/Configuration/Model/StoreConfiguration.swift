@@ -22,6 +22,11 @@ public struct StoreConfiguration: Sendable, Equatable {
   public var previousKeys: [ConfiguredSecret<[UInt8]>]
   /// The server of `redis`.
   public var redis: RedisConfiguration?
+
+  /// Whether both are about one store, with whatever keys and credentials.
+  public func isSamePlace(as other: StoreConfiguration) -> Bool {
+    kind == other.kind && path == other.path && redis?.url == other.redis?.url
+  }
 }
 
 extension StoreConfiguration: ConfigurationSection {

@@ -69,23 +69,40 @@ extension ValueForm where Value == Int {
 extension ValueForm where Value == UInt32 {
   /// Permission bits in octal, as chmod(1) writes them: `"0660"`, also without quotes, also `0o660`. A bare `660` is refused: other
   /// YAML tools turn 0660 into the decimal number 432 when they rewrite a file.
-  static var mode: Self {
+  static var mode: Self { octal(digits: 3...3, example: "0660", owner: 0o600, placeholder: 0o600) }
+
+  /// Permission bits of a directory: as `mode`, with a digit more for setgid, as in `"2770"`.
+  static var directoryMode: Self { octal(digits: 3...4, example: "2770", owner: 0o700, placeholder: 0o700) }
+
+  private static func octal(
+    digits count: ClosedRange<Int>, example: String, owner: UInt32, placeholder: UInt32
+  ) -> Self {
     ValueForm(
-      schema: ["type": ["string", "integer"], "pattern": "^0?o?[0-7]{3}$"],
-      placeholder: 0o600,
+      schema: [
+        "type": ["string", "integer"],
+        "pattern": .string(
+          "^0?o?[0-7]{\(Set([count.lowerBound, count.upperBound]).sorted().map(String.init).joined(separator: ","))}$"),
+      ],
+      placeholder: placeholder,
       json: { .string("0" + String($0, radix: 8)) },
       parse: { scalar, _ throws(ValueProblem) in
         var digits = scalar.text[...]
         let isMarked = digits.hasPrefix("0") && digits.count > 1
         if isMarked { digits = digits.dropFirst(digits.hasPrefix("0o") ? 2 : 1) }
         guard isMarked || scalar.style != .plain else {
-          throw ValueProblem("write the mode in octal with a leading zero, as in \"0660\"")
+          throw ValueProblem("write the mode in octal with a leading zero, as in \"\(example)\"")
         }
-        guard digits.count == 3, digits.utf8.allSatisfy({ (0x30...0x37).contains($0) }),
+        guard count.contains(digits.count), digits.utf8.allSatisfy({ (0x30...0x37).contains($0) }),
           let mode = UInt32(digits, radix: 8)
-        else { throw ValueProblem("must be three octal digits with a leading zero, as in \"0660\"") }
-        guard mode & 0o600 == 0o600 else {
-          throw ValueProblem("the owner must be able to read and write: \"0600\" at least")
+        else {
+          throw ValueProblem(
+            "must be \(count.upperBound == 3 ? "three" : "three or four") octal digits with a leading zero, as in \"\(example)\""
+          )
+        }
+        guard mode & owner == owner else {
+          throw ValueProblem(
+            "the owner must be able to \(owner == 0o600 ? "read and write" : "read, write and enter"): \"0\(String(owner, radix: 8))\" at least"
+          )
         }
         return mode
       }
