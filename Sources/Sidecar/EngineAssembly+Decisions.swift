@@ -4,12 +4,17 @@ import HTTPMessages
 import Support
 
 extension EngineAssembly {
-  /// Every configured decision point. One that is asked just as `previous` was goes on at its pace: its server has not forgotten.
+  /// Every configured decision point. One that is configured just as for `previous` is kept, with what it has said; one that is asked just
+  /// as `previous` was goes on at its pace: its server has not forgotten.
   func decisionPoints(
     of issuers: [String: ConfiguredIssuer], _ devices: [String: DeviceIdentifier], after previous: Runtime? = nil
   ) throws(ConfigurationProblems) -> [String: DecisionPoint] {
     var points: [String: DecisionPoint] = [:]
     for (name, given) in configuration.preauthorization {
+      if let kept = unchanged(name, given, devices[name], since: previous) {
+        points[name] = kept
+        continue
+      }
       var settings = try settings(name, given, given.issuer.flatMap { issuers[$0]?.issuer })
       if let old = previous?.configuration.preauthorization[name], old.baseURL == given.baseURL, old.pace == given.pace
       {
@@ -19,6 +24,17 @@ extension EngineAssembly {
         name: name, settings: settings, provider: try provider(name, given, devices[name]))
     }
     return points
+  }
+
+  private func unchanged(
+    _ name: String, _ given: PreauthorizationConfiguration, _ device: DeviceIdentifier?, since previous: Runtime?
+  ) -> DecisionPoint? {
+    guard let previous, previous.configuration.preauthorization[name] == given,
+      previous.deviceIdentifiers[name] == device?.value,
+      previous.configuration.development == configuration.development,
+      given.issuer.map({ isSame(issuer: $0, as: previous) }) ?? true
+    else { return nil }
+    return previous.decisionPoints[name]
   }
 
   private func settings(

@@ -16,9 +16,14 @@ struct EngineAssembly {
   }
 
   /// Every configured issuer. The configuration's own checks leave nothing to find here but what only the engine knows.
-  func issuers() throws(ConfigurationProblems) -> [String: ConfiguredIssuer] {
+  /// One that is configured just as for `previous` is kept.
+  func issuers(after previous: Runtime? = nil) throws(ConfigurationProblems) -> [String: ConfiguredIssuer] {
     var issuers: [String: ConfiguredIssuer] = [:]
     for (name, issuer) in configuration.issuers {
+      if let previous, let kept = previous.issuers[name], isSame(issuer: name, as: previous) {
+        issuers[name] = kept
+        continue
+      }
       issuers[name] = ConfiguredIssuer(
         issuer: try self.issuer(name, issuer), clientID: issuer.clientID, tokens: try tokens(name, issuer),
         keySets: KeySetPolicy(
@@ -39,11 +44,20 @@ struct EngineAssembly {
     return servers
   }
 
+  /// Whether all that makes the issuer is as it was for `previous`.
+  func isSame(issuer name: String, as previous: Runtime) -> Bool {
+    let other = EngineAssembly(previous.configuration, clock: clock)
+    return configuration.issuers[name] == other.configuration.issuers[name]
+      && configuration.development == other.configuration.development && usesDPoP(name) == other.usesDPoP(name)
+  }
+
   /// The keys of every resource whose bodies are encrypted.
-  func payloadKeys() throws(ConfigurationProblems) -> [String: PayloadKeys] {
+  func payloadKeys(_ replacements: Replacements?) throws(ConfigurationProblems) -> [String: PayloadKeys] {
     var keys: [String: PayloadKeys] = [:]
     for (name, resource) in configuration.resources {
-      if let given = resource.payloadEncryption { keys[name] = try PayloadKeys(given, of: name) }
+      if let given = resource.payloadEncryption {
+        keys[name] = try PayloadKeys(given, of: name, replacements: replacements)
+      }
     }
     return keys
   }

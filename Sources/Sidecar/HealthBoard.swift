@@ -136,10 +136,12 @@ final class HealthBoard: Sendable {
   func report(
     keySets: [KeySetAge] = [], certificates: [ClientCertificate] = [],
     degradations: [String: DecisionDegradation] = [:],
-    others: [String: Health.Check] = [:]
+    others: [String: Health.Check] = [:],
+    replacements: [String: String] = [:]
   ) -> Health.Result {
     let now = clock.monotonicNow
     var (report, isDown) = state.withLock { (Self.report($0, now), Self.isDown($0)) }
+    Self.add(replacements, to: &report.checks)
     for set in keySets {
       guard let check = report.checks["issuer.\(set.issuer).keys"] else { continue }
       let detail = check.detail ?? (set.isExpired ? "past its lifetime, not asked for since" : "\(set.keyCount) keys")
@@ -163,10 +165,12 @@ final class HealthBoard: Sendable {
   }
 
   /// The overall status when it differs from the last time this was asked.
-  func changedStatus() -> Health.Status? {
+  func changedStatus(_ replacements: [String: String] = [:]) -> Health.Status? {
     let now = clock.monotonicNow
     return state.withLock { state in
-      let status = Self.report(state, now).status
+      var checks = Self.report(state, now).checks
+      Self.add(replacements, to: &checks)
+      let status = Self.overall(checks, isDown: Self.isDown(state))
       guard state.lastReported != status else { return nil }
       state.lastReported = status
       return status
@@ -203,6 +207,14 @@ final class HealthBoard: Sendable {
     if state.givers.contains(name) { return true }
     guard let keys = state.keySets[name] else { return !state.isWatched }
     return keys.status != .down
+  }
+
+  /// What was replaced by something of no use.
+  private static func add(_ replacements: [String: String], to checks: inout [String: Health.Check]) {
+    for (name, problem) in replacements {
+      checks[name] = Health.Check(
+        status: .degraded, detail: "replaced by something of no use, what was there before is in force: \(problem)")
+    }
   }
 
   /// The worst of the checks; one part that is down takes the whole down only where nothing is left.

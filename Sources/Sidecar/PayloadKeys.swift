@@ -14,11 +14,15 @@ final class PayloadKeys: Sendable {
   }
 
   private let configuration: PayloadEncryptionConfiguration
+  private let replacements: Replacements?
   private let state: Locked<State>
 
   /// Reads the keys; throws when they are of no use for the configured algorithms.
-  init(_ configuration: PayloadEncryptionConfiguration, of resource: String) throws(ConfigurationProblems) {
+  init(
+    _ configuration: PayloadEncryptionConfiguration, of resource: String, replacements: Replacements? = nil
+  ) throws(ConfigurationProblems) {
     self.configuration = configuration
+    self.replacements = replacements
     let stamps = Self.stamps(configuration)
     let decryption = configuration.decryptionKey.map { Array($0.value.reveal().utf8) }
     do throws(PayloadKeyProblem) {
@@ -38,7 +42,14 @@ final class PayloadKeys: Sendable {
     let stamps = Self.stamps(configuration)
     let known = state.withLock { $0.stamps == stamps ? $0.current : nil }
     if let known { return known }
-    let replacement = try? Self.read(configuration, decryption: try Self.decryptionText(configuration))
+    let replacement: PayloadEncryption?
+    do throws(PayloadKeyProblem) {
+      replacement = try Self.read(configuration, decryption: try Self.decryptionText(configuration))
+      for path in Self.paths(configuration).values { replacements?.file(path, problem: nil) }
+    } catch {
+      replacement = nil
+      if let path = Self.paths(configuration)[error.key] { replacements?.file(path, problem: error.text) }
+    }
     return state.withLock { state in
       state.stamps = stamps
       if let replacement { state.current = replacement }
@@ -46,11 +57,16 @@ final class PayloadKeys: Sendable {
     }
   }
 
+  /// The files by their keys.
+  private static func paths(_ configuration: PayloadEncryptionConfiguration) -> [String: String] {
+    var paths = ["recipientKeyFile": configuration.recipientKeyFile]
+    if case .file(let path)? = configuration.decryptionKey?.source { paths["decryptionKeyFile"] = path }
+    return paths
+  }
+
   private static func stamps(_ configuration: PayloadEncryptionConfiguration) -> [FileStamp?] {
-    guard case .file(let path)? = configuration.decryptionKey?.source else {
-      return [FileStamp(configuration.recipientKeyFile)]
-    }
-    return [FileStamp(configuration.recipientKeyFile), FileStamp(path)]
+    let paths = paths(configuration)
+    return [paths["recipientKeyFile"], paths["decryptionKeyFile"]].map { path in path.flatMap { FileStamp($0) } }
   }
 
   private static func decryptionText(

@@ -24,6 +24,8 @@ final class Runtime: Sendable {
   let validation: ValidationRules
   private let servers: [String: ResourceServer]
   let issuers: [String: ConfiguredIssuer]
+  /// The decision points' devices.
+  let deviceIdentifiers: [String: Secret<String>]
   private let payloadKeys: [String: PayloadKeys]
   /// The decision points that can be asked.
   let decisionPoints: [String: DecisionPoint]
@@ -32,7 +34,7 @@ final class Runtime: Sendable {
   /// are missing are made unless it `isTrial`.
   init(
     _ configuration: PosternConfiguration, _ identity: ProcessIdentity, clock: any EngineClock,
-    after previous: Runtime? = nil, isTrial: Bool = false
+    after previous: Runtime? = nil, isTrial: Bool = false, replacements: Replacements? = nil
   ) throws(ConfigurationProblems) {
     self.configuration = configuration
     access = AccessRules(configuration.peers, ownUID: getuid())
@@ -55,8 +57,9 @@ final class Runtime: Sendable {
     notes =
       FeatureSupport(configuration).notes + certificates.compactMap { $0.warning(at: now) }
       + devices.sorted { $0.key < $1.key }.compactMap { $0.value.note(of: $0.key) }
+    deviceIdentifiers = devices.mapValues(\.value)
     let assembly = EngineAssembly(configuration, clock: clock)
-    issuers = try assembly.issuers()
+    issuers = try assembly.issuers(after: previous)
     var servers = try assembly.servers(of: issuers)
     for (name, resource) in configuration.resources where previous?.configuration.resources[name] == resource {
       servers[name]?.cookies = previous?.servers[name]?.cookies
@@ -64,7 +67,7 @@ final class Runtime: Sendable {
     self.servers = servers
     decisionPoints = try assembly.decisionPoints(of: issuers, devices, after: previous)
     validation = try assembly.validation()
-    payloadKeys = try assembly.payloadKeys()
+    payloadKeys = try assembly.payloadKeys(replacements)
   }
 
   /// Every resource server.

@@ -11,6 +11,7 @@ struct ServiceObserver: EngineObserver, KeySetObserver, SessionObserver {
   let health: HealthBoard
   let hub: EventHub
   let logger: Logger
+  let replacements: Replacements
   var trail: AuditTrail?
 
   func observe(_ event: EngineEvent) {
@@ -144,7 +145,9 @@ struct ServiceObserver: EngineObserver, KeySetObserver, SessionObserver {
   }
 
   private func publishHealthChange() {
-    if let status = health.changedStatus() { hub.publish(.healthChanged, ["status": .string(status.rawValue)]) }
+    if let status = health.changedStatus(replacements.problems) {
+      hub.publish(.healthChanged, ["status": .string(status.rawValue)])
+    }
   }
 
   private func decided(_ provider: String, _ tally: DecisionTally) {

@@ -1,4 +1,5 @@
 public import AuthEngine
+public import Configuration
 
 /// Where this process keeps its sessions.
 public struct SessionStorage: Sendable {
@@ -6,6 +7,9 @@ public struct SessionStorage: Sendable {
   public let store: any RecordStore
   /// Whether other processes use it too.
   public let isShared: Bool
+
+  /// Looks at the settings of a new configuration; what it returns puts them in force where that needs no restart. Nil: none ever does.
+  public var prepare: (@Sendable (StoreConfiguration) throws(ConfigurationProblems) -> @Sendable () -> Void)?
 
   /// Sessions in `store`.
   public init(_ store: any RecordStore, isShared: Bool = false) {

@@ -31,6 +31,10 @@ public final class SidecarService: Sendable {
     public var spans: SpanExporter?
     /// Whether a debugger is attached to the process.
     public var isTraced: @Sendable () -> Bool = { false }
+    /// What is wrong with files that were replaced.
+    public var replacements: Replacements
+    /// Told how far reloads are.
+    public var onReload: @Sendable (ReloadPhase) -> Void = { _ in }
     /// Reads the configuration again, from where it came.
     public var loadConfiguration: @Sendable () throws(ConfigurationProblems) -> ConfigurationLoader.Loaded
 
@@ -45,6 +49,7 @@ public final class SidecarService: Sendable {
       self.logger = logger
       self.libraries = libraries
       self.storage = storage
+      replacements = Replacements(logger: logger)
       self.loadConfiguration = loadConfiguration
     }
   }
@@ -70,10 +75,10 @@ public final class SidecarService: Sendable {
 
   private let methodTable = Locked(MethodTable())
   private let state: Locked<Runtime>
-  private let reloading = Locked(false)
+  let reloading = Locked(Reloading())
   private let draining = Locked(false)
   let surroundings: Surroundings
-  private let identity: ProcessIdentity
+  let identity: ProcessIdentity
   let engine: Engine
 
   /// A service on `configuration`.
@@ -95,14 +100,18 @@ public final class SidecarService: Sendable {
     }
     engine = Engine(
       transport: surroundings.transport, clock: clock, store: surroundings.storage,
-      observer: ServiceObserver(metrics: metrics, health: health, hub: hub, logger: logger, trail: trail))
+      observer: ServiceObserver(
+        metrics: metrics, health: health, hub: hub, logger: logger,
+        replacements: surroundings.replacements, trail: trail))
     identity = ProcessIdentity(startedAt: startedAt, libraries: surroundings.libraries)
-    state = Locked(try Runtime(configuration, identity, clock: clock))
+    state = Locked(
+      try Runtime(configuration, identity, clock: clock, replacements: surroundings.replacements))
     let table = makeMethodTable()
     methodTable.withLock { $0 = table }
     health.configurationLoaded(
       issuers: configuration.issuers.keys.sorted(), decisionPoints: configuration.preauthorization.keys.sorted())
     logNotes(runtime)
+    surroundings.replacements.onChange { [weak self] in self?.publishHealthChange() }
   }
 
   /// Whether `configuration` can be run on, offline; returns what deserves a warning.
@@ -114,6 +123,9 @@ public final class SidecarService: Sendable {
 
   /// The configuration that new calls run on.
   var runtime: Runtime { state.withLock { $0 } }
+
+  /// From here on new calls run on `next`.
+  func use(_ next: Runtime) { state.withLock { $0 = next } }
 
   /// How many conversations are open.
   public var connectionCount: Int { hub.connections.count }
@@ -172,50 +184,23 @@ public final class SidecarService: Sendable {
     for caller in hub.connections { caller.session?.drain() }
   }
 
-  /// Reads the configuration again: checked whole before anything changes. Returns the keys that differ.
-  public func reload() throws(ReloadFailure) -> [String] {
-    let isFirst = reloading.withLock { busy in
-      defer { busy = true }
-      return !busy
-    }
-    guard isFirst else { throw .busy }
-    defer { reloading.withLock { $0 = false } }
-    do throws(ConfigurationProblems) {
-      let loaded = try surroundings.loadConfiguration()
-      let next = try Runtime(loaded.configuration, identity, clock: clock, after: runtime)
-      let changed = loaded.configuration.changedKeys(from: runtime.configuration)
-      state.withLock { $0 = next }
-      engine.verdicts.removeAll()
-      engine.fetcher.cookies.forgetAll(but: next.cookies)
-      _ = engine.preauthorizer.forget(DecisionSelection())
-      health.configurationLoaded(
-        issuers: loaded.configuration.issuers.keys.sorted(),
-        decisionPoints: loaded.configuration.preauthorization.keys.sorted())
-      publishHealthChange()
-      metrics.reloaded("ok")
-      for warning in loaded.warnings { logger.warning("\(warning.description)") }
-      logNotes(next)
-      logger.info("configuration reloaded", metadata: ["changed": .string(changed.joined(separator: ", "))])
-      for key in changed where PosternConfiguration.keysReadAtStart.contains(key) {
-        logger.warning("\(key) has changed: what of it is read at start only takes a restart")
-      }
-      hub.publish(.configReloaded, ["changed": .array(changed.map(JSONValue.string))])
-      return changed
-    } catch {
-      metrics.reloaded("failed")
-      health.configurationFailed()
-      publishHealthChange()
-      for problem in error.problems { logger.error("configuration not reloaded: \(problem.description)") }
-      throw .problems(error)
-    }
+  /// The time to drain is over: what is still pending is answered `shutting_down` and stopped. Returns how many calls that were.
+  @discardableResult
+  public func finish() -> Int {
+    let sessions = hub.connections.compactMap(\.session)
+    let count = sessions.reduce(0) { $0 + $1.inFlightCount }
+    for session in sessions { session.finish() }
+    return count
   }
 
   func publishHealthChange() {
-    if let status = health.changedStatus() { hub.publish(.healthChanged, ["status": .string(status.rawValue)]) }
+    if let status = health.changedStatus(surroundings.replacements.problems) {
+      hub.publish(.healthChanged, ["status": .string(status.rawValue)])
+    }
   }
 
   /// What is not done, and what will not work for long, is said at once, not found out later.
-  private func logNotes(_ runtime: Runtime) {
+  func logNotes(_ runtime: Runtime) {
     for note in runtime.notes { logger.warning("\(note)") }
   }
 }

@@ -150,7 +150,8 @@ extension SidecarService {
     health.report(
       keySets: engine.keySets.ages(), certificates: runtime.certificates,
       degradations: runtime.decisionPoints.compactMapValues(\.settings.degradation),
-      others: trail.map { ["audit": $0.check] } ?? [:])
+      others: trail.map { ["audit": $0.check] } ?? [:],
+      replacements: surroundings.replacements.problems)
   }
 
   var exposition: String {

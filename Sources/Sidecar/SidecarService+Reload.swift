@@ -1,0 +1,104 @@
+import AuthEngine
+import Configuration
+import JSON
+import Logging
+import Protocol
+import Support
+
+extension SidecarService {
+  /// Whether a reload is at work, and whether another was asked for meanwhile.
+  struct Reloading {
+    var isBusy = false
+    var again = false
+  }
+
+  /// Reads the configuration again, as SIGHUP asks. While another reload is at work one more follows it, however many ask for it.
+  public func requestReload() {
+    let isFirst = reloading.withLock { reloading in
+      guard reloading.isBusy else {
+        reloading.isBusy = true
+        return true
+      }
+      reloading.again = true
+      return false
+    }
+    if isFirst { _ = reloadUntilDone() }
+  }
+
+  /// Reads the configuration again: checked whole before anything changes. Returns the keys that differ.
+  public func reload() throws(ReloadFailure) -> [String] {
+    let isFirst = reloading.withLock { reloading in
+      defer { reloading.isBusy = true }
+      return !reloading.isBusy
+    }
+    guard isFirst else { throw .busy }
+    return try reloadUntilDone().get()
+  }
+
+  /// The outcome of the first: whoever asked meanwhile does not wait for an answer.
+  private func reloadUntilDone() -> Result<[String], ReloadFailure> {
+    let outcome = reloadOnce()
+    while reloading.withLock({ reloading in
+      defer { reloading.again = false }
+      reloading.isBusy = reloading.again
+      return reloading.again
+    }) {
+      _ = reloadOnce()
+    }
+    return outcome
+  }
+
+  private func reloadOnce() -> Result<[String], ReloadFailure> {
+    surroundings.onReload(.began)
+    do throws(ConfigurationProblems) {
+      let changed = try takeConfiguration()
+      metrics.reloaded("ok")
+      surroundings.onReload(.succeeded)
+      return .success(changed)
+    } catch {
+      metrics.reloaded("failed")
+      health.configurationFailed()
+      publishHealthChange()
+      for problem in error.problems { logger.error("configuration not reloaded: \(problem.description)") }
+      surroundings.onReload(.failed(error.problems.first?.description ?? "the configuration has problems"))
+      return .failure(.problems(error))
+    }
+  }
+
+  private func takeConfiguration() throws(ConfigurationProblems) -> [String] {
+    let loaded = try surroundings.loadConfiguration()
+    let before = runtime
+    let next = try Runtime(
+      loaded.configuration, identity, clock: clock, after: before, replacements: surroundings.replacements)
+    let useStore = try surroundings.storage.prepare?(loaded.configuration.store)
+    let changed = loaded.configuration.changedKeys(from: before.configuration)
+    use(next)
+    useStore?()
+    // All of them have just been read, and are of use.
+    surroundings.replacements.filesAreWell()
+    forget(what: changed, from: before, to: next)
+    health.configurationLoaded(
+      issuers: loaded.configuration.issuers.keys.sorted(),
+      decisionPoints: loaded.configuration.preauthorization.keys.sorted())
+    publishHealthChange()
+    for warning in loaded.warnings { logger.warning("\(warning.description)") }
+    logNotes(next)
+    logger.info("configuration reloaded", metadata: ["changed": .string(changed.joined(separator: ", "))])
+    for key in loaded.configuration.keysThatTakeARestart(from: before.configuration) {
+      logger.warning("\(key) has changed: what of it is read at start only takes a restart")
+    }
+    hub.publish(.configReloaded, ["changed": .array(changed.map(JSONValue.string))])
+    return changed
+  }
+
+  /// What rests on something that is no longer configured; everything else stays true, and is kept.
+  private func forget(what changed: [String], from before: Runtime, to next: Runtime) {
+    if !Set(changed).isDisjoint(with: ["issuers", "validation", "development"]) { engine.verdicts.removeAll() }
+    engine.fetcher.cookies.forgetAll(but: next.cookies)
+    for (name, point) in before.decisionPoints where next.decisionPoints[name] !== point {
+      var selection = DecisionSelection()
+      selection.provider = name
+      _ = engine.preauthorizer.forget(selection)
+    }
+  }
+}
