@@ -1,13 +1,14 @@
 """Socket activation and notification, spoken with systemd's own program and a notify socket of the test."""
 from __future__ import annotations
 
+import ctypes
 import os
 import signal
 import socket
 import subprocess
 import time
 from pathlib import Path
-from typing import Any, Dict, Iterator, List
+from typing import Any, Dict, Iterator, List, Optional
 
 import pytest
 
@@ -17,7 +18,7 @@ from harness.playground import Playground
 from harness.sidecar import Sidecar
 from machines.files import needs, postern
 
-SERVING = {"READY": "1", "STATUS": "Serving"}
+SERVING = {"READY": "1", "STATUS": "Serving 0 connections"}
 
 
 class NotifySocket:
@@ -72,7 +73,16 @@ def test_a_reload_is_said_from_its_begin_to_its_end(sidecar: Sidecar, manager: N
     assert begun["RELOADING"] == "1"
     # systemd takes a RELOADING=1 from before its own signal for an older one's.
     assert before <= int(begun["MONOTONIC_USEC"]) / 1e6 <= time.clock_gettime(time.CLOCK_MONOTONIC)
-    assert manager.next() == SERVING
+    ended = manager.next()
+    assert ended["READY"] == "1" and ended["STATUS"].startswith("Serving ")
+
+
+def test_a_reload_by_a_caller_is_said_too(sidecar: Sidecar, manager: NotifySocket) -> None:
+    manager.next()
+    with sidecar.connect() as connection:
+        connection.call("reloadConfig")
+        assert "MONOTONIC_USEC" in manager.next()
+        assert manager.next()["READY"] == "1"
 
 
 def test_a_failed_reload_ends_too_and_shows_in_the_status(sidecar: Sidecar, manager: NotifySocket) -> None:
@@ -81,7 +91,7 @@ def test_a_failed_reload_ends_too_and_shows_in_the_status(sidecar: Sidecar, mana
     sidecar.signal(signal.SIGHUP)
     assert manager.next()["RELOADING"] == "1"
     ended = manager.next()
-    assert ended["READY"] == "1" and "reload failed" in ended["STATUS"]
+    assert ended["READY"] == "1" and "reload failed" in ended["STATUS"] and "postern.yaml:1" in ended["STATUS"]
 
 
 def test_stopping_is_said_before_pending_requests_are_answered(sidecar: Sidecar, manager: NotifySocket) -> None:
@@ -90,7 +100,8 @@ def test_stopping_is_said_before_pending_requests_are_answered(sidecar: Sidecar,
         pending = connection.request("fetchResource", {"resource": "open", "path": "slow", "parameters": {"ms": 800}})
         assert connection.works()
         sidecar.signal(signal.SIGTERM)
-        assert manager.next()["STOPPING"] == "1"
+        stopping = manager.next()
+        assert stopping["STOPPING"] == "1" and stopping["STATUS"].startswith("Draining ")
         assert connection.answer_to(pending)["result"]["status"] == 200
     assert sidecar.wait() == 0
 
@@ -104,6 +115,98 @@ def test_a_notify_socket_that_cannot_be_told_stops_nobody(address: str, director
     finally:
         running.stop()
     assert running.wait() == 0
+
+
+# MARK: signs of life
+
+
+def watched(directory: Path, playground: Playground, manager: NotifySocket, pid: Optional[str] = None) -> Sidecar:
+    environment = {"NOTIFY_SOCKET": manager.address, "WATCHDOG_USEC": "800000"}
+    if pid is not None:
+        environment["WATCHDOG_PID"] = pid
+    return Sidecar(directory, settings.standard(directory, playground), environment=environment)
+
+
+def pings(manager: NotifySocket, seconds: float) -> List[float]:
+    """When signs of life came, within so many seconds."""
+    came: List[float] = []
+    end = time.monotonic() + seconds
+    while (left := end - time.monotonic()) > 0:
+        manager.socket.settimeout(left)
+        try:
+            if "WATCHDOG=1" in manager.socket.recv(4096).decode():
+                came.append(time.monotonic())
+        except socket.timeout:
+            break
+    manager.socket.settimeout(10)
+    return came
+
+
+def test_a_sign_of_life_comes_twice_in_the_managers_time(
+    directory: Path, playground: Playground, manager: NotifySocket
+) -> None:
+    running = watched(directory, playground, manager)
+    try:
+        assert manager.next() == SERVING
+        came = pings(manager, 3)
+        assert len(came) >= 6 and max(late - early for early, late in zip(came, came[1:])) < 0.8
+        running.signal(signal.SIGSTOP)
+        pings(manager, 0.5)
+        assert pings(manager, 1) == []
+        running.signal(signal.SIGCONT)
+        assert pings(manager, 2)
+    finally:
+        running.stop()
+
+
+def test_a_watchdog_for_another_process_is_not_answered(
+    directory: Path, playground: Playground, manager: NotifySocket
+) -> None:
+    running = watched(directory, playground, manager, pid="1")
+    try:
+        assert manager.next() == SERVING
+        assert pings(manager, 1.5) == []
+    finally:
+        running.stop()
+
+
+PTRACE_DETACH, PTRACE_SEIZE, PTRACE_INTERRUPT = 17, 0x4206, 0x4207
+
+
+@pytest.mark.parametrize("thread", ["postern-curl", "NIO-"])
+def test_one_thread_that_hangs_is_enough_for_no_sign_of_life(
+    directory: Path, playground: Playground, manager: NotifySocket, thread: str
+) -> None:
+    """The rest of the process goes on: whoever gives signs of life by a timer alone would not notice."""
+    running = watched(directory, playground, manager)
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
+    try:
+        assert manager.next() == SERVING
+        assert pings(manager, 1)
+        tasks = Path(f"/proc/{running.process.pid}/task")
+        hanging = next(int(task.name) for task in tasks.iterdir() if (task / "comm").read_text().startswith(thread))
+        if libc.ptrace(PTRACE_SEIZE, hanging, None, None) != 0:
+            pytest.skip("this user may stop no thread of another process")
+        libc.ptrace(PTRACE_INTERRUPT, hanging, None, None)
+        os.waitpid(hanging, 0x40000000)
+        pings(manager, 0.8)
+        assert pings(manager, 1.5) == []
+        assert "no sign of life" in running.log()
+        libc.ptrace(PTRACE_DETACH, hanging, None, None)
+        assert pings(manager, 2)
+    finally:
+        running.stop()
+
+
+def test_the_status_says_how_many_are_connected(sidecar: Sidecar, manager: NotifySocket) -> None:
+    manager.next()
+    with sidecar.connect() as connection:
+        assert connection.works()
+        assert manager.next() == {"STATUS": "Serving 1 connection"}
+
+
+# MARK: activation
 
 
 def activate(directory: Path, configuration: Dict[str, Any], extra: List[str]) -> "subprocess.Popen[bytes]":

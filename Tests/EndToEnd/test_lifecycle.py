@@ -1,7 +1,10 @@
 """Section 1 and 2: half-close, order of answers, cancellation by closing, and the end of the process."""
 from __future__ import annotations
 
+import os
+import select
 import signal
+import socket
 import time
 from typing import Any, Callable, Dict
 
@@ -111,3 +114,90 @@ def test_an_idle_sidecar_ends_at_once_on_sigterm(sidecar: Sidecar) -> None:
         sidecar.signal(signal.SIGTERM)
         assert sidecar.wait() == 0
         assert time.monotonic() - began < 2
+
+
+def test_what_is_pending_when_the_time_to_drain_is_over_is_answered(
+    start: Callable[..., Sidecar], connect: Connect, playground: Playground
+) -> None:
+    """Catches calls that end without a word, tasks that end with the event loop, and a batch of which only a part is told."""
+    sidecar = start({"listen": {"drain": "300ms"}})
+    connections = [connect(sidecar) for _ in range(3)]
+    pending = [connection.request("fetchResource", slow(20_000)) for connection in connections]
+    connections[0].send([
+        {"jsonrpc": "2.0", "id": "quick", "method": "getInfo"},
+        {"jsonrpc": "2.0", "id": "slow", "method": "fetchResource", "params": slow(20_000)},
+    ])
+    assert all(connection.works() for connection in connections)
+    eventually(lambda: playground.statistics()["openRequests"] == 4)
+    began = time.monotonic()
+    sidecar.signal(signal.SIGTERM)
+    for connection, identifier in zip(connections, pending):
+        data = expect.fault(connection.answer_to(identifier)["error"], -32021)
+        # Not refused before anything was done: it may have had an effect.
+        assert data["retryable"] is False and data["outcome"] == "sent_no_reply"
+    [batch] = connections[0].ends()
+    assert {member["id"]: "result" in member for member in batch} == {"quick": True, "slow": False}
+    assert all(connection.ends() == [] for connection in connections[1:])
+    assert sidecar.wait() == 0
+    assert time.monotonic() - began < 5
+    eventually(lambda: playground.statistics()["abandonedRequests"] == 4)
+    log = sidecar.log()
+    assert "calls were cut off" in log and "EventLoop" not in log and "leaking" not in log.lower()
+
+
+def test_a_sigterm_while_a_reload_hangs_is_a_clean_end(start: Callable[..., Sidecar], directory: Any) -> None:
+    """A configuration file on a file system that does not answer must not make the process one that only SIGKILL ends."""
+    sidecar = start()
+    with sidecar.connect() as connection:
+        # Many of them: one is at work when the SIGTERM comes.
+        for _ in range(50):
+            sidecar.signal(signal.SIGHUP)
+        assert connection.works()
+        sidecar.signal(signal.SIGTERM)
+        assert sidecar.wait() == 0
+
+
+# The caller's process
+
+
+def held_by_another(path: str, request: bytes) -> int:
+    """Connects in a process that ends, while a child of it keeps the connection; the end of a pipe on which the child says `end` when
+    the connection has ended."""
+    ours, theirs = os.pipe()
+    middle = os.fork()
+    if middle == 0:
+        try:
+            connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+            connection.connect(path)
+            connection.sendall(request)
+            if os.fork() == 0:
+                connection.settimeout(30)
+                while connection.recv(4096):
+                    pass
+                os.write(theirs, b"end")
+        finally:
+            os._exit(0)
+    os.close(theirs)
+    os.waitpid(middle, 0)
+    return ours
+
+
+def test_a_connection_whose_process_has_ended_goes_though_a_child_holds_it(
+    sidecar: Sidecar, playground: Playground
+) -> None:
+    """The child is not whom the kernel vouches for: it must not go on in the name of its parent."""
+    request = b'{"jsonrpc":"2.0","id":1,"method":"fetchResource","params":{"resource":"open","path":"slow?ms=20000"}}\n'
+    pipe = held_by_another(sidecar.path, request)
+    try:
+        assert select.select([pipe], [], [], 15)[0] and os.read(pipe, 16) == b"end"
+    finally:
+        os.close(pipe)
+    eventually(lambda: playground.statistics()["abandonedRequests"] == 1)
+    assert "the caller's process has ended" in sidecar.log()
+
+
+def test_what_a_process_asked_for_before_its_end_is_still_done(sidecar: Sidecar, playground: Playground) -> None:
+    request = b'{"jsonrpc":"2.0","id":1,"method":"fetchResource","params":{"resource":"open","path":"echo"}}\n'
+    os.close(held_by_another(sidecar.path, request))
+    with sidecar.connect() as connection:
+        eventually(lambda: 'method="fetchResource",outcome="result"} 1' in connection.call("metrics")["text"])

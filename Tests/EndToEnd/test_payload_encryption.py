@@ -278,6 +278,11 @@ def test_replaced_key_files_are_used_without_restart_and_reload(
     sealing["key"] = next_ours
     keys.put(recipient="garbage", decryption="garbage")
     assert fetch(connection, method="POST", body="b")["body"] == "words"
+    troubled = {name: check for name, check in connection.call("health")["checks"].items() if name.startswith("file.")}
+    assert len(troubled) == 1 and all(check["status"] == "degraded" for check in troubled.values())
+    keys.put(recipient=json.dumps(public(keys.theirs)), decryption=json.dumps(next_ours))
+    assert fetch(connection)["body"] == "words"
+    assert connection.call("health")["status"] == "ok"
 
 
 @pytest.mark.parametrize("key, text", [

@@ -405,12 +405,16 @@ def test_a_metadata_document_of_another_decision_point_counts_for_nothing(
     assert gets == ["/.well-known/authzen-configuration/wrong", "/.well-known/authzen-configuration/right"]
 
 
-def test_a_reload_forgets_what_was_decided(start: Start, double: DecisionDouble) -> None:
+def test_a_reload_forgets_what_another_decision_point_decided(start: Start, double: DecisionDouble) -> None:
     authzen(double, lambda identifier: {"decision": True})
     point = {"pdp": {"kind": "authzen", "baseUrl": double.url}}
     sidecar = start({"preauthorization": point})
     with sidecar.connect() as connection:
         call(connection, "a")
-        assert call(connection, "a")["decisions"][0]["source"] == "local"
         connection.call("reloadConfig")
+        # Nothing has changed: it is still true.
+        assert call(connection, "a")["decisions"][0]["source"] == "local"
+        text = sidecar.configuration_path.read_text()
+        sidecar.write(text.replace('"kind": "authzen"', '"kind": "authzen", "action": "edit"'))
+        assert connection.call("reloadConfig") == {"changed": ["preauthorization"]}
         assert call(connection, "a")["decisions"][0]["source"] == "backend"

@@ -10,9 +10,13 @@ struct Serve: AsyncParsableCommand {
     discussion: """
       SIGTERM and SIGINT drain: no new requests, pending ones are answered, then exit 0. SIGHUP reads the configuration again.
       A socket passed by systemd (LISTEN_FDS) goes before --socket, which goes before listen.path.
-      NOTIFY_SOCKET is told of start, reload and end.
+      NOTIFY_SOCKET is told of start, reload and end, and WATCHDOG_USEC how often it is told that all is well.
+      Exit status 78: the configuration has problems.
       """
   )
+
+  /// EX_CONFIG of sysexits.h: to start again changes nothing before somebody mends the file.
+  private static let badConfiguration = ExitCode(78)
 
   @Option(help: "The configuration file (YAML or JSON).")
   var config: String
@@ -26,7 +30,7 @@ struct Serve: AsyncParsableCommand {
     } catch let problems as ConfigurationProblems {
       for problem in problems.warnings { FailureNote.print("warning: \(problem.description)") }
       for problem in problems.problems { FailureNote.print(problem.description) }
-      throw ExitCode(1)
+      throw Self.badConfiguration
     } catch let error as ServerProcess.Failure {
       FailureNote.print(error.description)
       throw ExitCode(1)

@@ -18,8 +18,8 @@ struct ServerProcess {
     let description: String
   }
 
-  /// How long pending answers may take after SIGTERM.
-  static let drainTime = Duration.seconds(30)
+  /// How long connections may take to close when the time to drain is over: longer than the socket server lingers.
+  private static let closingTime = Duration.seconds(3)
 
   let configurationPath: String
   let socketPath: String?
@@ -52,45 +52,41 @@ struct ServerProcess {
       logger.warning("core dumps could not be forbidden")
     }
 
+    let replacements = Replacements(logger: logger)
     let transport: CurlTransport
     do {
-      transport = try CurlTransport()
+      var settings = CurlTransport.Configuration()
+      settings.fileReport = { replacements.file($0, problem: $1) }
+      transport = try CurlTransport(configuration: settings)
     } catch {
       throw Failure(description: "libcurl: \(error)")
     }
     defer { transport.close() }
     let audit = try AuditAssembly.open(loaded.configuration.audit, logger)
-    let storage = try StoreAssembly(loaded.configuration).storage(logger: logger)
+    let storage = try StoreRotation(loaded.configuration, replacements, logger).storage
     var surroundings = SidecarService.Surroundings(
       transport: transport, clock: SystemClock(), logger: logger, libraries: Self.libraries, storage: storage,
       loadConfiguration: load)
     surroundings.audit = audit
     let spans = try TelemetryAssembly.exporter(loaded.configuration.telemetry, transport, logger)
     surroundings.spans = spans
+    let manager = ServiceManager(environment: environment)
+    surroundings.replacements = replacements
+    surroundings.onReload = { manager.reload($0) }
     let debugger = DebuggerCheck()
     // Without /proc nobody can tell: where the check is on, nothing is fetched.
     surroundings.isTraced = { debugger?.isTraced ?? true }
     let service = try SidecarService(loaded.configuration, surroundings)
     // Before anybody can ask: nothing is known to work yet.
     service.prepareWatch()
-    let manager = ServiceNotification(path: environment["NOTIFY_SOCKET"])
-
     // Before the socket can be connected to: whoever sees it may send SIGHUP.
     signals.onReload {
-      manager.send(.reloading)
       audit?.reopen()
-      // What went wrong has been logged; the running configuration stays.
-      do throws(ReloadFailure) {
-        _ = try service.reload()
-        manager.send(.ready(status: "Serving"))
-      } catch {
-        if case .busy = error { logger.warning("SIGHUP while another reload is at work: send it again") }
-        manager.send(.ready(status: "Serving; the last reload failed, the configuration before it is in force"))
-      }
+      service.requestReload()
     }
     let server: SocketServer
     do {
-      let endpoint = try endpoint(loaded.configuration, inherited, environment)
+      let endpoint = try endpoint(loaded.configuration, inherited, environment, logger)
       server = try await SocketServer.start(Self.socketConfiguration(loaded.configuration, endpoint, service)) {
         SocketBridge($0, service)
       }
@@ -105,7 +101,10 @@ struct ServerProcess {
       ])
 
     let status = try await Self.statusServer(loaded.configuration.http, service, server, logger)
-    manager.send(.ready(status: "Serving"))
+    manager.ready()
+    let supervision = Supervision(
+      manager: manager, server: server, service: service, transport: transport, logger: logger)
+    let supervising = manager.isThere ? Task { await supervision.run() } : nil
     let upkeep = Task { await service.keepSessionsFresh() }
     let tracing = Task { await spans?.run() }
     let watch = Task { await service.watch() }
@@ -113,9 +112,10 @@ struct ServerProcess {
     upkeep.cancel()
     watch.cancel()
     logger.info("draining")
-    manager.send(.stopping)
+    manager.stopping()
     await server.stopListening()
-    await Self.drain(service)
+    await Self.drain(service, for: loaded.configuration.listen.drain, logger)
+    supervising?.cancel()
     await status?.close()
     await server.shutdown()
     await storage.store.close()
@@ -127,12 +127,18 @@ struct ServerProcess {
   }
 
   private func endpoint(
-    _ configuration: PosternConfiguration, _ inherited: InheritedSocket?, _ environment: [String: String]
+    _ configuration: PosternConfiguration, _ inherited: InheritedSocket?, _ environment: [String: String],
+    _ logger: Logger
   ) throws(SocketServerError) -> SocketServer.Endpoint {
     if let inherited { return .inherited(inherited) }
-    let path = socketPath ?? configuration.listen.socketPath(environment: environment)
+    let listen = configuration.listen
+    let path = socketPath ?? listen.socketPath(environment: environment)
+    let group = listen.group.flatMap(SystemGroups.identifier(of:))
+    if let mode = listen.directoryMode, try !SocketDirectory.prepare(for: path, mode: mode, group: group) {
+      logger.warning("listen.directoryMode: the directory belongs to another user and is left alone")
+    }
     return .path(
-      path, mode: configuration.listen.mode, group: configuration.listen.group.flatMap(SystemGroups.identifier(of:)))
+      path, mode: listen.mode, group: group)
   }
 
   private static func socketConfiguration(
@@ -168,13 +174,23 @@ struct ServerProcess {
     }
   }
 
-  private static func drain(_ service: SidecarService) async {
+  private static func drain(_ service: SidecarService, for time: Duration, _ logger: Logger) async {
     service.drain()
+    guard await !ends(service, within: time) else { return }
+    let count = service.finish()
+    logger.warning("calls were cut off", metadata: ["count": .stringConvertible(count)])
+    _ = await ends(service, within: closingTime)
+  }
+
+  /// Whether the last connection is gone in time.
+  private static func ends(_ service: SidecarService, within time: Duration) async -> Bool {
     let clock = SystemClock()
-    let deadline = Deadline(in: drainTime, on: clock)
-    while service.connectionCount > 0, !deadline.hasPassed(on: clock) {
+    let deadline = Deadline(in: time, on: clock)
+    while service.connectionCount > 0 {
+      guard !deadline.hasPassed(on: clock) else { return false }
       try? await clock.sleep(for: .milliseconds(5))
     }
+    return true
   }
 
   private static func logger(_ log: LogConfiguration) -> Logger {

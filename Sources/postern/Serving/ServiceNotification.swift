@@ -10,8 +10,12 @@ struct ServiceNotification: Sendable {
     case ready(status: String)
     /// The configuration is being read again; `ready` follows.
     case reloading
+    /// Only what `systemctl status` shows.
+    case status(String)
+    /// It is well.
+    case watchdog
     /// It drains and ends.
-    case stopping
+    case stopping(status: String)
   }
 
   private let address: [UInt8]?
@@ -22,6 +26,9 @@ struct ServiceNotification: Sendable {
     let isUsable = bytes.count > 1 && bytes.count <= Self.capacity && (bytes[0] == 0x2F || bytes[0] == 0x40)
     address = isUsable ? (bytes[0] == 0x40 ? [0] + bytes.dropFirst() : bytes) : nil
   }
+
+  /// Whether there is anybody to tell.
+  var isUsable: Bool { address != nil }
 
   /// Sends `state`. False when nobody was told.
   @discardableResult
@@ -59,7 +66,9 @@ struct ServiceNotification: Sendable {
       // Type=notify-reload wants to know when the reload began.
       let microseconds = now.tv_sec * 1_000_000 + now.tv_nsec / 1000
       return "RELOADING=1\nMONOTONIC_USEC=\(microseconds)\nSTATUS=Reading the configuration"
-    case .stopping: return "STOPPING=1\nSTATUS=Answering pending requests"
+    case .status(let text): return "STATUS=\(text)"
+    case .watchdog: return "WATCHDOG=1"
+    case .stopping(let status): return "STOPPING=1\nSTATUS=\(status)"
     }
   }
 }

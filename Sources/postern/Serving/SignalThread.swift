@@ -1,9 +1,10 @@
 import Glibc
 
-/// Takes the process's signals on a thread of its own, where everything may be done, unlike in a signal handler.
+/// Takes the process's signals on threads of its own, where everything may be done, unlike in a signal handler.
 ///
 /// The handlers only write into pipes: blocking the signals instead would have to happen before the first thread starts, and the Swift
-/// runtime is earlier. Ending has a pipe of its own, which is looked at first: no number of reloads can make it wait or get lost.
+/// runtime is earlier. Ending has a pipe and a thread of its own: no number of reloads can make it wait or get lost, nor one that hangs on
+/// a file.
 enum SignalThread {
   /// What a signal asks for.
   enum Wish: Sendable {
@@ -17,12 +18,21 @@ enum SignalThread {
   nonisolated(unsafe) private static var endPipe: Int32 = -1
   nonisolated(unsafe) private static var reloadPipe: Int32 = -1
 
-  /// Installs the handlers and starts the thread; `handle` is called there with each wish. False when the system refuses.
+  /// Installs the handlers and starts the threads; `handle` is called there with each wish. False when the system refuses.
   static func start(_ handle: @escaping @Sendable (Wish) -> Void) -> Bool {
     guard let ending = makePipe(), let reloading = makePipe() else { return false }
     endPipe = ending.write
     reloadPipe = reloading.write
-    let box = Unmanaged.passRetained(Reader(ending: ending.read, reloading: reloading.read, handle: handle))
+    guard run(Reader(pipe: ending.read, wish: .end, handle: handle)),
+      run(Reader(pipe: reloading.read, wish: .reload, handle: handle))
+    else { return false }
+    return install(SIGTERM) { _ in SignalThread.note(SignalThread.endPipe) }
+      && install(SIGINT) { _ in SignalThread.note(SignalThread.endPipe) }
+      && install(SIGHUP) { _ in SignalThread.note(SignalThread.reloadPipe) }
+  }
+
+  private static func run(_ reader: Reader) -> Bool {
+    let box = Unmanaged.passRetained(reader)
     var thread = pthread_t()
     let failed = pthread_create(
       &thread, nil,
@@ -36,9 +46,7 @@ enum SignalThread {
       return false
     }
     pthread_detach(thread)
-    return install(SIGTERM) { _ in SignalThread.note(SignalThread.endPipe) }
-      && install(SIGINT) { _ in SignalThread.note(SignalThread.endPipe) }
-      && install(SIGHUP) { _ in SignalThread.note(SignalThread.reloadPipe) }
+    return true
   }
 
   private static func makePipe() -> (read: Int32, write: Int32)? {
@@ -65,33 +73,23 @@ enum SignalThread {
   }
 
   private final class Reader: Sendable {
-    let ending: Int32
-    let reloading: Int32
+    let pipe: Int32
+    let wish: Wish
     let handle: @Sendable (Wish) -> Void
 
-    init(ending: Int32, reloading: Int32, handle: @escaping @Sendable (Wish) -> Void) {
-      self.ending = ending
-      self.reloading = reloading
+    init(pipe: Int32, wish: Wish, handle: @escaping @Sendable (Wish) -> Void) {
+      self.pipe = pipe
+      self.wish = wish
       self.handle = handle
     }
 
     func loop() {
       while true {
-        var waiting = [
-          pollfd(fd: ending, events: Int16(POLLIN), revents: 0),
-          pollfd(fd: reloading, events: Int16(POLLIN), revents: 0),
-        ]
-        if poll(&waiting, nfds_t(waiting.count), -1) < 0, errno != EINTR { return }
-        var byte: UInt8 = 0
-        // One at a time: a second one means more than the first.
-        if read(ending, &byte, 1) == 1 {
-          handle(.end)
-          continue
-        }
-        var reloads = [UInt8](repeating: 0, count: 4096)
-        var asked = false
-        while read(reloading, &reloads, reloads.count) > 0 { asked = true }
-        if asked { handle(.reload) }
+        var waiting = pollfd(fd: pipe, events: Int16(POLLIN), revents: 0)
+        if poll(&waiting, 1, -1) < 0, errno != EINTR { return }
+        // Ends one at a time: a second one means more than the first. Whatever comes while a reload is at work is one more.
+        var bytes = [UInt8](repeating: 0, count: wish == .end ? 1 : 4096)
+        if read(pipe, &bytes, bytes.count) > 0 { handle(wish) }
       }
     }
   }

@@ -2,23 +2,25 @@ import AuthEngine
 import Configuration
 import Logging
 import SessionStore
-import Sidecar
 import Support
 
 /// The session store that the configuration asks for.
 struct StoreAssembly {
   private let configuration: StoreConfiguration
-  /// Whether something is configured that keeps sessions.
   private let isNeeded: Bool
   private let key: StoreKey?
   private let previousKeys: [StoreKey]
 
+  /// Whether something is configured that keeps sessions.
+  static func isNeeded(by configuration: PosternConfiguration) -> Bool {
+    configuration.store.kind == .redis
+      || configuration.resources.values.contains { $0.auth == .user || $0.auth == .implicit }
+  }
+
   /// Throws when a key is none: that must not be found out with the first session.
-  init(_ whole: PosternConfiguration) throws(ConfigurationProblems) {
-    let configuration = whole.store
+  init(_ configuration: StoreConfiguration, isNeeded: Bool) throws(ConfigurationProblems) {
     self.configuration = configuration
-    isNeeded =
-      configuration.kind == .redis || whole.resources.values.contains { $0.auth == .user || $0.auth == .implicit }
+    self.isNeeded = isNeeded
     guard configuration.kind != .memory else {
       (key, previousKeys) = (nil, [])
       return
@@ -48,34 +50,33 @@ struct StoreAssembly {
   }
 
   /// Opened when it is first needed, or to see whether it can be where the configuration says that it will be needed: a sidecar that has
-  /// nothing to do with sessions writes nothing anywhere.
-  func storage(logger: Logger) -> SessionStorage {
-    switch configuration.kind {
-    case .memory: SessionStorage(MemoryRecordStore())
-    case .file, .redis:
-      SessionStorage(
-        DeferredRecordStore(clock: SystemClock(), isNeeded: isNeeded) { () async throws(StoreError) in
-          try await opened(logger)
-        },
-        isShared: configuration.kind == .redis)
-    }
+  /// nothing to do with sessions writes nothing anywhere. Nil: there is nothing to open.
+  func store(logger: Logger) -> DeferredRecordStore? {
+    configuration.kind == .memory
+      ? nil : DeferredRecordStore(clock: SystemClock(), isNeeded: isNeeded, open: opening(logger: logger))
   }
 
-  private func opened(_ logger: Logger) async throws(StoreError) -> any RecordStore {
-    do throws(StoreError) {
-      let store = try await open()
-      logger.info("session store opened", metadata: ["kind": .string(configuration.kind.rawValue)])
-      return store
-    } catch {
-      logger.error("session store cannot be opened: \(error)")
-      throw error
+  /// How the store is opened, which is logged.
+  func opening(logger: Logger) -> DeferredRecordStore.Opening {
+    { () async throws(StoreError) in
+      do throws(StoreError) {
+        let store = try await open()
+        logger.info("session store opened", metadata: ["kind": .string(configuration.kind.rawValue)])
+        return store
+      } catch {
+        logger.error("session store cannot be opened: \(error)")
+        throw error
+      }
     }
   }
 
   private func open() async throws(StoreError) -> any RecordStore {
     guard configuration.kind == .redis else {
-      return try await FileRecordStore.open(
-        .init(directory: configuration.path, key: key, previousKeys: previousKeys))
+      var file = FileRecordStore.Configuration(
+        directory: configuration.path, key: key, previousKeys: previousKeys)
+      file.stateDirectories = (ProcessEnvironment.current["STATE_DIRECTORY"] ?? "").split(separator: ":").map(
+        String.init)
+      return try await FileRecordStore.open(file)
     }
     guard let redis = configuration.redis, let key else { throw StoreError(.unusable, "store.redis is missing") }
     var target = RedisRecordStore.Configuration(url: redis.url, key: key)
