@@ -1,39 +1,38 @@
 import Configuration
 import Testing
 
-@Suite("Where the socket is")
+@Suite("Where callers connect")
 struct ListenTests {
   @Test(
-    "The default path follows the environment",
+    "The directory's mode has a digit more than the socket's, and its owner must be able to enter",
     arguments: [
-      (["POSTERN_SOCKET": "/a.sock", "XDG_RUNTIME_DIR": "/run/user/1"], "/a.sock"),
-      (["XDG_RUNTIME_DIR": "/run/user/1"], "/run/user/1/postern.sock"),
-      (["XDG_RUNTIME_DIR": "/run/user/1/"], "/run/user/1/postern.sock"),
-      (["POSTERN_SOCKET": "", "XDG_RUNTIME_DIR": ""], "/run/postern/postern.sock"),
-      (["XDG_RUNTIME_DIR": "relative"], "/run/postern/postern.sock"),
-      ([:], "/run/postern/postern.sock"),
-    ] as [([String: String], String)])
-  func defaultPath(environment: [String: String], path: String) {
-    #expect(ListenConfiguration.defaultSocketPath(environment: environment) == path)
-    #expect(PosternConfiguration().listen.socketPath(environment: environment) == path)
+      ("\"2770\"", 0o2770, nil), ("\"0770\"", 0o770, nil), ("0o2770", 0o2770, nil), ("\"02770\"", 0o2770, nil),
+      ("2770", nil, "write the mode in octal with a leading zero"), ("\"2660\"", nil, "read, write and enter"),
+      ("\"27770\"", nil, "three or four octal digits"), ("\"2778\"", nil, "three or four octal digits"),
+    ] as [(String, UInt32?, String?)])
+  func directoryMode(text: String, mode: UInt32?, problem: String?) throws {
+    let fixture = Fixture("listen: { directoryMode: \(text) }")
+    if let problem {
+      #expect(fixture.problems.count == 1 && fixture.problems[0].contains(problem), "\(fixture.problems)")
+    } else {
+      #expect(try fixture.configuration().listen.directoryMode == mode)
+    }
   }
 
-  @Test("The configured path goes before the environment; a relative one begins beside the configuration")
-  func configured() throws {
-    let environment = ["POSTERN_SOCKET": "/a.sock"]
-    #expect(
-      try Fixture("listen: { path: /b.sock }").configuration().listen.socketPath(environment: environment) == "/b.sock")
-    #expect(try Fixture("listen: { path: b.sock }").configuration().listen.path == "/etc/postern/b.sock")
-    #expect(try Fixture("listen: { path: ./b.sock }").configuration().listen.path == "/etc/postern/b.sock")
+  @Test("Left out, the directory is left alone and calls have 30 s to end; a group by its name is a number for rules")
+  func defaults() throws {
+    let configuration = try Fixture("peers: [{ group: app, methods: [getInfo] }]").configuration()
+    #expect(configuration.listen.directoryMode == nil && configuration.listen.drain == .seconds(30))
+    #expect(configuration.peers?.map(\.gid) == [3000])
+    #expect(configuration.peerRule(uid: 5, gid: 3000) != nil && configuration.peerRule(uid: 5, gid: 3001) == nil)
   }
 
-  @Test("A path of 107 bytes fits into a socket's address, one of 108 does not")
-  func length() {
-    let path = "/" + String(repeating: "x", count: 106)
-    #expect(Fixture("listen: { path: \(path) }").problems == [])
-    #expect(
-      Fixture("listen: { path: \(path)x }").problems == [
-        "1:17: listen.path: the path has 108 bytes; a Unix socket's path has at most 107"
-      ])
+  @Test("Only a store that stays where it is takes its keys without a restart")
+  func restarts() throws {
+    func store(_ text: String) throws -> PosternConfiguration { try Fixture("store: { \(text) }").configuration() }
+    let one = try store("kind: file, path: /a, key: x")
+    #expect(try store("kind: file, path: /a, key: y").keysThatTakeARestart(from: one) == [])
+    #expect(try store("kind: file, path: /b, key: x").keysThatTakeARestart(from: one) == ["store"])
+    #expect(try store("kind: memory").keysThatTakeARestart(from: one) == ["store"])
   }
 }
