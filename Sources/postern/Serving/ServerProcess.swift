@@ -18,6 +18,9 @@ struct ServerProcess {
     let description: String
   }
 
+  /// How long connections that were accepted before the end may take to say what they want.
+  private static let welcomeTime = Duration.milliseconds(50)
+
   /// How long connections may take to close when the time to drain is over: longer than the socket server lingers.
   private static let closingTime = Duration.seconds(3)
 
@@ -46,6 +49,7 @@ struct ServerProcess {
     let loaded = try load()
     let logger = Self.logger(loaded.configuration.log)
     for warning in loaded.warnings { logger.warning("\(warning.description)") }
+    let endpoint = try endpoint(loaded.configuration, inherited, environment, logger)
     ProcessLimits.raiseDescriptors()
     ProcessLimits.returnMemory()
     if !loaded.configuration.hardening.coreDumps, !ProcessLimits.forbidDumps() {
@@ -86,7 +90,6 @@ struct ServerProcess {
     }
     let server: SocketServer
     do {
-      let endpoint = try endpoint(loaded.configuration, inherited, environment, logger)
       server = try await SocketServer.start(Self.socketConfiguration(loaded.configuration, endpoint, service)) {
         SocketBridge($0, service)
       }
@@ -114,6 +117,8 @@ struct ServerProcess {
     logger.info("draining")
     manager.stopping()
     await server.stopListening()
+    // Whoever was let in just now has its request on the way: it is answered like any other.
+    try? await Task.sleep(for: Self.welcomeTime)
     await Self.drain(service, for: loaded.configuration.listen.drain, logger)
     supervising?.cancel()
     await status?.close()
@@ -126,19 +131,23 @@ struct ServerProcess {
     logger.info("ended")
   }
 
+  /// Where to listen; the directory is made ready where the configuration says so, before the process gives up what that takes.
   private func endpoint(
     _ configuration: PosternConfiguration, _ inherited: InheritedSocket?, _ environment: [String: String],
     _ logger: Logger
-  ) throws(SocketServerError) -> SocketServer.Endpoint {
+  ) throws(Failure) -> SocketServer.Endpoint {
     if let inherited { return .inherited(inherited) }
     let listen = configuration.listen
     let path = socketPath ?? listen.socketPath(environment: environment)
     let group = listen.group.flatMap(SystemGroups.identifier(of:))
-    if let mode = listen.directoryMode, try !SocketDirectory.prepare(for: path, mode: mode, group: group) {
-      logger.warning("listen.directoryMode: the directory belongs to another user and is left alone")
+    do throws(SocketServerError) {
+      if let mode = listen.directoryMode, try !SocketDirectory.prepare(for: path, mode: mode, group: group) {
+        logger.warning("listen.directoryMode: the directory belongs to another user and is left alone")
+      }
+    } catch {
+      throw Failure(description: error.description)
     }
-    return .path(
-      path, mode: listen.mode, group: group)
+    return .path(path, mode: listen.mode, group: group)
   }
 
   private static func socketConfiguration(
