@@ -86,10 +86,20 @@ def test_the_socket_is_shared_in_memory_by_group_and_read_only() -> None:
     assert set(mounts) == {"postern-socket"}, "state, configuration and secrets are the sidecar's"
 
 
+def test_the_sockets_path_is_the_same_for_everybody_and_its_directory_the_sidecars() -> None:
+    listen = yaml.safe_load(manifests()["ConfigMap"]["data"]["postern.yaml"])["listen"]
+    for container in [sidecar(), pod()["containers"][0]]:
+        [mount] = [mount for mount in container["volumeMounts"] if mount["name"] == "postern-socket"]
+        [path] = [variable["value"] for variable in container["env"] if variable["name"] == "POSTERN_SOCKET"]
+        # Not the volume's own directory, which all may write.
+        assert path == listen["path"] and Path(path).parent.parent == Path(mount["mountPath"])
+    assert listen["directoryMode"] == "2770"
+
+
 def test_secrets_are_files_for_owner_and_group() -> None:
     volumes = {volume["name"]: volume for volume in pod()["volumes"]}
     assert volumes["postern-secrets"]["secret"]["defaultMode"] == 0o440
-    assert "env" not in sidecar()
+    assert [variable["name"] for variable in sidecar()["env"]] == ["POSTERN_SOCKET"]
 
 
 def test_the_configuration_of_the_example_is_valid(directory: Path) -> None:

@@ -16,7 +16,7 @@ from harness.browser import announce_login, authorize
 from harness.playground import Playground
 from harness.waiting import eventually
 from machines import container
-from machines.pair import APPLICATION, SECRETS, SHARED, SOCKET, USER, Deployment
+from machines.pair import APPLICATION, SECRETS, SHARED, USER, Deployment
 from test_kubernetes import manifests, sidecar, yaml
 
 SLOW = {"resource": "billing", "path": "slow", "parameters": {"ms": 20_000}}
@@ -40,9 +40,12 @@ def pod(place: Path, image: Dict[str, Any], playground: Playground) -> Iterator[
     container.end(running.process)
 
 
-def test_the_socket_is_the_groups_in_a_directory_that_kubernetes_made(pod: Deployment) -> None:
+def test_the_socket_is_the_groups_in_a_directory_of_the_sidecars_making(pod: Deployment) -> None:
     assert stat.S_IMODE(pod.shared.stat().st_mode) == 0o2777
-    status = (pod.shared / "postern.sock").stat()
+    # Below it is one of the sidecar's making, for the group alone.
+    own = (pod.shared / "shared").stat()
+    assert (own.st_uid, own.st_gid, stat.S_IMODE(own.st_mode)) == (USER, SHARED, 0o2770)
+    status = (pod.shared / "shared" / "postern.sock").stat()
     assert (status.st_uid, status.st_gid, stat.S_IMODE(status.st_mode)) == (USER, SHARED, 0o660)
 
 
@@ -66,12 +69,12 @@ def test_a_third_user_of_the_group_connects_and_may_do_nothing(pod: Deployment) 
 @pytest.mark.parametrize("uid", [20002, APPLICATION])
 def test_without_the_group_nobody_connects(pod: Deployment, uid: int) -> None:
     stranger = pod.caller(uid, [])
-    status, said = stranger.run(PYTHON, "/tests/caller.py", SOCKET, "getInfo", "{}")
+    status, said = stranger.run(PYTHON, "/tests/caller.py", pod.socket, "getInfo", "{}")
     assert (status, said.strip()) == (1, "PermissionError")
 
 
 def test_the_application_cannot_replace_the_socket_though_all_may_write_the_directory(pod: Deployment) -> None:
-    status, said = pod.application.run(PYTHON, "-c", f"import os; os.rename({SOCKET!r}, '/run/postern/mine')")
+    status, said = pod.application.run(PYTHON, "-c", f"import os; os.rename({pod.socket!r}, '/run/postern/shared/mine')")
     assert status == 1 and "Read-only file system" in said
 
 
@@ -138,7 +141,7 @@ def test_the_kernel_tells_of_a_callers_end_though_its_pid_reads_0(pod: Deploymen
 
 def test_what_a_killed_caller_waited_for_is_given_up(pod: Deployment, playground: Playground) -> None:
     playground.reset()
-    caller = pod.application.start(PYTHON, "/tests/caller.py", SOCKET, "HOLD", "fetchResource", json.dumps(SLOW))
+    caller = pod.application.start(PYTHON, "/tests/caller.py", pod.socket, "HOLD", "fetchResource", json.dumps(SLOW))
     try:
         eventually(lambda: playground.statistics()["openRequests"] == 1)
         os.kill(container.inner(caller), signal.SIGKILL)
@@ -154,7 +157,7 @@ def test_what_a_killed_caller_waited_for_is_given_up(pod: Deployment, playground
 def test_a_request_that_is_pending_when_the_pod_ends_is_answered(pod: Deployment, playground: Playground) -> None:
     playground.reset()
     params = json.dumps({**SLOW, "parameters": {"ms": 1500}})
-    caller = pod.application.start(PYTHON, "/tests/caller.py", SOCKET, "fetchResource", params)
+    caller = pod.application.start(PYTHON, "/tests/caller.py", pod.socket, "fetchResource", params)
     eventually(lambda: playground.statistics()["openRequests"] == 1)
     began = time.monotonic()
     assert container.end(pod.process) == 0

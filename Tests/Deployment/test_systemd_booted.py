@@ -109,7 +109,7 @@ def test_the_first_connection_starts_the_service(machine: BootedMachine) -> None
         except (EOFError, ConnectionResetError, BrokenPipeError):
             pytest.fail(machine.journal("postern.service"))
     eventually(lambda: machine.property("postern.service", "ActiveState") == "active")
-    assert status_text(machine) == "Serving"
+    assert status_text(machine).startswith("Serving ")
 
 
 def test_it_runs_without_privileges_as_a_user_that_exists_only_now(
@@ -175,7 +175,29 @@ def test_a_bad_file_is_survived_by_systemctl_reload_and_shows_in_the_status(
     finally:
         file.write_text(good)
     machine.run("systemctl", "reload", "postern.service")
-    eventually(lambda: status_text(machine) == "Serving")
+    eventually(lambda: status_text(machine).startswith("Serving ") and "failed" not in status_text(machine))
+
+
+def test_a_bad_file_at_the_start_is_not_tried_again_and_again(machine: BootedMachine) -> None:
+    file = machine.path("/etc/postern/postern.yaml")
+    good = file.read_text()
+    try:
+        file.write_text(good + "nonsense: 1\n")
+        machine.run("systemctl", "restart", "postern.service", check=False)
+        eventually(lambda: machine.property("postern.service", "ActiveState") == "failed")
+        assert machine.property("postern.service", "ExecMainStatus") == "78"
+        assert machine.property("postern.service", "NRestarts") == "0"
+    finally:
+        file.write_text(good)
+        machine.run("systemctl", "reset-failed", "postern.service", "postern.socket")
+        machine.run("systemctl", "restart", "postern.socket", "postern.service")
+
+
+def test_signs_of_life_are_asked_for_and_given(machine: BootedMachine, connection: Connection) -> None:
+    assert connection.works()
+    assert machine.property("postern.service", "WatchdogUSec") == "30s"
+    first = machine.property("postern.service", "WatchdogTimestampMonotonic")
+    eventually(lambda: machine.property("postern.service", "WatchdogTimestampMonotonic") != first, 20)
 
 
 def test_no_connection_is_refused_while_it_restarts(machine: BootedMachine) -> None:

@@ -91,7 +91,7 @@ def test_a_failed_reload_ends_too_and_shows_in_the_status(sidecar: Sidecar, mana
     sidecar.signal(signal.SIGHUP)
     assert manager.next()["RELOADING"] == "1"
     ended = manager.next()
-    assert ended["READY"] == "1" and "reload failed" in ended["STATUS"] and "postern.yaml:1" in ended["STATUS"]
+    assert ended["READY"] == "1" and "reload failed" in ended["STATUS"] and "postern.yaml:2:1: not YAML" in ended["STATUS"]
 
 
 def test_stopping_is_said_before_pending_requests_are_answered(sidecar: Sidecar, manager: NotifySocket) -> None:

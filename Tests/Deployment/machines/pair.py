@@ -67,7 +67,8 @@ class Deployment:
         }
         configuration.update(changes or {})
         (etc / "postern.yaml").write_text(json.dumps(configuration))
-        environment = dict(entry.split("=", 1) for entry in self.config["Env"])
+        self.socket = configuration["listen"].get("path", SOCKET)
+        environment = {**dict(entry.split("=", 1) for entry in self.config["Env"]), "POSTERN_SOCKET": self.socket}
         self.sidecar = Container(
             image["root"], USER, USER, groups=[SHARED], environment=environment,
             mounts=[
@@ -100,6 +101,6 @@ class Deployment:
     def call(self, method: str, caller: Optional[Container] = None, **params: Any) -> Any:
         """What `caller`, the application unless told otherwise, is answered."""
         run = (caller or self.application).run
-        status, said = run("/usr/bin/python3", "/tests/caller.py", SOCKET, method, json.dumps(params))
+        status, said = run("/usr/bin/python3", "/tests/caller.py", self.socket, method, json.dumps(params))
         assert status == 0, said
         return json.loads(said)
