@@ -44,6 +44,13 @@ let package = Package(
     .target(name: "Support"),
     .testTarget(name: "SupportTests", dependencies: ["Support", "TestSupport"]),
 
+    // MARK: - Layer 0: Hardening
+
+    .target(name: "Hardening", dependencies: ["CLinux"]),
+    .testTarget(name: "HardeningTests", dependencies: ["Hardening"]),
+    // What HardeningTests start: it gives itself a sandbox and tries what is forbidden there.
+    .executableTarget(name: "HardeningProbe", dependencies: ["CLinux", "Hardening"]),
+
     // MARK: - Layer 1: JSON
 
     .target(name: "JSON", dependencies: ["CJansson", "Support"]),
@@ -208,6 +215,7 @@ let package = Package(
         "CLinux",
         "Configuration",
         "CurlTransport",
+        "Hardening",
         "JSON",
         "JSONRPC",
         .product(name: "Logging", package: "swift-log"),

@@ -20,7 +20,7 @@ CONFINED = {
     "CHiredis": {"SessionStore"},
     "CJansson": {"JSON"},
     "COpenSSL": {"Crypto"},
-    "CLinux": {"SocketServer", "postern"},
+    "CLinux": {"Hardening", "HardeningProbe", "SocketServer", "postern"},
     "CSQLite": {"SessionStore"},
     "CTLS": {"CurlTransport"},
     "CYAML": {"Configuration"},
@@ -28,7 +28,7 @@ CONFINED = {
 }
 
 # No part of the sidecar: may use Foundation, may not be reached by a product (but by the playground itself).
-DEVELOPMENT_ONLY = {"Examples", "Playground", "PlaygroundCommand", "TestSupport"}
+DEVELOPMENT_ONLY = {"Examples", "HardeningProbe", "Playground", "PlaygroundCommand", "TestSupport"}
 
 # For programs that use Foundation anyway, and no part of the sidecar either.
 FOR_FOUNDATION = {"PosternURLLoading"}

@@ -4,6 +4,9 @@
 
 #include <sys/types.h>
 
+#include "CLinuxLandlock.h"
+#include "CLinuxProtection.h"
+
 // Who called connect() on the other end of the Unix stream socket `fd` (SO_PEERCRED); `pid` is 0 when the peer
 // lives in a PID namespace that this process cannot see. Returns 0, or errno.
 int clinux_peer_credentials(int fd, uid_t *uid, gid_t *gid, pid_t *pid);

@@ -19,7 +19,7 @@ struct CheckConfiguration: ParsableCommand {
       let loaded = try ConfigurationLoader().load(path: config, environment: ProcessEnvironment.current)
       for warning in loaded.warnings { FailureNote.print("warning: \(warning.description)") }
       for note in try SidecarService.check(loaded.configuration) { FailureNote.print("warning: \(note)") }
-      _ = try StoreAssembly(loaded.configuration)
+      _ = try StoreAssembly(loaded.configuration.store, isNeeded: false)
       print("\(config): ok")
     } catch {
       for warning in error.warnings { FailureNote.print("warning: \(warning.description)") }

@@ -1,0 +1,229 @@
+#define _GNU_SOURCE
+#include "CLinuxProtection.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/netlink.h>
+#include <linux/seccomp.h>
+#include <sched.h>
+#include <sys/ioctl.h>
+#include <sys/personality.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <netinet/in.h>
+#include <unistd.h>
+
+#if defined(__x86_64__)
+#define OWN_ARCHITECTURE AUDIT_ARCH_X86_64
+#elif defined(__aarch64__)
+#define OWN_ARCHITECTURE AUDIT_ARCH_AARCH64
+#endif
+
+// Younger than the headers of Debian 12; the numbers are part of the kernel's ABI.
+#ifndef PR_SET_MDWE
+#define PR_SET_MDWE 65
+#define PR_GET_MDWE 66
+#endif
+#define REFUSE_EXEC_GAIN 1
+#ifndef SECCOMP_RET_KILL_PROCESS
+#define SECCOMP_RET_KILL_PROCESS 0x80000000U
+#endif
+
+int clinux_forbid_new_privileges(void) { return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ? errno : 0; }
+
+int clinux_forbid_writable_code(void) { return prctl(PR_SET_MDWE, REFUSE_EXEC_GAIN, 0, 0, 0) != 0 ? errno : 0; }
+
+int clinux_writable_code_is_forbidden(void) {
+  int flags = prctl(PR_GET_MDWE, 0, 0, 0, 0);
+  return flags > 0 && (flags & REFUSE_EXEC_GAIN) != 0;
+}
+
+int clinux_new_privileges_are_forbidden(void) { return prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1; }
+
+int clinux_is_dumpable(void) { return prctl(PR_GET_DUMPABLE, 0, 0, 0, 0) != 0; }
+
+int clinux_system_calls_are_filtered(void) {
+  // Asks for the present personality, which is nobody's secret.
+  if (prctl(PR_GET_SECCOMP, 0, 0, 0, 0) != SECCOMP_MODE_FILTER) return 0;
+  return syscall(SYS_personality, 0xffffffffUL) < 0 && errno == EPERM;
+}
+
+#ifdef OWN_ARCHITECTURE
+
+// What a sidecar never needs, whatever it is asked. Names that an architecture does not have are left out.
+static const uint16_t forbidden[] = {
+    // other programs and processes
+    SYS_execve, SYS_execveat, SYS_ptrace, SYS_process_vm_readv, SYS_process_vm_writev, SYS_kcmp,
+#ifdef SYS_fork
+    SYS_fork, SYS_vfork,
+#endif
+#ifdef SYS_pidfd_getfd
+    SYS_pidfd_getfd,
+#endif
+#ifdef SYS_process_madvise
+    SYS_process_madvise,
+#endif
+    // other users
+    SYS_setuid, SYS_setgid, SYS_setreuid, SYS_setregid, SYS_setresuid, SYS_setresgid, SYS_setfsuid, SYS_setfsgid,
+    SYS_setgroups, SYS_capset,
+    // other views of the system
+    SYS_mount, SYS_umount2, SYS_pivot_root, SYS_chroot, SYS_unshare, SYS_setns, SYS_sethostname, SYS_setdomainname,
+#ifdef SYS_open_tree
+    SYS_open_tree, SYS_move_mount, SYS_fsopen, SYS_fsconfig, SYS_fsmount, SYS_fspick,
+#endif
+#ifdef SYS_mount_setattr
+    SYS_mount_setattr,
+#endif
+    // files behind the back of path rules
+    SYS_open_by_handle_at, SYS_name_to_handle_at, SYS_fanotify_init, SYS_quotactl, SYS_acct, SYS_swapon, SYS_swapoff,
+#ifdef SYS_quotactl_fd
+    SYS_quotactl_fd,
+#endif
+    // the kernel itself
+    SYS_kexec_load, SYS_init_module, SYS_finit_module, SYS_delete_module, SYS_reboot, SYS_syslog, SYS_bpf,
+    SYS_perf_event_open, SYS_userfaultfd, SYS_personality, SYS_settimeofday, SYS_clock_settime, SYS_clock_adjtime,
+    SYS_adjtimex, SYS_vhangup, SYS_lookup_dcookie, SYS_move_pages, SYS_migrate_pages,
+#ifdef SYS_kexec_file_load
+    SYS_kexec_file_load,
+#endif
+#ifdef SYS_iopl
+    SYS_iopl, SYS_ioperm, SYS_modify_ldt,
+#endif
+#ifdef SYS_uselib
+    SYS_uselib, SYS_sysfs, SYS__sysctl, SYS_ustat,
+#endif
+#ifdef SYS_io_uring_setup
+    SYS_io_uring_setup, SYS_io_uring_enter, SYS_io_uring_register,
+#endif
+    // keys that are the session's, not the process's
+    SYS_add_key, SYS_request_key, SYS_keyctl,
+};
+
+enum { FORBIDDEN = sizeof forbidden / sizeof forbidden[0] };
+
+#define NUMBER offsetof(struct seccomp_data, nr)
+#define ARCHITECTURE offsetof(struct seccomp_data, arch)
+// The lower half of an argument: where flags, types and requests are. Both architectures are little-endian.
+#define ARGUMENT(n) (offsetof(struct seccomp_data, args) + 8 * (n))
+
+#define LOAD(where) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (where))
+#define IS(value, yes, no) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (value), (yes), (no))
+#define HAS(bits, yes, no) BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, (bits), (yes), (no))
+#define AT_LEAST(value, yes, no) BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, (value), (yes), (no))
+#define GIVE(action) BPF_STMT(BPF_RET | BPF_K, (action))
+#define ALLOW SECCOMP_RET_ALLOW
+#define DENY (SECCOMP_RET_ERRNO | EPERM)
+#define REFUSE(code) (SECCOMP_RET_ERRNO | (code))
+
+#define NAMESPACES \
+  (CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET)
+
+// Each block looks at one call: it goes on to the next block with the number of the call still loaded, or ends.
+static const struct sock_filter begin[] = {
+    LOAD(ARCHITECTURE),
+    IS(OWN_ARCHITECTURE, 1, 0),
+    GIVE(SECCOMP_RET_KILL_PROCESS),
+    LOAD(NUMBER),
+    // x32 has numbers of its own under the same architecture.
+    AT_LEAST(0x40000000, 0, 1),
+    GIVE(REFUSE(ENOSYS)),
+
+    // MSG_FASTOPEN connects without connect(), where no rule for ports is asked. First: these are called often.
+    IS(SYS_sendto, 0, 4),
+    LOAD(ARGUMENT(3)),
+    HAS(MSG_FASTOPEN, 0, 1),
+    GIVE(DENY),
+    GIVE(ALLOW),
+    IS(SYS_sendmsg, 0, 4),
+    LOAD(ARGUMENT(2)),
+    HAS(MSG_FASTOPEN, 0, 1),
+    GIVE(DENY),
+    GIVE(ALLOW),
+    IS(SYS_sendmmsg, 0, 4),
+    LOAD(ARGUMENT(3)),
+    HAS(MSG_FASTOPEN, 0, 1),
+    GIVE(DENY),
+    GIVE(ALLOW),
+
+    // Input that a terminal takes for typed, and its clipboard.
+    IS(SYS_ioctl, 0, 5),
+    LOAD(ARGUMENT(1)),
+    IS(TIOCSTI, 1, 0),
+    IS(TIOCLINUX, 0, 1),
+    GIVE(DENY),
+    GIVE(ALLOW),
+
+    // Threads, no processes; in no other namespaces.
+    IS(SYS_clone, 0, 5),
+    LOAD(ARGUMENT(0)),
+    HAS(NAMESPACES, 1, 0),
+    HAS(CLONE_THREAD, 1, 0),
+    GIVE(DENY),
+    GIVE(ALLOW),
+#ifdef SYS_clone3
+    IS(SYS_clone3, 0, 1),
+    GIVE(REFUSE(ENOSYS)),
+#endif
+
+    // Once not dumpable, always so.
+    IS(SYS_prctl, 0, 6),
+    LOAD(ARGUMENT(0)),
+    IS(PR_SET_DUMPABLE, 0, 3),
+    LOAD(ARGUMENT(1)),
+    IS(0, 1, 0),
+    GIVE(DENY),
+    GIVE(ALLOW),
+
+    // Sockets: Unix, IP (TCP and UDP only: others are asked no rule for ports), and what the C library learns addresses from.
+    IS(SYS_socket, 0, 17),
+    LOAD(ARGUMENT(0)),
+    IS(AF_UNIX, 14, 0),
+    IS(AF_NETLINK, 3, 0),
+    IS(AF_INET, 4, 0),
+    IS(AF_INET6, 3, 0),
+    GIVE(REFUSE(EAFNOSUPPORT)),
+    LOAD(ARGUMENT(2)),
+    IS(NETLINK_ROUTE, 8, 7),
+    LOAD(ARGUMENT(1)),
+    BPF_STMT(BPF_ALU | BPF_AND | BPF_K, 0xf),
+    IS(SOCK_RAW, 4, 0),
+    LOAD(ARGUMENT(2)),
+    IS(0, 3, 0),
+    IS(IPPROTO_TCP, 2, 0),
+    IS(IPPROTO_UDP, 1, 0),
+    GIVE(DENY),
+    GIVE(ALLOW),
+};
+
+enum { BEGIN = sizeof begin / sizeof begin[0], LENGTH = BEGIN + FORBIDDEN + 2 };
+// A jump goes no further than 255 instructions.
+_Static_assert(FORBIDDEN < 255, "too many system calls for one list");
+
+int clinux_filter_system_calls(void) {
+  struct sock_filter filter[LENGTH];
+  size_t length = 0;
+  for (; length < BEGIN; length++) filter[length] = begin[length];
+  for (size_t index = 0; index < FORBIDDEN; index++) {
+    // To the end of the list, over the ALLOW behind it.
+    filter[length++] = (struct sock_filter)IS(forbidden[index], (uint8_t)(FORBIDDEN - index), 0);
+  }
+  filter[length++] = (struct sock_filter)GIVE(ALLOW);
+  filter[length++] = (struct sock_filter)GIVE(DENY);
+  struct sock_fprog program = {(unsigned short)length, filter};
+  // Kernels before 5.16 slow a filtered process down against speculation, which is for those that run foreign code.
+  unsigned flags = SECCOMP_FILTER_FLAG_TSYNC | SECCOMP_FILTER_FLAG_SPEC_ALLOW;
+  long refused = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &program);
+  if (refused < 0) return errno;
+  // The thread that has filters of its own.
+  return refused > 0 ? EBUSY : 0;
+}
+
+#else
+
+int clinux_filter_system_calls(void) { return ENOSYS; }
+
+#endif
