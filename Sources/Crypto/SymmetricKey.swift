@@ -1,28 +1,28 @@
-import COpenSSL
+import Support
 
-/// Secret bytes: never printed, overwritten when the last reference goes.
+/// Secret bytes: never printed, kept in `SecretMemory`, overwritten when the last reference goes.
 public struct SymmetricKey: Sendable {
-  private let storage: Storage
+  private let storage: SecretBytes
 
   /// A copy of `bytes`.
   public init(_ bytes: [UInt8]) { self.init(copying: bytes.span.bytes) }
 
   /// A copy of `bytes`, which stay the caller's to overwrite.
-  public init(copying bytes: RawSpan) { storage = bytes.withUnsafeBytes(Storage.init) }
+  public init(copying bytes: RawSpan) { storage = bytes.withUnsafeBytes(SecretBytes.init(copying:)) }
 
   init(copying bytes: UnsafeMutableBufferPointer<UInt8>.SubSequence) {
-    storage = Storage(UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(bytes.base)[bytes.indices]))
+    storage = SecretBytes(copying: UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(bytes.base)[bytes.indices]))
   }
 
   /// A random key of `byteCount` bytes.
   public static func random(byteCount: Int) -> SymmetricKey { SymmetricKey(SecureRandom.bytes(byteCount)) }
 
   /// Its length in bytes.
-  public var byteCount: Int { storage.buffer.count }
+  public var byteCount: Int { storage.count }
 
   /// Lends the bytes to `body`, which must not keep them.
   public func withUnsafeBytes<Value>(_ body: (UnsafeRawBufferPointer) -> Value) -> Value {
-    withExtendedLifetime(storage) { body(UnsafeRawBufferPointer(storage.buffer)) }
+    storage.withUnsafeBytes(body)
   }
 
   /// A copy of the bytes, for export. Search for this name to find where key material leaves its box.
@@ -31,21 +31,6 @@ public struct SymmetricKey: Sendable {
   /// The part of it in `range`, which must lie inside.
   public func slice(_ range: Range<Int>) -> SymmetricKey {
     withUnsafeBytes { SymmetricKey(copying: RawSpan(_unsafeBytes: $0).extracting(range)) }
-  }
-
-  private final class Storage: @unchecked Sendable {
-    // Sendable because the bytes are written in init and overwritten in deinit only.
-    let buffer: UnsafeMutableRawBufferPointer
-
-    init(_ bytes: UnsafeRawBufferPointer) {
-      buffer = .allocate(byteCount: bytes.count, alignment: 8)
-      buffer.copyMemory(from: bytes)
-    }
-
-    deinit {
-      OPENSSL_cleanse(buffer.baseAddress, buffer.count)
-      buffer.deallocate()
-    }
   }
 }
 

@@ -1,18 +1,36 @@
-/// A value that must never be printed: its description, debug description and mirror all read `<secret>`.
+/// A value that must never be printed: its description, debug description and mirror all read `<secret>`. At rest it is in `SecretMemory`:
+/// not swapped out, not dumped, overwritten when it goes.
 ///
 /// `reveal()` is the one way to the value, so that every use can be found by searching for it.
-public struct Secret<Value: Sendable>: Sendable {
-  private let value: Value
+public struct Secret<Value: SecretContent>: Sendable {
+  private let bytes: SecretBytes
 
-  /// Wraps `value`.
-  public init(_ value: Value) { self.value = value }
+  /// Wraps a copy of `value`.
+  public init(_ value: Value) { bytes = value.withSecretBytes(SecretBytes.init(copying:)) }
 
-  /// The secret itself. Call it where the value is used (a header, a form field), never earlier.
-  public func reveal() -> Value { value }
+  /// The secret itself, in ordinary memory. Call it where the value is used (a header, a form field), never earlier.
+  public func reveal() -> Value { bytes.withUnsafeBytes(Value.init(secretBytes:)) }
 }
 
-extension Secret: Equatable where Value: Equatable {}
-extension Secret: Hashable where Value: Hashable {}
+extension Secret where Value == [UInt8] {
+  /// Wraps a copy of `value`, and overwrites it.
+  public init(moving value: inout [UInt8]) {
+    self.init(value)
+    value.wipe()
+  }
+}
+
+extension Secret: Hashable {
+  /// Whether both are the same bytes.
+  public static func == (left: Secret, right: Secret) -> Bool {
+    left.bytes.withUnsafeBytes { left in
+      right.bytes.withUnsafeBytes { $0.count == left.count && $0.elementsEqual(left) }
+    }
+  }
+
+  /// Hashes the bytes.
+  public func hash(into hasher: inout Hasher) { bytes.withUnsafeBytes { hasher.combine(bytes: $0) } }
+}
 
 extension Secret: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
   /// Always `<secret>`.

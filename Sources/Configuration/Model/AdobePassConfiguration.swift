@@ -1,4 +1,5 @@
 import JSON
+public import Support
 
 /// What `kind: adobe-pass` needs besides. Its keys lie in the decision point's own section.
 public struct AdobePassConfiguration: Sendable, Equatable {

@@ -11,7 +11,7 @@ public enum ConfiguredSecretSource: Sendable, Hashable {
 }
 
 /// A secret as it was when the configuration was loaded. Compared by value, never printed.
-public struct ConfiguredSecret<Value: Sendable>: Sendable {
+public struct ConfiguredSecret<Value: SecretContent>: Sendable, Hashable {
   /// The secret.
   public let value: Secret<Value>
   /// Where it was found.
@@ -23,6 +23,3 @@ public struct ConfiguredSecret<Value: Sendable>: Sendable {
     self.source = source
   }
 }
-
-extension ConfiguredSecret: Equatable where Value: Equatable {}
-extension ConfiguredSecret: Hashable where Value: Hashable {}

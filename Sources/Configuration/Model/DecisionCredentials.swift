@@ -1,4 +1,5 @@
 import JSON
+public import Support
 
 /// How the sidecar authenticates at a decision point.
 public struct DecisionCredentials: Sendable, Equatable {

@@ -1,4 +1,5 @@
 import JSON
+public import Support
 
 /// What ID tokens of an issuer must be like (OpenID Connect Core 1.0 section 3.1.3.7).
 public struct IDTokenConfiguration: Sendable, Equatable {

@@ -1,4 +1,5 @@
 import JSON
+public import Support
 
 /// An OAuth 2.0 authorization server or OpenID provider, and who we are to it.
 public struct IssuerConfiguration: Sendable, Equatable {

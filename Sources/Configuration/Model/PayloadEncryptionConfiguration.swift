@@ -1,4 +1,5 @@
 import JSON
+public import Support
 
 /// Bodies encrypted as JWE (RFC 7516), in both directions.
 public struct PayloadEncryptionConfiguration: Sendable, Equatable {

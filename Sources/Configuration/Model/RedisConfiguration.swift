@@ -1,4 +1,5 @@
 import JSON
+public import Support
 
 /// A Redis server.
 public struct RedisConfiguration: Sendable, Equatable {

@@ -1,4 +1,5 @@
 import JSON
+public import Support
 
 /// Where sessions are kept.
 public struct StoreConfiguration: Sendable, Equatable {

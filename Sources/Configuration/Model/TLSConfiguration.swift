@@ -1,4 +1,5 @@
 import JSON
+public import Support
 
 /// Whom to trust in TLS, and who to be.
 public struct TLSConfiguration: Sendable, Equatable {

@@ -54,13 +54,13 @@ struct RecordCipher: Sendable {
     let data = authenticatedData(of: sealed)
     do throws(CryptoError) {
       guard sealed.seal.count == Self.sealByteCount else { throw CryptoError(code: .invalidInput, message: "") }
-      let contents = try AESGCM.open(
+      var contents = try AESGCM.open(
         SealedMessage(ciphertext: sealed.ciphertext, tag: Array(sealed.seal[AESGCM.nonceByteCount...])),
         key: try key(for: sealed.key), nonce: Array(sealed.seal[..<AESGCM.nonceByteCount]),
         authenticating: data.span.bytes)
       return StoredRecord(
         key: sealed.key, owner: sealed.owner, version: sealed.version, expiresAt: sealed.expiresAt,
-        contents: Secret(contents))
+        contents: Secret(moving: &contents))
     } catch { throw StoreError(.corrupted, "\(sealed.key) is damaged or was altered") }
   }
 

@@ -20,11 +20,11 @@ struct SessionContents: Sendable, Codable {
   var createdAt: Int64
   /// Milliseconds since the epoch.
   var expiresAt: Int64?
-  var refreshToken: String?
-  var ssoToken: String?
+  @OptionalKeptSecret var refreshToken: String?
+  @OptionalKeptSecret var ssoToken: String?
   /// The single sign-on token that nobody has said yet whose it is: after a step-up that could not be exchanged.
-  var unprovenSSOToken: String?
-  var idToken: String?
+  @OptionalKeptSecret var unprovenSSOToken: String?
+  @OptionalKeptSecret var idToken: String?
   var claims: JSONValue?
   var tokens: [StoredToken] = []
   /// The key that the session's tokens are bound to (RFC 9449), with its private half; made when it is first needed, never changed.
@@ -61,7 +61,8 @@ struct SessionContents: Sendable, Codable {
   /// The contents as a record keeps them. Strings and numbers only, so that a failure would be a bug: `invalid`, nothing is written.
   func bytes() throws(StoreError) -> Secret<[UInt8]> {
     do {
-      return Secret(JSONWriter().write(try JSONValueEncoder().encode(self)))
+      var text = JSONWriter().write(try JSONValueEncoder().encode(self))
+      return Secret(moving: &text)
     } catch {
       throw StoreError(.invalid, "a session cannot be written down")
     }

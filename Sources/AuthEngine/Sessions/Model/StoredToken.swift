@@ -3,7 +3,7 @@ import Support
 /// An access token as it is stored: with times of the wall clock, which go on while nothing runs.
 struct StoredToken: Sendable, Codable {
   let slot: TokenSlot
-  let value: String
+  @KeptSecret var value: String
   let scope: String?
   /// Milliseconds since the epoch.
   let obtainedAt: Int64
