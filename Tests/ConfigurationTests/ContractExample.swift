@@ -67,7 +67,7 @@ enum ContractExample {
         cache: { permit: 60s, deny: 0s }
         credentials: { bearer: device }     # none | device | user, or tokenFile: …; access-manager: ssoTokenFile: … or usernameFile + passwordFile
     log: { level: info, format: json }
-    hardening: { debuggerCheck: true, coreDumps: false }
+    hardening: { debuggerCheck: true, coreDumps: false, landlock: auto, seccomp: auto, lockedMemory: auto, connectPorts: [] }
     development:                        # every switch here warns at start and shows in getInfo
       plainHTTPOnLoopback: false        # http:// upstreams on 127.0.0.0/8 and ::1
       callerClock: false                # `now` in validateIdToken

@@ -21,6 +21,8 @@ public struct ConfigurationFile: Sendable, Hashable {
     case notARegularFile
     /// Longer than the limit that was given.
     case tooLarge
+    /// It lies outside of what this process could still read after its start.
+    case outsideSandbox
     /// Anything else, as `strerror` puts it.
     case other(String)
 
@@ -29,6 +31,8 @@ public struct ConfigurationFile: Sendable, Hashable {
       switch self {
       case .notFound: "there is no such file"
       case .permissionDenied: "permission to read the file is denied"
+      case .outsideSandbox:
+        "it lies outside of what the running process allowed itself to read at its start: restart it (hardening.landlock)"
       case .notARegularFile: "this is not a regular file"
       case .tooLarge: "the file is too large"
       case .other(let reason): "the file cannot be read: \(reason)"

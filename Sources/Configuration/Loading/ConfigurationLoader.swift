@@ -1,3 +1,5 @@
+import Support
+
 /// Reads a configuration: one YAML (or JSON) file, overridden by environment variables, secrets fetched, everything checked.
 ///
 /// Files and groups come through closures, so that it can be used without a disk. It keeps nothing between two readings.
@@ -8,6 +10,8 @@ public struct ConfigurationLoader: Sendable {
     public var configuration: PosternConfiguration
     /// What deserves a look: inline secrets, secret files that everybody can read, development switches.
     public var warnings: [ConfigurationProblem]
+    /// What it leads to.
+    public var reach = ConfigurationReach()
   }
 
   /// Reads a file, at most so many bytes.
@@ -20,6 +24,15 @@ public struct ConfigurationLoader: Sendable {
   /// A loader of this machine's files and groups.
   public init() {
     self.init(readFile: { SystemFiles.read($0, limit: $1) }, groupIdentifier: { SystemGroups.identifier(of: $0) })
+  }
+
+  /// A loader of this machine's files and groups; `explaining` has a word in why a file cannot be read.
+  public init(
+    explaining failure:
+      @escaping @Sendable (_ path: String, _ failure: ConfigurationFile.Failure)
+      -> ConfigurationFile.Failure
+  ) {
+    self.init(readFile: { path, limit in SystemFiles.read(path, limit: limit).mapError { failure(path, $0) } })
   }
 
   /// A loader of whatever files and groups the closures give.
@@ -37,6 +50,11 @@ public struct ConfigurationLoader: Sendable {
   /// - Throws: everything that is wrong, at once.
   public func load(path: String, environment: [String: String]) throws(ConfigurationProblems) -> Loaded {
     let file: ConfigurationFile
+    let files = Locked<Set<String>>([path])
+    let readFile: FileReader = { [readFile] path, limit in
+      files.withLock { _ = $0.insert(path) }
+      return readFile(path, limit)
+    }
     switch readFile(path, YAMLDocument.maxBytes) {
     case .success(let found): file = found
     case .failure(.tooLarge): throw only("the file is larger than 1 MiB", in: path)
@@ -76,7 +94,10 @@ public struct ConfigurationLoader: Sendable {
       Self.order(&problems, in: path, as: "problems")
       throw ConfigurationProblems(problems, warnings: warnings)
     }
-    return Loaded(configuration: configuration, warnings: warnings)
+    var reach = ConfigurationReach()
+    reach.files = files.withLock { $0 }
+    reach.ports = context.ports
+    return Loaded(configuration: configuration, warnings: warnings, reach: reach)
   }
 
   private func only(_ message: String, in path: String) -> ConfigurationProblems {

@@ -1,5 +1,5 @@
 import JSON
-import Support
+public import Support
 
 /// The audit log of decisions.
 public struct AuditConfiguration: Sendable, Equatable {

@@ -20,6 +20,10 @@ final class ReadingContext {
   let allowsPlainHTTPOnLoopback: Bool
   /// Where files and variables come from.
   let surroundings: ConfigurationSurroundings
+  /// The TCP ports of URLs, each with a key that has one.
+  private(set) var ports: [UInt16: String] = [:]
+  /// The value that is being read.
+  private var current = ConfigurationPath()
   private var origins: [ConfigurationPath: SourceOrigin] = [:]
 
   /// A context for one reading.
@@ -34,7 +38,15 @@ final class ReadingContext {
   }
 
   /// Remembers where the value at `path` stands.
-  func place(_ path: ConfigurationPath, at origin: SourceOrigin) { origins[path] = origin }
+  func place(_ path: ConfigurationPath, at origin: SourceOrigin) {
+    origins[path] = origin
+    current = path
+  }
+
+  /// Remembers that the value that is being read leads to `port`.
+  func note(port: UInt16) {
+    if ports[port] == nil { ports[port] = current.description }
+  }
 
   /// Where the value at `path` stands; for a key that is not there, where its section stands.
   func origin(of path: ConfigurationPath) -> SourceOrigin {

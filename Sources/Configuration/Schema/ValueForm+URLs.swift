@@ -72,6 +72,7 @@ extension ValueForm where Value == String {
         throw ValueProblem("must begin with rediss://, redis:// or unix://")
       }
       guard !url.hasUserInfo else { throw ValueProblem("no password in the URL: use passwordFile or passwordEnv") }
+      context.note(port: url.port ?? 6379)
       let database = url.path.dropFirst()
       guard url.query == nil, !url.hasFragment, database.isEmpty || Int(database).map((0...9999).contains) == true
       else {
@@ -133,6 +134,7 @@ extension ValueForm where Value == String {
       guard !url.hasUserInfo else { throw ValueProblem("a URL must not hold a user name or password") }
       guard !url.hasFragment else { throw ValueProblem("this URL must not have a fragment (#…)") }
       try judge(url)
+      context.note(port: url.port ?? (url.scheme == "https" ? 443 : 80))
       return text
     }
     return form
