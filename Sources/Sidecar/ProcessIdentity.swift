@@ -7,16 +7,30 @@ struct ProcessIdentity: Sendable {
   let startedAt: Timestamp
   let libraries: LibraryVersions
 
-  /// The whole answer, written once per configuration.
-  func info(features: [String]) -> JSONText {
+  /// The answer, but for what changes by itself.
+  func info(features: [String]) -> ProcessInfo {
     let libraries: JSONObject = [
       "curl": .string(libraries.curl), "openssl": .string(libraries.openssl), "jansson": .string(libraries.jansson),
       "swift": .string(libraries.swift),
     ]
-    return JSONText([
+    return ProcessInfo([
       "name": "postern", "version": .string(Product.version), "protocolVersion": .string(Product.protocolVersion),
       "pid": .integer(Int64(Product.processID)), "startedAt": .string(startedAt.rfc3339),
       "libraries": .object(libraries), "features": .array(features.map(JSONValue.string)),
     ])
+  }
+}
+
+/// What `getInfo` says under one configuration.
+final class ProcessInfo: Sendable {
+  private let members: JSONObject
+
+  init(_ members: JSONObject) { self.members = members }
+
+  /// The whole answer.
+  func text(_ hardening: HardeningReport) -> JSONText {
+    var members = members
+    members["hardening"] = (try? JSONValueEncoder().encode(hardening.info)) ?? .null
+    return JSONText(.object(members))
   }
 }

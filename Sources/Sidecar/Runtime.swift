@@ -14,8 +14,8 @@ final class Runtime: Sendable {
   let limits: SessionLimits
   /// The bounds on all calls together.
   let callLimits: FairGate.Limits
-  /// The answer to `getInfo`.
-  let info: JSONText
+  /// The answer to `getInfo`, but for what changes by itself.
+  let info: ProcessInfo
   /// What the configuration asks for and this release does not do, and certificates that expire; said at start.
   let notes: [String]
   /// The clients' certificates as they were when the configuration was loaded.

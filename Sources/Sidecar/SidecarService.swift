@@ -35,6 +35,8 @@ public final class SidecarService: Sendable {
     public var replacements: Replacements
     /// Told how far reloads are.
     public var onReload: @Sendable (ReloadPhase) -> Void = { _ in }
+    /// How the process protects itself, now; nil where nobody can tell.
+    public var hardening: (@Sendable () -> HardeningReport)?
     /// Reads the configuration again, from where it came.
     public var loadConfiguration: @Sendable () throws(ConfigurationProblems) -> ConfigurationLoader.Loaded
 
@@ -58,6 +60,7 @@ public final class SidecarService: Sendable {
   let logger: Logger
   let metrics = MetricsRegistry()
   let health: HealthBoard
+  let hardening: HardeningWatch
   let hub: EventHub
   let tasks: TaskRegistry
   let stopped: StoppedFetches
@@ -92,6 +95,7 @@ public final class SidecarService: Sendable {
     health = HealthBoard(clock: clock)
     ledger = CallerLedger(clock: clock)
     gate = FairGate(clock: clock)
+    hardening = HardeningWatch(clock: clock, look: surroundings.hardening ?? { HardeningReport() })
     self.surroundings = surroundings
     sampleRatio = configuration.telemetry.otlp?.sampleRatio ?? 0
     logsAccess = configuration.log.access
@@ -119,6 +123,13 @@ public final class SidecarService: Sendable {
     let unknown = LibraryVersions(curl: "", openssl: "", jansson: "", swift: "")
     let identity = ProcessIdentity(startedAt: Timestamp(secondsSinceEpoch: 0), libraries: unknown)
     return try Runtime(configuration, identity, clock: SystemClock(), isTrial: true).notes
+  }
+
+  /// Makes the files that a configuration asks for and that are missing, which a process in a sandbox could not; returns what to say of
+  /// that.
+  public static func makeMissingFiles(_ configuration: PosternConfiguration) throws(ConfigurationProblems) -> [String] {
+    try DeviceIdentifier.all(in: configuration, makingMissing: true)
+      .sorted { $0.key < $1.key }.compactMap { $0.value.note(of: $0.key) }
   }
 
   /// The configuration that new calls run on.

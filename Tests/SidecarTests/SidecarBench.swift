@@ -20,7 +20,8 @@ final class SidecarBench: Sendable {
   /// A sidecar on the given YAML, whose upstream answers by `script`.
   init(
     _ yaml: String, level: Logger.Level = .trace,
-    script: @escaping ScriptedTransport.Script = { _, _ async throws(TransportError) in HTTPResponse(status: 200) }
+    script: @escaping ScriptedTransport.Script = { _, _ async throws(TransportError) in HTTPResponse(status: 200) },
+    hardening: (@Sendable () -> HardeningReport)? = nil
   ) throws {
     let source = Locked(yaml)
     configuration = source
@@ -37,12 +38,12 @@ final class SidecarBench: Sendable {
         lines.withLock { $0.append(String(decoding: line, as: UTF8.self)) }
       }
     }
-    service = try SidecarService(
-      try load().configuration,
-      SidecarService.Surroundings(
-        transport: transport, clock: clock, logger: logger,
-        libraries: LibraryVersions(curl: "8", openssl: "3", jansson: "2", swift: "6"),
-        storage: SessionStorage(MemoryRecordStore()), loadConfiguration: load))
+    var surroundings = SidecarService.Surroundings(
+      transport: transport, clock: clock, logger: logger,
+      libraries: LibraryVersions(curl: "8", openssl: "3", jansson: "2", swift: "6"),
+      storage: SessionStorage(MemoryRecordStore()), loadConfiguration: load)
+    surroundings.hardening = hardening
+    service = try SidecarService(try load().configuration, surroundings)
   }
 
   /// What the next reload reads.

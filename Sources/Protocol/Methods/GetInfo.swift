@@ -36,11 +36,12 @@ public enum GetInfo: RPCMethod {
     public let startedAt: String
     public let libraries: Libraries
     public let features: [String]
+    public let hardening: Hardening
 
     /// A result of the given parts.
     public init(
       name: String, version: String, protocolVersion: String, pid: Int, startedAt: String, libraries: Libraries,
-      features: [String]
+      features: [String], hardening: Hardening
     ) {
       self.name = name
       self.version = version
@@ -49,6 +50,7 @@ public enum GetInfo: RPCMethod {
       self.startedAt = startedAt
       self.libraries = libraries
       self.features = features
+      self.hardening = hardening
     }
 
     public static let memberDocs = [
@@ -59,6 +61,7 @@ public enum GetInfo: RPCMethod {
       "startedAt": "When it started, RFC 3339 in UTC",
       "libraries": "Versions of the libraries it runs with",
       "features": "What this build and configuration offer; `development.…` names a development switch that is on",
+      "hardening": "How the process protects itself: what is in force, as the kernel has it",
     ]
   }
 }

@@ -9,7 +9,7 @@ extension SidecarService {
   func makeMethodTable() -> MethodTable {
     var table = MethodTable()
     table.prepared(Discover.self) { _ in Product.openRPCText }
-    table.prepared(GetInfo.self) { $0.runtime.info }
+    table.prepared(GetInfo.self) { [self] in hardening.answer($0.runtime.info) }
     table.immediate(Health.self) { [self] (_, _) throws(RPCFault) in healthReport }
     table.immediate(Metrics.self) { [self] (_, _) throws(RPCFault) in Metrics.Result(text: exposition) }
     table.immediate(Subscribe.self) { (params, context) throws(RPCFault) in
@@ -150,8 +150,14 @@ extension SidecarService {
     health.report(
       keySets: engine.keySets.ages(), certificates: runtime.certificates,
       degradations: runtime.decisionPoints.compactMapValues(\.settings.degradation),
-      others: trail.map { ["audit": $0.check] } ?? [:],
-      replacements: surroundings.replacements.problems)
+      others: otherChecks, replacements: surroundings.replacements.problems)
+  }
+
+  private var otherChecks: [String: Health.Check] {
+    var checks: [String: Health.Check] = [:]
+    checks["audit"] = trail?.check
+    if surroundings.hardening != nil { checks["hardening"] = hardening.report.check }
+    return checks
   }
 
   var exposition: String {

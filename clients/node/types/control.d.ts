@@ -13,6 +13,16 @@ export interface GetInfoResult {
   startedAt: string;
   libraries: { curl: string; openssl: string; jansson: string; swift: string };
   features: string[];
+  hardening: {
+    noNewPrivileges: boolean;
+    dumpable: boolean;
+    coreDumps: boolean;
+    writableCode: boolean;
+    landlock: { abi: number; fileSystem: boolean; network: boolean; scope: boolean };
+    seccomp: boolean;
+    lockedMemory: { lockedBytes: number; unlockedBytes: number };
+    missing: string[];
+  };
 }
 
 export type HealthStatus = "ok" | "degraded" | "down";

@@ -181,6 +181,9 @@ def _default(required: bool, secret: bool) -> str:
 DOCS = {
     "Info": "The running sidecar.",
     "Libraries": "Versions of the libraries it runs with.",
+    "Hardening": "How the process protects itself: what is in force.",
+    "Landlock": "Limits by Landlock.",
+    "LockedMemory": "The memory that secrets are kept in.",
     "Health": "Whether the sidecar can do its work.",
     "HealthCheck": "One check.",
     "Metrics": "Counters and histograms.",

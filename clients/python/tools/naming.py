@@ -14,6 +14,9 @@ BY_HAND = {"$/cancelRequest", "registerDelegate"}
 CLASSES = {
     "getInfo.result": "Info",
     "getInfo.result.libraries": "Libraries",
+    "getInfo.result.hardening": "Hardening",
+    "getInfo.result.hardening.landlock": "Landlock",
+    "getInfo.result.hardening.lockedMemory": "LockedMemory",
     "health.result": "Health",
     "health.result.checks.*": "HealthCheck",
     "metrics.result": "Metrics",

@@ -28,6 +28,7 @@ __all__ = [
     "EventName",
     "FetchResult",
     "Grant",
+    "Hardening",
     "Health",
     "HealthCheck",
     "HealthStatus",
@@ -37,7 +38,9 @@ __all__ = [
     "JWSVerdict",
     "JourneyFailure",
     "JourneyStep",
+    "Landlock",
     "Libraries",
+    "LockedMemory",
     "Metrics",
     "ParsedAdvice",
     "Part",
@@ -113,6 +116,119 @@ class Libraries:
 
 
 @dataclass(frozen=True)
+class Landlock:
+    """Limits by Landlock."""
+
+    #: The ABI that is made use of; 0 when there is none.
+    abi: int
+    #: Whether only the files can be read and written that the configuration needs.
+    file_system: bool
+    #: Whether only the TCP ports can be connected to and listened on that the configuration needs.
+    network: bool
+    #: Whether abstract sockets of other processes, and signals to them, are forbidden.
+    scope: bool
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> Landlock:
+        """Reads it from the protocol's members."""
+        return cls(
+            abi=value["abi"],
+            file_system=value["fileSystem"],
+            network=value["network"],
+            scope=value["scope"],
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """The protocol's members, without those that are None."""
+        return present(
+            {
+                "abi": wire(self.abi),
+                "fileSystem": wire(self.file_system),
+                "network": wire(self.network),
+                "scope": wire(self.scope),
+            }
+        )
+
+
+@dataclass(frozen=True)
+class LockedMemory:
+    """The memory that secrets are kept in."""
+
+    #: How much of it can never be in the swap space.
+    locked_bytes: int
+    #: How much of it could be.
+    unlocked_bytes: int
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> LockedMemory:
+        """Reads it from the protocol's members."""
+        return cls(
+            locked_bytes=value["lockedBytes"],
+            unlocked_bytes=value["unlockedBytes"],
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """The protocol's members, without those that are None."""
+        return present(
+            {
+                "lockedBytes": wire(self.locked_bytes),
+                "unlockedBytes": wire(self.unlocked_bytes),
+            }
+        )
+
+
+@dataclass(frozen=True)
+class Hardening:
+    """How the process protects itself: what is in force."""
+
+    #: Whether no program that is executed can gain privileges.
+    no_new_privileges: bool
+    #: Whether its own user may trace the process and read its memory.
+    dumpable: bool
+    #: Whether the process leaves core dumps.
+    core_dumps: bool
+    #: Whether memory that was written can become code.
+    writable_code: bool
+    #: Limits for files, TCP ports and what lies outside of the process.
+    landlock: Landlock
+    #: Whether system calls that it never needs are forbidden.
+    seccomp: bool
+    #: The memory that secrets are kept in.
+    locked_memory: LockedMemory
+    #: What of it is not in force, and why, for people; empty when nothing is missing.
+    missing: list[str]
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> Hardening:
+        """Reads it from the protocol's members."""
+        return cls(
+            no_new_privileges=value["noNewPrivileges"],
+            dumpable=value["dumpable"],
+            core_dumps=value["coreDumps"],
+            writable_code=value["writableCode"],
+            landlock=Landlock.from_json(value["landlock"]),
+            seccomp=value["seccomp"],
+            locked_memory=LockedMemory.from_json(value["lockedMemory"]),
+            missing=value["missing"],
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """The protocol's members, without those that are None."""
+        return present(
+            {
+                "noNewPrivileges": wire(self.no_new_privileges),
+                "dumpable": wire(self.dumpable),
+                "coreDumps": wire(self.core_dumps),
+                "writableCode": wire(self.writable_code),
+                "landlock": wire(self.landlock),
+                "seccomp": wire(self.seccomp),
+                "lockedMemory": wire(self.locked_memory),
+                "missing": wire(self.missing),
+            }
+        )
+
+
+@dataclass(frozen=True)
 class Info:
     """The running sidecar."""
 
@@ -130,6 +246,8 @@ class Info:
     libraries: Libraries
     #: What this build and configuration offer; `development.…` names a development switch that is on.
     features: list[str]
+    #: How the process protects itself: what is in force, as the kernel has it.
+    hardening: Hardening
 
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> Info:
@@ -142,6 +260,7 @@ class Info:
             started_at=time(value["startedAt"]),
             libraries=Libraries.from_json(value["libraries"]),
             features=value["features"],
+            hardening=Hardening.from_json(value["hardening"]),
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -155,6 +274,7 @@ class Info:
                 "startedAt": wire(self.started_at),
                 "libraries": wire(self.libraries),
                 "features": wire(self.features),
+                "hardening": wire(self.hardening),
             }
         )
 
