@@ -18,4 +18,15 @@ struct PosternCommand: AsyncParsableCommand {
       PrintOpenRPC.self, PrintConfiguration.self,
     ]
   )
+
+  /// `serve` begins on the main thread, before there is another one: Landlock holds for the thread it is called on and those that come after.
+  /// All else, and what cannot be parsed, goes ArgumentParser's way.
+  @MainActor static func main() async {
+    guard let serve = try? parseAsRoot() as? Serve else { return await main(nil) }
+    do {
+      try await serve.run()
+    } catch {
+      exit(withError: error)
+    }
+  }
 }

@@ -15,6 +15,17 @@ enum ProcessLimits {
     _ = setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
   }
 
+  /// As much locked memory as the system allows: secrets are kept in it.
+  static func raiseLockedMemory() {
+    var limit = rlimit()
+    guard getrlimit(__rlimit_resource_t(__RLIMIT_MEMLOCK.rawValue), &limit) == 0, limit.rlim_cur < limit.rlim_max else {
+      return
+    }
+    limit.rlim_cur = limit.rlim_max
+    // Refused: then more of it is not locked, which is said.
+    _ = setrlimit(__rlimit_resource_t(__RLIMIT_MEMLOCK.rawValue), &limit)
+  }
+
   /// Memory of large messages and bodies goes back to the system when they are done with: by default glibc keeps blocks of up to 32 MiB once
   /// one of that size was freed, so that ten uploads of 15 MiB leave a process of 100 MiB. Bodies of 1 MiB stay on the heap, where they are
   /// faster. Refused: then it is as by default.

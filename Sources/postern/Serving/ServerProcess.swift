@@ -33,8 +33,8 @@ struct ServerProcess {
     // A file that may not grow any more is an error of the write, not the end of the process.
     signal(SIGXFSZ, SIG_IGN)
     // From the first moment on, so that a SIGTERM right after the start is a clean end too.
-    let signals = ServerSignals()
-    guard signals.start() else { throw Failure(description: "cannot install signal handlers") }
+    guard let pipes = ServerSignals.install() else { throw Failure(description: "cannot install signal handlers") }
+    ProcessLimits.raiseLockedMemory()
     let inherited: InheritedSocket?
     do {
       inherited = try InheritedSocket.takeFromEnvironment()
@@ -43,10 +43,7 @@ struct ServerProcess {
     }
     let environment = ProcessEnvironment.current
     let path = configurationPath
-    let load: @Sendable () throws(ConfigurationProblems) -> ConfigurationLoader.Loaded = {
-      () throws(ConfigurationProblems) in try ConfigurationLoader().load(path: path, environment: environment)
-    }
-    let loaded = try load()
+    let loaded = try ConfigurationLoader().load(path: path, environment: environment)
     let logger = Self.logger(loaded.configuration.log)
     for warning in loaded.warnings { logger.warning("\(warning.description)") }
     let endpoint = try endpoint(loaded.configuration, inherited, environment, logger)
@@ -55,6 +52,19 @@ struct ServerProcess {
     if !loaded.configuration.hardening.coreDumps, !ProcessLimits.forbidDumps() {
       logger.warning("core dumps could not be forbidden")
     }
+    let manager = ServiceManager(environment: environment)
+    for note in try SidecarService.makeMissingFiles(loaded.configuration) { logger.warning("\(note)") }
+    let ownSocket = socketPath ?? loaded.configuration.listen.socketPath(environment: environment)
+    let plan = SandboxPlan(
+      loaded, configurationPath: path, socketPath: inherited == nil ? ownSocket : nil, environment: environment)
+    // The last thing that is done on the only thread.
+    let hardening = try ProcessHardening(loaded.configuration.hardening, plan)
+    for missing in hardening.report.missing { logger.notice("hardening: \(missing)") }
+    let load: @Sendable () throws(ConfigurationProblems) -> ConfigurationLoader.Loaded = {
+      () throws(ConfigurationProblems) in try hardening.reload(path, environment)
+    }
+    let signals = ServerSignals()
+    guard signals.start(pipes) else { throw Failure(description: "cannot start the thread for signals") }
 
     let replacements = Replacements(logger: logger)
     let transport: CurlTransport
@@ -74,12 +84,12 @@ struct ServerProcess {
     surroundings.audit = audit
     let spans = try TelemetryAssembly.exporter(loaded.configuration.telemetry, transport, logger)
     surroundings.spans = spans
-    let manager = ServiceManager(environment: environment)
     surroundings.replacements = replacements
     surroundings.onReload = { manager.reload($0) }
     let debugger = DebuggerCheck()
     // Without /proc nobody can tell: where the check is on, nothing is fetched.
     surroundings.isTraced = { debugger?.isTraced ?? true }
+    surroundings.hardening = { hardening.report }
     let service = try SidecarService(loaded.configuration, surroundings)
     // Before anybody can ask: nothing is known to work yet.
     service.prepareWatch()

@@ -14,9 +14,12 @@ final class ServerSignals: Sendable {
 
   init() { (ending, continuation) = AsyncStream.makeStream() }
 
-  /// False when the handlers could not be installed.
-  func start() -> Bool {
-    SignalThread.start { [self] wish in
+  /// From now on signals are noted; nil when the handlers could not be installed.
+  static func install() -> SignalThread.Pipes? { SignalThread.install() }
+
+  /// From now on they are acted on, those that came before too. False when there is no thread for it.
+  func start(_ pipes: SignalThread.Pipes) -> Bool {
+    SignalThread.start(pipes) { [self] wish in
       guard wish == .end else { return reload() }
       let isSecond = state.withLock { state in
         defer { state.isEnding = true }

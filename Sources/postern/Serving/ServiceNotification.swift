@@ -19,12 +19,16 @@ struct ServiceNotification: Sendable {
   }
 
   private let address: [UInt8]?
+  /// Connected to an abstract name at the start, for the process's sandbox lets none be reached later on; of no use when the manager puts
+  /// another socket in its place.
+  private let abstract: Int32?
 
   /// `path` is the value of `NOTIFY_SOCKET`: a path, or an abstract name behind `@`.
   init(path: String?) {
     let bytes = path.map { Array($0.utf8) } ?? []
     let isUsable = bytes.count > 1 && bytes.count <= Self.capacity && (bytes[0] == 0x2F || bytes[0] == 0x40)
     address = isUsable ? (bytes[0] == 0x40 ? [0] + bytes.dropFirst() : bytes) : nil
+    abstract = address.flatMap { $0[0] == 0 ? Self.connected(to: $0) : nil }
   }
 
   /// Whether there is anybody to tell.
@@ -33,10 +37,15 @@ struct ServiceNotification: Sendable {
   /// Sends `state`. False when nobody was told.
   @discardableResult
   func send(_ state: State) -> Bool {
-    guard let address else { return false }
+    guard let address, let descriptor = abstract ?? Self.connected(to: address) else { return false }
+    defer { if abstract == nil { close(descriptor) } }
+    let message = Array(Self.text(of: state).utf8)
+    return Glibc.send(descriptor, message, message.count, CInt(MSG_NOSIGNAL)) == message.count
+  }
+
+  private static func connected(to address: [UInt8]) -> Int32? {
     let descriptor = socket(AF_UNIX, CInt(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
-    guard descriptor >= 0 else { return false }
-    defer { close(descriptor) }
+    guard descriptor >= 0 else { return nil }
     // A manager whose queue is full is waited for, for READY must not get lost; but not for ever.
     var patience = timeval(tv_sec: 5, tv_usec: 0)
     _ = setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &patience, socklen_t(MemoryLayout<timeval>.size))
@@ -45,13 +54,14 @@ struct ServiceNotification: Sendable {
     withUnsafeMutableBytes(of: &name.sun_path) { $0.copyBytes(from: address) }
     // An abstract name ends where the address does, a path with a zero.
     let length = MemoryLayout<sa_family_t>.size + address.count + (address[0] == 0 ? 0 : 1)
-    let message = Array(Self.text(of: state).utf8)
-    let sent = withUnsafePointer(to: &name) { pointer in
-      pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-        sendto(descriptor, message, message.count, CInt(MSG_NOSIGNAL), $0, socklen_t(length))
-      }
+    let failed = withUnsafePointer(to: &name) { pointer in
+      pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { connect(descriptor, $0, socklen_t(length)) }
     }
-    return sent == message.count
+    guard failed == 0 else {
+      close(descriptor)
+      return nil
+    }
+    return descriptor
   }
 
   /// Bytes of `sun_path` that can be used: one is left for the zero behind a path.

@@ -18,17 +18,28 @@ enum SignalThread {
   nonisolated(unsafe) private static var endPipe: Int32 = -1
   nonisolated(unsafe) private static var reloadPipe: Int32 = -1
 
-  /// Installs the handlers and starts the threads; `handle` is called there with each wish. False when the system refuses.
-  static func start(_ handle: @escaping @Sendable (Wish) -> Void) -> Bool {
-    guard let ending = makePipe(), let reloading = makePipe() else { return false }
+  /// Where the threads read.
+  struct Pipes: Sendable {
+    fileprivate let ending: Int32
+    fileprivate let reloading: Int32
+  }
+
+  /// Installs the handlers: signals wait in the pipes until the threads start. Nil when the system refuses.
+  static func install() -> Pipes? {
+    guard let ending = makePipe(), let reloading = makePipe() else { return nil }
     endPipe = ending.write
     reloadPipe = reloading.write
-    guard run(Reader(pipe: ending.read, wish: .end, handle: handle)),
-      run(Reader(pipe: reloading.read, wish: .reload, handle: handle))
-    else { return false }
-    return install(SIGTERM) { _ in SignalThread.note(SignalThread.endPipe) }
+    let isInstalled =
+      install(SIGTERM) { _ in SignalThread.note(SignalThread.endPipe) }
       && install(SIGINT) { _ in SignalThread.note(SignalThread.endPipe) }
       && install(SIGHUP) { _ in SignalThread.note(SignalThread.reloadPipe) }
+    return isInstalled ? Pipes(ending: ending.read, reloading: reloading.read) : nil
+  }
+
+  /// Starts the threads; `handle` is called there with each wish. False when the system refuses.
+  static func start(_ pipes: Pipes, _ handle: @escaping @Sendable (Wish) -> Void) -> Bool {
+    run(Reader(pipe: pipes.ending, wish: .end, handle: handle))
+      && run(Reader(pipe: pipes.reloading, wish: .reload, handle: handle))
   }
 
   private static func run(_ reader: Reader) -> Bool {

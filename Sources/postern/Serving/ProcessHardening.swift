@@ -1,0 +1,144 @@
+import Configuration
+import Glibc
+import Hardening
+import Sidecar
+import Support
+
+/// The sidecar's protections as they were wished for, set up, and are in force.
+final class ProcessHardening: Sendable {
+  private let wishes: HardeningConfiguration
+  private let sandbox: Sandbox
+  private let allowedPorts: Set<UInt16>
+  /// Where files can still be read; nil for everywhere.
+  private let readable: Set<String>?
+
+  /// Sets up what `wishes` ask for; to be called while the process has one thread. Throws when something that is required cannot be had.
+  init(_ wishes: HardeningConfiguration, _ plan: SandboxPlan) throws(ServerProcess.Failure) {
+    self.wishes = wishes
+    if wishes.lockedMemory == .off { SecretMemory.stopLocking() }
+    let policy = wishes.landlock == .off ? nil : plan.policy
+    if policy != nil, let directory = plan.storeDirectory { Self.makeDirectory(directory) }
+    sandbox = Sandbox(Sandbox.Wish(policy: policy, filtersSystemCalls: wishes.seccomp != .off))
+    let isInForce = policy != nil && sandbox.landlockFault == nil
+    allowedPorts = plan.policy.connectPorts ?? []
+    readable = isInForce ? Set((policy?.readable ?? []).compactMap(FilePlaces.resolved)) : nil
+    try demand(wishes.landlock, "landlock", sandbox.landlockFault?.message)
+    try demand(wishes.seccomp, "seccomp", sandbox.filterFault?.message)
+    try demand(wishes.lockedMemory, "lockedMemory", SecretMemory.usage.unlockedBytes > 0 ? Self.tooLittle : nil)
+  }
+
+  /// What is in force now.
+  var report: HardeningReport {
+    let effect = sandbox.effect
+    let memory = SecretMemory.usage
+    var report = HardeningReport()
+    report.noNewPrivileges = effect.noNewPrivileges
+    report.isDumpable = effect.isDumpable
+    report.leavesCoreDumps = effect.leavesCoreDumps
+    report.allowsWritableCode = !effect.refusesWritableCode
+    report.landlockABI = effect.landlockABI
+    report.limitsFiles = effect.limitsFiles
+    report.limitsPorts = effect.limitsPorts
+    report.isScoped = effect.isScoped
+    report.filtersSystemCalls = effect.filtersSystemCalls
+    report.lockedBytes = memory.lockedBytes
+    report.unlockedBytes = memory.unlockedBytes
+    note(effect, memory, in: &report)
+    return report
+  }
+
+  /// Reads the configuration again; what lies outside of the sandbox is a problem that says so.
+  func reload(
+    _ path: String, _ environment: [String: String]
+  ) throws(ConfigurationProblems) -> ConfigurationLoader.Loaded {
+    guard readable != nil else { return try ConfigurationLoader().load(path: path, environment: environment) }
+    let loader = ConfigurationLoader { [self] path, failure in
+      failure == .permissionDenied && !reaches(path) ? .outsideSandbox : failure
+    }
+    let loaded = try loader.load(path: path, environment: environment)
+    var problems = portProblems(loaded, path)
+    for file in SandboxPlan.deviceFiles(of: loaded.configuration) where access(file, F_OK) != 0 || !reaches(file) {
+      let message =
+        "\(file): the running process can neither make it nor read outside of what it allowed itself at its start: restart it (hardening.landlock)"
+      problems.append(ConfigurationProblem(file: path, keyPath: "preauthorization", message: message))
+    }
+    guard problems.isEmpty else { throw ConfigurationProblems(problems, warnings: loaded.warnings) }
+    return loaded
+  }
+
+  private func portProblems(_ loaded: ConfigurationLoader.Loaded, _ path: String) -> [ConfigurationProblem] {
+    guard sandbox.effect.limitsPorts else { return [] }
+    return loaded.reach.ports.sorted { $0.key < $1.key }.filter { !allowedPorts.contains($0.key) }.map { port, key in
+      ConfigurationProblem(
+        file: path, keyPath: key,
+        message:
+          "the running process did not allow itself to connect to port \(port) at its start: restart it (hardening.landlock, hardening.connectPorts)"
+      )
+    }
+  }
+
+  /// Whether Landlock lets `path` be read.
+  private func reaches(_ path: String) -> Bool {
+    guard let readable else { return true }
+    guard let real = FilePlaces.resolved(path) else { return true }
+    return readable.contains { real == $0 || real.hasPrefix($0.hasSuffix("/") ? $0 : "\($0)/") }
+  }
+
+  private func note(_ effect: ProtectionEffect, _ memory: SecretMemory.Usage, in report: inout HardeningReport) {
+    func note(_ message: String, isFault: Bool) {
+      report.missing.append(message)
+      if isFault { report.faults.append(message) }
+    }
+    if !effect.noNewPrivileges { note("no_new_privs cannot be set", isFault: true) }
+    if wishes.coreDumps {
+      note("hardening.coreDumps is on", isFault: false)
+    } else if effect.isDumpable {
+      note("core dumps and debuggers of the same user are not forbidden", isFault: true)
+    }
+    if effect.refusesWritableCode == false {
+      note("this kernel cannot refuse memory that is written and then executed (Linux 6.3)", isFault: false)
+    }
+    switch (wishes.landlock, sandbox.landlockFault) {
+    case (.off, _): note("hardening.landlock is off", isFault: false)
+    case (_, let fault?): note("landlock: \(fault.message)", isFault: !fault.isUnavailable)
+    case (_, nil):
+      if !effect.limitsFiles { note("landlock does not limit files", isFault: true) }
+      if !effect.limitsPorts {
+        note("landlock does not limit ports (ABI 4, Linux 6.7)", isFault: effect.landlockABI >= 4)
+      }
+      if !effect.isScoped {
+        note("landlock has no scope for signals and abstract sockets (ABI 6, Linux 6.12)", isFault: false)
+      }
+    }
+    switch (wishes.seccomp, sandbox.filterFault) {
+    case (.off, _): note("hardening.seccomp is off", isFault: false)
+    case (_, let fault?): note("seccomp: \(fault.message)", isFault: !fault.isUnavailable)
+    case (_, nil):
+      if !effect.filtersSystemCalls { note("seccomp does not filter system calls", isFault: true) }
+    }
+    if wishes.lockedMemory == .off {
+      note("hardening.lockedMemory is off", isFault: false)
+    } else if memory.unlockedBytes > 0 {
+      note("lockedMemory: \(Self.tooLittle)", isFault: wishes.lockedMemory == .required)
+    }
+  }
+
+  private func demand(
+    _ wish: HardeningConfiguration.Protection, _ name: String, _ fault: String?
+  ) throws(ServerProcess.Failure) {
+    guard wish == .required, let fault else { return }
+    throw ServerProcess.Failure(description: "hardening.\(name) is required, and cannot be had: \(fault)")
+  }
+
+  private static let tooLittle = "RLIMIT_MEMLOCK is too small for all secrets"
+
+  /// A rule is for what is there: the store's directory is made now, as the store would.
+  private static func makeDirectory(_ path: String) {
+    guard mkdir(path, 0o700) == 0 else { return }
+    let parent = open("\(path)/..", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+    guard parent >= 0 else { return }
+    // Known to be there after a loss of power only if its name is.
+    fsync(parent)
+    close(parent)
+  }
+}

@@ -1,0 +1,76 @@
+import Configuration
+import Glibc
+import Hardening
+
+/// What the sidecar needs of files and the network under a configuration.
+struct SandboxPlan: Sendable {
+  /// What stays allowed.
+  private(set) var policy = SandboxPolicy()
+  /// The directory of the file store.
+  let storeDirectory: String?
+
+  /// The configuration must have been read just now. `socketPath` is nil where the socket is inherited.
+  init(
+    _ loaded: ConfigurationLoader.Loaded, configurationPath: String, socketPath: String?, environment: [String: String]
+  ) {
+    let configuration = loaded.configuration
+    policy.readable = Self.system
+    // libdispatch looks how its threads are at /proc/THREAD/stat, which is not beneath /proc/self, and ends the process when it cannot.
+    policy.openable = ["/proc"]
+    for name in ["SSL_CERT_FILE", "SSL_CERT_DIR", "OPENSSL_CONF", "OPENSSL_MODULES", "CREDENTIALS_DIRECTORY"] {
+      if let path = environment[name], path.hasPrefix("/") { policy.readable.insert(path) }
+    }
+    policy.readable.formUnion(Self.libraryDirectories())
+    // The name service's configuration is a link where something else looks after it.
+    policy.readable.formUnion(FilePlaces.directories(ofFile: "/etc/resolv.conf"))
+    let files = loaded.reach.files.union(Self.deviceFiles(of: configuration)).union([configurationPath])
+    for file in files { policy.readable.formUnion(FilePlaces.directories(ofFile: file)) }
+
+    storeDirectory = configuration.store.kind == .file ? configuration.store.path : nil
+    // Full files of the audit log are renamed, and new ones made.
+    let auditDirectory = (configuration.audit?.path).map(FilePlaces.directory)
+    policy.writable = Set([storeDirectory, auditDirectory, "/dev/null"].compactMap { $0 })
+    if let socketPath { policy.socketDirectories.insert(FilePlaces.directory(of: socketPath)) }
+    policy.connectPorts = Self.ports(of: loaded)
+    policy.bindPorts = Set(
+      [configuration.http.listen?.split(separator: ":").last.flatMap { UInt16($0) }].compactMap { $0 })
+  }
+
+  /// The files with devices' ids.
+  static func deviceFiles(of configuration: PosternConfiguration) -> Set<String> {
+    Set(configuration.preauthorization.values.filter { $0.kind == .adobePass }.compactMap(\.adobePass.deviceIDFile))
+  }
+
+  /// Those of its URLs, https, and names that do not fit into a datagram.
+  static func ports(of loaded: ConfigurationLoader.Loaded) -> Set<UInt16> {
+    let configuration = loaded.configuration
+    return Set(loaded.reach.ports.keys).union(configuration.hardening.connectPorts.map { UInt16($0) })
+      .union([443, 53]).union(configuration.development.plainHTTPOnLoopback ? [80] : [])
+  }
+
+  /// Certificates, name service, time zones; libraries, of which the C library and OpenSSL load some when they are needed; what the C
+  /// library learns the number of processors from.
+  private static let system: Set<String> = [
+    "/etc", "/usr/lib", "/usr/lib32", "/usr/lib64", "/lib", "/lib32", "/lib64", "/usr/local/lib",
+    "/usr/share/zoneinfo", "/usr/share/ca-certificates", "/usr/local/share/ca-certificates",
+    "/usr/share/crypto-policies", "/run/systemd/resolve", "/run/resolvconf", "/run/NetworkManager",
+    "/var/lib/sss/mc", "/proc/self",
+    "/proc/sys/crypto", "/sys/devices/system/cpu", "/sys/fs/cgroup", "/dev/urandom", "/dev/random", "/dev/null",
+  ]
+
+  /// Where the libraries that are loaded come from, wherever that is: others of the same package lie beside them.
+  private static func libraryDirectories() -> Set<String> {
+    var directories: Set<String> = []
+    guard let maps = fopen("/proc/self/maps", "re") else { return [] }
+    defer { fclose(maps) }
+    var line: UnsafeMutablePointer<CChar>?
+    var capacity = 0
+    while getline(&line, &capacity, maps) > 0, let text = line {
+      guard let slash = strchr(text, CInt(UInt8(ascii: "/"))) else { continue }
+      let path = String(cString: slash).split(separator: "\n").first.map(String.init) ?? ""
+      if path.contains(".so") { directories.insert(FilePlaces.directory(of: path)) }
+    }
+    free(line)
+    return directories.subtracting(["/"])
+  }
+}
