@@ -1,5 +1,5 @@
 import JSON
-import Support
+public import Support
 
 /// An OpenTelemetry collector.
 public struct OTLPConfiguration: Sendable, Equatable {
