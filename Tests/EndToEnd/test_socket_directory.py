@@ -53,15 +53,13 @@ def test_one_of_another_user_is_left_alone(start: Start, directory: Path) -> Non
     assert "belongs to another user" in sidecar.log()
 
 
-@pytest.mark.parametrize("obstacle", ["link", "file", "no parent"])
+@pytest.mark.parametrize("obstacle", ["link", "no parent"])
 def test_what_cannot_be_made_a_directory_is_a_failure_at_start(start: Start, directory: Path, obstacle: str) -> None:
     """A link must not have another directory opened for the group."""
     own = directory / "shared"
     (directory / "elsewhere").mkdir(mode=0o700)
     if obstacle == "link":
         own.symlink_to("elsewhere")
-    elif obstacle == "file":
-        own.touch()
     else:
         own = directory / "missing" / "shared"
     with pytest.raises(StartError) as failed:
