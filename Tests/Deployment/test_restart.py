@@ -27,6 +27,15 @@ CALLERS = 6
 RESTARTS = 6
 
 
+# Passes the socket as descriptor 3 to the program that takes this one's place, and so its process id.
+PASS = """
+import os, sys
+os.dup2(int(sys.argv[1]), 3)
+os.environ.update(LISTEN_FDS="1", LISTEN_PID=str(os.getpid()))
+os.execv(sys.argv[2], sys.argv[2:])
+"""
+
+
 class ServiceManager:
     """Holds the socket and starts one process after the other on it (sd_listen_fds(3))."""
 
@@ -41,11 +50,10 @@ class ServiceManager:
         self.processes: List["subprocess.Popen[bytes]"] = []
 
     def start(self) -> "subprocess.Popen[bytes]":
-        # The variables name the process that they are for, which is the one after exec.
-        script = f'exec 3<&{self.listening.fileno()}; export LISTEN_FDS=1 LISTEN_PID=$$; exec "$@"'
         with open(self.log, "ab") as log:
             process = subprocess.Popen(
-                ["/bin/sh", "-c", script, "sh", postern(), "serve", "--config", str(self.configuration)],
+                [sys.executable, "-c", PASS, str(self.listening.fileno())]
+                + [postern(), "serve", "--config", str(self.configuration)],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log, pass_fds=[self.listening.fileno()])
         self.processes.append(process)
         return process
