@@ -216,6 +216,7 @@ let package = Package(
         "Configuration",
         "CurlTransport",
         "Hardening",
+        "HTTPMessages",
         "JSON",
         "JSONRPC",
         .product(name: "Logging", package: "swift-log"),

@@ -8,6 +8,7 @@ struct DocumentTests {
   private static func fixture(_ yaml: String) -> Fixture {
     var fixture = Fixture(yaml)
     fixture.hasAllFiles = true
+    fixture.files["/run/secrets/collector-headers"] = ConfigurationFile(bytes: Array("Authorization: secret\n".utf8))
     return fixture
   }
 

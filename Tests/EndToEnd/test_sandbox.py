@@ -61,7 +61,10 @@ def test_the_kernel_says_the_same_of_every_thread(sidecar: Sidecar, connection: 
 
 
 @needs_ports
-def test_get_info_and_health_say_that_nothing_is_missing(connection: Connection) -> None:
+def test_get_info_and_health_say_that_nothing_is_missing(
+    start: Callable[..., Sidecar], connect: Callable[..., Connection]
+) -> None:
+    connection = connect(start({"hardening": {"landlock": "required"}}))
     hardening = connection.call("getInfo")["hardening"]
     memory = hardening.pop("lockedMemory")
     assert memory["lockedBytes"] > 0 and memory["unlockedBytes"] == 0
@@ -271,12 +274,12 @@ def test_an_endpoint_on_a_port_that_nobody_named_is_not_reached_unless_it_is_all
         token = "eyJhbGciOiJSUzI1NiJ9.e30.e30"
         ask = {"idToken": token, "issuer": "corp", "clientId": "app"}
 
-        connection = connect(start(corp))
+        connection = connect(start({**corp, "hardening": {"landlock": "required"}}))
         expect.fault(connection.error("validateIdToken", ask), 2001)
         assert keys.asked == []
 
         port = int(keys.base.rsplit(":", 1)[1])
-        allowed = {"hardening": {"connectPorts": [port]}, **elsewhere_socket(directory)}
+        allowed = {"hardening": {"landlock": "required", "connectPorts": [port]}, **elsewhere_socket(directory)}
         connect(start({**corp, **allowed})).call("validateIdToken", ask)
         assert len(keys.asked) == 1
     finally:
@@ -284,9 +287,23 @@ def test_an_endpoint_on_a_port_that_nobody_named_is_not_reached_unless_it_is_all
 
 
 @needs_ports
-def test_a_reload_that_names_another_port_is_refused_and_says_what_to_do(
+def test_in_development_a_reload_may_name_another_port(
     sidecar: Sidecar, connection: Connection, configuration: Any
 ) -> None:
+    hardening = connection.call("getInfo")["hardening"]
+    assert not hardening["landlock"]["network"] and any("plainHTTPOnLoopback" in text for text in hardening["missing"])
+    sidecar.write(settings.changed(configuration, {"resources": {"far": {"baseUrl": "https://far.test:8443/", "auth": "none"}}}))
+    assert connection.call("reloadConfig") == {"changed": ["resources"]}
+
+
+@needs_ports
+def test_a_reload_that_names_another_port_is_refused_and_says_what_to_do(
+    start: Callable[..., Sidecar], connect: Callable[..., Connection], configuration: Any
+) -> None:
+    required = {"hardening": {"landlock": "required"}}
+    configuration = settings.changed(configuration, required)
+    sidecar = start(required)
+    connection = connect(sidecar)
     sidecar.write(settings.changed(configuration, {"resources": {"far": {"baseUrl": "https://far.test:8443/", "auth": "none"}}}))
     text = str(connection.error("reloadConfig"))
     assert "resources.far.baseUrl" in text and "port 8443" in text and "hardening.connectPorts" in text, text

@@ -8,7 +8,8 @@ import Support
 final class ProcessHardening: Sendable {
   private let wishes: HardeningConfiguration
   private let sandbox: Sandbox
-  private let allowedPorts: Set<UInt16>
+  /// Where connections can be made to; nil for everywhere.
+  private let allowedPorts: Set<UInt16>?
   /// Where files can still be read; nil for everywhere.
   private let readable: Set<String>?
 
@@ -20,7 +21,7 @@ final class ProcessHardening: Sendable {
     if policy != nil, let directory = plan.storeDirectory { Self.makeDirectory(directory) }
     sandbox = Sandbox(Sandbox.Wish(policy: policy, filtersSystemCalls: wishes.seccomp != .off))
     let isInForce = policy != nil && sandbox.landlockFault == nil
-    allowedPorts = plan.policy.connectPorts ?? []
+    allowedPorts = plan.policy.connectPorts
     readable = isInForce ? Set((policy?.readable ?? []).compactMap(FilePlaces.resolved)) : nil
     try demand(wishes.landlock, "landlock", sandbox.landlockFault?.message)
     try demand(wishes.seccomp, "seccomp", sandbox.filterFault?.message)
@@ -67,7 +68,7 @@ final class ProcessHardening: Sendable {
   }
 
   private func portProblems(_ loaded: ConfigurationLoader.Loaded, _ path: String) -> [ConfigurationProblem] {
-    guard sandbox.effect.limitsPorts else { return [] }
+    guard let allowedPorts, sandbox.effect.limitsPorts else { return [] }
     return loaded.reach.ports.sorted { $0.key < $1.key }.filter { !allowedPorts.contains($0.key) }.map { port, key in
       ConfigurationProblem(
         file: path, keyPath: key,
@@ -103,7 +104,9 @@ final class ProcessHardening: Sendable {
     case (_, let fault?): note("landlock: \(fault.message)", isFault: !fault.isUnavailable)
     case (_, nil):
       if !effect.limitsFiles { note("landlock does not limit files", isFault: true) }
-      if !effect.limitsPorts {
+      if allowedPorts == nil {
+        note("landlock does not limit ports: development.plainHTTPOnLoopback is on", isFault: false)
+      } else if !effect.limitsPorts {
         note("landlock does not limit ports (ABI 4, Linux 6.7)", isFault: effect.landlockABI >= 4)
       }
       if !effect.isScoped {

@@ -31,7 +31,7 @@ struct SandboxPlan: Sendable {
     let auditDirectory = (configuration.audit?.path).map(FilePlaces.directory)
     policy.writable = Set([storeDirectory, auditDirectory, "/dev/null"].compactMap { $0 })
     if let socketPath { policy.socketDirectories.insert(FilePlaces.directory(of: socketPath)) }
-    policy.connectPorts = Self.ports(of: loaded)
+    policy.connectPorts = Self.limitsPorts(configuration) ? Self.ports(of: loaded) : nil
     policy.bindPorts = Set(
       [configuration.http.listen?.split(separator: ":").last.flatMap { UInt16($0) }].compactMap { $0 })
   }
@@ -39,6 +39,12 @@ struct SandboxPlan: Sendable {
   /// The files with devices' ids.
   static func deviceFiles(of configuration: PosternConfiguration) -> Set<String> {
     Set(configuration.preauthorization.values.filter { $0.kind == .adobePass }.compactMap(\.adobePass.deviceIDFile))
+  }
+
+  /// Whether connections are limited to known ports. Upstreams on loopback change theirs whenever they start, and a reload must reach
+  /// them: in development that counts for more, unless the limit is asked for.
+  static func limitsPorts(_ configuration: PosternConfiguration) -> Bool {
+    configuration.hardening.landlock == .required || !configuration.development.plainHTTPOnLoopback
   }
 
   /// Those of its URLs, https, and names that do not fit into a datagram.
