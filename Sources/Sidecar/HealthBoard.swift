@@ -19,8 +19,12 @@ final class HealthBoard: Sendable {
     var keyless: Set<String> = []
     /// The issuers whose last token came.
     var givers: Set<String> = []
-    /// Nil: nobody has looked.
+    /// Nil: nobody has looked, and nobody is going to.
     var store: Observation?
+    /// Whether somebody is about to look at the store for the first time.
+    var isStoreAwaited = false
+    /// Until when it is worth waiting for what is about to be known.
+    var settlesUntil: MonotonicInstant
     /// Whether every issuer is asked for its keys until it has given them.
     var isWatched = false
     /// The issuers whose clocks differ too much.
@@ -35,7 +39,8 @@ final class HealthBoard: Sendable {
 
   init(clock: any EngineClock) {
     self.clock = clock
-    state = Locked(State(configuration: Observation(status: .ok, detail: nil, at: clock.monotonicNow)))
+    let now = clock.monotonicNow
+    state = Locked(State(configuration: Observation(status: .ok, detail: nil, at: now), settlesUntil: now))
   }
 
   /// A configuration is in force; what is known of issuers that stay is kept.
@@ -43,6 +48,7 @@ final class HealthBoard: Sendable {
     let now = clock.monotonicNow
     state.withLock { state in
       state.configuration = Observation(status: .ok, detail: nil, at: now)
+      state.settlesUntil = now + Self.settlingTime
       state.issuers = Dictionary(uniqueKeysWithValues: issuers.map { ($0, state.issuers[$0] ?? nil) })
       state.decisionPoints = Dictionary(
         uniqueKeysWithValues: decisionPoints.map { ($0, state.decisionPoints[$0] ?? nil) })
@@ -77,12 +83,44 @@ final class HealthBoard: Sendable {
   }
 
   /// Whether an issuer of which nothing has been had yet counts as down: somebody asks then until it has answered.
-  func watch(_ isWatched: Bool) { state.withLock { $0.isWatched = isWatched } }
+  func watch(_ isWatched: Bool) {
+    let now = clock.monotonicNow
+    state.withLock { state in
+      if isWatched && !state.isWatched { state.settlesUntil = now + Self.settlingTime }
+      state.isWatched = isWatched
+    }
+  }
+
+  /// How long it is worth waiting for what is about to be known.
+  static let settlingTime = Duration.seconds(1)
+
+  /// Whether nothing is about to be known: every part has been looked at, or that takes too long.
+  var isSettled: Bool {
+    let now = clock.monotonicNow
+    return state.withLock { state in
+      if now >= state.settlesUntil { return true }
+      return !state.isStoreAwaited
+        && (!state.isWatched || state.issuers.keys.allSatisfy { state.keySets[$0] != nil })
+    }
+  }
+
+  /// The store is going to be looked at: until then it counts as down.
+  func awaitStore() {
+    let observation = Observation(status: .down, detail: "not looked at yet", at: clock.monotonicNow)
+    state.withLock { state in
+      state.store = observation
+      state.isStoreAwaited = true
+      state.settlesUntil = observation.at + Self.settlingTime
+    }
+  }
 
   /// The store was looked at; nil `fault` means that it can be used.
   func store(fault: String?, detail: String? = nil) {
     let observation = Observation(status: fault == nil ? .ok : .down, detail: fault ?? detail, at: clock.monotonicNow)
-    state.withLock { $0.store = observation }
+    state.withLock { state in
+      state.store = observation
+      state.isStoreAwaited = false
+    }
   }
 
   /// An issuer answers and publishes no key set, and the configuration needs none of it.

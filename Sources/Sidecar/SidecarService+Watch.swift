@@ -11,15 +11,18 @@ extension SidecarService {
 
   /// `watch` will run: until it has found out that something works, it counts as not working.
   public func prepareWatch() {
-    health.watch(runtime.configuration.health.askIssuers)
-    if (surroundings.storage.store as? DeferredRecordStore)?.isNeeded == true {
-      health.store(fault: "not looked at yet")
-    }
+    if interest.prepare() { health.watch(runtime.configuration.health.askIssuers) }
+    if (surroundings.storage.store as? DeferredRecordStore)?.isNeeded == true { health.awaitStore() }
   }
 
-  /// Sees to it that the sidecar becomes ready, and stays so, also while nobody calls: asks every issuer for its keys until it has given
-  /// them, and then for newer ones in time, and looks at the store. `health` tells what that showed, and asks nobody itself. Until the
-  /// calling task is cancelled.
+  /// Somebody wants to know whether the sidecar is ready.
+  func wantReadiness() {
+    if interest.show() { health.watch(runtime.configuration.health.askIssuers) }
+  }
+
+  /// Sees to it that the sidecar becomes ready, and stays so, also while nobody calls: looks at the store, and, from the first question for
+  /// readiness on, asks every issuer for its keys until it has given them, and then for newer ones in time. `health` tells what that
+  /// showed, and asks nobody itself. Until the calling task is cancelled.
   public func watch() async {
     await withTaskGroup { group in
       group.addTask { await self.watchIssuers() }
@@ -28,6 +31,7 @@ extension SidecarService {
   }
 
   private func watchIssuers() async {
+    await interest.wait()
     let agenda = Locked(IssuerAgenda())
     var seen: Runtime?
     while !Task.isCancelled {

@@ -60,6 +60,7 @@ public final class SidecarService: Sendable {
   let logger: Logger
   let metrics = MetricsRegistry()
   let health: HealthBoard
+  let interest = ReadinessInterest()
   let hardening: HardeningWatch
   let hub: EventHub
   let tasks: TaskRegistry

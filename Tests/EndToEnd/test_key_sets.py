@@ -1,6 +1,7 @@
 """Section 4.3 and the reference's C5: how published key sets are kept, refetched and reported."""
 from __future__ import annotations
 
+import json
 import time
 from typing import Any, Callable, Dict
 
@@ -186,5 +187,10 @@ def test_a_reload_with_another_policy_forgets_verdicts(
     connection = connect(sidecar)
     text = token(rsa, issuer)
     assert judge(connection, text)["cached"] is False and judge(connection, text)["cached"] is True
+    connection.call("reloadConfig")
+    assert judge(connection, text)["cached"] is True
+    whole = json.loads(sidecar.configuration_path.read_text())
+    whole["issuers"]["corp"]["idToken"] = {"clockSkew": "31s"}
+    sidecar.write(whole)
     connection.call("reloadConfig")
     assert judge(connection, text)["cached"] is False

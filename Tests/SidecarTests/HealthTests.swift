@@ -63,6 +63,52 @@ struct HealthTests {
     #expect(Self.check(bench, "store") == "ok")
   }
 
+  @Test("who asks at the start hears how it is, not that nobody has looked; and waits a second at most")
+  func asking() async throws {
+    let up = Locked<Set<String>>(["one.test", "two.test"])
+    let bench = try Self.bench(Self.two, up: up)
+    bench.service.prepareWatch()
+    let connection = bench.connect()
+    let answer = Locked<String?>(nil)
+    let asked = Task {
+      let health = await connection.call("health")
+      answer.withLock { $0 = health["result"]?["status"]?.stringValue }
+    }
+    let watch = Task { await bench.service.watch() }
+    defer { watch.cancel() }
+    #expect(await Self.passes(bench.clock, by: .milliseconds(2)) { answer.withLock { $0 } == "ok" })
+    await asked.value
+
+    let lonely = try Self.bench(Self.two, up: up)
+    lonely.service.prepareWatch()
+    let isReady = Locked<Bool?>(nil)
+    let readiness = Task {
+      let isReadyNow = await lonely.service.settledReadiness.isReady
+      isReady.withLock { $0 = isReadyNow }
+    }
+    let begin = lonely.clock.monotonicNow
+    #expect(await Self.passes(lonely.clock, by: .milliseconds(5)) { isReady.withLock { $0 } == false })
+    #expect(lonely.clock.monotonicNow - begin >= HealthBoard.settlingTime)
+    await readiness.value
+  }
+
+  @Test("a sidecar whose readiness nobody asks for asks no issuer; from the first question on it does")
+  func interest() async throws {
+    let asked = Locked(0)
+    let bench = try SidecarBench(Self.two) { _, _ async throws(TransportError) in
+      asked.withLock { $0 += 1 }
+      return HTTPResponse(status: 200, fields: Self.fields, body: Array(Self.keys.utf8))
+    }
+    bench.service.prepareWatch()
+    let watch = Task { await bench.service.watch() }
+    defer { watch.cancel() }
+    #expect(await Self.passes(bench.clock) { Self.check(bench, "store") == "ok" })
+    bench.clock.advance(by: .seconds(60))
+    #expect(bench.service.readiness.isReady && asked.withLock { $0 } == 0)
+    _ = await bench.connect().call("subscribe", ["events": ["event.healthChanged"]])
+    #expect(await Self.passes(bench.clock) { asked.withLock { $0 } == 2 && Self.status(bench) == "ok" })
+  }
+
   @Test("keys are renewed before they expire; a lost issuer is degraded while its keys are good, then down")
   func losing() async throws {
     let up = Locked<Set<String>>(["one.test"])
@@ -77,6 +123,7 @@ struct HealthTests {
       """
     let bench = try Self.bench(yaml, up: up)
     bench.service.prepareWatch()
+    bench.service.wantReadiness()
     let watch = Task { await bench.service.watch() }
     defer { watch.cancel() }
     let clock = bench.clock
@@ -91,11 +138,13 @@ struct HealthTests {
   }
 
   /// Lets time pass in steps until `condition` holds.
-  private static func passes(_ clock: ManualClock, until condition: @Sendable () -> Bool) async -> Bool {
+  private static func passes(
+    _ clock: ManualClock, by step: Duration = .milliseconds(500), until condition: @Sendable () -> Bool
+  ) async -> Bool {
     for _ in 0..<2000 {
       for _ in 0..<200 where !condition() { await Task.yield() }
       if condition() { return true }
-      clock.advance(by: .milliseconds(500))
+      clock.advance(by: step)
     }
     return false
   }

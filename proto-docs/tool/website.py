@@ -39,8 +39,8 @@ NAVIGATION: List[Tuple[str, List[str]]] = [
     ("Methods", ["proto-docs/reference/README.md", "proto-docs/reference/*.md"]),
     ("Protocol", ["proto-docs/wire.md", "proto-docs/framing.md", "proto-docs/errors.md", "proto-docs/preauthorization.md"]),
     ("Running it", [
-        "proto-docs/deployment.md", "proto-docs/configuration.md", "proto-docs/operations.md", "proto-docs/health.md", "proto-docs/limits.md", "proto-docs/threat-model.md",
-        "proto-docs/benchmarks.md", "deploy/*.md", "deploy/*/*.md"]),
+        "proto-docs/deployment.md", "proto-docs/configuration.md", "proto-docs/operations.md", "proto-docs/health.md", "proto-docs/limits.md",
+        "proto-docs/observability.md", "proto-docs/audit.md", "proto-docs/hardening.md", "proto-docs/threat-model.md", "proto-docs/benchmarks.md", "deploy/*.md", "deploy/*/*.md"]),
     ("More", ["proto-docs/*.md"]),
     ("Working on it", [
         "CONTRIBUTING.md", "proto-docs/architecture.md", "proto-docs/modules.md", "Sources/*/README.md", "Tests/*/README.md",

@@ -8,7 +8,7 @@ extension HealthConfiguration: ConfigurationSection {
   init(reading keys: SectionReader) {
     askIssuers = keys.value(
       "askIssuers", .boolean, default: true,
-      "Whether every issuer is asked for its keys from the start on and before they expire, so that readiness means something. "
-        + "false: only when a call needs them; an issuer that was not used counts as well then.")
+      "Whether every issuer is asked for its keys, and again before they expire, once somebody has asked for readiness, so that "
+        + "it means something. false: only when a call needs them; an issuer that was not used counts as well then.")
   }
 }

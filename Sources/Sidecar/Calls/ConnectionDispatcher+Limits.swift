@@ -7,8 +7,9 @@ import Support
 extension ConnectionDispatcher {
   /// What is asked to find out whether the sidecar is well.
   static let probes: Set<String> = [Health.name, GetInfo.name]
-  /// What continues another call, which is not over before.
-  static let continuing: Set<String> = [AuthenticateWithAdvice.name, ReloadConfig.name]
+  /// What takes no place and no turn: what continues another call, which is not over before, and what must be answered when nothing
+  /// else is.
+  static let free: Set<String> = [AuthenticateWithAdvice.name, ReloadConfig.name, Health.name]
   /// When to come again, where nobody can know.
   static let pause = Duration.milliseconds(100)
 

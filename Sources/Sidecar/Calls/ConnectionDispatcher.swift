@@ -50,12 +50,12 @@ final class ConnectionDispatcher: CallDispatcher {
       }
     case .waiting(let body):
       var context = context(call, meta, runtime, rule, trace: service.trace(continuing: meta.traceparent))
-      let name = call.method
+      // Not the call itself: it would keep the params until its end.
+      let (name, byteCount) = (call.method, call.byteCount)
       context.tracer = service.tracer(of: context.trace, since: start)
       context.audit = service.trail?.entry(for: name, params)
       let params = TakenOnce(params)
-      // What answers the sidecar's own question is what another call waits for: it must not wait for that one.
-      let isFree = Self.continuing.contains(name)
+      let isFree = Self.free.contains(name)
       let place: CallerLedger.Place?
       switch isFree ? .success(nil) : service.ledger.begin(rule, uid: caller.peer.uid) {
       case .success(let given): place = given
@@ -73,7 +73,7 @@ final class ConnectionDispatcher: CallDispatcher {
         }
         service.ledger.end(place)
         context.tracer?.callEnded(name, outcome, caller, context.trace)
-        return note(name, name, start, outcome, context.trace, call.byteCount)
+        return note(name, name, start, outcome, context.trace, byteCount)
       }
     }
   }
@@ -82,10 +82,10 @@ final class ConnectionDispatcher: CallDispatcher {
   private func forbidden(_ call: Call, _ start: MonotonicInstant) -> Dispatch {
     let outcome = Result<RPCResult, RPCFault>.failure(RPCFault(.peerForbidden))
     guard let trail = service.trail else { return answered(call, call.method, start, outcome) }
-    let name = call.method
+    let (name, byteCount) = (call.method, call.byteCount)
     return .work { [self] in
       await trail.refused(name, caller)
-      return note(name, name, start, outcome, .none, call.byteCount)
+      return note(name, name, start, outcome, .none, byteCount)
     }
   }
 

@@ -10,10 +10,11 @@ extension SidecarService {
     var table = MethodTable()
     table.prepared(Discover.self) { _ in Product.openRPCText }
     table.prepared(GetInfo.self) { [self] in hardening.answer($0.runtime.info) }
-    table.immediate(Health.self) { [self] (_, _) throws(RPCFault) in healthReport }
+    table.waiting(Health.self) { [self] (_, _) async throws(RPCFault) in await settledHealth() }
     table.immediate(Metrics.self) { [self] (_, _) throws(RPCFault) in Metrics.Result(text: exposition) }
-    table.immediate(Subscribe.self) { (params, context) throws(RPCFault) in
-      Subscribe.Result(subscribed: context.caller.events { $0.formUnion(params.events) })
+    table.immediate(Subscribe.self) { [self] (params, context) throws(RPCFault) in
+      if params.events.contains(.healthChanged) { wantReadiness() }
+      return Subscribe.Result(subscribed: context.caller.events { $0.formUnion(params.events) })
     }
     table.immediate(Unsubscribe.self) { (params, context) throws(RPCFault) in
       Subscribe.Result(subscribed: context.caller.events { $0.subtract(params.events) })

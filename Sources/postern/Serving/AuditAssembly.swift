@@ -8,8 +8,9 @@ import Support
 
 /// The audit log that the configuration asks for.
 enum AuditAssembly {
-  /// Opens it; nil without one. What happens to it is told by `logger`.
-  static func open(_ configuration: AuditConfiguration?, _ logger: Logger) throws(ConfigurationProblems) -> AuditLog? {
+  /// Opens it; nil without one. What happens to it is told by `logger`. That it cannot be opened is no problem of the configuration: a disk
+  /// may be full, another process may write to it still.
+  static func open(_ configuration: AuditConfiguration?, _ logger: Logger) throws(ServerProcess.Failure) -> AuditLog? {
     guard let configuration else { return nil }
     let settings = AuditLog.Settings(
       path: configuration.path, key: configuration.key?.value, maxBytes: configuration.maxBytes,
@@ -22,9 +23,7 @@ enum AuditAssembly {
         ]
       ) { tell($0, logger) }
     } catch {
-      let problem = ConfigurationProblem(
-        file: "configuration", keyPath: "audit.path", message: "is not usable: \(error.description)")
-      throw ConfigurationProblems([problem])
+      throw ServerProcess.Failure(description: "audit.path: is not usable: \(error.description)")
     }
   }
 

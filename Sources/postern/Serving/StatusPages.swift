@@ -18,7 +18,7 @@ struct StatusPages: Sendable {
       let text = turns ? #"{"status":"ok"}"# : #"{"status":"down","detail":"a thread of the socket does not respond"}"#
       return StatusPage(status: turns ? 200 : 503, contentType: "application/json", body: Array(text.utf8))
     case "/readyz":
-      let readiness = service.readiness
+      let readiness = await service.settledReadiness
       return StatusPage(
         status: readiness.isReady ? 200 : 503, contentType: "application/json", body: readiness.report)
     case "/metrics":

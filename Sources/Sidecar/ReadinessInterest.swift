@@ -1,0 +1,34 @@
+import Support
+
+/// Whether anybody wants to know if the sidecar is ready. Providers are left alone until then: a sidecar that nobody watches asks them
+/// when a call needs them, and a watched one before.
+final class ReadinessInterest: Sendable {
+  private struct State {
+    var isPrepared = false
+    var isThere = false
+  }
+
+  private let state = Locked(State())
+  private let begun = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
+
+  /// Somebody will `wait`; true when there is interest already.
+  func prepare() -> Bool { change { $0.isPrepared = true } }
+
+  /// Somebody asks; true for the first one, if somebody will `wait`.
+  func show() -> Bool { change { $0.isThere = true } }
+
+  /// Returns when there is interest, or the task is cancelled.
+  func wait() async {
+    for await _ in begun.stream { return }
+  }
+
+  private func change(_ body: (inout State) -> Void) -> Bool {
+    let begins = state.withLock { state in
+      let was = state.isPrepared && state.isThere
+      body(&state)
+      return !was && state.isPrepared && state.isThere
+    }
+    if begins { begun.continuation.yield() }
+    return begins
+  }
+}
