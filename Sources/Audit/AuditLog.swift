@@ -49,8 +49,10 @@ public final class AuditLog: Sendable {
   private let inbox: AuditInbox
   private let status: AuditStatus
   private let ended = AuditReceipt()
+  private let clock: any EngineClock
 
-  /// Opens the log and starts its thread. `facts` stand in its first record; `report` is called on the thread, and must not block.
+  /// Opens the log and starts its thread. `facts` stand in its first record; `report` is called on the thread, and must not block. What
+  /// passes by itself, such as another process that writes still, is no error: the log fails, and is opened as soon as it can be.
   public init(
     _ settings: Settings, clock: any EngineClock, facts: JSONObject = JSONObject(),
     report: @escaping @Sendable (AuditEvent) -> Void
@@ -58,7 +60,8 @@ public final class AuditLog: Sendable {
     failClosed = settings.failClosed
     seal = try AuditSeal(key: settings.key)
     inbox = try AuditInbox()
-    status = AuditStatus()
+    self.clock = clock
+    status = AuditStatus(clock: clock)
     let opening = AuditFileOpening(
       path: settings.path, seal: seal, clock: clock, report: report)
     let writer = try AuditWriter(settings, opening, status, facts: facts)
@@ -79,16 +82,32 @@ public final class AuditLog: Sendable {
   /// Whether what must be recorded may begin now.
   public var isUsable: Bool { !failClosed || status.condition.failure == nil }
 
-  /// Takes a record in. With `failClosed` it returns when the record is written, and false when it could not be; else at once, or, when many
-  /// wait already, when it is written or given up.
+  /// Takes a record in. With `failClosed` it returns when the record is written, and false when it could not be, or the disk has not answered
+  /// for long; else at once, or, when many wait already, when it is written or given up.
   public func append(_ record: AuditRecord) async -> Bool {
     guard failClosed || inbox.count >= Self.queueLength else {
       return inbox.submit(AuditInbox.Item(record: record, receipt: nil))
     }
+    guard failClosed || status.condition.failure == nil else {
+      submit(record)
+      return true
+    }
     let receipt = AuditReceipt()
-    guard inbox.submit(AuditInbox.Item(record: record, receipt: receipt)) else { return !failClosed }
-    let isWritten = await receipt.isWritten()
+    guard inbox.submit(AuditInbox.Item(record: record, receipt: receipt), limit: Self.queueLimit) else {
+      return !failClosed
+    }
+    let isWritten = await isFilled(receipt)
     return isWritten || !failClosed
+  }
+
+  /// What the receipt says; that it was not done, when nobody fills it for too long.
+  private func isFilled(_ receipt: AuditReceipt) async -> Bool {
+    let clock = clock
+    let watch = Task {
+      if (try? await clock.sleep(for: AuditStatus.patience)) != nil { receipt.fill(false) }
+    }
+    defer { watch.cancel() }
+    return await receipt.isWritten()
   }
 
   /// Takes a record in for which nobody can wait. Beyond a great many it is counted as lost.
@@ -99,9 +118,9 @@ public final class AuditLog: Sendable {
   /// Opens the file anew where somebody has renamed it.
   public func reopen() { inbox.reopen() }
 
-  /// Writes what waits and a last record, and returns when it is on the disk.
+  /// Writes what waits and a last record, and returns when it is on the disk, or the disk has not answered for long.
   public func close() async {
     inbox.close()
-    _ = await ended.isWritten()
+    _ = await isFilled(ended)
   }
 }

@@ -1,6 +1,7 @@
 import Support
 
-/// Who may go now and who waits: a bound per key and one over all. Of those for whom there is a place the one goes whose uid has fewest
+/// Who may go now and who waits: a bound per key and one over all, and for each uid not more than three times what is still free: whatever
+/// somebody holds, and for how long, there is a place for somebody else (as in `FairGate`). Of those for whom there is a place the one goes whose uid has fewest
 /// inside, of a uid's connections too, then the one that has waited longest; nobody waits for a place that only another key lacks.
 ///
 /// libcurl has such bounds, too, but only looks at one of those who wait when a place becomes free: behind a slow
@@ -17,16 +18,26 @@ struct Admission<Key: Hashable, Element> {
     let requester: Requester
   }
 
+  /// A uid's places for one key.
+  private struct Holding: Hashable {
+    let key: Key
+    let uid: UInt32
+  }
+
   private struct Line {
     /// Numbers in order, from `first` on; some may have left meanwhile.
     var numbers: [UInt64] = []
     var first = 0
   }
 
+  /// A uid may have so many times what is free.
+  private static var share: Int { 3 }
+
   private let bound: Int
   private let boundPerKey: Int
   private var inside = 0
   private var insideByKey: [Key: Int] = [:]
+  private var holdings: [Holding: Int] = [:]
   private var load = RequesterLoad()
   private var lines: [Spot: Line] = [:]
   private var waitingElements: [UInt64: Element] = [:]
@@ -46,7 +57,7 @@ struct Admission<Key: Hashable, Element> {
   /// Lets `element` in, and then returns nil; or has it wait.
   mutating func enter(_ element: Element, _ key: Key, for requester: Requester = .process) -> Ticket? {
     let spot = Spot(key: key, requester: requester)
-    if inside < bound, insideByKey[key] ?? 0 < boundPerKey {
+    if hasRoom(for: spot) {
       admit(spot)
       return nil
     }
@@ -63,6 +74,9 @@ struct Admission<Key: Hashable, Element> {
     let left = (insideByKey[key] ?? 0) - 1
     insideByKey[key] = left > 0 ? left : nil
     load.remove(requester)
+    let holding = Holding(key: key, uid: requester.uid)
+    let held = (holdings[holding] ?? 0) - 1
+    holdings[holding] = held > 0 ? held : nil
   }
 
   /// One that waits gives up; nil when it does not wait.
@@ -76,7 +90,7 @@ struct Admission<Key: Hashable, Element> {
   mutating func next() -> Element? {
     guard inside < bound, !waitingElements.isEmpty else { return nil }
     var best: (spot: Spot, turn: (uid: Int, connection: Int), number: UInt64)?
-    for (spot, line) in lines where insideByKey[spot.key] ?? 0 < boundPerKey {
+    for (spot, line) in lines where hasRoom(for: spot) {
       let (turn, number) = (load.turn(of: spot.requester), line.numbers[line.first])
       if let best, (best.turn.uid, best.turn.connection, best.number) < (turn.uid, turn.connection, number) { continue }
       best = (spot, turn, number)
@@ -87,7 +101,17 @@ struct Admission<Key: Hashable, Element> {
     return element
   }
 
+  /// Whether there is a place, and not too many are this uid's already. What the process does for nobody in particular has no share.
+  private func hasRoom(for spot: Spot) -> Bool {
+    let (free, freeForKey) = (bound - inside, boundPerKey - (insideByKey[spot.key] ?? 0))
+    guard free > 0, freeForKey > 0 else { return false }
+    guard spot.requester != .process else { return true }
+    let held = holdings[Holding(key: spot.key, uid: spot.requester.uid)] ?? 0
+    return held / Self.share < freeForKey && load.turn(of: spot.requester).uid / Self.share < free
+  }
+
   private mutating func admit(_ spot: Spot) {
+    holdings[Holding(key: spot.key, uid: spot.requester.uid), default: 0] += 1
     inside += 1
     insideByKey[spot.key, default: 0] += 1
     load.add(spot.requester)

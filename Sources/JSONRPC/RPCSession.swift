@@ -54,6 +54,9 @@ public final class RPCSession: Sendable {
   /// How many calls are being worked on.
   public var inFlightCount: Int { state.withLock { $0.machine.inFlightCount } }
 
+  /// How many requests of ours the caller has not answered.
+  public var openQuestionCount: Int { state.withLock { $0.waiters.count } }
+
   /// The transport delivered one complete text; the bytes are needed during the call only.
   public func receive(text: UnsafeRawBufferPointer, sharesLine: Bool) {
     let parsed: Result<JSONValue, JSONParseError>

@@ -43,19 +43,27 @@ final class HealthBoard: Sendable {
     state = Locked(State(configuration: Observation(status: .ok, detail: nil, at: now), settlesUntil: now))
   }
 
-  /// A configuration is in force; what is known of issuers that stay is kept.
-  func configurationLoaded(issuers: [String], decisionPoints: [String] = []) {
+  /// A configuration is in force; what is known of the issuers and decision points that stay as they are is kept, and nothing of those
+  /// that are `changed`.
+  func configurationLoaded(
+    issuers: [String], decisionPoints: [String] = [],
+    changed: (issuers: Set<String>, decisionPoints: Set<String>) = ([], [])
+  ) {
     let now = clock.monotonicNow
     state.withLock { state in
       state.configuration = Observation(status: .ok, detail: nil, at: now)
       state.settlesUntil = now + Self.settlingTime
-      state.issuers = Dictionary(uniqueKeysWithValues: issuers.map { ($0, state.issuers[$0] ?? nil) })
+      state.issuers = Dictionary(
+        uniqueKeysWithValues: issuers.map { ($0, changed.issuers.contains($0) ? nil : state.issuers[$0] ?? nil) })
       state.decisionPoints = Dictionary(
-        uniqueKeysWithValues: decisionPoints.map { ($0, state.decisionPoints[$0] ?? nil) })
-      state.keySets = state.keySets.filter { state.issuers[$0.key] != nil }
-      state.keyless = state.keyless.filter { state.issuers[$0] != nil }
-      state.givers = state.givers.filter { state.issuers[$0] != nil }
-      state.clocks = state.clocks.filter { state.issuers[$0.key] != nil }
+        uniqueKeysWithValues: decisionPoints.map {
+          ($0, changed.decisionPoints.contains($0) ? nil : state.decisionPoints[$0] ?? nil)
+        })
+      let kept = Set(issuers).subtracting(changed.issuers)
+      state.keySets = state.keySets.filter { kept.contains($0.key) }
+      state.keyless.formIntersection(kept)
+      state.givers.formIntersection(kept)
+      state.clocks = state.clocks.filter { kept.contains($0.key) }
     }
   }
 
@@ -153,6 +161,11 @@ final class HealthBoard: Sendable {
     }
   }
 
+  /// Whether the board says that there are keys of the issuer.
+  func showsKeys(of issuer: String) -> Bool {
+    state.withLock { state in state.keySets[issuer].map { $0.status != .down } ?? false }
+  }
+
   /// What of a difference between clocks is nobody's business: half of what tokens' times are commonly allowed.
   static let toleratedSkew = Duration.seconds(15)
 
@@ -202,16 +215,11 @@ final class HealthBoard: Sendable {
     return Health.Result(status: Self.overall(report.checks, isDown: isDown), checks: report.checks)
   }
 
-  /// The overall status when it differs from the last time this was asked.
-  func changedStatus(_ replacements: [String: String] = [:]) -> Health.Status? {
-    let now = clock.monotonicNow
-    return state.withLock { state in
-      var checks = Self.report(state, now).checks
-      Self.add(replacements, to: &checks)
-      let status = Self.overall(checks, isDown: Self.isDown(state))
-      guard state.lastReported != status else { return nil }
-      state.lastReported = status
-      return status
+  /// Whether `status` differs from what this was told last.
+  func isNews(_ status: Health.Status) -> Bool {
+    state.withLock { state in
+      defer { state.lastReported = status }
+      return state.lastReported != status
     }
   }
 

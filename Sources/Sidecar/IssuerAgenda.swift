@@ -15,14 +15,19 @@ struct IssuerAgenda: Sendable {
   static let longestPause = Duration.seconds(30)
 
   private var entries: [String: Entry] = [:]
+  /// Counts reloads: what was asked before one says nothing afterwards.
+  private(set) var generation = 0
 
-  /// Who is to be asked now; each is under way until `ended`. After a reload everybody is due.
+  /// Who is to be asked now; each is under way until `ended`. After a reload everybody is due, and nothing is remembered.
   mutating func due(of issuers: some Sequence<String>, at now: MonotonicInstant, isReloaded: Bool) -> [String] {
+    if isReloaded {
+      entries = [:]
+      generation += 1
+    }
     var due: [String] = []
     var kept: [String: Entry] = [:]
     for name in issuers {
       var entry = entries[name] ?? Entry(dueAt: now)
-      if isReloaded { entry.dueAt = now }
       if !entry.isUnderWay, entry.dueAt <= now {
         entry.isUnderWay = true
         due.append(name)
@@ -33,16 +38,13 @@ struct IssuerAgenda: Sendable {
     return due.sorted()
   }
 
-  /// An issuer has been asked.
-  mutating func ended(_ name: String, hasSucceeded: Bool, at now: MonotonicInstant) {
-    guard var entry = entries[name] else { return }
+  /// An issuer has been asked, as of `generation`.
+  mutating func ended(_ name: String, hasSucceeded: Bool, at now: MonotonicInstant, generation: Int) {
+    guard generation == self.generation, var entry = entries[name] else { return }
     entry.isUnderWay = false
     entry.failures = hasSucceeded ? 0 : min(entry.failures + 1, 6)
     let pause = hasSucceeded ? Self.interval : min(.seconds(1 << (entry.failures - 1)), Self.longestPause)
     entry.dueAt = now + pause
     entries[name] = entry
   }
-
-  /// Whether somebody has not given its keys.
-  var hasFailures: Bool { entries.values.contains { $0.failures > 0 || $0.isUnderWay } }
 }

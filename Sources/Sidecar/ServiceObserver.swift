@@ -9,9 +9,9 @@ import Support
 struct ServiceObserver: EngineObserver, KeySetObserver, SessionObserver {
   let metrics: MetricsRegistry
   let health: HealthBoard
+  let news: HealthNews
   let hub: EventHub
   let logger: Logger
-  let replacements: Replacements
   var trail: AuditTrail?
 
   func observe(_ event: EngineEvent) {
@@ -131,23 +131,17 @@ struct ServiceObserver: EngineObserver, KeySetObserver, SessionObserver {
     logger.warning(
       "the issuer's clock differs from this machine's",
       metadata: ["issuer": .string(issuer), "seconds": .stringConvertible(Int64(skew.inSeconds))])
-    publishHealthChange()
+    news.tell()
   }
 
   private func tokenUsed(_ issuer: String, fault: String?) {
     health.token(of: issuer, fault: fault)
-    publishHealthChange()
+    news.tell()
   }
 
   private func keysUsed(_ issuer: String, fault: String?, hasOlder: Bool = true) {
     health.keys(of: issuer, fault: fault, hasOlder: hasOlder)
-    publishHealthChange()
-  }
-
-  private func publishHealthChange() {
-    if let status = health.changedStatus(replacements.problems) {
-      hub.publish(.healthChanged, ["status": .string(status.rawValue)])
-    }
+    news.tell()
   }
 
   private func decided(_ provider: String, _ tally: DecisionTally) {
@@ -158,12 +152,12 @@ struct ServiceObserver: EngineObserver, KeySetObserver, SessionObserver {
       logger.warning("no decisions", metadata: ["provider": .string(provider), "error": .string(trouble)])
     }
     health.decisionPoint(provider, fault: tally.trouble.map { "no decisions: \($0)" })
-    publishHealthChange()
+    news.tell()
   }
 
   private func issuerUsed(_ issuer: String, fault: String?) {
     health.issuer(issuer, fault: fault)
-    publishHealthChange()
+    news.tell()
   }
 
   private func count(_ exchange: UpstreamExchange) {

@@ -73,13 +73,19 @@ extension SidecarService {
     let useStore = try surroundings.storage.prepare?(loaded.configuration.store)
     let changed = loaded.configuration.changedKeys(from: before.configuration)
     use(next)
+    gate.use(next.callLimits)
     useStore?()
     // All of them have just been read, and are of use.
     surroundings.replacements.filesAreWell()
     forget(what: changed, from: before, to: next)
     health.configurationLoaded(
       issuers: loaded.configuration.issuers.keys.sorted(),
-      decisionPoints: loaded.configuration.preauthorization.keys.sorted())
+      decisionPoints: loaded.configuration.preauthorization.keys.sorted(),
+      changed: (
+        issuers: Set(
+          loaded.configuration.issuers.filter { Self.isElsewhere($0.value, before.configuration.issuers[$0.key]) }.keys),
+        decisionPoints: Set(next.decisionPoints.filter { before.decisionPoints[$0.key] !== $0.value }.keys)
+      ))
     publishHealthChange()
     for warning in loaded.warnings { logger.warning("\(warning.description)") }
     logNotes(next)
@@ -89,6 +95,13 @@ extension SidecarService {
     }
     hub.publish(.configReloaded, ["changed": .array(changed.map(JSONValue.string))])
     return changed
+  }
+
+  /// Whether what was seen of an issuer says nothing about it now: it is another server, or is spoken to in another way.
+  private static func isElsewhere(_ issuer: IssuerConfiguration, _ before: IssuerConfiguration?) -> Bool {
+    guard let before else { return true }
+    return issuer.issuer != before.issuer || issuer.endpoints != before.endpoints || issuer.tls != before.tls
+      || issuer.clientID != before.clientID
   }
 
   /// What rests on something that is no longer configured; everything else stays true, and is kept.

@@ -6,6 +6,8 @@ import Support
 extension SidecarService {
   /// How often the store is looked at.
   private static let storeInterval = Duration.seconds(3)
+  /// How often it is seen who is due, and whether there was a reload.
+  private static let lookInterval = Duration.milliseconds(500)
   /// How long one attempt to get an issuer's keys may take.
   private static let patience = Duration.seconds(15)
 
@@ -45,16 +47,17 @@ extension SidecarService {
       }
       let now = clock.monotonicNow
       let names = isAsking ? Array(runtime.issuers.keys) : []
-      let due = agenda.withLock { $0.due(of: names, at: now, isReloaded: isReloaded) }
+      let (due, generation) = agenda.withLock {
+        ($0.due(of: names, at: now, isReloaded: isReloaded), $0.generation)
+      }
       for name in due {
         Task {
           let hasSucceeded = await askForKeys(name, runtime)
           let now = clock.monotonicNow
-          agenda.withLock { $0.ended(name, hasSucceeded: hasSucceeded, at: now) }
+          agenda.withLock { $0.ended(name, hasSucceeded: hasSucceeded, at: now, generation: generation) }
         }
       }
-      let pause: Duration = agenda.withLock { $0.hasFailures } ? .milliseconds(500) : .seconds(2)
-      guard (try? await clock.sleep(for: pause)) != nil else { return }
+      guard (try? await clock.sleep(for: Self.lookInterval)) != nil else { return }
     }
   }
 
@@ -64,6 +67,11 @@ extension SidecarService {
     do throws(KeySetError) {
       _ = try await runtime.keys(of: issuer, in: engine.keySets).keySet(
         deadline: Deadline(in: Self.patience, on: clock))
+      // The set may be older than what is known of the issuer: kept over a reload, or failed to come for the configuration before.
+      if self.runtime === runtime, !health.showsKeys(of: name) {
+        health.keys(of: name, fault: nil)
+        publishHealthChange()
+      }
       return true
     } catch {
       // An authorization server that only gives tokens has no keys to publish, and no metadata perhaps.

@@ -94,6 +94,7 @@ public final class SidecarService: Sendable {
     tasks = TaskRegistry(clock: clock)
     stopped = StoppedFetches(clock: clock)
     health = HealthBoard(clock: clock)
+    let news = HealthNews()
     ledger = CallerLedger(clock: clock)
     gate = FairGate(clock: clock)
     hardening = HardeningWatch(clock: clock, look: surroundings.hardening ?? { HardeningReport() })
@@ -106,8 +107,7 @@ public final class SidecarService: Sendable {
     engine = Engine(
       transport: surroundings.transport, clock: clock, store: surroundings.storage,
       observer: ServiceObserver(
-        metrics: metrics, health: health, hub: hub, logger: logger,
-        replacements: surroundings.replacements, trail: trail))
+        metrics: metrics, health: health, news: news, hub: hub, logger: logger, trail: trail))
     identity = ProcessIdentity(startedAt: startedAt, libraries: surroundings.libraries)
     state = Locked(
       try Runtime(configuration, identity, clock: clock, replacements: surroundings.replacements))
@@ -117,6 +117,7 @@ public final class SidecarService: Sendable {
       issuers: configuration.issuers.keys.sorted(), decisionPoints: configuration.preauthorization.keys.sorted())
     logNotes(runtime)
     surroundings.replacements.onChange { [weak self] in self?.publishHealthChange() }
+    news.onNews { [weak self] in self?.publishHealthChange() }
   }
 
   /// Whether `configuration` can be run on, offline; returns what deserves a warning.
@@ -205,10 +206,10 @@ public final class SidecarService: Sendable {
     return count
   }
 
+  /// Tells subscribers when the whole is not what it was when this was last asked.
   func publishHealthChange() {
-    if let status = health.changedStatus(surroundings.replacements.problems) {
-      hub.publish(.healthChanged, ["status": .string(status.rawValue)])
-    }
+    let status = healthReport.status
+    if health.isNews(status) { hub.publish(.healthChanged, ["status": .string(status.rawValue)]) }
   }
 
   /// What is not done, and what will not work for long, is said at once, not found out later.

@@ -36,11 +36,17 @@ final class LogFolder: Sendable {
     return names.filter { $0 != "." && $0 != ".." }.sorted()
   }
 
-  func open(key: String? = nil, maxBytes: Int = 1 << 20, failClosed: Bool = true) throws -> AuditLog {
+  func open(
+    key: String? = nil, maxBytes: Int = 1 << 20, failClosed: Bool = true,
+    onEvent: @escaping @Sendable (AuditEvent) -> Void = { _ in }
+  ) throws -> AuditLog {
     let settings = AuditLog.Settings(
       path: log, key: key.map { Secret(Array($0.utf8)) }, maxBytes: maxBytes, failClosed: failClosed)
     let events = events
-    return try AuditLog(settings, clock: clock) { event in events.withLock { $0.append(event) } }
+    return try AuditLog(settings, clock: clock) { event in
+      events.withLock { $0.append(event) }
+      onEvent(event)
+    }
   }
 
   /// Opens the log, writes `count` records and closes it.

@@ -30,12 +30,13 @@ struct WritingTests {
     ]
     #expect(await log.append(AuditRecord(at: folder.clock.wallNow, members)))
     #expect(
-      await log.append(AuditRecord(at: folder.clock.wallNow, ["text": .string(String(repeating: "x", count: 2 << 20))]))
-    )
+      await log.append(
+        AuditRecord(at: folder.clock.wallNow, ["uid": 7, "text": .string(String(repeating: "x", count: 2 << 20))])))
     await log.close()
     #expect(try folder.verify(key: key) == nil)
     #expect(try folder.lines().count == 4)
-    #expect(try folder.records()[2]["what"] == "oversized")
+    let long = try folder.records()[2]
+    #expect(long["oversized"] == true && long["uid"] == 7 && long["text"] == nil)
   }
 
   @Test("a restart goes on with the chain of the file")
@@ -84,6 +85,20 @@ struct WritingTests {
     #expect(try folder.records()[0]["what"] == "continued")
   }
 
+  @Test("a file that somebody else has renamed while no process ran is gone on with, whatever numbers others have")
+  func restartAfterLogrotate() async throws {
+    let folder = try LogFolder()
+    try await folder.write(40, maxBytes: 4096)
+    #expect(folder.names.contains("audit.log.000001"))
+    rename(folder.log, folder.log + ".1")
+    try folder.replace("a date, not a number\n", name: "audit.log.20261122")
+    try folder.replace("more than any number\n", name: "audit.log.9223372036854775807")
+    try await folder.write(40, maxBytes: 4096)
+    let names = folder.names.filter { $0 != "audit.log.20261122" && $0 != "audit.log.9223372036854775807" }
+    #expect(try folder.verify(names) == nil)
+    #expect(names.allSatisfy { $0.utf8.count <= "audit.log.000001".utf8.count })
+  }
+
   @Test("half a line that a crash has left is kept aside and recorded, never dropped")
   func fragment() async throws {
     let folder = try LogFolder()
@@ -94,14 +109,14 @@ struct WritingTests {
     try await folder.write(1)
     #expect(try folder.verify() == nil)
     let record = try folder.records().first { $0["what"] == "fragment" }
-    #expect(record?["file"] == "audit.log.fragment" && record?["bytes"] == 50)
-    #expect(try folder.lines("audit.log.fragment") == [half])
-    let told = AuditEvent.fragmentFound(kept: folder.log + ".fragment", byteCount: 50)
+    #expect(record?["file"] == "fragment.audit.log" && record?["bytes"] == 50)
+    #expect(try folder.lines("fragment.audit.log") == [half])
+    let told = AuditEvent.fragmentFound(kept: folder.path + "/fragment.audit.log", byteCount: 50)
     #expect(folder.events.withLock { $0.contains(told) })
     // And again: the first one stays.
     try folder.replace(try folder.lines().joined(separator: "\n") + "\n{")
     try await folder.write(1)
-    #expect(folder.names == ["audit.log", "audit.log.fragment", "audit.log.fragment-2"])
+    #expect(folder.names == ["audit.log", "fragment-2.audit.log", "fragment.audit.log"])
     #expect(try folder.verify() == nil)
   }
 
@@ -159,7 +174,9 @@ struct WritingTests {
   func places() async throws {
     let folder = try LogFolder()
     let log = try folder.open()
-    #expect(throws: AuditError("\(folder.log): another process writes to it")) { try folder.open() }
+    let second = try folder.open()
+    #expect(second.condition.failure == "\(folder.log): another process writes to it" && !second.isUsable)
+    #expect(await second.append(folder.record(2)) == false)
     await log.close()
     try folder.replace("", name: "target")
     unlink(folder.log)

@@ -13,6 +13,8 @@ struct ReachTests {
       plain: { baseUrl: "http://127.0.0.1/", auth: none }
       far: { baseUrl: "https://far.example/", auth: none, additionalOrigins: ["https://more.example:444"] }
     store: { kind: redis, keyFile: key, redis: { url: "rediss://cache/0", caFile: ca.pem } }
+    telemetry: { otlp: { endpoint: "http://127.0.0.1:4318/v1/traces" } }
+    validation: { jwksOrigins: ["https://keys.example:4443"] }
     development: { plainHTTPOnLoopback: true }
     """
 
@@ -24,7 +26,7 @@ struct ReachTests {
       .success(ConfigurationFile(bytes: Array((path == "/c/postern.yaml" ? Self.yaml : Self.key).utf8)))
     })
     let reach = try loader.load(path: "/c/postern.yaml", environment: [:]).reach
-    #expect(Set(reach.ports.keys) == [8443, 8080, 80, 443, 444, 6379])
+    #expect(Set(reach.ports.keys) == [8443, 8080, 80, 443, 444, 6379, 4318, 4443])
     #expect(reach.ports[8443] == "issuers.corp.issuer" && reach.ports[444] == "resources.far.additionalOrigins[0]")
     #expect(reach.files == ["/c/postern.yaml", "/c/secret", "/c/key", "/c/ca.pem"])
   }

@@ -42,7 +42,19 @@ struct AdmissionTests {
       admission.leave("a", for: busy)
       while let next = admission.next() { order.append(next) }
     }
-    #expect(order == [2000, 2001, 1000, 4, 5])
+    #expect(order == [2001, 1000, 3, 4, 5])
+  }
+
+  @Test("what one uid holds and never gives back leaves places for others, at one server and over all")
+  func holding() {
+    var admission = Admission<String, Int>(bound: 16, boundPerKey: 8)
+    let (holder, others) = (
+      Requester(uid: 1, connection: 1), (2...4).map { Requester(uid: $0, connection: UInt64($0)) }
+    )
+    for key in ["a", "b", "c"] { for element in 0..<20 { _ = admission.enter(element, key, for: holder) } }
+    while admission.next() != nil {}
+    for other in others.prefix(2) { #expect(admission.enter(100, "a", for: other) == nil) }
+    #expect(admission.enter(100, "d", for: others[2]) == nil)
   }
 
   @Test("a long queue for one server holds nobody up who wants another")

@@ -120,15 +120,13 @@ struct FairGateTests {
     try await bench.enter(Self.one(1, 1))
   }
 
-  @Test("a call that another one waits for is let in where no other is")
-  func continuing() async throws {
+  @Test("bounds that a reload widens let in who waits, without anybody leaving")
+  func widened() async throws {
     let bench = Bench(inFlight: 4)
     for connection in UInt64(1)...3 { try await bench.enter(Self.one(1, connection)) }
-    bench.gate.enterAnyway(Self.one(1))
-    bench.gate.enterAnyway(Self.one(1))
-    #expect(bench.gate.inFlightCount == 5)
-    let waiting = await bench.come(Self.one(2))
-    for _ in 0..<2 { bench.gate.leave(Self.one(1)) }
+    let waiting = await bench.come(Self.one(1))
+    bench.gate.use(FairGate.Limits(inFlight: 8, queue: 16, patience: .seconds(1)))
     #expect(await waiting.value == nil)
+    #expect(bench.gate.inFlightCount == 4 && bench.gate.waitingCount == 0)
   }
 }

@@ -23,7 +23,7 @@ struct AuditChain: Sendable {
     var text = Self.text(record.members, sequence + 1, record.time, after: hash)
     // Callers keep their records far below; a line that no verification reads would break the chain.
     if text.count > AuditLine.longest - AuditLine.sealRoom {
-      text = Self.text(["event": "log", "what": "oversized"], sequence + 1, record.time, after: hash)
+      text = Self.text(Self.essence(of: record.members), sequence + 1, record.time, after: hash)
     }
     sequence += 1
     hash = seal.hash(text[...])
@@ -31,6 +31,17 @@ struct AuditChain: Sendable {
     text.append(contentsOf: hash.utf8)
     text.append(contentsOf: "\"}\n".utf8)
     return text
+  }
+
+  /// Who did what of a record that is too long.
+  private static func essence(of members: JSONObject) -> JSONObject {
+    var essence: JSONObject = ["oversized": true]
+    for name in ["event", "outcome", "reason", "method", "uid", "gid", "pid", "connection", "traceId"] {
+      guard let value = members[name], value.stringValue.map({ $0.utf8.count <= 256 }) ?? (value.integerValue != nil)
+      else { continue }
+      essence[name] = value
+    }
+    return essence
   }
 
   /// The record without its hash and without the brace at its end.

@@ -27,6 +27,10 @@ struct AuditFileLines: ~Copyable {
     descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
     self.path = path
     guard descriptor >= 0 else { throw AuditError("\(path): \(String(cString: strerror(errno)))") }
+    var status = stat()
+    guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
+      throw AuditError("\(path): is not a regular file")
+    }
   }
 
   deinit { close(descriptor) }

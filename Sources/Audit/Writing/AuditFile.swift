@@ -29,7 +29,8 @@ final class AuditFile {
       throw AuditError("\(path): can be written by others: chmod go-w")
     }
     guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
-      throw errno == EWOULDBLOCK ? AuditError("\(path): another process writes to it") : Self.failure(path)
+      throw errno == EWOULDBLOCK
+        ? AuditError("\(path): another process writes to it", isPassing: true) : Self.failure(path)
     }
     end = Int(status.st_size)
   }
@@ -106,5 +107,8 @@ final class AuditFile {
   }
 
   /// Why the last call failed.
-  static func failure(_ path: String) -> AuditError { AuditError("\(path): \(String(cString: strerror(errno)))") }
+  static func failure(_ path: String) -> AuditError {
+    AuditError(
+      "\(path): \(String(cString: strerror(errno)))", isPassing: [ENOSPC, EDQUOT, EFBIG, EIO].contains(errno))
+  }
 }

@@ -7,32 +7,32 @@ struct AuditFileNames {
   /// The name that is free after all others.
   var next: String { name(highest + 1) }
 
-  /// The newest full file; nil when there is none.
-  var newest: String? { highest > 0 ? name(highest) : nil }
-
   private func name(_ number: Int) -> String {
     let digits = String(number)
     return "\(path).\(String(repeating: "0", count: max(0, 6 - digits.utf8.count)))\(digits)"
   }
 
-  /// The highest number in use; 0 when none is.
+  /// The highest number in use; 0 when none is. Numbers beyond, as dates are, are somebody else's.
   private var highest: Int {
+    others.lazy.map { $0.utf8.dropFirst(path.utf8.count + 1) }.filter { digits in
+      (6...7).contains(digits.count) && digits.allSatisfy { (0x30...0x39).contains($0) }
+    }.compactMap { Int(String(decoding: $0, as: UTF8.self)) }.max() ?? 0
+  }
+
+  /// The paths of the files beside it that are named after it, whoever has given them their names.
+  var others: [String] {
     let slash = path.utf8.lastIndex(of: UInt8(ascii: "/"))
     let folder = slash.map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
     let prefix = (slash.map { String(path[path.index(after: $0)...]) } ?? path) + "."
-    guard let directory = opendir(folder) else { return 0 }
+    guard let directory = opendir(folder) else { return [] }
     defer { closedir(directory) }
-    var highest = 0
+    var others: [String] = []
     while let entry = readdir(directory) {
       let name = withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
         String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
       }
-      guard name.hasPrefix(prefix) else { continue }
-      let digits = name.dropFirst(prefix.count)
-      guard digits.utf8.count >= 6, digits.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let number = Int(digits)
-      else { continue }
-      highest = max(highest, number)
+      if name.hasPrefix(prefix) { others.append("\(path).\(name.dropFirst(prefix.count))") }
     }
-    return highest
+    return others
   }
 }

@@ -50,9 +50,9 @@ struct AuditFileOpening {
     return Opened(file: file, chain: chain, records: [.log("continued", at: clock.wallNow, details)])
   }
 
-  /// An empty file: new, or the process ended between the end of a full file and the beginning of this one.
+  /// An empty file: new, or begun after a full one was renamed, by us or by somebody else (logrotate), and nothing was written since.
   private func empty(_ file: AuditFile, _ records: [AuditRecord], _ facts: JSONObject) throws(AuditError) -> Opened {
-    if let name = AuditFileNames(path: path).newest, let full = try? AuditFile(name), let chain = try chain(at: full) {
+    if let (name, chain) = newest {
       report(.opened(path: path, after: chain.sequence))
       var details = facts
       details["after"] = .string(Self.lastPart(name))
@@ -62,6 +62,16 @@ struct AuditFileOpening {
     report(.opened(path: path, after: 0))
     return Opened(
       file: file, chain: AuditChain(seal), records: [.log("begun", at: clock.wallNow, facts)] + records)
+  }
+
+  /// Of the files that are named after the log the one whose chain has come furthest.
+  private var newest: (name: String, chain: AuditChain)? {
+    var newest: (name: String, chain: AuditChain)?
+    for name in AuditFileNames(path: path).others {
+      guard let file = try? AuditFile(name), let chain = try? chain(at: file) else { continue }
+      if newest.map({ $0.chain.sequence < chain.sequence }) ?? true { newest = (name, chain) }
+    }
+    return newest
   }
 
   /// The chain that the file's last line ends; nil when that line is not one of ours.
@@ -79,11 +89,13 @@ struct AuditFileOpening {
     guard let feed = tail.lastIndex(of: UInt8(ascii: "\n")) ?? (tail.count == file.end ? -1 : nil) else { return nil }
     let fragment = Array(tail[(feed + 1)...])
     let digest = AuditSeal.plain.hash(fragment[...])
-    var name = "\(path).fragment"
+    // Not a name that `audit.log*` takes in: it is no part of the chain.
+    let folder = path.dropLast(Self.lastPart(path).count)
+    var name = "\(folder)fragment.\(Self.lastPart(path))"
     var number = 1
     while access(name, F_OK) == 0 {
       number += 1
-      name = "\(path).fragment-\(number)"
+      name = "\(folder)fragment-\(number).\(Self.lastPart(path))"
     }
     let aside = try AuditFile(name)
     try aside.append(fragment)

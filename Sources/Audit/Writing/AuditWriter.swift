@@ -22,33 +22,40 @@ final class AuditWriter {
   private var missing: UInt64 = 0
   private var failure: String?
   private var isRotationRefused = false
+  /// What is to stand in the first record; nil when it is written.
+  private var facts: JSONObject?
 
-  /// Opens the file, and records that.
+  /// Opens the file, and records that; what passes is tried again.
   init(
     _ settings: AuditLog.Settings, _ opening: AuditFileOpening, _ status: AuditStatus, facts: JSONObject
   ) throws(AuditError) {
-    let opened = try opening.open(facts)
     self.settings = settings
     self.opening = opening
     self.status = status
+    self.facts = facts
     report = opening.report
-    file = opened.file
-    chain = opened.chain
-    try write(opened.records)
-    try file?.synchronize()
-    unsyncedSince = nil
+    chain = AuditChain(opening.seal)
+    do throws(AuditError) {
+      try usableFile().synchronize()
+      unsyncedSince = nil
+    } catch {
+      guard error.isPassing else { throw error }
+      failed(error.description, losing: [])
+    }
   }
 
   /// Serves `inbox` until it is closed.
   func serve(_ inbox: AuditInbox) {
     while true {
       let batch = inbox.next(within: patience)
+      status.isBusy(true)
       if batch.isReopening { reopen() }
       missing += inbox.takeOverflow()
       append(batch.items)
       inbox.done()
       if batch.isClosing { return end() }
       synchronizeIfDue()
+      status.isBusy(false)
     }
   }
 
@@ -104,7 +111,8 @@ final class AuditWriter {
   /// The file to write to: opened again where that has failed before.
   private func usableFile() throws(AuditError) -> AuditFile {
     if let file { return file }
-    try takeUp(opening.goOn(chain, after: nil))
+    if let facts { try takeUp(opening.open(facts)) } else { try takeUp(opening.goOn(chain, after: nil)) }
+    facts = nil
     guard let file else { throw AuditError("\(settings.path): is not open") }
     return file
   }
@@ -129,11 +137,14 @@ final class AuditWriter {
   }
 
   private func takeUp(_ opened: AuditFileOpening.Opened) throws(AuditError) {
+    let before = chain
     file = opened.file
+    chain = opened.chain
     do throws(AuditError) {
       try write(opened.records)
     } catch {
       file = nil
+      chain = before
       throw error
     }
   }

@@ -107,6 +107,7 @@ extension ValueForm where Value == String {
         throw ValueProblem("must begin with https://, or with http:// on a loopback address")
       }
       guard !url.hasUserInfo, !url.hasFragment else { throw ValueProblem("no user name and no fragment in this URL") }
+      context.note(port: url.port ?? (url.scheme == "https" ? 443 : 80))
       return text
     }
     return form

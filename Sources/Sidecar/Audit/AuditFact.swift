@@ -13,10 +13,16 @@ enum AuditFact {
     switch value {
     case .string(let text): .string(bounded(text))
     case .null: nil
-    case .array(let values): .array(values.prefix(64).compactMap(bounded))
+    case .array(let values): .array(values.prefix(64).compactMap(boundedScalar))
     case .object: nil
     default: value
     }
+  }
+
+  /// What stands in a list: lists in lists would multiply.
+  private static func boundedScalar(_ value: JSONValue) -> JSONValue? {
+    if case .array = value { return nil }
+    return bounded(value)
   }
 
   /// The text, cut in bytes where it is long: by its hash it can still be recognised.

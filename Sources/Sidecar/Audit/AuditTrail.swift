@@ -14,6 +14,15 @@ struct AuditTrail: Sendable {
   let log: AuditLog
   let subjects: AuditConfiguration.Subjects
   let clock: any EngineClock
+  private let refusals: RefusalLedger
+
+  /// A trail in `log`.
+  init(log: AuditLog, subjects: AuditConfiguration.Subjects, clock: any EngineClock) {
+    self.log = log
+    self.subjects = subjects
+    self.clock = clock
+    refusals = RefusalLedger(clock: clock)
+  }
 
   /// Refuses before anything is done what could not be recorded afterwards.
   static let refusal = RPCFault(.auditUnavailable, data: ["retryable": true, "outcome": "not_sent"])
@@ -35,12 +44,14 @@ struct AuditTrail: Sendable {
     return outcome
   }
 
-  /// Records that `peers` refused a call.
+  /// Records that `peers` refused a call; many of one user together.
   func refused(_ method: String, _ caller: Caller) async {
+    guard let more = refusals.admit(caller.peer.uid) else { return }
     var members: JSONObject = [
       "event": "refusal", "outcome": "refused", "reason": .string(RPCErrorCode.peerForbidden.reason),
       "method": .string(method),
     ]
+    if more > 0 { members["more"] = .integer(more) }
     add(caller, to: &members)
     _ = await log.append(AuditRecord(at: clock.wallNow, members))
   }

@@ -37,6 +37,8 @@ final class CallerLedger: Sendable {
   /// Probes have a bucket of their own: a busy caller can still be asked whether all is well, and cannot make that a way around.
   static let probeRate = AccessRules.Rate(perSecond: 10, burst: 20)
 
+  /// Calls that answer a question, by uid.
+  private let answering = Locked<[UInt32: Int]>([:])
   private let accounts = Locked<[Key: Account]>([:])
   private let clock: any EngineClock
 
@@ -80,6 +82,24 @@ final class CallerLedger: Sendable {
     accounts.withLock { accounts in
       accounts[place.key]?.inFlight -= 1
       if let account = accounts[place.key], Self.isForgettable(account, at: now) { accounts[place.key] = nil }
+    }
+  }
+
+  /// A call that answers one of `questions` begins; false when as many do already.
+  func beginAnswering(uid: UInt32, among questions: Int) -> Bool {
+    answering.withLock { answering in
+      let count = answering[uid] ?? 0
+      guard count < questions else { return false }
+      answering[uid] = count + 1
+      return true
+    }
+  }
+
+  /// It is over.
+  func endAnswering(uid: UInt32) {
+    answering.withLock { answering in
+      let count = (answering[uid] ?? 1) - 1
+      answering[uid] = count > 0 ? count : nil
     }
   }
 

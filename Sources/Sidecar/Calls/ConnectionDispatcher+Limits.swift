@@ -7,9 +7,35 @@ import Support
 extension ConnectionDispatcher {
   /// What is asked to find out whether the sidecar is well.
   static let probes: Set<String> = [Health.name, GetInfo.name]
-  /// What takes no place and no turn: what continues another call, which is not over before, and what must be answered when nothing
-  /// else is.
-  static let free: Set<String> = [AuthenticateWithAdvice.name, ReloadConfig.name, Health.name]
+  /// What takes no place and no turn: what must be answered, or change something, when nothing else goes on.
+  static let free: Set<String> = [ReloadConfig.name, Health.name]
+  /// By what a caller answers a question about a user's step-up: the call that the question belongs to has its place, and is not over
+  /// before.
+  static let answering: Set<String> = [Authenticate.name, AuthenticateWithAdvice.name]
+
+  /// Whether `method` takes no place: for each question that the sidecar has put to the caller's uid, and that is not answered yet, one call
+  /// goes without.
+  func beginFree(_ method: String) -> FreePass? {
+    if Self.free.contains(method) { return .always }
+    guard Self.answering.contains(method) else { return nil }
+    let uid = caller.peer.uid
+    let questions = service.hub.connections.reduce(0) {
+      $0 + ($1.peer.uid == uid ? $1.session?.openQuestionCount ?? 0 : 0)
+    }
+    return service.ledger.beginAnswering(uid: uid, among: questions) ? .answering : nil
+  }
+
+  func endFree(_ pass: FreePass?) {
+    if pass == .answering { service.ledger.endAnswering(uid: caller.peer.uid) }
+  }
+
+  /// Why a call takes no place.
+  enum FreePass {
+    /// Nothing of its kind does.
+    case always
+    /// Another one waits for what it does.
+    case answering
+  }
   /// When to come again, where nobody can know.
   static let pause = Duration.milliseconds(100)
 
@@ -19,20 +45,17 @@ extension ConnectionDispatcher {
       data: ["retryable": true, "retryAfterMs": .integer(max(1, wait.wholeMilliseconds + 1)), "outcome": "not_sent"])
   }
 
-  /// Runs `body` when there is a place among the calls under way.
+  /// Runs `body` when there is a place among the calls under way; at once when it needs none.
   func inTurn(
-    _ context: CallContext, waits: Bool, _ body: () async -> Result<RPCResult, RPCFault>
+    _ context: CallContext, isFree: Bool, _ body: () async -> Result<RPCResult, RPCFault>
   ) async -> Result<RPCResult, RPCFault> {
+    guard !isFree else { return await body() }
     let holder = caller.requester
-    if waits {
-      do throws(FairGate.Refusal) {
-        let waited = try await service.gate.enter(holder, context.runtime.callLimits, until: context.deadline)
-        if waited > .zero { service.metrics.callWaited(waited) }
-      } catch {
-        return .failure(refused(error))
-      }
-    } else {
-      service.gate.enterAnyway(holder)
+    do throws(FairGate.Refusal) {
+      let waited = try await service.gate.enter(holder, context.runtime.callLimits, until: context.deadline)
+      if waited > .zero { service.metrics.callWaited(waited) }
+    } catch {
+      return .failure(refused(error))
     }
     defer { service.gate.leave(holder) }
     return await body()

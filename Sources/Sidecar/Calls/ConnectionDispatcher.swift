@@ -55,9 +55,9 @@ final class ConnectionDispatcher: CallDispatcher {
       context.tracer = service.tracer(of: context.trace, since: start)
       context.audit = service.trail?.entry(for: name, params)
       let params = TakenOnce(params)
-      let isFree = Self.free.contains(name)
+      let pass = beginFree(name)
       let place: CallerLedger.Place?
-      switch isFree ? .success(nil) : service.ledger.begin(rule, uid: caller.peer.uid) {
+      switch pass != nil ? .success(nil) : service.ledger.begin(rule, uid: caller.peer.uid) {
       case .success(let given): place = given
       case .failure(let reached):
         service.metrics.callRefused(CallerLedger.Refusal.concurrency.rawValue)
@@ -67,11 +67,12 @@ final class ConnectionDispatcher: CallDispatcher {
       }
       return .work { [self, context] in
         let outcome = await recorded(name, context) {
-          await self.inTurn(context, waits: !isFree) {
+          await self.inTurn(context, isFree: pass != nil) {
             await self.bounded(context) { () throws(RPCFault) in try await body(params, context) }
           }
         }
         service.ledger.end(place)
+        endFree(pass)
         context.tracer?.callEnded(name, outcome, caller, context.trace)
         return note(name, name, start, outcome, context.trace, byteCount)
       }

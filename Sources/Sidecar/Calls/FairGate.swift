@@ -67,8 +67,8 @@ final class FairGate: Sendable {
     return clock.monotonicNow - came
   }
 
-  /// Takes a place whether there is one or not; `leave` must follow.
-  func enterAnyway(_ holder: Requester) { state.withLock { $0.enterAnyway(holder) } }
+  /// Other bounds from now on, also for those who wait.
+  func use(_ limits: Limits) { Self.resume(state.withLock { $0.use(limits) }) }
 
   /// Gives a place back.
   func leave(_ holder: Requester) { Self.resume(state.withLock { $0.leave(holder) }) }

@@ -52,11 +52,17 @@ struct GateState {
     guard (owner?.waitingCount ?? 0) == 0 else { return false }
     let room = room(owner)
     guard room > 0, isAllowed(owner?.lines[holder.connection]?.inside ?? 0, room) else { return false }
-    enterAnyway(holder)
+    admit(holder)
     return true
   }
 
-  mutating func enterAnyway(_ holder: Requester) {
+  /// Other bounds from now on; who may go now that could not before.
+  mutating func use(_ limits: FairGate.Limits) -> [Settled] {
+    self.limits = limits
+    return waitingCount == 0 ? [] : admit()
+  }
+
+  private mutating func admit(_ holder: Requester) {
     inFlight += 1
     owners[holder.uid, default: Owner()].inside += 1
     owners[holder.uid]?.lines[holder.connection, default: Line()].inside += 1
@@ -131,7 +137,7 @@ struct GateState {
       turns += 1
       owners[holder.uid]?.turn = turns
       owners[holder.uid]?.lines[holder.connection]?.turn = turns
-      enterAnyway(holder)
+      admit(holder)
       forgetWaiter(holder)
       settled.append((waiter.continuation, nil))
     }
