@@ -10,4 +10,6 @@ public enum Dispatch: Sendable {
 public protocol CallDispatcher: Sendable {
   /// Looks at `call` and answers or starts it. Called in the order of arrival; must not block.
   func dispatch(_ call: Call) -> Dispatch
+  /// A call was refused without being looked at: as many are under way as the connection may have.
+  func refusedUnseen()
 }

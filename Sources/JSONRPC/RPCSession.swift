@@ -153,6 +153,7 @@ public final class RPCSession: Sendable {
       case .invoke(var call):
         call.byteCount = byteCount
         start(call)
+      case .refusedUnseen: dispatcher.refusedUnseen()
       case .cancel(let key): state.withLock { $0.tasks[key] }?.cancel()
       case .write(let text): text.withBytes(output.write)
       case .resolve(let key, let result):

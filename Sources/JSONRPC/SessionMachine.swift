@@ -10,6 +10,8 @@ struct SessionMachine {
     case invoke(Call)
     /// Stop working on a call; its answer has been given.
     case cancel(UInt64)
+    /// A call was refused, as many being under way as may be.
+    case refusedUnseen
     /// Send a text.
     case write(OutgoingText)
     /// A request of ours was answered, or never will be.
@@ -212,6 +214,7 @@ struct SessionMachine {
       let data: JSONObject = [
         "limit": .integer(Int64(limits.inFlight)), "retryable": true, "retryAfterMs": 100, "outcome": "not_sent",
       ]
+      act.append(.refusedUnseen)
       refuse(id, RPCFault(.overloaded, "Too many requests in flight on this connection", data: data), batch, slot, &act)
       return nil
     }

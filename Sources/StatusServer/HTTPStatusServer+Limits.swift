@@ -4,10 +4,10 @@ import NIOHTTP1
 extension HTTPStatusServer {
   /// What a client may cost.
   enum Limits {
-    /// The most connections at one time; further ones are closed at once.
+    /// The most connections at one time; beyond them the one that has waited for longest is closed.
     static let connections = 64
-    /// A connection on which nothing moves for this long is closed.
-    static let idle = TimeAmount.seconds(30)
+    /// How long a whole request may take to come, and its answer to be taken.
+    static let patience = TimeAmount.seconds(30)
 
     /// Bounds on the header block, applied while it is read: beyond them 400 and the end of the connection.
     static var decoder: NIOHTTPDecoderLimitConfiguration {

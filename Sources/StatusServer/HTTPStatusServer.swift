@@ -1,11 +1,13 @@
+import Glibc
 import NIOCore
 import NIOHTTP1
 import NIOPosix
 import Support
 
-/// Answers a handful of paths over plain HTTP on a loopback address, for probes and for what scrapes metrics.
+/// Answers a handful of paths over plain HTTP, on a loopback address as a rule, for probes and for what scrapes metrics.
 ///
-/// `GET` and `HEAD` only, no bodies, few connections, a thread of its own: nothing here can hold the socket's callers up.
+/// `GET` and `HEAD` only, no bodies, few connections, a thread of its own: nothing here can hold the socket's callers up. When there are too
+/// many connections the one that has waited for longest is closed: whoever keeps them open shuts nobody out.
 public final class HTTPStatusServer: Sendable {
   /// What to answer to a path; nil: there is nothing.
   public typealias Pages = @Sendable (_ path: String) async -> StatusPage?
@@ -14,6 +16,13 @@ public final class HTTPStatusServer: Sendable {
   public struct Failure: Error, Sendable, CustomStringConvertible {
     /// For people.
     public let description: String
+    /// Whether somebody else listens there.
+    public let isInUse: Bool
+
+    init(description: String, isInUse: Bool = false) {
+      self.description = description
+      self.isInUse = isInUse
+    }
   }
 
   /// Where it listens.
@@ -29,24 +38,27 @@ public final class HTTPStatusServer: Sendable {
     port = channel.localAddress?.port ?? 0
   }
 
-  /// Listens on `address`, `host:port` with a literal loopback address or `localhost` (127.0.0.1); port 0 takes a free one.
-  public static func start(on address: String, pages: @escaping Pages) async throws(Failure) -> HTTPStatusServer {
-    guard let place = LoopbackPlace(address) else { throw Failure(description: "\(address) is no loopback address") }
+  /// Listens on `address`, `host:port` with a literal address, of loopback unless `beyondLoopback`, or `localhost` (127.0.0.1); port 0 takes
+  /// a free one.
+  public static func start(
+    on address: String, beyondLoopback: Bool = false, pages: @escaping Pages
+  ) async throws(Failure) -> HTTPStatusServer {
+    guard let place = ListenPlace(address, beyondLoopback: beyondLoopback) else {
+      throw Failure(description: "\(address) is no loopback address")
+    }
     let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
-    let open = Locked(0)
+    let guests = Guests(limit: Limits.connections)
     do {
       let channel = try await ServerBootstrap(group: group)
         .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
         .childChannelInitializer { channel in
           channel.eventLoop.makeCompletedFuture {
-            guard open.withLock({ $0 < Limits.connections }) else { throw ChannelError.operationUnsupported }
-            open.withLock { $0 += 1 }
-            channel.closeFuture.whenComplete { _ in open.withLock { $0 -= 1 } }
+            guests.add(channel)
+            channel.closeFuture.whenComplete { _ in guests.remove(channel) }
             let pipeline = channel.pipeline.syncOperations
-            try pipeline.addHandler(IdleStateHandler(allTimeout: Limits.idle))
             try pipeline.configureHTTPServerPipeline(
               withEncoderConfiguration: .init(), withDecoderLimitConfiguration: Limits.decoder)
-            try pipeline.addHandler(StatusRequestHandler(pages: pages))
+            try pipeline.addHandler(StatusRequestHandler(pages: pages, guests: guests))
           }
         }
         .bind(to: try SocketAddress(ipAddress: place.host, port: place.port))
@@ -54,7 +66,8 @@ public final class HTTPStatusServer: Sendable {
       return HTTPStatusServer(group: group, channel: channel)
     } catch {
       try? await group.shutdownGracefully()
-      throw Failure(description: "cannot listen on \(address): \(error)")
+      throw Failure(
+        description: "cannot listen on \(address): \(error)", isInUse: (error as? IOError)?.errnoCode == EADDRINUSE)
     }
   }
 

@@ -1,15 +1,30 @@
 import NIOCore
 import NIOHTTP1
 
-/// One connection's requests, answered one after another.
+/// One connection's requests, answered one after another: the next one is looked at when the answer before it has left.
 final class StatusRequestHandler: ChannelInboundHandler {
   typealias InboundIn = HTTPServerRequestPart
   typealias OutboundOut = HTTPServerResponsePart
 
   private let pages: HTTPStatusServer.Pages
+  private let guests: Guests
   private var head: HTTPRequestHead?
+  private var timer: Scheduled<Void>?
 
-  init(pages: @escaping HTTPStatusServer.Pages) { self.pages = pages }
+  init(pages: @escaping HTTPStatusServer.Pages, guests: Guests) {
+    self.pages = pages
+    self.guests = guests
+  }
+
+  func channelActive(context: ChannelHandlerContext) {
+    wait(context.channel)
+    context.fireChannelActive()
+  }
+
+  func channelInactive(context: ChannelHandlerContext) {
+    timer?.cancel()
+    context.fireChannelInactive()
+  }
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
     switch unwrapInboundIn(data) {
@@ -19,16 +34,18 @@ final class StatusRequestHandler: ChannelInboundHandler {
     case .end:
       guard let head else { return }
       self.head = nil
+      wait(context.channel)
       answer(head, context)
     }
   }
 
-  func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-    if event is IdleStateHandler.IdleStateEvent { context.close(promise: nil) }
-    context.fireUserInboundEventTriggered(event)
-  }
-
   func errorCaught(context: ChannelHandlerContext, error: any Error) { context.close(promise: nil) }
+
+  /// A whole request has to come by then, or its answer to be taken: single bytes count for nothing.
+  private func wait(_ channel: any Channel) {
+    timer?.cancel()
+    timer = channel.eventLoop.scheduleTask(in: HTTPStatusServer.Limits.patience) { channel.close(promise: nil) }
+  }
 
   private func refuse(_ context: ChannelHandlerContext) {
     guard let head else { return }
@@ -38,28 +55,23 @@ final class StatusRequestHandler: ChannelInboundHandler {
 
   private func answer(_ head: HTTPRequestHead, _ context: ChannelHandlerContext) {
     let channel = context.channel
-    if let refusal = Self.refusal(of: head) {
+    guard let target = RequestTarget(head) else {
+      return Self.write(
+        .text(400, "which host is asked, is not said once and clearly"), to: head, isLast: true, on: channel)
+    }
+    if let refusal = Self.refusal(of: head, target) {
       return Self.write(refusal, to: head, isLast: !head.isKeepAlive, on: channel)
     }
+    guests.renew(channel)
     // Reading waits meanwhile: answers come in the order of their requests.
-    Exchange(pages: pages, head: head, channel: channel).begin()
+    Exchange(pages: pages, path: target.path, head: head, channel: channel).begin()
   }
 
-  private static func refusal(of head: HTTPRequestHead) -> StatusPage? {
+  private static func refusal(of head: HTTPRequestHead, _ target: RequestTarget) -> StatusPage? {
     guard head.method == .GET || head.method == .HEAD else { return .text(405, "GET or HEAD") }
     // A web page whose name was made to lead here must not read what it finds (DNS rebinding).
-    guard head.headers["host"].count <= 1, isLiteral(head.headers.first(name: "host") ?? "localhost") else {
-      return .text(421, "ask by an address, or as localhost")
-    }
+    guard target.isLiteral else { return .text(421, "ask by an address, or as localhost") }
     return nil
-  }
-
-  /// Whether `host` is an address or `localhost`, with or without a port.
-  private static func isLiteral(_ host: String) -> Bool {
-    if host.hasPrefix("[") { return true }
-    let name = host.prefix { $0 != ":" }
-    return name.lowercased() == "localhost"
-      || !name.isEmpty && name.utf8.allSatisfy { $0 == 0x2E || (0x30...0x39).contains($0) }
   }
 
   fileprivate static func write(_ page: StatusPage, to head: HTTPRequestHead, isLast: Bool, on channel: any Channel) {
@@ -70,26 +82,33 @@ final class StatusRequestHandler: ChannelInboundHandler {
     if page.status == 405 { headers.add(name: "Allow", value: "GET, HEAD") }
     if isLast { headers.add(name: "Connection", value: "close") }
     let status = HTTPResponseStatus(statusCode: page.status)
-    channel.write(
-      HTTPServerResponsePart.head(HTTPResponseHead(version: .http1_1, status: status, headers: headers)), promise: nil)
-    if head.method != .HEAD {
-      channel.write(HTTPServerResponsePart.body(.byteBuffer(ByteBuffer(bytes: page.body))), promise: nil)
+    let start = HTTPServerResponsePart.head(HTTPResponseHead(version: .http1_1, status: status, headers: headers))
+    let left: EventLoopFuture<Void>
+    if head.method == .HEAD {
+      left = channel.writeAndFlush(start)
+    } else {
+      channel.write(start, promise: nil)
+      left = channel.writeAndFlush(HTTPServerResponsePart.body(.byteBuffer(ByteBuffer(bytes: page.body))))
     }
-    let written = channel.writeAndFlush(HTTPServerResponsePart.end(nil))
-    if isLast { written.whenComplete { _ in channel.close(promise: nil) } }
+    // The end of an answer lets the next request in: a client that does not read has one answer waiting, not many.
+    left.whenSuccess {
+      let written = channel.writeAndFlush(HTTPServerResponsePart.end(nil))
+      if isLast { written.whenComplete { _ in channel.close(promise: nil) } }
+    }
   }
 }
 
 /// One request on its way to its page.
 private struct Exchange: Sendable {
   let pages: HTTPStatusServer.Pages
+  let path: String
   let head: HTTPRequestHead
   let channel: any Channel
 
   func begin() { Task { await run() } }
 
   private func run() async {
-    let page = await pages(String(head.uri.prefix { $0 != "?" })) ?? .text(404, "not found")
+    let page = await pages(path) ?? .text(404, "not found")
     channel.eventLoop.execute { [self] in
       StatusRequestHandler.write(page, to: head, isLast: !head.isKeepAlive, on: channel)
     }

@@ -116,7 +116,7 @@ public final class SpanExporter: Sendable {
         tell(reason)
         return queue.dropped(batch.count)
       case .later(let wish, let reason):
-        tell(reason)
+        if let reason { tell(reason) }
         guard number < Self.attempts else { break }
         guard (try? await clock.sleep(for: min(max(wish ?? pause, pause), Self.longestWait))) != nil else {
           // The end: it is tried once more by `flush`.
@@ -133,7 +133,7 @@ public final class SpanExporter: Sendable {
     /// Not with this batch.
     case refused(String)
     /// Perhaps after a while.
-    case later(Duration?, String)
+    case later(Duration?, String?)
   }
 
   private func attempt(_ batch: [TelemetrySpan], by end: Deadline) async -> Outcome {
@@ -158,7 +158,8 @@ public final class SpanExporter: Sendable {
       default: return .refused("status \(response.status)")
       }
     } catch {
-      return .later(nil, error.code.rawValue)
+      // Our own end says nothing about the collector.
+      return error.code == .cancelled ? .later(nil, nil) : .later(nil, error.code.rawValue)
     }
   }
 

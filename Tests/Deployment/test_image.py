@@ -42,7 +42,7 @@ def test_it_holds_one_program_and_nothing_that_could_run_another(image: Dict[str
 
 
 def test_directories_of_the_sidecar_are_its_own(image: Dict[str, Any]) -> None:
-    for name, mode in [("run/postern", 0o2770), ("var/lib/postern", 0o700)]:
+    for name, mode in [("run/postern", 0o2770), ("var/lib/postern", 0o700), ("var/log/postern", 0o700)]:
         status = (image["root"] / name).stat()
         assert (status.st_uid, status.st_gid, stat.S_IMODE(status.st_mode)) == (USER, USER, mode), name
 

@@ -37,6 +37,7 @@ private struct Bench {
         calls.append(call)
         log.append("invoke:\(call.method)")
       case .cancel: log.append("cancel")
+      case .refusedUnseen: log.append("unseen")
       case .write(let text):
         text.withBytes { bytes in
           if let json = try? JSONParser().parse(bytes) { log.append(Self.short(json)) }
@@ -142,7 +143,7 @@ struct SessionMachineTests {
     var bench = Bench(SessionLimits(inFlight: 1))
     bench.receive(#"{"jsonrpc":"2.0","id":1,"method":"a"}"#)
     bench.receive(#"[{"jsonrpc":"2.0","id":2,"method":"b"},{"jsonrpc":"2.0","method":"n"}]"#)
-    #expect(bench.take() == ["invoke:a", "[2:-32009]"])
+    #expect(bench.take() == ["invoke:a", "unseen", "[2:-32009]"])
     bench.complete("a")
     bench.receive(#"{"jsonrpc":"2.0","id":3,"method":"c"}"#)
     #expect(bench.take() == ["1:ok", "invoke:c"])
@@ -168,7 +169,7 @@ struct SessionMachineTests {
     bench.receive(#"{"jsonrpc":"2.0","id":1,"method":"a"}"#)
     bench.receive(#"{"jsonrpc":"2.0","method":"$/cancelRequest","params":{"id":1}}"#)
     bench.receive(#"{"jsonrpc":"2.0","id":2,"method":"b"}"#)
-    #expect(bench.take() == ["invoke:a", "cancel", "1:-32800", "2:-32009"])
+    #expect(bench.take() == ["invoke:a", "cancel", "1:-32800", "unseen", "2:-32009"])
     bench.complete("a")
     bench.receive(#"{"jsonrpc":"2.0","id":3,"method":"c"}"#)
     #expect(bench.take() == ["invoke:c"])

@@ -17,6 +17,7 @@ install -d -m 1777 "$root/tmp"
 # What mounts get as owner and mode: the socket's directory hands its group to what is made in it.
 install -d -m 2770 -o $user -g $user "$root/run/postern"
 install -d -m 0700 -o $user -g $user "$root/var/lib/postern"
+install -d -m 0700 -o $user -g $user "$root/var/log/postern"
 
 # The program, without debug information, and the libraries it is linked with. glibc brings name resolution along.
 strip -o "$root/usr/bin/postern" "$binary"

@@ -56,9 +56,11 @@ extension ValueForm where Value == String {
   }
 
   /// `host:port` on a loopback address.
-  static var loopbackAddress: Self {
+  static var listenAddress: Self {
     var form = text
-    form.schema = ["type": "string", "pattern": "^(127(\\.[0-9]{1,3}){3}|\\[::1\\]|localhost):[0-9]{1,5}$"]
+    form.schema = [
+      "type": "string", "pattern": "^([0-9]{1,3}(\\.[0-9]{1,3}){3}|\\[[0-9a-fA-F:.]+\\]|localhost):[0-9]{1,5}$",
+    ]
     form.parse = { scalar, context throws(ValueProblem) in
       let text = try line(scalar, context)
       guard let colon = text.utf8.lastIndex(of: UInt8(ascii: ":")) else {
@@ -69,8 +71,8 @@ extension ValueForm where Value == String {
       guard port.utf8.count <= 5, port.utf8.allSatisfy({ (0x30...0x39).contains($0) }), UInt16(port) != nil else {
         throw ValueProblem("must be host:port, as in 127.0.0.1:9464; a port is 0 to 65535")
       }
-      guard host == "localhost" || URLText.isLoopbackAddress(host) else {
-        throw ValueProblem("must be a loopback address: 127.0.0.1, [::1] or localhost")
+      guard host == "localhost" || IPAddress.isLiteral(host) else {
+        throw ValueProblem("must be an address and a port: 127.0.0.1, [::1] or localhost; no name is looked up")
       }
       return text
     }

@@ -61,6 +61,14 @@ extension ConnectionDispatcher {
     return await body()
   }
 
+  /// Counts as a call all the same.
+  func refusedUnseen() {
+    service.metrics.callRefused("connection")
+    if let rule = service.runtime.access.rule(for: caller.peer) {
+      _ = service.ledger.admit(rule, uid: caller.peer.uid, isProbe: false)
+    }
+  }
+
   private func refused(_ refusal: FairGate.Refusal) -> RPCFault {
     switch refusal {
     case .cancelled: return RPCFault(.requestCancelled)

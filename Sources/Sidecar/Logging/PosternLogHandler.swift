@@ -45,7 +45,7 @@ public struct PosternLogHandler: LogHandler {
       for (key, value) in merged { object[key] = .string(value.description) }
       line = JSONWriter().write(.object(object))
     case .text:
-      let fields = merged.map { " \($0.key)=\($0.value)" }.joined()
+      let fields = merged.map { " \($0.key)=\(Self.quoted($0.value.description))" }.joined()
       let text = "\(time) \(event.level.rawValue) \(event.message)\(fields)"
       // One event is one line, whatever a message holds.
       line = text.unicodeScalars.reduce(into: []) { bytes, scalar in
@@ -55,5 +55,15 @@ public struct PosternLogHandler: LogHandler {
     }
     line.append(UInt8(ascii: "\n"))
     write(line)
+  }
+
+  /// A value that would look like more than one field stands in quotation marks.
+  private static func quoted(_ text: String) -> String {
+    guard text.isEmpty || text.utf8.contains(where: { [0x20, 0x22, 0x3D, 0x5C].contains($0) }) else { return text }
+    let escaped = text.reduce(into: "") { result, character in
+      if character == "\"" || character == "\\" { result.append("\\") }
+      result.append(character)
+    }
+    return "\"\(escaped)\""
   }
 }

@@ -82,7 +82,7 @@ final class MetricsRegistry: Sendable {
   /// A connection was refused, for `reason`.
   func connectionRefused(_ reason: String) { state.withLock { $0.refused[reason, default: 0] += 1 } }
 
-  /// A limit let a call not go, for `reason`: `rate`, `concurrency`, `queue` or `queue_time`.
+  /// A limit let a call not go, for `reason`: `rate`, `concurrency`, `queue`, `queue_time` or `connection`.
   func callRefused(_ reason: String) { state.withLock { $0.callsRefused[reason, default: 0] += 1 } }
 
   /// A call waited for its turn.

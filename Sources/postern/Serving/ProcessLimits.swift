@@ -3,6 +3,13 @@ import Glibc
 
 /// The limits of this process, set before it serves.
 enum ProcessLimits {
+  /// Puts /dev/null in the place of standard descriptors that are closed: whatever is opened first would get log lines otherwise.
+  static func openStandardDescriptors() {
+    for descriptor in STDIN_FILENO...STDERR_FILENO where fcntl(descriptor, F_GETFD) < 0 {
+      _ = open("/dev/null", O_RDWR)
+    }
+  }
+
   /// As many descriptors as the system allows: every connection needs one, and the usual soft limit of 1,024 is a few short of the default
   /// `limits.connections`.
   static func raiseDescriptors() {

@@ -29,6 +29,7 @@ struct ServerProcess {
 
   /// Returns when the sidecar has been asked to end and has ended.
   func run() async throws {
+    ProcessLimits.openStandardDescriptors()
     signal(SIGPIPE, SIG_IGN)
     // A file that may not grow any more is an error of the write, not the end of the process.
     signal(SIGXFSZ, SIG_IGN)
@@ -113,7 +114,8 @@ struct ServerProcess {
         "pid": .stringConvertible(getpid()),
       ])
 
-    let status = try await Self.statusServer(loaded.configuration.http, service, server, logger)
+    let status = try await Self.statusListener(
+      loaded.configuration.http, service, server, isTakingOver: inherited != nil, logger)
     manager.ready()
     let supervision = Supervision(
       manager: manager, server: server, service: service, transport: transport, logger: logger)
@@ -178,15 +180,13 @@ struct ServerProcess {
   }
 
   /// Not before the socket: who is told that it is ready may connect.
-  private static func statusServer(
-    _ configuration: HTTPConfiguration, _ service: SidecarService, _ server: SocketServer, _ logger: Logger
-  ) async throws(Failure) -> HTTPStatusServer? {
-    guard let address = configuration.listen else { return nil }
+  private static func statusListener(
+    _ configuration: HTTPConfiguration, _ service: SidecarService, _ server: SocketServer, isTakingOver: Bool,
+    _ logger: Logger
+  ) async throws(Failure) -> StatusListener? {
     let pages = StatusPages(service: service, server: server)
     do throws(HTTPStatusServer.Failure) {
-      let status = try await HTTPStatusServer.start(on: address) { await pages.page($0) }
-      logger.info("serving status", metadata: ["port": .stringConvertible(status.port)])
-      return status
+      return try await StatusListener.start(configuration, pages, isTakingOver: isTakingOver, logger)
     } catch {
       await server.shutdown()
       throw Failure(description: "http.listen: \(error.description)")

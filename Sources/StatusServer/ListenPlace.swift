@@ -1,10 +1,10 @@
-/// `host:port` on a loopback address.
-struct LoopbackPlace: Sendable, Hashable {
+/// `host:port`: where to listen.
+struct ListenPlace: Sendable, Hashable {
   let host: String
   let port: Int
 
-  /// Nil when `text` is none: a name is not resolved, but `localhost` is 127.0.0.1.
-  init?(_ text: String) {
+  /// Nil when `text` is none, or not a loopback address and not `beyondLoopback`: a name is not resolved, but `localhost` is 127.0.0.1.
+  init?(_ text: String, beyondLoopback: Bool) {
     guard let colon = text.lastIndex(of: ":"), let port = Int(text[text.index(after: colon)...]),
       (0...65_535).contains(port)
     else { return nil }
@@ -14,7 +14,7 @@ struct LoopbackPlace: Sendable, Hashable {
     case "localhost": host = "127.0.0.1"
     case "::1": host = name
     default:
-      guard name.hasPrefix("127.") else { return nil }
+      guard beyondLoopback || name.hasPrefix("127."), name.contains(".") || name.contains(":") else { return nil }
       host = name
     }
     self.port = port
