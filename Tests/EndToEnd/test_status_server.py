@@ -7,7 +7,9 @@ import json
 import re
 import signal
 import socket
-from typing import Any, Callable, Dict, Tuple
+import time
+from pathlib import Path
+from typing import Any, Callable, Dict, Optional, Tuple
 
 import pytest
 
@@ -114,21 +116,64 @@ def test_hostile_requests_cost_their_sender_only(status: Tuple[Sidecar, int], se
     assert get(port, "/healthz")[0] == 200 and sidecar.is_running()
 
 
-def test_more_connections_than_there_is_room_for_are_closed_and_room_comes_back(status: Tuple[Sidecar, int]) -> None:
-    _, port = status
+def test_whoever_keeps_connections_open_shuts_nobody_out(status: Tuple[Sidecar, int]) -> None:
+    sidecar, port = status
     crowd = [socket.create_connection(("127.0.0.1", port), 10) for _ in range(80)]
-    with pytest.raises((http.client.HTTPException, OSError)):
-        get(port, "/healthz")
+    for client in crowd[::2]:
+        client.sendall(b"GET /healthz HTT")
+    assert get(port, "/healthz")[0] == 200
+    # The first ones were closed for the last ones.
+    crowd[0].settimeout(10)
+    try:
+        assert crowd[0].recv(1) == b""
+    except ConnectionResetError:
+        pass
     for client in crowd:
         client.close()
+    assert get(port, "/healthz")[0] == 200 and sidecar.is_running()
 
-    def answers() -> bool:
-        try:
-            return get(port, "/healthz")[0] == 200
-        except (http.client.HTTPException, OSError):
-            return False
 
-    eventually(answers)
+def test_answers_that_nobody_reads_are_not_piled_up(status: Tuple[Sidecar, int]) -> None:
+    sidecar, port = status
+    assert get(port, "/metrics")[0] == 200
+    before = sidecar.resident_kilobytes()
+    with socket.create_connection(("127.0.0.1", port), 10) as client:
+        client.setblocking(False)
+        wanted = b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n" * 20_000
+        sent = 0
+        for _ in range(200):
+            try:
+                sent += client.send(wanted[sent:sent + 65536])
+            except BlockingIOError:
+                time.sleep(0.01)
+        assert get(port, "/healthz")[0] == 200
+        assert sidecar.resident_kilobytes() - before < 16 << 10
+
+
+@pytest.mark.parametrize(
+    "request_line, host, code",
+    [
+        ("GET http://127.0.0.1/healthz HTTP/1.1", "evil.example", 200),
+        ("GET http://evil.example/healthz HTTP/1.1", "localhost", 421),
+        ("GET /healthz HTTP/1.1", None, 400),
+        ("GET /healthz HTTP/1.0", None, 200),
+    ],
+)
+def test_what_is_asked_and_of_whom_is_read_as_http_says(
+    status: Tuple[Sidecar, int], request_line: str, host: Optional[str], code: int
+) -> None:
+    fields = f"Host: {host}\r\n" if host else ""
+    with socket.create_connection(("127.0.0.1", status[1]), 10) as client:
+        client.sendall(f"{request_line}\r\n{fields}\r\n".encode())
+        assert client.recv(64).split(b" ")[1] == str(code).encode()
+
+
+def test_others_are_let_in_only_where_that_is_said(start: Callable[..., Sidecar], directory: Path) -> None:
+    start({"http": {"listen": "0.0.0.0:0", "beyondLoopback": True}})
+    with pytest.raises(StartError) as refused:
+        start({"http": {"listen": "0.0.0.0:0"}, "listen": {"path": str(directory / "other.sock")}})
+    assert refused.value.status == 78 and "http.beyondLoopback" in refused.value.log
+
 
 
 def test_while_it_drains_it_is_alive_and_not_ready(status: Tuple[Sidecar, int]) -> None:

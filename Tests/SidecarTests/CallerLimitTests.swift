@@ -56,6 +56,17 @@ struct CallerLimitTests {
     #expect(answers.map { $0["error"]?["code"]?.integerValue } == [nil, nil, -32009])
   }
 
+  @Test("as many answers to questions of the sidecar's own go without a place as there are questions, and no more")
+  func answering() {
+    let ledger = CallerLedger(clock: ManualClock())
+    #expect(!ledger.beginAnswering(uid: 1, among: 0))
+    #expect(ledger.beginAnswering(uid: 1, among: 2) && ledger.beginAnswering(uid: 1, among: 2))
+    #expect(!ledger.beginAnswering(uid: 1, among: 2))
+    #expect(ledger.beginAnswering(uid: 2, among: 1))
+    ledger.endAnswering(uid: 1)
+    #expect(ledger.beginAnswering(uid: 1, among: 2))
+  }
+
   @Test("probes are answered when nothing else is, and are no way around the rate either")
   func probes() async throws {
     let bench = try SidecarBench(Self.rules("rate: { perSecond: 1, burst: 1 }"))
