@@ -309,10 +309,24 @@ def test_a_place_that_cannot_be_used_stops_the_start(
 
     # What another start may find mended; 78 is for what only another configuration mends.
     assert "audit.path: is not usable" in refusal("1", 1, path=str(directory / "nowhere" / "audit.log"))
-    start({"audit": {"path": str(log)}})
-    assert "another process writes to it" in refusal("2", 1, path=str(log))
     key.write_bytes(b"short")
-    assert "fewer than 32 bytes" in refusal("3", 78, path=str(log), keyFile=str(key))
+    assert "fewer than 32 bytes" in refusal("2", 78, path=str(log), keyFile=str(key))
+
+
+def test_a_log_that_another_process_writes_still_is_taken_over_when_that_ends(start: Start, directory: Path, log: Path) -> None:
+    first = start({"audit": {"path": str(log)}})
+    second = start({"audit": {"path": str(log)}, "listen": {"path": str(directory / "second.sock")}})
+    with second.connect() as connection:
+        check = connection.call("health")["checks"]["audit"]
+        assert check["status"] == "down" and "another process writes to it" in check["detail"]
+        fetch = {"resource": "orders", "path": "orders"}
+        assert expect.fault(connection.error("fetchResource", fetch), -32024)["outcome"] == "not_sent"
+        first.stop()
+        eventually(lambda: connection.call("health")["checks"]["audit"]["status"] == "ok")
+        connection.call("fetchResource", fetch)
+    second.stop()
+    assert [record["what"] for record in of(log, event="log")] == ["begun", "closed", "started", "refused", "closed"]
+    assert verify(log).returncode == 0
 
 
 def test_the_command_says_what_it_cannot_decide(log: Path, key: Path) -> None:
