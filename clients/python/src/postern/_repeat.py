@@ -56,7 +56,7 @@ class Repeats:
             again = error.outcome == "not_sent" or is_idempotent(self._method, self._params)
             return 0.0 if again and self._lost <= MOST and error.reason != "client_closed" else None
         if error.reason == "shutting_down" and self._window is not None:
-            # Refused before anything was done, and its successor will take it; or cut off, when no time was left for it.
+            # Refused before anything was done, and its successor will take it; or cut off, with no time left for it.
             if error.outcome == "sent_no_reply" and not is_idempotent(self._method, self._params):
                 return None
             left = min(self._window.left(), self._deadline.left())
