@@ -17,8 +17,8 @@ final class HealthBoard: Sendable {
     var keySets: [String: Observation] = [:]
     /// The issuers that answer and publish no key set, for they need none.
     var keyless: Set<String> = []
-    /// The issuers whose last token came.
-    var givers: Set<String> = []
+    /// When each issuer last gave a token, and whether a later request for one failed.
+    var givers: [String: (at: MonotonicInstant, hasFailedSince: Bool)] = [:]
     /// Nil: nobody has looked, and nobody is going to.
     var store: Observation?
     /// Whether somebody is about to look at the store for the first time.
@@ -62,7 +62,7 @@ final class HealthBoard: Sendable {
       let kept = Set(issuers).subtracting(changed.issuers)
       state.keySets = state.keySets.filter { kept.contains($0.key) }
       state.keyless.formIntersection(kept)
-      state.givers.formIntersection(kept)
+      state.givers = state.givers.filter { kept.contains($0.key) }
       state.clocks = state.clocks.filter { kept.contains($0.key) }
     }
   }
@@ -85,8 +85,13 @@ final class HealthBoard: Sendable {
   /// An issuer was asked for a token; nil `fault` means that it gave one.
   func token(of name: String, fault: String?) {
     issuer(name, fault: fault)
+    let now = clock.monotonicNow
     state.withLock { state in
-      if fault != nil { state.givers.remove(name) } else if state.issuers[name] != nil { state.givers.insert(name) }
+      if fault != nil {
+        state.givers[name]?.hasFailedSince = true
+      } else if state.issuers[name] != nil {
+        state.givers[name] = (now, false)
+      }
     }
   }
 
@@ -191,7 +196,7 @@ final class HealthBoard: Sendable {
     replacements: [String: String] = [:]
   ) -> Health.Result {
     let now = clock.monotonicNow
-    var (report, isDown) = state.withLock { (Self.report($0, now), Self.isDown($0)) }
+    var (report, isDown) = state.withLock { (Self.report($0, now), Self.isDown($0, now)) }
     Self.add(replacements, to: &report.checks)
     for set in keySets {
       guard let check = report.checks["issuer.\(set.issuer).keys"] else { continue }
@@ -239,18 +244,22 @@ final class HealthBoard: Sendable {
     }
     for (name, observation) in state.keySets { checks["issuer.\(name).keys"] = check(observation, now) }
     for (name, observation) in state.clocks { checks["issuer.\(name).clock"] = check(observation, now) }
-    return Health.Result(status: overall(checks, isDown: isDown(state)), checks: checks)
+    return Health.Result(status: overall(checks, isDown: isDown(state, now)), checks: checks)
   }
 
   /// Whether nothing can work: the store is lost, or no issuer at all can be used.
-  private static func isDown(_ state: State) -> Bool {
+  private static func isDown(_ state: State, _ now: MonotonicInstant) -> Bool {
     if state.store?.status == .down { return true }
-    return !state.issuers.isEmpty && state.issuers.keys.allSatisfy { !isUsable($0, state) }
+    return !state.issuers.isEmpty && state.issuers.keys.allSatisfy { !isUsable($0, state, now) }
   }
 
+  /// How long the tokens that an issuer gave last count as of use, whatever becomes of further requests: one that fails may be for
+  /// something it never gives.
+  static let tokenTime = Duration.seconds(300)
+
   /// Whether the issuer's tokens can be validated, or it gives tokens.
-  private static func isUsable(_ name: String, _ state: State) -> Bool {
-    if state.givers.contains(name) { return true }
+  private static func isUsable(_ name: String, _ state: State, _ now: MonotonicInstant) -> Bool {
+    if let giver = state.givers[name], !giver.hasFailedSince || now - giver.at < tokenTime { return true }
     guard let keys = state.keySets[name] else { return !state.isWatched }
     return keys.status != .down
   }

@@ -173,7 +173,8 @@ struct HealthTests {
 
   @Test("a store that cannot be used is down whatever the issuers do; an issuer that gives tokens counts without keys")
   func board() {
-    let board = HealthBoard(clock: ManualClock())
+    let clock = ManualClock()
+    let board = HealthBoard(clock: clock)
     board.configurationLoaded(issuers: ["a"])
     #expect(board.report().status == .ok)
     board.store(fault: "unavailable: gone")
@@ -184,6 +185,8 @@ struct HealthTests {
     board.token(of: "a", fault: nil)
     #expect(board.report().status == .degraded)
     board.token(of: "a", fault: "no token")
+    #expect(board.report().status == .degraded, "one request that failed")
+    clock.advance(by: HealthBoard.tokenTime)
     #expect(board.report().status == .down)
     board.publishesNoKeys("a")
     board.keys(of: "a", fault: "no key set", hasOlder: false)

@@ -49,7 +49,10 @@ final class ConnectionDispatcher: CallDispatcher {
         return answered(call, call.method, start, .failure(error))
       }
     case .waiting(let body):
-      var context = context(call, meta, runtime, rule, trace: service.trace(continuing: meta.traceparent))
+      // A probe every few seconds is no story worth telling a collector.
+      let isProbe = Self.probes.contains(call.method)
+      var context = context(
+        call, meta, runtime, rule, trace: isProbe ? .none : service.trace(continuing: meta.traceparent))
       // Not the call itself: it would keep the params until its end.
       let (name, byteCount) = (call.method, call.byteCount)
       context.tracer = service.tracer(of: context.trace, since: start)
