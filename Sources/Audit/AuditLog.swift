@@ -43,6 +43,9 @@ public final class AuditLog: Sendable {
   /// How many of those may wait whose makers cannot.
   private static let queueLimit = 65_536
 
+  /// How long what waits at the end may take to be written.
+  private static let closingTime = Duration.seconds(30)
+
   /// What cannot be recorded must not happen.
   public let failClosed: Bool
   private let seal: AuditSeal
@@ -101,10 +104,10 @@ public final class AuditLog: Sendable {
   }
 
   /// What the receipt says; that it was not done, when nobody fills it for too long.
-  private func isFilled(_ receipt: AuditReceipt) async -> Bool {
+  private func isFilled(_ receipt: AuditReceipt, within time: Duration = AuditStatus.patience) async -> Bool {
     let clock = clock
     let watch = Task {
-      if (try? await clock.sleep(for: AuditStatus.patience)) != nil { receipt.fill(false) }
+      if (try? await clock.sleep(for: time)) != nil { receipt.fill(false) }
     }
     defer { watch.cancel() }
     return await receipt.isWritten()
@@ -121,6 +124,6 @@ public final class AuditLog: Sendable {
   /// Writes what waits and a last record, and returns when it is on the disk, or the disk has not answered for long.
   public func close() async {
     inbox.close()
-    _ = await isFilled(ended)
+    _ = await isFilled(ended, within: Self.closingTime)
   }
 }

@@ -1,7 +1,7 @@
 import Support
 
 /// Who may go now and who waits: a bound per key and one over all, and for each uid not more than three times what is still free: whatever
-/// somebody holds, and for how long, there is a place for somebody else (as in `FairGate`). Of those for whom there is a place the one goes whose uid has fewest
+/// somebody holds, and for how long, there is a place for somebody else, with bounds of four or more (as in `FairGate`). Of those for whom there is a place the one goes whose uid has fewest
 /// inside, of a uid's connections too, then the one that has waited longest; nobody waits for a place that only another key lacks.
 ///
 /// libcurl has such bounds, too, but only looks at one of those who wait when a place becomes free: behind a slow

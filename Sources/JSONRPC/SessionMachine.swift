@@ -192,7 +192,8 @@ struct SessionMachine {
     case .notification("$/cancelRequest", let params):
       if let id = params?["id"].flatMap(RPCID.init) { cancel(id, &act) }
     case .notification(let method, let params):
-      guard !draining, inFlight.count < limits.inFlight else { return }
+      guard !draining else { return }
+      guard inFlight.count < limits.inFlight else { return act.append(.refusedUnseen) }
       let key = takeKey()
       inFlight[key] = InFlight(id: nil, batch: nil, slot: 0)
       pending += 1

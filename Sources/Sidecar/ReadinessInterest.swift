@@ -11,24 +11,26 @@ final class ReadinessInterest: Sendable {
   private let state = Locked(State())
   private let begun = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
 
-  /// Somebody will `wait`; true when there is interest already.
-  func prepare() -> Bool { change { $0.isPrepared = true } }
+  /// Whether somebody will `wait`, and there is interest.
+  var isFollowed: Bool { state.withLock { $0.isPrepared && $0.isThere } }
 
-  /// Somebody asks; true for the first one, if somebody will `wait`.
-  func show() -> Bool { change { $0.isThere = true } }
+  /// Somebody will `wait`.
+  func prepare() { change { $0.isPrepared = true } }
+
+  /// Somebody asks.
+  func show() { change { $0.isThere = true } }
 
   /// Returns when there is interest, or the task is cancelled.
   func wait() async {
     for await _ in begun.stream { return }
   }
 
-  private func change(_ body: (inout State) -> Void) -> Bool {
+  private func change(_ body: (inout State) -> Void) {
     let begins = state.withLock { state in
       let was = state.isPrepared && state.isThere
       body(&state)
       return !was && state.isPrepared && state.isThere
     }
     if begins { begun.continuation.yield() }
-    return begins
   }
 }

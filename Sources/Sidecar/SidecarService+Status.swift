@@ -19,9 +19,9 @@ extension SidecarService {
 
   /// Every check, as soon as what is being looked at for the first time is known: who asks in that moment would hear that everything is
   /// down, and give up.
-  func settledHealth() async -> Health.Result {
+  func settledHealth(by deadline: Deadline = .never) async -> Health.Result {
     wantReadiness()
-    while !health.isSettled, (try? await clock.sleep(for: .milliseconds(5))) != nil {}
+    while !health.isSettled, !deadline.hasPassed(on: clock), (try? await clock.sleep(for: .milliseconds(5))) != nil {}
     return healthReport
   }
 

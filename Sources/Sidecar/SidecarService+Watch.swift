@@ -13,13 +13,16 @@ extension SidecarService {
 
   /// `watch` will run: until it has found out that something works, it counts as not working.
   public func prepareWatch() {
-    if interest.prepare() { health.watch(runtime.configuration.health.askIssuers) }
+    interest.prepare()
+    if interest.isFollowed { health.watch(runtime.configuration.health.askIssuers) }
     if (surroundings.storage.store as? DeferredRecordStore)?.isNeeded == true { health.awaitStore() }
   }
 
   /// Somebody wants to know whether the sidecar is ready.
   func wantReadiness() {
-    if interest.show() { health.watch(runtime.configuration.health.askIssuers) }
+    interest.show()
+    // Before anything is said: what has not been looked at counts from now on.
+    if interest.isFollowed { health.watch(runtime.configuration.health.askIssuers) }
   }
 
   /// Sees to it that the sidecar becomes ready, and stays so, also while nobody calls: looks at the store, and, from the first question for
@@ -36,15 +39,17 @@ extension SidecarService {
     await interest.wait()
     let agenda = Locked(IssuerAgenda())
     var seen: Runtime?
+    var wasSettled = false
     while !Task.isCancelled {
       let runtime = runtime
       let isReloaded = seen.map { $0 !== runtime } ?? false
       seen = runtime
       let isAsking = runtime.configuration.health.askIssuers
-      if isReloaded {
-        health.watch(isAsking)
-        publishHealthChange()
-      }
+      health.watch(isAsking)
+      // What was not said while it was about to be known.
+      let isSettled = health.isSettled
+      if isReloaded || isSettled != wasSettled { publishHealthChange() }
+      wasSettled = isSettled
       let now = clock.monotonicNow
       let names = isAsking ? Array(runtime.issuers.keys) : []
       let (due, generation) = agenda.withLock {

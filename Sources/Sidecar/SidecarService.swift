@@ -81,6 +81,7 @@ public final class SidecarService: Sendable {
   private let state: Locked<Runtime>
   let reloading = Locked(Reloading())
   private let draining = Locked(false)
+  private let publishing = Locked(())
   let surroundings: Surroundings
   let identity: ProcessIdentity
   let engine: Engine
@@ -96,7 +97,6 @@ public final class SidecarService: Sendable {
     health = HealthBoard(clock: clock)
     let news = HealthNews()
     ledger = CallerLedger(clock: clock)
-    gate = FairGate(clock: clock)
     hardening = HardeningWatch(clock: clock, look: surroundings.hardening ?? { HardeningReport() })
     self.surroundings = surroundings
     sampleRatio = configuration.telemetry.otlp?.sampleRatio ?? 0
@@ -109,8 +109,9 @@ public final class SidecarService: Sendable {
       observer: ServiceObserver(
         metrics: metrics, health: health, news: news, hub: hub, logger: logger, trail: trail))
     identity = ProcessIdentity(startedAt: startedAt, libraries: surroundings.libraries)
-    state = Locked(
-      try Runtime(configuration, identity, clock: clock, replacements: surroundings.replacements))
+    let runtime = try Runtime(configuration, identity, clock: clock, replacements: surroundings.replacements)
+    gate = FairGate(runtime.callLimits, clock: clock)
+    state = Locked(runtime)
     let table = makeMethodTable()
     methodTable.withLock { $0 = table }
     health.configurationLoaded(
@@ -206,10 +207,14 @@ public final class SidecarService: Sendable {
     return count
   }
 
-  /// Tells subscribers when the whole is not what it was when this was last asked.
+  /// Tells subscribers when the whole is not what it was when this was last asked; nothing while it is about to be known. One after another:
+  /// an older word must not come after a newer one.
   func publishHealthChange() {
-    let status = healthReport.status
-    if health.isNews(status) { hub.publish(.healthChanged, ["status": .string(status.rawValue)]) }
+    publishing.withLock { _ in
+      guard health.isSettled else { return }
+      let status = healthReport.status
+      if health.isNews(status) { hub.publish(.healthChanged, ["status": .string(status.rawValue)]) }
+    }
   }
 
   /// What is not done, and what will not work for long, is said at once, not found out later.

@@ -50,17 +50,17 @@ final class StatusRequestHandler: ChannelInboundHandler {
   private func refuse(_ context: ChannelHandlerContext) {
     guard let head else { return }
     self.head = nil
-    Self.write(.text(413, "no body is expected"), to: head, isLast: true, on: context.channel)
+    Self.refuse(.text(413, "no body is expected"), head, isLast: true, on: context.channel)
   }
 
   private func answer(_ head: HTTPRequestHead, _ context: ChannelHandlerContext) {
     let channel = context.channel
     guard let target = RequestTarget(head) else {
-      return Self.write(
-        .text(400, "which host is asked, is not said once and clearly"), to: head, isLast: true, on: channel)
+      let page = StatusPage.text(400, "which host is asked, is not said once and clearly")
+      return Self.refuse(page, head, isLast: true, on: channel)
     }
     if let refusal = Self.refusal(of: head, target) {
-      return Self.write(refusal, to: head, isLast: !head.isKeepAlive, on: channel)
+      return Self.refuse(refusal, head, isLast: !head.isKeepAlive, on: channel)
     }
     guests.renew(channel)
     // Reading waits meanwhile: answers come in the order of their requests.
@@ -72,6 +72,12 @@ final class StatusRequestHandler: ChannelInboundHandler {
     // A web page whose name was made to lead here must not read what it finds (DNS rebinding).
     guard target.isLiteral else { return .text(421, "ask by an address, or as localhost") }
     return nil
+  }
+
+  /// Answers when the loop comes round again: the end of an answer brings the next request at once, and thousands of them that are refused
+  /// would stand upon one another.
+  private static func refuse(_ page: StatusPage, _ head: HTTPRequestHead, isLast: Bool, on channel: any Channel) {
+    channel.eventLoop.execute { write(page, to: head, isLast: isLast, on: channel) }
   }
 
   fileprivate static func write(_ page: StatusPage, to head: HTTPRequestHead, isLast: Bool, on channel: any Channel) {

@@ -99,6 +99,38 @@ struct WritingTests {
     #expect(names.allSatisfy { $0.utf8.count <= "audit.log.000001".utf8.count })
   }
 
+  @Test(
+    "a chain is gone on with where it was written to last, not where an older one had come further, nor behind a file that is in use or compressed"
+  )
+  func newest() async throws {
+    let folder = try LogFolder()
+    try await folder.write(9)
+    try folder.replace(try folder.lines().joined(separator: "\n") + "\nnot a record\n")
+    folder.clock.advance(by: .seconds(10))
+    try await folder.write(2)
+    #expect(folder.names == ["audit.log", "audit.log.000001"])
+    rename(folder.log, folder.log + ".1")
+    folder.clock.advance(by: .seconds(10))
+    try await folder.write(1)
+    #expect(try folder.verify(["audit.log.1", "audit.log"]) == nil)
+    // In use by somebody else, who will write to it still.
+    rename(folder.log, folder.log + ".2")
+    let descriptor = Glibc.open(folder.log + ".2", O_RDONLY)
+    #expect(flock(descriptor, LOCK_EX | LOCK_NB) == 0)
+    let waiting = try folder.open()
+    #expect(waiting.condition.failure?.contains("another process writes to it") == true)
+    close(descriptor)
+    #expect(await waiting.append(folder.record(1)))
+    await waiting.close()
+    #expect(try folder.verify(["audit.log.1", "audit.log.2", "audit.log"]) == nil)
+    // Compressed: what was written last cannot be read.
+    rename(folder.log, folder.log + ".3.gz")
+    var times = [timespec(tv_sec: 2_000_000_000, tv_nsec: 0), timespec(tv_sec: 2_000_000_000, tv_nsec: 0)]
+    utimensat(AT_FDCWD, folder.log + ".3.gz", &times, 0)
+    try await folder.write(1)
+    #expect(try folder.records()[0]["what"] == "begun")
+  }
+
   @Test("half a line that a crash has left is kept aside and recorded, never dropped")
   func fragment() async throws {
     let folder = try LogFolder()

@@ -7,6 +7,7 @@ import json
 import re
 import signal
 import socket
+import threading
 import time
 from pathlib import Path
 from typing import Any, Callable, Dict, Optional, Tuple
@@ -148,6 +149,24 @@ def test_answers_that_nobody_reads_are_not_piled_up(status: Tuple[Sidecar, int])
                 time.sleep(0.01)
         assert get(port, "/healthz")[0] == 200
         assert sidecar.resident_kilobytes() - before < 16 << 10
+
+
+def test_thousands_of_refusals_behind_one_another_are_answered(status: Tuple[Sidecar, int]) -> None:
+    sidecar, port = status
+    many = b"POST / HTTP/1.1\r\nHost: localhost\r\n\r\n" * 10_000
+    with socket.create_connection(("127.0.0.1", port), 10) as client:
+        # Larger reads first, then everything behind an answer that takes a moment.
+        sending = threading.Thread(target=client.sendall, args=(many + b"GET /readyz HTTP/1.1\r\nHost: localhost\r\n\r\n" + many,))
+        sending.start()
+        answers = 0
+        tail = b""
+        while answers < 20_001:
+            piece = client.recv(1 << 20)
+            assert piece, answers
+            answers += (tail + piece).count(b"HTTP/1.1 ")
+            tail = piece[-8:]
+        sending.join()
+    assert sidecar.is_running() and get(port, "/healthz")[0] == 200
 
 
 @pytest.mark.parametrize(

@@ -10,16 +10,14 @@ struct FairGateTests {
   private struct Bench {
     let clock = ManualClock()
     let gate: FairGate
-    let limits: FairGate.Limits
     let log = Locked<[Requester]>([])
 
     init(inFlight: Int, queue: Int = 100) {
-      gate = FairGate(clock: clock)
-      limits = FairGate.Limits(inFlight: inFlight, queue: queue, patience: .seconds(1))
+      gate = FairGate(FairGate.Limits(inFlight: inFlight, queue: queue, patience: .seconds(1)), clock: clock)
     }
 
     func enter(_ requester: Requester, until deadline: Deadline = .never) async throws(FairGate.Refusal) {
-      _ = try await gate.enter(requester, limits, until: deadline)
+      _ = try await gate.enter(requester, until: deadline)
       log.withLock { $0.append(requester) }
     }
 

@@ -19,6 +19,8 @@ struct AuditLine {
   let sequence: UInt64
   /// The hash of the record before, as it stands there.
   let previous: String
+  /// The record's time, as it stands there: in UTC and of one length, so that texts compare as times do.
+  let time: String
   /// What kind of record about the log itself it is; nil when it is none.
   let logEvent: String?
 
@@ -40,6 +42,7 @@ struct AuditLine {
     hash = digits
     sequence = UInt64(number)
     self.previous = previous
+    time = json["time"]?.stringValue ?? ""
     logEvent = json["event"] == "log" ? json["what"]?.stringValue : nil
   }
 

@@ -12,11 +12,32 @@ final class AuditFile {
   /// A write failed half-way: what it left is cut off before the next one.
   private var isRagged = false
 
+  /// Opens a file that is there, to read it; nil when that is not allowed, it is none, or compressed. Somebody who writes to it still is a
+  /// passing error.
+  convenience init?(existing path: String) throws(AuditError) {
+    guard ![".gz", ".xz", ".zst", ".bz2"].contains(where: path.hasSuffix) else { return nil }
+    do throws(AuditError) {
+      try self.init(path, flags: O_RDONLY)
+    } catch {
+      guard !error.isPassing else { throw error }
+      return nil
+    }
+  }
+
+  /// When the file at `path` was last changed, as records tell times; nil when it is not there.
+  static func changeTime(of path: String) -> String? {
+    var status = stat()
+    guard lstat(path, &status) == 0 else { return nil }
+    return Timestamp(secondsSinceEpoch: Int64(status.st_mtim.tv_sec)).rfc3339
+  }
+
   /// Opens the file at `path`, made with mode 0600 when it is missing.
-  init(_ path: String) throws(AuditError) {
+  convenience init(_ path: String) throws(AuditError) { try self.init(path, flags: O_RDWR | O_CREAT) }
+
+  private init(_ path: String, flags: Int32) throws(AuditError) {
     self.path = path
     // Never waits for a pipe, and never follows a link that somebody else has put there.
-    descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0o600)
+    descriptor = open(path, flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0o600)
     guard descriptor >= 0 else {
       let isLink = errno == ELOOP
       throw isLink ? AuditError("\(path): is a symbolic link") : Self.failure(path)
@@ -32,7 +53,10 @@ final class AuditFile {
       throw errno == EWOULDBLOCK
         ? AuditError("\(path): another process writes to it", isPassing: true) : Self.failure(path)
     }
+    // Whoever had it before may have written to it, or given it another name, until now.
+    guard fstat(descriptor, &status) == 0 else { throw Self.failure(path) }
     end = Int(status.st_size)
+    guard isInPlace else { throw AuditError("\(path): was renamed just now", isPassing: true) }
   }
 
   deinit { close(descriptor) }

@@ -5,7 +5,11 @@ struct AuditFileNames {
   let path: String
 
   /// The name that is free after all others.
-  var next: String { name(highest + 1) }
+  var next: String {
+    var number = highest + 1
+    while access(name(number), F_OK) == 0 { number += 1 }
+    return name(number)
+  }
 
   private func name(_ number: Int) -> String {
     let digits = String(number)

@@ -52,7 +52,7 @@ struct AuditFileOpening {
 
   /// An empty file: new, or begun after a full one was renamed, by us or by somebody else (logrotate), and nothing was written since.
   private func empty(_ file: AuditFile, _ records: [AuditRecord], _ facts: JSONObject) throws(AuditError) -> Opened {
-    if let (name, chain) = newest {
+    if let (name, chain) = try newest() {
       report(.opened(path: path, after: chain.sequence))
       var details = facts
       details["after"] = .string(Self.lastPart(name))
@@ -64,22 +64,39 @@ struct AuditFileOpening {
       file: file, chain: AuditChain(seal), records: [.log("begun", at: clock.wallNow, facts)] + records)
   }
 
-  /// Of the files that are named after the log the one whose chain has come furthest.
-  private var newest: (name: String, chain: AuditChain)? {
-    var newest: (name: String, chain: AuditChain)?
+  /// So much of a time is without a fraction.
+  private static let seconds = "2026-01-01T00:00:00".count
+
+  /// Of the files that are named after the log the one that was written to last. A chain that ended, for its key was exchanged or it was
+  /// tampered with, may have come further.
+  private func newest() throws(AuditError) -> (name: String, chain: AuditChain)? {
+    var newest: (name: String, chain: AuditChain, time: String)?
+    var unreadable = ""
     for name in AuditFileNames(path: path).others {
-      guard let file = try? AuditFile(name), let chain = try? chain(at: file) else { continue }
-      if newest.map({ $0.chain.sequence < chain.sequence }) ?? true { newest = (name, chain) }
+      guard let file = try AuditFile(existing: name) else {
+        unreadable = max(unreadable, AuditFile.changeTime(of: name) ?? "")
+        continue
+      }
+      guard let line = try lastLine(of: file) else { continue }
+      if let newest, (newest.time, newest.chain.sequence) >= (line.time, line.sequence) { continue }
+      newest = (name, AuditChain(seal, after: line.sequence, hash: line.hash), line.time)
     }
-    return newest
+    // Behind an older file than the last one the chain would go on a second time.
+    guard let newest, unreadable.prefix(Self.seconds) <= newest.time.prefix(Self.seconds) else { return nil }
+    return (newest.name, newest.chain)
   }
 
   /// The chain that the file's last line ends; nil when that line is not one of ours.
   private func chain(at file: AuditFile) throws(AuditError) -> AuditChain? {
+    try lastLine(of: file).map { AuditChain(seal, after: $0.sequence, hash: $0.hash) }
+  }
+
+  /// The file's last line, if it is one of ours.
+  private func lastLine(of file: AuditFile) throws(AuditError) -> AuditLine? {
     let tail = try file.tail(atMost: AuditLine.longest + 2).dropLast()
     let start = tail.lastIndex(of: UInt8(ascii: "\n")).map { $0 + 1 } ?? tail.startIndex
     guard let line = AuditLine(tail[start...]), seal.hash(line.text) == line.hash else { return nil }
-    return AuditChain(seal, after: line.sequence, hash: line.hash)
+    return line
   }
 
   /// Moves half a line at the end of the file, as a crash leaves it, to a file of its own: on disk there before it is cut off here.

@@ -22,8 +22,10 @@ final class AuditWriter {
   private var missing: UInt64 = 0
   private var failure: String?
   private var isRotationRefused = false
-  /// What is to stand in the first record; nil when it is written.
+  /// What is to stand in the first record; nil when the log is open.
   private var facts: JSONObject?
+  /// What is to be recorded of the opening, in front of everything else.
+  private var pending: [AuditRecord] = []
 
   /// Opens the file, and records that; what passes is tried again.
   init(
@@ -53,7 +55,10 @@ final class AuditWriter {
       missing += inbox.takeOverflow()
       append(batch.items)
       inbox.done()
-      if batch.isClosing { return end() }
+      if batch.isClosing {
+        end()
+        return status.isBusy(false)
+      }
       synchronizeIfDue()
       status.isBusy(false)
     }
@@ -99,8 +104,9 @@ final class AuditWriter {
     guard let file else { throw AuditError("\(settings.path): is not open") }
     var chain = chain
     var lines: [UInt8] = []
-    for record in records { lines.append(contentsOf: chain.line(record)) }
+    for record in pending + records { lines.append(contentsOf: chain.line(record)) }
     try file.append(lines)
+    pending = []
     self.chain = chain
     unsyncedSince = unsyncedSince ?? clock.monotonicNow
     status.set(failure: failure, missing: missing, chain)
@@ -112,7 +118,6 @@ final class AuditWriter {
   private func usableFile() throws(AuditError) -> AuditFile {
     if let file { return file }
     if let facts { try takeUp(opening.open(facts)) } else { try takeUp(opening.goOn(chain, after: nil)) }
-    facts = nil
     guard let file else { throw AuditError("\(settings.path): is not open") }
     return file
   }
@@ -137,16 +142,11 @@ final class AuditWriter {
   }
 
   private func takeUp(_ opened: AuditFileOpening.Opened) throws(AuditError) {
-    let before = chain
     file = opened.file
     chain = opened.chain
-    do throws(AuditError) {
-      try write(opened.records)
-    } catch {
-      file = nil
-      chain = before
-      throw error
-    }
+    pending = opened.records
+    facts = nil
+    try write([])
   }
 
   /// A full file gets a number, and a new one begins with the hash of its last record.

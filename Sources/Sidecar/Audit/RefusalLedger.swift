@@ -21,7 +21,7 @@ final class RefusalLedger: Sendable {
     let now = clock.monotonicNow
     return accounts.withLock { accounts in
       if accounts[uid] == nil, accounts.count >= Self.capacity {
-        accounts = accounts.filter { !$0.value.bucket.isFull(at: now) || $0.value.more > 0 }
+        accounts = accounts.filter { !$0.value.bucket.isFull(at: now) }
       }
       let key: UInt32? = accounts[uid] == nil && accounts.count >= Self.capacity ? nil : uid
       var account = accounts[key] ?? Account(bucket: TokenBucket(Self.rate, at: now))

@@ -52,7 +52,7 @@ extension ConnectionDispatcher {
     guard !isFree else { return await body() }
     let holder = caller.requester
     do throws(FairGate.Refusal) {
-      let waited = try await service.gate.enter(holder, context.runtime.callLimits, until: context.deadline)
+      let waited = try await service.gate.enter(holder, until: context.deadline)
       if waited > .zero { service.metrics.callWaited(waited) }
     } catch {
       return .failure(refused(error))

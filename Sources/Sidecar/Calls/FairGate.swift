@@ -33,9 +33,9 @@ final class FairGate: Sendable {
   /// How often those who wait are looked at for whose time is over.
   private static let interval = Duration.milliseconds(20)
 
-  init(clock: any EngineClock) {
+  init(_ limits: Limits, clock: any EngineClock) {
     self.clock = clock
-    state = Locked(GateState())
+    state = Locked(GateState(limits: limits))
   }
 
   /// How many wait.
@@ -44,16 +44,17 @@ final class FairGate: Sendable {
   var inFlightCount: Int { state.withLock { $0.inFlight } }
 
   /// Takes a place, waiting for one if need be; `leave` must follow. How long it waited.
-  func enter(_ holder: Requester, _ limits: Limits, until deadline: Deadline) async throws(Refusal) -> Duration {
-    if state.withLock({ $0.enterNow(holder, limits) }) { return .zero }
+  func enter(_ holder: Requester, until deadline: Deadline) async throws(Refusal) -> Duration {
+    if state.withLock({ $0.enterNow(holder) }) { return .zero }
     let came = clock.monotonicNow
     let number = state.withLock { $0.takeNumber() }
     let refusal = await withTaskCancellationHandler {
       await withCheckedContinuation { (continuation: CheckedContinuation<Refusal?, Never>) in
-        let waiter = GateState.Waiter(
-          number: number, lateAt: came + limits.patience, deadline: deadline.instant, continuation: continuation)
         let (granted, mustSweep) = state.withLock { state -> ([GateState.Settled], Bool) in
-          (state.wait(waiter, holder), state.beginSweeping())
+          let waiter = GateState.Waiter(
+            number: number, lateAt: came + state.limits.patience, deadline: deadline.instant,
+            continuation: continuation)
+          return (state.wait(waiter, holder), state.beginSweeping())
         }
         Self.resume(granted)
         if mustSweep { Task { await sweep() } }

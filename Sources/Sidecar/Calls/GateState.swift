@@ -34,11 +34,13 @@ struct GateState {
 
   private(set) var inFlight = 0
   private(set) var waitingCount = 0
-  private var limits = FairGate.Limits(inFlight: .max, queue: 0, patience: .zero)
+  private(set) var limits: FairGate.Limits
   private var owners: [UInt32: Owner] = [:]
   private var nextNumber: UInt64 = 0
   private var turns: UInt64 = 0
   private var isSweeping = false
+
+  init(limits: FairGate.Limits) { self.limits = limits }
 
   mutating func takeNumber() -> UInt64 {
     nextNumber += 1
@@ -46,8 +48,7 @@ struct GateState {
   }
 
   /// Whether it may go at once; it is inside then.
-  mutating func enterNow(_ holder: Requester, _ limits: FairGate.Limits) -> Bool {
-    self.limits = limits
+  mutating func enterNow(_ holder: Requester) -> Bool {
     let owner = owners[holder.uid]
     guard (owner?.waitingCount ?? 0) == 0 else { return false }
     let room = room(owner)

@@ -10,7 +10,9 @@ extension SidecarService {
     var table = MethodTable()
     table.prepared(Discover.self) { _ in Product.openRPCText }
     table.prepared(GetInfo.self) { [self] in hardening.answer($0.runtime.info) }
-    table.waiting(Health.self) { [self] (_, _) async throws(RPCFault) in await settledHealth() }
+    table.waiting(Health.self) { [self] (_, context) async throws(RPCFault) in
+      await settledHealth(by: context.deadline)
+    }
     table.immediate(Metrics.self) { [self] (_, _) throws(RPCFault) in Metrics.Result(text: exposition) }
     table.immediate(Subscribe.self) { [self] (params, context) throws(RPCFault) in
       if params.events.contains(.healthChanged) { wantReadiness() }

@@ -59,11 +59,14 @@ public struct PosternLogHandler: LogHandler {
 
   /// A value that would look like more than one field stands in quotation marks.
   private static func quoted(_ text: String) -> String {
-    guard text.isEmpty || text.utf8.contains(where: { [0x20, 0x22, 0x3D, 0x5C].contains($0) }) else { return text }
-    let escaped = text.reduce(into: "") { result, character in
-      if character == "\"" || character == "\\" { result.append("\\") }
-      result.append(character)
+    guard text.isEmpty || text.utf8.contains(where: { $0 <= 0x20 || $0 >= 0x7F || [0x22, 0x3D, 0x5C].contains($0) })
+    else { return text }
+    var quoted = "\"".unicodeScalars
+    for scalar in text.unicodeScalars {
+      if scalar == "\"" || scalar == "\\" { quoted.append("\\") }
+      quoted.append(scalar)
     }
-    return "\"\(escaped)\""
+    quoted.append("\"")
+    return String(quoted)
   }
 }

@@ -24,7 +24,9 @@ struct Probe: ParsableCommand {
     options.timeout = timeout
     try options.validate()
     do {
-      let answer = try CallMethod.exchange(["jsonrpc": "2.0", "id": 1, "method": "health"], options)
+      // Life is that there is an answer, a refusal too; readiness has to know how things are.
+      let method: JSONValue = ready ? "health" : "getInfo"
+      let answer = try CallMethod.exchange(["jsonrpc": "2.0", "id": 1, "method": method], options)
       if !ready { return }
       guard let status = answer["result"]?["status"]?.stringValue else {
         throw SocketClient.Failure(description: "health was refused: \(JSONWriter().string(answer["error"] ?? answer))")

@@ -8,6 +8,9 @@ final class StatusListener: Sendable {
   /// How often an address is tried that another process still has.
   private static let interval = Duration.milliseconds(500)
 
+  /// After so many attempts it is no process that drains.
+  private static let patience = 120
+
   private let server = Locked<HTTPStatusServer?>(nil)
   private let waiting = Locked<Task<Void, Never>?>(nil)
 
@@ -33,7 +36,10 @@ final class StatusListener: Sendable {
       guard error.isInUse, isTakingOver else { throw error }
       logger.notice("http.listen: in use, by the process before this one perhaps; trying again")
       let task = Task {
+        var attempts = 0
         while (try? await Task.sleep(for: Self.interval)) != nil {
+          attempts += 1
+          if attempts == Self.patience { logger.error("http.listen: still in use: by another program?") }
           do throws(HTTPStatusServer.Failure) {
             return try await listen()
           } catch {
