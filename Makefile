@@ -113,8 +113,14 @@ providers: $(PROVIDERS)/installed # What the end-to-end tests take from PyPI
 
 .PHONY: test-e2e
 test-e2e: release providers ## Black-box tests of the built binaries over the socket
-	POSTERN_BIN=$(RELEASE)/postern PLAYGROUND_BIN=$(RELEASE)/playground \
-	  $(PYTHON) -m pytest -q -p no:cacheprovider Tests/EndToEnd
+	@# Mostly they wait: two runs side by side, each with every other file.
+	@export POSTERN_BIN=$(RELEASE)/postern PLAYGROUND_BIN=$(RELEASE)/playground; pids=; trap 'kill $$pids' INT TERM; \
+	for half in 0 1; do \
+	  $(PYTHON) -m pytest -q -p no:cacheprovider $$(ls Tests/EndToEnd/test_*.py | awk "NR % 2 == $$half") \
+	    >.build/end-to-end-$$half.log 2>&1 & pids="$$pids $$!"; \
+	done; \
+	status=0; for pid in $$pids; do wait $$pid || status=1; done; \
+	[ $$status = 0 ] || cat .build/end-to-end-*.log; tail -qn 1 .build/end-to-end-*.log; exit $$status
 
 .PHONY: test-documents
 test-documents: release docc ## What the documents show is what happens: examples, guides, the site's links and looks

@@ -141,12 +141,17 @@ public final class SidecarService: Sendable {
   /// From here on new calls run on `next`.
   func use(_ next: Runtime) { state.withLock { $0 = next } }
 
+  /// How long the conversation that began last has been open; nil when none is.
+  public var youngestConnectionAge: Duration? {
+    hub.connections.map(\.openedAt).max().map { clock.monotonicNow - $0 }
+  }
+
   /// How many conversations are open.
   public var connectionCount: Int { hub.connections.count }
 
   /// Begins the conversation of a new connection.
   public func open(connection: UInt64, peer: Peer, output: RPCSession.Output) -> RPCSession {
-    let caller = Caller(connection: connection, peer: peer)
+    let caller = Caller(connection: connection, peer: peer, openedAt: clock.monotonicNow)
     let session = RPCSession(
       limits: runtime.limits, dispatcher: ConnectionDispatcher(caller: caller, service: self), output: output)
     caller.attach(session)

@@ -15,13 +15,16 @@ final class Caller: Sendable {
   /// Unique in this process.
   let connection: UInt64
   let peer: Peer
+  /// When it came.
+  let openedAt: MonotonicInstant
   /// For whom its calls are carried out.
   var requester: Requester { Requester(uid: peer.uid, connection: connection) }
   private let state = Locked(State())
 
-  init(connection: UInt64, peer: Peer) {
+  init(connection: UInt64, peer: Peer, openedAt: MonotonicInstant) {
     self.connection = connection
     self.peer = peer
+    self.openedAt = openedAt
   }
 
   /// Given once the session exists; taken away when the connection is gone.

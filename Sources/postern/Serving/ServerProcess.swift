@@ -129,8 +129,7 @@ struct ServerProcess {
     logger.info("draining")
     manager.stopping()
     await server.stopListening()
-    // Whoever was let in just now has its request on the way: it is answered like any other.
-    try? await Task.sleep(for: Self.welcomeTime)
+    await Self.welcome(service)
     await Self.drain(service, for: loaded.configuration.listen.drain, logger)
     supervising?.cancel()
     await status?.close()
@@ -191,6 +190,14 @@ struct ServerProcess {
       await server.shutdown()
       throw Failure(description: "http.listen: \(error.description)")
     }
+  }
+
+  /// Whoever was let in just now has its request on the way: it is answered like any other.
+  private static func welcome(_ service: SidecarService) async {
+    // The last one may not have been told of yet.
+    repeat {
+      try? await Task.sleep(for: .milliseconds(5))
+    } while service.youngestConnectionAge.map { $0 < welcomeTime } ?? false
   }
 
   private static func drain(_ service: SidecarService, for time: Duration, _ logger: Logger) async {
