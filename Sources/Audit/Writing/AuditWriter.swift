@@ -204,7 +204,11 @@ final class AuditWriter {
 
   private func end() {
     append([AuditInbox.Item(record: .log("closed", at: clock.wallNow), receipt: nil)])
-    try? file?.synchronize()
+    do throws(AuditError) {
+      try file?.synchronize()
+    } catch {
+      failed(error.description, losing: [])
+    }
     file = nil
     report(.closed(sequence: chain.sequence, hash: chain.hash))
   }
