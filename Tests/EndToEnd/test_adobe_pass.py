@@ -256,7 +256,7 @@ def test_the_server_that_has_forgotten_the_client_gets_one_registration(
     answers = [connection.receive()["result"] for _ in range(8)]
     assert [permits(answer) for answer in answers] == [[True]] * 8
     assert counts(adobe)["registrations"] == 2
-    assert sidecar.log().count("which is registered again") == 1
+    assert sidecar.awaits_log("which is registered again").count("which is registered again") == 1
     # A second time within minutes it is not believed: the sidecar's trouble, said plainly.
     switch(adobe, forgetClients=True, endTokens=True)
     result = fetch(connection, "c")
@@ -506,7 +506,7 @@ def test_many_sidecars_that_begin_at_once_make_one_device_id(
             fetch(connection, "a")
             connection.close()
             identifiers.append(questions(adobe)[-1]["identifier"])
-            assert "every start registers a new client" in sidecar.log()
+            sidecar.awaits_log("every start registers a new client")
     finally:
         for sidecar in sidecars:
             if sidecar is not None:

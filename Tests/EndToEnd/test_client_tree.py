@@ -131,7 +131,7 @@ def test_what_leads_elsewhere_is_not_followed(
     before = playground.statistics()["authenticateRequests"]
     data = create(connection, journeys.sign_on(playground), FAILED)
     assert data["upstream"] == {"code": code} and "continuation" not in data
-    assert "is not followed" in sidecar.log()
+    sidecar.awaits_log("is not followed")
     assert playground.statistics()["authenticateRequests"] == before
 
 
@@ -305,7 +305,7 @@ def test_a_revocation_that_fails_costs_nothing(connection: Connection, playgroun
         "session": session, "advice": {"type": SERVICE, "value": "ConfirmPassword"}, "answers": YES})
     assert result["state"] == "completed" and result["sessionUpgraded"] is True
     assert orders(connection, session)["status"] == 200
-    eventually(lambda: "replaced cannot be revoked" in sidecar.log())
+    sidecar.awaits_log("replaced cannot be revoked")
 
 
 def test_a_step_up_that_gives_no_tokens_leaves_those_there_are(connection: Connection, playground: Playground) -> None:

@@ -90,7 +90,7 @@ def test_get_info_shows_development_switches(connection: Connection) -> None:
 
 
 def test_development_switches_warn_at_start(sidecar: Sidecar) -> None:
-    assert "plainHTTPOnLoopback" in sidecar.log()
+    sidecar.awaits_log("plainHTTPOnLoopback")
 
 
 def test_health(connection: Connection) -> None:

@@ -207,7 +207,7 @@ def test_advice_of_another_access_manager_is_an_answer(
 ) -> None:
     result = connection.call("fetchResource", gate("service/x?form=foreign"))
     assert result["status"] == 401
-    assert "another access manager" in sidecar.log()
+    sidecar.awaits_log("another access manager")
 
 
 def test_where_advice_is_off_it_is_an_answer(start: Start, settings: Dict[str, Any], playground: Playground) -> None:

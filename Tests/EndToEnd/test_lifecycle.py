@@ -141,8 +141,8 @@ def test_what_is_pending_when_the_time_to_drain_is_over_is_answered(
     assert sidecar.wait() == 0
     assert time.monotonic() - began < 5
     eventually(lambda: playground.statistics()["abandonedRequests"] == 4)
-    log = sidecar.log()
-    assert "calls were cut off" in log and "EventLoop" not in log and "leaking" not in log.lower()
+    log = sidecar.awaits_log("calls were cut off")
+    assert "EventLoop" not in log and "leaking" not in log.lower()
 
 
 def test_a_sigterm_while_a_reload_hangs_is_a_clean_end(start: Callable[..., Sidecar], directory: Any) -> None:
@@ -193,7 +193,7 @@ def test_a_connection_whose_process_has_ended_goes_though_a_child_holds_it(
     finally:
         os.close(pipe)
     eventually(lambda: playground.statistics()["abandonedRequests"] == 1)
-    assert "the caller's process has ended" in sidecar.log()
+    sidecar.awaits_log("the caller's process has ended")
 
 
 def test_what_a_process_asked_for_before_its_end_is_still_done(sidecar: Sidecar, playground: Playground) -> None:

@@ -230,7 +230,7 @@ def test_a_new_client_certificate_counts_with_the_next_request_and_half_of_it_ne
         take(certificate, "two")
         assert client() == "one" and client() == "one"
         assert list(troubles(connection)) == [f"file.{certificate}"]
-        warnings = [json.loads(line) for line in sidecar.log().splitlines() if "no use" in line]
+        warnings = [json.loads(line) for line in sidecar.awaits_log("no use").splitlines() if "no use" in line]
         assert [(line["level"], line["what"]) for line in warnings] == [("warning", f"file.{certificate}")]
         take(key, "two")
         assert client() == "two" and troubles(connection) == {}
@@ -268,7 +268,7 @@ def test_new_authorities_count_with_the_next_connection_and_a_broken_file_never(
         # A server that was not connected to before: the authorities are needed.
         assert status("b") == 200 and status("a") == 200
         assert list(troubles(connection)) == [f"file.{trusted}"]
-        assert "no use" in sidecar.log()
+        sidecar.awaits_log("no use")
         # Another authority: who was trusted before is not any more, whatever connections are kept.
         put(trusted, Path(Authority(tmp_path / "other").file).read_bytes())
         for name in "a", "b":
@@ -304,7 +304,7 @@ def test_the_file_store_goes_over_to_a_new_key_as_it_runs(start: Start, issuer: 
         old = make(connection, "opaque-old")
         put(key, "b1" * 31 + "77")
         reload(sidecar)
-        eventually(lambda: "gone over" in sidecar.log(), 10, "the new key")
+        sidecar.awaits_log("gone over")
         new = make(connection, "opaque-new")
         assert [token(connection, old), token(connection, new)] == ["opaque-old", "opaque-new"]
         assert health(connection)["status"] == "ok"

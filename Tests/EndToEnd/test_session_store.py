@@ -93,7 +93,7 @@ def test_the_files_are_private_and_say_nothing(start: Start, settings: Any, play
             everything += file.read_bytes()
         for secret in [session, "eyJ", "user-1001", "refresh", "orders", "shop"]:
             assert secret.encode() not in everything, secret
-    assert "session store opened" in sidecar.log()
+    sidecar.awaits_log("session store opened")
 
 
 def test_no_store_is_made_until_a_session_is_asked_for_where_nothing_needs_one(start: Start, settings: Any) -> None:
@@ -122,7 +122,7 @@ def test_a_wrong_key_is_told_and_loses_nothing(
         assert expect.fault(error, 5008)["retryable"] is False
         expect.fault(connection.error("fetchResource", {"resource": "mine", "session": session}), 5008)
         assert connection.works()
-    assert "session store cannot be opened" in second.log() and right not in second.log()
+    assert right not in second.awaits_log("session store cannot be opened")
     second.stop()
     key.write_text(right)
     with start(settings).connect() as connection:

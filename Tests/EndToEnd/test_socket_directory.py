@@ -50,7 +50,7 @@ def test_one_of_another_user_is_left_alone(start: Start, directory: Path) -> Non
     os.chown(own, 12345, 12345)
     sidecar = start(listen(own / "s"))
     assert mode(own) == 0o755 and own.stat().st_uid == 12345
-    assert "belongs to another user" in sidecar.log()
+    sidecar.awaits_log("belongs to another user")
 
 
 @pytest.mark.parametrize("obstacle", ["link", "no parent"])

@@ -78,7 +78,7 @@ def test_an_issuers_clock_that_differs_is_measured_and_told(
         line for line in connection.call("metrics")["text"].splitlines()
         if line.startswith("postern_issuer_clock_skew_seconds{"))
     assert abs(float(line.split()[-1]) - offset) < 5
-    assert "clock differs" in sidecar.log()
+    sidecar.awaits_log("clock differs")
 
 
 def test_clocks_that_agree_are_no_news(

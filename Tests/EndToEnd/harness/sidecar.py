@@ -12,6 +12,7 @@ from typing import Any, Dict, List, Optional
 
 from . import binaries
 from .connection import Connection
+from .waiting import eventually
 
 
 class StartError(AssertionError):
@@ -90,6 +91,11 @@ class Sidecar:
 
     def log(self) -> str:
         return self.log_path.read_text(errors="replace") if self.log_path.exists() else ""
+
+    def awaits_log(self, text: str) -> str:
+        """The whole log once it has `text`: a line may be written a moment after what it tells of was seen."""
+        eventually(lambda: text in self.log(), what=f"the line '{text}'")
+        return self.log()
 
     def resident_kilobytes(self) -> int:
         for line in Path(f"/proc/{self.process.pid}/status").read_text().splitlines():
