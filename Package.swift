@@ -41,7 +41,7 @@ let package = Package(
 
     // MARK: - Layer 0: Support
 
-    .target(name: "Support"),
+    .target(name: "Support", dependencies: ["CLinux"]),
     .testTarget(name: "SupportTests", dependencies: ["Support", "TestSupport"]),
 
     // MARK: - Layer 0: Hardening
@@ -249,6 +249,7 @@ let package = Package(
       dependencies: [
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
         "Playground",
+        "Support",
       ]
     ),
     .testTarget(

@@ -70,10 +70,12 @@ public final class AuditLog: Sendable {
     let writer = try AuditWriter(settings, opening, status, facts: facts)
     // The writer is the thread's alone from here on.
     nonisolated(unsafe) let handedOver = writer
-    try AuditThread.start { [inbox, ended] in
-      handedOver.serve(inbox)
-      ended.fill(true)
-    }
+    do throws(SystemThread.StartError) {
+      try SystemThread.start("postern-audit") { [inbox, ended] in
+        handedOver.serve(inbox)
+        ended.fill(true)
+      }
+    } catch { throw AuditError("no thread for the audit log: \(error)") }
   }
 
   /// A text's digest under the log's seal: with a key, nobody without it can try out texts.

@@ -1,10 +1,8 @@
-// Typed shims over libcurl's variadic calls, and the two calls of the loop's thread that Swift cannot reach:
-// prctl is variadic, and OpenSSL must be told about its clean-up before libcurl initialises it.
+// Typed shims over libcurl's variadic calls. OpenSSL must be told about its clean-up before libcurl initialises it.
 #ifndef POSTERN_CCURL_H
 #define POSTERN_CCURL_H
 #include <curl/curl.h>
 #include <stdint.h>
-#include <sys/prctl.h>
 
 // Initialises OpenSSL without its atexit handler: that handler would free what the loop's thread still uses while the
 // process exits. The function is declared inside, so that this module does not share OpenSSL's headers with COpenSSL.
@@ -13,10 +11,6 @@ struct ossl_init_settings_st;
 static inline int postern_curl_init_openssl(void) {
   extern int OPENSSL_init_crypto(uint64_t opts, const struct ossl_init_settings_st *settings);
   return OPENSSL_init_crypto(UINT64_C(0x00080000), (const struct ossl_init_settings_st *)0);
-}
-
-static inline void postern_curl_name_thread(const char *name) {
-  (void)prctl(PR_SET_NAME, name, 0, 0, 0);
 }
 
 // The argument is a macro that Swift does not import.

@@ -41,6 +41,8 @@ int clinux_peer_pidfd(int fd) {
 
 int clinux_forbid_dumps(void) { return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0 ? errno : 0; }
 
+void clinux_name_thread(const char *name) { (void)prctl(PR_SET_NAME, name, 0, 0, 0); }
+
 int clinux_return_memory(int block, int free) {
   return mallopt(M_MMAP_THRESHOLD, block) == 1 && mallopt(M_TRIM_THRESHOLD, free) == 1 ? 0 : EINVAL;
 }

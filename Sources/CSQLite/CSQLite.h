@@ -2,7 +2,6 @@
 #ifndef POSTERN_CSQLITE_H
 #define POSTERN_CSQLITE_H
 #include <sqlite3.h>
-#include <sys/prctl.h>
 
 static inline int postern_sqlite_set(sqlite3 *database, int option, int value) {
   return sqlite3_db_config(database, option, value, (int *)0);
@@ -16,9 +15,5 @@ static inline int postern_sqlite_bind_blob(sqlite3_stmt *statement, int index, c
 
 static inline int postern_sqlite_bind_text(sqlite3_stmt *statement, int index, const char *text) {
   return sqlite3_bind_text(statement, index, text, -1, SQLITE_TRANSIENT);
-}
-
-static inline void postern_sqlite_name_thread(const char *name) {
-  (void)prctl(PR_SET_NAME, name, 0, 0, 0);
 }
 #endif

@@ -1,4 +1,5 @@
 import Glibc
+import Support
 
 /// The process's standard input and output, unbuffered.
 enum StandardStreams {
@@ -22,30 +23,18 @@ enum StandardStreams {
 
   /// Reads the standard input on a thread of its own, throws away what comes, and calls `handler` at its end.
   static func onInputEnd(_ handler: @escaping @Sendable () -> Void) throws {
-    let box = Unmanaged.passRetained(Handler(handler))
-    var thread = pthread_t()
-    let status = pthread_create(
-      &thread, nil,
-      { context in
-        guard let context else { return nil }
-        let handler = Unmanaged<Handler>.fromOpaque(context).takeRetainedValue()
+    do throws(SystemThread.StartError) {
+      try SystemThread.start("playground-end") {
         var buffer: [UInt8] = Array(repeating: 0, count: 4096)
         while true {
           let count = read(STDIN_FILENO, &buffer, buffer.count)
           if count == 0 || (count < 0 && errno != EINTR) { break }
         }
-        handler.call()
-        return nil
-      }, box.toOpaque())
-    guard status == 0 else {
-      box.release()
+        handler()
+      }
+    } catch {
+      errno = error.code
       throw SystemError("cannot watch the standard input")
     }
-    pthread_detach(thread)
-  }
-
-  private final class Handler: Sendable {
-    let call: @Sendable () -> Void
-    init(_ call: @escaping @Sendable () -> Void) { self.call = call }
   }
 }

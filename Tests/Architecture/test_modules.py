@@ -20,7 +20,7 @@ CONFINED = {
     "CHiredis": {"SessionStore"},
     "CJansson": {"JSON"},
     "COpenSSL": {"Crypto"},
-    "CLinux": {"Hardening", "HardeningProbe", "SocketServer", "postern"},
+    "CLinux": {"Hardening", "HardeningProbe", "SocketServer", "Support", "postern"},
     "CSQLite": {"SessionStore"},
     "CTLS": {"CurlTransport"},
     "CYAML": {"Configuration"},

@@ -21,6 +21,9 @@ int clinux_peer_pidfd(int fd);
 // No core dump of this process, and no debugger of its own user either (PR_SET_DUMPABLE 0). Returns 0, or errno.
 int clinux_forbid_dumps(void);
 
+// Names the calling thread: at most 15 bytes of `name`, which ends with a zero (PR_SET_NAME).
+void clinux_name_thread(const char *name);
+
 // Has malloc give blocks of `block` bytes and more back to the system when they are freed, and `free` bytes at the top of
 // its heap: instead of letting both grow with what was freed last. Returns 0, or EINVAL.
 int clinux_return_memory(int block, int free);

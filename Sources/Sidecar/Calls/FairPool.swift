@@ -101,21 +101,10 @@ private final class PoolCore: @unchecked Sendable {
   }
 
   private func startThread() -> Bool {
-    let box = Unmanaged.passRetained(self)
-    var thread = pthread_t()
-    let failed = pthread_create(
-      &thread, nil,
-      { argument in
-        guard let argument else { return nil }
-        Unmanaged<PoolCore>.fromOpaque(argument).takeRetainedValue().work()
-        return nil
-      }, box.toOpaque())
-    guard failed == 0 else {
-      box.release()
-      return false
-    }
-    pthread_detach(thread)
-    return true
+    do throws(SystemThread.StartError) {
+      try SystemThread.start("postern-pool") { self.work() }
+      return true
+    } catch { return false }
   }
 
   private func work() {

@@ -1,4 +1,5 @@
 import Glibc
+import Support
 
 /// Takes the process's signals on threads of its own, where everything may be done, unlike in a signal handler.
 ///
@@ -38,26 +39,11 @@ enum SignalThread {
 
   /// Starts the threads; `handle` is called there with each wish. False when the system refuses.
   static func start(_ pipes: Pipes, _ handle: @escaping @Sendable (Wish) -> Void) -> Bool {
-    run(Reader(pipe: pipes.ending, wish: .end, handle: handle))
-      && run(Reader(pipe: pipes.reloading, wish: .reload, handle: handle))
-  }
-
-  private static func run(_ reader: Reader) -> Bool {
-    let box = Unmanaged.passRetained(reader)
-    var thread = pthread_t()
-    let failed = pthread_create(
-      &thread, nil,
-      { pointer in
-        guard let pointer else { return nil }
-        Unmanaged<Reader>.fromOpaque(pointer).takeRetainedValue().loop()
-        return nil
-      }, box.toOpaque())
-    guard failed == 0 else {
-      box.release()
-      return false
-    }
-    pthread_detach(thread)
-    return true
+    do throws(SystemThread.StartError) {
+      try SystemThread.start("postern-end") { read(pipes.ending, .end, handle) }
+      try SystemThread.start("postern-reload") { read(pipes.reloading, .reload, handle) }
+      return true
+    } catch { return false }
   }
 
   private static func makePipe() -> (read: Int32, write: Int32)? {
@@ -83,25 +69,13 @@ enum SignalThread {
     errno = before
   }
 
-  private final class Reader: Sendable {
-    let pipe: Int32
-    let wish: Wish
-    let handle: @Sendable (Wish) -> Void
-
-    init(pipe: Int32, wish: Wish, handle: @escaping @Sendable (Wish) -> Void) {
-      self.pipe = pipe
-      self.wish = wish
-      self.handle = handle
-    }
-
-    func loop() {
-      while true {
-        var waiting = pollfd(fd: pipe, events: Int16(POLLIN), revents: 0)
-        if poll(&waiting, 1, -1) < 0, errno != EINTR { return }
-        // Ends one at a time: a second one means more than the first. Whatever comes while a reload is at work is one more.
-        var bytes = [UInt8](repeating: 0, count: wish == .end ? 1 : 4096)
-        if read(pipe, &bytes, bytes.count) > 0 { handle(wish) }
-      }
+  private static func read(_ pipe: Int32, _ wish: Wish, _ handle: @Sendable (Wish) -> Void) {
+    while true {
+      var waiting = pollfd(fd: pipe, events: Int16(POLLIN), revents: 0)
+      if poll(&waiting, 1, -1) < 0, errno != EINTR { return }
+      // Ends one at a time: a second one means more than the first. Whatever comes while a reload is at work is one more.
+      var bytes = [UInt8](repeating: 0, count: wish == .end ? 1 : 4096)
+      if Glibc.read(pipe, &bytes, bytes.count) > 0 { handle(wish) }
     }
   }
 }
