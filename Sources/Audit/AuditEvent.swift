@@ -1,9 +1,9 @@
 /// Something about the audit log itself that its operator should hear of.
 public enum AuditEvent: Sendable, Hashable {
-  /// A file begins; it goes on from record `after` when that is not 0.
-  case opened(path: String, after: UInt64)
-  /// A full file was renamed; `sequence` and `hash` are those of its last record.
-  case rotated(to: String, sequence: UInt64, hash: String)
+  /// A file begins, or is gone on with, behind record `after`; nil: it begins a chain.
+  case opened(path: String, after: AuditCheckpoint?)
+  /// A full file was renamed; with its last record.
+  case rotated(to: String, AuditCheckpoint)
   /// What stood in the file cannot be gone on from: it was renamed, and a new chain begins.
   case setAside(as: String, because: String)
   /// The end of the file was half a record; it was moved to a file of its own.
@@ -14,6 +14,8 @@ public enum AuditEvent: Sendable, Hashable {
   case failing(String)
   /// They can again; that many were not written meanwhile.
   case recovered(missing: UInt64)
+  /// How far the chain on the disk has come: told now and then, for whoever keeps it elsewhere.
+  case reached(AuditCheckpoint)
   /// The last record is written.
-  case closed(sequence: UInt64, hash: String)
+  case closed(AuditCheckpoint)
 }

@@ -6,6 +6,9 @@ extension SidecarService {
   /// The exposition of all metrics, in Prometheus' text format 0.0.4.
   public var metricsText: String { exposition }
 
+  /// Records what the audit log was not told of yet: before it is closed.
+  public func finishAudit() { trail?.recordRestOfRefusals() }
+
   /// Whether new requests are wanted here, with the health report as JSON. Calls nobody to find out. Not while it drains, nor while a check
   /// says that it is down; what is degraded serves.
   public var readiness: (isReady: Bool, report: [UInt8]) {

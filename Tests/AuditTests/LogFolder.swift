@@ -92,11 +92,13 @@ final class LogFolder: Sendable {
 
   /// What the verifier says: nil when all is whole.
   func verify(
-    _ names: [String] = ["audit.log"], key: String? = nil, atLeast: UInt64? = nil
+    _ names: [String] = ["audit.log"], key: String? = nil, atLeast: UInt64? = nil,
+    containing: [AuditCheckpoint] = []
   ) throws -> String? {
     do {
       let seal = try AuditSeal(key: key.map { Secret(Array($0.utf8)) })
-      _ = try AuditVerifier(seal).verify(names.map { "\(path)/\($0)" }, atLeast: atLeast)
+      _ = try AuditVerifier(seal).verify(
+        names.map { "\(path)/\($0)" }, atLeast: atLeast, containing: containing)
       return nil
     } catch let broken as AuditBreak {
       return String(broken.description.dropFirst(path.utf8.count + 1))

@@ -1,4 +1,5 @@
 import Audit
+import Support
 import Testing
 
 @Suite("What was done to a log is found, at the first line that shows it")
@@ -125,6 +126,47 @@ struct TamperingTests {
     #expect(try folder.verify(atLeast: 9) == nil)
     #expect(
       try folder.verify(atLeast: 12) == "audit.log: records 10 to 12 are missing at its end: the file was cut")
+  }
+
+  @Test("an end that was cut off and written anew shows by a record that was noted down")
+  func replacement() async throws {
+    let folder = try LogFolder()
+    try await folder.write(10)
+    let noted = try #require(
+      folder.events.withLock { events in
+        events.compactMap { if case .closed(let last) = $0 { last } else { nil } }.last
+      })
+    #expect(noted.sequence == 12 && AuditCheckpoint(noted.description) == noted)
+    #expect(try folder.verify(containing: [noted]) == nil)
+    let lines = try folder.lines()
+    try folder.replace(lines.dropLast(3).joined(separator: "\n") + "\n")
+    try await folder.write(10)
+    #expect(try folder.verify(atLeast: 12) == nil, "a count alone does not show it")
+    #expect(
+      try folder.verify(containing: [noted])
+        == "audit.log:12: record 12 is another than the one that was noted down: it was written anew")
+    let beyond = AuditCheckpoint(sequence: 99, hash: noted.hash)
+    #expect(
+      try folder.verify(containing: [beyond])
+        == "audit.log: records 22 to 99 are missing at its end: the file was cut")
+    // A cut end is told also where another record cannot be looked at.
+    let later = try LogFolder()
+    try await later.write(10, maxBytes: 1024)
+    let earliest = AuditCheckpoint(sequence: 1, hash: noted.hash)
+    #expect(throws: AuditError.self) { try later.verify(containing: [earliest]) }
+    #expect(try later.verify(containing: [earliest, beyond])?.contains("missing at its end") == true)
+  }
+
+  @Test(
+    "what is no record's number and hash is not read as one",
+    arguments: [
+      "", "1", "1:", "1:sha256", "0:sha256:", "01:sha256:", "+1:sha256:", "1:md5:", "1:SHA256:", "1:sha256:0:",
+    ])
+  func checkpoints(text: String) {
+    let digits = String(repeating: "0a", count: 32)
+    #expect(AuditCheckpoint(text + digits) == nil)
+    #expect(AuditCheckpoint("1:sha256:" + digits) != nil && AuditCheckpoint("1:hmac-sha256:" + digits) != nil)
+    for wrong in [digits.uppercased(), digits + "0"] { #expect(AuditCheckpoint("1:sha256:" + wrong) == nil) }
   }
 
   @Test("an empty file is no log")

@@ -39,6 +39,26 @@ struct WritingTests {
     #expect(long["oversized"] == true && long["uid"] == 7 && long["text"] == nil)
   }
 
+  @Test("how far the chain has come is told every five minutes in which something was written, once it is on the disk")
+  func reached() async throws {
+    let folder = try LogFolder()
+    let log = try folder.open()
+    @Sendable func told() -> [UInt64] {
+      folder.events.withLock { $0.compactMap { if case .reached(let last) = $0 { last.sequence } else { nil } } }
+    }
+    #expect(await log.append(folder.record(0)) && told().isEmpty)
+    folder.clock.advance(by: .seconds(300))
+    #expect(await log.append(folder.record(1)))
+    // The thread may look at the clock by itself just before the record comes.
+    #expect(await eventually { [[2], [3]].contains(told()) })
+    folder.clock.advance(by: .seconds(299))
+    #expect(await log.append(folder.record(2)) && told().count == 1)
+    folder.clock.advance(by: .seconds(1))
+    #expect(await log.append(folder.record(3)))
+    #expect(await eventually { told().count == 2 && told()[1] >= 4 })
+    await log.close()
+  }
+
   @Test("a restart goes on with the chain of the file")
   func restart() async throws {
     let folder = try LogFolder()

@@ -183,6 +183,21 @@ def test_who_is_not_allowed_is_recorded(start: Start, log: Path) -> None:
     assert resource_refusal["reason"] == "peer_forbidden"
 
 
+def test_refusals_that_were_not_recorded_one_by_one_are_counted_at_the_end(start: Start, log: Path) -> None:
+    """Whoever knocks often must not fill the disk, and must not stay unseen either."""
+    sidecar = start({
+        "audit": {"path": str(log)}, "peers": [{"uid": os.getuid(), "methods": ["getInfo"]}]})
+    with sidecar.connect() as connection:
+        for _ in range(40):
+            expect.error(ask_for(connection, "reloadConfig"), -32020)
+    sidecar.stop()
+    refusals = of(log, event="refusal")
+    assert 11 <= len(refusals) < 30
+    assert sum("method" in record for record in refusals) + sum(record.get("more", 0) for record in refusals) == 40
+    assert refusals[-1]["uid"] == os.getuid() and "method" not in refusals[-1]
+    assert verify(log).returncode == 0
+
+
 TAMPERINGS = {
     "changed": (
         lambda lines: [*lines[:2], lines[2].replace('"uid":', '"uid":1'), *lines[3:]], ":3: record 3 was changed"),
@@ -227,6 +242,27 @@ def test_the_end_that_was_cut_off_shows_in_the_metric(start: Start, log: Path) -
     assert verify(log).returncode == 0
     done = verify(log, "--at-least", reached)
     assert done.returncode == 1 and "records 3 to 4 are missing at its end" in done.stderr
+
+
+def test_an_end_that_was_written_anew_shows_by_what_the_ordinary_log_told(start: Start, log: Path) -> None:
+    """After a restart the chain grows past the number that it had: only a hash tells that it is another chain."""
+    def run() -> str:
+        sidecar = start({"audit": {"path": str(log)}, "log": {"level": "info"}})
+        with sidecar.connect() as connection:
+            for _ in range(3):
+                connection.call("fetchResource", {"resource": "orders", "path": "orders"})
+        sidecar.stop()
+        lines = [json.loads(line) for line in sidecar.awaits_log("audit log closed").splitlines()]
+        return next(line["record"] for line in lines if line["message"] == "audit log closed")
+
+    noted = run()
+    assert verify(log, "--contains", noted).returncode == 0
+    log.write_text("\n".join(log.read_text().splitlines()[:2]) + "\n")
+    run()
+    assert verify(log, "--at-least", noted.split(":")[0]).returncode == 0
+    done = verify(log, "--contains", noted)
+    assert done.returncode == 1 and "another than the one that was noted down" in done.stderr
+    assert verify(log, "--contains", "5:sha256:0").returncode == 64
 
 
 def test_rotation_restart_kill_and_logrotate_keep_one_chain(start: Start, log: Path, key: Path) -> None:

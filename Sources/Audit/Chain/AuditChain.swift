@@ -18,6 +18,9 @@ struct AuditChain: Sendable {
     self.hash = hash
   }
 
+  /// The last record; nil when there is none.
+  var checkpoint: AuditCheckpoint? { sequence > 0 ? AuditCheckpoint(sequence: sequence, hash: hash) : nil }
+
   /// The line of the next record, its line feed included.
   mutating func line(_ record: AuditRecord) -> [UInt8] {
     var text = Self.text(record.members, sequence + 1, record.time, after: hash)

@@ -9,6 +9,9 @@ public struct AuditSeal: Sendable {
   /// What comes before the first record: nothing.
   static let none = "none"
 
+  /// What a hash may begin with.
+  static let algorithms = ["sha256", "hmac-sha256"]
+
   /// A plain hash.
   static let plain = AuditSeal()
 

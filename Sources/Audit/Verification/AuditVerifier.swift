@@ -20,21 +20,31 @@ public struct AuditVerifier: Sendable {
   public init(_ seal: AuditSeal) { self.seal = seal }
 
   /// Verifies `files`, in whatever order they are given; with `atLeast` the chain must reach that record, which tells whether its end was cut
-  /// off. Throws the first break, or that a file cannot be read.
-  public func verify(_ files: [String], atLeast: UInt64? = nil) throws -> Report {
+  /// off. It must hold each record of `containing` as it was noted down: an end that was cut off and written anew has others. Throws the first
+  /// break, or that a file cannot be read.
+  public func verify(
+    _ files: [String], atLeast: UInt64? = nil, containing checkpoints: [AuditCheckpoint] = []
+  ) throws -> Report {
     let files = try ordered(files)
     var check = AuditChainCheck(seal)
-    for file in files { try verify(file, &check) }
+    let noted = Dictionary(grouping: checkpoints, by: \.sequence)
+    for file in files { try verify(file, noted, &check) }
+    let atLeast = [atLeast, noted.keys.max()].compactMap(\.self).max()
     if let atLeast, check.last < atLeast {
       throw AuditBreak(
         file: files.last ?? "", line: 0,
         reason: "records \(check.last + 1) to \(atLeast) are missing at its end: the file was cut")
     }
+    if let first = check.first, let earliest = noted.keys.min(), earliest < first {
+      throw AuditError("record \(earliest) is in a file that was not given: the first one here is \(first)")
+    }
     return Report(
       files: files, first: check.first ?? 0, last: check.last, hash: check.hash, isClosed: check.isClosed)
   }
 
-  private func verify(_ file: String, _ check: inout AuditChainCheck) throws {
+  private func verify(
+    _ file: String, _ noted: [UInt64: [AuditCheckpoint]], _ check: inout AuditChainCheck
+  ) throws {
     var lines = try AuditFileLines(file)
     var number = 0
     while true {
@@ -43,6 +53,11 @@ public struct AuditVerifier: Sendable {
       case .line(let bytes):
         if let reason = check.problem(with: bytes, beginsFile: number == 1) {
           throw AuditBreak(file: file, line: number, reason: reason)
+        }
+        for checkpoint in noted[check.last] ?? [] where checkpoint.hash != check.hash {
+          throw AuditBreak(
+            file: file, line: number,
+            reason: "record \(check.last) is another than the one that was noted down: it was written anew")
         }
       case .unfinished:
         throw AuditBreak(

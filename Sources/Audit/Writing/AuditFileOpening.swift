@@ -23,7 +23,7 @@ struct AuditFileOpening {
     if let fragment = try takeFragment(of: file) { records.append(fragment) }
     guard file.end > 0 else { return try empty(file, records, facts) }
     if let chain = try chain(at: file) {
-      report(.opened(path: path, after: chain.sequence))
+      report(.opened(path: path, after: chain.checkpoint))
       return Opened(file: file, chain: chain, records: [.log("started", at: clock.wallNow, facts)] + records)
     }
     // Whatever it is, it stays; and nothing is put behind it that would look as if it followed.
@@ -34,7 +34,7 @@ struct AuditFileOpening {
     var details = facts
     details["setAside"] = .string(Self.lastPart(name))
     details["because"] = .string(reason)
-    report(.opened(path: path, after: 0))
+    report(.opened(path: path, after: nil))
     return Opened(
       file: try AuditFile(path), chain: AuditChain(seal),
       records: [.log("begun", at: clock.wallNow, details)] + records)
@@ -46,20 +46,20 @@ struct AuditFileOpening {
     guard file.end == 0 else { throw AuditError("\(path): is not empty, though a new file was to begin") }
     var details = JSONObject()
     if let name { details["after"] = .string(Self.lastPart(name)) }
-    report(.opened(path: path, after: chain.sequence))
+    report(.opened(path: path, after: chain.checkpoint))
     return Opened(file: file, chain: chain, records: [.log("continued", at: clock.wallNow, details)])
   }
 
   /// An empty file: new, or begun after a full one was renamed, by us or by somebody else (logrotate), and nothing was written since.
   private func empty(_ file: AuditFile, _ records: [AuditRecord], _ facts: JSONObject) throws(AuditError) -> Opened {
     if let (name, chain) = try newest() {
-      report(.opened(path: path, after: chain.sequence))
+      report(.opened(path: path, after: chain.checkpoint))
       var details = facts
       details["after"] = .string(Self.lastPart(name))
       return Opened(
         file: file, chain: chain, records: [.log("continued", at: clock.wallNow, details)] + records)
     }
-    report(.opened(path: path, after: 0))
+    report(.opened(path: path, after: nil))
     return Opened(
       file: file, chain: AuditChain(seal), records: [.log("begun", at: clock.wallNow, facts)] + records)
   }

@@ -8,6 +8,8 @@ final class AuditWriter {
   private static let syncInterval = Duration.seconds(1)
   /// How often a file that cannot be written to is tried when nobody asks.
   private static let retryInterval = Duration.seconds(1)
+  /// How often it is told how far the chain has come.
+  private static let checkpointInterval = Duration.seconds(300)
 
   private let settings: AuditLog.Settings
   private let opening: AuditFileOpening
@@ -18,6 +20,8 @@ final class AuditWriter {
   private var chain: AuditChain
   /// Since when there is something that is not on the disk for sure.
   private var unsyncedSince: MonotonicInstant?
+  /// The last record that was told outside of the file, and when that was.
+  private var told: (sequence: UInt64, at: MonotonicInstant)
   /// Records that were not written since the file cannot be written to.
   private var missing: UInt64 = 0
   private var failure: String?
@@ -37,6 +41,7 @@ final class AuditWriter {
     self.facts = facts
     report = opening.report
     chain = AuditChain(opening.seal)
+    told = (0, opening.clock.monotonicNow)
     do throws(AuditError) {
       try usableFile().synchronize()
       unsyncedSince = nil
@@ -60,6 +65,7 @@ final class AuditWriter {
         return status.isBusy(false)
       }
       synchronizeIfDue()
+      tellIfDue()
       status.isBusy(false)
     }
   }
@@ -158,7 +164,7 @@ final class AuditWriter {
       let name = AuditFileNames(path: settings.path).next
       guard rename(settings.path, name) == 0 else { throw AuditFile.failure(name) }
       isRotationRefused = false
-      report(.rotated(to: name, sequence: chain.sequence, hash: chain.hash))
+      tell { .rotated(to: name, $0) }
       file = nil
       try takeUp(opening.goOn(chain, after: name))
     } catch {
@@ -175,7 +181,7 @@ final class AuditWriter {
     do throws(AuditError) {
       try current.synchronize()
       unsyncedSince = nil
-      report(.rotated(to: "by another's hand", sequence: chain.sequence, hash: chain.hash))
+      tell { .rotated(to: "by another's hand", $0) }
       file = nil
       try takeUp(opening.goOn(chain, after: nil))
     } catch {
@@ -187,8 +193,15 @@ final class AuditWriter {
 
   private var patience: Int32 {
     if failure != nil { return Int32(Self.retryInterval.wholeMilliseconds) }
-    guard let since = unsyncedSince else { return -1 }
-    let left = since + Self.syncInterval - clock.monotonicNow
+    let due: MonotonicInstant
+    if let since = unsyncedSince {
+      due = since + Self.syncInterval
+    } else if chain.sequence != told.sequence {
+      due = told.at + Self.checkpointInterval
+    } else {
+      return -1
+    }
+    let left = due - clock.monotonicNow
     return Int32(clamping: max(0, left.wholeMilliseconds) + 1)
   }
 
@@ -210,6 +223,20 @@ final class AuditWriter {
       failed(error.description, losing: [])
     }
     file = nil
-    report(.closed(sequence: chain.sequence, hash: chain.hash))
+    tell { .closed($0) }
+  }
+
+  /// What was written since the last time is told, now and then, when it is on the disk.
+  private func tellIfDue() {
+    guard chain.sequence != told.sequence, unsyncedSince == nil, failure == nil,
+      clock.monotonicNow - told.at >= Self.checkpointInterval
+    else { return }
+    tell { .reached($0) }
+  }
+
+  private func tell(_ event: (AuditCheckpoint) -> AuditEvent) {
+    guard let checkpoint = chain.checkpoint else { return }
+    told = (checkpoint.sequence, clock.monotonicNow)
+    report(event(checkpoint))
   }
 }

@@ -56,6 +56,18 @@ struct AuditTrail: Sendable {
     _ = await log.append(AuditRecord(at: clock.wallNow, members))
   }
 
+  /// Records how many refusals were not recorded one by one since; for the end.
+  func recordRestOfRefusals() {
+    for (uid, more) in refusals.takeRest() {
+      var members: JSONObject = [
+        "event": "refusal", "outcome": "refused", "reason": .string(RPCErrorCode.peerForbidden.reason),
+        "more": .integer(more),
+      ]
+      if let uid { members["uid"] = .integer(Int64(uid)) }
+      log.submit(AuditRecord(at: clock.wallNow, members))
+    }
+  }
+
   /// Records what happened to a session without a call, or behind one.
   func observe(_ event: SessionEvent) {
     var members: JSONObject

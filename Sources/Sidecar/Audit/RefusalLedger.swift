@@ -20,9 +20,7 @@ final class RefusalLedger: Sendable {
   func admit(_ uid: UInt32) -> Int64? {
     let now = clock.monotonicNow
     return accounts.withLock { accounts in
-      if accounts[uid] == nil, accounts.count >= Self.capacity {
-        accounts = accounts.filter { !$0.value.bucket.isFull(at: now) }
-      }
+      if accounts[uid] == nil, accounts.count >= Self.capacity { Self.forgetIdle(&accounts, at: now) }
       let key: UInt32? = accounts[uid] == nil && accounts.count >= Self.capacity ? nil : uid
       var account = accounts[key] ?? Account(bucket: TokenBucket(Self.rate, at: now))
       defer { accounts[key] = account }
@@ -33,5 +31,25 @@ final class RefusalLedger: Sendable {
       defer { account.more = 0 }
       return account.more
     }
+  }
+
+  /// What those who have not knocked for long still have to be told of goes to the shared account.
+  private static func forgetIdle(_ accounts: inout [UInt32?: Account], at now: MonotonicInstant) {
+    let idle = accounts.filter { $0.key != nil && $0.value.bucket.isFull(at: now) }
+    for uid in idle.keys { accounts[uid] = nil }
+    let more = idle.values.reduce(0) { $0 + $1.more }
+    guard more > 0 else { return }
+    accounts[nil, default: Account(bucket: TokenBucket(rate, at: now))].more += more
+  }
+
+  /// How many refusals of whom were not recorded, in the order of uids; they count as recorded from here on. Nil is for those who share an
+  /// account.
+  func takeRest() -> [(uid: UInt32?, more: Int64)] {
+    let rest = accounts.withLock { accounts in
+      let rest = accounts.filter { $0.value.more > 0 }
+      for uid in rest.keys { accounts[uid]?.more = 0 }
+      return rest
+    }
+    return rest.map { ($0.key, $0.value.more) }.sorted { ($0.uid ?? .max) < ($1.uid ?? .max) }
   }
 }

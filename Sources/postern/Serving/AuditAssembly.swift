@@ -29,12 +29,12 @@ enum AuditAssembly {
 
   private static func tell(_ event: AuditEvent, _ logger: Logger) {
     switch event {
-    case .opened(let path, let sequence):
-      logger.info("audit log opened", metadata: ["path": .string(path), "after": .stringConvertible(sequence)])
-    case .rotated(let name, let sequence, let hash):
-      logger.info(
-        "audit log rotated",
-        metadata: ["to": .string(name), "sequence": .stringConvertible(sequence), "hash": .string(hash)])
+    case .opened(let path, let last):
+      var metadata: Logger.Metadata = ["path": .string(path)]
+      metadata["record"] = last.map { .stringConvertible($0) }
+      logger.info("audit log opened", metadata: metadata)
+    case .rotated(let name, let last):
+      logger.info("audit log rotated", metadata: ["to": .string(name), "record": .stringConvertible(last)])
     case .setAside(let name, let reason):
       logger.error(
         "audit log set aside, a new chain begins", metadata: ["as": .string(name), "because": .string(reason)])
@@ -48,9 +48,8 @@ enum AuditAssembly {
     case .failing(let reason): logger.error("audit log cannot be written", metadata: ["error": .string(reason)])
     case .recovered(let missing):
       logger.warning("audit log can be written again", metadata: ["missing": .stringConvertible(missing)])
-    case .closed(let sequence, let hash):
-      logger.info(
-        "audit log closed", metadata: ["sequence": .stringConvertible(sequence), "hash": .string(hash)])
+    case .reached(let last): logger.info("audit log written", metadata: ["record": .stringConvertible(last)])
+    case .closed(let last): logger.info("audit log closed", metadata: ["record": .stringConvertible(last)])
     }
   }
 }

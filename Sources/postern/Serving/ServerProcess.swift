@@ -135,6 +135,7 @@ struct ServerProcess {
     await status?.close()
     await server.shutdown()
     await storage.store.close()
+    service.finishAudit()
     await audit?.close()
     tracing.cancel()
     await tracing.value

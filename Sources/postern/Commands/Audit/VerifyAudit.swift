@@ -21,9 +21,20 @@ struct VerifyAudit: ParsableCommand {
   @Option(help: "The number of a record the log must reach, as postern_audit_sequence told it: was its end cut off?")
   var atLeast: UInt64?
 
+  @Option(
+    help: "A record the log must hold, as the ordinary log told it (NUMBER:HASH); may be given again.",
+    transform: { text in
+      guard let checkpoint = AuditCheckpoint(text) else {
+        throw ValidationError("'\(text)' is no NUMBER:ALGORITHM:DIGITS")
+      }
+      return checkpoint
+    })
+  var contains: [AuditCheckpoint] = []
+
   func run() throws {
     do {
-      let report = try AuditVerifier(try AuditSeal(key: try key())).verify(files, atLeast: atLeast)
+      let report = try AuditVerifier(try AuditSeal(key: try key())).verify(
+        files, atLeast: atLeast, containing: contains)
       print("records \(report.first) to \(report.last) are whole, in \(report.files.count) file(s)")
       if report.first > 1 { print("records before \(report.first) are in files that were not given") }
       if !report.isClosed { print("the log was not closed: it is being written, or ended with a crash, or was cut") }
