@@ -25,7 +25,7 @@ struct DecisionSubjectChoice {
       guard session.issuer == issuer else {
         return Self.absent(.sessionMissing("the session belongs to another issuer than the decision point's"))
       }
-      if let end = session.expiresAt, end <= engine.clock.wallNow { return Self.absent(.sessionExpired) }
+      guard !hasExpired(session) else { return Self.absent(.sessionExpired) }
       guard let subject = session.subject, !subject.isEmpty else {
         return Self.absent(.sessionMissing("nobody knows whose session it is: it has no subject"))
       }
@@ -33,12 +33,28 @@ struct DecisionSubjectChoice {
         handle: handle, owner: context.owner, issuer: try context.runtime.issuerLookup(engine)(issuer),
         sessions: engine.sessions)
       return .success(DecisionSubject(session, claims: point.settings.subjectClaims, through: access))
-    } catch {
-      switch error.kind {
-      case .notFound, .issuerUnknown: return Self.absent(.sessionMissing())
-      case .expired: return Self.absent(.sessionExpired)
-      default: throw ErrorMap.fault(error)
-      }
+    } catch { return .failure(try Self.absence(error)) }
+  }
+
+  /// Why the session of `subject` is there no more; nil while it is, and where there is none.
+  /// That another process has ended it is known two seconds later.
+  func end(of subject: DecisionSubject) async throws(RPCFault) -> DecisionSubjectAbsence? {
+    guard let session = subject.session, let handle = session.handle else { return nil }
+    do throws(SessionError) {
+      let found = try await engine.sessions.session(handle, ownedBy: session.owner)
+      return hasExpired(found) ? DecisionSubjectAbsence(status: .sessionExpired) : nil
+    } catch { return try Self.absence(error) }
+  }
+
+  private func hasExpired(_ session: Session) -> Bool {
+    session.expiresAt.map { $0 <= engine.clock.wallNow } ?? false
+  }
+
+  private static func absence(_ error: SessionError) throws(RPCFault) -> DecisionSubjectAbsence {
+    switch error.kind {
+    case .notFound, .issuerUnknown: return DecisionSubjectAbsence(status: .sessionMissing())
+    case .expired: return DecisionSubjectAbsence(status: .sessionExpired)
+    default: throw ErrorMap.fault(error)
     }
   }
 

@@ -32,7 +32,8 @@ struct PreauthorizeHandler: Sendable {
     context.audit?.note("provider", .string(point.name))
     var attributes = params.context?.object ?? JSONObject()
     let subject: DecisionSubject
-    switch try await DecisionSubjectChoice(engine: engine, context: context).subject(params, point, &attributes) {
+    let choice = DecisionSubjectChoice(engine: engine, context: context)
+    switch try await choice.subject(params, point, &attributes) {
     case .success(let found): subject = found
     case .failure(let absence): return Self.answer(.failure(absence.status), nil, context)
     }
@@ -41,9 +42,12 @@ struct PreauthorizeHandler: Sendable {
     }
     let response = await engine.preauthorizer.preauthorize(
       request, for: subject, context: attributes, at: point, deadline: deadline, trace: context.traceContext)
+    // Who signs out while the decision point is being asked is not told yes afterwards.
+    let isFresh = response.decisions.contains { $0.source != .local }
+    let absence = isFresh ? try await choice.end(of: subject) : nil
     guard !Task.isCancelled else { throw RPCFault(.requestCancelled) }
     guard !context.deadline.hasPassed(on: engine.clock) else { throw RPCFault(.deadlineExceeded) }
-    return Self.answer(response, subject, context)
+    return Self.answer(absence.map { .failure($0.status) } ?? response, subject, context)
   }
 
   private static func answer(
