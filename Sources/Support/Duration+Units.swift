@@ -8,6 +8,12 @@ extension Duration {
     return carried ? (seconds < 0 ? .min : .max) : sum
   }
 
+  /// Whole milliseconds, rounded up: whoever waits that long is not too early.
+  public var wholeMillisecondsUp: Int64 {
+    let whole = wholeMilliseconds
+    return whole < .max && .milliseconds(whole) < self ? whole + 1 : whole
+  }
+
   /// The duration in seconds as a floating-point number, for metrics.
   public var inSeconds: Double {
     let (seconds, attoseconds) = components

@@ -102,12 +102,24 @@ def test_a_failing_refetch_counts_for_the_cool_down_and_wipes_nothing(
     for number in range(5):
         # Whether the key exists cannot be said.
         params = {"idToken": token(rsa, issuer, kid=f"unknown-{number}"), "issuer": "corp"}
-        assert expect.fault(connection.error("validateIdToken", params), 2001)["upstream"] == {"status": 500}
+        data = expect.fault(connection.error("validateIdToken", params), 2001)
+        assert data["upstream"] == {"status": 500} and 30_000 < data["retryAfterMs"] <= 240_000, "when the set is refreshed"
     assert issuer.count("/jwks") == 2
     assert judge(connection, token(rsa, issuer))["valid"] is True
     health = connection.call("health")
     assert health["status"] == "degraded" and health["checks"]["issuer.corp.keys"]["status"] == "degraded"
     assert "an older one is used" in health["checks"]["issuer.corp.keys"]["detail"]
+
+
+def test_a_set_that_cannot_be_had_says_when_it_is_asked_for_again(
+    corp: Connection, issuer: IssuerDouble, rsa: SigningKey
+) -> None:
+    """The issuer's own Retry-After counts, so that who waits as long as it says is not refused once more."""
+    issuer.answers["/jwks"] = lambda _: (503, {"Retry-After": "20"}, b"")
+    params = {"idToken": token(rsa, issuer), "issuer": "corp"}
+    waits = [expect.fault(corp.error("validateIdToken", params), 2001)["retryAfterMs"] for _ in range(2)]
+    assert 0 < waits[1] <= waits[0] <= 20_000 and waits[0] > 5_000
+    assert issuer.count("/jwks") == 1
 
 
 def test_callers_cannot_make_the_sidecar_flood_an_issuer(corp: Connection, issuer: IssuerDouble, rsa: SigningKey) -> None:

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 import threading
 import time
 from pathlib import Path
@@ -17,6 +18,7 @@ from harness.issuer import IssuerDouble, document
 from harness.playground import Playground
 from harness.sidecar import Sidecar
 from harness.signing import SigningKey
+from harness.waiting import eventually
 
 Start = Callable[..., Sidecar]
 Connect = Callable[..., Connection]
@@ -240,6 +242,7 @@ class TestIntrospection:
             ((200, {"Content-Type": "application/json"}, b'{"active":true,"active":false}'), False),
             (document({"error": "invalid_client"}, 401), False),
             (document({}, 503), True),
+            ((429, {"Retry-After": "7"}, b""), True),
             ((302, {"Location": "/elsewhere"}, b""), False),
         ],
     )
@@ -248,7 +251,9 @@ class TestIntrospection:
     ) -> None:
         issuer.answers["/introspect"] = lambda _: answer
         error = corp.error("introspectToken", {"token": "t", "issuer": "corp"})
-        assert expect.fault(error, 2007)["retryable"] is retryable
+        data = expect.fault(error, 2007)
+        assert data["retryable"] is retryable
+        assert data.get("retryAfterMs") == (7000 if "Retry-After" in answer[1] else None)
 
     def test_a_signed_answer_is_verified(
         self, corp: Connection, issuer: IssuerDouble, rsa: SigningKey, ec: SigningKey
@@ -271,12 +276,21 @@ class TestIntrospection:
             expect.fault(corp.error("introspectToken", {"token": "t", "issuer": "corp"}), 2007)
 
     def test_calls_at_the_same_time_share_one_request(self, corp: Connection, issuer: IssuerDouble) -> None:
+        gate = threading.Event()
+
         def slow(_: Any) -> Any:
-            time.sleep(0.3)
+            gate.wait(20)
             return document({"active": True})
+
+        def under_way() -> int:
+            found = re.search(r"^postern_rpc_in_flight (\d+)", corp.call("metrics")["text"], re.MULTILINE)
+            assert found
+            return int(found.group(1))
 
         issuer.answers["/introspect"] = slow
         pending = [corp.request("introspectToken", {"token": "t", "issuer": "corp"}) for _ in range(30)]
+        eventually(lambda: under_way() >= 30 and issuer.count("/introspect") > 0)
+        gate.set()
         for identifier in pending:
             assert corp.answer_to(identifier)["result"]["valid"] is True
         assert issuer.count("/introspect") == 1

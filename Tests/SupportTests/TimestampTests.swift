@@ -21,6 +21,12 @@ struct TimestampTests {
     #expect((Timestamp(millisecondsSinceEpoch: .max) + .seconds(1)).millisecondsSinceEpoch == .max)
     #expect((MonotonicInstant(nanoseconds: .max) + .seconds(Int64.max)).nanoseconds == .max)
     #expect(Duration.seconds(Int64.max).wholeMilliseconds == .max)
+    // A wait that is cut to whole milliseconds ends too early.
+    let waits: [(Duration, Int64)] = [
+      (.zero, 0), (.milliseconds(7), 7), (.milliseconds(7) + .nanoseconds(1), 8), (.nanoseconds(-1), 0),
+      (.milliseconds(-7), -7), (.seconds(Int64.max), .max), (.seconds(Int64.min), .min),
+    ]
+    for (wait, milliseconds) in waits { #expect(wait.wholeMillisecondsUp == milliseconds, "\(wait)") }
     #expect(Timestamp(millisecondsSinceEpoch: -1).secondsSinceEpoch == -1)
   }
 }

@@ -24,13 +24,22 @@ public struct KeySetError: Error, Sendable {
   public let detail: String
   /// Whether the same attempt may succeed later without anybody changing anything.
   public let isRetryable: Bool
+  /// How long no request is made again for what was asked, whoever calls, or how long the server wants none; nil when neither is known.
+  public let retryAfter: Duration?
 
   /// An error of the given parts.
-  public init(_ kind: Kind, _ detail: String, status: Int? = nil, isRetryable: Bool = false) {
+  public init(
+    _ kind: Kind, _ detail: String, status: Int? = nil, isRetryable: Bool = false, retryAfter: Duration? = nil
+  ) {
     self.kind = kind
     self.status = status
     self.detail = detail
     self.isRetryable = isRetryable
+    self.retryAfter = retryAfter
+  }
+
+  func waiting(_ retryAfter: Duration?) -> KeySetError {
+    KeySetError(kind, detail, status: status, isRetryable: isRetryable, retryAfter: retryAfter)
   }
 }
 

@@ -53,7 +53,8 @@ struct KeySetRequest: Sendable {
       let text = isRedirect ? "redirects are not followed" : "that is not 200"
       throw KeySetError(
         .fetchFailed, "the key set's server answered \(response.status): \(text)", status: response.status,
-        isRetryable: isRetryable)
+        isRetryable: isRetryable,
+        retryAfter: RetryAfter.of(response.fields, at: now).map { min($0, KeySetState.maxRetryInterval) })
     }
     guard let type = response.fields["Content-Type"].flatMap(MediaType.init), type.isJSON else {
       throw KeySetError(.fetchFailed, "the key set's content type is not JSON", status: 200)

@@ -44,6 +44,8 @@ struct KeySetState: Sendable {
   private var failedAt: MonotonicInstant?
   private var failures = 0
   private var retryAt: MonotonicInstant?
+  /// Until when the server wants to be left alone.
+  private var askedUntil: MonotonicInstant?
   private var lastRefetch: MonotonicInstant?
   private var isRefreshing = false
 
@@ -59,7 +61,7 @@ struct KeySetState: Sendable {
   /// What to do for a caller who wants keys.
   mutating func read(at now: MonotonicInstant) -> Reading {
     guard let held, let snapshot = snapshot(at: now) else {
-      if let lastError, isWaiting(at: now) { return .refuse(lastError) }
+      if isWaiting(at: now), let error = told(at: now) { return .refuse(error) }
       return .fetch
     }
     // Past its lifetime it stands in for what could not be had, not for what was never tried.
@@ -75,16 +77,30 @@ struct KeySetState: Sendable {
   /// to be made.
   func settled(at now: MonotonicInstant) -> Result<KeySetSnapshot, KeySetError>? {
     if let held, now < held.refreshAt, let snapshot = snapshot(at: now) { return .success(snapshot) }
-    guard let lastError, isWaiting(at: now) else { return nil }
-    return snapshot(at: now).map { .success($0) } ?? .failure(lastError)
+    guard isWaiting(at: now), let error = told(at: now) else { return nil }
+    return snapshot(at: now).map { .success($0) } ?? .failure(error)
   }
 
   /// The background refresh that `read` asked for is over, however it ended.
   mutating func refreshEnded() { isRefreshing = false }
 
-  /// Whether the cool-down allows a refetch for an unknown `kid`.
-  func allowsRefetch(at now: MonotonicInstant) -> Bool {
-    lastRefetch.map { $0 + policy.cooldown <= now } ?? true
+  /// The last error, with how long no load makes a request; nil when the last attempt went well.
+  func told(at now: MonotonicInstant) -> KeySetError? {
+    lastError?.waiting(retryAt.flatMap { now < $0 ? $0 - now : nil })
+  }
+
+  /// Whether a refetch for an unknown `kid` may be made: the cool-down is over, and the server does not want to be left alone.
+  func allowsRefetch(at now: MonotonicInstant) -> Bool { refetchAt.map { $0 <= now } ?? true }
+
+  /// The last error, with how long neither a refetch nor a load makes a request; nil when the last attempt went well.
+  func toldOfKey(at now: MonotonicInstant) -> KeySetError? {
+    let loadAt = [held?.refreshAt, retryAt].compactMap(\.self).max()
+    let next = [refetchAt, loadAt].compactMap(\.self).min()
+    return lastError?.waiting(next.flatMap { now < $0 ? $0 - now : nil })
+  }
+
+  private var refetchAt: MonotonicInstant? {
+    [lastRefetch.map { $0 + policy.cooldown }, askedUntil].compactMap(\.self).max()
   }
 
   /// Starts the cool-down; to be called before the attempt, so that a failing one counts too.
@@ -128,11 +144,13 @@ struct KeySetState: Sendable {
     lastError = error
     failedAt = now
     failures = min(failures + 1, 6)
-    retryAt = now + min(.seconds(1 << (failures - 1)), Self.maxRetryInterval)
+    askedUntil = error.retryAfter.map { now + min($0, Self.maxRetryInterval) }
+    let pause = now + min(.seconds(1 << (failures - 1)), Self.maxRetryInterval)
+    retryAt = max(pause, askedUntil ?? pause)
     return true
   }
 
-  /// Failing servers are asked after 1, 2, 4, 8, 16 seconds and then at this interval.
+  /// Failing servers are asked after 1, 2, 4, 8, 16 seconds and then at this interval; later where they say so, and never later than this.
   static let maxRetryInterval: Duration = .seconds(30)
 
   private func isWaiting(at now: MonotonicInstant) -> Bool { retryAt.map { now < $0 } ?? false }
@@ -146,5 +164,6 @@ struct KeySetState: Sendable {
     failedAt = nil
     failures = 0
     retryAt = nil
+    askedUntil = nil
   }
 }

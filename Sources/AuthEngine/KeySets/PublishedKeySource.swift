@@ -101,7 +101,9 @@ public final class PublishedKeySource: KeySource {
         // A refresh is bounded by the lifetime itself; without a set, the budget bounds what callers can cause.
         let isWithinBudget = budget.withLock { $0.take(at: now) }
         guard isWithinBudget || state.withLock({ $0.held != nil }) else {
-          throw KeySetError(.fetchFailed, "too many requests for key sets", isRetryable: true)
+          throw KeySetError(
+            .fetchFailed, "too many requests for key sets", isRetryable: true,
+            retryAfter: budget.withLock { $0.wait(at: now) })
         }
         return try await attempt(trace)
       }
@@ -114,7 +116,7 @@ public final class PublishedKeySource: KeySource {
   private func refetch(_ trace: TraceContext?) async throws(KeySetError) -> KeySetSnapshot? {
     let now = now
     // Refetches of one source never overlap: nothing changes between the question and the stamp.
-    let (isAllowed, lastError) = state.withLock { ($0.allowsRefetch(at: now), $0.lastError) }
+    let (isAllowed, lastError) = state.withLock { ($0.allowsRefetch(at: now), $0.toldOfKey(at: now)) }
     guard isAllowed else {
       if let lastError { throw lastError }
       return nil
@@ -122,7 +124,8 @@ public final class PublishedKeySource: KeySource {
     guard budget.withLock({ $0.take(at: now) }) else { return nil }
     state.withLock { $0.stampRefetch(at: now) }
     let snapshot = try await attempt(trace)
-    if let error = state.withLock({ $0.lastError }) { throw error }
+    let end = self.now
+    if let error = state.withLock({ $0.toldOfKey(at: end) }) { throw error }
     return snapshot
   }
 
@@ -133,13 +136,13 @@ public final class PublishedKeySource: KeySource {
       return try await take(attempt: number, trace)
     } catch {
       let now = now
-      let (counts, snapshot) = state.withLock { state in
-        (state.fail(error, attempt: number, at: now), state.snapshot(at: now))
+      let (counts, snapshot, told) = state.withLock { state in
+        (state.fail(error, attempt: number, at: now), state.snapshot(at: now), state.told(at: now))
       }
       if counts {
         context.observer?.observe(.failed(source: name, error: error, servesOlderSet: snapshot != nil))
       }
-      guard let snapshot else { throw error }
+      guard let snapshot else { throw told ?? error }
       return snapshot
     }
   }

@@ -18,4 +18,10 @@ struct RequestBudget: Sendable {
     spent.append(now)
     return true
   }
+
+  /// How long there is no room; nil when there is some.
+  func wait(at now: MonotonicInstant) -> Duration? {
+    let left = spent.map { $0 + window - now }.filter { $0 > .zero }
+    return left.count < limit ? nil : left.min()
+  }
 }

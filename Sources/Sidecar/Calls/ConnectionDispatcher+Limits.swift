@@ -42,7 +42,7 @@ extension ConnectionDispatcher {
   static func overloaded(_ message: String, retryAfter wait: Duration) -> RPCFault {
     RPCFault(
       .overloaded, message,
-      data: ["retryable": true, "retryAfterMs": .integer(max(1, wait.wholeMilliseconds + 1)), "outcome": "not_sent"])
+      data: ["retryable": true, "retryAfterMs": .integer(max(1, wait.wholeMillisecondsUp)), "outcome": "not_sent"])
   }
 
   /// Runs `body` when there is a place among the calls under way; at once when it needs none.

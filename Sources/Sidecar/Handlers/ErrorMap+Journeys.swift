@@ -31,7 +31,7 @@ extension ErrorMap {
     case .session(let session): return fault(session)
     case .overloaded(let wait):
       return RPCFault(
-        .overloaded, error.detail, data: ["retryable": true, "retryAfterMs": .integer(wait.wholeMilliseconds)])
+        .overloaded, error.detail, data: ["retryable": true, "retryAfterMs": .integer(wait.wholeMillisecondsUp)])
     case .invalid(let path): return .invalidParams(error.detail, path: path)
     case .deadlineExceeded: return RPCFault(.deadlineExceeded)
     case .cancelled: return RPCFault(.requestCancelled)

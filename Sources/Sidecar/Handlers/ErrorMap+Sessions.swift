@@ -29,11 +29,11 @@ extension ErrorMap {
     case .grantNotSupported: return session(.grantNotSupported, error, retryable: false)
     case .pending(let wait):
       var fault = session(.authorizationPending, error, retryable: true)
-      fault.data["retryAfterMs"] = .integer(wait.wholeMilliseconds)
+      fault.data["retryAfterMs"] = .integer(wait.wholeMillisecondsUp)
       return fault
     case .overloaded(let wait):
       var data: JSONObject = ["retryable": .bool(wait != nil), "outcome": "not_sent"]
-      if let wait { data["retryAfterMs"] = .integer(wait.wholeMilliseconds) }
+      if let wait { data["retryAfterMs"] = .integer(wait.wholeMillisecondsUp) }
       return RPCFault(.overloaded, error.detail, data: data)
     case .invalid(let inner): return .invalidParams(error.detail, path: path + inner)
     case .cancelled: return RPCFault(.requestCancelled)
@@ -45,7 +45,7 @@ extension ErrorMap {
     _ code: RPCErrorCode, _ error: SessionError, _ failure: TokenError? = nil, retryable: Bool
   ) -> RPCFault {
     var data: JSONObject = ["retryable": .bool(retryable)]
-    if let wait = failure?.retryAfter { data["retryAfterMs"] = .integer(wait.wholeMilliseconds) }
+    if let wait = failure?.retryAfter { data["retryAfterMs"] = .integer(wait.wholeMillisecondsUp) }
     if let oauth = failure?.oauthError {
       data["error"] = .string(oauth.code)
       data["errorDescription"] = oauth.description.map { .string($0) }

@@ -18,7 +18,8 @@ extension ErrorMap {
       case .deadlineExceeded: .deadlineExceeded
       }
     let isRetryable = error.isRetryable || error.kind == .deadlineExceeded
-    return fault(code, error.detail, status: error.status, isRetryable: isRetryable)
+    return fault(
+      code, error.detail, status: error.status, isRetryable: isRetryable, retryAfter: error.retryAfter)
   }
 
   /// Why the authorization server could not say whether a token is active.
@@ -44,7 +45,8 @@ extension ErrorMap {
           isRetryable: transport.isTransient)
       case .unavailable(let oauth):
         return fault(
-          .introspectionFailed, error.detail, status: error.status, upstreamCode: oauth?.code, isRetryable: true)
+          .introspectionFailed, error.detail, status: error.status, upstreamCode: oauth?.code, isRetryable: true,
+          retryAfter: error.retryAfter)
       case .refused(let oauth):
         return fault(
           .introspectionFailed, error.detail, status: error.status, upstreamCode: oauth?.code, isRetryable: false)
@@ -55,9 +57,11 @@ extension ErrorMap {
   }
 
   private static func fault(
-    _ code: RPCErrorCode, _ detail: String, status: Int? = nil, upstreamCode: String? = nil, isRetryable: Bool
+    _ code: RPCErrorCode, _ detail: String, status: Int? = nil, upstreamCode: String? = nil, isRetryable: Bool,
+    retryAfter: Duration? = nil
   ) -> RPCFault {
     var data: JSONObject = ["retryable": .bool(isRetryable)]
+    if isRetryable, let retryAfter { data["retryAfterMs"] = .integer(retryAfter.wholeMillisecondsUp) }
     var upstream = JSONObject()
     if let status { upstream["status"] = .integer(Int64(status)) }
     if let upstreamCode { upstream["code"] = .string(upstreamCode) }

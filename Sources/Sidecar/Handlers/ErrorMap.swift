@@ -14,7 +14,7 @@ enum ErrorMap {
     var data = JSONObject()
     if let path = error.path { data["path"] = .string(path) }
     if let retryable = error.retryable { data["retryable"] = .bool(retryable) }
-    if let retryAfter = error.retryAfter { data["retryAfterMs"] = .integer(retryAfter.wholeMilliseconds) }
+    if let retryAfter = error.retryAfter { data["retryAfterMs"] = .integer(retryAfter.wholeMillisecondsUp) }
     data["outcome"] = .string(error.outcome.rawValue)
     if let upstream = error.upstream {
       var members = JSONObject()

@@ -26,7 +26,7 @@ enum FetchResult {
           ? [] : response.advicesSatisfied.compactMap { PolicyAdviceDescription($0).json })
     )
     add("timing", timing(response.timing))
-    if let retryAfter = response.retryAfter { add("retryAfterMs", .integer(retryAfter.wholeMilliseconds)) }
+    if let retryAfter = response.retryAfter { add("retryAfterMs", .integer(retryAfter.wholeMillisecondsUp)) }
     return .object(JSONObject(distinct: members))
   }
 

@@ -112,10 +112,54 @@ struct KeySetStateTests {
     }
   }
 
+  @Test("an error says how long nobody is asked: the server's own wait when it is longer, within bounds")
+  func waits() {
+    for (stated, seconds) in [(nil, 1), (0, 1), (7, 7), (86_400, 30)] as [(Int?, Int)] {
+      var state = KeySetState(policy: KeySetPolicy())
+      state.fail(
+        KeySetError(.fetchFailed, "", isRetryable: true, retryAfter: stated.map { .seconds($0) }), attempt: 1, at: start
+      )
+      guard case .refuse(let error) = state.read(at: start + .milliseconds(250)) else {
+        Issue.record("nothing to serve, and too early to ask: \(stated ?? -1)")
+        continue
+      }
+      #expect(error.retryAfter == .seconds(seconds) - .milliseconds(250))
+      guard case .fetch = state.read(at: start + .seconds(seconds)) else {
+        Issue.record("who waits as long as was said must be asked for: \(stated ?? -1)")
+        continue
+      }
+    }
+  }
+
+  @Test(
+    "a refetch waits for the cool-down and for the server's own wait; its error tells what comes first, it or a load")
+  func refetchWaits() {
+    // The set is refreshed ahead after 240 s; the policy's cool-down is 30 s.
+    let rows: [(refetch: Int?, failure: Int, stated: Int?, at: Int, allowed: Bool, told: Int?)] = [
+      (nil, 100, nil, 100, true, nil), (nil, 100, 20, 100, false, 20), (nil, 100, 20, 120, true, nil),
+      (100, 100, nil, 101, false, 29), (100, 100, 5, 101, false, 29), (100, 100, 86_400, 101, false, 29),
+      (230, 230, nil, 231, false, 9), (230, 239, nil, 239, false, 1), (100, 100, nil, 130, true, nil),
+    ]
+    for row in rows {
+      var state = state(1)
+      if let second = row.refetch { state.stampRefetch(at: start + .seconds(second)) }
+      let error = KeySetError(.fetchFailed, "", isRetryable: true, retryAfter: row.stated.map { .seconds($0) })
+      state.fail(error, attempt: 2, at: start + .seconds(row.failure))
+      let now = start + .seconds(row.at)
+      #expect(state.allowsRefetch(at: now) == row.allowed, "\(row)")
+      if !row.allowed { #expect(state.toldOfKey(at: now)?.retryAfter == row.told.map { .seconds($0) }, "\(row)") }
+    }
+    var answered = state(1)
+    answered.fail(KeySetError(.fetchFailed, "", retryAfter: .seconds(30)), attempt: 2, at: start)
+    _ = answered.take(.keys(keys, entityTag: nil, ttl: nil), from: url, attempt: 3, sentAt: start, at: start)
+    #expect(answered.allowsRefetch(at: start) && answered.toldOfKey(at: start) == nil)
+  }
+
   @Test("the budget is a sliding window: it frees exactly what has left the window")
   func budget() {
     var budget = RequestBudget(limit: 2, window: .seconds(60))
     let takes = [(0, true), (30, true), (59, false), (60, true), (61, false), (89, false), (90, true), (91, false)]
     for (second, isTaken) in takes { #expect(budget.take(at: start + .seconds(second)) == isTaken, "\(second)") }
+    #expect(budget.wait(at: start + .seconds(91)) == .seconds(29) && budget.wait(at: start + .seconds(120)) == nil)
   }
 }
