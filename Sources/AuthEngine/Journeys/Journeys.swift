@@ -14,6 +14,8 @@ public final class Journeys: Sendable {
   static let maxRounds = 64
   /// How long a wait that the access manager asks for may be.
   static let maxWait = Duration.seconds(60)
+  /// How long a call that has no deadline goes on waiting for the access manager before it hands the step to its caller.
+  static let patience = usualLife
 
   let sessions: UserSessions
   let clock: any EngineClock
@@ -122,6 +124,7 @@ public final class Journeys: Sendable {
     var state = first
     var submission = submission
     var answered: Set<[String]> = [first.shape]
+    let patience = walk.deadline.instant == nil ? Deadline(in: Self.patience, on: clock) : walk.deadline
     for round in 0..<Self.maxRounds {
       let progress: JourneyProgress
       do throws(JourneyError) {
@@ -135,10 +138,10 @@ public final class Journeys: Sendable {
         guard case .over(let outcome) = progress else { break }
         return outcome
       }
-      guard let more = walk.answers.submission(for: next, after: answered), canWait(for: next, by: walk.deadline)
+      guard let more = walk.answers.submission(for: next, after: answered), canWait(for: next, by: patience)
       else { return try keep(next) }
       answered.insert(next.shape)
-      try await wait(for: next, by: walk.deadline)
+      try await wait(for: next, by: patience)
       state = next
       submission = more
     }

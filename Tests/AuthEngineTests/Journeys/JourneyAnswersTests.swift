@@ -65,6 +65,21 @@ import Testing
     #expect(bench.submissions.count == 2)
   }
 
+  @Test("A call without a deadline waits for the user's other device for an hour instead of handing the step back")
+  func patience() async throws {
+    let bench = try JourneyBench()
+    let clock = bench.grants.clock
+    for _ in 0..<10 { bench.thenPage(Self.wait("50000")) }
+    let began = clock.monotonicNow
+    let call = Task { try await bench.login(answers: Self.answers) }
+    for _ in 0..<3 {
+      #expect(await eventually { clock.sleeperCount > 0 })
+      clock.advance(by: .seconds(50))
+    }
+    #expect(try await call.value.step?.callbacks.first?["type"] == "PollingWaitCallback")
+    #expect(clock.monotonicNow - began == .seconds(150) && bench.submissions.count == 4)
+  }
+
   @Test("A wait that is cancelled, or longer than the call, uses the continuation up or makes it last longer")
   func cutWaits() async throws {
     let bench = try JourneyBench()
