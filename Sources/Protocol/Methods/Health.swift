@@ -42,6 +42,24 @@ public enum Health: RPCMethod {
       self.checks = checks
     }
 
+    /// The checks come in the order of their names: two answers can be compared as they are.
+    public func encode(to encoder: any Encoder) throws {
+      var members = encoder.container(keyedBy: CodingKeys.self)
+      try members.encode(status, forKey: .status)
+      var byName = members.nestedContainer(keyedBy: CheckName.self, forKey: .checks)
+      for (name, check) in checks.sorted(by: { $0.key < $1.key }) {
+        try byName.encode(check, forKey: CheckName(stringValue: name))
+      }
+    }
+
+    private struct CheckName: CodingKey {
+      let stringValue: String
+      var intValue: Int? { nil }
+
+      init(stringValue: String) { self.stringValue = stringValue }
+      init?(intValue: Int) { nil }
+    }
+
     public static let memberDocs = [
       "status": "The worst of the checks",
       "checks": "Each check by its name, e.g. `configuration` or `issuer.corp`",
