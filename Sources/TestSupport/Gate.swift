@@ -37,11 +37,12 @@ public final class Gate: Sendable {
   }
 }
 
-/// Gives other tasks turns until `condition` holds; false when it does not after very many.
+/// Gives other tasks and threads turns until `condition` holds; false when it does not for longer than any machine pauses.
 public func eventually(_ condition: @Sendable () -> Bool) async -> Bool {
-  for _ in 0..<2_000_000 {
-    if condition() { return true }
+  let end = ContinuousClock.now + .seconds(30)
+  while !condition() {
+    guard ContinuousClock.now < end, !Task.isCancelled else { return condition() }
     await Task.yield()
   }
-  return condition()
+  return true
 }

@@ -62,9 +62,9 @@ fail() {
 
 dir='' playground_pid='' decider_pid='' postern_pid='' stdin_holder='' decider_holder=''
 
-# Waits up to five seconds until the given command succeeds.
+# Waits up to twenty seconds until the given command succeeds.
 await() {
-  for _ in {1..100}; do
+  for _ in {1..400}; do
     "$@" >/dev/null 2>&1 && return 0
     sleep 0.05
   done
@@ -163,5 +163,5 @@ start_the_sidecar() {
   setpriv --pdeathsig TERM -- "$postern" serve --config postern.yaml --socket "$POSTERN_SOCKET" \
     </dev/null >postern.log 2>&1 {stdin_holder}>&- {decider_holder}>&- &
   postern_pid=$!
-  await "$postern" probe --timeout 1 || fail "the sidecar does not answer"
+  await "$postern" probe --ready --timeout 2 || fail "the sidecar does not become ready"
 }

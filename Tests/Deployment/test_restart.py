@@ -151,14 +151,22 @@ def test_no_connection_is_refused_and_no_answer_lost_while_the_process_is_replac
 def test_a_call_that_takes_longer_than_the_start_of_the_successor_is_answered_by_its_predecessor(
     manager: ServiceManager
 ) -> None:
-    first = manager.start()
-    with client.Client(manager.path, timeout=30) as sidecar:
-        pending = sidecar.start("fetchResource", {"resource": "open", "path": "slow", "parameters": {"ms": 2500}})
-        assert sidecar.call("getInfo")["name"] == "postern"
-        first.send_signal(signal.SIGTERM)
-        manager.start()
-        # The same client: what is new goes to the successor.
-        assert sidecar.fetch_resource("open", "echo").status == 200
-        assert first.poll() is None and not pending.done()
-        assert pending.result()["status"] == 200
-    assert first.wait(10) == 0
+    with socket.create_server(("127.0.0.1", 0)) as upstream:
+        upstream.settimeout(20)
+        configuration = json.loads(manager.configuration.read_text())
+        base = f"http://127.0.0.1:{upstream.getsockname()[1]}/"
+        configuration["resources"]["held"] = {"baseUrl": base, "auth": "none"}
+        manager.configuration.write_text(json.dumps(configuration))
+        first = manager.start()
+        with client.Client(manager.path, timeout=30) as sidecar:
+            pending = sidecar.start("fetchResource", {"resource": "held", "path": "x"})
+            asked, _ = upstream.accept()
+            with asked:
+                first.send_signal(signal.SIGTERM)
+                manager.start()
+                # The same client: what is new goes to the successor.
+                assert sidecar.fetch_resource("open", "echo").status == 200
+                assert first.poll() is None and not pending.done()
+                asked.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+                assert pending.result()["status"] == 200
+        assert first.wait(10) == 0

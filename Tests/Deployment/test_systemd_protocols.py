@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import select
 import signal
 import socket
 import subprocess
@@ -16,6 +17,7 @@ from harness import settings
 from harness.connection import Connection
 from harness.playground import Playground
 from harness.sidecar import Sidecar
+from harness.waiting import eventually
 from machines.files import needs, postern
 
 SERVING = {"READY": "1", "STATUS": "Serving 0 connections"}
@@ -34,13 +36,21 @@ class NotifySocket:
         lines = self.socket.recv(4096).decode().split("\n")
         return dict(line.split("=", 1) for line in lines if line)
 
-    def is_quiet(self) -> bool:
-        self.socket.settimeout(0.2)
-        try:
-            self.socket.recv(4096)
-            return False
-        except socket.timeout:
-            return True
+    def says(self, seconds: float, what: str) -> bool:
+        """Whether `what` is among what it is told within so many seconds."""
+        end = time.monotonic() + seconds
+        said = self.waiting()
+        while what not in said and (left := end - time.monotonic()) > 0:
+            if select.select([self.socket], [], [], left)[0]:
+                said += self.waiting()
+        return what in said
+
+    def waiting(self) -> str:
+        """All that is there to be read."""
+        said = ""
+        while select.select([self.socket], [], [], 0)[0]:
+            said += self.socket.recv(4096).decode() + "\n"
+        return said
 
 
 @pytest.fixture(params=["path", "abstract"])
@@ -62,7 +72,7 @@ def test_ready_is_said_once_when_it_can_be_connected_to(sidecar: Sidecar, manage
     assert manager.next() == SERVING
     with sidecar.connect() as connection:
         assert connection.works()
-    assert manager.is_quiet()
+    assert not manager.says(0.2, "READY")
 
 
 def test_a_reload_is_said_from_its_begin_to_its_end(sidecar: Sidecar, manager: NotifySocket) -> None:
@@ -142,19 +152,30 @@ def pings(manager: NotifySocket, seconds: float) -> List[float]:
     return came
 
 
+def is_stopped(task: Path) -> bool:
+    stat = task / "stat"
+    return not stat.exists() or stat.read_text().rpartition(")")[2].split()[0] == "T"
+
+
+def is_punctual(came: List[float]) -> bool:
+    return len(came) >= 6 and max(late - early for early, late in zip(came, came[1:])) < 0.8
+
+
 def test_a_sign_of_life_comes_twice_in_the_managers_time(
     directory: Path, playground: Playground, manager: NotifySocket
 ) -> None:
     running = watched(directory, playground, manager)
     try:
         assert manager.next() == SERVING
-        came = pings(manager, 3)
-        assert len(came) >= 6 and max(late - early for early, late in zip(came, came[1:])) < 0.8
+        # The machine may pause for longer than that; not again and again.
+        assert any(is_punctual(pings(manager, 3)) for _ in range(5))
         running.signal(signal.SIGSTOP)
-        pings(manager, 0.5)
-        assert pings(manager, 1) == []
+        tasks = list(Path(f"/proc/{running.process.pid}/task").iterdir())
+        eventually(lambda: all(is_stopped(task) for task in tasks))
+        manager.waiting()
+        assert not manager.says(1.5, "WATCHDOG=1")
         running.signal(signal.SIGCONT)
-        assert pings(manager, 2)
+        assert manager.says(10, "WATCHDOG=1")
     finally:
         running.stop()
 
@@ -183,18 +204,20 @@ def test_one_thread_that_hangs_is_enough_for_no_sign_of_life(
     libc.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
     try:
         assert manager.next() == SERVING
-        assert pings(manager, 1)
+        assert manager.says(10, "WATCHDOG=1")
         tasks = Path(f"/proc/{running.process.pid}/task")
         hanging = next(int(task.name) for task in tasks.iterdir() if (task / "comm").read_text().startswith(thread))
         if libc.ptrace(PTRACE_SEIZE, hanging, None, None) != 0:
             pytest.skip("this user may stop no thread of another process")
         libc.ptrace(PTRACE_INTERRUPT, hanging, None, None)
         os.waitpid(hanging, 0x40000000)
-        pings(manager, 0.8)
-        assert pings(manager, 1.5) == []
-        running.awaits_log("no sign of life")
+        # A look that had begun before may still give a sign; from the first that ends without one on there is none.
+        before = running.log().count("no sign of life")
+        eventually(lambda: running.log().count("no sign of life") > before)
+        manager.waiting()
+        assert not manager.says(1.5, "WATCHDOG=1")
         libc.ptrace(PTRACE_DETACH, hanging, None, None)
-        assert pings(manager, 2)
+        assert manager.says(10, "WATCHDOG=1")
     finally:
         running.stop()
 

@@ -13,6 +13,7 @@ import pytest
 
 from harness import expect
 from harness.connection import Connection
+from harness.playground import Playground
 from harness.sidecar import Sidecar
 from harness.waiting import eventually
 
@@ -42,10 +43,16 @@ def metric(connection: Connection, line: str) -> str:
 def test_calls_beyond_the_rate_are_told_when_to_come_again(start: Start, connect: Connect) -> None:
     sidecar = start(mine(rate={"perSecond": 2, "burst": 5}))
     one, two = connect(sidecar), connect(sidecar)
-    for connection in (one, two, one, two, one):
-        connection.call("listTasks")
-    data = refused(two, "listTasks")
-    assert data["retryAfterMs"] <= 501
+    began, taken = time.monotonic(), 0
+    message: Dict[str, Any] = {}
+    while "error" not in message:
+        connection = (one, two)[taken % 2]
+        message = connection.answer_to(connection.request("listTasks"))
+        taken += "result" in message
+    # Five at once, and what has been added since where the machine was slow.
+    assert 5 <= taken <= 5 + 2 * (time.monotonic() - began)
+    data = expect.fault(message["error"], -32009)
+    assert data["retryable"] is True and data["outcome"] == "not_sent" and 1 <= data["retryAfterMs"] <= 501
     # Probes are answered all the same.
     assert one.call("health")["status"] == "ok" and two.call("getInfo")["name"] == "postern"
     time.sleep(data["retryAfterMs"] / 1000)
@@ -65,12 +72,13 @@ def test_a_reload_gives_no_calls_back(start: Start, connect: Connect) -> None:
 def test_calls_under_way_are_counted_over_all_connections_of_a_user(start: Start, connect: Connect) -> None:
     sidecar = start(mine(concurrency=2))
     one, two = connect(sidecar), connect(sidecar)
-    pending = one.request("fetchResource", slow(5000))
-    other = two.request("fetchResource", slow(700))
+    pending = one.request("fetchResource", slow(20000))
+    other = two.request("fetchResource", slow(4000))
+    # Both, and the call that asks.
+    eventually(lambda: metric(one, "postern_rpc_in_flight") >= "3")
     began = time.monotonic()
-    eventually(lambda: metric(one, "postern_rpc_in_flight") >= "2")
     assert refused(one, "fetchResource", slow(1))["limit"] == 2
-    assert time.monotonic() - began < 0.6, "it waited instead of being refused"
+    assert time.monotonic() - began < 3, "it waited instead of being refused"
     assert two.answer_to(other)["result"]["status"] == 200
     one.send({"jsonrpc": "2.0", "method": "$/cancelRequest", "params": {"id": pending}})
     expect.error(one.answer_to(pending), -32800)
@@ -81,24 +89,28 @@ def test_calls_under_way_are_counted_over_all_connections_of_a_user(start: Start
 FEW = {"limits": {"inFlight": 4, "queue": 8, "queueTime": "400ms"}}
 
 
+def take_places(busy: Connection, playground: Playground, milliseconds: int) -> None:
+    """Three calls that are under way: what the resource has seen has its place."""
+    before = playground.statistics()["openRequests"]
+    for _ in range(3):
+        busy.request("fetchResource", slow(milliseconds))
+    eventually(lambda: playground.statistics()["openRequests"] == before + 3, what="three calls under way")
+
+
 @pytest.fixture
-def full(start: Start, connect: Connect) -> Iterator[List[Any]]:
+def full(start: Start, connect: Connect, playground: Playground) -> Iterator[List[Any]]:
     """A sidecar whose places are taken as far as one user may take them: three of four; the last is for somebody else."""
     sidecar = start(FEW)
     busy = connect(sidecar)
-    for _ in range(3):
-        busy.request("fetchResource", slow(1500))
-    watcher = connect(sidecar)
-    eventually(lambda: metric(watcher, "postern_rpc_in_flight") >= "3")
-    time.sleep(0.05)
-    yield [sidecar, watcher]
+    take_places(busy, playground, 8000)
+    yield [sidecar, connect(sidecar)]
 
 
 def test_a_call_waits_for_its_turn_and_no_longer_than_allowed(full: List[Any]) -> None:
     _, connection = full
     began = time.monotonic()
     refused(connection, "fetchResource", slow(1))
-    assert 0.3 < time.monotonic() - began < 1.2
+    assert 0.3 < time.monotonic() - began < 5
     assert metric(connection, 'postern_rpc_refused_total{reason="queue_time"}') == "1"
     assert connection.call("health")["status"] == "ok", "what waits for nothing needs no place"
 
@@ -112,25 +124,23 @@ def test_a_call_that_waited_is_answered_when_a_place_is_free(start: Start, conne
     assert int(metric(connection, "postern_rpc_wait_seconds_count")) > 0
 
 
-def test_a_full_queue_refuses_at_once(start: Start, connect: Connect) -> None:
+def test_a_full_queue_refuses_at_once(start: Start, connect: Connect, playground: Playground) -> None:
     connection = connect(start({"limits": {"inFlight": 4, "queue": 0, "queueTime": "10s"}}))
-    for _ in range(3):
-        connection.request("fetchResource", slow(1000))
+    take_places(connection, playground, 8000)
     began = time.monotonic()
     refused(connection, "fetchResource", slow(1))
-    assert time.monotonic() - began < 0.8
+    assert time.monotonic() - began < 5
 
 
-def test_deadline_cancel_and_half_close_while_a_call_waits(start: Start, connect: Connect) -> None:
+def test_deadline_cancel_and_half_close_while_a_call_waits(
+    start: Start, connect: Connect, playground: Playground
+) -> None:
     sidecar = start({"limits": {"inFlight": 4, "queue": 100, "queueTime": "10s"}})
     busy, connection = connect(sidecar), connect(sidecar)
-    for _ in range(3):
-        busy.request("fetchResource", slow(1200))
-    eventually(lambda: metric(connection, "postern_rpc_in_flight") >= "3")
-    time.sleep(0.05)
+    take_places(busy, playground, 4000)
     began = time.monotonic()
     error = connection.error("fetchResource", {**slow(1), "meta": {"timeoutMs": 100}})
-    assert expect.fault(error, -32022)["outcome"] == "not_sent" and time.monotonic() - began < 0.8
+    assert expect.fault(error, -32022)["outcome"] == "not_sent" and time.monotonic() - began < 3
     waiting = connection.request("fetchResource", slow(1))
     connection.send({"jsonrpc": "2.0", "method": "$/cancelRequest", "params": {"id": waiting}})
     expect.error(connection.answer_to(waiting), -32800)
@@ -174,12 +184,15 @@ def test_a_user_who_takes_all_he_can_keeps_nobody_else_out(start: Start, open_di
     try:
         for connection in crowd:
             for _ in range(8):
-                connection.request("fetchResource", slow(3000))
+                connection.request("fetchResource", slow(20000))
         with connect_as(2002, sidecar) as quiet:
+            took = []
             for _ in range(10):
                 began = time.monotonic()
                 assert quiet.call("fetchResource", slow(1))["status"] == 200
-                assert time.monotonic() - began < 0.25
+                took.append(time.monotonic() - began)
+            # Not each of them: where a process stands still for a second, one takes that second.
+            assert sorted(took)[5] < 0.25, took
         with connect_as(2001, sidecar) as another:
             refused(another, "fetchResource", slow(1))
             assert another.call("health")["status"] == "ok"

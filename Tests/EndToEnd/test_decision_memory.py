@@ -60,21 +60,28 @@ def test_a_permit_in_use_is_renewed_before_it_expires(start: Start, double: Deci
     point = {"kind": "authzen", "baseUrl": double.url, "cache": {"permit": "2s"}}
     with start({"preauthorization": {"pdp": point}}).connect() as connection:
         first = call(connection, "used", "unused")["decisions"][0]
-        begun = time.monotonic()
+        begun = last = time.monotonic()
+        was_held_up = False
         while time.monotonic() < begun + 4.5:
             result = call(connection, "used")
-            assert sources(result) == ["local"] and permits(result) == [True], time.monotonic() - begun
+            # Whoever comes by only after the last fifth of the permit's life, because the machine stood still, has to ask.
+            is_held_up = time.monotonic() - last > 0.25
+            was_held_up = was_held_up or is_held_up
+            assert permits(result) == [True] and (sources(result) == ["local"] or is_held_up), time.monotonic() - begun
+            last = time.monotonic()
             time.sleep(0.05)
         assert result["decisions"][0]["expiresAt"] > first["expiresAt"]
         asked = [[item["resource"]["id"] for item in body["evaluations"]] for _, _, _, body in double.posts()]
-        assert asked[0] == ["used", "unused"] and asked[1:] == [["used"]] * len(asked[1:]) and 3 <= len(asked) <= 4
-        text = connection.call("metrics")["text"]
-        assert f'postern_decision_renewals_total{{provider="pdp",outcome="renewed"}} {len(asked) - 1}' in text
+        assert asked[0] == ["used", "unused"] and asked[1:] == [["used"]] * len(asked[1:])
+        assert (2 if was_held_up else 3) <= len(asked) <= 4
+        if not was_held_up:
+            line = f'postern_decision_renewals_total{{provider="pdp",outcome="renewed"}} {len(asked) - 1}'
+            eventually(lambda: line in connection.call("metrics")["text"], what=line)
         # Without the decision point it runs out: a renewal that fails prolongs nothing.
         double.script = lambda *_: (500, {}, {})
         eventually(lambda: call(connection, "used").get("status"), what="the permit's end")
         assert call(connection, "used")["status"]["code"] == "internal_server_error"
-        assert 'outcome="failed"} 1' in connection.call("metrics")["text"]
+        eventually(lambda: 'outcome="failed"} 1' in connection.call("metrics")["text"], what="the renewal that failed")
 
 
 def test_decisions_go_with_a_stronger_login_and_with_the_session(
@@ -110,21 +117,26 @@ def test_a_cancelled_call_ends_its_own_question_only(start: Start, double: Decis
         params = {"resources": ["a"], "context": {"subject": "alice"}}
         first = connection.request("preauthorize", params)
         eventually(lambda: len(double.posts()) == 1)
-        second = connection.request("preauthorize", params)
+        # What it asks itself shows that it waits for the rest as well.
+        second = connection.request("preauthorize", {**params, "resources": ["a", "c"]})
+        eventually(lambda: len(double.posts()) == 2)
         connection.notify("$/cancelRequest", {"id": first})
         expect.fault(connection.answer_to(first)["error"], -32800)
         gate.set()
-        assert permits(connection.answer_to(second)["result"]) == [True]
-        assert len(double.posts()) == 1
+        assert permits(connection.answer_to(second)["result"]) == [True, True]
+        asked = [[item["resource"]["id"] for item in body["evaluations"]] for _, _, _, body in double.posts()]
+        assert asked == [["a"], ["c"]]
         gate.clear()
         # The last one that waits takes the question along.
         last = connection.request("preauthorize", {**params, "resources": ["b"]})
-        eventually(lambda: len(double.posts()) == 2)
+        eventually(lambda: len(double.posts()) == 3)
         connection.notify("$/cancelRequest", {"id": last})
         expect.fault(connection.answer_to(last)["error"], -32800)
+        # It is answered at once, and leaves a moment later: the call that asks is the only one then.
+        eventually(lambda: "\npostern_rpc_in_flight 1\n" in connection.call("metrics")["text"])
         gate.set()
         assert sources(call(connection, "b")) == ["backend"]
-        assert len(double.posts()) == 3
+        assert len(double.posts()) == 4
 
 
 def test_what_was_not_answered_in_time_is_no_deny(start: Start, double: DecisionDouble) -> None:
@@ -132,7 +144,7 @@ def test_what_was_not_answered_in_time_is_no_deny(start: Start, double: Decision
     authzen(double, lambda identifier: (identifier == "slow" and gate.wait(10), {"decision": True})[1])
     point = {"kind": "authzen", "baseUrl": double.url, "maxBatch": 1}
     with start({"preauthorization": {"pdp": point}}).connect() as connection:
-        result = call(connection, "a", "slow", "b", timeoutMs=400)
+        result = call(connection, "a", "slow", "b", timeoutMs=3000)
         gate.set()
         assert result["outcome"] == "response" and permits(result) == [True, False, True]
         assert codes(result)[1] == "network_error" and result["decisions"][1]["error"]["status"] == 0

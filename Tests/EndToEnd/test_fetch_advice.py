@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Optional
@@ -382,15 +383,23 @@ def test_the_silence_of_one_connection_is_not_anothers(
         connection.close()
 
 
+def resource_refusals(connection: Connection) -> int:
+    """How many answers with 4xx have arrived from resources."""
+    text = connection.call("metrics")["text"]
+    found = re.search(r'^postern_upstream_requests_total\{kind="resource",outcome="4xx"\} (\d+)$', text, re.MULTILINE)
+    return int(found.group(1)) if found else 0
+
+
 def test_who_asks_may_leave_while_others_wait(
     sidecar: Sidecar, connection: Connection, playground: Playground, session: str
 ) -> None:
     delegates(connection, RECEIVED)
     first = connection.request("fetchResource", gate("service/1"))
     request = asked(connection, RECEIVED)
+    refusals = resource_refusals(connection)
     second = connection.request("fetchResource", gate("service/2"))
-    eventually(lambda: playground.statistics()["gatewayAdvices"] == 2)
-    # Until the answer of the gateway has arrived.
+    # Until the answer of the gateway has arrived, and a moment more.
+    eventually(lambda: resource_refusals(connection) == refusals + 1)
     time.sleep(0.3)
     connection.notify("$/cancelRequest", {"id": first})
     expect.fault(connection.answer_to(first)["error"], -32800)

@@ -12,6 +12,7 @@ from harness import expect
 from harness.connection import Connection
 from harness.playground import Playground
 from harness.sidecar import Sidecar
+from harness.waiting import eventually
 
 Start = Callable[..., Sidecar]
 Connect = Callable[..., Connection]
@@ -229,7 +230,9 @@ def test_timeouts_out_of_range_are_refused(connection: Connection, playground: P
 
 def test_a_task_name_still_in_use_is_refused(connection: Connection) -> None:
     slow = connection.request(
-        "fetchResource", {"resource": "open", "path": "slow", "parameters": {"ms": 1000}, "task": "mine"})
+        "fetchResource", {"resource": "open", "path": "slow", "parameters": {"ms": 3000}, "task": "mine"})
+    # Two calls: the second may begin before the first has.
+    eventually(lambda: "result" in connection.answer_to(connection.request("getTask", {"task": "mine"})))
     expect.fault(connection.error("fetchResource", {"resource": "open", "path": "echo", "task": "mine"}), -32602, "/task")
     assert connection.answer_to(slow)["result"]["task"] == "mine"
     assert connection.call("fetchResource", {"resource": "open", "path": "echo", "task": "mine"})["task"] == "mine"

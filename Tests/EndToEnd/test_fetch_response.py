@@ -123,7 +123,7 @@ def test_timeout_ms_ends_in_deadline_exceeded(connection: Connection) -> None:
 
 def test_timeout_ms_replaces_the_resources_timeout(start: Start, connect: Connect) -> None:
     connection = connect(start({"resources": {"open": {"timeout": "300ms"}}}))
-    error = connection.error("fetchResource", {"resource": "open", "path": "slow?ms=1000"})
+    error = connection.error("fetchResource", {"resource": "open", "path": "slow?ms=20000"})
     assert error["code"] in (-32022, 1009), error
     assert fetch(connection, "slow?ms=1000", timeoutMs=5000)["status"] == 200
 

@@ -183,26 +183,26 @@ EVENTS = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"
 
 def test_what_keeps_coming_may_take_longer_than_the_timeout(start: Callable[..., Sidecar], connect: Connect) -> None:
     """Events of a server would end after the resource's 30 s, however busy it is."""
-    writer = Writer(EVENTS, *[b"data: x\n\n"] * 6, pause=0.3)
-    resources = {"feed": {"baseUrl": writer.base, "auth": "none", "timeout": "1s"}}
+    writer = Writer(EVENTS, *[b"data: x\n\n"] * 8, pause=0.5)
+    resources = {"feed": {"baseUrl": writer.base, "auth": "none", "timeout": "3s"}}
     connection = connect(start({"resources": resources}))
     body, answer = stream(connection, "x", resource="feed")
     writer.close()
-    assert answer["result"]["status"] == 200 and body == b"data: x\n\n" * 6
+    assert answer["result"]["status"] == 200 and body == b"data: x\n\n" * 8
 
 
-@pytest.mark.parametrize("params, pause", [({}, 0.0), ({"timeoutMs": 1000}, 0.3)])
+@pytest.mark.parametrize("params, pause", [({}, 0.0), ({"timeoutMs": 2500}, 0.3)])
 def test_silence_and_an_own_timeout_end_a_stream(
     start: Callable[..., Sidecar], connect: Connect, params: Dict[str, Any], pause: float
 ) -> None:
-    writer = Writer(EVENTS, *[b"data: x\n\n"] * 6, pause=pause, stays=True)
-    resources = {"feed": {"baseUrl": writer.base, "auth": "none", "timeout": "1s"}}
+    writer = Writer(EVENTS, *[b"data: x\n\n"] * 12, pause=pause, stays=True)
+    resources = {"feed": {"baseUrl": writer.base, "auth": "none", "timeout": "2500ms"}}
     connection = connect(start({"resources": resources}))
     body, answer = stream(connection, "x", resource="feed", **params)
     writer.close()
     expect.fault(answer["error"], -32022)
     assert answer["error"]["data"]["outcome"] == "replied"
-    assert body == b"data: x\n\n" * 6 if not params else body
+    assert body == b"data: x\n\n" * 12 if not params else body
 
 
 def test_what_came_before_the_server_broke_off_is_told(start: Callable[..., Sidecar], connect: Connect) -> None:

@@ -165,6 +165,8 @@ def test_an_answer_to_a_client_that_is_gone_does_not_count_as_written(
     client = socket.create_connection(("127.0.0.1", upstream.port), timeout=10)
     client.sendall(b"POST /oidc/token HTTP/1.1\r\nHost: x\r\n")
     upstream.process.send_signal(signal.SIGSTOP)
+    # Not before its last thread has stopped: one that still ran might answer a client that is there.
+    assert os.WIFSTOPPED(os.waitpid(upstream.process.pid, os.WUNTRACED)[1])
     kind = b"Content-Type: application/x-www-form-urlencoded\r\n"
     client.sendall(kind + b"Content-Length: %d\r\n\r\n" % len(body) + body)
     if reset:

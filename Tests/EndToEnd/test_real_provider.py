@@ -16,8 +16,9 @@ from harness.waiting import eventually
 
 
 @pytest.fixture
-def provider(directory: Path) -> Iterator[Provider]:
-    started = Provider(directory / "glewlwyd")
+def provider(request: pytest.FixtureRequest, directory: Path) -> Iterator[Provider]:
+    """Its access tokens outlive a test, unless that asks for short-lived ones."""
+    started = Provider(directory / "glewlwyd", token_seconds=getattr(request, "param", 60))
     yield started
     started.stop()
 
@@ -64,6 +65,7 @@ def test_a_device_token_of_a_real_provider_opens_the_resource(with_provider: Any
     assert resource.tokens[0] not in json.dumps(answer)
 
 
+@pytest.mark.parametrize("provider", [TOKEN_SECONDS], indirect=True)
 def test_an_expired_token_is_renewed_and_no_caller_notices(with_provider: Any, resource: Resource) -> None:
     sidecar = with_provider()
 

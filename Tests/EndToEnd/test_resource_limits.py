@@ -2,13 +2,15 @@
 from __future__ import annotations
 
 import re
+import threading
 import time
 from typing import Any, Callable, Dict, List
 
 import pytest
 
-from harness import expect
+from harness import expect, settings
 from harness.connection import Connection
+from harness.issuer import Asked, IssuerDouble, document
 from harness.playground import Playground
 from harness.sidecar import Sidecar, StartError
 from harness.waiting import eventually
@@ -17,12 +19,49 @@ Start = Callable[..., Sidecar]
 Connect = Callable[..., Connection]
 
 
+class Server:
+    """A resource server whose answers to `held?n=0` and so on wait until they are let go, however long a machine stands still."""
+
+    def __init__(self, issuer: IssuerDouble) -> None:
+        self._issuer = issuer
+        self._gates = [threading.Event() for _ in range(6)]
+        issuer.answers["/held"] = self._answer
+        self.base = issuer.base
+        self.resource = {"baseUrl": issuer.base + "/", "auth": "none"}
+
+    @property
+    def came(self) -> List[int]:
+        """Which requests have come, in their order."""
+        return [self._number(asked) for asked in list(self._issuer.asked)]
+
+    def let_go(self, *numbers: int) -> None:
+        for number in numbers:
+            self._gates[number].set()
+
+    def _answer(self, asked: Asked) -> Any:
+        self._gates[self._number(asked)].wait(20)
+        return document({})
+
+    @staticmethod
+    def _number(asked: Asked) -> int:
+        return int(asked.path.partition("=")[2])
+
+
+@pytest.fixture
+def server(issuer: IssuerDouble) -> Server:
+    return Server(issuer)
+
+
 def limited(start: Start, connect: Connect, limits: Dict[str, Any], resource: str = "open", **changes: Any) -> Connection:
     return connect(start({"resources": {resource: {"limits": limits, **changes}}}))
 
 
 def ask(connection: Connection, path: str, resource: str = "open", **params: Any) -> Any:
     return connection.request("fetchResource", {"resource": resource, "path": path, **params})
+
+
+def held(connection: Connection, number: int, **params: Any) -> Any:
+    return ask(connection, f"held?n={number}", "own", **params)
 
 
 def sample(connection: Connection, name: str, **labels: str) -> float:
@@ -34,69 +73,87 @@ def sample(connection: Connection, name: str, **labels: str) -> float:
     return 0
 
 
-def test_so_many_at_a_time_and_the_others_in_order(start: Start, connect: Connect, playground: Playground) -> None:
-    connection = limited(start, connect, {"concurrency": 2})
-    identifiers = [ask(connection, "slow?ms=150") for _ in range(6)]
-    eventually(lambda: sample(connection, "postern_resource_waiting", resource="open") == 4)
-    assert sample(connection, "postern_resource_in_flight", resource="open", origin=playground.base) == 2
+def test_so_many_at_a_time_and_the_others_in_order(start: Start, connect: Connect, server: Server) -> None:
+    connection = limited(start, connect, {"concurrency": 2}, "own", **server.resource)
+    began = time.monotonic()
+    identifiers = [held(connection, number) for number in range(6)]
+    eventually(lambda: sample(connection, "postern_resource_waiting", resource="own") == 4)
+    eventually(lambda: sorted(server.came) == [0, 1])
+    # The first two have not waited for longer than it took until they were there.
+    at_once = (time.monotonic() - began) * 1000
+    assert sample(connection, "postern_resource_in_flight", resource="own", origin=server.base) == 2
     waits: List[int] = []
-    for identifier in identifiers:
-        result = connection.answer_to(identifier)["result"]
-        assert result["status"] == 200 and result["timing"]["totalMs"] >= result["timing"]["queueMs"]
-        waits.append(result["timing"]["queueMs"])
-    assert waits[0] < 100 and waits[1] < 100
-    assert all(wait > 100 for wait in waits[2:]) and all(wait > 250 for wait in waits[4:])
-    assert sample(connection, "postern_resource_in_flight", resource="open") == 0
+    for first in 0, 2, 4:
+        there = list(range(first + 2))
+        eventually(lambda: sorted(server.came) == there, what=f"the requests {there}, and no other")
+        time.sleep(0.2)
+        server.let_go(first, first + 1)
+        for identifier in identifiers[first:first + 2]:
+            result = connection.answer_to(identifier)["result"]
+            assert result["status"] == 200 and result["timing"]["totalMs"] >= result["timing"]["queueMs"]
+            waits.append(result["timing"]["queueMs"])
+    assert all(wait <= at_once for wait in waits[:2])
+    assert all(wait >= 200 for wait in waits[2:]) and all(wait >= 400 for wait in waits[4:])
+    assert sample(connection, "postern_resource_in_flight", resource="own") == 0
 
 
-def test_more_than_the_queue_holds_is_overloaded(start: Start, connect: Connect, playground: Playground) -> None:
-    connection = limited(start, connect, {"concurrency": 1, "queue": 1})
-    slow = ask(connection, "slow?ms=400")
-    eventually(lambda: playground.statistics()["openRequests"] == 1)
-    queued = ask(connection, "echo")
-    eventually(lambda: sample(connection, "postern_resource_waiting", resource="open") == 1)
-    error = connection.error("fetchResource", {"resource": "open", "path": "echo", "method": "POST"})
+def test_more_than_the_queue_holds_is_overloaded(start: Start, connect: Connect, server: Server) -> None:
+    connection = limited(start, connect, {"concurrency": 1, "queue": 1}, "own", **server.resource)
+    slow = held(connection, 0)
+    eventually(lambda: server.came == [0])
+    queued = held(connection, 1)
+    eventually(lambda: sample(connection, "postern_resource_waiting", resource="own") == 1)
+    error = connection.error("fetchResource", {"resource": "own", "path": "held?n=2", "method": "POST"})
     data = expect.fault(error, -32009)
     assert data["outcome"] == "not_sent" and data["retryable"] is True and data["retryAfterMs"] == 1000
+    server.let_go(0, 1)
     assert connection.answer_to(slow)["result"]["status"] == connection.answer_to(queued)["result"]["status"] == 200
-    assert playground.statistics()["openRequests"] == 2
-    assert sample(connection, "postern_resource_refused_total", resource="open", reason="overloaded") == 1
+    assert server.came == [0, 1]
+    assert sample(connection, "postern_resource_refused_total", resource="own", reason="overloaded") == 1
     # Other resources have no part in it.
     assert connection.call("fetchResource", {"resource": "orders", "path": "orders"})["status"] == 200
 
 
-def test_whoever_waits_can_be_cancelled_and_runs_out_of_time(start: Start, connect: Connect, playground: Playground) -> None:
-    connection = limited(start, connect, {"concurrency": 1})
-    slow = ask(connection, "slow?ms=1500")
-    eventually(lambda: playground.statistics()["openRequests"] == 1)
-    hurried = [ask(connection, "echo", timeoutMs=100), ask(connection, "echo", meta={"timeoutMs": 100})]
-    cancelled, last = ask(connection, "echo", task="mine"), ask(connection, "echo")
-    for identifier in hurried:
-        assert expect.fault(connection.answer_to(identifier)["error"], -32022)["outcome"] == "not_sent"
-    eventually(lambda: sample(connection, "postern_resource_waiting", resource="open") == 2)
+def test_whoever_waits_can_be_cancelled_and_runs_out_of_time(start: Start, connect: Connect, server: Server) -> None:
+    connection = limited(start, connect, {"concurrency": 1}, "own", **server.resource)
+    slow = held(connection, 0)
+    eventually(lambda: server.came == [0])
+    cancelled, last = held(connection, 3, task="mine"), held(connection, 4)
+
+    def runs_out(number: int, **bound: Any) -> bool:
+        """Where the machine stands still, the end that every call has may come first: it cannot say how far the call got."""
+        data = expect.fault(connection.answer_to(held(connection, number, **bound))["error"], -32022)
+        return data.get("outcome") == "not_sent"
+
+    eventually(lambda: runs_out(1, timeoutMs=100))
+    eventually(lambda: runs_out(2, meta={"timeoutMs": 100}))
+    eventually(lambda: sample(connection, "postern_resource_waiting", resource="own") == 2)
     assert connection.call("cancelTask", {"task": "mine"})["state"] == "cancelled"
     expect.fault(connection.answer_to(cancelled)["error"], -32800)
+    server.let_go(0, 4)
     assert connection.answer_to(slow)["result"]["status"] == 200
     assert connection.answer_to(last)["result"]["status"] == 200
-    assert playground.statistics()["openRequests"] == 2
-    assert sample(connection, "postern_resource_waiting", resource="open") == 0
+    assert server.came == [0, 4]
+    assert sample(connection, "postern_resource_waiting", resource="own") == 0
 
 
-def test_a_suspended_task_lets_those_behind_it_go(start: Start, connect: Connect, playground: Playground) -> None:
-    connection = limited(start, connect, {"concurrency": 1})
-    slow = ask(connection, "slow?ms=1000")
-    eventually(lambda: playground.statistics()["openRequests"] == 1)
-    mine = ask(connection, "echo", task="mine", timeoutMs=2000)
-    eventually(lambda: sample(connection, "postern_resource_waiting", resource="open") == 1)
-    behind = ask(connection, "echo")
-    eventually(lambda: sample(connection, "postern_resource_waiting", resource="open") == 2)
+def test_a_suspended_task_lets_those_behind_it_go(start: Start, connect: Connect, server: Server) -> None:
+    connection = limited(start, connect, {"concurrency": 1}, "own", **server.resource)
+    slow = held(connection, 0)
+    eventually(lambda: server.came == [0])
+    mine = held(connection, 1, task="mine", timeoutMs=3000)
+    eventually(lambda: sample(connection, "postern_resource_waiting", resource="own") == 1)
+    behind = held(connection, 2)
+    eventually(lambda: sample(connection, "postern_resource_waiting", resource="own") == 2)
     assert connection.call("suspendTask", {"task": "mine"})["state"] == "suspended"
+    server.let_go(0, 1, 2)
     assert connection.answer_to(slow)["result"]["status"] == 200
     assert connection.answer_to(behind)["result"]["status"] == 200
-    time.sleep(1.5)
-    # Its time has stood still.
+    # Longer than it has altogether: its time stands still.
+    time.sleep(3.1)
     assert connection.call("resumeTask", {"task": "mine"})["state"] == "running"
     assert connection.answer_to(mine)["result"]["status"] == 200
+    assert server.came == [0, 2, 1]
 
 
 def broken(playground: Playground) -> Dict[str, Any]:
@@ -106,25 +163,33 @@ def broken(playground: Playground) -> Dict[str, Any]:
 def test_an_origin_that_fails_again_and_again_is_left_alone(
     start: Start, connect: Connect, playground: Playground
 ) -> None:
-    limits = {"breaker": {"failures": 3, "openFor": "700ms"}}
-    connection = limited(start, connect, limits, "broken", **broken(playground))
+    # As long as the first one is open nobody need hurry; what comes afterwards the second one shows.
+    resources = {
+        name: {**broken(playground), "limits": {"breaker": {"failures": 3, "openFor": open_for}}}
+        for name, open_for in [("broken", "1m"), ("soon", "700ms")]
+    }
+    connection = connect(start({"resources": resources}))
     params = {"resource": "broken", "path": "close", "method": "POST"}
     for _ in range(3):
         assert expect.fault(connection.error("fetchResource", params), 1009)["outcome"] == "sent_no_reply"
     assert sample(connection, "postern_resource_breaker_state", resource="broken", origin=playground.misbehaving) == 2
     for _ in range(5):
         data = expect.fault(connection.error("fetchResource", params), 1009)
-        assert data["outcome"] == "not_sent" and data["retryable"] is True and 0 < data["retryAfterMs"] <= 700
+        assert data["outcome"] == "not_sent" and data["retryable"] is True and 0 < data["retryAfterMs"] <= 60_000
     assert playground.statistics()["misbehavingRequests"] == 3
     assert sample(connection, "postern_resource_refused_total", resource="broken", reason="breaker_open") == 5
-    # One goes to see, and finds it no better; the next one finds it mended.
-    time.sleep(0.75)
-    assert expect.fault(connection.error("fetchResource", params), 1009)["outcome"] == "sent_no_reply"
-    assert expect.fault(connection.error("fetchResource", params), 1009)["outcome"] == "not_sent"
-    time.sleep(0.75)
+
+    def outcome() -> str:
+        return expect.fault(connection.error("fetchResource", {**params, "resource": "soon"}), 1009)["outcome"]
+
+    assert [outcome() for _ in range(3)] == ["sent_no_reply"] * 3
+    # One goes to see, and finds it no better; a later one finds it mended.
+    eventually(lambda: outcome() == "sent_no_reply" and outcome() == "not_sent", what="one that goes alone")
+    mended = {**params, "resource": "soon", "path": "ok"}
+    eventually(lambda: "result" in connection.answer_to(connection.request("fetchResource", mended)), what="an answer")
     for _ in range(3):
-        assert connection.call("fetchResource", {**params, "path": "ok"})["status"] == 200
-    assert sample(connection, "postern_resource_breaker_state", resource="broken") == 0
+        assert connection.call("fetchResource", mended)["status"] == 200
+    assert sample(connection, "postern_resource_breaker_state", resource="soon") == 0
     assert connection.call("fetchResource", {"resource": "open", "path": "echo"})["status"] == 200
 
 
@@ -149,9 +214,16 @@ def test_what_counts_as_a_failure(
 def test_callers_in_a_hurry_open_nothing(start: Start, connect: Connect, playground: Playground) -> None:
     limits = {"breaker": {"failures": 1, "openFor": "1m"}}
     connection = limited(start, connect, limits, "broken", **broken(playground))
-    expect.fault(connection.answer_to(ask(connection, "stall", "broken", timeoutMs=100))["error"], -32022)
+
+    def is_sent() -> bool:
+        """Whether there was time enough to send it."""
+        answer = connection.answer_to(ask(connection, "stall", "broken", timeoutMs=100))
+        return expect.fault(answer["error"], -32022)["outcome"] == "sent_no_reply"
+
+    eventually(is_sent)
+    before = eventually(lambda: playground.statistics()["misbehavingRequests"])
     cancelled = ask(connection, "stall", "broken", task="mine")
-    eventually(lambda: playground.statistics()["misbehavingRequests"] == 2)
+    eventually(lambda: playground.statistics()["misbehavingRequests"] > before)
     connection.call("cancelTask", {"task": "mine"})
     expect.fault(connection.answer_to(cancelled)["error"], -32800)
     assert connection.answer_to(ask(connection, "ok", "broken"))["result"]["status"] == 200
@@ -175,16 +247,20 @@ def test_many_callers_at_once_stay_within_the_bound(start: Start, connect: Conne
     assert playground.statistics()["connections"] <= 3 + 7
 
 
-def test_limits_follow_a_reload(start: Start, connect: Connect, configuration: Dict[str, Any]) -> None:
-    sidecar = start({"resources": {"open": {"limits": {"concurrency": 1, "queue": 0}}}})
+def test_limits_follow_a_reload(
+    start: Start, connect: Connect, configuration: Dict[str, Any], server: Server
+) -> None:
+    sidecar = start({"resources": {"own": {**server.resource, "limits": {"concurrency": 1, "queue": 0}}}})
     connection = connect(sidecar)
-    slow = ask(connection, "slow?ms=1000")
-    eventually(lambda: sample(connection, "postern_resource_in_flight", resource="open") == 1)
-    expect.fault(connection.answer_to(ask(connection, "echo"))["error"], -32009)
-    sidecar.write(configuration)
+    slow = held(connection, 0)
+    eventually(lambda: sample(connection, "postern_resource_in_flight", resource="own") == 1)
+    expect.fault(connection.answer_to(held(connection, 1))["error"], -32009)
+    sidecar.write(settings.changed(configuration, {"resources": {"own": server.resource}}))
     assert connection.call("reloadConfig")["changed"] == ["resources"]
-    assert connection.answer_to(ask(connection, "echo"))["result"]["status"] == 200
+    server.let_go(1)
+    assert connection.answer_to(held(connection, 1))["result"]["status"] == 200
     assert "postern_resource_in_flight{" not in connection.call("metrics")["text"]
+    server.let_go(0)
     assert connection.answer_to(slow)["result"]["status"] == 200
 
 

@@ -307,7 +307,7 @@ def test_the_file_store_goes_over_to_a_new_key_as_it_runs(start: Start, issuer: 
         sidecar.awaits_log("gone over")
         new = make(connection, "opaque-new")
         assert [token(connection, old), token(connection, new)] == ["opaque-old", "opaque-new"]
-        assert health(connection)["status"] == "ok"
+        eventually(lambda: health(connection)["status"] == "ok", 10, "health")
         # A key that the store was not written with, and the one it was is not named: nothing is lost.
         put(key, "c2" * 31 + "77")
         reload(sidecar)

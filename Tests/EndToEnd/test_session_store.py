@@ -241,6 +241,8 @@ def storm(start: Start, settings: Any, playground: Playground, witness: Witness,
             sidecar.process.kill()
             sidecar.wait()
             told += caller.end()
+            # What the dead one had asked for must not reach the issuer behind what the next one asks for.
+            eventually(lambda: all(one.fate for one in list(witness.renewals)), what="the end of the last renewal")
     print("lost", lost)
     # Far more than what dies by chance between reading and the disk would mean that something else loses them.
     assert lost.get(READ, 0) <= max(1, rounds * 6 // 10), f"{lost} of {rounds} sessions lost"

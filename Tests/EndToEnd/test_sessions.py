@@ -4,6 +4,7 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import threading
 import time
 from typing import Any, Callable, Dict, Iterator, List
 from urllib.parse import parse_qs, urlencode, urlsplit
@@ -15,6 +16,7 @@ from harness.browser import announce_login, authorize
 from harness.connection import Connection
 from harness.issuer import IssuerDouble, document
 from harness.playground import Playground
+from harness.recorder import Recorder
 from harness.sidecar import Sidecar
 from harness.waiting import eventually
 
@@ -193,36 +195,55 @@ def test_a_token_endpoint_that_is_out_of_order_costs_no_login(connection: Connec
     assert connection.call("completeAuthorization", {"callbackUrl": callback})["subject"] == "user-1001"
 
 
+@pytest.fixture
+def recorder(playground: Playground) -> Iterator[Recorder]:
+    recorder = Recorder(playground.base)
+    yield recorder
+    recorder.stop()
+
+
+def hold(recorder: Recorder, settings: Dict[str, Any], endpoint: str, path: str) -> threading.Event:
+    """What `shop` is asked for there gets no answer until the event is set."""
+    gate = threading.Event()
+    recorder.instead = lambda _: (gate.wait(20), None)[1]
+    settings["issuers"]["shop"]["endpoints"] = {endpoint: recorder.base + path}
+    return gate
+
+
 @pytest.mark.parametrize("leave", ["timeout", "cancel"])
 def test_a_caller_leaves_and_its_login_is_finished(
-    connection: Connection, playground: Playground, leave: str
+    start: Start, connect: Connect, settings: Dict[str, Any], playground: Playground, recorder: Recorder, leave: str
 ) -> None:
+    gate = hold(recorder, settings, "token", "/oidc/token")
+    connection = connect(start(settings))
     announce_login(playground)
     begun = connection.call("beginAuthorization", {"issuer": "shop", "redirectUri": REDIRECT})
     callback = authorize(begun["authorizationUrl"])
-    playground.faults(token={"kind": "slowAnswer", "delayMs": 1500, "times": 1})
-    started = time.monotonic()
     params: Dict[str, Any] = {"callbackUrl": callback}
     if leave == "timeout":
-        params["meta"] = {"timeoutMs": 300}
+        params["meta"] = {"timeoutMs": 1000}
         expect.fault(connection.error("completeAuthorization", params), -32022)
     else:
         identifier = connection.request("completeAuthorization", params)
-        time.sleep(0.3)
+        eventually(lambda: recorder.to("/token"))
         connection.notify("$/cancelRequest", {"id": identifier})
         expect.fault(connection.answer_to(identifier)["error"], -32800)
-    assert time.monotonic() - started < 1.3
+    assert connection.call("listSessions") == {"sessions": []}
+    gate.set()
     eventually(lambda: len(connection.call("listSessions")["sessions"]) == 1)
     assert fetch(connection)["status"] == 200
 
 
-def test_an_end_is_bounded_and_goes_on(connection: Connection, playground: Playground) -> None:
+def test_an_end_is_bounded_and_goes_on(
+    start: Start, connect: Connect, settings: Dict[str, Any], playground: Playground, recorder: Recorder
+) -> None:
+    gate = hold(recorder, settings, "revocation", "/oidc/revoke")
+    connection = connect(start(settings))
     session = login(connection, playground)["session"]
-    playground.faults(revocation={"kind": "slow", "delayMs": 1500})
-    started = time.monotonic()
-    expect.fault(connection.error("endSession", {"session": session, "meta": {"timeoutMs": 300}}), -32022)
-    assert time.monotonic() - started < 1.3
+    expect.fault(connection.error("endSession", {"session": session, "meta": {"timeoutMs": 1000}}), -32022)
     expect.fault(connection.error("getSession", {"session": session}), 5001)
+    assert playground.statistics()["revocationRequests"] == 0
+    gate.set()
     eventually(lambda: playground.statistics()["revocationRequests"] == 2)
 
 
@@ -248,12 +269,21 @@ def test_a_token_is_used_to_its_end_while_the_issuer_hangs(
 ) -> None:
     playground = short_lived(settings, "10s")
     connection = connect(start(settings))
-    login(connection, playground)
-    playground.faults(token={"kind": "slow", "delayMs": 20_000})
-    time.sleep(9.2)
-    started = time.monotonic()
-    assert fetch(connection)["status"] == 200
-    assert time.monotonic() - started < 2
+    for _ in range(3):
+        playground.faults(token=None)
+        began = time.monotonic()
+        session = login(connection, playground)["session"]
+        playground.faults(token={"kind": "slow", "delayMs": 20_000})
+        time.sleep(9.2)
+        started = time.monotonic()
+        params = {"resource": "mine", "path": "orders", "session": session, "timeoutMs": 5000}
+        answer = connection.answer_to(connection.request("fetchResource", params))
+        if answer.get("result", {}).get("status") == 200:
+            assert time.monotonic() - started < 5
+            return
+        # Where the machine stood still, the token's end had come: then once more.
+        assert time.monotonic() - began >= 10, answer
+    pytest.fail(f"not used to its end: {answer}")
 
 
 def test_only_what_a_login_mends_asks_for_a_login(
@@ -476,8 +506,7 @@ def test_no_secret_is_in_the_log(
     playground.faults(revokeRefreshTokens=True)
     connection.error("refreshSession", {"session": session["session"]})
     connection.call("endSession", {"session": session["session"]})
-    log = sidecar.log()
-    assert "session ended" in log
+    log = sidecar.awaits_log("session ended")
     for secret in [session["session"], token, "shopsecret", "eyJ", "user-1001"]:
         assert secret not in log
 

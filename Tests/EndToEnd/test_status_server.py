@@ -14,8 +14,10 @@ from typing import Any, Callable, Dict, Optional, Tuple
 
 import pytest
 
+from harness.issuer import IssuerDouble
 from harness.sidecar import Sidecar, StartError
 from harness.waiting import eventually
+from test_lifecycle import HELD, held
 
 Start = Callable[..., Sidecar]
 
@@ -54,6 +56,8 @@ def test_health_and_readiness_say_what_the_socket_says(status: Tuple[Sidecar, in
     sidecar, port = status
     code, fields, body = get(port, "/healthz")
     assert (code, fields["content-type"], json.loads(body)) == (200, "application/json", {"status": "ok"})
+    # The first look at the store comes after the start: then there is one check more.
+    eventually(lambda: "store" in json.loads(get(port, "/readyz?verbose")[2])["checks"], what="the check of the store")
     code, fields, body = get(port, "/readyz?verbose")
     with sidecar.connect() as connection:
         said = connection.call("health")
@@ -195,13 +199,17 @@ def test_others_are_let_in_only_where_that_is_said(start: Callable[..., Sidecar]
 
 
 
-def test_while_it_drains_it_is_alive_and_not_ready(status: Tuple[Sidecar, int]) -> None:
-    sidecar, port = status
+def test_while_it_drains_it_is_alive_and_not_ready(start: Start, issuer: IssuerDouble) -> None:
+    gate = threading.Event()
+    sidecar = start({"http": {"listen": "127.0.0.1:0"}, **held(issuer, gate)})
+    port = port_of(sidecar)
     with sidecar.connect() as connection:
-        pending = connection.request("fetchResource", {"resource": "open", "path": "slow", "parameters": {"ms": 3000}})
+        pending = connection.request("fetchResource", HELD)
+        eventually(lambda: issuer.count("/held") == 1)
         sidecar.signal(signal.SIGTERM)
         eventually(lambda: get(port, "/readyz")[0] == 503)
         assert get(port, "/healthz")[0] == 200
+        gate.set()
         assert "result" in connection.answer_to(pending)
     assert sidecar.wait() == 0
 

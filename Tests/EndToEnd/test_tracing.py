@@ -209,7 +209,8 @@ def test_a_collector_that_says_later_is_asked_later(
         begun = time.monotonic()
         connection.call("fetchResource", {"resource": "mine", "path": "a", "meta": sampled()})
         wait_for(collector, 5)
-    assert time.monotonic() - begun >= 3 and len(collector.requests) == 3
+    # Asked too early it would have taken them too early. More than three: they need not have been in one batch.
+    assert time.monotonic() - begun >= 3 and len(collector.requests) >= 3
     _, fields, _ = collector.requests[-1]
     assert (fields["authorization"], fields["x-tenant"]) == ("Basic c2hvcDpz", "a b")
     log = sidecar.awaits_log("takes spans again")

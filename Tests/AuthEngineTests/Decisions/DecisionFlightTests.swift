@@ -38,8 +38,11 @@ struct DecisionFlightTests {
       throw TransportError(code: .cancelled, outcome: .sentNoReply, detail: "cancelled")
     }
     let point = try engine.point()
-    let calls = (0..<3).map { _ in Task { await engine.ask(["a"], at: point) } }
-    #expect(await eventually { engine.posts.count == 1 && clock.sleeperCount == 1 })
+    // With a deadline each has a timer, which begins when it has joined.
+    let deadline = Deadline(in: .seconds(60), on: engine.clock)
+    let calls = (0..<3).map { _ in Task { await engine.ask(["a"], at: point, deadline: deadline) } }
+    #expect(
+      await eventually { engine.posts.count == 1 && clock.sleeperCount == 1 && engine.clock.sleeperCount == 3 })
     for call in calls {
       #expect(ended.current == 0)
       call.cancel()

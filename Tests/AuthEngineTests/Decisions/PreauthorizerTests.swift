@@ -95,8 +95,10 @@ struct PreauthorizerTests {
     let point = try engine.point()
     let leaving = Task { await engine.ask(["a"], at: point) }
     #expect(await eventually { engine.posts.count == 1 })
-    async let staying = engine.ask(["a"], at: point)
-    for _ in 0..<100 { await Task.yield() }
+    // With a deadline it has a timer, which begins when it has joined.
+    let clock = engine.clock
+    async let staying = engine.ask(["a"], at: point, deadline: Deadline(in: .seconds(60), on: clock))
+    #expect(await eventually { clock.sleeperCount == 1 })
     leaving.cancel()
     let left = await leaving.value
     #expect(left.outcome == .failure && left.status?.code == "network_error")

@@ -72,7 +72,8 @@ import Testing
     default: Issue.record("\(String(describing: error))")
     }
     gate.open()
-    for _ in 0..<1000 where try await bench.sessions.sessions(ownedBy: 1).isEmpty { await Task.yield() }
+    let end = ContinuousClock.now.advanced(by: .seconds(20))
+    while try await bench.sessions.sessions(ownedBy: 1).isEmpty, ContinuousClock.now < end { await Task.yield() }
     #expect(try await bench.sessions.sessions(ownedBy: 1).count == 1)
   }
 
@@ -97,8 +98,14 @@ import Testing
     _ = try? await other.value
     bench.provider.withLock { $0.current = "fresh" }
     #expect(await eventually { bench.refreshes.count == 257 })
-    for _ in 0..<100 { await Task.yield() }
-    _ = try await bench.session()
+    // A place comes back a moment after the issuer has answered.
+    let end = ContinuousClock.now.advanced(by: .seconds(20))
+    var made = try? await bench.session()
+    while made == nil, ContinuousClock.now < end {
+      await Task.yield()
+      made = try? await bench.session()
+    }
+    #expect(made != nil)
   }
 
   @Test("the issuer's scope is asked for where the grant has none, and not insisted on where it is too much")

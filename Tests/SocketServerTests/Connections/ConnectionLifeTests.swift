@@ -87,7 +87,9 @@ struct ConnectionLifeTests {
 
   @Test("a peer that does not hang up after closeAfterFlush is let go after the linger time")
   func linger() async throws {
-    try await EchoServer.run { echo in
+    try await EchoServer.run {
+      $0.lingerTime = .milliseconds(200)
+    } _: { echo in
       let client = try echo.client()
       try await client.send("x")
       #expect(try await client.rest().hasPrefix("{\"violation\""))

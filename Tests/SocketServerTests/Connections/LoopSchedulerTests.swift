@@ -1,4 +1,3 @@
-import Support
 import Testing
 
 @testable import SocketServer
@@ -14,12 +13,13 @@ struct LoopSchedulerTests {
       let (busy, quiet) = (try echo.client(), try echo.client())
       try await quiet.send("[0]\n")
       #expect(try await quiet.line() == "[0]")
-      // Less than a read takes at once.
-      try await busy.send(String(repeating: "[\"spin\"]\n", count: 600))
-      await echo.log.first("spun")
-      try await quiet.send("[1]\n")
-      #expect(try await quiet.line() == "[1]")
-      #expect(echo.log.lines.count { $0 == "spun" } < 300)
+      // Less than a read takes at once; the loop is held until the other one has asked, too.
+      try await busy.send("[\"hold\"]\n" + String(repeating: "[\"spin\"]\n", count: 600))
+      await echo.log.first("held")
+      try await quiet.send("[\"note\"]\n")
+      echo.log.add("go on")
+      await echo.log.first("note")
+      #expect(echo.log.lines.prefix { $0 != "note" }.count { $0 == "spun" } < 300)
       for _ in 0..<600 { #expect(try await busy.line() == "[\"spin\"]") }
     }
   }
@@ -34,18 +34,22 @@ struct LoopSchedulerTests {
         try await client.send("[0]\n")
         #expect(try await client.line() == "[0]")
       }
-      let done = Locked(0)
+      // The loop is held until all of them wait, and the other one has asked.
+      try await busy.send("[\"hold\"]\n")
+      await echo.log.first("held")
+      let log = echo.log
       for _ in 0..<400 {
         Task(executorPreference: echo.connection(0).taskExecutor) {
           let end = ContinuousClock.now.advanced(by: .milliseconds(1))
           while ContinuousClock.now < end {}
-          done.withLock { $0 += 1 }
+          log.add("done")
         }
       }
       try await quiet.send("[\"on the loop\"]\n")
+      log.add("go on")
       #expect(try await quiet.line() == "[true]")
-      #expect(done.withLock { $0 } < 200)
-      while done.withLock({ $0 }) < 400 { await Task.yield() }
+      #expect(log.lines.prefix { $0 != "on the loop" }.count { $0 == "done" } < 200)
+      while log.lines.count(where: { $0 == "done" }) < 400 { await Task.yield() }
     }
   }
 }

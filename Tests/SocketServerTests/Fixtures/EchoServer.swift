@@ -1,3 +1,4 @@
+import Glibc
 import Support
 
 @testable import SocketServer
@@ -28,7 +29,8 @@ struct EchoServer: Sendable {
     let directory = try TemporaryDirectory()
     let path = directory.file("s")
     var configuration = SocketServer.Configuration(endpoint: .path(path))
-    configuration.lingerTime = .milliseconds(200)
+    // Longer than the machine pauses: a client that is about to send must not find the socket closed.
+    configuration.lingerTime = .seconds(10)
     configuration.refusal = { Array("\"refused \($0)\"".utf8) }
     change(&configuration)
     let log = EventLog()
@@ -88,7 +90,8 @@ final class EchoDelegate: ConnectionDelegate {
         Task { for number in 0..<250 { connection.send(Array("[\(task),\(number)]".utf8)) } }
       }
     case "[\"on the loop\"]":
-      Task(executorPreference: connection.taskExecutor) {
+      Task(executorPreference: connection.taskExecutor) { [log] in
+        log.add("on the loop")
         connection.send(Array("[\(connection.isOnEventLoop)]".utf8))
       }
     case "[\"paced\"]":
@@ -108,6 +111,11 @@ final class EchoDelegate: ConnectionDelegate {
       log.add("spun")
       connection.send(Array(text.utf8))
     case "[\"note\"]": log.add("note")
+    case "[\"hold\"]":
+      // Holds the event loop until the test says `go on`.
+      log.add("held")
+      let end = ContinuousClock.now.advanced(by: .seconds(20))
+      while !log.lines.contains("go on"), ContinuousClock.now < end { usleep(500) }
     default: connection.send(Array(text.utf8))
     }
   }

@@ -215,7 +215,7 @@ test("when there is no successor the refusal is told", async () => {
 
 test("nobody listens: told at once, nothing was sent", async () => {
   const client = new Client({ socketPath: "/tmp/no-such-directory/s" });
-  const error = await rejection(client.createSession(once.createSession), 2);
+  const error = await rejection(client.createSession(once.createSession), 4);
   assert.ok(error instanceof ConnectionError);
   assert.deepEqual([error.reason, error.outcome, error.retryable], ["connection_failed", "not_sent", true]);
   assert.equal(error.cause.code, "ENOENT");

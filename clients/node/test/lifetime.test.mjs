@@ -55,7 +55,9 @@ test("a signal that aborts while events are subscribed to, and while one is wait
   const events = other.client.events(["event.sessionEnded"], { signal: second.signal });
   const waiting = rejection(events.next());
   await eventually(() => other.server.requests.length === 1);
-  await pause(20);
+  // Answered behind the subscription.
+  await other.client.getInfo();
+  await pause(0);
   second.abort();
   assert.equal((await waiting).name, "AbortError");
   await eventually(() => other.server.requests.at(-1).method === "unsubscribe");
@@ -91,7 +93,7 @@ test("a sidecar that was there is waited for, as long as the options say", async
   await gone(server, hasty);
   const started = Date.now();
   assert.equal((await rejection(hasty.getInfo())).reason, "connection_failed");
-  assert.ok(Date.now() - started < 1000);
+  assert.ok(Date.now() - started < 4000);
 });
 
 test("a call's own time and signal end the waiting for a sidecar that is away", async () => {

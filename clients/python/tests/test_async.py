@@ -62,8 +62,11 @@ async def test_cancelling_the_task_cancels_the_call(sidecar: Sidecar) -> None:
 @in_loop
 async def test_time_runs_out_there_and_here(sidecar: Sidecar, directory: Path) -> None:
     async with AsyncClient(sidecar.path) as client:
-        with pytest.raises(postern.DeadlineExceeded) as raised:
-            await client.fetch_resource("open", "slow?ms=20000", timeout=0.2)
+        for _ in range(5):  # the machine may pause for longer than the client waits for the sidecar's word
+            with pytest.raises(postern.DeadlineExceeded) as raised:
+                await client.fetch_resource("open", "slow?ms=20000", timeout=0.2)
+            if raised.value.code == -32022:
+                break
         assert raised.value.code == -32022
     double = Double(directory / "silent.sock", silent)
     async with AsyncClient(double.path) as client:
@@ -87,7 +90,8 @@ async def test_each_call_has_its_own_time(directory: Path) -> None:
 
         patient = asyncio.ensure_future(client.call("getInfo", timeout=60))
         long, short, again = await asyncio.gather(ended(0.6), ended(0.1), ended(0.3))
-        assert 0.1 <= short < again < long < 5
+        # In no order: after a pause of the machine all may be over at once.
+        assert 0.1 <= short < 5 and 0.3 <= again < 5 and 0.6 <= long < 5
         assert not patient.done()
         patient.cancel()
     double.stop()
@@ -97,11 +101,12 @@ async def test_each_call_has_its_own_time(directory: Path) -> None:
 async def test_the_time_of_a_call_is_not_that_of_a_stream(sidecar: Sidecar) -> None:
     """A stream may take longer than its time between two pieces, though a call's time runs out meanwhile."""
     async with AsyncClient(sidecar.path) as client:
-        async with await client.stream_resource("open", "bytes/3000000", timeout=0.8) as stream:
+        # Longer than a pause of the machine, and shorter than the calls together.
+        async with await client.stream_resource("open", "bytes/3000000", timeout=4) as stream:
             size = 0
             for _ in range(3):
                 with pytest.raises(postern.DeadlineExceeded):
-                    await client.fetch_resource("open", "slow?ms=20000", timeout=0.5)
+                    await client.fetch_resource("open", "slow?ms=20000", timeout=1.5)
             async for piece in stream:
                 size += len(piece)
         assert size == 3_000_000

@@ -159,10 +159,13 @@ def test_grants_hide_what_they_hold() -> None:
 
 
 def test_time_that_runs_out_is_told_by_the_sidecar(client: Client) -> None:
-    begun = time.monotonic()
-    with pytest.raises(postern.DeadlineExceeded) as raised:
-        client.fetch_resource("open", "slow?ms=20000", timeout=0.3)
-    assert time.monotonic() - begun < 5
+    for _ in range(5):  # the machine may pause for longer than the client waits for the sidecar's word
+        begun = time.monotonic()
+        with pytest.raises(postern.DeadlineExceeded) as raised:
+            client.fetch_resource("open", "slow?ms=20000", timeout=0.3)
+        assert time.monotonic() - begun < 5
+        if raised.value.code == -32022:
+            break
     assert raised.value.code == -32022
     assert isinstance(raised.value, TimeoutError)
     assert client.get_info().name == "postern", "the connection goes on"
@@ -179,12 +182,14 @@ def test_no_bound_is_possible(client: Client) -> None:
 
 
 def test_calls_are_pipelined_and_matched(client: Client) -> None:
-    slow = client.start("fetchResource", {"resource": "open", "path": "slow?ms=400"})
+    slowest = client.start("fetchResource", {"resource": "open", "path": "slow?ms=20000"})
+    slow = client.start("fetchResource", {"resource": "open", "path": "slow?ms=200"})
     quick = [client.start("getInfo") for _ in range(20)]
     assert all(call.result()["name"] == "postern" for call in quick)
-    assert not slow.done()
+    assert not slowest.done()
     assert slow.result()["status"] == 200
     assert slow.done()
+    slowest.cancel()
 
 
 def test_threads_may_wait_for_the_same_call(client: Client) -> None:

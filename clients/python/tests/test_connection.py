@@ -316,7 +316,7 @@ def test_a_sidecar_that_does_not_read(double: Double) -> None:
                 client.call("createSession", {"grant": "x" * (4 << 20)})
             assert time.monotonic() - begun < 5
             assert raised.value.outcome == "not_sent"
-            assert client.call("getInfo")["method"] == "getInfo"
+            assert client.call("getInfo", timeout=20)["method"] == "getInfo"
     finally:
         done.set()
 

@@ -36,10 +36,17 @@ def noting(peer: Peer) -> None:
 heard: list[tuple[str, ...]] = []
 
 
-def wait_until(condition: object, seconds: float = 5) -> None:
+def wait_until(condition: object, seconds: float = 10) -> None:
     until = time.monotonic() + seconds
     while not condition() and time.monotonic() < until:  # type: ignore[operator]
         time.sleep(0.01)
+    assert condition()  # type: ignore[operator]
+
+
+async def wait_in_loop_until(condition: object, seconds: float = 10) -> None:
+    until = time.monotonic() + seconds
+    while not condition() and time.monotonic() < until:  # type: ignore[operator]
+        await asyncio.sleep(0.01)
     assert condition()  # type: ignore[operator]
 
 
@@ -66,11 +73,7 @@ async def test_asynchronous_events_that_nobody_takes_any_more(double: Double) ->
         with pytest.warns(ResourceWarning, match="unclosed"):  # noqa: PT031
             await client.events("configReloaded")
             gc.collect()
-        for _ in range(100):
-            await asyncio.sleep(0.01)
-            if ("unsubscribe", "event.configReloaded") in heard:
-                break
-        assert ("unsubscribe", "event.configReloaded") in heard
+        await wait_in_loop_until(lambda: ("unsubscribe", "event.configReloaded") in heard)
 
 
 def test_a_client_that_is_dropped_says_so_and_leaves(double: Double) -> None:
@@ -90,11 +93,7 @@ async def test_an_asynchronous_client_that_is_dropped_says_so_and_leaves(double:
     with pytest.warns(ResourceWarning, match="unclosed"):  # noqa: PT031
         del client
         gc.collect()
-    for _ in range(200):
-        await asyncio.sleep(0.01)
-        if double.ended == 1:
-            break
-    assert double.ended == 1
+    await wait_in_loop_until(lambda: double.ended == 1)
 
 
 def test_a_client_that_was_closed_says_nothing(double: Double) -> None:
@@ -211,7 +210,7 @@ def test_a_sidecar_that_stays_away_is_waited_for_once(double: Double) -> None:
     took = time.monotonic() - begun
     assert [error.reason for error in errors] == ["connection_failed"] * 12
     assert len({id(error) for error in errors}) == 12, "an exception is raised once"
-    assert took < 3, "one after the other"
+    assert took < 5, "one after the other takes 7 s"
 
 
 @in_loop
@@ -223,7 +222,7 @@ async def test_an_asynchronous_client_waits_once_for_all_its_tasks(double: Doubl
     errors = await asyncio.gather(*(client.call("getInfo") for _ in range(12)), return_exceptions=True)
     assert {type(error) for error in errors} == {postern.ConnectionFailed}
     assert len({id(error) for error in errors}) == 12
-    assert time.monotonic() - begun < 3
+    assert time.monotonic() - begun < 5
     double.listen()
     assert (await client.call("getInfo"))["method"] == "getInfo"
     await client.aclose()
@@ -231,12 +230,12 @@ async def test_an_asynchronous_client_waits_once_for_all_its_tasks(double: Doubl
 
 def test_a_client_that_is_closed_while_it_connects(directory: Path) -> None:
     """The connection that comes about then must not stay open."""
-    introduced = threading.Event()
+    introduced, closed = threading.Event(), threading.Event()
 
     def slow(peer: Peer) -> None:
         message = peer.receive()
         introduced.set()
-        time.sleep(0.3)
+        closed.wait(10)
         peer.answer(message, {"registered": [], "subscribed": []})
         obliging(peer)
 
@@ -259,8 +258,9 @@ def test_a_client_that_is_closed_while_it_connects(directory: Path) -> None:
 
     caller = threading.Thread(target=call)
     caller.start()
-    assert introduced.wait(5)
+    assert introduced.wait(10)
     client.close()
+    closed.set()
     caller.join(10)
     assert [type(error) for error in errors] == [postern.ClientClosed]
     wait_until(lambda: double.ended == 2)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import subprocess
 import sys
@@ -116,11 +117,13 @@ async def test_asynchronous_ones_wait_alike(double: Double) -> None:
     double.scripts = [silent_until(release)]
     async with AsyncClient(double.path, limits=Limits(in_flight=1, queued=1)) as client:
         first = asyncio.ensure_future(client.call("health"))
-        await asyncio.sleep(0.02)
+        while client._connection is None or not client._connection._pending:
+            await asyncio.sleep(0.005)
         with pytest.raises(postern.DeadlineExceeded):
             await client.call("health", timeout=0.05)
         left = asyncio.ensure_future(client.call("health"))
-        await asyncio.sleep(0.02)
+        while not client._connection.places._waiting:
+            await asyncio.sleep(0.005)
         with pytest.raises(postern.Unavailable):
             await client.call("health")
         left.cancel()
@@ -174,7 +177,7 @@ def test_a_delegate_calls_while_all_places_wait_for_it(double: Double) -> None:
 def test_more_streams_than_one_connection_takes(sidecar: Sidecar) -> None:
     """They share connections of their own: neither they nor other calls wait for them."""
     with Client(sidecar.path) as client:
-        streams = [client.stream_resource("open", "slow?ms=2000") for _ in range(140)]
+        streams = [client.stream_resource("open", "slow?ms=20000") for _ in range(140)]
         assert len(client._streaming) == 3
         assert client.get_info(timeout=5).name == "postern"
         with client.stream_resource("open", "bytes/3000000") as large:
@@ -278,9 +281,10 @@ def test_a_stream_waits_for_the_user_until_its_head(double: Double) -> None:
             if message["method"] == "fetchResource":
                 task = message["params"]["task"]
                 time.sleep(0.4)
-                peer.send({"jsonrpc": "2.0", "method": "fetchResource.head", "params": {"task": task, **RESULT}})
-                peer.send(chunk(task, 0, b"x"))
-                peer.answer(message, RESULT)
+                head = {"jsonrpc": "2.0", "method": "fetchResource.head", "params": {"task": task, **RESULT}}
+                # All at once: from the head on the client's time counts again.
+                parts = [head, chunk(task, 0, b"x"), {"jsonrpc": "2.0", "id": message["id"], "result": RESULT}]
+                peer.socket.sendall(b"".join(json.dumps(part).encode() + b"\n" for part in parts))
             elif "id" in message:
                 peer.answer(message, {"registered": []})
 
@@ -288,7 +292,7 @@ def test_a_stream_waits_for_the_user_until_its_head(double: Double) -> None:
     with Client(double.path, timeout=0.2) as client:
         with client.stream_resource("r", "p") as stream, pytest.raises(postern.DeadlineExceeded):
             assert stream.head
-        client.register_delegate(on_policy_advice_received=lambda _: True)
+        client.register_delegate(on_policy_advice_received=lambda _: True, timeout=20)
         with client.stream_resource("r", "p") as stream:
             assert stream.head.status == 200
         with client.stream_resource("r", "p") as stream:
