@@ -337,6 +337,52 @@ def test_an_interrupt_ends_the_call(double: Double) -> None:
         signal.signal(signal.SIGALRM, before)
 
 
+@pytest.mark.parametrize("raises", [False, True])
+def test_a_signal_in_the_middle_of_a_request_mixes_no_messages(double: Double, raises: bool) -> None:
+    """A handler that calls the client, or raises: the next request must not stand within the half that is out."""
+    refused: list[BaseException] = []
+    received: list[Any] = []
+    signalled = threading.Event()
+
+    def script(peer: Peer) -> None:
+        peer.socket.recv(1, socket.MSG_PEEK)  # it is under way, and too long for the buffers
+        os.kill(os.getpid(), signal.SIGUSR1)
+        signalled.wait(20)
+        try:
+            for message in peer.messages():
+                received.append(message["method"])
+                peer.answer(message, len(message["params"].get("x", "")))
+        except ValueError:
+            received.append("half a message")
+
+    def handler(*_: Any) -> None:
+        try:
+            with pytest.raises(RuntimeError, match="signal handler") as raised:
+                client.call("getInfo")
+            refused.append(raised.value)
+        finally:
+            signalled.set()
+        if raises:
+            raise KeyboardInterrupt
+
+    double.scripts = [script, obliging]
+    before = signal.signal(signal.SIGUSR1, handler)
+    try:
+        with Client(double.path, timeout=30) as client:
+            if raises:
+                with pytest.raises(KeyboardInterrupt):
+                    client.call("fetchResource", {"x": "x" * 8_000_000})
+                assert client.call("getInfo")["method"] == "getInfo"
+                eventually(lambda: received == ["half a message"])
+                assert double.connections == 2
+            else:
+                assert client.call("fetchResource", {"x": "x" * 8_000_000}) == 8_000_000
+                assert client.call("getInfo") == 0 and received == ["fetchResource", "getInfo"]
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    assert len(refused) == 1
+
+
 def test_an_end_reaches_everybody_who_waits(double: Double) -> None:
     release = threading.Event()
 

@@ -76,6 +76,7 @@ class Connection:
         self._lock = threading.RLock()
         self._reading = threading.Lock()
         self._writing = threading.RLock()
+        self._is_sending = False
         self._keeper: threading.Thread | None = None
         self._lines = _framing.Lines(limits.answer_bytes)
         self._buffer = memoryview(bytearray(_READ))
@@ -208,6 +209,21 @@ class Connection:
         if not self._writing.acquire(False) and not self._writing.acquire(timeout=seconds(deadline.left())):
             raise DeadlineExceeded("the request could not be sent in time", data={"outcome": "not_sent"})
         try:
+            if self._is_sending:
+                raise RuntimeError(
+                    "this thread is in the middle of a request: a signal handler cannot send another one"
+                )
+            self._is_sending = True
+            try:
+                self._send_whole(line, deadline)
+            finally:
+                self._is_sending = False
+        finally:
+            self._writing.release()
+
+    def _send_whole(self, line: bytes, deadline: Deadline) -> None:
+        sent = 0
+        try:
             sent = self._send(line)
             if sent == len(line):
                 return
@@ -216,13 +232,13 @@ class Connection:
             ready.register(self._socket, select.POLLOUT)
             while sent < len(line):
                 if not ready.poll(min(deadline.left() * 1000, _LONGEST_POLL)):
-                    error = DeadlineExceeded("the sidecar does not read in time", data={"outcome": "not_sent"})
-                    if sent:  # half a message: nothing can follow it
-                        self.close(ConnectionLost("a request could not be sent whole in time"))
-                    raise error
+                    raise DeadlineExceeded("the sidecar does not read in time", data={"outcome": "not_sent"})
                 sent += self._send(view[sent:], whole=len(line) - 1 - sent)
-        finally:
-            self._writing.release()
+        except BaseException as error:
+            # Nothing can follow half a message, and what interrupts does not say how much is out.
+            if sent or not isinstance(error, PosternError):
+                self.close(ConnectionLost("a request could not be sent whole"))
+            raise
 
     def _send(self, data: Any, whole: int | None = None) -> int:
         """How much went out. A text of which the last byte, a line feed, is missing may have been understood."""
