@@ -31,7 +31,6 @@ final class HealthBoard: Sendable {
     var clocks: [String: Observation] = [:]
     /// The decision points by name; nil: not asked yet.
     var decisionPoints: [String: Observation?] = [:]
-    var lastReported = Health.Status.ok
   }
 
   private let state: Locked<State>
@@ -218,14 +217,6 @@ final class HealthBoard: Sendable {
     // What is down there is nothing that something else could stand in for.
     isDown = isDown || others.values.contains { $0.status == .down }
     return Health.Result(status: Self.overall(report.checks, isDown: isDown), checks: report.checks)
-  }
-
-  /// Whether `status` differs from what this was told last.
-  func isNews(_ status: Health.Status) -> Bool {
-    state.withLock { state in
-      defer { state.lastReported = status }
-      return state.lastReported != status
-    }
   }
 
   private static func report(_ state: State, _ now: MonotonicInstant) -> Health.Result {

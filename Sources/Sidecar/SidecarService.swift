@@ -81,7 +81,8 @@ public final class SidecarService: Sendable {
   private let state: Locked<Runtime>
   let reloading = Locked(Reloading())
   private let draining = Locked(false)
-  private let publishing = Locked(())
+  /// What subscribers were told last.
+  private let published = Locked(Health.Status.ok)
   let surroundings: Surroundings
   let identity: ProcessIdentity
   let engine: Engine
@@ -215,10 +216,11 @@ public final class SidecarService: Sendable {
   /// Tells subscribers when the whole is not what it was when this was last asked; nothing while it is about to be known. One after another:
   /// an older word must not come after a newer one.
   func publishHealthChange() {
-    publishing.withLock { _ in
+    published.withLock { last in
       guard health.isSettled else { return }
       let status = healthReport.status
-      if health.isNews(status) { hub.publish(.healthChanged, ["status": .string(status.rawValue)]) }
+      if status != last { hub.publish(.healthChanged, ["status": .string(status.rawValue)]) }
+      last = status
     }
   }
 

@@ -262,3 +262,18 @@ def test_product_modules_do_without_foundation():
     assert not offences, "\n".join(offences)
     missing = [path for path in FOUNDATION_ALLOWED if not (ROOT / path).is_file()]
     assert not missing, f"allowed to import Foundation, but gone: {missing}"
+
+
+# MARK: what the compiler lets pass
+
+
+def test_no_lock_holds_a_closure_itself():
+    """Catches a closure as the value of a `Locked`: each access wraps it once more, until a call of it overflows the stack."""
+    of_closure = re.compile(r"\bLocked<[^<>{}\n]*->")
+    assert of_closure.search("let a = Locked<(@Sendable () -> Void)?>(nil)") and not of_closure.search("Locked<Int>(0) -> Int")
+    offences = [
+        f"{path.relative_to(ROOT)}: put the closure into a struct"
+        for path in sorted((ROOT / "Sources").rglob("*.swift"))
+        if of_closure.search(without_comments(path.read_text(encoding="utf-8")))
+    ]
+    assert not offences, "\n".join(offences)
