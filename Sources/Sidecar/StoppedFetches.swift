@@ -29,123 +29,45 @@ final class StoppedFetches: Sendable {
   }
 
   /// One that was taken, and could be put back.
-  struct Taken: Sendable {
-    let fetch: Fetch
-    fileprivate let name: String
-    fileprivate let expiry: MonotonicInstant
-  }
-
-  private struct Entry {
-    let fetch: Fetch
-    let byteCount: Int
-    var expiry: MonotonicInstant
-  }
-
-  private struct State {
-    var entries: [String: Entry] = [:]
-    var byteCount = 0
-
-    mutating func remove(_ name: String) -> Entry? {
-      guard let entry = entries.removeValue(forKey: name) else { return nil }
-      byteCount -= entry.byteCount
-      return entry
-    }
-
-    mutating func dropExpired(at instant: MonotonicInstant) {
-      for (name, entry) in entries where entry.expiry <= instant { _ = remove(name) }
-    }
-
-    func hasRoom(for entry: Entry) -> Bool {
-      let own = entries.values.filter { $0.fetch.origin.owner == entry.fetch.origin.owner }
-      let ownBytes = own.reduce(0) { $0 + $1.byteCount }
-      return own.count < mostOfOne && ownBytes + entry.byteCount <= maxBytesOfOne && entries.count < most
-        && byteCount + entry.byteCount <= maxBytes
-    }
-  }
-
-  /// How many one peer may have, and all together.
-  static let mostOfOne = 256
-  static let most = 2048
-  /// How many bytes of requests are kept all together.
-  static let maxBytes = 64 << 20
-  /// Of these one peer's: nobody takes all the room. The largest request that a message can hold fits in.
-  static let maxBytesOfOne = 32 << 20
+  typealias Taken = WaitingRoom<Fetch>.Taken
 
   /// A delegate has as long to answer as its fetch is kept: that much later it is still there.
   private static let margin = Duration.seconds(5)
+  /// The largest request that a message can hold fits into one peer's share.
+  private static let limits = WaitingRoom<Fetch>.Limits(
+    most: 2048, mostOfOne: 256, maxBytes: 64 << 20, maxBytesOfOne: 32 << 20, margin: margin)
 
-  private let clock: any EngineClock
-  private let state = Locked(State())
+  private let room: WaitingRoom<Fetch>
 
-  init(clock: any EngineClock) { self.clock = clock }
+  init(clock: any EngineClock) { room = WaitingRoom(Self.limits, clock: clock) }
+
+  /// How many wait.
+  var count: Int { room.count }
 
   /// Keeps a fetch; nil when there is no room.
   func hold(_ fetch: Fetch) -> String? {
     let name = SessionHandle.random().text
-    let now = clock.monotonicNow
-    let entry = Entry(fetch: fetch, byteCount: Self.size(of: fetch), expiry: now + fetch.origin.wait)
-    return state.withLock { state in
-      state.dropExpired(at: now + (.zero - Self.margin))
-      if !state.hasRoom(for: entry) { state.dropExpired(at: now) }
-      guard state.hasRoom(for: entry) else { return nil }
-      state.entries[name] = entry
-      state.byteCount += entry.byteCount
-      return name
-    }
+    let origin = fetch.origin
+    return room.keep(fetch, as: name, of: origin.owner, byteCount: Self.size(of: fetch), for: origin.wait) ? name : nil
   }
 
   /// A fetch of `owner`'s, which goes on waiting.
-  func fetch(_ name: String, of owner: UInt32) -> Fetch? {
-    let now = clock.monotonicNow
-    let entry = state.withLock { $0.entries[name] }
-    return entry.flatMap { $0.fetch.origin.owner == owner && $0.expiry > now ? $0.fetch : nil }
-  }
+  func fetch(_ name: String, of owner: UInt32) -> Fetch? { room.value(name, of: owner) }
 
   /// Takes a fetch of `owner`'s: of several callers one gets it.
-  func take(_ name: String, of owner: UInt32) -> Taken? {
-    let now = clock.monotonicNow
-    return state.withLock { state in
-      guard let entry = state.entries[name], entry.fetch.origin.owner == owner else { return nil }
-      _ = state.remove(name)
-      return entry.expiry > now ? Taken(fetch: entry.fetch, name: name, expiry: entry.expiry) : nil
-    }
-  }
+  func take(_ name: String, of owner: UInt32) -> Taken? { room.take(name, of: owner) }
 
   /// Puts one back, for as long as it would have waited: nothing has been sent.
-  func putBack(_ taken: Taken) {
-    let entry = Entry(fetch: taken.fetch, byteCount: Self.size(of: taken.fetch), expiry: taken.expiry)
-    state.withLock { state in
-      _ = state.remove(taken.name)
-      state.entries[taken.name] = entry
-      state.byteCount += entry.byteCount
-    }
-  }
-
-  /// How many wait.
-  var count: Int {
-    let now = clock.monotonicNow
-    return state.withLock { $0.entries.values.count { $0.expiry > now } }
-  }
+  func putBack(_ taken: Taken) { room.putBack(taken) }
 
   /// The fetch is over, or goes on by itself.
-  func release(_ name: String) { state.withLock { _ = $0.remove(name) } }
+  func release(_ name: String) { room.remove(name) }
 
   /// Nobody has answered who was asked about it, for all the time that it had: it stops now. False when it is gone.
-  func stop(_ name: String, of owner: UInt32) -> Bool { prolong(name, of: owner, within: Self.margin) }
+  func stop(_ name: String, of owner: UInt32) -> Bool { room.prolong(name, of: owner, late: Self.margin) }
 
   /// The user has done their part: from here on there is as much time again. False when it is gone.
-  func extend(_ name: String, of owner: UInt32) -> Bool { prolong(name, of: owner, within: .zero) }
-
-  private func prolong(_ name: String, of owner: UInt32, within margin: Duration) -> Bool {
-    let now = clock.monotonicNow
-    return state.withLock { state in
-      guard let entry = state.entries[name], entry.fetch.origin.owner == owner, entry.expiry + margin > now else {
-        return false
-      }
-      state.entries[name]?.expiry = now + entry.fetch.origin.wait
-      return true
-    }
-  }
+  func extend(_ name: String, of owner: UInt32) -> Bool { room.prolong(name, of: owner) }
 
   private static func size(of fetch: Fetch) -> Int {
     let request = fetch.origin.request

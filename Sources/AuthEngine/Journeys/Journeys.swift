@@ -19,13 +19,15 @@ public final class Journeys: Sendable {
 
   let sessions: UserSessions
   let clock: any EngineClock
-  let store: JourneyStore
+  /// Journeys between their steps, by continuation. In memory: the access manager keeps its half not much longer.
+  let waiting: WaitingRoom<JourneyState>
 
   /// Journeys for the users of `sessions`.
   public init(sessions: UserSessions) {
     self.sessions = sessions
     clock = sessions.clock
-    store = JourneyStore(clock: sessions.clock)
+    waiting = WaitingRoom(
+      .init(most: 4096, mostOfOne: 256, maxBytes: 64 << 20, maxBytesOfOne: 16 << 20), clock: sessions.clock)
   }
 
   /// Begins a journey for the peer `owner`, and goes as far as `answers` reach.
@@ -77,9 +79,7 @@ public final class Journeys: Sendable {
     issuer: (String) throws(SessionError) -> SessionIssuer, answers: JourneyAnswers = JourneyAnswers(),
     deadline: Deadline = .never, trace: TraceContext? = nil
   ) async throws(JourneyError) -> JourneyOutcome {
-    guard let handle = SessionHandle(continuation), let state = store.state(handle, of: owner) else {
-      throw .continuationUnknown
-    }
+    guard let state = waiting.value(continuation, of: owner) else { throw .continuationUnknown }
     let submission = try JourneySubmission(for: state, callbacks: callbacks, answers: answers)
     let configured: SessionIssuer
     do throws(SessionError) {
@@ -91,19 +91,19 @@ public final class Journeys: Sendable {
     guard configured.issuer.identifier == state.issuerIdentifier, configured.accessManager == state.accessManager else {
       throw JourneyError.issuerUnknown("the issuer has been configured anew since the journey began")
     }
-    guard let taken = store.take(handle, of: owner) else { throw .continuationUnknown }
+    guard let taken = waiting.take(continuation, of: owner) else { throw .continuationUnknown }
     let walk = JourneyWalk(issuer: configured, answers: answers, deadline: deadline, trace: trace)
     do throws(JourneyError) {
-      try await wait(for: taken.state, by: deadline)
+      try await wait(for: taken.value, by: deadline)
     } catch {
-      store.putBack(taken)
+      waiting.putBack(taken)
       throw error
     }
-    return try await run(taken.state, submission, walk, from: taken)
+    return try await run(taken.value, submission, walk, from: taken)
   }
 
   /// How many journeys wait between their steps.
-  public var waitingCount: Int { store.count }
+  public var waitingCount: Int { waiting.count }
 
   /// What would fail in the end fails before the user is bothered.
   private static func check(_ request: JourneyRequest, _ issuer: SessionIssuer) throws(JourneyError) {
@@ -119,7 +119,8 @@ public final class Journeys: Sendable {
 
   /// One step after the other, as long as the answers to it are known. `taken` is what was used up for the first.
   private func run(
-    _ first: JourneyState, _ submission: JourneySubmission, _ walk: JourneyWalk, from taken: JourneyStore.Taken? = nil
+    _ first: JourneyState, _ submission: JourneySubmission, _ walk: JourneyWalk,
+    from taken: WaitingRoom<JourneyState>.Taken? = nil
   ) async throws(JourneyError) -> JourneyOutcome {
     var state = first
     var submission = submission
@@ -131,7 +132,7 @@ public final class Journeys: Sendable {
         progress = try await advanced(state, submission, walk)
       } catch {
         // Nothing has been sent, so nothing has been used up.
-        if round == 0, let taken, error.keepsStep { store.putBack(taken) }
+        if round == 0, let taken, error.keepsStep { waiting.putBack(taken) }
         throw error
       }
       guard case .waiting(let next) = progress else {
@@ -176,12 +177,13 @@ public final class Journeys: Sendable {
   private func step(of state: JourneyState) throws(JourneyError) -> JourneyStep {
     var state = state
     state.life = state.fixedLife ?? AuthenticationID.life(of: state.authID, at: clock.wallNow)
-    guard let handle = store.keep(state) else {
+    let continuation = SessionHandle.random().text
+    guard waiting.keep(state, as: continuation, of: state.owner, byteCount: state.byteCount, for: state.life) else {
       throw JourneyError(.overloaded(retryAfter: .seconds(10)), "too many journeys of this peer wait")
     }
     let step: AuthenticateAnswer.Step? = if case .asked(let step) = state.position { step } else { nil }
     return JourneyStep(
-      continuation: handle.text, callbacks: state.callbacks, stage: step?.stage, header: step?.header,
+      continuation: continuation, callbacks: state.callbacks, stage: step?.stage, header: step?.header,
       description: step?.description, expiresAt: clock.wallNow + state.life)
   }
 

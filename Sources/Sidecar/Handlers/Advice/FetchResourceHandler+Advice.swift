@@ -26,7 +26,7 @@ extension FetchResourceHandler {
     // Before it is taken: what is refused here can be tried again.
     guard tasks.running(known.origin.task, of: context.owner) == nil else { throw Self.taskIsRunning }
     guard let taken = stopped.take(continuation, of: context.owner) else { throw unknown }
-    let fetch = taken.fetch
+    let fetch = taken.value
     var options = fetch.origin.options
     options.session = session
     options.deadline = context.deadline
