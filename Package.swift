@@ -47,7 +47,7 @@ let package = Package(
     // MARK: - Layer 0: Hardening
 
     .target(name: "Hardening", dependencies: ["CLinux"]),
-    .testTarget(name: "HardeningTests", dependencies: ["Hardening"]),
+    .testTarget(name: "HardeningTests", dependencies: ["Hardening", "TestSupport"]),
     // What HardeningTests start: it gives itself a sandbox and tries what is forbidden there.
     .executableTarget(name: "HardeningProbe", dependencies: ["CLinux", "Hardening"]),
 

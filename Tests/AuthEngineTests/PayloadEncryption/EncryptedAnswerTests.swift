@@ -28,8 +28,9 @@ struct EncryptedAnswerTests {
     let token = try resource.token("{}")
     var parts = token.split(separator: ".", omittingEmptySubsequences: false).map(String.init)
     func swapped(_ index: Int) -> HTTPResponse {
-      let last = parts[index].last == "A" ? "Q" : "A"
-      parts[index] = parts[index].dropLast(2) + last + parts[index].suffix(1)
+      // The last character has bits that do not count.
+      let other = parts[index].suffix(2).first == "A" ? "Q" : "A"
+      parts[index] = parts[index].dropLast(2) + other + parts[index].suffix(1)
       return Resource.answer(parts.joined(separator: "."))
     }
     func headed(_ header: JSONObject) -> HTTPResponse {
