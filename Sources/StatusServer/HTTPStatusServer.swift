@@ -51,13 +51,17 @@ public final class HTTPStatusServer: Sendable {
     do {
       let channel = try await ServerBootstrap(group: group)
         .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
+        // Who has said all, as `printf … | socat` has, is answered all the same.
+        .childChannelOption(.allowRemoteHalfClosure, value: true)
         .childChannelInitializer { channel in
           channel.eventLoop.makeCompletedFuture {
             guests.add(channel)
             channel.closeFuture.whenComplete { _ in guests.remove(channel) }
             let pipeline = channel.pipeline.syncOperations
+            // NIO's own answer to what is no HTTP would come on top of one that is on its way already.
             try pipeline.configureHTTPServerPipeline(
-              withEncoderConfiguration: .init(), withDecoderLimitConfiguration: Limits.decoder)
+              withErrorHandling: false, withEncoderConfiguration: .init(), withDecoderLimitConfiguration: Limits.decoder
+            )
             try pipeline.addHandler(StatusRequestHandler(pages: pages, guests: guests))
           }
         }

@@ -9,6 +9,12 @@ final class StatusRequestHandler: ChannelInboundHandler {
   private let pages: HTTPStatusServer.Pages
   private let guests: Guests
   private var head: HTTPRequestHead?
+  /// Whether the last request has its answer, or will have it.
+  private var isAnswered = false
+  /// Whether an answer is being made, or written.
+  private var isAnswering = false
+  /// Whether the client has said all.
+  private var isInputClosed = false
   private var timer: Scheduled<Void>?
 
   init(pages: @escaping HTTPStatusServer.Pages, guests: Guests) {
@@ -28,7 +34,9 @@ final class StatusRequestHandler: ChannelInboundHandler {
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
     switch unwrapInboundIn(data) {
-    case .head(let head): self.head = head
+    case .head(let head):
+      self.head = head
+      isAnswered = false
     // Nobody asked for one: whoever sends a body is answered without it being read.
     case .body: refuse(context)
     case .end:
@@ -39,7 +47,15 @@ final class StatusRequestHandler: ChannelInboundHandler {
     }
   }
 
-  func errorCaught(context: ChannelHandlerContext, error: any Error) { context.close(promise: nil) }
+  /// The decoder ends the connection as soon as this returns: what is to be said of its error is said at once, and only where nothing else is.
+  func errorCaught(context: ChannelHandlerContext, error: any Error) {
+    if error is HTTPParserError, !isAnswered {
+      isAnswered = true
+      let head = head ?? HTTPRequestHead(version: .http1_1, method: .GET, uri: "/")
+      write(.text(400, "this is no request that is understood"), to: head, isLast: true, on: context.channel)
+    }
+    context.close(promise: nil)
+  }
 
   /// A whole request has to come by then, or its answer to be taken: single bytes count for nothing.
   private func wait(_ channel: any Channel) {
@@ -47,20 +63,32 @@ final class StatusRequestHandler: ChannelInboundHandler {
     timer = channel.eventLoop.scheduleTask(in: HTTPStatusServer.Limits.patience) { channel.close(promise: nil) }
   }
 
+  /// No more requests come; the answer that is under way is the last.
+  func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+    if case .inputClosed? = event as? ChannelEvent {
+      isInputClosed = true
+      if !isAnswering { context.close(promise: nil) }
+    }
+    context.fireUserInboundEventTriggered(event)
+  }
+
   private func refuse(_ context: ChannelHandlerContext) {
     guard let head else { return }
     self.head = nil
-    Self.refuse(.text(413, "no body is expected"), head, isLast: true, on: context.channel)
+    isAnswered = true
+    write(.text(413, "no body is expected"), to: head, isLast: true, on: context.channel)
   }
 
   private func answer(_ head: HTTPRequestHead, _ context: ChannelHandlerContext) {
     let channel = context.channel
+    isAnswered = true
+    isAnswering = true
     guard let target = RequestTarget(head) else {
       let page = StatusPage.text(400, "which host is asked, is not said once and clearly")
-      return Self.refuse(page, head, isLast: true, on: channel)
+      return answerLater(page, to: head, isLast: true, on: channel)
     }
     if let refusal = Self.refusal(of: head, target) {
-      return Self.refuse(refusal, head, isLast: !head.isKeepAlive, on: channel)
+      return answerLater(refusal, to: head, isLast: !head.isKeepAlive, on: channel)
     }
     guests.renew(channel)
     // Reading waits meanwhile: answers come in the order of their requests.
@@ -76,11 +104,12 @@ final class StatusRequestHandler: ChannelInboundHandler {
 
   /// Answers when the loop comes round again: the end of an answer brings the next request at once, and thousands of them that are refused
   /// would stand upon one another.
-  private static func refuse(_ page: StatusPage, _ head: HTTPRequestHead, isLast: Bool, on channel: any Channel) {
-    channel.eventLoop.execute { write(page, to: head, isLast: isLast, on: channel) }
+  private func answerLater(_ page: StatusPage, to head: HTTPRequestHead, isLast: Bool, on channel: any Channel) {
+    channel.eventLoop.assumeIsolated().execute { self.write(page, to: head, isLast: isLast, on: channel) }
   }
 
-  fileprivate static func write(_ page: StatusPage, to head: HTTPRequestHead, isLast: Bool, on channel: any Channel) {
+  fileprivate func write(_ page: StatusPage, to head: HTTPRequestHead, isLast: Bool, on channel: any Channel) {
+    let isLast = isLast || isInputClosed
     var headers = HTTPHeaders([
       ("Content-Type", page.contentType), ("Content-Length", "\(page.body.count)"), ("Cache-Control", "no-store"),
       ("X-Content-Type-Options", "nosniff"),
@@ -97,9 +126,12 @@ final class StatusRequestHandler: ChannelInboundHandler {
       left = channel.writeAndFlush(HTTPServerResponsePart.body(.byteBuffer(ByteBuffer(bytes: page.body))))
     }
     // The end of an answer lets the next request in: a client that does not read has one answer waiting, not many.
-    left.whenSuccess {
+    left.assumeIsolated().whenSuccess {
+      self.isAnswering = false
       let written = channel.writeAndFlush(HTTPServerResponsePart.end(nil))
-      if isLast { written.whenComplete { _ in channel.close(promise: nil) } }
+      if isLast || self.isInputClosed && !self.isAnswering {
+        written.whenComplete { _ in channel.close(promise: nil) }
+      }
     }
   }
 }
@@ -116,7 +148,8 @@ private struct Exchange: Sendable {
   private func run() async {
     let page = await pages(path) ?? .text(404, "not found")
     channel.eventLoop.execute { [self] in
-      StatusRequestHandler.write(page, to: head, isLast: !head.isKeepAlive, on: channel)
+      let handler = try? channel.pipeline.syncOperations.handler(type: StatusRequestHandler.self)
+      handler?.write(page, to: head, isLast: !head.isKeepAlive, on: channel)
     }
   }
 }
