@@ -294,6 +294,9 @@ def test_rotation_restart_kill_and_logrotate_keep_one_chain(start: Start, log: P
     assert sum(record["event"] == "access" for record in everything) == 352
     # A file that is not given leaves a gap.
     assert verify(*[file for file in files if file != log.with_suffix(".old")], "--key-file", key).returncode == 1
+    # A record in a file that is not given can be neither found nor missed.
+    done = verify(log, "--key-file", key, "--contains", f"1:hmac-sha256:{'0' * 64}")
+    assert done.returncode == 2 and "record 1 is in a file that was not given" in done.stderr
 
 
 @pytest.mark.parametrize("fail_closed", [True, False])
