@@ -96,8 +96,9 @@ define each-test-target
 for target in $(UNIT_TARGETS); do \
   echo "== $$target"; \
   timeout $(2) $(1) --filter "^$$target\\." >.build/test.log 2>&1 && status=0 || status=$$?; \
+  if [ $$status != 0 ]; then tail -n 60 .build/test.log; fi; \
   grep -aE '^(✘|.*(error|warning): |✔ Test run|.*Sanitizer)' .build/test.log || true; \
-  if [ $$status != 0 ]; then tail -n 60 .build/test.log; echo "$$target failed ($$status)"; exit $$status; fi; \
+  if [ $$status != 0 ]; then echo "$$target failed ($$status)"; exit $$status; fi; \
 done
 endef
 
@@ -120,7 +121,8 @@ test-e2e: release providers ## Black-box tests of the built binaries over the so
 	    >.build/end-to-end-$$half.log 2>&1 & pids="$$pids $$!"; \
 	done; \
 	status=0; for pid in $$pids; do wait $$pid || status=1; done; \
-	[ $$status = 0 ] || cat .build/end-to-end-*.log; tail -qn 1 .build/end-to-end-*.log; exit $$status
+	[ $$status = 0 ] || { cat .build/end-to-end-*.log; grep -hE '^(FAILED|ERROR) ' .build/end-to-end-*.log; }; \
+	tail -qn 1 .build/end-to-end-*.log; exit $$status
 
 .PHONY: test-documents
 test-documents: release docc ## What the documents show is what happens: examples, guides, the site's links and looks

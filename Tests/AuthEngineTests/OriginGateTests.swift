@@ -73,24 +73,27 @@ struct OriginGateTests {
     let limits = OriginLimits(concurrency: 1, queue: 10)
     let (busy, other) = (Requester(uid: 1, connection: 1), Requester(uid: 2, connection: 2))
     let inside = try await bench.enter(limits, for: busy)
-    let log = Locked<[UInt32]>([])
+    let log = Locked<[(uid: UInt32, place: OriginGate.Place)]>([])
     var tasks: [Task<Void, any Error>] = []
-    for requester in [busy, busy, busy, other] {
+    // The last one brings a second place: with one all have the same.
+    for (requester, concurrency) in [(busy, 1), (busy, 1), (busy, 1), (other, 1), (busy, 2)] {
       tasks.append(
         Task {
-          let place = try await bench.enter(limits, for: requester)
-          log.withLock { $0.append(requester.uid) }
-          bench.gate.leave(place, .success)
+          let place = try await bench.enter(OriginLimits(concurrency: concurrency, queue: 10), for: requester)
+          log.withLock { $0.append((requester.uid, place)) }
         })
       await bench.waits(tasks.count)
     }
-    // Two places: with one all have the same.
-    let second = OriginLimits(concurrency: 2, queue: 10)
-    tasks.append(Task { bench.gate.leave(try await bench.enter(second, for: busy), .success) })
-    await bench.waits(tasks.count)
     bench.gate.leave(inside, .success)
+    // Who comes in stays until both have said so: they may say it in either order.
+    #expect(await eventually { log.withLock { $0.count } == 2 })
+    #expect(log.withLock { $0.map(\.uid).sorted() } == [1, 2])
+    for number in tasks.indices {
+      #expect(await eventually { log.withLock { $0.count } > number })
+      if let place = log.withLock({ $0.dropFirst(number).first?.place }) { bench.gate.leave(place, .success) }
+    }
     for task in tasks { try await task.value }
-    #expect(log.withLock { $0.firstIndex(of: 2) ?? 9 } <= 1)
+    #expect(bench.gate.states == [])
   }
 
   @Test("who comes to a full queue is refused at once, and that is counted")
