@@ -50,9 +50,10 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable, Failu
       state.nextIdentifier += 1
       return state.nextIdentifier
     }
-    let timer = remaining.map { remaining in
+    let timer = remaining.map { _ in
       Task { [clock] in
-        guard (try? await clock.sleep(for: remaining)) != nil else { return }
+        // As much as is left now: this task may have waited for a thread.
+        guard (try? await clock.sleep(for: deadline.remaining(on: clock) ?? .zero)) != nil else { return }
         leave(key, identifier, because: .deadlineExceeded)
       }
     }

@@ -95,7 +95,7 @@ public final class PublishedKeySource: KeySource {
 
   private func load(deadline: Deadline, trace: TraceContext?) async throws(KeySetError) -> KeySetSnapshot {
     do throws(SingleFlightError<KeySetError>) {
-      return try await loads.value(for: name, deadline: deadline) { [self] () async throws(KeySetError) in
+      let loaded = try await loads.value(for: name, deadline: deadline) { [self] () async throws(KeySetError) in
         let now = now
         if let settled = state.withLock({ $0.settled(at: now) }) { return try settled.get() }
         // A refresh is bounded by the lifetime itself; without a set, the budget bounds what callers can cause.
@@ -107,6 +107,8 @@ public final class PublishedKeySource: KeySource {
         }
         return try await attempt(trace)
       }
+      // A refetch may have been faster than the end of this load.
+      return held(newerThan: loaded) ?? loaded
     } catch {
       throw KeySetError(error)
     }

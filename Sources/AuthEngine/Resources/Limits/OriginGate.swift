@@ -39,6 +39,12 @@ final class OriginGate: Sendable {
     let control: TransferControl?
     /// For whom it is.
     var requester = Requester.process
+
+    /// How long it may take still; nil for ever. The clock is read first: what it is held between the two does not count.
+    fileprivate func remaining(on clock: any EngineClock) -> Duration? {
+      let now = clock.monotonicNow
+      return deadline().instant.map { max($0 - now, .zero) }
+    }
   }
 
   private typealias Waiter = CheckedContinuation<Result<Bool, Refusal>, Never>
@@ -121,7 +127,7 @@ final class OriginGate: Sendable {
         }
         // The handler below may have run before there was anybody to wake, and so may the timer.
         if Task.isCancelled { giveUp(key, number, .cancelled) }
-        if visitor.deadline().hasPassed(on: clock) { giveUp(key, number, .deadlineExceeded) }
+        if visitor.remaining(on: clock) == .zero { giveUp(key, number, .deadlineExceeded) }
       }
     } onCancel: {
       giveUp(key, number, .cancelled)
@@ -157,7 +163,7 @@ final class OriginGate: Sendable {
   private func expire(_ key: Key, _ number: UInt64, _ visitor: Visitor) async {
     while !Task.isCancelled {
       await visitor.control?.untilReleased()
-      guard let remaining = visitor.deadline().remaining(on: clock) else { return }
+      guard let remaining = visitor.remaining(on: clock) else { return }
       guard remaining > .zero else { return giveUp(key, number, .deadlineExceeded) }
       guard (try? await clock.sleep(for: remaining)) != nil else { return }
     }
@@ -179,7 +185,7 @@ final class OriginGate: Sendable {
       let value = body(&state.lines[key])
       if state.lines[key]?.isIdle == true { state.lines[key] = nil }
       guard isNew, state.lines.count > Self.bound else { return value }
-      let quietest = state.lines.filter { $0.key != key && $0.value.isUnused }.min {
+      let quietest = state.lines.lazy.filter { $0.key != key && $0.value.isUnused }.min {
         $0.value.changedAt < $1.value.changedAt
       }
       if let quietest { state.lines[quietest.key] = nil }
