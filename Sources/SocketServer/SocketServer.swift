@@ -46,7 +46,11 @@ public final class SocketServer: Sendable {
     do {
       for scheduler in schedulers { try await LoopNudge.attach(to: scheduler) }
       for loop in group.makeIterator() { registry.watchPeers(on: loop) }
-      let listener = try await bootstrap(group, registry).withBoundSocket(listening.descriptor).get()
+      let bound = bootstrap(group, registry).withBoundSocket(listening.descriptor)
+      // NIO has called listen() with a backlog of its own, on this thread; a later call sets the length again. At once: whoever
+      // comes to a full queue without waiting is turned away.
+      _ = listen(listening.descriptor, ListeningSocket.backlog)
+      let listener = try await bound.get()
       return SocketServer(
         path: listening.path, group: group, listener: listener, file: listening.file, registry: registry)
     } catch {
@@ -117,10 +121,6 @@ public final class SocketServer: Sendable {
       .serverChannelInitializer { channel in
         channel.eventLoop.makeCompletedFuture {
           try channel.pipeline.syncOperations.addHandler(AcceptPauseHandler())
-          // NIO has called listen() with a backlog of its own; a later call sets the length again.
-          try channel.pipeline.syncOperations.withUnsafeTransportIfAvailable(of: NIOBSDSocket.Handle.self) {
-            _ = listen($0, ListeningSocket.backlog)
-          }
         }
       }
       .childChannelInitializer { channel in
