@@ -19,7 +19,7 @@ from harness.sidecar import Sidecar
 from harness.waiting import eventually
 
 import postern
-from postern import Client, Limits
+from postern import Client, Limits, _connection
 from postern._repeat import IDEMPOTENT, is_idempotent
 
 QUICK = Limits(connect=1, reconnect=1)
@@ -215,6 +215,27 @@ def test_a_sidecar_that_restarts_is_waited_for(double: Double) -> None:
         assert client.call("createSession", timeout=10)["method"] == "createSession"
 
 
+def test_an_end_that_the_reader_has_not_noticed_yet_costs_nothing(
+    double: Double, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who cannot send must not use up all attempts on a connection that another thread is about to give up."""
+    close = _connection.Connection.close
+
+    def late(connection: _connection.Connection, *arguments: Any) -> None:
+        if threading.current_thread().name == "postern-reader":
+            time.sleep(0.2)
+        close(connection, *arguments)
+
+    monkeypatch.setattr(_connection.Connection, "close", late)
+    with Client(double.path, limits=Limits(reconnect=10)) as client:
+        assert client.call("getInfo")
+        assert client._connection is not None
+        client._connection.keep()
+        double.stop()
+        double.listen()
+        assert client.call("createSession", timeout=10)["method"] == "createSession"
+
+
 def test_but_not_for_ever(double: Double) -> None:
     with Client(double.path, limits=Limits(reconnect=0.3)) as client:
         assert client.call("getInfo")
@@ -330,8 +351,8 @@ def test_an_interrupt_ends_the_call(double: Double) -> None:
     before = signal.signal(signal.SIGALRM, interrupt)
     try:
         with Client(double.path, timeout=30) as client:
-            signal.setitimer(signal.ITIMER_REAL, 0.3)
             with pytest.raises(KeyboardInterrupt):
+                signal.setitimer(signal.ITIMER_REAL, 0.3)
                 client.call("getInfo")
     finally:
         signal.signal(signal.SIGALRM, before)

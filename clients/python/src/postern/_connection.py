@@ -13,6 +13,7 @@ import socket
 import struct
 import sys
 import threading
+import time
 from collections.abc import Mapping
 from typing import Any, Callable, Protocol
 
@@ -30,6 +31,8 @@ _READ = 1 << 16
 _LONGEST_POLL = 1 << 30
 #: How long who reads for others sleeps at most, when there is no hurry.
 _NAP = 1.0
+#: How long who cannot send waits for the reader to notice the connection's end.
+_NOTICE = 1.0
 log = logging.getLogger("postern")
 
 
@@ -304,7 +307,7 @@ class Connection:
             heir.wake()
 
     def _look(self) -> None:
-        """Notices an end that came while nobody read."""
+        """Notices an end that came while nobody read, or has who reads notice it."""
         if self._keeper is None and self._reading.acquire(blocking=False):
             try:
                 if self._error is None:
@@ -315,6 +318,10 @@ class Connection:
                 self._reading.release()
             if self._pending:
                 self._hand_over()
+        # Somebody else reads and is about to notice: until then this connection would be tried again and again.
+        until = time.monotonic() + _NOTICE
+        while self._error is None and self._reading.locked() and time.monotonic() < until:
+            time.sleep(0.001)
 
     def _read(self, patience: float) -> None:
         """Reads once, with `_reading` held."""
