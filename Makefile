@@ -37,8 +37,11 @@ deps: ## Install the Debian packages (asks for nothing when they are there)
 	if [ -n "$$missing" ]; then \
 	  echo "Installing:" $$missing; \
 	  as_root=$$([ "$$(id -u)" = 0 ] || echo sudo); \
-	  $$as_root apt-get update -qq; \
-	  DEBIAN_FRONTEND=noninteractive $$as_root apt-get install -y -qq --no-install-recommends $$missing >/dev/null; \
+	  apt="$$as_root env DEBIAN_FRONTEND=noninteractive apt-get -o Acquire::Retries=5 -o DPkg::Lock::Timeout=600"; \
+	  for attempt in 1 2 3; do \
+	    $$apt update -qq && $$apt install -y -qq --no-install-recommends $$missing >/dev/null && break; \
+	    [ $$attempt != 3 ] || exit 1; sleep 10; \
+	  done; \
 	fi
 	@command -v $(SWIFT) >/dev/null || { echo "Swift 6.2 or newer is needed: https://swift.org/install/linux"; exit 1; }
 
@@ -87,7 +90,7 @@ test-architecture: deps ## Module edges, build settings, links and wording of th
 .PHONY: test-unit
 test-unit: deps ## Swift tests
 	$(SWIFT) build $(BUILD_FLAGS) --build-tests
-	@$(call each-test-target,$(SWIFT) test --skip-build --no-parallel,300)
+	@$(call each-test-target,$(SWIFT) test --skip-build --no-parallel)
 
 # One process a target, one test at a time: tests of the transport and of the socket block threads, and on two cores
 # hundreds of them at once starve each other.
@@ -95,18 +98,22 @@ UNIT_TARGETS := $(notdir $(wildcard Tests/*Tests))
 define each-test-target
 for target in $(UNIT_TARGETS); do \
   echo "== $$target"; \
-  timeout $(2) $(1) --filter "^$$target\\." >.build/test.log 2>&1 && status=0 || status=$$?; \
+  timeout 1200 $(1) --filter "^$$target\\." >.build/test.log 2>&1 && status=0 || status=$$?; \
   if [ $$status != 0 ]; then tail -n 60 .build/test.log; fi; \
   grep -aE '^(✘|.*(error|warning): |✔ Test run|.*Sanitizer)' .build/test.log || true; \
   if [ $$status != 0 ]; then echo "$$target failed ($$status)"; exit $$status; fi; \
 done
 endef
 
+# Downloads may break off: pip itself only tries connections again.
+pip-install = for attempt in 1 2 3; do $(1)/bin/pip install --quiet --disable-pip-version-check --retries 10 --timeout 60 \
+  --requirement $(2) && break; [ $$attempt != 3 ] || exit 1; sleep 5; done
+
 # A provider for the tests that Debian does not have, pinned, in a virtual environment of its own.
 PROVIDERS := .build/providers
 $(PROVIDERS)/installed: Tests/Providers/requirements.txt | deps
 	$(PYTHON) -m venv $(PROVIDERS)
-	$(PROVIDERS)/bin/pip install --quiet --disable-pip-version-check --requirement $<
+	@$(call pip-install,$(PROVIDERS),$<)
 	@touch $@
 
 .PHONY: providers
@@ -133,7 +140,7 @@ test-documents: release docc ## What the documents show is what happens: example
 DIFFERENTIAL := .build/differential
 $(DIFFERENTIAL)/installed: Tests/Differential/requirements.txt | deps
 	$(PYTHON) -m venv $(DIFFERENTIAL)
-	$(DIFFERENTIAL)/bin/pip install --quiet --disable-pip-version-check --requirement $<
+	@$(call pip-install,$(DIFFERENTIAL),$<)
 	@touch $@
 
 .PHONY: test-differential
@@ -144,7 +151,7 @@ test-differential: release $(DIFFERENTIAL)/installed ## Thousands of tokens, jud
 DEPLOYMENT := .build/deployment
 $(DEPLOYMENT)/installed: Tests/Deployment/requirements.txt | deps
 	$(PYTHON) -m venv $(DEPLOYMENT)
-	$(DEPLOYMENT)/bin/pip install --quiet --disable-pip-version-check --requirement $<
+	@$(call pip-install,$(DEPLOYMENT),$<)
 	@touch $@
 
 # The package's take as long as all others together: make deb, and CI.
@@ -158,13 +165,13 @@ test-deployment: release $(DEPLOYMENT)/installed ## deploy/: units under systemd
 CLIENT_PYTHON := .build/client-python
 $(CLIENT_PYTHON)/installed: clients/python/requirements.txt | deps
 	$(PYTHON) -m venv $(CLIENT_PYTHON)
-	$(CLIENT_PYTHON)/bin/pip install --quiet --disable-pip-version-check --requirement $<
+	@$(call pip-install,$(CLIENT_PYTHON),$<)
 	@touch $@
 
 CLIENT_PYTHON_OLDEST := .build/client-python-oldest
 $(CLIENT_PYTHON_OLDEST)/installed: clients/python/requirements-oldest.txt | deps
 	/usr/bin/python3 -m venv $(CLIENT_PYTHON_OLDEST)
-	$(CLIENT_PYTHON_OLDEST)/bin/pip install --quiet --disable-pip-version-check --requirement $<
+	@$(call pip-install,$(CLIENT_PYTHON_OLDEST),$<)
 	@touch $@
 
 .PHONY: test-python
@@ -202,7 +209,7 @@ bench-node: release # What a call of the Node client costs over the raw socket
 TONGUES := .build/tongues
 $(TONGUES)/installed: Tests/Tongues/requirements.txt | deps
 	$(PYTHON) -m venv $(TONGUES)
-	$(TONGUES)/bin/pip install --quiet --disable-pip-version-check --requirement $<
+	@$(call pip-install,$(TONGUES),$<)
 	@touch $@
 
 .PHONY: test-tongues
@@ -246,13 +253,13 @@ fuzz-corpus: deps ## The fuzzers' corpus once through their checks (test-unit do
 asan: deps ## Swift tests under AddressSanitizer
 	$(SWIFT) build $(BUILD_FLAGS) --build-tests --sanitize=address --scratch-path .build-asan
 	@mkdir -p .build; export ASAN_OPTIONS=detect_leaks=0; \
-	$(call each-test-target,$(SWIFT) test --skip-build --no-parallel --sanitize=address --scratch-path .build-asan,1200)
+	$(call each-test-target,$(SWIFT) test --skip-build --no-parallel --sanitize=address --scratch-path .build-asan)
 
 .PHONY: tsan
 tsan: deps ## Swift tests under ThreadSanitizer
 	$(SWIFT) build $(BUILD_FLAGS) --build-tests --sanitize=thread --scratch-path .build-tsan
 	@mkdir -p .build; \
-	$(call each-test-target,$(SWIFT) test --skip-build --no-parallel --sanitize=thread --scratch-path .build-tsan,1200)
+	$(call each-test-target,$(SWIFT) test --skip-build --no-parallel --sanitize=thread --scratch-path .build-tsan)
 
 .PHONY: bench
 bench: release bench-engine ## Benchmarks beside plain C programs (BENCH_FLAGS="--quick", "--write")
@@ -269,7 +276,7 @@ bench-engine: deps # The engine's side of the token benchmark, a package of its 
 bench-deps: PACKAGES := nginx-light node-jose nodejs oidc-agent-cli python3-venv
 bench-deps: deps ## Install what is measured beside: nginx, Node, oidc-agent, libraries of Python
 	[ -x .build/benchmark-peers/bin/python ] || $(PYTHON) -m venv .build/benchmark-peers
-	.build/benchmark-peers/bin/pip install -q -r Tests/Benchmarks/peers/requirements.txt
+	@$(call pip-install,.build/benchmark-peers,Tests/Benchmarks/peers/requirements.txt)
 
 ##@ Code and documents
 

@@ -31,6 +31,11 @@ public final class ManualClock: EngineClock {
   /// How many tasks sleep: wait for this before advancing.
   public var sleeperCount: Int { state.withLock { $0.sleepers.count } }
 
+  /// How long those who sleep have to sleep still, the shortest first: tells the one a test waits for from timers.
+  public var remainders: [Duration] {
+    state.withLock { state in state.sleepers.values.map { $0.due - state.monotonic }.sorted() }
+  }
+
   /// Moves both clocks and wakes who is due.
   public func advance(by duration: Duration) {
     let due = state.withLock { state in

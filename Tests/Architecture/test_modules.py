@@ -56,7 +56,7 @@ def package(tmp_path_factory):
     """The package as SwiftPM sees it. A scratch directory of its own: no waiting for a build that is running."""
     scratch = tmp_path_factory.mktemp("scratch")
     command = ["swift", "package", "--scratch-path", str(scratch), "dump-package"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, f"swift package dump-package failed:\n{done.stderr}"
     return json.loads(done.stdout)
 

@@ -210,7 +210,8 @@ struct FaultTests {
   func refused() async throws {
     let transport = try CurlTransport(configuration: .testing())
     defer { transport.close() }
-    let port = try Loopback.freePorts(1)[0]
+    let (deaf, port) = try Loopback.listen(backlog: nil)
+    defer { close(deaf) }
     let error = try await transport.failure("POST", "http://127.0.0.1:\(port)/", body: [1])
     #expect(error == TransportError(code: .serverUnreachable, outcome: .notSent, detail: ""))
   }
@@ -232,7 +233,8 @@ struct FaultTests {
     let error = try await transport.failure("http://255.255.255.255/")
     #expect(error == TransportError(code: .networkUnreachable, outcome: .notSent, detail: ""))
     // And that number must not stick to the handle.
-    let port = try Loopback.freePorts(1)[0]
+    let (deaf, port) = try Loopback.listen(backlog: nil)
+    defer { close(deaf) }
     #expect(try await transport.failure("http://127.0.0.1:\(port)/")?.code == .serverUnreachable)
   }
 

@@ -7,8 +7,8 @@ enum Loopback {
     let number: Int32
   }
 
-  /// A listening socket on a port the system chose.
-  static func listen(backlog: Int32) throws -> (descriptor: Int32, port: Int) {
+  /// A listening socket on a port the system chose; without a backlog one that keeps the port and does not listen.
+  static func listen(backlog: Int32?) throws -> (descriptor: Int32, port: Int) {
     let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
     guard descriptor >= 0 else { throw Failure(call: "socket", number: errno) }
     var address = sockaddr_in()
@@ -17,7 +17,7 @@ enum Loopback {
     var length = socklen_t(MemoryLayout<sockaddr_in>.size)
     let bound = withUnsafeMutablePointer(to: &address) { pointer in
       pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
-        bind(descriptor, address, length) == 0 && Glibc.listen(descriptor, backlog) == 0
+        bind(descriptor, address, length) == 0 && backlog.map { Glibc.listen(descriptor, $0) == 0 } ?? true
           && getsockname(descriptor, address, &length) == 0
       }
     }

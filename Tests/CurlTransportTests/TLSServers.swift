@@ -42,17 +42,31 @@ final class TLSServers: Sendable {
     try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
     certificates = try Certificates(in: folder)
     upstream = try RawServer { $0.serveUpstream() }
-    ports = try Loopback.freePorts(Site.allCases.count)
-    let text = Self.configuration(certificates, folder: folder, ports: ports, upstream: upstream.port)
-    try text.write(toFile: "\(folder)/nginx.conf", atomically: true, encoding: .utf8)
-    process = Process()
+    // Another process may take a port between its choice and the server's bind.
+    var attempt = 1
+    while true {
+      let ports = try Loopback.freePorts(Site.allCases.count)
+      let text = Self.configuration(certificates, folder: folder, ports: ports, upstream: upstream.port)
+      try text.write(toFile: "\(folder)/nginx.conf", atomically: true, encoding: .utf8)
+      do {
+        process = try Self.start(in: folder, ports: ports)
+        self.ports = ports
+        return
+      } catch let failure as Failure where failure.text.contains("Address already in use") && attempt < 5 {
+        attempt += 1
+      }
+    }
+  }
+
+  private static func start(in folder: String, ports: [Int]) throws -> Process {
+    let process = Process()
     process.executableURL = URL(fileURLWithPath: "/bin/sh")
     // nginx lives as long as this process, however that ends. It holds none of its descriptors: whoever reads the test's output waits
     // for the last one that has it open. It may have inherited a mask that blocks every other signal.
     let script = """
       PATH=$PATH:/usr/sbin
       nginx -p "$0" -c "$0/nginx.conf" -e "$0/error.log" &
-      while kill -0 "$1" 2>/dev/null; do sleep 0.1; done
+      while kill -0 "$1" 2>/dev/null; do sleep 0.1; kill -0 $! 2>/dev/null || exit 1; done
       kill -9 $!
       wait $!
       rm -rf "$0"
@@ -62,24 +76,30 @@ final class TLSServers: Sendable {
     process.standardOutput = FileHandle.nullDevice
     process.standardError = FileHandle.nullDevice
     try process.run()
-    for port in ports { try Self.awaitListener(port, log: "\(folder)/error.log") }
+    for port in ports {
+      while !listens(on: port) {
+        guard process.isRunning else { throw Failure(text: takeLog("\(folder)/error.log")) }
+        usleep(5000)
+      }
+    }
+    return process
   }
 
   func url(_ site: Site, _ path: String = "/", host: String = "127.0.0.1") -> String {
     "https://\(host):\(ports[site.rawValue])\(path)"
   }
 
-  private static func awaitListener(_ port: Int, log: String) throws {
-    for _ in 0..<2000 {
-      if let descriptor = Loopback.connect(port: port) {
-        close(descriptor)
-        return
-      }
-      usleep(5000)
-    }
-    throw Failure(
-      text: (try? String(contentsOfFile: log, encoding: .utf8))
-        ?? "nginx is not installed (apt-get install nginx-light)")
+  private static func listens(on port: Int) -> Bool {
+    guard let descriptor = Loopback.connect(port: port) else { return false }
+    close(descriptor)
+    return true
+  }
+
+  /// What the server that has ended said.
+  private static func takeLog(_ path: String) -> String {
+    defer { unlink(path) }
+    return (try? String(contentsOfFile: path, encoding: .utf8))
+      ?? "nginx is not installed (apt-get install nginx-light)"
   }
 
   private static func configuration(

@@ -164,6 +164,8 @@ expect '$answer.code == -32602 and $answer.data.reason == "invalid_params" and $
 run "postern call fetchResource '{\"resource\":\"orders\",\"path\":\"../admin\"}' | jq -c '{code, reason: .data.reason, outcome: .data.outcome}'"
 expect '$answer.code == 1006 and $answer.outcome == "not_sent"'
 
+counted() { [[ $(postern call metrics) == *'outcome=\"request_cancelled\"} 1'* ]]; } # a moment after the answer
+await counted || fail "the cancelled call is not counted"
 step "What has been counted" \
   "Prometheus text; http.listen serves it, too. The sidecar's own token was obtained twice: it was revoked in between."
 run "postern call metrics | jq -r .text | grep -E '^postern_(token_cache_requests|rpc_requests).*(obtained|Resource)'"

@@ -114,7 +114,7 @@ def test_no_connection_is_refused_while_it_is_upgraded(machine: BootedMachine) -
             try:
                 with machine.connect(SOCKET) as connection:
                     outcomes.append("answered" if connection.works() else "not answered")
-            except (EOFError, ConnectionResetError):
+            except (EOFError, ConnectionResetError, BrokenPipeError):
                 outcomes.append("cut")
             except OSError as error:
                 outcomes.append(type(error).__name__)

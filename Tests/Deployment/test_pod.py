@@ -111,8 +111,7 @@ with socket.socket(socket.AF_UNIX) as listener:
     watched = struct.unpack("i", peer.getsockopt(socket.SOL_SOCKET, SO_PEERPIDFD, 4))[0]
     alive = not select.select([watched], [], [], 0)[0]
     print("alive" if alive else "gone", flush=True)
-    select.select([watched], [], [], 10)
-    print("gone", flush=True)
+    print("gone" if select.select([watched], [], [], 30)[0] else "still there", flush=True)
 """
 
 

@@ -107,7 +107,8 @@ class Callers:
                 with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
                     connection.settimeout(30)
                     connection.connect(self.path)
-                time.sleep(0.002)
+                # The queue must not get full, however long the successor takes: that is EAGAIN at once.
+                time.sleep(0.02)
             except OSError as error:
                 self.problems.append(repr(error))
 

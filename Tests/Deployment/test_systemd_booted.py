@@ -197,7 +197,7 @@ def test_signs_of_life_are_asked_for_and_given(machine: BootedMachine, connectio
     assert connection.works()
     assert machine.property("postern.service", "WatchdogUSec") == "30s"
     first = machine.property("postern.service", "WatchdogTimestampMonotonic")
-    eventually(lambda: machine.property("postern.service", "WatchdogTimestampMonotonic") != first, 20)
+    eventually(lambda: machine.property("postern.service", "WatchdogTimestampMonotonic") != first, 45)
 
 
 def test_no_connection_is_refused_while_it_restarts(machine: BootedMachine) -> None:
@@ -209,7 +209,7 @@ def test_no_connection_is_refused_while_it_restarts(machine: BootedMachine) -> N
             try:
                 with machine.connect(SOCKET) as connection:
                     outcomes.append("answered" if connection.works() else "not answered")
-            except (EOFError, ConnectionResetError):
+            except (EOFError, ConnectionResetError, BrokenPipeError):
                 # Accepted by the process that was about to end.
                 outcomes.append("cut")
             except OSError as error:
@@ -263,5 +263,10 @@ def test_the_units_of_a_user_serve_that_user_and_keep_sessions_in_the_home(
     machine.run(*user, "postern", "call", "completeAuthorization", json.dumps({"callbackUrl": callback}))
     assert list(machine.path("/home/ann/.config/postern/store").iterdir())
     machine.run(*user, "systemctl", "--user", "reload", "postern.service")
-    shown = machine.run(*user, "systemctl", "--user", "show", "--property=StatusText,NoNewPrivileges", "postern.service")
-    assert "StatusText=Serving" in shown and "NoNewPrivileges=yes" in shown
+
+    def shown() -> str:
+        return machine.run(*user, "systemctl", "--user", "show", "--property=StatusText,NoNewPrivileges", "postern.service")
+
+    # The command ends when the signal is sent.
+    eventually(lambda: "StatusText=Serving" in shown(), what="the end of the reload")
+    assert "NoNewPrivileges=yes" in shown()

@@ -247,12 +247,16 @@ def test_the_first_connection_starts_it_and_is_served(
     needs("systemd-socket-activate")
     configuration = settings.standard(directory, playground)
     process = activate(directory, configuration, ["--setenv", f"NOTIFY_SOCKET={manager.address}"])
+    path = directory / "activated.sock"
+
+    def connected() -> Optional[Connection]:
+        try:
+            return Connection(str(path))
+        except (FileNotFoundError, ConnectionRefusedError):  # the name is there before it is listened at
+            return None
+
     try:
-        path = directory / "activated.sock"
-        deadline = time.monotonic() + 10
-        while not path.exists() and time.monotonic() < deadline:
-            time.sleep(0.01)
-        with Connection(str(path)) as connection:
+        with eventually(connected, what="the socket") as connection:
             assert connection.call("fetchResource", {"resource": "orders", "path": "orders"})["status"] == 200
         assert manager.next() == SERVING
         assert not Path(configuration["listen"]["path"]).exists()

@@ -55,7 +55,7 @@ def test_the_group_is_made_and_is_not_the_services_user(directory: Path) -> None
 def test_secrets_are_for_root_alone(directory: Path) -> None:
     needs("systemd-tmpfiles")
     needs_root("make files that are root's")
-    shutil.copytree("/etc", directory / "etc", ignore=lambda _, names: [n for n in names if n not in ("passwd", "group")])
+    shutil.copytree("/etc", directory / "etc", symlinks=True, ignore=lambda _, names: [n for n in names if n not in ("passwd", "group")])
     subprocess.run(
         ["systemd-tmpfiles", f"--root={directory}", "--create", str(SYSTEMD / "postern.tmpfiles")],
         check=True, capture_output=True)

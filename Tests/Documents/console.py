@@ -60,7 +60,7 @@ def steps(page: str) -> List[Step]:
     return found
 
 
-def outputs(steps: List[Step], directory: Path, environment: Dict[str, str], seconds: float = 60) -> List[str]:
+def outputs(steps: List[Step], directory: Path, environment: Dict[str, str], seconds: float = 300) -> List[str]:
     """What each command prints on both its outputs."""
     script = "".join(f"printf '\\n%s\\n' '{MARK}{number}'\n{step.command}\n" for number, step in enumerate(steps))
     # A file, not a pipe: what a background process still holds open must not be waited for.

@@ -46,8 +46,11 @@ def test_results_are_the_same_with_it(start: Start) -> None:
     asked = [("getInfo", None), ("health", None), ("fetchResource", echo)]
     answers = []
     for access in (True, False):
-        with start({"log": {"access": access}}).connect() as connection:
+        sidecar = start({"log": {"access": access}})
+        with sidecar.connect() as connection:
             answers.append([connection.call(*call) for call in asked])
+        # Both have the same socket: while this one runs, the next cannot begin.
+        sidecar.stop()
     # What the resource got: the same but for the trace that began here.
     got = [json.loads(answer[2]["body"]) for answer in answers]
     for one in got:

@@ -18,6 +18,7 @@ from harness import expect
 from harness.binaries import postern
 from harness.connection import Connection
 from harness.playground import Playground
+from harness.ports import free_port
 from harness.sidecar import Sidecar, StartError
 from harness.waiting import eventually
 from test_preauthorize import call, codes, permits
@@ -569,7 +570,7 @@ def test_no_token_is_the_sidecars_own_trouble(
 def test_decisions_while_the_server_is_down_are_faults(
     start: Start, start_playground: Callable[..., Playground], directory: Path
 ) -> None:
-    upstream = start_playground()
+    upstream = start_playground("--port", str(free_port()))
     changes = {"store": {"kind": "file", "path": str(directory / "sessions")}, "preauthorization": {"pass": point(
         directory, upstream, attempts=1, cache={"permit": "1s"})}}
     connection = start(changes).connect()

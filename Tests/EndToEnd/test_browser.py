@@ -19,6 +19,7 @@ from harness.chromium import Chromium, Page
 from harness.glewlwyd import Provider, Resource
 from harness.login import Login
 from harness.playground import Playground
+from harness.ports import free_port
 from harness.sidecar import Sidecar
 
 PICTURES = binaries.ROOT / ".build" / "screenshots"
@@ -80,12 +81,6 @@ def sign_in(page: Page, password: str = "alice-password") -> None:
     page.type("#username", "alice")
     page.type("#password", password)
     page.press("Sign in")
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 def test_a_user_logs_in_at_the_playground(

@@ -11,6 +11,7 @@ import pytest
 from harness import expect
 from harness.connection import Connection
 from harness.playground import Playground
+from harness.ports import free_port
 from harness.sidecar import Sidecar
 from harness.waiting import eventually
 
@@ -261,8 +262,9 @@ def test_endpoints_may_be_configured_instead_of_discovered(start: Start, connect
 
 
 def test_a_provider_that_is_down_and_comes_back(start: Start, connect: Connect, start_playground: Any, playground: Playground) -> None:
-    upstream = start_playground()
-    port = upstream.port
+    # Not one that the kernel chooses: somebody else could be given it before it comes back.
+    port = free_port()
+    upstream = start_playground("--port", str(port))
     resource = {"baseUrl": upstream.base + "/resource/", "audience": upstream.base + "/resource"}
     connection = connect(start({"issuers": {"play": {"issuer": upstream.issuer}}, "resources": {"orders": resource}}))
     assert fetch(connection)["status"] == 200
@@ -281,4 +283,4 @@ def test_a_provider_that_is_down_and_comes_back(start: Start, connect: Connect, 
 
 def test_the_token_never_leaves(connection: Connection, playground: Playground) -> None:
     result = fetch(connection, "echo")
-    assert "eyJ" not in json.dumps(result)
+    assert not expect.LIKE_A_TOKEN.search(json.dumps(result))

@@ -34,7 +34,10 @@ class Patient:
                 server.arrived.set()
                 server.reads.wait(30)
                 while left:
-                    left -= len(self.rfile.read(min(left, 1 << 16)))
+                    data = self.rfile.read(min(left, 1 << 16))
+                    if not data:
+                        return  # the other side has gone: read would give nothing for ever
+                    left -= len(data)
                 self.send_response(204)
                 self.end_headers()
 

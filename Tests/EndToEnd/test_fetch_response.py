@@ -11,6 +11,7 @@ import pytest
 from harness import expect
 from harness.connection import Connection
 from harness.playground import Playground
+from harness.ports import free_port
 from harness.sidecar import Sidecar
 
 Start = Callable[..., Sidecar]
@@ -129,7 +130,7 @@ def test_timeout_ms_replaces_the_resources_timeout(start: Start, connect: Connec
 
 
 def test_a_refused_connection_is_server_unreachable(start: Start, connect: Connect, start_playground: Any) -> None:
-    upstream = start_playground()
+    upstream = start_playground("--port", str(free_port()))
     connection = connect(start({"resources": {"gone": {"baseUrl": upstream.base + "/open/", "auth": "none"}}}))
     assert connection.call("fetchResource", {"resource": "gone", "path": "echo"})["status"] == 200
     upstream.stop()
@@ -138,7 +139,10 @@ def test_a_refused_connection_is_server_unreachable(start: Start, connect: Conne
 
 
 def test_a_name_that_does_not_resolve_is_told_as_such(start: Start, connect: Connect) -> None:
-    connection = connect(start({"resources": {"gone": {"baseUrl": "https://does-not-exist.invalid/", "auth": "none"}}}))
+    # One question of one second: a name server that is silent, as in a container without a network, would take longer than the test waits.
+    environment = {"RES_OPTIONS": "attempts:1 timeout:1"}
+    changes = {"resources": {"gone": {"baseUrl": "https://does-not-exist.invalid/", "auth": "none"}}}
+    connection = connect(start(changes, environment=environment))
     error = connection.error("fetchResource", {"resource": "gone", "path": "x", "timeoutMs": 10_000})
     assert error["code"] in (1008, 1009), error
     assert expect.fault(error, error["code"])["outcome"] == "not_sent"

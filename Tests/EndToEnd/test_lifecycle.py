@@ -61,7 +61,7 @@ def test_a_cancel_sent_right_behind_its_request_works(connection: Connection, pl
     began = time.monotonic()
     connection.send_bytes(connection.frame(request) + connection.frame(cancel))
     expect.error(connection.answer_to("c"), -32800, "c")
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 15
     assert connection.works()
 
 
@@ -133,7 +133,7 @@ def test_an_idle_sidecar_ends_at_once_on_sigterm(sidecar: Sidecar) -> None:
         sidecar.signal(signal.SIGTERM)
         assert sidecar.wait() == 0
         # Not when the 30 s to drain are over.
-        assert time.monotonic() - began < 6
+        assert time.monotonic() - began < 15
 
 
 def test_what_is_pending_when_the_time_to_drain_is_over_is_answered(
@@ -159,7 +159,7 @@ def test_what_is_pending_when_the_time_to_drain_is_over_is_answered(
     assert {member["id"]: "result" in member for member in batch} == {"quick": True, "slow": False}
     assert all(connection.ends() == [] for connection in connections[1:])
     assert sidecar.wait() == 0
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 15
     eventually(lambda: playground.statistics()["abandonedRequests"] == 4)
     log = sidecar.awaits_log("calls were cut off")
     assert "EventLoop" not in log and "leaking" not in log.lower()

@@ -54,7 +54,7 @@ def test_a_message_over_the_limit_is_refused_and_the_connection_goes_on(small: C
 
 def test_what_is_over_the_limit_is_not_buffered(start: Start, connect: Connect) -> None:
     sidecar = start(SMALL)
-    connection = connect(sidecar)
+    connection = connect(sidecar, 60)
     assert connection.works()
     before = sidecar.resident_kilobytes()
     connection.send_text(padded(200 << 20))

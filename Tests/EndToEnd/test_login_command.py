@@ -44,7 +44,7 @@ def login(sidecar: Sidecar) -> Iterator[Callable[..., Login]]:
 
 def visit(url: str, fields: Optional[Dict[str, str]] = None) -> Any:
     parts = urlsplit(url)
-    connection = http.client.HTTPConnection("127.0.0.1", parts.port, timeout=5)
+    connection = http.client.HTTPConnection("127.0.0.1", parts.port, timeout=20)
     try:
         connection.request("GET", parts.path + (f"?{parts.query}" if parts.query else ""), headers=fields or {})
         response = connection.getresponse()

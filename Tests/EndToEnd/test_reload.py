@@ -50,14 +50,14 @@ def test_a_bad_file_changes_nothing_and_is_reported(sidecar: Sidecar, connection
 def test_sighup_takes_changes_in(sidecar: Sidecar, connection: Connection, configuration: Any) -> None:
     sidecar.write(with_another_resource(configuration))
     sidecar.signal(signal.SIGHUP)
-    eventually(lambda: knows_another(connection), 5, "the reload")
+    eventually(lambda: knows_another(connection), what="the reload")
 
 
 def test_sighup_with_a_bad_file_changes_nothing_and_is_logged(sidecar: Sidecar, connection: Connection) -> None:
     before = len(sidecar.log())
     sidecar.write("unknownKey: 1\n")
     sidecar.signal(signal.SIGHUP)
-    eventually(lambda: "unknownKey" in sidecar.log()[before:], 5, "the report")
+    eventually(lambda: "unknownKey" in sidecar.log()[before:], what="the report")
     assert sidecar.is_running()
     assert connection.call("fetchResource", {"resource": "open", "path": "echo"})["status"] == 200
 

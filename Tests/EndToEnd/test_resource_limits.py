@@ -234,8 +234,14 @@ def test_a_server_that_stalls_for_the_resources_own_timeout_is_left_alone(
 ) -> None:
     limits = {"breaker": {"failures": 1, "openFor": "1m"}}
     connection = limited(start, connect, limits, "broken", **{**broken(playground), "timeout": "300ms"})
-    expect.fault(connection.answer_to(ask(connection, "stall", "broken"))["error"], -32022)
-    expect.fault(connection.answer_to(ask(connection, "ok", "broken"))["error"], 1009)
+
+    def is_left_alone() -> bool:
+        """Where the machine stands still the server may not have had half of the time: then once more."""
+        expect.fault(connection.answer_to(ask(connection, "stall", "broken"))["error"], -32022)
+        answer = connection.answer_to(ask(connection, "ok", "broken"))
+        return "error" in answer and bool(expect.fault(answer["error"], 1009))
+
+    eventually(is_left_alone, what="the open breaker")
 
 
 def test_many_callers_at_once_stay_within_the_bound(start: Start, connect: Connect, playground: Playground) -> None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 import ctypes
 import os
 import re
+import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, List
 
@@ -171,12 +173,9 @@ def test_all_of_it_can_be_required(start: Callable[..., Sidecar], connect: Calla
 
 @pytest.fixture
 def elsewhere() -> Iterator[Path]:
-    path = Path(f"/tmp/postern-elsewhere-{os.getpid()}")
-    path.mkdir(mode=0o700)
+    path = Path(tempfile.mkdtemp(prefix="postern-elsewhere-", dir="/tmp"))
     yield path
-    for file in path.iterdir():
-        file.unlink()
-    path.rmdir()
+    shutil.rmtree(path, ignore_errors=True)
 
 
 @needs_landlock
@@ -253,7 +252,7 @@ def test_a_secret_behind_a_link_to_a_directory_is_read_when_the_link_is_turned(
 def test_an_abstract_notify_socket_is_told_of_start_and_end(start: Callable[..., Sidecar]) -> None:
     name = f"postern-notify-{os.getpid()}"
     manager = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-    manager.settimeout(5)
+    manager.settimeout(15)
     manager.bind("\0" + name)
     with manager:
         sidecar = start(environment={"NOTIFY_SOCKET": "@" + name})

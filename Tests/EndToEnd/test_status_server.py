@@ -158,7 +158,7 @@ def test_answers_that_nobody_reads_are_not_piled_up(status: Tuple[Sidecar, int])
 def test_thousands_of_refusals_behind_one_another_are_answered(status: Tuple[Sidecar, int]) -> None:
     sidecar, port = status
     many = b"POST / HTTP/1.1\r\nHost: localhost\r\n\r\n" * 10_000
-    with socket.create_connection(("127.0.0.1", port), 10) as client:
+    with socket.create_connection(("127.0.0.1", port), 60) as client:
         # Larger reads first, then everything behind an answer that takes a moment.
         sending = threading.Thread(target=client.sendall, args=(many + b"GET /readyz HTTP/1.1\r\nHost: localhost\r\n\r\n" + many,))
         sending.start()

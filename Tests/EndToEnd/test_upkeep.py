@@ -81,7 +81,7 @@ def test_an_issuers_clock_that_differs_is_measured_and_told(
     line = next(
         line for line in connection.call("metrics")["text"].splitlines()
         if line.startswith("postern_issuer_clock_skew_seconds{"))
-    assert abs(float(line.split()[-1]) - offset) < 5
+    assert abs(float(line.split()[-1]) - offset) < 30
     sidecar.awaits_log("clock differs")
 
 

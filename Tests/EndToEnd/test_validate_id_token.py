@@ -425,7 +425,7 @@ def test_the_deadline_of_the_call_counts(
     params = {"idToken": rsa.sign(claims()), "issuer": "corp", "meta": {"timeoutMs": 200}}
     began = time.monotonic()
     expect.fault(connection.error("validateIdToken", params), -32022)
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 15
     gate.set()
 
 

@@ -239,7 +239,7 @@ struct FileStoreTests {
     var second = try await open()
     var duration = ContinuousClock.now - start
     // The machine may pause: the quickest of a few counts.
-    for _ in 0..<4 where duration >= .seconds(2) {
+    for _ in 0..<4 where duration >= .seconds(20) {
       await second.close()
       start = ContinuousClock.now
       second = try await open()
@@ -248,8 +248,8 @@ struct FileStoreTests {
     #expect(try await second.count(in: .session) == 10_000)
     print("10,000 sessions: opened in \(duration), \((residentBytes() - before) / 1024) KiB more resident")
     #expect(residentBytes() - before < 10_000 * 4096)
-    // In a release build 200 ms; here the code is unoptimised and the machine shared.
-    #expect(duration < .seconds(2))
+    // In a release build 200 ms, here 300; one that looks at all others for each record takes minutes.
+    #expect(duration < .seconds(20))
     await second.close()
   }
 

@@ -15,7 +15,6 @@ final class RedisServer: Sendable {
 
   /// `isEncrypted`: TLS on a port, with a password; otherwise a Unix socket without.
   init(isEncrypted: Bool) throws {
-    port = isEncrypted ? try Self.freePort() : 0
     var arguments = [
       "--save", "", "--appendonly", "no", "--dir", folder.path, "--daemonize", "no", "--logfile", "", "--databases",
       "8",
@@ -23,16 +22,27 @@ final class RedisServer: Sendable {
     if isEncrypted {
       try Self.makeCertificates(in: folder.path)
       arguments += [
-        "--port", "0", "--tls-port", String(port), "--bind", "127.0.0.1", "--tls-cert-file",
-        "\(folder.path)/server.pem",
-        "--tls-key-file", "\(folder.path)/server.key", "--tls-auth-clients", "no", "--tls-ca-cert-file",
+        "--port", "0", "--bind", "127.0.0.1", "--tls-cert-file", "\(folder.path)/server.pem", "--tls-key-file",
+        "\(folder.path)/server.key", "--tls-auth-clients", "no", "--tls-ca-cert-file",
         "\(folder.path)/ca.pem", "--requirepass", Self.password,
       ]
     } else {
       arguments += ["--port", "0", "--unixsocket", "\(folder.path)/redis.sock"]
     }
-    self.arguments = arguments
-    process = Locked(try Self.start(arguments))
+    // Another process may take the port between its choice and the server's bind.
+    var attempt = 1
+    while true {
+      let port = isEncrypted ? try Self.freePort() : 0
+      let all = arguments + (isEncrypted ? ["--tls-port", String(port)] : [])
+      do {
+        process = Locked(try Self.start(all))
+        self.port = port
+        self.arguments = all
+        return
+      } catch let failure as Failure where failure.log.contains("Address already in use") && attempt < 5 {
+        attempt += 1
+      }
+    }
   }
 
   deinit { stop() }

@@ -148,7 +148,7 @@ struct CallerLimitTests {
     let ledger = CallerLedger(clock: clock)
     var rule = AccessRules.Rule(uid: nil, gid: 30, methods: nil, resources: nil)
     rule.rate = AccessRules.Rate(perSecond: 1, burst: 1)
-    for uid in 0..<UInt32(CallerLedger.capacity * 2) { _ = ledger.admit(rule, uid: uid, isProbe: false) }
+    for uid in 0..<UInt32(CallerLedger.capacity + 100) { _ = ledger.admit(rule, uid: uid, isProbe: false) }
     #expect(ledger.count == CallerLedger.capacity)
     clock.advance(by: .seconds(10))
     _ = ledger.admit(rule, uid: 1_000_000, isProbe: false)

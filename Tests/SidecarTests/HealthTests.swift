@@ -78,7 +78,7 @@ struct HealthTests {
     up.withLock { _ = $0.insert("two.test") }
     #expect(await Self.passes(clock) { Self.status(bench) == "ok" })
     #expect(await listener.next()?["params"]?["status"] == "ok")
-    #expect(Self.check(bench, "store") == "ok")
+    #expect(await eventually { Self.check(bench, "store") == "ok" })
   }
 
   @Test("who asks at the start hears how it is, not that nobody has looked; and waits a second at most")
@@ -94,7 +94,7 @@ struct HealthTests {
     }
     let watch = Task { await bench.service.watch() }
     defer { watch.cancel() }
-    #expect(await Self.passes(bench.clock, by: .microseconds(50)) { answer.withLock { $0 } == "ok" })
+    #expect(await Self.passes(bench.clock, by: .microseconds(5)) { answer.withLock { $0 } == "ok" })
     await asked.value
 
     let lonely = try Self.bench(Self.two, up: up)
@@ -124,7 +124,8 @@ struct HealthTests {
     bench.clock.advance(by: .seconds(60))
     #expect(bench.service.readiness.isReady && asked.withLock { $0 } == 0)
     _ = await bench.connect().call("subscribe", ["events": ["event.healthChanged"]])
-    #expect(await Self.passes(bench.clock) { asked.withLock { $0 } == 2 && Self.status(bench) == "ok" })
+    // Both of them: only then the status is that. By then they may have been asked for newer keys, too.
+    #expect(await Self.passes(bench.clock) { asked.withLock { $0 } >= 2 && Self.status(bench) == "ok" })
   }
 
   @Test("keys are renewed before they expire; a lost issuer is degraded while its keys are good, then down")

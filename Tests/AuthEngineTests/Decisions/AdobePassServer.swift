@@ -33,8 +33,10 @@ final class AdobePassServer: Sendable {
       return registrationAnswer.withLock { $0 }
         ?? .json(#"{"client_id":"client-\#(number)","client_secret":"secret-\#(number)"}"#, status: 201)
     case "/o/client/token":
+      // Read before it is counted: a test that has seen the count may change it.
+      let answer = tokenAnswer.withLock { $0 }
       let number = tokens.next()
-      if let answer = tokenAnswer.withLock({ $0 }) { return answer }
+      if let answer { return answer }
       let form = String(decoding: request.body ?? [], as: UTF8.self)
       let isForgotten = forgotten.withLock { $0.contains { form.contains("client_id=\($0)&") } }
       if isForgotten { return .json(#"{"error":"invalid_client"}"#, status: 400) }

@@ -86,7 +86,7 @@ struct DecisionFlightTests {
     let clock = engine.clock
     let subject = try Self.subject(expiresAt: clock.wallNow + .seconds(30))
     async let response = engine.ask(["a", "slow", "b", "c", "d"], at: point, subject: subject)
-    #expect(await eventually { engine.preauthorizer.board.count == 4 })
+    #expect(await eventually { engine.preauthorizer.board.count == 4 && gate.waiterCount == 1 })
     clock.advance(by: .seconds(30))
     gate.open()
     let decisions = await response.decisions
@@ -138,15 +138,22 @@ struct DecisionFlightTests {
   @Test("a call that leaves while it waits for its turn gives the turn back")
   func turns() async throws {
     let engine = DecisionEngine.authzen { .decisions($0.map { _ in true }) }
-    let point = try engine.point { $0.pace = DecisionPace(perSecond: 1, burst: 2) }
+    let pace = DecisionPace(perSecond: 1, burst: 2)
+    let point = try engine.point { $0.pace = pace }
     _ = await engine.ask(["a"], at: point)
     let clock = engine.clock
+    // It is given back by a task of its own, a moment after its sleep has ended.
+    let isGivenBack: @Sendable () -> Bool = {
+      guard pace.take(at: clock.monotonicNow, patience: .seconds(1)) != nil else { return false }
+      pace.giveBack()
+      return true
+    }
     for name in ["b", "c", "d"] {
       let leaving = Task { await engine.ask([name], at: point) }
       #expect(await eventually { clock.sleeperCount == 1 })
       leaving.cancel()
       #expect(await leaving.value.outcome == .failure)
-      #expect(await eventually { clock.sleeperCount == 0 })
+      #expect(await eventually { clock.sleeperCount == 0 && isGivenBack() })
     }
     async let staying = engine.ask(["e"], at: point)
     #expect(await eventually { clock.sleeperCount == 1 })

@@ -118,12 +118,14 @@ struct DecisionRenewalTests {
     #expect(await eventually { engine.posts.count == 2 })
     engine.clock.advance(by: .seconds(10))
     // One that leaves does not end it.
-    let leaving = Task { await engine.ask(["a"], at: point) }
-    for _ in 0..<100 { await Task.yield() }
+    let deadline = Deadline(in: .seconds(60), on: engine.clock)
+    let leaving = Task { await engine.ask(["a"], at: point, deadline: deadline) }
+    #expect(await eventually { engine.clock.sleeperCount == 1 })
     leaving.cancel()
     _ = await leaving.value
-    async let response = engine.ask(["a"], at: point)
-    for _ in 0..<100 { await Task.yield() }
+    async let response = engine.ask(["a"], at: point, deadline: deadline)
+    // Its timer begins when it has joined.
+    #expect(await eventually { engine.clock.sleeperCount == 1 })
     gate.open()
     let decision = await response.decisions.first
     #expect(decision?.isAuthorized == true && engine.posts.count == 2)

@@ -15,7 +15,7 @@ import Testing
     arguments: [
       (200, #"{"authId":"i","callbacks":[]}"#, "callbacks"),
       (200, #"{"authId":"i","callbacks":[{"type":"X"}]}"#, "callbacks"),
-      (200, #"{"tokenId":"t-1"}"#, "completed"),
+      (200, #"{"tokenId":"t.1"}"#, "completed"),
       (
         401, #"{"code":401,"reason":"Unauthorized","message":"Login failure","detail":{"failureUrl":""}}"#,
         "failed 401 Login failure"

@@ -1,8 +1,9 @@
-import AuthEngine
 import HTTPMessages
 import Support
 import TestSupport
 import Testing
+
+@testable import AuthEngine
 
 /// What is done about sessions while nobody asks.
 @Suite struct BackgroundRenewalTests {
@@ -13,15 +14,18 @@ import Testing
     let upkeep = Task { await bench.sessions.keepFresh { $0 == bench.issuer.issuer.name ? bench.issuer : nil } }
     defer { upkeep.cancel() }
     try await body { time in
-      // In steps, each when the upkeep sleeps again: it looks at the clock only then.
+      // In steps, each when the upkeep sleeps again and what it began is done: both look at the clock.
+      func settles() async -> Bool {
+        await eventually { bench.clock.sleeperCount > 0 && bench.sessions.workers.withLock { $0 } == 0 }
+      }
       var left = time
       while left > .zero {
-        #expect(await eventually { bench.clock.sleeperCount > 0 })
+        #expect(await settles())
         let step = min(left, UserSessions.backgroundPause.idle)
         bench.clock.advance(by: step)
         left -= step
       }
-      #expect(await eventually { bench.clock.sleeperCount > 0 })
+      #expect(await settles())
     }
   }
 

@@ -240,7 +240,7 @@ import Testing
     let advice = PolicyAdvice(type: PolicyAdvice.Name.service, value: "Otp")
     let request = try #require(JourneyRequest.stepUp(session.handle, advices: [advice]))
     _ = try await bench.journeys.begin(request, at: bench.issuer, ownedBy: 1)
-    while bench.grants.sent(to: "/revoke").count < 2 || bench.signOff().isEmpty { await Task.yield() }
+    #expect(await eventually { bench.grants.sent(to: "/revoke").count >= 2 && !bench.signOff().isEmpty })
     #expect(Set(bench.grants.sent(to: "/revoke").map { $0["token"] }) == ["r-1", "a-1"])
     #expect(bench.signOff().map { $0.fields["Cookie"] } == ["sso=\(Self.sso)"])
     let paths = bench.grants.transport.requests.map(\.url.path)

@@ -11,13 +11,18 @@ import Testing
   func idle() async throws {
     let bench = try SessionBench()
     let session = try await bench.session()
+    // What has expired may have been removed by then, behind the session's making.
+    func left() async throws -> Int {
+      _ = try await bench.store.purge(expiredAt: bench.clock.wallNow)
+      return try await bench.store.count(in: .session)
+    }
     bench.clock.advance(by: .seconds(89 * 86_400))
-    #expect(try await bench.store.purge(expiredAt: bench.clock.wallNow) == 0)
+    #expect(try await left() == 1)
     _ = try await bench.token(session)
     bench.clock.advance(by: .seconds(89 * 86_400))
-    #expect(try await bench.store.purge(expiredAt: bench.clock.wallNow) == 0)
+    #expect(try await left() == 1)
     bench.clock.advance(by: .seconds(2 * 86_400))
-    #expect(try await bench.store.purge(expiredAt: bench.clock.wallNow) == 1)
+    #expect(try await left() == 0)
   }
 
   @Test("an owner has 10,000 sessions at most; what has expired does not count, others are not touched")

@@ -5,6 +5,8 @@ import re
 from typing import Any, Dict, Optional
 
 REASON = re.compile(r"[a-z][a-z0-9_]*\Z")
+#: A JWT, or one half of it. Its first three letters alone come up in random base64url, too.
+LIKE_A_TOKEN = re.compile(r"eyJ[A-Za-z0-9_-]{5,}\.eyJ|eyJ(?:hbGci|0eXAi|raWQi|pc3Mi|zdWIi|hdWQi|lbmMi)")
 RFC3339_MILLISECONDS = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z\Z")
 
 REASONS = {

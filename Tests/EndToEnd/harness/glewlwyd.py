@@ -64,7 +64,7 @@ class Provider:
         request = urllib.request.Request(
             f"{self.issuer}/{path}", urllib.parse.urlencode(form).encode(), {"Authorization": f"Basic {credentials}"})
         try:
-            with urllib.request.urlopen(request, timeout=5) as answer:
+            with urllib.request.urlopen(request, timeout=20) as answer:
                 return answer.status, json.loads(answer.read() or b"{}")
         except urllib.error.HTTPError as error:
             return error.code, json.loads(error.read() or b"{}")
@@ -132,7 +132,7 @@ class Browser:
     def authorize(self, url: str) -> str:
         """Where the provider sends the browser."""
         try:
-            self._opener.open(url + "&g_continue", timeout=5).close()
+            self._opener.open(url + "&g_continue", timeout=20).close()
         except urllib.error.HTTPError as redirect:
             assert redirect.code == 302, redirect.code
             return redirect.headers["Location"]
@@ -140,5 +140,5 @@ class Browser:
 
     def _send(self, method: str, url: str, body: Any) -> None:
         request = urllib.request.Request(url, json.dumps(body).encode(), {"Content-Type": "application/json"}, method=method)
-        with self._opener.open(request, timeout=5) as answer:
+        with self._opener.open(request, timeout=20) as answer:
             assert answer.status == 200

@@ -5,6 +5,7 @@ import json
 import os
 import signal
 import socket
+import struct
 import subprocess
 import time
 from pathlib import Path
@@ -58,7 +59,7 @@ class Sidecar:
                 pass_fds=pass_fds,
             )
         try:
-            self._wait_until_connectable()
+            self._wait_until_connectable(is_own=not launcher and not pass_fds)
         except BaseException:
             self.stop()
             raise
@@ -70,7 +71,7 @@ class Sidecar:
         temporary.write_text(text)
         temporary.replace(self.configuration_path)
 
-    def _wait_until_connectable(self, seconds: float = 10.0) -> None:
+    def _wait_until_connectable(self, seconds: float = 10.0, is_own: bool = True) -> None:
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
             status = self.process.poll()
@@ -79,11 +80,15 @@ class Sidecar:
             probe = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
             try:
                 probe.connect(self.path)
-                return
+                # Who listens there: another one that was started before is not this one.
+                listener, _, _ = struct.unpack("3i", probe.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
+                if listener == self.process.pid or not is_own:
+                    return
             except (FileNotFoundError, ConnectionRefusedError):
-                time.sleep(0.005)
+                pass
             finally:
                 probe.close()
+            time.sleep(0.005)
         raise AssertionError(f"nothing can be connected to at {self.path}:\n{self.log()}")
 
     def connect(self, framing: str = "stream", timeout: float = 10.0) -> Connection:
@@ -116,7 +121,7 @@ class Sidecar:
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
             try:
-                self.process.wait(5)
+                self.process.wait(20)
             except subprocess.TimeoutExpired:
                 self.process.kill()
                 self.process.wait(10)

@@ -70,7 +70,10 @@ struct EncryptionAttackTests {
     let longKey = try CompactJWE.encrypt([1], for: TestKeys.rsa, algorithm: .rsaOAEP, encryption: .a256GCM)
     let spliced = Self.parts(token).enumerated().map { $0 == 1 ? Self.parts(longKey)[1] : $1 }.joined(separator: ".")
     var messages: Set<String> = []
-    for broken in [wrongKey, spliced, Self.replacing(3, of: token, with: [9]), Self.replacing(4, of: token, with: [])] {
+    // Two bytes: a single one may be the one that is there.
+    for broken in [
+      wrongKey, spliced, Self.replacing(3, of: token, with: [9, 9]), Self.replacing(4, of: token, with: []),
+    ] {
       do {
         _ = try decrypt(broken, key: TestKeys.rsa)
         Issue.record("decrypted")

@@ -239,12 +239,13 @@ test("with connectWaitMs a sidecar may come late", async () => {
 });
 
 test("a server that never answers: timeoutMs ends the call, says what is known and cancels it", async () => {
-  const { server, client } = await fake();
+  const { server, client } = await fake({ onRequest: ({ id, method }, socket) => method === "health" && answer(socket, id, {}) });
+  await client.health(); // on a connection that is there a request is sent at once
   const error = await rejection(client.getInfo({}, { timeoutMs: 20 }));
   assert.ok(error instanceof DeadlineError);
   assert.deepEqual([error.reason, error.outcome], ["deadline_exceeded", "unknown"]);
-  await eventually(() => server.requests.length === 2);
-  const [request, cancel] = server.requests;
+  await eventually(() => server.requests.length === 3);
+  const [, request, cancel] = server.requests;
   assert.equal(request.params.meta.timeoutMs, 20);
   assert.deepEqual([cancel.method, cancel.params, cancel.id], ["$/cancelRequest", { id: request.id }, undefined]);
 });

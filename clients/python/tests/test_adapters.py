@@ -185,13 +185,13 @@ async def test_no_bound_in_the_manner_of_aiohttp(sidecar: Sidecar) -> None:
 @pytest.mark.parametrize("stream", [False, True])
 def test_the_user_has_time_whatever_the_library_says(client: Client, session: str, stream: bool) -> None:
     def confirm(request: postern.delegates.AdviceReceived) -> bool:
-        time.sleep(0.5)
+        time.sleep(1.2)
         return client.authenticate_with_advice(continuation=request.continuation, answers=PASSWORD).state == "completed"
 
     client.register_delegate(on_policy_advice_received=confirm)
     with requests.Session() as plain:
         plain.mount("http+postern://", PosternAdapter(client, session=session))
-        answer = plain.post("http+postern://gate/service/pay", data="10 coins", stream=stream, timeout=0.4)
+        answer = plain.post("http+postern://gate/service/pay", data="10 coins", stream=stream, timeout=1)
         assert answer.json()["body"] == "10 coins"
 
 

@@ -180,7 +180,7 @@ async def test_a_sidecar_that_does_not_read(double: Double) -> None:
         asyncio.run_coroutine_threadsafe(release.wait(), loop).result(20)
 
     double.scripts = [script]
-    async with AsyncClient(double.path, timeout=0.3) as client:
+    async with AsyncClient(double.path, timeout=1) as client:
         begun = time.monotonic()
         large = {"grant": "x" * (4 << 20)}
         failed = await asyncio.gather(*(client.call("createSession", large) for _ in range(3)), return_exceptions=True)

@@ -8,7 +8,8 @@ public import Support
 /// Answers are not kept: a revocation is seen by the next call. Calls that ask the same thing at the same time share one
 /// request.
 public final class TokenIntrospector: Sendable {
-  private struct Question: Hashable, Sendable {
+  /// What is asked; callers that ask the same share a request.
+  struct Question: Hashable, Sendable {
     let issuer: Issuer
     let token: Secret<String>
     let hint: String?
@@ -21,7 +22,8 @@ public final class TokenIntrospector: Sendable {
 
   private let provider: ProviderClient
   private let checker: IntrospectionChecker
-  private let flights: SingleFlight<Question, HTTPResponse, TokenError>
+  /// The questions that are being asked.
+  let flights: SingleFlight<Question, HTTPResponse, TokenError>
 
   /// An introspector over `transport`; endpoints that the configuration does not give come from `discovery`.
   public init(

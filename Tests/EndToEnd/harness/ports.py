@@ -1,0 +1,21 @@
+"""Ports that a test may give to a server it starts later."""
+from __future__ import annotations
+
+import random
+import socket
+from pathlib import Path
+
+
+def free_port() -> int:
+    """A free port that nobody gets unasked: the kernel chooses those for port 0 and for outgoing connections from a range above it."""
+    # From 20,000 on the tests' glewlwyd takes its own.
+    lowest = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+    assert lowest >= 20_000, "the kernel gives these ports away"
+    while True:
+        port = random.randrange(10_000, 20_000)
+        with socket.socket() as probe:
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return port
