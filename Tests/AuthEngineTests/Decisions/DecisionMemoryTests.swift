@@ -52,4 +52,22 @@ struct DecisionMemoryTests {
     #expect(memory.remove(DecisionSelection()) == 2)
     #expect(memory.isEmpty)
   }
+
+  @Test("who looks something up is told wrongly whether anybody wanted it to the end")
+  func wanted() throws {
+    let board = DecisionBoard()
+    let scope = try scope("a")
+    func begin(_ name: String, _ wait: DecisionWait = DecisionWait()) throws -> UInt64 {
+      let now = MonotonicInstant(nanoseconds: 1)
+      return try #require(board.begin([ResourceName(name)], in: scope, disabled: [], at: now, wait).lookup)
+    }
+    let answered = try begin("answered")
+    #expect(board.resolve(answered, [(ResourceName("answered"), permit(60))]))
+    #expect(!board.resolve(answered, []), "it is over")
+    let wait = DecisionWait()
+    let abandoned = try begin("abandoned", wait)
+    board.leave(wait, [abandoned])
+    #expect(!board.resolve(abandoned, [(ResourceName("abandoned"), permit(60))]))
+    #expect(board.lookupCount == 0)
+  }
 }

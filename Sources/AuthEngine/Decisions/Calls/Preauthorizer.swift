@@ -82,9 +82,9 @@ public final class Preauthorizer: Sendable {
     var link = link(call, Deadline(in: call.point.budget, on: upstream.clock), nil)
     link.isRenewal = true
     let task = Task { [self, link] in
-      let renewed = await look(up: resources, renewal, call, link)
-      // One that was forgotten meanwhile was ended on purpose.
-      guard !Task.isCancelled else { return }
+      // One that was forgotten meanwhile was ended on purpose. The task's own flag does not tell that: one that is over before it
+      // is carried is cancelled, too.
+      guard let renewed = await look(up: resources, renewal, call, link) else { return }
       upstream.observer.observe(
         .decisionsRenewed(provider: call.point.name, renewed: renewed, failed: resources.count - renewed))
     }
@@ -97,17 +97,18 @@ public final class Preauthorizer: Sendable {
       subject: call.subject, deadline: deadline, trace: trace)
   }
 
-  /// Asks about `resources` in batches, a few at a time; tells about how many there is a decision.
+  /// Asks about `resources` in batches, a few at a time; tells about how many there is a decision; nil when nobody wanted
+  /// them to the end.
   private func look(
     up resources: [ResourceName], _ lookup: UInt64, _ call: PreauthorizeCall, _ link: DecisionLink
-  ) async -> Int {
+  ) async -> Int? {
     let run = DecisionRun(point: call.point, link: link, question: call.question)
     let limit = call.point.batchLimit
     var batches = stride(from: 0, to: resources.count, by: limit).map {
       Array(resources[$0..<min($0 + limit, resources.count)])
     }[...]
-    var count = 0
-    await withTaskGroup(of: Int.self) { group in
+    var count: Int? = 0
+    await withTaskGroup(of: Int?.self) { group in
       func begin() {
         guard !Task.isCancelled, let batch = batches.popFirst() else { return }
         group.addTask { [self] in
@@ -115,16 +116,16 @@ public final class Preauthorizer: Sendable {
             call.isTooLate
             ? batch.map { _ in .fault(DecisionFault(.sessionExpired)) } : await run.verdicts(about: batch)
           let decisions = zip(batch, verdicts).map { ($0, call.kept($1)) }
-          board.resolve(lookup, decisions)
+          guard board.resolve(lookup, decisions) else { return nil }
           return decisions.count { $0.1.verdict.isDecided }
         }
       }
       for _ in 0..<DecisionPoint.parallelism { begin() }
       while let decided = await group.next() {
-        count += decided
+        if let sum = count, let decided { count = sum + decided } else { count = nil }
         begin()
       }
     }
-    return count
+    return batches.isEmpty ? count : nil
   }
 }

@@ -32,9 +32,11 @@ final class DecisionBoard: Sendable {
     if !isWanted { task.cancel() }
   }
 
-  /// Decisions have come.
-  func resolve(_ identifier: UInt64, _ decisions: [(ResourceName, KeptDecision)]) {
-    let deliveries = ledger.withLock { $0.resolve(identifier, decisions) }
+  /// Decisions have come. False when nobody wants them any more: what was asked has been forgotten, or all have left.
+  func resolve(_ identifier: UInt64, _ decisions: [(ResourceName, KeptDecision)]) -> Bool {
+    let (isWanted, deliveries) = ledger.withLock { ledger in
+      (ledger.lookups[identifier] != nil, ledger.resolve(identifier, decisions))
+    }
     // Mostly all of them are one call's.
     var rest = deliveries[...]
     while let wait = rest.first?.0 {
@@ -42,6 +44,7 @@ final class DecisionBoard: Sendable {
       wait.deliver(own.lazy.map { ($0.1, $0.2) })
       rest = rest[own.endIndex...]
     }
+    return isWanted
   }
 
   /// A call waits no longer for the lookups that it had joined. Those that nobody waits for any more end.
