@@ -38,9 +38,9 @@ deps: ## Install the Debian packages (asks for nothing when they are there)
 	  echo "Installing:" $$missing; \
 	  as_root=$$([ "$$(id -u)" = 0 ] || echo sudo); \
 	  apt="$$as_root env DEBIAN_FRONTEND=noninteractive apt-get -o Acquire::Retries=5 -o DPkg::Lock::Timeout=600"; \
-	  for attempt in 1 2 3; do \
-	    $$apt update -qq && $$apt install -y -qq --no-install-recommends $$missing >/dev/null && break; \
-	    [ $$attempt != 3 ] || exit 1; sleep 10; \
+	  for attempt in 1 2 3 4 5 6; do \
+	    { $$apt update -qq || true; } && $$apt install -y -qq --no-install-recommends $$missing >/dev/null && break; \
+	    [ $$attempt != 6 ] || exit 1; sleep 20; \
 	  done; \
 	fi
 	@command -v $(SWIFT) >/dev/null || { echo "Swift 6.2 or newer is needed: https://swift.org/install/linux"; exit 1; }
@@ -77,6 +77,9 @@ run: release ## Run the sidecar in the foreground (CONFIG=postern.yaml)
 .PHONY: clean
 clean: ## Remove everything that was built
 	rm -rf .build .build-*
+
+# Targets share .build, and many tests mind the pace of others.
+.NOTPARALLEL:
 
 ##@ Tests
 

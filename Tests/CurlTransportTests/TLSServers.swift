@@ -49,7 +49,7 @@ final class TLSServers: Sendable {
       let text = Self.configuration(certificates, folder: folder, ports: ports, upstream: upstream.port)
       try text.write(toFile: "\(folder)/nginx.conf", atomically: true, encoding: .utf8)
       do {
-        process = try Self.start(in: folder, ports: ports)
+        process = try Self.start(in: folder)
         self.ports = ports
         return
       } catch let failure as Failure where failure.text.contains("Address already in use") && attempt < 5 {
@@ -58,7 +58,7 @@ final class TLSServers: Sendable {
     }
   }
 
-  private static func start(in folder: String, ports: [Int]) throws -> Process {
+  private static func start(in folder: String) throws -> Process {
     let process = Process()
     process.executableURL = URL(fileURLWithPath: "/bin/sh")
     // nginx lives as long as this process, however that ends. It holds none of its descriptors: whoever reads the test's output waits
@@ -76,23 +76,16 @@ final class TLSServers: Sendable {
     process.standardOutput = FileHandle.nullDevice
     process.standardError = FileHandle.nullDevice
     try process.run()
-    for port in ports {
-      while !listens(on: port) {
-        guard process.isRunning else { throw Failure(text: takeLog("\(folder)/error.log")) }
-        usleep(5000)
-      }
+    // Written when it listens on all of its ports; that somebody listens there would not say who.
+    while !FileManager.default.fileExists(atPath: "\(folder)/nginx.pid") {
+      guard process.isRunning else { throw Failure(text: takeLog("\(folder)/error.log")) }
+      usleep(5000)
     }
     return process
   }
 
   func url(_ site: Site, _ path: String = "/", host: String = "127.0.0.1") -> String {
     "https://\(host):\(ports[site.rawValue])\(path)"
-  }
-
-  private static func listens(on port: Int) -> Bool {
-    guard let descriptor = Loopback.connect(port: port) else { return false }
-    close(descriptor)
-    return true
   }
 
   /// What the server that has ended said.

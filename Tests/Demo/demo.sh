@@ -38,6 +38,8 @@ export POSTERN_SOCKET=$dir/postern.sock
 printf '%s\n' "${cyan}\$ export POSTERN_SOCKET=\$PWD/postern.sock" \
   "\$ postern serve --config postern.yaml --socket \$POSTERN_SOCKET 2>postern.log &$plain"
 start_the_sidecar
+healthy() { [[ $("$postern" call health | jq -r .status) == ok ]]; } # who asks waits a second for the issuers' keys, and no longer
+await healthy || fail "the issuers do not give their keys"
 run "postern probe && stat -c '%A %U %n' \$POSTERN_SOCKET"
 expect_text 'srw-------'
 

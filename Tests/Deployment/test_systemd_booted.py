@@ -237,7 +237,7 @@ def test_stopping_waits_for_pending_requests(machine: BootedMachine, connection:
     began = time.monotonic()
     machine.run("systemctl", "stop", "postern.service", "postern.socket")
     assert connection.answer_to(pending)["result"]["status"] == 200
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 25, "not only when the time to drain is over"
     assert machine.property("postern.service", "Result") == "success"
     assert not machine.path(SOCKET).exists()
 

@@ -19,6 +19,7 @@ sys.path[:0] = [str(ROOT / "Tests" / "EndToEnd"), str(ROOT / "proto-docs" / "too
 from harness import binaries, processes  # noqa: E402
 from harness.playground import Playground  # noqa: E402
 from harness.sidecar import Sidecar  # noqa: E402
+from harness.waiting import eventually  # noqa: E402
 
 PLAYGROUND = "127.0.0.1:8080"
 DECISION_POINT = "127.0.0.1:8181"
@@ -67,6 +68,9 @@ class Stage:
         file.write_text(self.real(configuration.read_text(encoding="utf-8")))
         socket = own / "s"
         self._sidecar = Sidecar(own, None, path=socket, arguments=["--config", str(file), "--socket", str(socket)])
+        # Its issuers have been asked for their keys: whoever asks for the health waits a second for that, and no longer.
+        with self._sidecar.connect() as connection:
+            eventually(lambda: connection.call("health")["status"] == "ok", what="the issuers' keys")
         return self._sidecar
 
     def environment_of(self, sidecar: Optional[Sidecar]) -> Dict[str, str]:

@@ -2,7 +2,6 @@
 
 import json
 import re
-import socket
 
 import pytest
 
@@ -12,6 +11,7 @@ import stage as stages
 import examples  # noqa: E402  (stage makes proto-docs/tool importable)
 import reference  # noqa: E402
 import run  # noqa: E402
+from harness.ports import free_port  # noqa: E402  (and the harness)
 
 PAGES = stages.ROOT / "proto-docs"
 #: Pages whose commands are run. A page that says so itself and is not here is run, too; one that stops saying so is missed.
@@ -93,9 +93,7 @@ def test_commands_of_a_page(stage, name):
 
 def free_addresses():
     """For a page that starts its own playground: another port than the one it shows, which may be in use."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     return {stages.PLAYGROUND: f"127.0.0.1:{port}", "--port 8080": f"--port {port}"}
 
 

@@ -19,7 +19,7 @@ Start = Callable[..., Sidecar]
 RECEIVED = "delegate.onPolicyAdviceReceived"
 PASSWORD = {"PasswordCallback": "alice-password"}
 # Long enough for the caller to leave in between also where a process stands still for a second.
-SLOW = {"kind": "slow", "delayMs": 2500, "times": 1}
+SLOW = {"kind": "slow", "delayMs": 4000, "times": 1}
 WAYS = ["cancelRequest", "timeoutMs", "connection"]
 
 
@@ -37,7 +37,7 @@ class Scene:
         self.playground.request("DELETE", "/playground/statistics")
 
     def begin(self, method: str, params: Dict[str, Any]) -> Any:
-        meta = {"meta": {"timeoutMs": 1000}} if self.way == "timeoutMs" else {}
+        meta = {"meta": {"timeoutMs": 2500}} if self.way == "timeoutMs" else {}
         return self.connection.request(method, {**params, **meta})
 
     def leave(self, identifier: Any) -> None:

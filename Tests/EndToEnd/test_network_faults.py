@@ -248,7 +248,10 @@ def test_a_listener_that_does_not_accept_is_the_deadlines(start: Start, connect:
 
 
 def test_a_name_that_does_not_exist(start: Start, connect: Connect) -> None:
-    connection = connect(start({"resources": {"gone": {"baseUrl": "https://does-not-exist.invalid/", "auth": "none"}}}))
+    # One question of one second: a name server that is silent would take longer than the test waits.
+    environment = {"RES_OPTIONS": "attempts:1 timeout:1"}
+    resources = {"gone": {"baseUrl": "https://does-not-exist.invalid/", "auth": "none"}}
+    connection = connect(start({"resources": resources}, environment=environment))
     data = expect.fault(connection.error("fetchResource", {"resource": "gone", "path": "x", "method": "POST"}), 1009)
     assert data["outcome"] == NOT_SENT and data["retryable"] is True
 

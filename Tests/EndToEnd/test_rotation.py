@@ -6,7 +6,6 @@ import json
 import os
 import shutil
 import signal
-import socket
 import subprocess
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, List, Tuple
@@ -19,6 +18,7 @@ from harness.certificates import Authority
 from harness.connection import Connection
 from harness.issuer import Asked, IssuerDouble, document
 from harness.mutual import MutualTLS
+from harness.ports import free_port
 from harness.sidecar import Sidecar
 from harness.signing import SigningKey
 from harness.waiting import eventually
@@ -351,9 +351,7 @@ def test_calls_that_use_the_store_do_not_notice_that_its_key_changes(
 
 @pytest.mark.skipif(shutil.which("redis-server") is None, reason="redis-server is not installed: make deps")
 def test_redis_gets_a_new_password_as_it_runs(start: Start, issuer: IssuerDouble, directory: Path) -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     server = subprocess.Popen(
         ["redis-server", "--port", str(port), "--bind", "127.0.0.1", "--save", "", "--requirepass", "first"],
         cwd=directory, stdout=subprocess.DEVNULL)

@@ -6,6 +6,7 @@ import os
 import random
 import shutil
 import signal
+import socket
 import stat
 import subprocess
 import threading
@@ -19,6 +20,7 @@ from harness import expect
 from harness.browser import announce_login, authorize
 from harness.connection import Connection
 from harness.playground import Playground
+from harness.ports import free_port
 from harness.sidecar import Sidecar
 from harness.waiting import eventually
 from harness.witness import READ, WITHHELD, Witness
@@ -302,11 +304,7 @@ def redis(directory: Path) -> Iterator[str]:
     """A Redis server on a port of its own; the URL."""
     server = shutil.which("redis-server")
     assert server, "redis-server is not installed (make deps)"
-    import socket
-
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     process = subprocess.Popen(
         [server, "--port", str(port), "--bind", "127.0.0.1", "--save", "", "--dir", str(directory), "--requirepass", "pw"],
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

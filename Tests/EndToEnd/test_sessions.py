@@ -477,18 +477,20 @@ def test_another_user_sees_nothing(
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
-        os.setgroups([])
-        os.setgid(65534)
-        os.setuid(65534)
-        with sidecar.connect() as other:
-            answers = [
-                other.call("listSessions"), other.error("getSession", {"session": session})["code"],
-                other.error("endSession", {"session": session})["code"],
-                other.error("fetchResource", {"resource": "mine", "session": session})["code"],
-                other.error("fetchResource", {"resource": "mine"})["code"],
-            ]
-        os.write(writer, json.dumps(answers).encode())
-        os._exit(0)
+        try:
+            os.setgroups([])
+            os.setgid(65534)
+            os.setuid(65534)
+            with sidecar.connect() as other:
+                answers = [
+                    other.call("listSessions"), other.error("getSession", {"session": session})["code"],
+                    other.error("endSession", {"session": session})["code"],
+                    other.error("fetchResource", {"resource": "mine", "session": session})["code"],
+                    other.error("fetchResource", {"resource": "mine"})["code"],
+                ]
+            os.write(writer, json.dumps(answers).encode())
+        finally:
+            os._exit(0)  # without it a child that fails would go on with the tests
     os.close(writer)
     os.waitpid(child, 0)
     assert json.loads(os.read(reader, 65536)) == [{"sessions": []}, 5001, 5001, 5001, 1001]

@@ -168,7 +168,7 @@ def test_thousands_of_refusals_behind_one_another_are_answered(status: Tuple[Sid
             piece = client.recv(1 << 20)
             assert piece, answers
             answers += (tail + piece).count(b"HTTP/1.1 ")
-            tail = piece[-8:]
+            tail = (tail + piece)[-8:]
         sending.join()
     assert sidecar.is_running() and get(port, "/healthz")[0] == 200
 

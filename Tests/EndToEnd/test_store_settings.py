@@ -3,7 +3,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import socket
 import subprocess
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, Tuple
@@ -14,6 +13,7 @@ from harness import expect
 from harness.binaries import postern
 from harness.connection import Connection
 from harness.issuer import IssuerDouble
+from harness.ports import free_port
 from harness.sidecar import Sidecar
 from harness.waiting import eventually
 
@@ -85,9 +85,7 @@ def redis(directory: Path) -> Iterator[Dict[str, str]]:
     """A Redis server that speaks TLS on a port and plain on a socket, with a user of the sidecar's own."""
     server = shutil.which("redis-server")
     assert server, "redis-server is not installed (make deps)"
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     chain, key = certificate(directory)
     path = directory / "redis.sock"
     (directory / "redis.conf").write_text(f"""

@@ -25,7 +25,7 @@ enum RawHTTP {
     var json: JSONValue { (try? JSONParser().parse(body)) ?? .null }
   }
 
-  /// Sends `bytes`, reads until the server closes or the limit of ten seconds, and returns everything.
+  /// Sends `bytes`, reads until the server closes or a minute is over, and returns everything.
   static func exchange(port: Int, _ bytes: [UInt8]) async throws -> [UInt8] {
     try await onOwnThread {
       let descriptor = try connect(port: port)

@@ -34,7 +34,8 @@ struct PowerLossTests {
       acknowledged += round.acknowledged
       if round.wasReached { reached += 1 }
     }
-    #expect(reached > 75)
+    // 54 if the four writers' calls always share a transaction: then a round has fewest operations. Some 85 otherwise.
+    #expect(reached > 45)
     #expect(acknowledged > 1000)
   }
 

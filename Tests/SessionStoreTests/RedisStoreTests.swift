@@ -13,6 +13,9 @@ struct RedisStoreTests {
   ) -> RedisRecordStore.Configuration {
     var configuration = RedisRecordStore.Configuration(url: server.url, key: key)
     configuration.name = name
+    // Longer than any machine pauses; `times` has its own.
+    configuration.connectTimeout = .seconds(30)
+    configuration.commandTimeout = .seconds(30)
     if server.port != 0 {
       configuration.password = Secret(RedisServer.password)
       configuration.caFile = server.authority

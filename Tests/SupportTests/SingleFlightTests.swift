@@ -180,10 +180,15 @@ struct AbandonedRunTests {
     let flights = SingleFlight<String, Int, Never>(clock: ManualClock(), cancelsAbandonedRuns: true)
     let gate = Gate()
     let ends = Locked<[Bool]>([])
+    let cancelled = Locked(0)
     let begin = { @Sendable in
       Task {
         try await flights.value(for: "key") {
-          await gate.pass()
+          await withTaskCancellationHandler {
+            await gate.pass()
+          } onCancel: {
+            cancelled.withLock { $0 += 1 }
+          }
           ends.withLock { $0.append(Task.isCancelled) }
           return 1
         }
@@ -197,6 +202,8 @@ struct AbandonedRunTests {
     #expect(await eventually { flights.waiterCount(for: "key") == nil })
     let third = begin()
     #expect(await eventually { gate.waiterCount == 2 })
+    // The one that nobody waits for is told so by whoever began it, perhaps only now.
+    #expect(await eventually { cancelled.withLock { $0 } == 1 })
     gate.open()
     #expect(try await third.value == 1)
     #expect(await eventually { ends.withLock { $0.count } == 2 })

@@ -6,7 +6,7 @@ mkdir -p "$2"
 directory=$(realpath "$2")
 here=$(cd "$(dirname "$0")" && pwd)
 source=$(cd "$here/../.." && pwd)
-if ldd "$binary" | grep -q 'libswift'; then
+if [[ $(ldd "$binary") == *libswift* ]]; then
   echo "build.sh: needs a release build (--static-swift-stdlib)" >&2
   exit 1
 fi

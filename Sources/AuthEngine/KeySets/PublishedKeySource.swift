@@ -12,7 +12,8 @@ public final class PublishedKeySource: KeySource {
   private let context: KeySetContext
   private let budget: Locked<RequestBudget>
   private let state: Locked<KeySetState>
-  private let loads: SingleFlight<KeySetName, KeySetSnapshot, KeySetError>
+  /// The requests for a set that is due.
+  let loads: SingleFlight<KeySetName, KeySetSnapshot, KeySetError>
   /// Apart from loads: one that began before the unknown `kid` was seen may bring a set that is older than the key.
   private let refetches: SingleFlight<KeySetName, KeySetSnapshot?, KeySetError>
 

@@ -88,7 +88,7 @@ class BootedMachine:
 
     def _first_process(self) -> int:
         path = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + 60
         while time.monotonic() < deadline:
             children = path.read_text().split() if path.exists() else []
             if children:
@@ -97,7 +97,7 @@ class BootedMachine:
         raise AssertionError("no namespaces: " + self.said())
 
     def _wait_for_boot(self) -> None:
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 180
         while time.monotonic() < deadline:
             if self.process.poll() is not None:
                 pytest.skip("systemd does not boot in namespaces here: " + self.said()[-400:])

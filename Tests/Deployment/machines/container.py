@@ -44,7 +44,7 @@ class Container:
 def inner(process: "subprocess.Popen[bytes]") -> int:
     """The contained process's id, as it is seen from here."""
     path = Path(f"/proc/{process.pid}/task/{process.pid}/children")
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
         children = path.read_text().split() if path.exists() else []
         if children:

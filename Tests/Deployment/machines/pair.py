@@ -87,7 +87,7 @@ class Deployment:
 
     def serve(self) -> "subprocess.Popen[bytes]":
         process = self.sidecar.start(*self.config["Entrypoint"], *self.config["Cmd"])
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + 60
         while self.probe() != 0:
             if process.poll() is not None or time.monotonic() > deadline:
                 container.end(process)

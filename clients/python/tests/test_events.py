@@ -31,7 +31,7 @@ def subscribed(peer: Peer) -> dict[str, Any]:
 
 
 def test_a_session_that_ends_is_told(start: Callable[..., Sidecar], playground: Playground) -> None:
-    """With a sidecar of its own: other tests' sessions are renewed behind their users' backs, which is an event, too."""
+    """With a sidecar of its own: other tests' sessions are renewed behind their backs, which is an event, too."""
     with Client(start().path, timeout=20) as client:
         with client.events("sessionEnded", "event.sessionRefreshed") as events:
             grant = {"type": "sso", "ssoToken": journeys.sign_on(playground)}
