@@ -32,6 +32,7 @@ let package = Package(
     .systemLibrary(name: "COpenSSL", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
     .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
     .systemLibrary(name: "CYAML", pkgConfig: "yaml-0.1", providers: [.apt(["libyaml-dev"])]),
+    .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
     .target(
       name: "CHiredis",
       linkerSettings: [.linkedLibrary("hiredis"), .linkedLibrary("ssl"), .linkedLibrary("crypto")]
@@ -78,7 +79,7 @@ let package = Package(
 
     // MARK: - Layer 2: CurlTransport
 
-    .target(name: "CurlTransport", dependencies: ["CCurl", "CTLS", "HTTPMessages", "Support"]),
+    .target(name: "CurlTransport", dependencies: ["CCurl", "CLinux", "CTLS", "CZlib", "HTTPMessages", "Support"]),
     .testTarget(name: "CurlTransportTests", dependencies: ["CurlTransport", "HTTPMessages", "Support", "TestSupport"]),
 
     // MARK: - Layer 2: Telemetry
@@ -98,7 +99,7 @@ let package = Package(
     // MARK: - Layer 2: JSONRPC
 
     .target(name: "JSONRPC", dependencies: ["JSON", "Support"]),
-    .testTarget(name: "JSONRPCTests", dependencies: ["JSON", "JSONRPC", "TestSupport"]),
+    .testTarget(name: "JSONRPCTests", dependencies: ["JSON", "JSONRPC", "Support", "TestSupport"]),
 
     // MARK: - Layer 2: SocketServer
 
@@ -121,6 +122,7 @@ let package = Package(
         .product(name: "NIOCore", package: nio),
         .product(name: "NIOHTTP1", package: nio),
         .product(name: "NIOPosix", package: nio),
+        "SocketServer",
         "Support",
       ]
     ),

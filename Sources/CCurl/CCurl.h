@@ -76,11 +76,6 @@ static inline void *postern_curl_get_tls(CURL *easy) {
   return information->backend == CURLSSLBACKEND_OPENSSL ? information->internals : NULL;
 }
 
-// The file of authorities that libcurl was built with; it belongs to libcurl.
-static inline CURLcode postern_curl_get_default_authorities(CURL *easy, char **path) {
-  return curl_easy_getinfo(easy, CURLINFO_CAINFO, path);
-}
-
 static inline CURLcode postern_curl_get_long(CURL *easy, CURLINFO info, long *value) {
   return curl_easy_getinfo(easy, info, value);
 }

@@ -46,3 +46,20 @@ void clinux_name_thread(const char *name) { (void)prctl(PR_SET_NAME, name, 0, 0,
 int clinux_return_memory(int block, int free) {
   return mallopt(M_MMAP_THRESHOLD, block) == 1 && mallopt(M_TRIM_THRESHOLD, free) == 1 ? 0 : EINVAL;
 }
+
+void clinux_trim_memory(void) { malloc_trim(0); }
+
+static int argument_count;
+static char **arguments;
+
+// glibc calls constructors with what main() gets.
+__attribute__((constructor)) static void keep_arguments(int count, char **values) {
+  argument_count = count;
+  arguments = values;
+}
+
+int clinux_argument_count(void) { return argument_count; }
+
+const char *clinux_argument(int place) {
+  return place >= 0 && place < argument_count ? arguments[place] : NULL;
+}

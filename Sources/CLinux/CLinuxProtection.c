@@ -1,13 +1,9 @@
 #define _GNU_SOURCE
 #include "CLinuxProtection.h"
+#include "filter.h"
 
 #include <errno.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <linux/audit.h>
-#include <linux/filter.h>
 #include <linux/netlink.h>
-#include <linux/seccomp.h>
 #include <sched.h>
 #include <sys/ioctl.h>
 #include <sys/personality.h>
@@ -17,21 +13,12 @@
 #include <netinet/in.h>
 #include <unistd.h>
 
-#if defined(__x86_64__)
-#define OWN_ARCHITECTURE AUDIT_ARCH_X86_64
-#elif defined(__aarch64__)
-#define OWN_ARCHITECTURE AUDIT_ARCH_AARCH64
-#endif
-
 // Younger than the headers of Debian 12; the numbers are part of the kernel's ABI.
 #ifndef PR_SET_MDWE
 #define PR_SET_MDWE 65
 #define PR_GET_MDWE 66
 #endif
 #define REFUSE_EXEC_GAIN 1
-#ifndef SECCOMP_RET_KILL_PROCESS
-#define SECCOMP_RET_KILL_PROCESS 0x80000000U
-#endif
 
 int clinux_forbid_new_privileges(void) { return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ? errno : 0; }
 
@@ -104,20 +91,6 @@ static const uint16_t forbidden[] = {
 };
 
 enum { FORBIDDEN = sizeof forbidden / sizeof forbidden[0] };
-
-#define NUMBER offsetof(struct seccomp_data, nr)
-#define ARCHITECTURE offsetof(struct seccomp_data, arch)
-// The lower half of an argument: where flags, types and requests are. Both architectures are little-endian.
-#define ARGUMENT(n) (offsetof(struct seccomp_data, args) + 8 * (n))
-
-#define LOAD(where) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (where))
-#define IS(value, yes, no) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (value), (yes), (no))
-#define HAS(bits, yes, no) BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, (bits), (yes), (no))
-#define AT_LEAST(value, yes, no) BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, (value), (yes), (no))
-#define GIVE(action) BPF_STMT(BPF_RET | BPF_K, (action))
-#define ALLOW SECCOMP_RET_ALLOW
-#define DENY (SECCOMP_RET_ERRNO | EPERM)
-#define REFUSE(code) (SECCOMP_RET_ERRNO | (code))
 
 #define NAMESPACES \
   (CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET)
@@ -199,27 +172,13 @@ static const struct sock_filter begin[] = {
     GIVE(ALLOW),
 };
 
-enum { BEGIN = sizeof begin / sizeof begin[0], LENGTH = BEGIN + FORBIDDEN + 2 };
+enum { BEGIN = sizeof begin / sizeof begin[0] };
 // A jump goes no further than 255 instructions.
 _Static_assert(FORBIDDEN < 255, "too many system calls for one list");
 
 int clinux_filter_system_calls(void) {
-  struct sock_filter filter[LENGTH];
-  size_t length = 0;
-  for (; length < BEGIN; length++) filter[length] = begin[length];
-  for (size_t index = 0; index < FORBIDDEN; index++) {
-    // To the end of the list, over the ALLOW behind it.
-    filter[length++] = (struct sock_filter)IS(forbidden[index], (uint8_t)(FORBIDDEN - index), 0);
-  }
-  filter[length++] = (struct sock_filter)GIVE(ALLOW);
-  filter[length++] = (struct sock_filter)GIVE(DENY);
-  struct sock_fprog program = {(unsigned short)length, filter};
-  // Kernels before 5.16 slow a filtered process down against speculation, which is for those that run foreign code.
-  unsigned flags = SECCOMP_FILTER_FLAG_TSYNC | SECCOMP_FILTER_FLAG_SPEC_ALLOW;
-  long refused = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &program);
-  if (refused < 0) return errno;
-  // The thread that has filters of its own.
-  return refused > 0 ? EBUSY : 0;
+  struct sock_filter filter[BEGIN + FORBIDDEN + FILTER_END];
+  return filter_install(filter, filter_finish(filter, begin, BEGIN, forbidden, FORBIDDEN));
 }
 
 #else

@@ -18,6 +18,11 @@
 // Certificates behind the client's own.
 #define MAXIMUM_CHAIN 16
 
+struct ctls_authorities {
+  X509_STORE *store;
+  BIO *first;
+};
+
 struct ctls_identity {
   X509 *certificate;
   STACK_OF(X509) * chain;
@@ -26,6 +31,7 @@ struct ctls_identity {
 
 struct ctls_guard {
   atomic_int references;
+  X509_STORE *authorities;
   X509 *certificate;
   STACK_OF(X509) * chain;
   EVP_PKEY *key;
@@ -49,18 +55,52 @@ static int no_password(char *buffer, int size, int writing, void *context) {
   return -1;
 }
 
-int ctls_authorities_usable(const void *bytes, size_t count) {
-  if (count > (64 << 20)) return 0;
+// As libcurl adds a file to a store, with the flags that it sets.
+static X509 *fill(X509_STORE *store, const STACK_OF(X509_INFO) * found) {
+  X509 *first = NULL;
+  if (X509_STORE_set_flags(store, X509_V_FLAG_TRUSTED_FIRST | X509_V_FLAG_PARTIAL_CHAIN) != 1) return NULL;
+  for (int index = 0; index < sk_X509_INFO_num(found); index++) {
+    const X509_INFO *one = sk_X509_INFO_value(found, index);
+    if (one->x509 != NULL && X509_STORE_add_cert(store, one->x509) != 1) return NULL;
+    if (one->crl != NULL && X509_STORE_add_crl(store, one->crl) != 1) return NULL;
+    if (first == NULL) first = one->x509;
+  }
+  return first;
+}
+
+ctls_authorities *ctls_authorities_create(const void *bytes, size_t count) {
+  if (count > (64 << 20)) return NULL;
   ERR_clear_error();
   BIO *bio = BIO_new_mem_buf(bytes, (int)count);
   STACK_OF(X509_INFO) *found = bio == NULL ? NULL : PEM_X509_INFO_read_bio(bio, NULL, no_password, NULL);
-  int certificates = 0;
-  for (int index = 0; index < sk_X509_INFO_num(found); index++)
-    if (sk_X509_INFO_value(found, index)->x509 != NULL) certificates++;
+  ctls_authorities *authorities = found == NULL ? NULL : calloc(1, sizeof *authorities);
+  if (authorities != NULL) {
+    authorities->store = X509_STORE_new();
+    authorities->first = BIO_new(BIO_s_mem());
+    X509 *first = authorities->store == NULL ? NULL : fill(authorities->store, found);
+    if (first == NULL || authorities->first == NULL || PEM_write_bio_X509(authorities->first, first) != 1) {
+      ctls_authorities_free(authorities);
+      authorities = NULL;
+    }
+  }
   sk_X509_INFO_pop_free(found, X509_INFO_free);
   BIO_free(bio);
   ERR_clear_error();
-  return certificates > 0;
+  return authorities;
+}
+
+const void *ctls_authorities_first(const ctls_authorities *authorities, size_t *count) {
+  char *bytes = NULL;
+  long size = BIO_get_mem_data(authorities->first, &bytes);
+  *count = size > 0 ? (size_t)size : 0;
+  return bytes;
+}
+
+void ctls_authorities_free(ctls_authorities *authorities) {
+  if (authorities == NULL) return;
+  X509_STORE_free(authorities->store);
+  BIO_free(authorities->first);
+  free(authorities);
 }
 
 static const char *read_certificates(ctls_identity *identity, const void *bytes, size_t count) {
@@ -157,8 +197,8 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 static int place = -1;
 static void reserve_place(void) { place = SSL_CTX_get_ex_new_index(0, NULL, NULL, NULL, release); }
 
-ctls_guard *ctls_guard_create(const ctls_identity *identity, const uint8_t *pins, size_t pin_count, int leaf_only,
-                              const uint8_t *mark) {
+ctls_guard *ctls_guard_create(const ctls_authorities *authorities, const ctls_identity *identity, const uint8_t *pins,
+                              size_t pin_count, int leaf_only, const uint8_t *mark) {
   pthread_once(&once, reserve_place);
   ctls_guard *guard = calloc(1, sizeof *guard);
   if (place < 0 || guard == NULL) {
@@ -168,6 +208,10 @@ ctls_guard *ctls_guard_create(const ctls_identity *identity, const uint8_t *pins
   atomic_init(&guard->references, 1);
   memcpy(guard->mark, mark, CTLS_DIGEST_SIZE);
   guard->leaf_only = leaf_only;
+  if (authorities != NULL) {
+    X509_STORE_up_ref(authorities->store);
+    guard->authorities = authorities->store;
+  }
   if (identity != NULL) {
     X509_up_ref(identity->certificate);
     guard->certificate = identity->certificate;
@@ -188,6 +232,7 @@ ctls_guard *ctls_guard_create(const ctls_identity *identity, const uint8_t *pins
 
 void ctls_guard_free(ctls_guard *guard) {
   if (guard == NULL || atomic_fetch_sub(&guard->references, 1) != 1) return;
+  X509_STORE_free(guard->authorities);
   X509_free(guard->certificate);
   sk_X509_pop_free(guard->chain, X509_free);
   EVP_PKEY_free(guard->key);
@@ -258,6 +303,7 @@ static int check_staple(SSL *ssl, void *context) {
 
 int ctls_guard_attach(ctls_guard *guard, void *pointer) {
   SSL_CTX *context = pointer;
+  if (guard->authorities != NULL) SSL_CTX_set1_cert_store(context, guard->authorities);
   if (guard->certificate != NULL &&
       SSL_CTX_use_cert_and_key(context, guard->certificate, guard->key, guard->chain, 1) != 1)
     return 0;
@@ -270,6 +316,9 @@ int ctls_guard_attach(ctls_guard *guard, void *pointer) {
   SSL_CTX_set_tlsext_status_cb(context, check_staple);
   SSL_CTX_set_tlsext_status_arg(context, guard);
   if (guard->pin_count > 0) SSL_CTX_set_cert_verify_callback(context, verify, guard);
+  // A read ends with each message that is not for the application (key updates, session tickets): by default it goes on for as long as
+  // they come, and the thread with it.
+  SSL_CTX_clear_mode(context, SSL_MODE_AUTO_RETRY);
   return 1;
 }
 
@@ -280,4 +329,13 @@ int ctls_guard_made(const ctls_guard *guard, void *ssl) {
   const ctls_guard *made = SSL_CTX_get_ex_data(context, place);
   if (guard == NULL || made == NULL) return guard == made;
   return memcmp(guard->mark, made->mark, CTLS_DIGEST_SIZE) == 0;
+}
+
+int ctls_has_unread(void *ssl) { return SSL_has_pending((SSL *)ssl); }
+
+int ctls_speaks_http2(void *ssl) {
+  const unsigned char *name = NULL;
+  unsigned int size = 0;
+  SSL_get0_alpn_selected((SSL *)ssl, &name, &size);
+  return size == 2 && memcmp(name, "h2", 2) == 0;
 }

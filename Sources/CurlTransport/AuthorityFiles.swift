@@ -1,10 +1,9 @@
-import CTLS
 import Support
 
 /// The files of authorities in use, looked at again when they are replaced. Owned by the loop.
 ///
-/// A replacement that is of no use, such as a half-written file, leaves what the file held before in force: libcurl is given that
-/// from memory.
+/// Each is parsed once: libcurl keeps only the last that it has parsed, and users with different authorities would have it parse on this
+/// thread with every connection. A replacement that is of no use, such as a half-written file, leaves what the file held before in force.
 final class AuthorityFiles {
   /// What a connection trusts.
   struct Authorities {
@@ -12,6 +11,8 @@ final class AuthorityFiles {
     let stamp: FileStamp?
     /// What the file held before it was replaced by something of no use; nil: the file itself serves.
     let copy: [UInt8]?
+    /// The same, or the file, parsed; nil when it was never of use.
+    let loaded: LoadedAuthorities?
   }
 
   private struct Entry {
@@ -19,6 +20,7 @@ final class AuthorityFiles {
     /// The last content that was of use, and its stamp.
     var stamp: FileStamp?
     var bytes: [UInt8]?
+    var loaded: LoadedAuthorities?
     var isBroken = false
   }
 
@@ -43,13 +45,14 @@ final class AuthorityFiles {
     }
     // What never was of use is libcurl's to complain about.
     return entry.isBroken && entry.bytes != nil
-      ? Authorities(stamp: entry.stamp, copy: entry.bytes) : Authorities(stamp: stamp, copy: nil)
+      ? Authorities(stamp: entry.stamp, copy: entry.bytes, loaded: entry.loaded)
+      : Authorities(stamp: stamp, copy: nil, loaded: entry.loaded)
   }
 
   private func take(_ path: String, _ stamp: FileStamp?, into entry: inout Entry) {
     entry.seen = stamp
-    if let bytes = PEMFile.read(path, limit: Self.maxBytes), ctls_authorities_usable(bytes, bytes.count) == 1 {
-      (entry.stamp, entry.bytes, entry.isBroken) = (stamp, bytes, false)
+    if let bytes = PEMFile.read(path, limit: Self.maxBytes), let loaded = LoadedAuthorities(bytes) {
+      (entry.stamp, entry.bytes, entry.loaded, entry.isBroken) = (stamp, bytes, loaded, false)
       report?(path, nil)
     } else {
       entry.isBroken = true

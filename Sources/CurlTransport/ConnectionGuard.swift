@@ -6,11 +6,14 @@ final class ConnectionGuard {
   let pointer: OpaquePointer
 
   /// Nil when there is no memory.
-  init?(_ trust: ConnectionTrust) {
+  ///
+  /// - Parameter authorities: whom connections trust; nil leaves that to libcurl.
+  init?(_ trust: ConnectionTrust, authorities: LoadedAuthorities?) {
     let mark = trust.mark ?? [UInt8](repeating: 0, count: Int(CTLS_DIGEST_SIZE))
     let pins = trust.pins?.hashes.flatMap { $0 } ?? []
     let pointer = ctls_guard_create(
-      trust.identity?.pointer, pins, trust.pins?.hashes.count ?? 0, trust.pins?.scope == .leaf ? 1 : 0, mark)
+      authorities?.pointer, trust.identity?.pointer, pins, trust.pins?.hashes.count ?? 0,
+      trust.pins?.scope == .leaf ? 1 : 0, mark)
     guard let pointer else { return nil }
     self.pointer = pointer
   }

@@ -14,8 +14,8 @@ struct ConnectionTrust: Equatable {
   let mark: [UInt8]?
   let pins: KeyPins?
   let identity: LoadedIdentity?
-  /// What the file of authorities held before it was replaced by something of no use; nil: the file itself serves.
-  let authorities: [UInt8]?
+  /// What the file of authorities holds, or libcurl's own; nil when there is none.
+  let authorities: AuthorityFiles.Authorities?
 
   /// A TLS session must not carry a connection past the pins, nor one client's into another's.
   var resumesSessions: Bool { pins == nil && identity == nil }
@@ -34,13 +34,13 @@ struct ConnectionTrust: Equatable {
       throw TransportError(
         code: .tlsFailure, outcome: .notSent, detail: "the client certificate cannot be used: \(error.text)")
     }
-    let file = self.caFile.map { (path: $0, held: files.authorities.authorities($0)) }
-    authorities = file?.held.copy
-    guard file != nil || pins != nil || identity != nil else {
+    authorities = (self.caFile ?? CurlLibrary.authorities).map { files.authorities.authorities($0) }
+    guard self.caFile != nil || pins != nil || identity != nil else {
       mark = nil
       return
     }
-    var text = Array("\(file?.path ?? "")\u{0}\(file?.held.stamp?.description ?? "")\u{0}".utf8)
+    let stamp = self.caFile == nil ? nil : authorities?.stamp?.description
+    var text = Array("\(self.caFile ?? "")\u{0}\(stamp ?? "")\u{0}".utf8)
     if let pins {
       text += Array("pins \(pins.scope)".utf8)
       for hash in pins.hashes.sorted(by: { $0.lexicographicallyPrecedes($1) }) { text += hash }
@@ -54,7 +54,8 @@ struct ConnectionTrust: Equatable {
   }
 
   static func == (left: ConnectionTrust, right: ConnectionTrust) -> Bool {
-    left.mark == right.mark && left.caFile == right.caFile && (left.authorities == nil) == (right.authorities == nil)
+    left.mark == right.mark && left.caFile == right.caFile && left.authorities?.loaded === right.authorities?.loaded
+      && (left.authorities?.copy == nil) == (right.authorities?.copy == nil)
   }
 
   /// `path` in the spelling that belongs to the mark: a bit of it is a slash, with or without a dot behind it.

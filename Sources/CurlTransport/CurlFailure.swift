@@ -1,6 +1,7 @@
 import CCurl
 import Glibc
 import HTTPMessages
+import Support
 
 /// libcurl's verdict on an exchange without a response, and its translation: the one place that knows libcurl's codes.
 struct CurlFailure {
@@ -58,7 +59,9 @@ struct CurlFailure {
 
   /// In TLS 1.3 a server that does not like the client's certificate says so after the handshake, when the request may be
   /// on its way.
-  private var isAlert: Bool { outcome != .replied && text.contains("SSL routines") && text.contains(" alert ") }
+  private var isAlert: Bool {
+    outcome != .replied && text.containsBytes(of: "SSL routines") && text.containsBytes(of: " alert ")
+  }
 
   private var unreachable: TransportError.Code {
     [ENETUNREACH, EHOSTUNREACH, ENETDOWN].contains(systemError) ? .networkUnreachable : .serverUnreachable

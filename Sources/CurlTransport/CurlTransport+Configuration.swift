@@ -7,8 +7,9 @@ extension CurlTransport {
     public var caFile: String?
     /// The proxy's URL as libcurl reads it; nil is none. The environment is never asked.
     public var proxy: String?
-    /// Whether HTTP/2 is offered (by ALPN, so over TLS only).
-    public var allowsHTTP2 = true
+    /// Whether HTTP/2 is offered (by ALPN, so over TLS only). Off, because a hostile server can keep libcurl 7.88 busy with frames for
+    /// many seconds, and with it everybody else on the thread: such origins belong on a transport of their own.
+    public var allowsHTTP2 = false
     /// Whether exchanges share an HTTP/2 connection at the same time, instead of one after the other.
     ///
     /// Off, because libcurl 7.88 does not notice the reset of a stream that a neighbour has read off the socket: its
@@ -18,7 +19,7 @@ extension CurlTransport {
 
     /// Bound of open connections, used or kept; exchanges beyond it wait, and their deadlines run.
     public var maxConnections = 256
-    /// Bound of open connections to one origin; exchanges beyond it wait, and their deadlines run.
+    /// Bound of connections in use to one origin, and of those kept there for one uid; exchanges beyond it wait, and their deadlines run.
     public var maxConnectionsPerHost = 64
     /// How long an unused connection may be taken up again; whole seconds count.
     public var idleLifetime: Duration = .seconds(60)
@@ -37,9 +38,16 @@ extension CurlTransport {
     /// when it is of use again (nil). On the transport's thread.
     public var fileReport: FileReport?
 
+    /// Told when libcurl rejects an option on a new handle (with why), and when handles can be set up again (nil). On the transport's
+    /// thread.
+    public var faultReport: FaultReport?
+
     /// The longest time the thread waits without looking at the clock and its inbox again. Only a bound: new work
     /// wakes it.
     public var pollInterval: Duration = .seconds(1)
+    /// How long the thread may be inside libcurl without coming back, before all its connections are shut down; nil is for ever, for where
+    /// nothing keeps it there. Seconds, not less: undoing content codings may take one.
+    public var turnPatience: Duration?
     /// The clock of the deadlines.
     public var clock: any EngineClock
 
@@ -49,6 +57,9 @@ extension CurlTransport {
 
   /// Takes what became of a replaced file: its path, and what is wrong with it.
   public typealias FileReport = @Sendable (_ path: String, _ problem: String?) -> Void
+
+  /// Takes why no exchange can be set up, or nil when it can again.
+  public typealias FaultReport = @Sendable (_ problem: String?) -> Void
 
   /// Versions of the libraries below the transport.
   public struct LibraryVersions: Sendable, Hashable {
@@ -64,5 +75,14 @@ extension CurlTransport {
     public let description: String
 
     init(_ description: String) { self.description = description }
+  }
+}
+
+extension ResponseHead.Limits {
+  init(_ configuration: CurlTransport.Configuration) {
+    self.init(
+      bytes: configuration.maxFieldBytes,
+      lines: configuration.maxFieldCount,
+      interim: configuration.maxInterimResponses)
   }
 }

@@ -21,6 +21,11 @@ extension CurlTransport {
     /// Exchanges that were carried by a connection established earlier.
     public internal(set) var connectionsReused = 0
 
+    /// Connections given up because something had come over them before a request was sent.
+    public internal(set) var connectionsDiscarded = 0
+    /// Handles thrown away because libcurl rejected an option.
+    public internal(set) var handlesRejected = 0
+
     /// Bytes of request bodies sent.
     public internal(set) var bodyBytesSent: Int64 = 0
     /// Bytes of response bodies received, before content codings are undone.

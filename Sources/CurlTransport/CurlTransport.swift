@@ -3,7 +3,8 @@ import Support
 
 /// HTTP over libcurl: one dedicated thread owns every libcurl handle, callers only exchange messages with it.
 ///
-/// Connections are kept and shared between exchanges of the same origin and trust. Redirects are returned, cookies,
+/// Connections are kept and shared between exchanges of the same origin, trust and uid; what comes over one while nobody has asked is never
+/// an answer: the connection is closed, and the request goes out over another. Redirects are returned, cookies,
 /// `.netrc`, HSTS and Alt-Svc are not used, and no environment variable changes where a request goes. What the
 /// transport adds to a request by itself: `Host`, `Content-Length`, `Accept-Encoding` (and HTTP's own framing);
 /// these, `Transfer-Encoding` and `Expect` are left out of the caller's fields, all others are sent as given.

@@ -29,6 +29,10 @@ final class Exchange: @unchecked Sendable {
   /// Its place in the queue, while it waits for a connection.
   var ticket: Admission<HTTPURL.Origin, Exchange>.Ticket?
   var transfer: Transfer?
+  /// How many connections were discarded under it.
+  var discards = 0
+  /// Whether bytes of it have left over one of those.
+  var hasLeft = false
 
   init(request: HTTPRequest, options: TransferOptions, submittedAt: MonotonicInstant) {
     self.request = request

@@ -31,6 +31,8 @@ final class Inbox: Sendable {
     var statistics = CurlTransport.Statistics()
     /// How often the loop has looked in.
     var turns: UInt64 = 0
+    /// The loop is over: nothing of it is at work any more.
+    var hasEnded = false
   }
 
   private let state = Locked(State())
@@ -99,6 +101,11 @@ final class Inbox: Sendable {
 
   var turns: UInt64 { state.withLock { $0.turns } }
 
+  /// The turn that the loop is at work in; nil while it waits, and after its end.
+  var turnAtWork: UInt64? { state.withLock { $0.isAsleep || $0.hasEnded ? nil : $0.turns } }
+
+  var hasEnded: Bool { state.withLock { $0.hasEnded } }
+
   func statistics() -> CurlTransport.Statistics {
     state.withLock { state in
       var statistics = state.statistics
@@ -144,6 +151,14 @@ final class Inbox: Sendable {
 
   func publish(_ statistics: CurlTransport.Statistics) {
     state.withLock { $0.statistics = statistics }
+  }
+
+  /// The loop's last word.
+  func end(publishing statistics: CurlTransport.Statistics) {
+    state.withLock { state in
+      state.statistics = statistics
+      state.hasEnded = true
+    }
   }
 
   /// Waits until nobody is about to wake the multi handle any more; only after `close()`, when no new waker can come.

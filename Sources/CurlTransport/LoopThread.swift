@@ -10,12 +10,18 @@ final class LoopThread: Sendable {
   init(
     inbox: Inbox, multi: MultiHandle, configuration: CurlTransport.Configuration
   ) throws(CurlTransport.StartError) {
+    let connections = ConnectionCount()
     do throws(SystemThread.StartError) {
+      // First: without the loop it ends by itself.
+      if let patience = configuration.turnPatience {
+        try LoopWatch.start(inbox, connections, patience: patience)
+      }
       handle = Locked(
         try SystemThread.startJoinable("postern-curl") {
-          TransferLoop(inbox: inbox, multi: multi, configuration: configuration).run()
+          TransferLoop(inbox: inbox, multi: multi, connections: connections, configuration: configuration).run()
         })
     } catch {
+      inbox.end(publishing: CurlTransport.Statistics())
       multi.cleanUp()
       throw CurlTransport.StartError("no thread for the transport: \(error)")
     }

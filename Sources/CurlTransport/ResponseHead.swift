@@ -1,4 +1,5 @@
 import HTTPMessages
+import Support
 
 /// Reads the header section line by line as libcurl hands it over: interim responses dropped, trailers dropped, both
 /// counted.
@@ -40,8 +41,15 @@ struct ResponseHead {
   private(set) var lines: [HTTPFields.Field] = []
   /// The declared length of the body.
   private(set) var contentLength: Int?
-  /// Whether a content coding other than `identity` was declared (RFC 9110 section 8.4).
-  private(set) var hasContentCoding = false
+  /// The content codings other than `identity` that were declared, in lower case (RFC 9110 section 8.4), and none beyond the first too many.
+  private(set) var contentCodings: [String] = []
+  /// Whether a content coding was declared.
+  var hasContentCoding: Bool { !contentCodings.isEmpty }
+  /// More are not undone: libcurl undoes one after the other, and a few kilobytes that were compressed three times keep the thread that
+  /// serves everybody busy for seconds.
+  private static let maxContentCodings = 2
+  /// Whether a transfer coding was declared: then the declared length means nothing (RFC 9112 section 6.3).
+  private(set) var isChunked = false
   /// Whether the head of the final response is there.
   var isComplete: Bool { phase == .trailers }
 
@@ -78,7 +86,8 @@ struct ResponseHead {
     lines.removeAll(keepingCapacity: true)
     lines.reserveCapacity(16)
     contentLength = nil
-    hasContentCoding = false
+    contentCodings = []
+    isChunked = false
     phase = .fields
     return .more
   }
@@ -93,6 +102,9 @@ struct ResponseHead {
       return .more
     }
     phase = .trailers
+    guard contentCodings.count <= Self.maxContentCodings else {
+      return .tooLarge("more than \(Self.maxContentCodings) content codings")
+    }
     return .complete
   }
 
@@ -107,9 +119,9 @@ struct ResponseHead {
     guard FieldSyntax.isToken(name) else { return .malformed("a field name that is none") }
     let value = Self.trimmed(text[(colon + 1)...])
     guard !value.contains(where: Self.isForbidden) else { return .malformed("a control character in a field value") }
-    let isWellFramed = inspect(name: name, value: value)
+    let fault = inspect(name: name, value: value)
     lines.append(HTTPFields.Field(name: Self.string(name), value: Self.string(value)))
-    return isWellFramed ? .more : .malformed("contradictory or unreadable Content-Length")
+    return fault.map { .malformed($0) } ?? .more
   }
 
   /// An obsolete line folding continues the value before it (RFC 9112 section 5.2).
@@ -117,25 +129,43 @@ struct ResponseHead {
     let more = Self.trimmed(text)
     guard let field = lines.popLast() else { return .malformed("a folded line with nothing before it") }
     guard !more.contains(where: Self.isForbidden) else { return .malformed("a control character in a field value") }
+    // What the transport acts upon was looked at already, without what follows here.
+    guard
+      !["content-encoding", "content-length", "transfer-encoding"].contains(where: {
+        field.name.hasSameASCIILetters(as: $0)
+      })
+    else { return .malformed("a folded line of a field that frames the body") }
     let value = more.isEmpty ? field.value : "\(field.value) \(Self.string(more))"
     lines.append(HTTPFields.Field(name: field.name, value: value))
     return count()
   }
 
-  /// Notes the fields the transport itself acts upon; false where `Content-Length` cannot be trusted (RFC 9112
-  /// section 6.3).
+  /// Notes the fields the transport itself acts upon; what is wrong with one of them, if anything is.
+  ///
+  /// A body has no transfer coding but `chunked`: libcurl would undo several, too.
   private mutating func inspect(
     name: Slice<UnsafeBufferPointer<UInt8>>, value: Slice<UnsafeBufferPointer<UInt8>>
-  ) -> Bool {
+  ) -> String? {
     switch name.count {
     case 14 where FieldSyntax.isName(name, "content-length"):
-      guard let length = Self.number(value), contentLength == nil || contentLength == length else { return false }
+      // RFC 9112 section 6.3.
+      guard let length = Self.number(value), contentLength == nil || contentLength == length else {
+        return "contradictory or unreadable Content-Length"
+      }
       contentLength = length
     case 16 where FieldSyntax.isName(name, "content-encoding"):
-      if !value.isEmpty, !FieldSyntax.isName(value, "identity") { hasContentCoding = true }
+      for coding in value.split(separator: UInt8(ascii: ",")).map(Self.trimmed)
+      where !coding.isEmpty && !FieldSyntax.isName(coding, "identity")
+        && contentCodings.count <= Self.maxContentCodings
+      {
+        contentCodings.append(Self.string(coding).lowercasedASCII())
+      }
+    case 17 where FieldSyntax.isName(name, "transfer-encoding"):
+      guard !isChunked, FieldSyntax.isName(value, "chunked") else { return "a transfer coding other than chunked" }
+      isChunked = true
     default: break
     }
-    return true
+    return nil
   }
 
   private mutating func count() -> Step {
@@ -176,14 +206,5 @@ struct ResponseHead {
     if bytes.allSatisfy({ $0 < 0x80 }) { return String(decoding: bytes, as: UTF8.self) }
     if let string = String(validating: bytes, as: UTF8.self) { return string }
     return String(String.UnicodeScalarView(bytes.map { Unicode.Scalar($0) }))
-  }
-}
-
-extension ResponseHead.Limits {
-  init(_ configuration: CurlTransport.Configuration) {
-    self.init(
-      bytes: configuration.maxFieldBytes,
-      lines: configuration.maxFieldCount,
-      interim: configuration.maxInterimResponses)
   }
 }

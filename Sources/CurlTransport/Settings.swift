@@ -2,41 +2,56 @@ import CCurl
 
 /// Sets options of one easy handle and remembers the first that failed.
 struct Settings {
+  /// An option that libcurl did not take.
+  struct Refusal {
+    let option: CURLoption
+    let code: CURLcode
+
+    /// libcurl's words, with the option's number.
+    var text: String { "libcurl rejects option \(option.rawValue): \(String(cString: curl_easy_strerror(code)))" }
+  }
+
   let easy: UnsafeMutableRawPointer
-  private var code = CURLE_OK
+  private(set) var refusal: Refusal?
 
   init(easy: UnsafeMutableRawPointer) { self.easy = easy }
 
-  /// libcurl's words for the first failure.
-  var problem: String? { code == CURLE_OK ? nil : String(cString: curl_easy_strerror(code)) }
-
-  mutating func note(_ result: CURLcode) {
-    if code == CURLE_OK { code = result }
+  mutating func note(_ result: CURLcode, _ option: CURLoption) {
+    if refusal == nil, result != CURLE_OK { refusal = Refusal(option: option, code: result) }
   }
 
-  mutating func set(_ option: CURLoption, _ value: Int) { note(postern_curl_set_long(easy, option, value)) }
+  mutating func set(_ option: CURLoption, _ value: Int) { note(postern_curl_set_long(easy, option, value), option) }
 
-  mutating func set(_ option: CURLoption, offset: curl_off_t) { note(postern_curl_set_offset(easy, option, offset)) }
+  mutating func set(_ option: CURLoption, offset: curl_off_t) {
+    note(postern_curl_set_offset(easy, option, offset), option)
+  }
 
   /// libcurl copies the string.
-  mutating func set(_ option: CURLoption, _ value: String?) { note(postern_curl_set_string(easy, option, value)) }
+  mutating func set(_ option: CURLoption, _ value: String?) {
+    note(postern_curl_set_string(easy, option, value), option)
+  }
 
   /// libcurl keeps the pointer.
   mutating func set(_ option: CURLoption, pointer: UnsafeMutableRawPointer) {
-    note(postern_curl_set_pointer(easy, option, pointer))
+    note(postern_curl_set_pointer(easy, option, pointer), option)
   }
 
   /// libcurl keeps the list.
-  mutating func setFields(_ list: UnsafeMutablePointer<curl_slist>?) { note(postern_curl_set_fields(easy, list)) }
+  mutating func setFields(_ list: UnsafeMutablePointer<curl_slist>?) {
+    note(postern_curl_set_fields(easy, list), CURLOPT_HTTPHEADER)
+  }
 
   mutating func setSink(_ option: CURLoption, _ callback: curl_write_callback) {
-    note(postern_curl_set_sink(easy, option, callback))
+    note(postern_curl_set_sink(easy, option, callback), option)
   }
 
   /// Instead of the file of authorities; libcurl copies the bytes.
   mutating func setAuthorities(_ bytes: [UInt8]) {
-    note(bytes.withUnsafeBytes { postern_curl_set_authorities(easy, $0.baseAddress, $0.count) })
+    let result = bytes.withUnsafeBytes { postern_curl_set_authorities(easy, $0.baseAddress, $0.count) }
+    note(result, CURLOPT_CAINFO_BLOB)
   }
 
-  mutating func setTLSSetup(_ callback: curl_ssl_ctx_callback) { note(postern_curl_set_tls_setup(easy, callback)) }
+  mutating func setTLSSetup(_ callback: curl_ssl_ctx_callback) {
+    note(postern_curl_set_tls_setup(easy, callback), CURLOPT_SSL_CTX_FUNCTION)
+  }
 }

@@ -32,6 +32,7 @@ extension Transfer {
 
   /// One header line.
   func receiveLine(_ line: UnsafeBufferPointer<UInt8>) -> Reception {
+    guard acceptsAnswer() else { return .refused }
     switch head.consume(line) {
     case .more: return .taken
     case .complete: return beginBody()
@@ -52,9 +53,12 @@ extension Transfer {
       control.give(bytes)
       return .taken
     }
-    guard bytes.count <= maxBodyBytes - body.count else { return objectToBody() }
+    let isCoded = !codingsToUndo.isEmpty
+    guard bytes.count <= (isCoded ? CodedBody.bytesAtMost(for: maxBodyBytes) : maxPlainBytes) - body.count else {
+      return objectToBody()
+    }
     body.append(contentsOf: bytes)
-    exchange?.options.control?.moved(received: Int64(bytes.count))
+    if !isCoded { exchange?.options.control?.moved(received: Int64(bytes.count)) }
     return .taken
   }
 
@@ -83,29 +87,17 @@ extension Transfer {
     bytesReported = sent
   }
 
-  /// The connection stands and the request is about to go, possibly for the second time.
-  static func beforeRequest(_ pointer: UnsafeMutableRawPointer?, localPort: Int32) -> Int32 {
-    guard let pointer else { return CURL_PREREQFUNC_ABORT }
-    let transfer = Unmanaged<Transfer>.fromOpaque(pointer).takeUnretainedValue()
-    if !transfer.openedSockets.isEmpty {
-      transfer.connections.add(transfer.openedSockets, localPort: localPort)
-      transfer.openedSockets = []
-    }
-    guard transfer.isOnOwnConnection else {
-      _ = transfer.object(.tlsFailure, "the connection was made for another trust or identity")
-      return CURL_PREREQFUNC_ABORT
-    }
-    if transfer.hasSent, !isIdempotent(transfer.exchange?.request.method ?? "") { return CURL_PREREQFUNC_ABORT }
-    if transfer.bytesBeforeRequest == nil { transfer.bytesBeforeRequest = transfer.number(CURLINFO_REQUEST_SIZE) }
-    return CURL_PREREQFUNC_OK
+  /// The content codings that are undone when the body is there, as they were applied.
+  var codingsToUndo: [String] {
+    let codings = head.contentCodings
+    return !codings.isEmpty && hasBody && shape?.mayStream == false && CodedBody.knows(codings) ? codings : []
   }
 
-  /// Whether sending it twice is sending it once (RFC 9110 section 9.2.2).
-  private static func isIdempotent(_ method: String) -> Bool {
-    switch method {
-    case "GET", "HEAD", "PUT", "DELETE", "OPTIONS", "TRACE": true
-    default: false
-    }
+  /// Of what libcurl undoes, which nobody has asked for, less is taken: it is undone while nothing else happens.
+  private static let undoneByLibcurlAtMost = 256 << 10
+
+  private var maxPlainBytes: Int {
+    head.hasContentCoding ? min(maxBodyBytes, Self.undoneByLibcurlAtMost) : maxBodyBytes
   }
 
   private var maxBodyBytes: Int { max(0, exchange?.options.maxBodyBytes ?? 0) }
@@ -114,15 +106,33 @@ extension Transfer {
   private static let reservedAtMost = 4 << 20
 
   private func beginBody() -> Reception {
-    if hasBody, let exchange, exchange.options.control?.begins(responseHead(from: exchange.request.url)) == true {
+    guard hasBody else { return .taken }
+    guard settlesCodings() else { return object(.protocolError, "content codings that nobody asked for") }
+    if let exchange, exchange.options.control?.begins(responseHead(from: exchange.request.url)) == true {
+      let weight = CodedStreams.weight(of: head.contentCodings)
+      guard weight == 0 || codedStreams.begin(weight, of: uid) else {
+        return object(.responseTooLarge, "too many of this user's streams are compressed, which nobody asked for")
+      }
+      streamWeight = weight
       isStreaming = true
       streamMovedAt = clock?.monotonicNow
       return .taken
     }
-    guard !head.hasContentCoding, hasBody, let length = head.contentLength else { return .taken }
-    guard length <= maxBodyBytes else { return objectToBody() }
+    guard let length = head.contentLength, !head.hasContentCoding || !codingsToUndo.isEmpty else { return .taken }
+    guard length <= (head.hasContentCoding ? CodedBody.bytesAtMost(for: maxBodyBytes) : maxBodyBytes) else {
+      return objectToBody()
+    }
     body.reserveCapacity(min(length, Self.reservedAtMost))
     return .taken
+  }
+
+  /// Has libcurl undo what is not undone here; false when it must not. Of brotli and Zstandard one alone: a few of their bytes can be any
+  /// number of bytes that a second coding makes nothing of.
+  private func settlesCodings() -> Bool {
+    guard head.hasContentCoding, codingsToUndo.isEmpty else { return true }
+    guard head.contentCodings.count == 1 || CodedBody.knows(head.contentCodings) else { return false }
+    guard shape?.mayStream == false else { return true }
+    return CurlLibrary.undoesCodingsLate && postern_curl_set_long(easy, CURLOPT_HTTP_CONTENT_DECODING, 1) == CURLE_OK
   }
 
   /// Whether this response has a body by HTTP's rules (RFC 9110 section 6.4.1).
@@ -134,7 +144,8 @@ extension Transfer {
     object(.responseTooLarge, "the body is larger than \(maxBodyBytes) bytes")
   }
 
-  private func object(_ code: TransportError.Code, _ detail: String) -> Reception {
+  func object(_ code: TransportError.Code, _ detail: String) -> Reception {
+    forbidReuse()
     objection = Objection(code: code, detail: detail)
     return .refused
   }

@@ -8,6 +8,8 @@ extension Transfer {
   struct Shape: Equatable {
     let method: String
     let hasBody: Bool
+    /// Whether the response's body may be taken in pieces.
+    let mayStream: Bool
     let isSecure: Bool
     let allowsPlainHTTP: Bool
     let connectMilliseconds: Int
@@ -19,6 +21,7 @@ extension Transfer {
     ) throws(TransportError) {
       method = exchange.request.method
       hasBody = exchange.request.body != nil || Self.impliesBody(exchange.request.method)
+      mayStream = exchange.options.control?.takesBodies == true
       isSecure = exchange.request.url.origin.scheme == "https"
       allowsPlainHTTP = exchange.options.allowsPlainHTTP
       // Zero would be libcurl's default, and its own limit is that of an int.
@@ -34,22 +37,19 @@ extension Transfer {
     }
   }
 
-  /// Sets everything for `exchange`; returns why it cannot be sent.
+  /// Sets everything for `exchange`; returns the option that libcurl did not take, if any: the handle is of no use then.
+  ///
+  /// - Throws: why the exchange cannot be sent, by whatever handle.
   func prepare(
     for exchange: Exchange, configuration: CurlTransport.Configuration, files: TrustFiles,
     now: MonotonicInstant
-  ) -> TransportError? {
+  ) throws(TransportError) -> Settings.Refusal? {
     self.exchange = exchange
     clock = configuration.clock
     handedOverAt = now
     let request = exchange.request
-    let shape: Shape
-    do throws(TransportError) {
-      shape = try Shape(exchange, configuration, files)
-    } catch {
-      return error
-    }
-    if let refusal = Self.refusal(of: request, exchange.options, shape: shape) { return refusal }
+    let shape = try Shape(exchange, configuration, files)
+    if let refusal = Self.refusal(of: request, exchange.options, shape: shape) { throw refusal }
     usesProxy = configuration.proxy != nil
     var settings = Settings(easy: easy)
     if self.shape != shape {
@@ -59,25 +59,43 @@ extension Transfer {
       setCallbacks(in: &settings)
       setDestination(shape, configuration: configuration, in: &settings)
       setMethod(shape, in: &settings)
-      if let problem = setTrust(shape.trust, configuration: configuration, in: &settings) { return problem }
+      setReception(shape, in: &settings)
+      if let problem = setTrust(shape.trust, configuration: configuration, in: &settings) { throw problem }
     }
     errorText[0] = 0
+    setConnection(for: exchange, in: &settings)
     settings.set(CURLOPT_URL, request.url.description)
+    settings.set(CURLOPT_HTTP_CONTENT_DECODING, shape.mayStream ? 1 : 0)
     // Asked often, and only of interest where there is a body and somebody who looks.
     let isWatched = exchange.options.control != nil && request.body?.isEmpty == false
     settings.set(CURLOPT_NOPROGRESS, isWatched ? 0 : 1)
     do {
       settings.setFields(try fieldLines.build(request.fields, hasBody: shape.hasBody))
     } catch {
-      return TransportError(
+      throw TransportError(
         code: .protocolError, outcome: .notSent, detail: "the request's fields cannot be sent: \(error)")
     }
     if shape.hasBody, shape.method != "HEAD" { setBody(request.body, in: &settings) }
-    if let problem = settings.problem {
-      return TransportError(code: .invalidURL, outcome: .notSent, detail: "libcurl refuses the request: \(problem)")
+    guard let refusal = settings.refusal else {
+      self.shape = shape
+      return nil
     }
-    self.shape = shape
-    return nil
+    if refusal.option == CURLOPT_URL {
+      throw TransportError(code: .invalidURL, outcome: .notSent, detail: refusal.text)
+    }
+    return refusal
+  }
+
+  /// Which connections the exchange may take up, and what becomes of its own.
+  private func setConnection(for exchange: Exchange, in settings: inout Settings) {
+    let options = exchange.options
+    let isFresh = !options.reusesConnections || exchange.discards > 0
+    settings.set(CURLOPT_FRESH_CONNECT, isFresh ? 1 : 0)
+    settings.set(CURLOPT_FORBID_REUSE, options.reusesConnections ? 0 : 1)
+    // A part of the key by which libcurl keeps connections, and of no effect on addresses that are not link-local: a uid's connections
+    // are found by that uid only. `mayRequest` does not rely on it. Zero is the process itself.
+    let scope = options.allowsLinkLocal ? 0 : options.requester.uid &+ 1
+    settings.set(CURLOPT_ADDRESS_SCOPE, Int(scope))
   }
 
   /// What a transfer whose every address was refused, or whose host is such an address, ends with.
@@ -113,10 +131,6 @@ extension Transfer {
     settings.set(CURLOPT_TCP_KEEPALIVE, 1)
     settings.set(CURLOPT_MAXAGE_CONN, Self.seconds(configuration.idleLifetime))
     settings.set(CURLOPT_MAXLIFETIME_CONN, Self.seconds(configuration.connectionLifetime))
-    // libcurl has the buffer only while a transfer runs; a larger one saves reads of large bodies.
-    settings.set(CURLOPT_BUFFERSIZE, 64 << 10)
-    // Every coding this libcurl knows.
-    settings.set(CURLOPT_ACCEPT_ENCODING, "")
     settings.set(CURLOPT_PATH_AS_IS, 1)
     settings.set(CURLOPT_DISALLOW_USERNAME_IN_URL, 1)
     let version = configuration.allowsHTTP2 ? CURL_HTTP_VERSION_2TLS : CURL_HTTP_VERSION_1_1
@@ -141,6 +155,9 @@ extension Transfer {
     settings.set(CURLOPT_PROTOCOLS_STR, shape.allowsPlainHTTP ? "http,https" : "https")
     settings.set(CURLOPT_CONNECTTIMEOUT_MS, shape.connectMilliseconds)
     settings.set(CURLOPT_SSLVERSION, CURL_SSLVERSION_TLSv1_2)
+    // TLS 1.2 with elliptic curves only: the prime of a Diffie-Hellman group is the server's choice, and one of 10,000 bits takes this
+    // thread a second for each handshake.
+    settings.set(CURLOPT_SSL_CIPHER_LIST, "DEFAULT:!kDHE")
     settings.set(CURLOPT_SSL_VERIFYPEER, 1)
     settings.set(CURLOPT_SSL_VERIFYHOST, 2)
     // Without this the system's directory would be trusted beside the file; and only without it are parsed
@@ -149,6 +166,14 @@ extension Transfer {
     settings.set(CURLOPT_CA_CACHE_TIMEOUT, 300)
     // Rather share a connection that is about to speak HTTP/2 than open another.
     settings.set(CURLOPT_PIPEWAIT, shape.isSecure && configuration.multiplexesHTTP2 ? 1 : 0)
+  }
+
+  private func setReception(_ shape: Shape, in settings: inout Settings) {
+    // libcurl has the buffer only while a transfer runs; a larger one saves reads of large bodies. What is read at once is decoded at once,
+    // and a reader who does not take it leaves it with libcurl.
+    settings.set(CURLOPT_BUFFERSIZE, shape.mayStream ? CodedStreams.readBytes : 64 << 10)
+    // What `CodedBody` undoes; or none, and yet libcurl undoes it.
+    settings.set(CURLOPT_ACCEPT_ENCODING, shape.mayStream ? "identity" : "gzip, deflate")
   }
 
   private func setMethod(_ shape: Shape, in settings: inout Settings) {
@@ -178,14 +203,21 @@ extension Transfer {
     settings.set(CURLOPT_HEADERDATA, pointer: this)
     settings.setSink(CURLOPT_HEADERFUNCTION) { Transfer.receive($0, $1 * $2, $3) { $0.receiveLine($1) } }
     settings.set(CURLOPT_XFERINFODATA, pointer: this)
-    settings.note(postern_curl_set_progress(easy) { pointer, _, _, _, sent in Transfer.progress(pointer, sent: sent) })
+    settings.note(
+      postern_curl_set_progress(easy) { pointer, _, _, _, sent in Transfer.progress(pointer, sent: sent) },
+      CURLOPT_XFERINFOFUNCTION)
     settings.set(CURLOPT_PREREQDATA, pointer: this)
     settings.note(
-      postern_curl_set_before_request(easy) { pointer, _, _, _, localPort in
-        Transfer.beforeRequest(pointer, localPort: localPort)
-      })
+      postern_curl_set_before_request(easy) { pointer, remote, local, remotePort, localPort in
+        let path = ConnectionPath(
+          remoteAddress: remote.map { String(cString: $0) } ?? "", remotePort: remotePort,
+          localAddress: local.map { String(cString: $0) } ?? "", localPort: localPort)
+        return Transfer.beforeRequest(pointer, at: path)
+      }, CURLOPT_PREREQFUNCTION)
     settings.set(CURLOPT_OPENSOCKETDATA, pointer: this)
-    settings.note(postern_curl_set_open_socket(easy) { pointer, _, address in Transfer.openSocket(pointer, address) })
+    settings.note(
+      postern_curl_set_open_socket(easy) { pointer, _, address in Transfer.openSocket(pointer, address) },
+      CURLOPT_OPENSOCKETFUNCTION)
     connections.attach(to: easy, in: &settings)
   }
 }

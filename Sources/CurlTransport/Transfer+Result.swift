@@ -9,9 +9,15 @@ extension Transfer {
     if let objection {
       return .failure(TransportError(code: objection.code, outcome: outcome, detail: objection.detail))
     }
+    if let discarded { return .failure(discarded.error(outcome: outcome)) }
     guard code == CURLE_OK else {
       if hasRefusedAddress, outcome == .notSent, code == CURLE_COULDNT_CONNECT {
         return .failure(Self.addressRefusal)
+      }
+      // A name is resolved with descriptors of its own, of which nobody tells.
+      if outcome == .notSent, lacksDescriptor || code == CURLE_COULDNT_RESOLVE_HOST && FileDescriptors.areOut {
+        let detail = "the sidecar has no file descriptor left"
+        return .failure(TransportError(code: .descriptorsOut, outcome: outcome, detail: detail))
       }
       if let seen = guardian?.seen, !seen.isEmpty {
         let detail = "none of the pins is a key of the server's certificate chain; its keys: \(seen)"
@@ -31,7 +37,19 @@ extension Transfer {
     guard head.isComplete else {
       return .failure(TransportError(code: .protocolError, outcome: outcome, detail: "no complete response"))
     }
+    guard isBodyComplete else {
+      return .failure(
+        TransportError(code: .protocolError, outcome: outcome, detail: "the body is shorter than it was declared"))
+    }
     return .success(response(now: now))
+  }
+
+  /// Whether the body has the length that was declared. libcurl looks at that itself over HTTP/1.1; over HTTP/2 it takes a stream that the
+  /// server has reset without an error for complete.
+  private var isBodyComplete: Bool {
+    guard hasBody, !head.isChunked, let length = head.contentLength else { return true }
+    // Before content codings are undone.
+    return offset(CURLINFO_SIZE_DOWNLOAD_T) == Int64(length)
   }
 
   /// `text` with the authorities' file as it was given.

@@ -17,7 +17,10 @@ extension Transfer {
     // Close-on-exec from the start: a process that starts another must not hand it connections.
     let type = address.pointee.socktype | Int32(SOCK_CLOEXEC.rawValue)
     let descriptor = socket(address.pointee.family, type, address.pointee.protocol)
-    guard descriptor >= 0 else { return CURL_SOCKET_BAD }
+    guard descriptor >= 0 else {
+      transfer.lacksDescriptor = errno == EMFILE || errno == ENFILE
+      return CURL_SOCKET_BAD
+    }
     transfer.openedSockets.append(descriptor)
     return descriptor
   }

@@ -1,5 +1,6 @@
 import CCurl
 import HTTPMessages
+import Support
 
 /// Whom to trust and who to be.
 extension Transfer {
@@ -9,18 +10,23 @@ extension Transfer {
   ) -> TransportError? {
     guardian = nil
     guard let trust else { return nil }
-    // libcurl would set up the connection to such a proxy in the same way.
-    if !trust.resumesSessions, configuration.proxy?.lowercased().hasPrefix("https:") == true {
+    // libcurl sets up the connection to such a proxy in the same way.
+    let hasSecureProxy = configuration.proxy?.lowercasedASCII().startsWithBytes(of: "https:") == true
+    if !trust.resumesSessions, hasSecureProxy {
       return Self.problem("neither pins nor a client certificate go together with an https proxy")
     }
     if trust.mark != nil {
-      guard let path = trust.caFile ?? defaultAuthorities() else {
+      guard let path = trust.caFile ?? CurlLibrary.authorities else {
         return Self.problem("libcurl names no file of authorities")
       }
       settings.set(CURLOPT_CAINFO, trust.spelled(path))
     }
-    if let authorities = trust.authorities { settings.setAuthorities(authorities) }
-    guard let guardian = ConnectionGuard(trust) else { return Self.problem("OpenSSL gives no memory") }
+    let authorities = hasSecureProxy ? nil : trust.authorities?.loaded
+    // With a certificate in memory libcurl leaves the file alone; it adds that one to ours, where it is already.
+    if let bytes = authorities?.first ?? trust.authorities?.copy { settings.setAuthorities(bytes) }
+    guard let guardian = ConnectionGuard(trust, authorities: authorities) else {
+      return Self.problem("OpenSSL gives no memory")
+    }
     self.guardian = guardian
     if !trust.resumesSessions { settings.set(CURLOPT_SSL_SESSIONID_CACHE, 0) }
     settings.set(CURLOPT_SSL_CTX_DATA, pointer: Unmanaged.passUnretained(self).toOpaque())
@@ -36,12 +42,6 @@ extension Transfer {
   var isOnOwnConnection: Bool {
     guard shape?.isSecure == true else { return true }
     return ConnectionGuard.made(postern_curl_get_tls(easy), as: guardian)
-  }
-
-  private func defaultAuthorities() -> String? {
-    var path: UnsafeMutablePointer<CChar>?
-    guard postern_curl_get_default_authorities(easy, &path) == CURLE_OK else { return nil }
-    return path.map { String(cString: $0) }
   }
 
   private static func problem(_ detail: String) -> TransportError {

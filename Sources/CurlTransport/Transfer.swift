@@ -14,6 +14,7 @@ final class Transfer {
   let errorText: UnsafeMutablePointer<CChar>
   let fieldLines = FieldLines()
   let connections: ConnectionCount
+  let codedStreams: CodedStreams
   let limits: ResponseHead.Limits
 
   /// What the handle is set up for; nil when it must be reset first.
@@ -29,6 +30,8 @@ final class Transfer {
   var body: [UInt8] = []
   /// Whether the body is handed on in pieces instead of being kept.
   var isStreaming = false
+  /// What it counts for among the coded streams.
+  var streamWeight = 0
   /// When something of it came last, or could come again.
   var streamMovedAt: MonotonicInstant?
   /// The clock of the deadlines.
@@ -38,20 +41,29 @@ final class Transfer {
   /// Of the bytes sent, those that the control knows of.
   var bytesReported: Int64 = 0
   var objection: Objection?
+  /// Why the exchange did not go on over its connection.
+  var discarded: DiscardedConnection?
+  /// Where in the connection's stream the request begins, until a response begins.
+  var requestMark: RequestMark?
+  /// How often the request was about to go.
+  var attempts = 0
   /// Whether the connection stood and the request was about to go, and what libcurl had sent by then (to a proxy, say).
   var bytesBeforeRequest: Int?
   /// What was opened for this exchange and has not become its connection yet.
   var openedSockets: [Int32] = []
   /// Whether an address was not connected to because it is link-local.
   var hasRefusedAddress = false
+  /// A socket was not opened for want of a descriptor.
+  var lacksDescriptor = false
   /// Whether connections go to a proxy.
   var usesProxy = false
 
   /// Nil when libcurl has no memory.
-  init?(connections: ConnectionCount, limits: ResponseHead.Limits) {
+  init?(connections: ConnectionCount, codedStreams: CodedStreams, limits: ResponseHead.Limits) {
     guard let easy = curl_easy_init() else { return nil }
     self.easy = easy
     self.connections = connections
+    self.codedStreams = codedStreams
     self.limits = limits
     head = ResponseHead(limits: limits)
     errorText = .allocate(capacity: Int(CURL_ERROR_SIZE))
@@ -68,6 +80,8 @@ final class Transfer {
   /// Lets go of the exchange; libcurl must not be working on the handle any more.
   func reset() {
     fieldLines.reset()
+    if streamWeight > 0 { codedStreams.end(streamWeight, of: uid) }
+    streamWeight = 0
     exchange = nil
     head = ResponseHead(limits: limits)
     body = []
@@ -76,9 +90,13 @@ final class Transfer {
     paused = 0
     bytesReported = 0
     objection = nil
+    discarded = nil
+    requestMark = nil
+    attempts = 0
     bytesBeforeRequest = nil
     openedSockets = []
     hasRefusedAddress = false
+    lacksDescriptor = false
     guardian?.forget()
   }
 
@@ -88,6 +106,9 @@ final class Transfer {
     fieldLines.release()
     errorText.deallocate()
   }
+
+  /// For whom the exchange is.
+  var uid: UInt32 { exchange?.options.requester.uid ?? Requester.process.uid }
 
   // MARK: - What libcurl knows
 
@@ -109,6 +130,6 @@ final class Transfer {
 
   /// How far the exchange has come.
   var outcome: TransportError.Outcome {
-    if head.isComplete { .replied } else if hasSent { .sentNoReply } else { .notSent }
+    if head.isComplete { .replied } else if hasSent || exchange?.hasLeft == true { .sentNoReply } else { .notSent }
   }
 }

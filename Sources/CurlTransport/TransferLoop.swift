@@ -10,11 +10,14 @@ import Support
 final class TransferLoop {
   /// Easy handles kept for the next exchanges; each holds some 10 KiB.
   private static let maxPooled = 64
+  /// How many connections may be discarded under one exchange before it fails.
+  private static let maxDiscards = 2
 
   private let inbox: Inbox
   private let multi: MultiHandle
   private let configuration: CurlTransport.Configuration
-  private let connections = ConnectionCount()
+  private let connections: ConnectionCount
+  private let codedStreams = CodedStreams()
   private let files: TrustFiles
   private let uptime = SystemClock()
 
@@ -22,15 +25,21 @@ final class TransferLoop {
   private var admission: Admission<HTTPURL.Origin, Exchange>
   private var active: [Transfer] = []
   private var pool: [Transfer] = []
+  private var decodings = Decodings()
   /// Those that were held before they began.
   private var held: [Exchange] = []
   private var ended: [EndedExchange] = []
   /// No deadline of an exchange is before this; it may belong to none any more.
   private var earliestDeadline: MonotonicInstant?
   private var counts = CurlTransport.Statistics()
+  /// Whether the last handle that was set up rejected an option, and that was reported.
+  private var isFaulty = false
 
-  init(inbox: Inbox, multi: MultiHandle, configuration: CurlTransport.Configuration) {
+  init(
+    inbox: Inbox, multi: MultiHandle, connections: ConnectionCount, configuration: CurlTransport.Configuration
+  ) {
     self.inbox = inbox
+    self.connections = connections
     self.multi = multi
     self.configuration = configuration
     files = TrustFiles(report: configuration.fileReport)
@@ -55,6 +64,7 @@ final class TransferLoop {
       var isWell = multi.perform()
       collectFinished()
       admitWaiting()
+      decode()
       resumeEnded()
       if inbox.fallAsleep(publishing: snapshot()) {
         isWell = multi.poll(milliseconds: patience()) && isWell
@@ -71,12 +81,15 @@ final class TransferLoop {
       end(exchange, code: .cancelled, detail: "the transport was closed")
     }
     while let transfer = active.last { abort(transfer, code: .cancelled, detail: "the transport was closed") }
+    for exchange in decodings.exchanges {
+      giveUpDecoding(exchange, code: .cancelled, detail: "the transport was closed")
+    }
     resumeEnded()
     for transfer in pool { transfer.cleanUp() }
     pool.removeAll()
     inbox.awaitWakers()
     multi.cleanUp()
-    inbox.publish(snapshot())
+    inbox.end(publishing: snapshot())
   }
 
   // MARK: - Beginning
@@ -114,27 +127,52 @@ final class TransferLoop {
 
   /// Hands an exchange that has been let in to libcurl.
   private func begin(_ exchange: Exchange) {
-    guard
-      let transfer = pool.popLast() ?? Transfer(connections: connections, limits: ResponseHead.Limits(configuration))
-    else {
+    let transfer: Transfer
+    do throws(TransportError) {
+      transfer = try setUp(for: exchange)
+    } catch {
       admission.leave(exchange.request.url.origin, for: exchange.options.requester)
-      return end(exchange, code: .serverUnreachable, detail: "libcurl gives no handle")
-    }
-    var problem = transfer.prepare(
-      for: exchange, configuration: configuration, files: files, now: uptime.monotonicNow)
-    if problem == nil, !multi.add(transfer.easy) {
-      problem = TransportError(code: .serverUnreachable, outcome: .notSent, detail: "libcurl does not take it")
-    }
-    if let problem {
-      transfer.reset()
-      recycle(transfer)
-      admission.leave(exchange.request.url.origin, for: exchange.options.requester)
-      return end(exchange, with: .failure(problem))
+      return end(exchange, code: error.code, detail: error.detail)
     }
     exchange.transfer = transfer
     transfer.position = active.count
     active.append(transfer)
-    counts.exchangesStarted += 1
+    if exchange.discards == 0 { counts.exchangesStarted += 1 }
+  }
+
+  /// A handle that is set up for `exchange` and that libcurl works on.
+  ///
+  /// One that rejects an option is thrown away, and a new one is tried: libcurl 7.88 keeps some of a handle's state over its reset.
+  private func setUp(for exchange: Exchange) throws(TransportError) -> Transfer {
+    var problem = "libcurl gives no handle"
+    for isSecond in [false, true] {
+      let pooled = isSecond ? nil : pool.popLast()
+      guard
+        let transfer = pooled
+          ?? Transfer(
+            connections: connections, codedStreams: codedStreams, limits: ResponseHead.Limits(configuration))
+      else { continue }
+      do throws(TransportError) {
+        let refusal = try transfer.prepare(
+          for: exchange, configuration: configuration, files: files, now: uptime.monotonicNow)
+        if refusal == nil, multi.add(transfer.easy) {
+          if isFaulty { configuration.faultReport?(nil) }
+          isFaulty = false
+          return transfer
+        }
+        problem = refusal?.text ?? "libcurl does not take the handle"
+      } catch {
+        // The exchange is at fault, not the handle.
+        transfer.reset()
+        recycle(transfer)
+        throw error
+      }
+      counts.handlesRejected += 1
+      transfer.cleanUp()
+    }
+    if !isFaulty { configuration.faultReport?(problem) }
+    isFaulty = true
+    throw TransportError(code: .internalError, outcome: .notSent, detail: problem)
   }
 
   // MARK: - Ending
@@ -147,6 +185,8 @@ final class TransferLoop {
     } else if let place = held.firstIndex(where: { $0 === exchange }) {
       held.remove(at: place)
       end(exchange, code: .cancelled, detail: "cancelled while it was held")
+    } else {
+      giveUpDecoding(exchange, code: .cancelled, detail: "cancelled")
     }
   }
 
@@ -156,7 +196,7 @@ final class TransferLoop {
     let now = configuration.clock.monotonicNow
     guard due <= now else { return }
     earliestDeadline = nil
-    for exchange in active.compactMap(\.exchange) + admission.waiting {
+    for exchange in active.compactMap(\.exchange) + admission.waiting + decodings.exchanges {
       // Time stands still for what is held.
       guard let instant = exchange.due(at: now), exchange.options.control?.isHeld != true else { continue }
       if instant > now {
@@ -166,6 +206,8 @@ final class TransferLoop {
         abort(transfer, code: .timedOut, detail: detail)
       } else if let ticket = exchange.ticket, admission.giveUp(ticket) != nil {
         end(exchange, code: .timedOut, detail: "the deadline passed while it waited for a connection")
+      } else {
+        giveUpDecoding(exchange, code: .timedOut, detail: "the deadline passed")
       }
     }
   }
@@ -173,16 +215,65 @@ final class TransferLoop {
   private func collectFinished() {
     while let (easy, code) = multi.nextFinished() {
       guard let transfer = Transfer.of(easy) else { continue }
+      if let reason = transfer.discarded {
+        if reason == .unreadBytes || reason == .earlyResponse { counts.connectionsDiscarded += 1 }
+        if beginAgain(transfer) { continue }
+      }
       complete(transfer, with: transfer.result(of: code, now: uptime.monotonicNow))
     }
   }
 
+  /// Sends the exchange of `transfer` out over a new connection, unless it may have had its effect, or that has been tried often enough.
+  private func beginAgain(_ transfer: Transfer) -> Bool {
+    guard let exchange = transfer.exchange, exchange.discards < Self.maxDiscards,
+      !transfer.hasSent || transfer.isIdempotent
+    else { return false }
+    exchange.discards += 1
+    exchange.hasLeft = exchange.hasLeft || transfer.hasSent
+    takeOut(transfer, isReusable: false)
+    if exchange.options.control?.isHeld == true {
+      admission.leave(exchange.request.url.origin, for: exchange.options.requester)
+      held.append(exchange)
+    } else {
+      begin(exchange)
+    }
+    return true
+  }
+
   private func abort(_ transfer: Transfer, code: TransportError.Code, detail: String) {
-    complete(transfer, with: .failure(TransportError(code: code, outcome: transfer.outcome, detail: detail)))
+    let outcome = transfer.outcome
+    transfer.forbidReuse()
+    complete(transfer, with: .failure(TransportError(code: code, outcome: outcome, detail: detail)))
   }
 
   /// Takes the transfer out of libcurl; its exchange ends with `result`.
   private func complete(_ transfer: Transfer, with result: Result<HTTPResponse, TransportError>) {
+    guard let exchange = transfer.exchange else { return takeOut(transfer, isReusable: false) }
+    var isReusable = false
+    if case .success = result { isReusable = true }
+    let codings = transfer.codingsToUndo
+    takeOut(transfer, isReusable: isReusable)
+    admission.leave(exchange.request.url.origin, for: exchange.options.requester)
+    guard !codings.isEmpty, case .success(let response) = result, !response.body.isEmpty else {
+      return end(exchange, with: result)
+    }
+    decodings.add(exchange, response, codings: codings)
+  }
+
+  /// Undoes a piece of one body: everybody's bytes move before the next.
+  private func decode() {
+    if let (exchange, result) = decodings.step(at: uptime.monotonicNow) { end(exchange, with: result) }
+  }
+
+  /// Without effect on what is not being decoded.
+  private func giveUpDecoding(_ exchange: Exchange, code: TransportError.Code, detail: String) {
+    guard decodings.remove(exchange) else { return }
+    end(exchange, with: .failure(TransportError(code: code, outcome: .replied, detail: detail)))
+  }
+
+  /// Takes the transfer out of libcurl. Only a handle whose exchange went well is kept: libcurl 7.88 keeps the buffer of one that failed
+  /// over its reset, and then rejects to be set up.
+  private func takeOut(_ transfer: Transfer, isReusable: Bool) {
     transfer.addTraffic(to: &counts)
     multi.remove(transfer.easy)
     let last = active.removeLast()
@@ -190,13 +281,9 @@ final class TransferLoop {
       active[transfer.position] = last
       last.position = transfer.position
     }
-    let exchange = transfer.exchange
+    transfer.exchange?.transfer = nil
     transfer.reset()
-    recycle(transfer)
-    guard let exchange else { return }
-    exchange.transfer = nil
-    admission.leave(exchange.request.url.origin, for: exchange.options.requester)
-    end(exchange, with: result)
+    if isReusable { recycle(transfer) } else { transfer.cleanUp() }
   }
 
   private func recycle(_ transfer: Transfer) {
@@ -204,7 +291,8 @@ final class TransferLoop {
   }
 
   private func end(_ exchange: Exchange, code: TransportError.Code, detail: String) {
-    end(exchange, with: .failure(TransportError(code: code, outcome: .notSent, detail: detail)))
+    let outcome: TransportError.Outcome = exchange.hasLeft ? .sentNoReply : .notSent
+    end(exchange, with: .failure(TransportError(code: code, outcome: outcome, detail: detail)))
   }
 
   private func end(_ exchange: Exchange, with result: Result<HTTPResponse, TransportError>) {
@@ -232,6 +320,7 @@ final class TransferLoop {
 
   /// How long to wait at most, in milliseconds; libcurl cuts it short for its own timers.
   private func patience() -> Int32 {
+    guard decodings.isEmpty else { return 0 }
     var wait = max(.zero, configuration.pollInterval)
     if let earliestDeadline { wait = min(wait, max(.zero, earliestDeadline - configuration.clock.monotonicNow)) }
     // Rounded up, so that the deadline has passed afterwards.
@@ -240,7 +329,7 @@ final class TransferLoop {
 
   private func snapshot() -> CurlTransport.Statistics {
     counts.exchangesQueued = admission.waitingCount
-    counts.exchangesInFlight = active.count
+    counts.exchangesInFlight = active.count + decodings.count
     counts.connectionsOpen = connections.open
     return counts
   }

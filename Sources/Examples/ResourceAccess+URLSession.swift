@@ -11,7 +11,9 @@ extension ResourceAccess {
   /// A URL session whose requests to the resource server carry the user's token, are renewed and stepped up.
   public func urlSession(
     delegate: any AuthorizationPolicyDelegate & TokenManagementPolicyDelegate
-  ) -> URLSession {
+  ) throws -> URLSession {
+    var server = server
+    server.advice = AdviceRules(allowsAuthorization: true)
     var options = FetchOptions(authentication: .user)
     options.session = FetchSession(owner: getuid(), issuer: sessionIssuer, sessions: sessions)
     PosternURLProtocol.resources = [ProtectedResource(server, fetcher: fetcher, options: options)]
@@ -20,8 +22,6 @@ extension ResourceAccess {
     PosternURLProtocol.authorizationPolicy = AuthorizationPolicy(
       validatingURL: [server.baseURL], delegate: delegate, allowsPlainHTTPOnLoopback: true)
 
-    let configuration = URLSessionConfiguration.default
-    configuration.protocolClasses = [PosternURLProtocol.self]
-    return URLSession(configuration: configuration)
+    return try PosternURLProtocol.makeSession()
   }
 }

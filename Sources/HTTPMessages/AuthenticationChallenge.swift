@@ -1,3 +1,5 @@
+import Support
+
 /// One challenge of a `WWW-Authenticate` field (RFC 9110 section 11.3).
 public struct AuthenticationChallenge: Sendable, Hashable {
   /// One `name=value`.
@@ -29,10 +31,10 @@ public struct AuthenticationChallenge: Sendable, Hashable {
   }
 
   /// Whether the scheme is `name`, compared without case.
-  public func isScheme(_ name: String) -> Bool { scheme.lowercased() == name.lowercased() }
+  public func isScheme(_ name: String) -> Bool { scheme.hasSameASCIILetters(as: name) }
 
   /// The value of the first parameter of that name (lower case); a repeated one never overrides it.
-  public subscript(name: String) -> String? { parameters.first { $0.name == name }?.value }
+  public subscript(name: String) -> String? { parameters.first { $0.name.hasSameBytes(as: name) }?.value }
 }
 
 extension AuthenticationChallenge {

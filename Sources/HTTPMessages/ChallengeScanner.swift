@@ -1,3 +1,5 @@
+import Support
+
 /// Reads one `WWW-Authenticate` value from front to back; every step consumes something, so that it always ends.
 struct ChallengeScanner {
   private let bytes: [UInt8]
@@ -61,7 +63,7 @@ struct ChallengeScanner {
         skipToComma()
         continue
       }
-      if result.count < 64 { result.append(.init(name: name.lowercased(), value: value)) }
+      if result.count < 64 { result.append(.init(name: name.lowercasedASCII(), value: value)) }
     }
   }
 

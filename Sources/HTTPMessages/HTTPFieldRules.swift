@@ -1,3 +1,5 @@
+import Support
+
 /// What header field lines a caller may give: a grammar, and names that are not theirs to set.
 public enum HTTPFieldRules {
   /// Whether `name` is a field name: a token (RFC 9110 section 5.1), at most 256 bytes.
@@ -11,17 +13,36 @@ public enum HTTPFieldRules {
   }
 
   /// Whether `name` belongs to the sidecar or to the connection: `Authorization`, `User-Agent`, `Host`, `DPoP`, message
-  /// framing, hop-by-hop fields (RFC 9110 section 7.6.1) and every `Proxy-…`. Compared without case.
+  /// framing, hop-by-hop fields (RFC 9110 section 7.6.1) and every `Proxy-…`. Compared by `canonical(_:)`.
   public static func isReserved(_ name: String) -> Bool {
-    let lowercased = name.lowercased()
-    return reserved.contains(lowercased) || lowercased.hasPrefix("proxy-")
+    let canonical = canonical(name)
+    return reserved.contains(canonical) || canonical.startsWithBytes(of: "proxy-")
+  }
+
+  /// Whether the field names another target, method or host than the request does: a gateway authorizes the one, a server behind it
+  /// serves the other. `Forwarded` (RFC 7239) does where its value has a `host`. Names are compared by `canonical(_:)`.
+  public static func overridesRequest(_ name: String, value: String) -> Bool {
+    let canonical = canonical(name)
+    guard canonical == "forwarded" else { return overriding.contains(canonical) }
+    return value.lowercasedASCII().containsBytes(of: "host")
+  }
+
+  /// The names of fields that may do that, as `canonical(_:)` has them, sorted.
+  public static let overridingNames: [String] = (overriding.union(["forwarded"])).sorted()
+
+  /// The name as it is compared: in lower case, with `-` for everything but letters and digits. CGI and what follows it make one variable
+  /// of `X-Original-URL` and `X_Original_URL` (RFC 3875 section 4.1.18).
+  public static func canonical(_ name: String) -> String {
+    String(
+      decoding: name.utf8.map { ASCII.isLetter($0) || ASCII.isDigit($0) ? ASCII.lowercased($0) : UInt8(ascii: "-") },
+      as: UTF8.self)
   }
 
   /// Whether the field may follow a redirect to another origin: what describes the content and the trace, nothing that
   /// identifies anybody.
   public static func crossesOrigins(_ name: String) -> Bool {
-    let lowercased = name.lowercased()
-    return lowercased.hasPrefix("accept") || crossing.contains(lowercased)
+    let lowercased = name.lowercasedASCII()
+    return lowercased.startsWithBytes(of: "accept") || crossing.contains(lowercased)
   }
 
   /// `value` without spaces and tabs around it (RFC 9110 section 5.5).
@@ -36,6 +57,14 @@ public enum HTTPFieldRules {
   private static let reserved: Set<String> = [
     "authorization", "connection", "content-length", "dpop", "expect", "host", "http2-settings", "keep-alive", "te",
     "trailer", "transfer-encoding", "upgrade", "user-agent",
+  ]
+
+  /// By target, by method, by host.
+  private static let overriding: Set<String> = [
+    "x-envoy-original-path", "x-forwarded-path", "x-forwarded-uri", "x-original-uri", "x-original-url",
+    "x-rewrite-uri", "x-rewrite-url",
+    "x-forwarded-method", "x-http-method", "x-http-method-override", "x-method-override", "x-original-method",
+    "x-forwarded-host", "x-host", "x-http-host-override", "x-original-host",
   ]
 
   private static let crossing: Set<String> = [

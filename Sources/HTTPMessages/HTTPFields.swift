@@ -1,3 +1,5 @@
+import Support
+
 /// HTTP header fields: ordered, repeats kept, names compared without case (RFC 9110 section 5.1).
 public struct HTTPFields: Sendable, Hashable {
   /// One field line.
@@ -44,15 +46,20 @@ public struct HTTPFields: Sendable, Hashable {
 
   /// Removes the lines whose name `condition` accepts; the name is passed in lower case.
   public mutating func removeAll(where condition: (_ lowercasedName: String) -> Bool) {
-    lines.removeAll { condition($0.name.lowercased()) }
+    lines.removeAll { condition($0.name.lowercasedASCII()) }
   }
 
   private static func sameName(_ left: String, _ right: String) -> Bool {
     left.utf8.count == right.utf8.count
-      && left.utf8.elementsEqual(right.utf8) { ($0 | (isUpper($0) ? 0x20 : 0)) == ($1 | (isUpper($1) ? 0x20 : 0)) }
+      && left.utf8.elementsEqual(right.utf8) { ASCII.lowercased($0) == ASCII.lowercased($1) }
   }
+}
 
-  private static func isUpper(_ byte: UInt8) -> Bool { byte >= 0x41 && byte <= 0x5A }
+extension HTTPFields.Field {
+  /// The same bytes: for `==` of text U+037E is a semicolon, which parts a cookie from the next one.
+  public static func == (left: HTTPFields.Field, right: HTTPFields.Field) -> Bool {
+    left.name.hasSameBytes(as: right.name) && left.value.hasSameBytes(as: right.value)
+  }
 }
 
 extension HTTPFields: ExpressibleByDictionaryLiteral {

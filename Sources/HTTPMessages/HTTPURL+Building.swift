@@ -1,3 +1,5 @@
+import Support
+
 extension HTTPURL {
   /// `text`, a relative path with or without a leading slash and perhaps a query, put behind this URL's path with one
   /// slash between.
@@ -32,7 +34,7 @@ extension HTTPURL {
   /// Whether this URL has the origin of `base` and its path begins with `base`'s, on a segment boundary: below `/a` are
   /// `/a` and `/a/b` but not `/ab`, below `/a/` is `/a/b` but not `/a`.
   public func lies(under base: HTTPURL) -> Bool {
-    guard origin == base.origin, path.hasPrefix(base.path) else { return false }
+    guard origin == base.origin, path.startsWithBytes(of: base.path) else { return false }
     return base.path.utf8.last == Self.slash || path.utf8.count == base.path.utf8.count
       || path.utf8.dropFirst(base.path.utf8.count).first == Self.slash
   }

@@ -27,9 +27,9 @@ public struct IPAddress: Sendable, Hashable {
     quad.starts(with: [169, 254]) || metadata.contains(Array(quad))
   }
 
-  /// `100.100.100.200`, `192.0.0.192`, `fd00:ec2::254` and `fd20:ce::254`.
+  /// `100.100.100.200`, `168.63.129.16`, `192.0.0.192`, `fd00:ec2::254` and `fd20:ce::254`.
   private static let metadata: Set<[UInt8]> = [
-    [100, 100, 100, 200], [192, 0, 0, 192],
+    [100, 100, 100, 200], [168, 63, 129, 16], [192, 0, 0, 192],
     [0xFD, 0x00, 0x0E, 0xC2] + [UInt8](repeating: 0, count: 10) + [0x02, 0x54],
     [0xFD, 0x20, 0x00, 0xCE] + [UInt8](repeating: 0, count: 10) + [0x02, 0x54],
   ]
@@ -48,7 +48,8 @@ extension HTTPURL.Origin {
   /// Whether the host is an address, not a name, and link-local in the sense of `IPAddress`.
   public var isLinkLocalAddress: Bool {
     if let quad = HTTPHost.dottedQuad(ArraySlice(host.utf8)) { return IPAddress(bytes: quad)?.isLinkLocal ?? false }
-    guard host.hasPrefix("["), let address = IPv6Address(ArraySlice(host.utf8.dropFirst().dropLast())) else {
+    guard host.utf8.first == UInt8(ascii: "["), let address = IPv6Address(ArraySlice(host.utf8.dropFirst().dropLast()))
+    else {
       return false
     }
     return IPAddress(bytes: address.bytes)?.isLinkLocal ?? false

@@ -1,3 +1,5 @@
+import Support
+
 /// A media type as `Content-Type` gives it (RFC 9110 section 8.3.1).
 public struct MediaType: Sendable, Hashable {
   /// The type in lower case: `application`.
@@ -10,12 +12,12 @@ public struct MediaType: Sendable, Hashable {
   /// Parses a field value; nil when it holds no media type. Parameters that make no sense are passed over.
   public init?(_ value: String) {
     let parts = Self.splitOutsideQuotes(value)
-    let names = (parts.first ?? "").split(separator: "/", omittingEmptySubsequences: false)
+    let names = (parts.first ?? "").split(atByte: "/", omittingEmptySubsequences: false)
     guard names.count == 2, HTTPFieldRules.isName(String(names[0])), HTTPFieldRules.isName(String(names[1])) else {
       return nil
     }
-    type = names[0].lowercased()
-    subtype = names[1].lowercased()
+    type = names[0].lowercasedASCII()
+    subtype = names[1].lowercasedASCII()
     charset = parts.dropFirst().lazy.compactMap(Self.charset(of:)).first
   }
 
@@ -23,12 +25,14 @@ public struct MediaType: Sendable, Hashable {
   public var essence: String { "\(type)/\(subtype)" }
 
   /// Whether it is JSON: `application/json`, `text/json` or `…+json` (RFC 6839 section 3.1).
-  public var isJSON: Bool { subtype == "json" || subtype.hasSuffix("+json") }
+  public var isJSON: Bool { subtype == "json" || subtype.endsWithBytes(of: "+json") }
 
   /// Whether the content is text for people or programs to read as characters: `text/…`, JSON, XML, and the
   /// `application` types that are text by their definition.
   public var isTextual: Bool {
-    if type == "text" || isJSON || subtype == "xml" || subtype.hasSuffix("+xml") || subtype.hasSuffix("+yaml") {
+    if type == "text" || isJSON || subtype == "xml" || subtype.endsWithBytes(of: "+xml")
+      || subtype.endsWithBytes(of: "+yaml")
+    {
       return true
     }
     return type == "application" && Self.textualApplicationSubtypes.contains(subtype)
@@ -48,8 +52,9 @@ public struct MediaType: Sendable, Hashable {
   public var encoding: Encoding {
     guard let charset else { return .utf8 }
     if ["utf-8", "utf8", "us-ascii", "ascii"].contains(charset) { return .utf8 }
-    let isExtension = ["iso-8859-", "iso8859-", "windows-125", "cp125", "latin", "koi8-"].contains(
-      where: charset.hasPrefix)
+    let isExtension = ["iso-8859-", "iso8859-", "windows-125", "cp125", "latin", "koi8-"].contains {
+      charset.startsWithBytes(of: $0)
+    }
     return isExtension ? .extendsASCII : .other
   }
 
@@ -59,11 +64,14 @@ public struct MediaType: Sendable, Hashable {
   ]
 
   private static func charset(of parameter: String) -> String? {
-    let parts = parameter.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-    guard parts.count == 2, parts[0].lowercased() == "charset" else { return nil }
-    var value = String(parts[1])
-    if value.hasPrefix("\""), value.hasSuffix("\""), value.count >= 2 { value = String(value.dropFirst().dropLast()) }
-    return HTTPFieldRules.isName(value) ? value.lowercased() : nil
+    let parts = parameter.split(atByte: "=", maxSplits: 1, omittingEmptySubsequences: false)
+    guard parts.count == 2, parts[0].hasSameASCIILetters(as: "charset") else { return nil }
+    var value = parts[1].utf8[...]
+    if value.count >= 2, value.first == UInt8(ascii: "\""), value.last == UInt8(ascii: "\"") {
+      value = value.dropFirst().dropLast()
+    }
+    let name = String(Substring(value))
+    return HTTPFieldRules.isName(name) ? name.lowercasedASCII() : nil
   }
 
   /// The parts between semicolons outside of quotes, without spaces around them; at most 16.

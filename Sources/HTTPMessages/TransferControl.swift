@@ -130,6 +130,9 @@ public final class TransferControl: Sendable {
     }
   }
 
+  /// Whether any body may be taken in pieces.
+  public var takesBodies: Bool { state.withLock { $0.streams != nil } }
+
   /// The next part; nil when there are no more.
   public func next() async -> Part? {
     await withCheckedContinuation { continuation in

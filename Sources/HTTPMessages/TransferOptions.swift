@@ -23,8 +23,11 @@ public struct TransferOptions: Sendable, Hashable {
   public var allowsLinkLocal: Bool
   /// The hand on the request, where somebody has one. Its time held is added to the deadline.
   public var control: TransferControl?
-  /// For whom it is: where exchanges wait for each other, those of whoever has fewest go first.
+  /// For whom it is: where exchanges wait for each other, those of whoever has fewest go first; and connections are kept for one uid each.
   public var requester: Requester
+  /// Whether it may go over a kept connection, and its own be kept. Off for what carries a client's credentials or brings tokens: no other
+  /// exchange has ever had, or will ever have, anything to do with its connection.
+  public var reusesConnections: Bool
 
   /// Options; the defaults are those of a call nobody configured.
   public init(
@@ -38,7 +41,8 @@ public struct TransferOptions: Sendable, Hashable {
     pins: KeyPins? = nil,
     allowsLinkLocal: Bool = false,
     control: TransferControl? = nil,
-    requester: Requester = .process
+    requester: Requester = .process,
+    reusesConnections: Bool = true
   ) {
     self.deadline = deadline
     self.streaming = streaming
@@ -51,5 +55,6 @@ public struct TransferOptions: Sendable, Hashable {
     self.allowsLinkLocal = allowsLinkLocal
     self.control = control
     self.requester = requester
+    self.reusesConnections = reusesConnections
   }
 }

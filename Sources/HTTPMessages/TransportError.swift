@@ -11,6 +11,8 @@ public struct TransportError: Error, Sendable {
     public static let networkUnreachable = Code(rawValue: "network_unreachable")
     /// The name does not resolve, the connection is refused, reset or not established in time.
     public static let serverUnreachable = Code(rawValue: "server_unreachable")
+    /// This process has no file descriptor left to connect with.
+    public static let descriptorsOut = Code(rawValue: "descriptors_out")
     /// The TLS handshake or the verification of the peer failed.
     public static let tlsFailure = Code(rawValue: "tls_failure")
     /// The peer is trusted but none of its keys is pinned.
@@ -23,6 +25,8 @@ public struct TransportError: Error, Sendable {
     public static let invalidURL = Code(rawValue: "invalid_url")
     /// The host is a link-local address, or its name leads to one, and that is not allowed.
     public static let addressNotAllowed = Code(rawValue: "address_not_allowed")
+    /// The transport itself does not work; neither the request nor the server is at fault.
+    public static let internalError = Code(rawValue: "internal_error")
     /// The deadline passed.
     public static let timedOut = Code(rawValue: "deadline_exceeded")
     /// The calling task was cancelled, or the transport closed.

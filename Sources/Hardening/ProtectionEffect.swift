@@ -18,4 +18,6 @@ public struct ProtectionEffect: Sendable, Equatable {
   public var isScoped: Bool
   /// Whether system calls are filtered.
   public var filtersSystemCalls: Bool
+  /// Whether those are filtered as well that only a start needs.
+  public var filtersStartCalls: Bool
 }

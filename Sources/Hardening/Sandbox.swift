@@ -27,6 +27,9 @@ public final class Sandbox: Sendable {
   public let wish: Wish
 
   private let domain: Landlock.Domain?
+  /// What a look showed when the rules had just been set up. They cannot be taken back: that is still so when a later look cannot be taken,
+  /// as descriptors have run out.
+  private let firstLook: (files: Bool, ports: Bool)
 
   /// Gives the process what `wish` says, as far as that can be done, and in any case that no program it executes gains privileges, and no
   /// memory becomes executable after it was written (where the kernel offers that).
@@ -50,12 +53,24 @@ public final class Sandbox: Sendable {
     }
     self.landlockFault = landlockFault
     self.domain = domain
+    firstLook = (
+      files: Self.closedDirectory(under: wish.policy).flatMap(Self.isClosed) ?? true,
+      ports: (domain?.forbiddenPort).flatMap(Self.isClosed) ?? true
+    )
     guard wish.filtersSystemCalls else {
       filterFault = nil
       return
     }
     let failed = privileges == 0 ? clinux_filter_system_calls() : privileges
     filterFault = failed == 0 ? nil : ProtectionFault("seccomp", failed)
+  }
+
+  /// Gives up what only a start needs, in all threads: to be called when the process has started, and listens. Libraries that the C library
+  /// would load later are loaded before.
+  public func endStart() throws(ProtectionFault) {
+    LateLibraries.load()
+    let failed = clinux_filter_serving_calls()
+    guard failed == 0 else { throw ProtectionFault("seccomp", failed) }
   }
 
   deinit {
@@ -70,15 +85,18 @@ public final class Sandbox: Sendable {
       leavesCoreDumps: Self.leavesCoreDumps,
       refusesWritableCode: clinux_writable_code_is_forbidden() != 0,
       landlockABI: domain?.abi ?? 0,
-      limitsFiles: domain != nil && (closedDirectory.map(Self.isClosed) ?? true),
-      limitsPorts: domain.map { $0.limitsPorts && Self.isClosed(port: $0.forbiddenPort) } ?? false,
+      limitsFiles: domain != nil
+        && (Self.closedDirectory(under: wish.policy).flatMap(Self.isClosed) ?? firstLook.files),
+      limitsPorts: domain.map { $0.limitsPorts && ($0.forbiddenPort.flatMap(Self.isClosed) ?? firstLook.ports) }
+        ?? false,
       isScoped: domain?.isScoped ?? false,
-      filtersSystemCalls: clinux_system_calls_are_filtered() != 0)
+      filtersSystemCalls: clinux_system_calls_are_filtered() != 0,
+      filtersStartCalls: clinux_serving_calls_are_filtered() != 0)
   }
 
   /// A directory that may not be read, to look whether that holds.
-  private var closedDirectory: String? {
-    let allowed = wish.policy.map { $0.readable.union($0.writable).union($0.socketDirectories) } ?? []
+  private static func closedDirectory(under policy: SandboxPolicy?) -> String? {
+    let allowed = policy.map { $0.readable.union($0.writable).union($0.socketDirectories) } ?? []
     return ["/", "/var", "/home", "/opt"].first { directory in
       !allowed.contains("/") && !allowed.contains(directory) && access(directory, R_OK | X_OK) == 0
     }
@@ -99,19 +117,19 @@ public final class Sandbox: Sendable {
     return limit.rlim_cur > 0 && clinux_is_dumpable() != 0
   }
 
-  private static func isClosed(_ directory: String) -> Bool {
+  /// Nil where that cannot be told: a look takes a descriptor and memory.
+  private static func isClosed(_ directory: String) -> Bool? {
     let descriptor = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-    guard descriptor >= 0 else { return errno == EACCES }
+    guard descriptor >= 0 else { return errno == EACCES ? true : nil }
     close(descriptor)
     return false
   }
 
-  /// Nothing is sent where the rule holds: it is asked before.
-  private static func isClosed(port: UInt16?) -> Bool {
-    guard let port else { return true }
+  /// Nothing is sent where the rule holds: it is asked before. Nil where that cannot be told.
+  private static func isClosed(_ port: UInt16) -> Bool? {
     let type = CInt(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
     let descriptor = socket(AF_INET, type, 0)
-    guard descriptor >= 0 else { return true }
+    guard descriptor >= 0 else { return nil }
     defer { close(descriptor) }
     var address = sockaddr_in()
     address.sin_family = sa_family_t(AF_INET)

@@ -36,6 +36,14 @@ enum Acts {
     case "thread-status": return threadStatus()
     case "writable-code": return said(writableCode())
     case "dumpable": return said(dumpableAgain())
+    case "memory-code": return mapped(memory())
+    case "file-code": return mapped(open(first, O_RDONLY))
+    case "mode": return said(chmod(first, 0o640))
+    case "own-mode": return said(fchmod(open(first, O_RDONLY), mode_t(arguments[1], radix: 8) ?? 0))
+    case "owner": return said(chown(first, getuid(), getgid()))
+    case "times": return said(utimensat(AT_FDCWD, first, nil, 0))
+    case "link": return said(symlink("elsewhere", first))
+    case "enter": return said(chdir(first))
     case "resolve": return resolved(first)
     case "hold":
       _ = clinux_forbid_dumps()
@@ -118,6 +126,21 @@ enum Acts {
     return said(CInt(truncatingIfNeeded: call(numbers[0], given[0], given[1], given[2], given[3], given[4], given[5])))
   }
 
+  /// A file in memory, with a page of something.
+  private static func memory() -> CInt {
+    guard let create: @convention(c) (UnsafePointer<CChar>, CUnsignedInt) -> CInt = function("memfd_create") else {
+      return -1
+    }
+    let file = create("code", 0)
+    if file >= 0 { ftruncate(file, 4096) }
+    return file
+  }
+
+  private static func mapped(_ file: CInt) -> String {
+    guard file >= 0 else { return "\(errno)" }
+    return mmap(nil, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, file, 0) != MAP_FAILED ? "ok" : "\(errno)"
+  }
+
   private static func executed(_ path: String) -> String {
     var process = pid_t()
     var arguments: [UnsafeMutablePointer<CChar>?] = [strdup(path), nil]
@@ -128,7 +151,9 @@ enum Acts {
   /// Threads must start, although the flags of their clone3 cannot be seen.
   private static func threaded() -> String {
     var thread = pthread_t()
-    let failed = pthread_create(&thread, nil, { _ in nil }, nil)
+    var failed = pthread_create(&thread, nil, { _ in nil }, nil)
+    // Joined, or ThreadSanitizer reports a leak.
+    if failed == 0 { failed = pthread_join(thread, nil) }
     return failed == 0 ? "ok" : "\(failed)"
   }
 

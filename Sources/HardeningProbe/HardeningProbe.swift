@@ -3,21 +3,26 @@ import Glibc
 import Hardening
 
 /// Gives itself a sandbox and tries one thing there: `HardeningProbe [--read PATH] [--open PATH] [--write PATH] [--socket PATH] [--connect PORT] [--bind PORT]
-/// [--any-port] [--abi N] [--no-landlock] [--no-filter] ACT [ARGUMENT…]`.
+/// [--any-port] [--abi N] [--no-landlock] [--no-filter] [--serving] [--no-descriptors] ACT [ARGUMENT…]`.
 ///
-/// Says `ok`, or the name's number of the error; `effect` says what is in force, and `fault` in front of it what is not.
+/// Says `ok`, or the name's number of the error; `effect` says what is in force, and `fault` in front of it what is not. `environment` clears
+/// its environment instead, and says what it warns of and what is left. With `--serving` it gives up what only a start needs, too; with
+/// `--no-descriptors` it can open nothing any more.
 @main
 struct HardeningProbe {
   static func main() {
     var arguments = Array(CommandLine.arguments.dropFirst())
     var policy = SandboxPolicy()
     var usesLandlock = true
+    var (serves, opensNothing) = (false, false)
     var wish = Sandbox.Wish(policy: nil, filtersSystemCalls: true)
     while let option = arguments.first, option.hasPrefix("--") {
       arguments.removeFirst()
       switch option {
       case "--no-landlock": usesLandlock = false
       case "--no-filter": wish.filtersSystemCalls = false
+      case "--serving": serves = true
+      case "--no-descriptors": opensNothing = true
       case "--any-port": policy.connectPorts = nil
       default:
         let value = arguments.removeFirst()
@@ -35,11 +40,19 @@ struct HardeningProbe {
     }
     wish.policy = usesLandlock ? policy : nil
     let act = arguments.removeFirst()
+    if act == "environment" { return clearEnvironment() }
     // What a real process does with a thread of its own before it is ready, and what makes Landlock worthless.
     if act == "thread-first" { startThread { sleep(5) } }
     let sandbox = Sandbox(wish)
     for fault in [sandbox.landlockFault, sandbox.filterFault] {
       if let fault { print("fault", fault.isUnavailable ? "unavailable:" : "failed:", fault.message) }
+    }
+    if serves {
+      do throws(ProtectionFault) { try sandbox.endStart() } catch { print("fault", error.message) }
+    }
+    if opensNothing {
+      var none = rlimit(rlim_cur: 0, rlim_max: 0)
+      setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &none)
     }
     if act == "effect" || act == "thread-first" {
       print(sandbox.effect)
@@ -47,6 +60,15 @@ struct HardeningProbe {
       print(Acts.perform(act, arguments))
     }
     withExtendedLifetime(sandbox) {}
+  }
+
+  static func clearEnvironment() {
+    for finding in LibraryEnvironment.clear() { print(finding.message) }
+    var entry = environ
+    while let text = entry.pointee {
+      print("left", String(cString: text))
+      entry = entry.successor()
+    }
   }
 
   static func startThread(_ body: @escaping @convention(c) () -> Void) {

@@ -25,6 +25,11 @@ public struct JSONComposer: ~Copyable {
     JSONWriter().withBytes(of: value) { text.write($0) }
   }
 
+  /// Appends a value that has been written already.
+  public func written(_ value: JSONText) {
+    value.bytes.withUnsafeBytes { text.write($0) }
+  }
+
   /// Appends an integer.
   public func integer(_ value: Int64) {
     // The longest has a sign and 19 digits.

@@ -1,4 +1,5 @@
 import CJansson
+import Glibc
 
 /// jansson as a strict parser: duplicates refused, size and depth bounded, U+0000 only on request.
 public struct JSONParser: Sendable {
@@ -35,6 +36,10 @@ public struct JSONParser: Sendable {
     guard !buffer.isEmpty, let base = buffer.baseAddress else { throw JSONParseError(kind: .truncated) }
     if let offset = NestingScan.firstOffset(deeperThan: maxDepth, in: buffer) {
       throw JSONParseError(kind: .tooDeep, offset: offset)
+    }
+    // No JSON text has a NUL in it, but jansson drops one that follows a number or a literal.
+    if let nul = memchr(base, 0, buffer.count) {
+      throw JSONParseError(kind: .syntax, offset: UnsafeRawPointer(nul) - base)
     }
     Jansson.seedOnce
     var flags = Int(JSON_REJECT_DUPLICATES)

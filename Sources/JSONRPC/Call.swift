@@ -12,6 +12,8 @@ public struct Call: Sendable {
   public let params: JSONValue?
   /// How long the text is that it came in; of a batch, the whole one.
   public var byteCount = 0
+  /// The params were not read, because the call was about to be refused whatever they are: it must not be carried out.
+  public var isUnread = false
 
   /// A call of the given parts.
   public init(key: UInt64, id: RPCID?, method: String, params: JSONValue?) {

@@ -5,6 +5,8 @@ enum Envelope {
   case request(RPCID, method: String, params: JSONValue?)
   case notification(method: String, params: JSONValue?)
   case response(RPCID, Result<JSONValue, PeerError>)
+  /// A notification whose params are no object: as it has no id, nobody is told.
+  case invalidNotification
   case invalid(RPCID?, RPCFault)
 
   init(_ json: JSONValue) {
@@ -34,14 +36,19 @@ enum Envelope {
     case nil, .null?: params = nil
     case .object(let members)?: params = .object(members)
     case .array?:
-      self = .invalid(id, .invalidParams("Params go by name: an object, not an array", path: ""))
+      self = Self.refusal(id, .invalidParams("Params go by name: an object, not an array", path: ""))
       return
     default:
-      self = .invalid(id, RPCFault(.invalidRequest, "The member params must be an object"))
+      self = Self.refusal(id, RPCFault(.invalidRequest, "The member params must be an object"))
       return
     }
     self =
       if let id { .request(id, method: method, params: params) } else { .notification(method: method, params: params) }
+  }
+
+  /// Of a request, or of a notification when it has no id.
+  private static func refusal(_ id: RPCID?, _ fault: RPCFault) -> Envelope {
+    id == nil ? .invalidNotification : .invalid(id, fault)
   }
 
   private static func response(_ object: JSONObject, id: RPCID?) -> Envelope {

@@ -23,15 +23,38 @@ enum OutgoingText: Sendable {
   func withBytes(_ body: (UnsafeRawBufferPointer) -> Void) {
     if case .message(let json) = self { return JSONWriter().withBytes(of: json, body) }
     var bytes: [UInt8] = []
+    // At once: a batch of large answers would be copied again with each of them, and leave holes of every size behind.
+    bytes.reserveCapacity(expectedCount)
     append(to: &bytes)
     bytes.withUnsafeBytes(body)
+  }
+
+  /// About how many bytes it has; those of values that are not written yet are small.
+  private var expectedCount: Int {
+    switch self {
+    case .message: 256
+    case .response(_, let result): result.bytes.count + 64
+    case .batch(let texts): texts.reduce(2) { $0 + $1.expectedCount + 1 }
+    }
+  }
+
+  /// About how much there is to be written for it, in bytes; looks no further than `limit`.
+  func weight(upTo limit: Int) -> Int {
+    switch self {
+    case .message(let json): return json.weight(upTo: limit)
+    // To copy what has been written takes a small part of the time.
+    case .response(_, let result): return result.bytes.count / 8
+    case .batch(let texts):
+      var total = 0
+      for text in texts where total < limit { total += text.weight(upTo: limit - total) }
+      return total
+    }
   }
 
   private func append(to bytes: inout [UInt8]) {
     switch self {
     case .message(let json): JSONWriter().withBytes(of: json) { bytes.append(contentsOf: $0) }
     case .response(let id, let result):
-      bytes.reserveCapacity(bytes.count + result.bytes.count + 64)
       bytes.append(contentsOf: #"{"jsonrpc":"2.0","id":"#.utf8)
       switch id {
       case .integer(let number): bytes.append(contentsOf: String(number).utf8)

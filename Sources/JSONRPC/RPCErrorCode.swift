@@ -44,6 +44,9 @@ public struct RPCErrorCode: Sendable, Hashable {
     -32009, "overloaded", "In-flight, rate or connection limits reached; try again after retryAfterMs")
   /// The batch has too many members.
   public static let batchTooLarge = RPCErrorCode(-32010, "batch_too_large", "The batch has too many members")
+  /// The message has too many JSON values.
+  public static let messageTooComplex = RPCErrorCode(
+    -32025, "message_too_complex", "The message has more JSON values than the limit")
   /// This peer may not do this.
   public static let peerForbidden = RPCErrorCode(
     -32020, "peer_forbidden", "This peer may not call this method, or use this resource or session")

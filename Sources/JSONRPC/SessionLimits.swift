@@ -8,7 +8,7 @@ public struct SessionLimits: Sendable, Hashable {
   public var malformedInARow: Int
   /// Requests of ours the caller has not answered yet.
   public var outgoing: Int
-  /// Bytes of one message, named in the answer to a larger one.
+  /// Bytes of one message.
   public var messageBytes: Int
   /// Nesting of one message.
   public var depth: Int

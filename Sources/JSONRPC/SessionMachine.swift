@@ -18,6 +18,12 @@ struct SessionMachine {
     case resolve(UInt64, Result<JSONValue, PeerError>)
     /// Close once everything written has left.
     case close
+
+    /// Whether to write it takes long.
+    var isLong: Bool {
+      guard case .write(let text) = self else { return false }
+      return text.weight(upTo: RPCSession.longText) >= RPCSession.longText
+    }
   }
 
   /// A call being worked on.
@@ -51,6 +57,9 @@ struct SessionMachine {
 
   init(limits: SessionLimits) { self.limits = limits }
 
+  /// Whether as many calls are being worked on as may be: a further one is refused whatever it is.
+  var isFull: Bool { inFlight.count >= limits.inFlight }
+
   /// How many calls are being worked on.
   var inFlightCount: Int { inFlight.count }
 
@@ -79,13 +88,20 @@ struct SessionMachine {
       if sharesLine, lineIsSpoiled { return }
       lineIsSpoiled = false
       refuseText(reason, &act)
-    case .oversized(let sharesLine):
+    case .oversized(let limit, let sharesLine):
       if sharesLine, lineIsSpoiled { return }
-      lineIsSpoiled = false
-      malformedInARow = 0
-      answer(nil, RPCFault(.messageTooLarge, data: ["limitBytes": .integer(Int64(limits.messageBytes))]), &act)
+      refuseDiscarded(RPCFault(.messageTooLarge, data: ["limitBytes": .integer(Int64(limit))]), &act)
+    case .tooComplex(let limit, let sharesLine):
+      if sharesLine, lineIsSpoiled { return }
+      refuseDiscarded(RPCFault(.messageTooComplex, data: ["limitValues": .integer(Int64(limit))]), &act)
     case .violation(let reason):
       answer(nil, RPCFault(.parseError, reason), &act)
+      end(&act)
+    case .crowded(let limit):
+      let data: JSONObject = [
+        "limitBytes": .integer(Int64(limit)), "retryable": true, "retryAfterMs": 1000, "outcome": "not_sent",
+      ]
+      answer(nil, RPCFault(.overloaded, "Too many bytes of unfinished messages of this user", data: data), &act)
       end(&act)
     }
   }
@@ -202,13 +218,14 @@ struct SessionMachine {
       if let key = outgoing.removeValue(forKey: id) { act.append(.resolve(key, result)) }
     case .invalid(let id, let fault):
       refuse(id, fault, batch, slot, &act)
+    case .invalidNotification: break
     }
   }
 
   /// Books a request in, or refuses it.
   private mutating func admit(_ id: RPCID, _ batch: UInt64?, _ slot: Int, _ act: inout [Action]) -> UInt64? {
     if draining {
-      refuse(id, RPCFault(.shuttingDown, data: ["retryable": true]), batch, slot, &act)
+      refuse(id, RPCFault(.shuttingDown, data: ["retryable": true, "outcome": "not_sent"]), batch, slot, &act)
       return nil
     }
     guard inFlight.count < limits.inFlight else {
@@ -259,6 +276,13 @@ struct SessionMachine {
 
   private func answer(_ id: RPCID?, _ fault: RPCFault, _ act: inout [Action]) {
     act.append(.write(OutgoingText(id, .failure(fault))))
+  }
+
+  /// A message of which nothing was read: it may have been well-formed.
+  private mutating func refuseDiscarded(_ fault: RPCFault, _ act: inout [Action]) {
+    lineIsSpoiled = false
+    malformedInARow = 0
+    answer(nil, fault, &act)
   }
 
   private mutating func refuseText(_ reason: String, _ act: inout [Action]) {

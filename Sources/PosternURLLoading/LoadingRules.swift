@@ -14,7 +14,7 @@ struct LoadingRules: Sendable {
 
   /// The resource that `request` is for; nil: it goes its usual way, without a token.
   func resource(for request: URLRequest) -> ProtectedResource? {
-    guard let text = request.url?.absoluteString, let url = try? HTTPURL(text), isPolicies(url) else { return nil }
+    guard let url = Self.url(of: request), isPolicies(url) else { return nil }
     return resources.first { $0.covers(url) }
   }
 
@@ -30,9 +30,18 @@ struct LoadingRules: Sendable {
     return options
   }
 
+  /// Whether `request` is one of the authorization policy's.
+  func looksForAdvice(in request: URLRequest) -> Bool {
+    Self.url(of: request).map { authorizationPolicy?.covers($0) == true } ?? false
+  }
+
   /// With a policy its URLs only; with both, those of either.
   private func isPolicies(_ url: HTTPURL) -> Bool {
     let all = [tokenManagementPolicy.map { $0.covers(url) }, authorizationPolicy.map { $0.covers(url) }]
     return all.contains(true) || all == [nil, nil]
+  }
+
+  private static func url(of request: URLRequest) -> HTTPURL? {
+    request.url.flatMap { try? HTTPURL($0.absoluteString) }
   }
 }

@@ -1,6 +1,7 @@
 import AuthEngine
 import Foundation
 import HTTPMessages
+import Support
 
 #if canImport(FoundationNetworking)
   import FoundationNetworking
@@ -16,7 +17,7 @@ extension ResourceRequest {
   init(_ request: URLRequest, body: Data?) {
     var headers = HTTPFields()
     for (name, value) in (request.allHTTPHeaderFields ?? [:]).sorted(by: { $0.key < $1.key })
-    where !Self.sessionFields.contains(name.lowercased()) {
+    where !Self.sessionFields.contains(name.lowercasedASCII()) {
       headers.append(name, value)
     }
     self.init(

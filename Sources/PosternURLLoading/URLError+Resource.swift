@@ -11,9 +11,10 @@ extension URLError {
 
   /// The nearest that URL sessions have, with `error` behind it.
   init(_ error: ResourceError) {
-    self.init(
-      Self.code(of: error.code),
-      userInfo: [NSUnderlyingErrorKey: error, NSLocalizedDescriptionKey: "\(error)"])
+    var userInfo = error.errorUserInfo
+    userInfo[NSUnderlyingErrorKey] = error
+    userInfo[NSLocalizedDescriptionKey] = "\(error)"
+    self.init(Self.code(of: error.code), userInfo: userInfo)
   }
 
   init(_ code: URLError.Code, detail: String) {

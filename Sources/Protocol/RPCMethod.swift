@@ -11,6 +11,8 @@ public protocol RPCMethod: Sendable {
 
   /// The name on the wire, camelCase.
   static var name: String { get }
+  /// Which lists of a peer's rule bound it. Without a default: a method nobody has decided about does not compile.
+  static var bounds: PeerBounds { get }
   /// One line.
   static var summary: String { get }
   /// What a caller needs to know beyond the summary; Markdown.

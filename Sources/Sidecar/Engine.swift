@@ -20,7 +20,7 @@ struct Engine: Sendable {
   let preauthorizer: Preauthorizer
 
   init(
-    transport: any HTTPTransport, clock: any EngineClock, store: SessionStorage,
+    transport: any HTTPTransport, clock: any EngineClock, store: SessionStorage, maxOwnerBytes: Int,
     observer: any EngineObserver & KeySetObserver & SessionObserver
   ) {
     self.clock = clock
@@ -43,8 +43,8 @@ struct Engine: Sendable {
       transport: transport, clock: clock, observer: observer, userAgent: userAgent, deviceTokens: deviceTokens,
       store: store.store)
     sessions = UserSessions(
-      store: store.store, isShared: store.isShared, transport: transport, clock: clock, observer: observer,
-      userAgent: userAgent, discovery: discovery,
+      store: store.store, isShared: store.isShared, maxOwnerBytes: maxOwnerBytes, transport: transport, clock: clock,
+      observer: observer, userAgent: userAgent, discovery: discovery,
       sessionObserver: DecisionPurge(
         preauthorizer: preauthorizer, next: CookieForgetting(from: fetcher.cookies, then: observer)))
     journeys = Journeys(sessions: sessions)

@@ -122,16 +122,16 @@ struct EngineAssembly {
       name: name,
       baseURL: baseURL,
       additionalOrigins: origins,
-      authentication: ResourceServer.Authentication(rawValue: resource.auth.rawValue) ?? .none,
+      authentication: ResourceServer.Authentication(resource.auth),
       issuer: issuer,
       scope: resource.scope,
       audience: resource.audience,
-      senderConstraint: ResourceServer.SenderConstraint(rawValue: resource.senderConstraint.rawValue) ?? .none,
+      senderConstraint: ResourceServer.SenderConstraint(resource.senderConstraint),
       refreshOn: resource.refreshOn.map { Set($0.status) },
       reservedCookies: ssoCookie(resource),
       timeout: resource.timeout,
       maxBodyBytes: resource.maxBodyBytes,
-      limits: resource.limits.map(limits),
+      limits: resource.limits.map { limits($0, resource.timeout) },
       caFile: resource.tls.trust.caFile,
       clientIdentity: identity,
       pins: try pins(resource.tls.trust, path),
@@ -139,7 +139,23 @@ struct EngineAssembly {
         ? CookiePolicy(maxCookies: resource.cookies.maxCookies, maxBytes: resource.cookies.maxBytes) : nil,
       allowsPlainHTTPOnLoopback: configuration.development.plainHTTPOnLoopback)
     server.advice = try adviceRules(resource)
+    server.allowedHeaders = try allowedHeaders(resource, path)
     return server
+  }
+
+  /// Only what is reserved unless it stands here: `Authorization` can no more be allowed than a misspelt name.
+  private func allowedHeaders(
+    _ resource: ResourceConfiguration, _ path: String
+  ) throws(ConfigurationProblems) -> Set<String> {
+    for (index, name) in resource.allowedHeaders.enumerated() {
+      let known = HTTPFieldRules.overridingNames
+      guard HTTPFieldRules.isName(name), known.contains(HTTPFieldRules.canonical(name)) else {
+        throw problem(
+          "\(path).allowedHeaders[\(index)]",
+          "must be one of \(known.joined(separator: ", ")): no other header can be allowed")
+      }
+    }
+    return Set(resource.allowedHeaders)
   }
 
   private func adviceRules(_ resource: ResourceConfiguration) throws(ConfigurationProblems) -> AdviceRules? {
@@ -231,10 +247,12 @@ struct EngineAssembly {
     }
   }
 
-  private func limits(_ limits: ResourceLimitsConfiguration) -> OriginLimits {
+  /// Half of the time that a request may take is the longest that a user without any waits for those of others: so much is left to it.
+  private func limits(_ limits: ResourceLimitsConfiguration, _ timeout: Duration) -> OriginLimits {
     OriginLimits(
       concurrency: limits.concurrency, queue: limits.queue,
-      breaker: limits.breaker.map { OriginLimits.Breaker(failures: $0.failures, openFor: $0.openFor) })
+      breaker: limits.breaker.map { OriginLimits.Breaker(failures: $0.failures, openFor: $0.openFor) },
+      patience: timeout / 2)
   }
 
   private func identity(_ certificateFile: String?, _ key: ConfiguredSecret<String>?) -> ClientIdentity? {
@@ -245,10 +263,11 @@ struct EngineAssembly {
 
   private func pins(_ trust: TrustConfiguration, _ path: String) throws(ConfigurationProblems) -> KeyPins? {
     guard !trust.pins.isEmpty else { return nil }
-    guard let pins = KeyPins(trust.pins, scope: trust.pinScope == .leaf ? .leaf : .chain) else {
-      throw problem("\(path).tls.pins", "is not usable")
+    do throws(KeyPinsError) {
+      return try KeyPins(trust.pins, scope: trust.pinScope == .leaf ? .leaf : .chain)
+    } catch {
+      throw problem("\(path).tls.pins", "\(error)")
     }
-    return pins
   }
 
   /// The single sign-on cookie is the sidecar's to send, never a caller's.

@@ -21,6 +21,8 @@ final class HealthBoard: Sendable {
     var givers: [String: (at: MonotonicInstant, hasFailedSince: Bool)] = [:]
     /// Nil: nobody has looked, and nobody is going to.
     var store: Observation?
+    /// The last write failed, and none has worked since: looking at the store does not show that.
+    var failedWrite: Observation?
     /// Whether somebody is about to look at the store for the first time.
     var isStoreAwaited = false
     /// Until when it is worth waiting for what is about to be known.
@@ -31,6 +33,17 @@ final class HealthBoard: Sendable {
     var clocks: [String: Observation] = [:]
     /// The decision points by name; nil: not asked yet.
     var decisionPoints: [String: Observation?] = [:]
+
+    /// The state without what `scope` hides.
+    func within(_ scope: PeerScope) -> State {
+      guard !scope.isEverything else { return self }
+      var own = self
+      own.issuers = issuers.filter { scope.contains(issuer: $0.key) }
+      own.keySets = keySets.filter { scope.contains(issuer: $0.key) }
+      own.clocks = clocks.filter { scope.contains(issuer: $0.key) }
+      own.decisionPoints = decisionPoints.filter { scope.contains(decisionPoint: $0.key) }
+      return own
+    }
   }
 
   private let state: Locked<State>
@@ -135,6 +148,18 @@ final class HealthBoard: Sendable {
     }
   }
 
+  /// Something was written into the store; nil `fault` means that it worked. True when that is news.
+  func storeWritten(fault: String?) -> Bool {
+    let observation = fault.map { Observation(status: .down, detail: $0, at: clock.monotonicNow) }
+    return state.withLock { state in
+      defer { state.failedWrite = observation }
+      return (state.failedWrite == nil) != (observation == nil)
+    }
+  }
+
+  /// Whether the last write into the store failed.
+  var isStoreUnwritable: Bool { state.withLock { $0.failedWrite != nil } }
+
   /// An issuer answers and publishes no key set, and the configuration needs none of it.
   func publishesNoKeys(_ issuer: String) {
     let detail = "publishes no key set: its tokens cannot be validated here"
@@ -187,15 +212,17 @@ final class HealthBoard: Sendable {
     }
   }
 
-  /// All checks and the worst of them. `keySets` tells how old the issuers' key sets are now, `certificates` whose time may run out.
+  /// The checks of what `scope` shows, and the worst of them. `keySets` tells how old the issuers' key sets are now, `certificates` whose
+  /// time may run out.
   func report(
-    keySets: [KeySetAge] = [], certificates: [ClientCertificate] = [],
+    for scope: PeerScope = .everything, keySets: [KeySetAge] = [], certificates: [ClientCertificate] = [],
     degradations: [String: DecisionDegradation] = [:],
     others: [String: Health.Check] = [:],
     replacements: [String: String] = [:]
   ) -> Health.Result {
     let now = clock.monotonicNow
-    var (report, isDown) = state.withLock { (Self.report($0, now), Self.isDown($0, now)) }
+    let state = state.withLock { $0 }.within(scope)
+    var (report, isDown) = (Self.report(state, now), Self.isDown(state, now))
     Self.add(replacements, to: &report.checks)
     for set in keySets {
       guard let check = report.checks["issuer.\(set.issuer).keys"] else { continue }
@@ -229,7 +256,7 @@ final class HealthBoard: Sendable {
       checks["preauthorization.\(name)"] =
         observation.map { check($0, now) } ?? Health.Check(status: .ok, detail: "not used yet")
     }
-    if let store = state.store { checks["store"] = check(store, now) }
+    if let store = state.failedWrite ?? state.store { checks["store"] = check(store, now) }
     for name in state.issuers.keys where state.isWatched && state.keySets[name] == nil {
       checks["issuer.\(name).keys"] = Health.Check(status: .down, detail: "not fetched yet")
     }
@@ -240,7 +267,7 @@ final class HealthBoard: Sendable {
 
   /// Whether nothing can work: the store is lost, or no issuer at all can be used.
   private static func isDown(_ state: State, _ now: MonotonicInstant) -> Bool {
-    if state.store?.status == .down { return true }
+    if state.store?.status == .down || state.failedWrite != nil { return true }
     return !state.issuers.isEmpty && state.issuers.keys.allSatisfy { !isUsable($0, state, now) }
   }
 

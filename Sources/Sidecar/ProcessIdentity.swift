@@ -6,6 +6,8 @@ import Support
 struct ProcessIdentity: Sendable {
   let startedAt: Timestamp
   let libraries: LibraryVersions
+  /// The ids of peers that are nobody's own.
+  var unmapped = UnmappedIDs.none
 
   /// The answer, but for what changes by itself.
   func info(features: [String]) -> ProcessInfo {

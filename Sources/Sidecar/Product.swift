@@ -36,6 +36,8 @@ public enum Product {
     "validateLogoutToken",
     "verifyJws",
   ]
+  /// The methods of this build, as rules of `peers` list them.
+  public static let methodNames = ProtocolMethods.all.map { $0.name }
   /// The compiler this was built with, by its language version.
   public static let swiftVersion: String = {
     #if swift(>=6.4)

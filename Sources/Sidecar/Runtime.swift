@@ -34,10 +34,11 @@ final class Runtime: Sendable {
   /// are missing are made unless it `isTrial`.
   init(
     _ configuration: PosternConfiguration, _ identity: ProcessIdentity, clock: any EngineClock,
-    after previous: Runtime? = nil, isTrial: Bool = false, replacements: Replacements? = nil
+    after previous: Runtime? = nil, isTrial: Bool = false, replacements: Replacements? = nil,
+    http2Transport: (@Sendable (_ count: Int) -> any HTTPTransport)? = nil
   ) throws(ConfigurationProblems) {
     self.configuration = configuration
-    access = AccessRules(configuration.peers, ownUID: getuid())
+    access = AccessRules(configuration.peers, ownUID: getuid(), unmapped: identity.unmapped)
     limits = SessionLimits(
       inFlight: configuration.limits.inFlightPerConnection, batch: configuration.limits.batch,
       outgoing: configuration.limits.inFlightPerConnection,
@@ -55,14 +56,20 @@ final class Runtime: Sendable {
     let now = clock.wallNow
     let devices = try DeviceIdentifier.all(in: configuration, makingMissing: !isTrial)
     notes =
-      FeatureSupport(configuration).notes + certificates.compactMap { $0.warning(at: now) }
+      access.notes + FeatureSupport(configuration).notes + certificates.compactMap { $0.warning(at: now) }
       + devices.sorted { $0.key < $1.key }.compactMap { $0.value.note(of: $0.key) }
     deviceIdentifiers = devices.mapValues(\.value)
     let assembly = EngineAssembly(configuration, clock: clock)
     issuers = try assembly.issuers(after: previous)
     var servers = try assembly.servers(of: issuers)
-    for (name, resource) in configuration.resources where previous?.configuration.resources[name] == resource {
-      servers[name]?.cookies = previous?.servers[name]?.cookies
+    // They share what descriptors there are: where their number changes, so does what each may take.
+    let sharing = configuration.http2Resources
+    let isShareKept = previous?.configuration.http2Resources == sharing
+    for (name, resource) in configuration.resources {
+      let kept = previous?.configuration.resources[name] == resource ? previous?.servers[name] : nil
+      if let kept { servers[name]?.cookies = kept.cookies }
+      // It ends with the last call that has it.
+      if resource.http2 { servers[name]?.transport = (isShareKept ? kept?.transport : nil) ?? http2Transport?(sharing) }
     }
     self.servers = servers
     decisionPoints = try assembly.decisionPoints(of: issuers, devices, after: previous)
@@ -78,7 +85,7 @@ final class Runtime: Sendable {
 
   /// The resource server of that configured name.
   func server(_ name: String) throws(RPCFault) -> ResourceServer {
-    guard var server = servers[name] else { throw .invalidParams("No such resource is configured", path: "/resource") }
+    guard var server = servers[name] else { throw Self.noSuchResource }
     server.payloadEncryption = payloadKeys[name]?.current
     return server
   }
@@ -97,22 +104,37 @@ final class Runtime: Sendable {
 
   /// The issuer of that configured name.
   func issuer(_ name: String) throws(RPCFault) -> ConfiguredIssuer {
-    guard let issuer = issuers[name] else { throw RPCFault(.issuerUnknown, data: ["path": "/issuer"]) }
+    guard let issuer = issuers[name] else { throw Self.noSuchIssuer }
     return issuer
   }
+
+  /// A resource that is not configured.
+  static let noSuchResource = RPCFault.invalidParams("No such resource is configured", path: "/resource")
+  /// An issuer that is not configured.
+  static let noSuchIssuer = RPCFault(.issuerUnknown, data: ["path": "/issuer"])
+  /// The same, for sessions.
+  static let noSuchSessionIssuer = SessionError.issuerUnknown("no issuer of that name is configured")
 }
 
 extension AccessRules {
   /// The configuration's `peers`.
-  init(_ peers: [PeerRule]?, ownUID: UInt32) {
+  init(_ peers: [PeerRule]?, ownUID: UInt32, unmapped: UnmappedIDs) {
     let rules = peers?.map { peer in
       Rule(
-        uid: peer.uid, gid: peer.gid, methods: Self.names(peer.methods), resources: peer.resources.flatMap(Self.names),
+        uid: peer.uid, gid: peer.gid, methods: Self.names(peer.methods),
+        scope: PeerScope(
+          resources: peer.resources.flatMap(Self.names), issuers: peer.issuers.flatMap(Self.names),
+          preauthorization: peer.preauthorization.flatMap(Self.names)),
         rate: peer.rate.map { Rate(perSecond: $0.perSecond, burst: $0.burst) }, concurrency: peer.concurrency)
     }
-    self.init(rules: rules, ownUID: ownUID)
+    self.init(rules: rules, ownUID: ownUID, unmapped: unmapped)
   }
 
   /// `*` stands for all.
   private static func names(_ names: [String]) -> Set<String>? { names.contains("*") ? nil : Set(names) }
+}
+
+extension PosternConfiguration {
+  /// How many resources have HTTP/2.
+  fileprivate var http2Resources: Int { resources.values.count { $0.http2 } }
 }

@@ -24,7 +24,7 @@ struct ServiceObserver: EngineObserver, KeySetObserver, SessionObserver {
     case .tokenFailed(let issuer, let error):
       metrics.tokenCache("failed")
       logger.warning("no token", metadata: ["issuer": .string(issuer), "error": .string("\(error)")])
-      tokenUsed(issuer, fault: "no token: \(error)")
+      tokenUsed(issuer, fault: "no token: \(error.publicDetail)")
     case .tokenRejected(let resource):
       metrics.tokenCache("rejected")
       logger.info("token refused by the resource, renewing", metadata: ["resource": .string(resource)])
@@ -39,7 +39,7 @@ struct ServiceObserver: EngineObserver, KeySetObserver, SessionObserver {
     case .introspected(let issuer): issuerUsed(issuer, fault: nil)
     case .introspectionFailed(let issuer, let error):
       logger.warning("no introspection", metadata: ["issuer": .string(issuer), "error": .string("\(error)")])
-      issuerUsed(issuer, fault: "no introspection: \(error)")
+      issuerUsed(issuer, fault: "no introspection: \(error.publicDetail)")
     case .clockCompared(let issuer, let skew): clockCompared(issuer, skew)
     case .fetchRefused(let resource, let reason): metrics.fetchRefused(resource, reason.rawValue)
     case .breakerOpened(let resource, let origin):
@@ -86,7 +86,8 @@ struct ServiceObserver: EngineObserver, KeySetObserver, SessionObserver {
         [
           "issuer": .string(name), "added": .array(added.map(JSONValue.string)),
           "removed": .array(removed.map(JSONValue.string)),
-        ])
+        ]
+      ) { $0.contains(issuer: name) }
     }
   }
 
@@ -101,7 +102,9 @@ struct ServiceObserver: EngineObserver, KeySetObserver, SessionObserver {
     case .ended(let handle, let issuer, let owner):
       logger.info(
         "session ended", metadata: ["session": .stringConvertible(handle), "issuer": .string(issuer)])
-      hub.publish(.sessionEnded, ["session": .string(handle.text), "issuer": .string(issuer)]) { $0.uid == owner }
+      hub.publish(.sessionEnded, ["session": .string(handle.text), "issuer": .string(issuer)], to: owner) {
+        $0.contains(issuer: issuer)
+      }
     case .renewalFailed(let handle, let issuer, let error):
       metrics.sessionRenewal("failed")
       logger.warning(
@@ -122,7 +125,7 @@ struct ServiceObserver: EngineObserver, KeySetObserver, SessionObserver {
     var members: JSONObject = ["session": .string(session.handle.text), "issuer": .string(session.issuer)]
     if let expiresAt = session.expiresAt { members["expiresAt"] = .string(expiresAt.rfc3339) }
     if let expiresAt = session.accessTokenExpiresAt { members["accessTokenExpiresAt"] = .string(expiresAt.rfc3339) }
-    hub.publish(event, members) { $0.uid == owner }
+    hub.publish(event, members, to: owner) { $0.contains(issuer: session.issuer) }
   }
 
   private func clockCompared(_ issuer: String, _ skew: Duration) {
@@ -149,7 +152,9 @@ struct ServiceObserver: EngineObserver, KeySetObserver, SessionObserver {
       provider, permits: tally.permits, denies: tally.denies, faults: tally.faults, local: tally.local)
     guard tally.asked else { return }
     if let trouble = tally.trouble {
-      logger.warning("no decisions", metadata: ["provider": .string(provider), "error": .string(trouble)])
+      logger.warning(
+        "no decisions",
+        metadata: ["provider": .string(provider), "error": .string(trouble), "cause": .string(tally.cause ?? "")])
     }
     health.decisionPoint(provider, fault: tally.trouble.map { "no decisions: \($0)" })
     news.tell()

@@ -10,6 +10,8 @@ extension SidecarService {
   struct Reloading {
     var isBusy = false
     var again = false
+    /// It is to be tried again when there are descriptors.
+    var isRetryDue = false
   }
 
   /// Reads the configuration again, as SIGHUP asks. While another reload is at work one more follows it, however many ask for it.
@@ -61,7 +63,26 @@ extension SidecarService {
       publishHealthChange()
       for problem in error.problems { logger.error("configuration not reloaded: \(problem.description)") }
       surroundings.onReload(.failed(error.problems.first?.description ?? "the configuration has problems"))
+      if surroundings.areDescriptorsOut() { retryReload() }
       return .failure(.problems(error))
+    }
+  }
+
+  /// How long after a reload that could not read the files it is tried again.
+  static let reloadPause = Duration.seconds(1)
+
+  /// Tries again later: nothing is known to be wrong with files that could not be opened.
+  private func retryReload() {
+    let isFirst = reloading.withLock { reloading in
+      defer { reloading.isRetryDue = true }
+      return !reloading.isRetryDue
+    }
+    guard isFirst else { return }
+    logger.warning("the configuration is read again when there are file descriptors")
+    Task { [weak self, clock] in
+      try? await clock.sleep(for: Self.reloadPause)
+      self?.reloading.withLock { $0.isRetryDue = false }
+      self?.requestReload()
     }
   }
 
@@ -69,7 +90,8 @@ extension SidecarService {
     let loaded = try surroundings.loadConfiguration()
     let before = runtime
     let next = try Runtime(
-      loaded.configuration, identity, clock: clock, after: before, replacements: surroundings.replacements)
+      loaded.configuration, identity, clock: clock, after: before, replacements: surroundings.replacements,
+      http2Transport: surroundings.http2Transport)
     let useStore = try surroundings.storage.prepare?(loaded.configuration.store)
     let changed = loaded.configuration.changedKeys(from: before.configuration)
     use(next)

@@ -4,7 +4,7 @@ import Support
 
 extension SidecarService {
   /// The exposition of all metrics, in Prometheus' text format 0.0.4.
-  public var metricsText: String { exposition }
+  public var metricsText: String { exposition() }
 
   /// Records what the audit log was not told of yet: before it is closed.
   public func finishAudit() { trail?.recordRestOfRefusals() }
@@ -22,10 +22,10 @@ extension SidecarService {
 
   /// Every check, as soon as what is being looked at for the first time is known: who asks in that moment would hear that everything is
   /// down, and give up.
-  func settledHealth(by deadline: Deadline = .never) async -> Health.Result {
+  func settledHealth(for scope: PeerScope = .everything, by deadline: Deadline = .never) async -> Health.Result {
     wantReadiness()
     while !health.isSettled, !deadline.hasPassed(on: clock), (try? await clock.sleep(for: .milliseconds(5))) != nil {}
-    return healthReport
+    return healthReport(for: scope)
   }
 
   private func readiness(of report: Health.Result) -> (isReady: Bool, report: [UInt8]) {

@@ -1,6 +1,7 @@
 import AuthEngine
 import Configuration
 import HTTPMessages
+import Logging
 import Support
 
 extension SidecarService {
@@ -92,18 +93,34 @@ extension SidecarService {
   private func watchStore() async {
     var wait = Self.storeInterval
     while !Task.isCancelled {
-      do throws(StoreError) {
-        try await surroundings.storage.store.check()
-        let isOpen = (surroundings.storage.store as? DeferredRecordStore)?.isOpen ?? true
-        let isMemory = surroundings.storage.store is MemoryRecordStore
-        health.store(fault: nil, detail: isMemory ? "memory" : isOpen ? nil : "not needed yet")
-        wait = Self.storeInterval
-      } catch {
-        health.store(fault: "\(error)")
-        wait = min(wait * 2, .seconds(30))
-      }
-      publishHealthChange()
+      wait = await lookAtStore() ? Self.storeInterval : min(wait * 2, .seconds(30))
+      // Whether writing works again only a write can tell, and perhaps nobody tries. It tells by itself how it went.
+      if health.isStoreUnwritable { _ = try? await watchedStore.checkWriting() }
       guard (try? await clock.sleep(for: wait)) != nil else { return }
     }
+  }
+
+  /// Whether the store can be used, as far as that shows without writing.
+  private func lookAtStore() async -> Bool {
+    defer { publishHealthChange() }
+    do throws(StoreError) {
+      try await surroundings.storage.store.check()
+      let isOpen = (surroundings.storage.store as? DeferredRecordStore)?.isOpen ?? true
+      let isMemory = surroundings.storage.store is MemoryRecordStore
+      health.store(fault: nil, detail: isMemory ? "memory" : isOpen ? nil : "not needed yet")
+      return true
+    } catch {
+      health.store(fault: "\(error)")
+      return false
+    }
+  }
+
+  /// A write into the store failed, or works again.
+  func storeWritten(fault: StoreError?) {
+    guard health.storeWritten(fault: fault.map { "a write failed: \($0)" }) else { return }
+    if let fault { logger.error("the session store cannot be written: \(fault)") }
+    publishHealthChange()
+    // What was found out about the store before may be over, too.
+    if fault == nil { Task { _ = await lookAtStore() } }
   }
 }

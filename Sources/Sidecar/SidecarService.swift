@@ -35,8 +35,18 @@ public final class SidecarService: Sendable {
     public var replacements: Replacements
     /// Told how far reloads are.
     public var onReload: @Sendable (ReloadPhase) -> Void = { _ in }
+    /// Whether this process has no file descriptor left.
+    public var areDescriptorsOut: @Sendable () -> Bool = { FileDescriptors.areOut }
+    /// Told of the end of each call, with the bytes of the message it came in.
+    public var onCallEnd: @Sendable (Int) -> Void = { _ in }
     /// How the process protects itself, now; nil where nobody can tell.
     public var hardening: (@Sendable () -> HardeningReport)?
+    /// The ids of peers that are nobody's own.
+    public var unmapped = UnmappedIDs.none
+    /// Makes the transport of one of so many resources that have HTTP/2; nil: the common one carries all.
+    public var http2Transport: (@Sendable (_ count: Int) -> any HTTPTransport)?
+    /// How transports fare, now; nil where nobody can tell.
+    public var transportState: (@Sendable () -> TransportState)?
     /// Reads the configuration again, from where it came.
     public var loadConfiguration: @Sendable () throws(ConfigurationProblems) -> ConfigurationLoader.Loaded
 
@@ -64,6 +74,7 @@ public final class SidecarService: Sendable {
   let hardening: HardeningWatch
   let hub: EventHub
   let tasks: TaskRegistry
+  let lists: ListAnswers
   let stopped: StoppedFetches
   let ledger: CallerLedger
   let gate: FairGate
@@ -81,11 +92,13 @@ public final class SidecarService: Sendable {
   private let state: Locked<Runtime>
   let reloading = Locked(Reloading())
   private let draining = Locked(false)
-  /// What subscribers were told last.
-  private let published = Locked(Health.Status.ok)
+  let announcements: HealthAnnouncements
+  private let connectionLog: ConnectionLog
   let surroundings: Surroundings
   let identity: ProcessIdentity
   let engine: Engine
+  /// The store that the engine uses.
+  let watchedStore: WatchedRecordStore
 
   /// A service on `configuration`.
   public init(_ configuration: PosternConfiguration, _ surroundings: Surroundings) throws(ConfigurationProblems) {
@@ -94,10 +107,13 @@ public final class SidecarService: Sendable {
     startedAt = clock.wallNow
     hub = EventHub(clock: clock)
     tasks = TaskRegistry(clock: clock)
+    lists = ListAnswers(computation: Computation(clock: clock, pool: pool))
     stopped = StoppedFetches(clock: clock)
     health = HealthBoard(clock: clock)
     let news = HealthNews()
     ledger = CallerLedger(clock: clock)
+    announcements = HealthAnnouncements(clock: clock)
+    connectionLog = ConnectionLog(surroundings.logger, clock: clock)
     hardening = HardeningWatch(clock: clock, look: surroundings.hardening ?? { HardeningReport() })
     self.surroundings = surroundings
     sampleRatio = configuration.telemetry.otlp?.sampleRatio ?? 0
@@ -105,14 +121,21 @@ public final class SidecarService: Sendable {
     trail = surroundings.audit.map { [clock] log in
       AuditTrail(log: log, subjects: configuration.audit?.subjects ?? .plain, clock: clock)
     }
+    let writes = StoreWrites()
+    watchedStore = WatchedRecordStore(store: surroundings.storage.store, report: writes.tell)
     engine = Engine(
-      transport: surroundings.transport, clock: clock, store: surroundings.storage,
+      transport: surroundings.transport, clock: clock,
+      store: SessionStorage(watchedStore, isShared: surroundings.storage.isShared),
+      maxOwnerBytes: configuration.limits.sessionBytesPerUid,
       observer: ServiceObserver(
         metrics: metrics, health: health, news: news, hub: hub, logger: logger, trail: trail))
-    identity = ProcessIdentity(startedAt: startedAt, libraries: surroundings.libraries)
-    let runtime = try Runtime(configuration, identity, clock: clock, replacements: surroundings.replacements)
+    identity = ProcessIdentity(startedAt: startedAt, libraries: surroundings.libraries, unmapped: surroundings.unmapped)
+    let runtime = try Runtime(
+      configuration, identity, clock: clock, replacements: surroundings.replacements,
+      http2Transport: surroundings.http2Transport)
     gate = FairGate(runtime.callLimits, clock: clock)
     state = Locked(runtime)
+    hub.use(runtime.access)
     let table = makeMethodTable()
     methodTable.withLock { $0 = table }
     health.configurationLoaded(
@@ -120,6 +143,7 @@ public final class SidecarService: Sendable {
     logNotes(runtime)
     surroundings.replacements.onChange { [weak self] in self?.publishHealthChange() }
     news.onNews { [weak self] in self?.publishHealthChange() }
+    writes.onWrite { [weak self] fault in self?.storeWritten(fault: fault) }
   }
 
   /// Whether `configuration` can be run on, offline; returns what deserves a warning.
@@ -140,7 +164,10 @@ public final class SidecarService: Sendable {
   var runtime: Runtime { state.withLock { $0 } }
 
   /// From here on new calls run on `next`.
-  func use(_ next: Runtime) { state.withLock { $0 = next } }
+  func use(_ next: Runtime) {
+    state.withLock { $0 = next }
+    hub.use(next.access)
+  }
 
   /// How long the conversation that began last has been open; nil when none is.
   public var youngestConnectionAge: Duration? {
@@ -150,9 +177,21 @@ public final class SidecarService: Sendable {
   /// How many conversations are open.
   public var connectionCount: Int { hub.connections.count }
 
+  /// The most bytes of a message of somebody whom no rule of `peers` names: enough to be told so.
+  public static let strangersMessageBytes = 64 << 10
+
+  /// The most bytes that a message of `peer` may have, by the rules of now; nil: as many as anybody's.
+  public func messageBytes(for peer: Peer) -> Int? { isStranger(peer) ? Self.strangersMessageBytes : nil }
+
+  /// Whether no rule of `peers` names `peer` now.
+  public func isStranger(_ peer: Peer) -> Bool { runtime.access.rule(for: peer) == nil }
+
   /// Begins the conversation of a new connection.
   public func open(connection: UInt64, peer: Peer, output: RPCSession.Output) -> RPCSession {
+    if peer.uid == runtime.access.unmapped.uid { connectionLog.cannotTell(peer) }
     let caller = Caller(connection: connection, peer: peer, openedAt: clock.monotonicNow)
+    var output = output
+    output.longWork = { [pool] in caller.executor(in: pool) }
     let session = RPCSession(
       limits: runtime.limits, dispatcher: ConnectionDispatcher(caller: caller, service: self), output: output)
     caller.attach(session)
@@ -171,9 +210,8 @@ public final class SidecarService: Sendable {
   }
 
   /// Says why a connection was ended that neither side had asked to end.
-  public func connectionBroke(connection: UInt64, why reason: String) {
-    logger.info(
-      "connection broken", metadata: ["connection": .stringConvertible(connection), "reason": .string(reason)])
+  public func connectionBroke(connection: UInt64, of peer: Peer, why reason: String) {
+    connectionLog.broke(connection, of: peer, why: reason)
   }
 
   /// Counts a connection turned away, and gives the answer it reads: an `overloaded` error.
@@ -211,17 +249,6 @@ public final class SidecarService: Sendable {
     let count = sessions.reduce(0) { $0 + $1.inFlightCount }
     for session in sessions { session.finish() }
     return count
-  }
-
-  /// Tells subscribers when the whole is not what it was when this was last asked; nothing while it is about to be known. One after another:
-  /// an older word must not come after a newer one.
-  func publishHealthChange() {
-    published.withLock { last in
-      guard health.isSettled else { return }
-      let status = healthReport.status
-      if status != last { hub.publish(.healthChanged, ["status": .string(status.rawValue)]) }
-      last = status
-    }
   }
 
   /// What is not done, and what will not work for long, is said at once, not found out later.

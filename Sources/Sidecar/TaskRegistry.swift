@@ -5,38 +5,100 @@ import Support
 
 /// The tasks of `fetchResource`, per uid: those that run, and for a minute those that have ended.
 final class TaskRegistry: Sendable {
-  private struct Key: Hashable {
-    let uid: UInt32
-    let name: String
-  }
-
-  /// What is left of a task that has ended: no request, no response.
-  private struct Ended {
-    let description: TaskDescription
-    let at: MonotonicInstant
-    let number: UInt64
-  }
-
   /// A task that there is, or was.
   enum Known {
     /// One that runs.
     case running(NetworkTask)
     /// One that has ended.
     case ended(TaskDescription)
+
+    /// The task as its owner sees it.
+    var description: TaskDescription {
+      switch self {
+      case .running(let task): TaskDescription(task)
+      case .ended(let description): description
+      }
+    }
+  }
+
+  /// A task in a list.
+  struct Entry {
+    let task: Known
+    /// The resource server's name in the configuration.
+    let resource: String
+    /// Tasks are numbered as they begin; a task keeps its number when it ends.
+    let number: Int64
+  }
+
+  private struct Running {
+    let task: NetworkTask
+    let resource: String
+  }
+
+  /// What is left of a task that has ended: no request, no response.
+  private struct Ended {
+    let description: TaskDescription
+    let resource: String
+    let at: MonotonicInstant
+  }
+
+  /// What there is of one uid.
+  private struct Owned {
+    var running: [String: Running] = [:]
+    var ended: [String: Ended] = [:]
+    /// All of them as they began.
+    var order = ArrivalOrder<String>()
+    /// Those that have ended, as they ended.
+    var endings = ArrivalOrder<String>()
+
+    func known(_ name: String) -> (task: Known, resource: String)? {
+      if let running = running[name] { return (.running(running.task), running.resource) }
+      return ended[name].map { (.ended($0.description), $0.resource) }
+    }
+
+    mutating func forget(_ name: String) {
+      guard ended.removeValue(forKey: name) != nil else { return }
+      endings.remove(name)
+      order.remove(name)
+    }
+
+    /// Forgets the one that ended first; false when there is none, or `now` is too early.
+    mutating func forgetOldest(at now: MonotonicInstant? = nil) -> Bool {
+      guard let name = endings.first()?.name, let oldest = ended[name],
+        now.map({ oldest.at + TaskRegistry.memory <= $0 }) ?? true
+      else { return false }
+      forget(name)
+      return true
+    }
   }
 
   private struct State {
-    var running: [Key: NetworkTask] = [:]
-    var ended: [Key: Ended] = [:]
-    /// Those that have ended, the oldest first; a name that was used again stands in it twice.
-    var order: [(key: Key, number: UInt64)] = []
-    var first = 0
-    var lastNumber: UInt64 = 0
+    var owners: [UInt32: Owned] = [:]
+    var endedCount = 0
+    var lastNumber: Int64 = 0
+    var sweptAt: MonotonicInstant?
+
+    mutating func takeNumber() -> Int64 {
+      lastNumber += 1
+      return lastNumber
+    }
+
+    /// Changes what there is of one uid.
+    mutating func change<Result>(_ uid: UInt32, _ body: (inout Owned) -> Result) -> Result {
+      var owned = owners[uid] ?? Owned()
+      let before = owned.ended.count
+      // So that there is one copy while it is changed.
+      owners[uid] = nil
+      let result = body(&owned)
+      endedCount += owned.ended.count - before
+      owners[uid] = owned.order.isEmpty ? nil : owned
+      return result
+    }
   }
 
   /// How long a task is known after its end.
   static let memory = Duration.seconds(60)
-  /// How many that have ended are known at most: beyond it the oldest are forgotten earlier.
+  /// How many that have ended are known at most: beyond it the oldest of whoever has most are forgotten earlier.
   static let capacity = 4096
 
   private let state = Locked(State())
@@ -44,74 +106,83 @@ final class TaskRegistry: Sendable {
 
   init(clock: any EngineClock) { self.clock = clock }
 
-  /// Notes a task down; false when one of that name runs.
-  func begin(_ task: NetworkTask, of uid: UInt32) -> Bool {
-    let key = Key(uid: uid, name: task.identifier)
-    return state.withLock { state in
-      guard state.running[key] == nil else { return false }
-      state.running[key] = task
-      state.ended[key] = nil
-      return true
+  /// Notes a task for a resource down; false when one of that name runs.
+  func begin(_ task: NetworkTask, for resource: String, of uid: UInt32) -> Bool {
+    state.withLock { state in
+      let number = state.takeNumber()
+      return state.change(uid) { owned in
+        guard owned.running[task.identifier] == nil else { return false }
+        owned.forget(task.identifier)
+        owned.running[task.identifier] = Running(task: task, resource: resource)
+        owned.order.add(task.identifier, number: number)
+        return true
+      }
     }
   }
 
   /// The task has ended.
   func end(_ task: NetworkTask, of uid: UInt32) {
-    let key = Key(uid: uid, name: task.identifier)
+    let name = task.identifier
     let description = TaskDescription(task)
     let now = clock.monotonicNow
     state.withLock { state in
-      guard state.running[key] === task else { return }
-      state.running[key] = nil
-      state.lastNumber += 1
-      state.ended[key] = Ended(description: description, at: now, number: state.lastNumber)
-      state.order.append((key, state.lastNumber))
-      Self.forget(&state, now)
+      let number = state.takeNumber()
+      state.change(uid) { owned in
+        guard let running = owned.running[name], running.task === task else { return }
+        owned.running[name] = nil
+        owned.ended[name] = Ended(description: description, resource: running.resource, at: now)
+        owned.endings.add(name, number: number)
+      }
+      Self.forget(&state, uid, now)
+      Self.sweep(&state, now)
     }
   }
 
   /// The running task of that name; nil when it is none.
   func running(_ name: String, of uid: UInt32) -> NetworkTask? {
-    state.withLock { $0.running[Key(uid: uid, name: name)] }
+    state.withLock { $0.owners[uid]?.running[name]?.task }
   }
 
-  /// What is known of the task of that name; nil when nothing is. One look: a task that begins meanwhile is either there to be acted
-  /// upon, or not there at all.
-  func known(_ name: String, of uid: UInt32) -> Known? {
+  /// What is known of the task of that name; nil when nothing is, or it is for a resource outside of `scope`. One look: a task that begins
+  /// meanwhile is either there to be acted upon, or not there at all.
+  func known(_ name: String, of uid: UInt32, in scope: PeerScope) -> Known? {
     let now = clock.monotonicNow
     return state.withLock { state in
-      Self.forget(&state, now)
-      let key = Key(uid: uid, name: name)
-      return state.running[key].map(Known.running) ?? (state.ended[key]?.description).map(Known.ended)
+      Self.forget(&state, uid, now)
+      guard let known = state.owners[uid]?.known(name), scope.contains(resource: known.resource) else { return nil }
+      return known.task
     }
   }
 
-  /// All tasks of `uid` that are known, the oldest first.
-  func descriptions(of uid: UInt32) -> [TaskDescription] {
+  /// At most `count` of the tasks of `uid` that began after the one of that number (0: from the first on), as they began.
+  func tasks(of uid: UInt32, after number: Int64, atMost count: Int) -> [Entry] {
     let now = clock.monotonicNow
-    let (tasks, ended) = state.withLock { state in
-      Self.forget(&state, now)
-      return (
-        state.running.filter { $0.key.uid == uid }.map(\.value),
-        state.ended.filter { $0.key.uid == uid }.map(\.value.description)
-      )
+    return state.withLock { state in
+      Self.forget(&state, uid, now)
+      guard let owned = state.owners[uid] else { return [] }
+      return owned.order.names(after: number, atMost: count).compactMap { entry in
+        owned.known(entry.name).map { Entry(task: $0.task, resource: $0.resource, number: entry.number) }
+      }
     }
-    return (tasks.map(TaskDescription.init) + ended).sorted { ($0.startedAt, $0.task) < ($1.startedAt, $1.task) }
   }
 
-  private static func forget(_ state: inout State, _ now: MonotonicInstant) {
-    while state.first < state.order.count {
-      let (key, number) = state.order[state.first]
-      if let ended = state.ended[key], ended.number == number {
-        guard state.order.count - state.first > capacity || ended.at + memory <= now else { break }
-        state.ended[key] = nil
-      }
-      state.first += 1
+  /// Forgets what of one uid has ended long ago.
+  private static func forget(_ state: inout State, _ uid: UInt32, _ now: MonotonicInstant) {
+    guard state.owners[uid]?.ended.isEmpty == false else { return }
+    state.change(uid) { owned in while owned.forgetOldest(at: now) {} }
+  }
+
+  /// Forgets what has ended long ago of those who are not here any more, and what there is no room for.
+  private static func sweep(_ state: inout State, _ now: MonotonicInstant) {
+    if state.sweptAt.map({ now - $0 >= memory }) ?? true {
+      state.sweptAt = now
+      for uid in Array(state.owners.keys) { forget(&state, uid, now) }
     }
-    if state.first > capacity {
-      state.order.removeFirst(state.first)
-      state.first = 0
-    }
+    // The uid alone: with its tasks in hand, each change would copy them.
+    while state.endedCount > capacity,
+      let uid = state.owners.max(by: { $0.value.ended.count < $1.value.ended.count })?.key,
+      state.change(uid, { $0.forgetOldest() })
+    {}
   }
 }
 
@@ -120,8 +191,8 @@ extension TaskDescription {
   init(_ task: NetworkTask) {
     let progress = task.progress
     self.init(
-      task: task.identifier, state: State(rawValue: task.state.rawValue) ?? .running,
-      method: Self.shortened(task.request.method, to: 32).uppercased(),
+      task: task.identifier, state: State(task.state),
+      method: Self.shortened(task.request.method, to: 32).uppercasedASCII(),
       url: Self.shortened(task.url.map { "\($0)" } ?? task.request.path, to: 2048),
       startedAt: task.startedAt.rfc3339, receivedBytes: progress.received, sentBytes: progress.sent)
   }
@@ -129,5 +200,17 @@ extension TaskDescription {
   /// A request may have been refused for its length: what is kept of it for a minute must not be as long.
   private static func shortened(_ text: String, to bytes: Int) -> String {
     text.utf8.count <= bytes ? text : String(decoding: text.utf8.prefix(bytes), as: UTF8.self) + "…"
+  }
+}
+
+extension TaskDescription.State {
+  fileprivate init(_ state: NetworkTask.State) {
+    self =
+      switch state {
+      case .running: .running
+      case .suspended: .suspended
+      case .cancelled: .cancelled
+      case .completed: .completed
+      }
   }
 }

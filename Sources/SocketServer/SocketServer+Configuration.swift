@@ -5,10 +5,14 @@ extension SocketServer {
   public struct Configuration: Sendable {
     /// Where to listen.
     public var endpoint: Endpoint
+    /// By what processes take turns at its path; nil: opened when it is needed.
+    public var lock: SocketLock?
     /// The largest message in bytes (1 GiB at most).
     public var messageBytes = 16 << 20
-    /// How many brackets may be open in stream framing.
+    /// How many brackets may be open in a message.
     public var depth = 128
+    /// How many JSON values a message may have.
+    public var values = 100_000
     /// How many connections may be open.
     public var connections = 1024
     /// How many of them may belong to one uid.
@@ -22,8 +26,19 @@ extension SocketServer {
     public var lingerTime = Duration.seconds(1)
     /// Bytes that may wait for one peer; who sends more to it loses the connection.
     public var pendingBytes = 256 << 20
+    /// Bytes that may wait for all connections of one uid. From half of it on nothing is read from those of its
+    /// connections that have bytes waiting; when more is sent beyond it, the connection that has not taken any for
+    /// longest is closed.
+    public var unreadBytesPerUid = 64 << 20
+    /// Bytes that may have come of messages of all connections of one uid that are not whole, or not handled yet; two
+    /// whole messages always have room. A connection that sends more of an unfinished message beyond it is closed.
+    public var unfinishedBytesPerUid = 64 << 20
     /// How often it is looked whether the processes that connected still run; a connection goes at the second look that finds none.
     public var peerCheck = Duration.seconds(2)
+    /// Whether a peer is nobody who is served: one who may only be told so. Such uids have few connections, each and all together.
+    public var isStranger: @Sendable (PeerCredentials) -> Bool = { _ in false }
+    /// As `unreadBytesPerUid`, for strangers.
+    public var unreadBytesPerStranger = 4 << 20
     /// Event loop threads; connections are dealt out to them in turn.
     public var eventLoops = min(System.coreCount, 4)
     /// What a connection over a limit reads before it is closed: one message, without a line feed.

@@ -39,7 +39,7 @@ public final class SocketServer: Sendable {
     _ configuration: Configuration,
     delegate: @escaping @Sendable (Connection) -> any ConnectionDelegate
   ) async throws(SocketServerError) -> SocketServer {
-    let listening = try ListeningSocket(configuration.endpoint)
+    let listening = try ListeningSocket(configuration.endpoint, lock: configuration.lock)
     let group = MultiThreadedEventLoopGroup(numberOfThreads: max(1, configuration.eventLoops))
     let schedulers = group.makeIterator().map { LoopScheduler(eventLoop: $0) }
     let registry = ConnectionRegistry(configuration, schedulers: schedulers, delegate: delegate)
@@ -118,6 +118,8 @@ public final class SocketServer: Sendable {
     _ group: MultiThreadedEventLoopGroup, _ registry: ConnectionRegistry
   ) -> ServerBootstrap {
     ServerBootstrap(group: group)
+      // Enough for the queue of those who wait to get on, and so few that those who are connected notice nothing.
+      .serverChannelOption(.maxMessagesPerRead, value: 16)
       .serverChannelInitializer { channel in
         channel.eventLoop.makeCompletedFuture {
           try channel.pipeline.syncOperations.addHandler(AcceptPauseHandler())
@@ -135,6 +137,8 @@ public final class SocketServer: Sendable {
   private static func setOptions(of channel: any Channel) throws {
     guard let options = channel.syncOptions else { throw ChannelError.operationUnsupported }
     try options.setOption(.allowRemoteHalfClosure, value: true)
+    // One read, then it is the next connection's turn.
+    try options.setOption(.maxMessagesPerRead, value: 1)
     try options.setOption(
       .writeBufferWaterMark, value: .init(low: 1 << 16, high: ConnectionRegistry.highWaterMark))
     try options.setOption(

@@ -37,7 +37,7 @@ public enum SocketServerError: Error, Sendable, Hashable, CustomStringConvertibl
     case .alreadyInUse(let path):
       "cannot listen on \(path): the socket is already in use by a running process"
     case .directoryLocked(let directory):
-      "cannot listen in \(directory): another process keeps it locked (flock)"
+      "cannot listen in \(directory): another process of this user is starting or ending there, and does not get done"
     case .groupRefused(let path, let group, let errno):
       "cannot give \(path) to group \(group): \(Self.text(errno)); the process must be a member of it, or root"
     case .activationUnusable(let reason):

@@ -3,28 +3,42 @@ import Support
 
 /// The connections that are open, in the order in which each was last answered.
 final class Guests: Sendable {
+  private struct Guest {
+    let channel: any Channel
+    /// Whether its page is being made.
+    var isAnswered = false
+  }
+
   private let limit: Int
-  private let channels = Locked<[any Channel]>([])
+  private let guests = Locked<[Guest]>([])
 
   init(limit: Int) { self.limit = limit }
 
-  /// A new one; when there are too many, the one that has been without an answer for longest goes.
+  /// A new one; when there are too many, the one goes that has been without an answer for longest, and none whose answer is on its way while
+  /// there is another.
   func add(_ channel: any Channel) {
-    let oldest = channels.withLock { channels -> (any Channel)? in
-      channels.append(channel)
-      return channels.count > limit ? channels.removeFirst() : nil
+    let oldest = guests.withLock { guests -> Guest? in
+      defer { guests.append(Guest(channel: channel)) }
+      guard guests.count >= limit else { return nil }
+      return guests.remove(at: guests.firstIndex { !$0.isAnswered } ?? 0)
     }
-    oldest?.close(promise: nil)
+    oldest?.channel.close(promise: nil)
   }
 
-  /// It has been answered.
-  func renew(_ channel: any Channel) {
-    channels.withLock { channels in
-      guard let place = channels.firstIndex(where: { $0 === channel }) else { return }
-      channels.append(channels.remove(at: place))
+  /// It has asked for a page.
+  func asks(_ channel: any Channel) { renew(channel, isAnswered: true) }
+
+  /// Its page is made.
+  func isAnswered(_ channel: any Channel) { renew(channel, isAnswered: false) }
+
+  private func renew(_ channel: any Channel, isAnswered: Bool) {
+    guests.withLock { guests in
+      guard let place = guests.firstIndex(where: { $0.channel === channel }) else { return }
+      guests.remove(at: place)
+      guests.append(Guest(channel: channel, isAnswered: isAnswered))
     }
   }
 
   /// It is closed.
-  func remove(_ channel: any Channel) { channels.withLock { $0.removeAll { $0 === channel } } }
+  func remove(_ channel: any Channel) { guests.withLock { $0.removeAll { $0.channel === channel } } }
 }

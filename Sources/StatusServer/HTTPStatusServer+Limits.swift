@@ -6,6 +6,8 @@ extension HTTPStatusServer {
   enum Limits {
     /// The most connections at one time; beyond them the one that has waited for longest is closed.
     static let connections = 64
+    /// Connections that may wait to be accepted; the kernel caps it at `net.core.somaxconn`.
+    static let backlog: CInt = 4096
     /// How long a whole request may take to come, and its answer to be taken.
     static let patience = TimeAmount.seconds(30)
 

@@ -2,12 +2,13 @@ import Glibc
 import NIOCore
 import NIOHTTP1
 import NIOPosix
+import SocketServer
 import Support
 
 /// Answers a handful of paths over plain HTTP, on a loopback address as a rule, for probes and for what scrapes metrics.
 ///
 /// `GET` and `HEAD` only, no bodies, few connections, a thread of its own: nothing here can hold the socket's callers up. When there are too
-/// many connections the one that has waited for longest is closed: whoever keeps them open shuts nobody out.
+/// many connections the one that has waited for longest without asking is closed: whoever keeps them open shuts nobody out.
 public final class HTTPStatusServer: Sendable {
   /// What to answer to a path; nil: there is nothing.
   public typealias Pages = @Sendable (_ path: String) async -> StatusPage?
@@ -51,6 +52,13 @@ public final class HTTPStatusServer: Sendable {
     do {
       let channel = try await ServerBootstrap(group: group)
         .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
+        // Whoever comes to a full queue comes again after a second.
+        .serverChannelOption(.backlog, value: Limits.backlog)
+        .serverChannelInitializer { channel in
+          channel.eventLoop.makeCompletedFuture {
+            try channel.pipeline.syncOperations.addHandler(AcceptPauseHandler())
+          }
+        }
         // Who has said all, as `printf … | socat` has, is answered all the same.
         .childChannelOption(.allowRemoteHalfClosure, value: true)
         .childChannelInitializer { channel in

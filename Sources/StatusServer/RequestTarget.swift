@@ -1,4 +1,5 @@
 import NIOHTTP1
+import Support
 
 /// What a request asks for, and of whom (RFC 9112 section 3.2).
 struct RequestTarget {
@@ -11,23 +12,24 @@ struct RequestTarget {
     let hosts = head.headers["host"]
     guard hosts.count == 1 || hosts.isEmpty && head.version.minor == 0 else { return nil }
     // In absolute form what stands there counts, and not Host.
-    if let scheme = ["http://", "https://"].first(where: { head.uri.lowercased().hasPrefix($0) }) {
-      let rest = head.uri.dropFirst(scheme.utf8.count)
-      authority = String(rest.prefix { $0 != "/" && $0 != "?" })
-      let target = rest.drop { $0 != "/" && $0 != "?" }.prefix { $0 != "?" }
+    if let scheme = ["http://", "https://"].first(where: { head.uri.lowercasedASCII().startsWithBytes(of: $0) }) {
+      let rest = Substring(head.uri.utf8.dropFirst(scheme.utf8.count))
+      let place = rest.prefix(beforeBytes: "/", "?")
+      authority = String(place)
+      let target = Substring(rest.utf8.dropFirst(place.utf8.count)).prefix(beforeBytes: "?")
       path = target.isEmpty ? "/" : String(target)
     } else {
       authority = hosts.first
-      path = String(head.uri.prefix { $0 != "?" })
+      path = String(head.uri.prefix(beforeBytes: "?"))
     }
   }
 
   /// Whether an address is asked, or `localhost`, with or without a port.
   var isLiteral: Bool {
     guard let authority, !authority.isEmpty else { return true }
-    if authority.hasPrefix("[") { return true }
-    let name = authority.prefix { $0 != ":" }
-    return name.lowercased() == "localhost"
+    if authority.utf8.first == UInt8(ascii: "[") { return true }
+    let name = authority.prefix(beforeBytes: ":")
+    return name.hasSameASCIILetters(as: "localhost")
       || !name.isEmpty && name.utf8.allSatisfy { $0 == 0x2E || (0x30...0x39).contains($0) }
   }
 }

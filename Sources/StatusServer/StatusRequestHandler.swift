@@ -7,7 +7,7 @@ final class StatusRequestHandler: ChannelInboundHandler {
   typealias OutboundOut = HTTPServerResponsePart
 
   private let pages: HTTPStatusServer.Pages
-  private let guests: Guests
+  fileprivate let guests: Guests
   private var head: HTTPRequestHead?
   /// Whether the last request has its answer, or will have it.
   private var isAnswered = false
@@ -90,7 +90,7 @@ final class StatusRequestHandler: ChannelInboundHandler {
     if let refusal = Self.refusal(of: head, target) {
       return answerLater(refusal, to: head, isLast: !head.isKeepAlive, on: channel)
     }
-    guests.renew(channel)
+    guests.asks(channel)
     // Reading waits meanwhile: answers come in the order of their requests.
     Exchange(pages: pages, path: target.path, head: head, channel: channel).begin()
   }
@@ -149,6 +149,7 @@ private struct Exchange: Sendable {
     let page = await pages(path) ?? .text(404, "not found")
     channel.eventLoop.execute { [self] in
       let handler = try? channel.pipeline.syncOperations.handler(type: StatusRequestHandler.self)
+      handler?.guests.isAnswered(channel)
       handler?.write(page, to: head, isLast: !head.isKeepAlive, on: channel)
     }
   }

@@ -13,6 +13,9 @@ public struct Secret<Value: SecretContent>: Sendable {
 }
 
 extension Secret where Value == [UInt8] {
+  /// How many bytes it has.
+  public var byteCount: Int { bytes.count }
+
   /// Wraps a copy of `value`, and overwrites it.
   public init(moving value: inout [UInt8]) {
     self.init(value)

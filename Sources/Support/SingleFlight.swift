@@ -21,14 +21,17 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable, Failu
   private let clock: any EngineClock
 
   private let cancelsAbandonedRuns: Bool
+  private let servesEverybody: Bool
 
   /// No runs yet; `clock` measures the waiters' deadlines.
   ///
   /// With `cancelsAbandonedRuns` a run ends with its last waiter: for answers that can be had again at any time, so that
-  /// callers who leave do not pile up work.
-  public init(clock: any EngineClock, cancelsAbandonedRuns: Bool = false) {
+  /// callers who leave do not pile up work. With `servesEverybody` callers of several users wait for the same run: it works in nobody's
+  /// name, so that it waits in no line of the user who happened to begin it.
+  public init(clock: any EngineClock, cancelsAbandonedRuns: Bool = false, servesEverybody: Bool = false) {
     self.clock = clock
     self.cancelsAbandonedRuns = cancelsAbandonedRuns
+    self.servesEverybody = servesEverybody
   }
 
   /// How many callers wait for the run of `key`; nil when none is under way.
@@ -84,11 +87,8 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable, Failu
     }
     guard isFirst else { return }
     let task = Task {
-      let outcome: Result<Value, SingleFlightError<Failure>>
-      do throws(Failure) {
-        outcome = .success(try await operation())
-      } catch {
-        outcome = .failure(.failed(error))
+      let outcome = await Requesting.$uid.withValue(servesEverybody ? nil : Requesting.uid) {
+        await Self.outcome(of: operation)
       }
       // An abandoned run may have a successor by now: its waiters are not this one's.
       let run = state.withLock { state in
@@ -104,6 +104,16 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable, Failu
     }
     // It has ended, or everybody left before it could be noted down.
     if isAbandoned { task.cancel() }
+  }
+
+  private static func outcome(
+    of operation: @Sendable () async throws(Failure) -> Value
+  ) async -> Result<Value, SingleFlightError<Failure>> {
+    do throws(Failure) {
+      return .success(try await operation())
+    } catch {
+      return .failure(.failed(error))
+    }
   }
 
   private func leave(_ key: Key, _ identifier: UInt64, because error: SingleFlightError<Failure>) {

@@ -136,6 +136,17 @@ def test_errors_page_lists_every_error():
     assert listed - declared == set(), "in proto-docs/errors.md but not in the code"
 
 
+def test_swift_errors_have_the_numbers_of_the_errors_page():
+    """What Swift programs see as an NSError's code is the number that the page gives the reason."""
+    code = sources("AuthEngine") + sources("PosternURLLoading")
+    declared = set(re.findall(r'\((?:number: )(-?[\d_]+), reason: "(\w+)"\)', code))
+    declared = {(number.replace("_", ""), reason) for number, reason in declared}
+    page = (PAGES / "errors.md").read_text(encoding="utf-8")
+    listed = set(re.findall(r"^\| (-?\d+) \| `(\w+)` \|", page, re.MULTILINE))
+    assert len(declared) > 30, "the scan of the sources finds too little"
+    assert declared - listed == set(), "in the code but not in proto-docs/errors.md"
+
+
 def test_wire_page_names_every_method():
     declared = set(re.findall(r'static let name = "([^"]+)"', sources("Protocol/Methods")))
     page = (PAGES / "wire.md").read_text(encoding="utf-8")
@@ -175,3 +186,24 @@ def test_operations_page_lists_every_metric():
     listed = set(first_cells("operations.md", r"`((?:postern|process)_\w+)`"))
     assert len(declared) >= 10, "the scan of the sources finds too little"
     assert declared == listed
+
+
+def test_every_wall_between_callers_has_a_test_that_exists():
+    """A row without a test, or one whose test was renamed or deleted, is a promise that nothing holds."""
+    missing = []
+    rows = 0
+    walls = (PAGES / "isolation.md").read_text(encoding="utf-8").partition("\n## Known gaps\n")[0]
+    for line in walls.splitlines():
+        if not line.startswith("| ") or line.startswith("| shared |"):
+            continue
+        rows += 1
+        tests = re.findall(r"`([\w/.]+\.(?:py|swift))(?:::(\w+)|: \"([^\"`]+)\")`", line.split("|")[-2])
+        if not tests:
+            missing.append(f"no test: {line}")
+        for file, function, sentence in tests:
+            path = ROOT / "Tests" / file
+            wanted = f"def {function}(" if function else f'"{sentence}"'
+            if not path.exists() or wanted not in path.read_text(encoding="utf-8"):
+                missing.append(f"{file}: {function or sentence}")
+    assert rows > 25, "the tables are not read"
+    assert not missing, "\n".join(missing)

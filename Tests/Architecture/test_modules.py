@@ -20,10 +20,11 @@ CONFINED = {
     "CHiredis": {"SessionStore"},
     "CJansson": {"JSON"},
     "COpenSSL": {"Crypto"},
-    "CLinux": {"Hardening", "HardeningProbe", "SocketServer", "Support", "postern"},
+    "CLinux": {"CurlTransport", "Hardening", "HardeningProbe", "SocketServer", "Support", "postern"},
     "CSQLite": {"SessionStore"},
     "CTLS": {"CurlTransport"},
     "CYAML": {"Configuration"},
+    "CZlib": {"CurlTransport"},
     "NIO*": {"SocketServer", "StatusServer", "Playground"},
 }
 
@@ -135,6 +136,15 @@ def test_table_stands_bottom_up(table):
     for name, (ours, _) in table.items():
         assert ours <= seen, f"modules.md: {name} imports {sorted(ours - seen)}, which do not stand above it"
         seen.add(name)
+
+
+def test_the_diagram_shows_every_module(table):
+    """Catches a module that the picture on top of architecture.md lost, or never had."""
+    page = (ROOT / "proto-docs" / "architecture.md").read_text(encoding="utf-8")
+    [diagram] = re.findall(r"^## Layers\n+```\n(.*?)^```$", page, flags=re.MULTILINE | re.DOTALL)
+    shown = set(re.findall(r"\w+", diagram))
+    assert set(table) - DEVELOPMENT_ONLY - shown == set()
+    assert {name for name in shown if re.fullmatch(r"C[A-Z]\w+|[A-Z]\w+[A-Z]\w+", name)} <= {*table, "SwiftNIO", "URLSession"}
 
 
 def test_test_targets_import_only_what_their_module_reaches(targets):
@@ -277,3 +287,126 @@ def test_no_lock_holds_a_closure_itself():
         if of_closure.search(without_comments(path.read_text(encoding="utf-8")))
     ]
     assert not offences, "\n".join(offences)
+
+
+# Two enumerations joined by their raw values, with a default or nothing for what one of them does not have: a case that is added on one side
+# only is lost in silence. An exhaustive `switch` does not compile then.
+JOINED_BY_RAW_VALUE = re.compile(
+    r"\brawValue:[^\n]*\)\s*\?\?|\b(?:flatMap|compactMap)\s*\{[^{}]*\brawValue:\s*[$\w.]+\.rawValue\b[^{}]*\}"
+)
+
+
+def test_the_search_for_joined_enumerations_sees_them():
+    """Guards the guard."""
+    for text in [
+        "auth: A(rawValue: b.rawValue) ?? .none,", "A(rawValue: b.rawValue)\n      ?? .none",
+        "a.flatMap { A(rawValue: $0.rawValue) }", "a.compactMap {\n  A.B(rawValue: $0.kind.rawValue)\n}",
+    ]:
+        assert JOINED_BY_RAW_VALUE.search(text), text
+    for text in ["guard let value = A(rawValue: text) else { return nil }", "Code(rawValue: error.code.rawValue)", "A(b)"]:
+        assert not JOINED_BY_RAW_VALUE.search(text), text
+
+
+def test_no_enumerations_are_joined_by_their_raw_values():
+    """Catches what fails open: a resource was fetched without a token when its `auth` had no namesake in the engine."""
+    offences = [
+        f"{path.relative_to(ROOT)}: write an exhaustive switch"
+        for path in sorted((ROOT / "Sources").rglob("*.swift"))
+        if path.relative_to(ROOT).parts[1] not in DEVELOPMENT_ONLY
+        and JOINED_BY_RAW_VALUE.search(without_comments(path.read_text(encoding="utf-8")))
+    ]
+    assert not offences, "\n".join(offences)
+
+
+# MARK: what a peer's rule bounds
+
+
+def test_the_table_of_what_rules_bound_is_the_code():
+    """Catches a method whose bounds changed in the code and not in operations.md, or that is in no row."""
+    declared = {}
+    for path in sorted((ROOT / "Sources/Protocol/Methods").rglob("*.swift")):
+        found = re.search(
+            r'static let name = "([^"]+)"\n  public static let bounds: PeerBounds = ([^\n]+)', path.read_text(encoding="utf-8"))
+        if found:
+            every = ["resources", "issuers", "preauthorization"]
+            names = set(every) if found[2] == ".all" else {name for name in every if f".{name}" in found[2]}
+            declared[found[1]] = names
+    text = (ROOT / "proto-docs/operations.md").read_text(encoding="utf-8")
+    table = text.partition("| method | bounded by | effect |\n")[2].partition("\n\n")[0]
+    documented = {}
+    for row in table.splitlines()[1:]:
+        methods, bounds, _ = [cell.strip() for cell in row.strip("|").split("|")][:3]
+        for method in re.findall(r"`([^`]+)`", methods):
+            assert method not in documented, method
+            documented[method] = set(re.findall(r"`([^`]+)`", bounds))
+    assert len(declared) > 30 and documented == declared
+
+
+# What reads protocol text: header fields, cookies, URLs, schemes, media types, parts of tokens, documents of other servers.
+READS_PROTOCOL_TEXT = ["AuthEngine", "CurlTransport", "HTTPMessages", "JOSE", "Sidecar", "StatusServer", "XML"]
+
+# Forms that cut, find or compare text by `Character` or by canonical equivalence, and what to write in their place.
+TEXT_BY_CHARACTER = {
+    r"\.(?:lowercased|uppercased)\(\)": "lowercasedASCII(), uppercasedASCII() or hasSameASCIILetters(as:)",
+    r"\.has(?:Prefix|Suffix)\b": "startsWithBytes(of:), endsWithBytes(of:)",
+    r'(?<!utf8)\.split\((?:separator: "|whereSeparator|omitting)|\.split \{': "split(atByte:)",
+    r'(?<!utf8)\.(?:firstIndex|lastIndex)\(of: "': "utf8.firstIndex(of:)",
+    r'\$0 (?:==|!=) "(?:\\?.|\\u\{\w+\})"': "prefix(beforeBytes:), or bytes of utf8",
+    r'\.(?:first|last) (?:==|!=) "(?:\\?.)"': "utf8.first, utf8.last",
+    r'\.contains\("': "containsBytes(of:), or utf8.contains",
+    r"\bas Character\b|: Character\b|\bCharacter\(": "bytes of utf8",
+    r"(?<!ASCII)\.is(?:Whitespace|Letter|Number|Newline|HexDigit)\b": "ranges of bytes",
+}
+
+# Files that use one of these forms all the same: (file, what stands there, why it is no text of a protocol, or cannot go wrong).
+CHARACTERS_ALLOWED = [
+    ("CurlTransport/ConnectionTrust.swift", 'path.hasPrefix("/")', "the path of a file"),
+    ("Sidecar/Replacements.swift", 'check.hasPrefix("file.")', "the name of a check of ours"),
+    ("Sidecar/Runtime.swift", 'names.contains("*")', "a list of names of the configuration"),
+    ("StatusServer/ListenPlace.swift", 'text.lastIndex(of: ":")', "a place of the configuration"),
+    ("StatusServer/ListenPlace.swift", 'name.hasPrefix("[")', "a place of the configuration"),
+    ("StatusServer/ListenPlace.swift", 'name.hasPrefix("127.")', "a place of the configuration"),
+    ("AuthEngine/Sessions/SSO/AuthorizeAnswer.swift", 'names.contains("', "a list of names; nothing else equals ASCII without K, ; and `"),
+    ("AuthEngine/Sessions/Authorization/ProviderClient+Authorization.swift", 'methods.contains("S256")', "a list of names"),
+]
+
+
+def text_by_character(text):
+    """(number of the line, line, what to write instead) for each use of one of the forms."""
+    for number, line in enumerate(without_comments(text).splitlines(), 1):
+        for form, instead in TEXT_BY_CHARACTER.items():
+            if re.search(form, line):
+                yield number, line.strip(), instead
+
+
+def test_the_scan_for_characters_sees_them():
+    for line in [
+        'value.split(separator: ";")', "line.split(whereSeparator: isComma)", 'pair.prefix { $0 != "=" }', "name.lowercased()",
+        'host.hasSuffix(".test")', "schemes.contains(where: text.hasPrefix)", 'text.firstIndex(of: ":")', 'text.contains("?")',
+        "first.isWhitespace", 'if text.first == "/" { }', "let comma: Character = separator",
+    ]:
+        assert list(text_by_character(line)), line
+    for line in [
+        "bytes.split(separator: UInt8(ascii: \";\"))", 'text.split(atByte: ";")', "let a = b // name.lowercased()",
+        "name.lowercasedASCII()", 'text.utf8.firstIndex(of: UInt8(ascii: ":"))', "names.contains(name)", 'code == "110"',
+    ]:
+        assert not list(text_by_character(line)), line
+
+
+def test_protocol_text_is_read_by_bytes():
+    """Catches text of a protocol that is cut or compared by `Character`.
+
+    U+0600 makes one character of itself and the semicolon behind it, a combining scalar of itself and the one before it, and
+    U+212A is equal to `K`: what every other program reads as two cookies would be one here, which no rule looks at.
+    """
+    offences, used = [], set()
+    for path in (path for module in READS_PROTOCOL_TEXT for path in sorted((ROOT / "Sources" / module).rglob("*.swift"))):
+        name = str(path.relative_to(ROOT / "Sources"))
+        for number, line, instead in text_by_character(path.read_text(encoding="utf-8")):
+            allowed = [entry for entry in CHARACTERS_ALLOWED if entry[0] == name and entry[1] in line]
+            used.update(allowed)
+            if not allowed:
+                offences.append(f"Sources/{name}:{number}: {line}: write {instead}")
+    assert not offences, "\n".join(offences)
+    unused = [entry for entry in CHARACTERS_ALLOWED if entry not in used]
+    assert not unused, f"allowed, but not there any more: {unused}"

@@ -17,14 +17,14 @@ final class LogFolder: Sendable {
   }
 
   deinit {
-    for name in names { unlink("\(path)/\(name)") }
+    for name in names + [".audit.log.lock"] { unlink("\(path)/\(name)") }
     rmdir(path)
   }
 
   /// The log's path.
   var log: String { "\(path)/audit.log" }
 
-  /// What is in the directory, sorted.
+  /// What is in the directory, sorted, but for the lock file.
   var names: [String] {
     guard let directory = opendir(path) else { return [] }
     defer { closedir(directory) }
@@ -33,7 +33,7 @@ final class LogFolder: Sendable {
       names.append(
         withUnsafeBytes(of: &entry.pointee.d_name) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) })
     }
-    return names.filter { $0 != "." && $0 != ".." }.sorted()
+    return names.filter { !$0.hasPrefix(".") }.sorted()
   }
 
   func open(

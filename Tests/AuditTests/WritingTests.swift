@@ -153,6 +153,26 @@ struct WritingTests {
     #expect(try folder.records()[0]["what"] == "begun")
   }
 
+  @Test("whoever may read the log keeps it from being written to by a lock")
+  func lockedByReader() async throws {
+    let folder = try LogFolder()
+    try await folder.write(2)
+    chmod(folder.log, 0o644)
+    let reader = Glibc.open(folder.log, O_RDONLY)
+    defer { close(reader) }
+    #expect(flock(reader, LOCK_SH | LOCK_NB) == 0)
+    let log = try folder.open()
+    #expect(log.condition.failure == nil)
+    #expect(await log.append(folder.record(1)))
+    // Another process that writes is noticed all the same.
+    let second = try folder.open()
+    #expect(second.condition.failure?.contains("another process writes to it") == true)
+    await log.close()
+    #expect(await second.append(folder.record(2)))
+    await second.close()
+    #expect(try folder.verify(["audit.log"]) == nil)
+  }
+
   @Test("half a line that a crash has left is kept aside and recorded, never dropped")
   func fragment() async throws {
     let folder = try LogFolder()

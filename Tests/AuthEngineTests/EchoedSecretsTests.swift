@@ -16,6 +16,14 @@ import Testing
     ),
     (#"{"error":"bad_r-secret-1"}"#, nil, nil),
     (#"{"error":"invalid_grant","error_description":"spent"}"#, "invalid_grant", "spent"),
+    (#"{"error":"invalid_grant","error_description":"R-SECRET-1 is spent"}"#, "invalid_grant", nil),
+    (#"{"error":"invalid_grant","error_description":"r-secret-1\u0301 is spent"}"#, "invalid_grant", nil),
+    (#"{"error":"invalid_grant","error_description":"\u0600r-secret-1"}"#, "invalid_grant", nil),
+    // In base64 by itself, behind one and behind two bytes more, and in lower case.
+    (#"{"error":"invalid_grant","error_description":"token ci1zZWNyZXQtMQ=="}"#, "invalid_grant", nil),
+    (#"{"error":"invalid_grant","error_description":"token OnItc2VjcmV0LTE="}"#, "invalid_grant", nil),
+    (#"{"error":"invalid_grant","error_description":"token YTpyLXNlY3JldC0x"}"#, "invalid_grant", nil),
+    (#"{"error":"invalid_grant","error_description":"token ci1zzwnyzxqtmq"}"#, "invalid_grant", nil),
   ]
 
   @Test("words that repeat a secret are left out, the code stays", arguments: rows)

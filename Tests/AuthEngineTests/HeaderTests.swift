@@ -20,7 +20,61 @@ struct HeaderTests {
     ("X", "a\u{0}b", "/headers/X"), ("X", "\u{1b}[31m", "/headers/X"), ("X", "\u{7f}", "/headers/X"),
     ("Cookie", "sso=1", "/headers/Cookie"), ("cookie", "a=1; SSO=2", "/headers/cookie"),
     ("Cookie", "a=1;sso = 2", "/headers/Cookie"), ("Cookie", "a=1, sso=2", "/headers/Cookie"),
+    // One character each of the semicolon, the comma or the equals sign and a scalar beside it.
+    ("Cookie", "a=b\u{600}; sso=2", "/headers/Cookie"), ("Cookie", "a=b;\u{301}x=1;sso=2", "/headers/Cookie"),
+    ("Cookie", "a=b\u{600}, sso=2", "/headers/Cookie"), ("Cookie", "sso=\u{301}2", "/headers/Cookie"),
+    ("Cookie", "a=b; sso=\u{FE0F}", "/headers/Cookie"),
+    ("User_Agent", "x", "/headers/User_Agent"), ("Proxy_Authorization", "x", "/headers/Proxy_Authorization"),
   ]
+
+  /// Fields by which a server behind a gateway may be told of another request than the gateway has seen.
+  static let overriding = [
+    "X-Original-URL", "x-original-url", "X_Original_URL", "X-Rewrite-URL", "X-Original-URI", "X-Forwarded-URI",
+    "X-Envoy-Original-Path", "X-HTTP-Method-Override", "X-HTTP-Method", "X-Method-Override", "X-Forwarded-Host",
+    "X-Host",
+  ]
+
+  @Test("a header that overrides the request passes, or does not where the resource allows it", arguments: overriding)
+  func overrides(name: String) async throws {
+    let engine = Engine { _, _ in .status(204) }
+    var server = try ResourceServer.testing(authentication: .none)
+    let request = ResourceRequest(path: "x", headers: HTTPFields([.init(name: name, value: "/admin")]))
+    let error = await #expect(throws: ResourceError.self) { try await engine.fetcher.fetch(request, from: server) }
+    #expect(error?.code == .invalidHeaders && error?.path == "/headers/\(name)" && engine.transport.requests.isEmpty)
+    server.allowedHeaders = [name]
+    _ = try await engine.fetcher.fetch(request, from: server)
+    #expect(engine.transport.requests.last?.fields[name] == "/admin")
+  }
+
+  @Test("Forwarded passes with a host, or not without one; what is reserved for good can be allowed")
+  func forwarded() async throws {
+    let engine = Engine { _, _ in .status(204) }
+    var server = try ResourceServer.testing(authentication: .none)
+    func fetch(_ name: String, _ value: String) async throws {
+      let headers = HTTPFields([.init(name: name, value: value)])
+      _ = try await engine.fetcher.fetch(ResourceRequest(path: "x", headers: headers), from: server)
+    }
+    try await fetch("Forwarded", "for=192.0.2.1;proto=https")
+    try await fetch("X-Forwarded-For", "192.0.2.1")
+    await #expect(throws: ResourceError.self) { try await fetch("Forwarded", "for=192.0.2.1;Host=evil.test") }
+    server.allowedHeaders = ["forwarded", "Authorization", "Host"]
+    try await fetch("Forwarded", "for=192.0.2.1;Host=evil.test")
+    for name in ["Authorization", "Host"] {
+      await #expect(throws: ResourceError.self) { try await fetch(name, "x") }
+    }
+  }
+
+  @Test("A cookie's separator that is only equivalent to one cuts: its bytes are another character's")
+  func equivalentSeparator() async throws {
+    let engine = Engine { _, _ in .status(204) }
+    var server = try ResourceServer.testing(authentication: .none)
+    server.reservedCookies = ["sso"]
+    let headers = HTTPFields([.init(name: "Cookie", value: "a=b\u{37E} sso=2")])
+    _ = try await engine.fetcher.fetch(ResourceRequest(path: "x", headers: headers), from: server)
+    #expect(engine.transport.requests.first?.fields["Cookie"]?.utf8.elementsEqual("a=b\u{37E} sso=2".utf8) == true)
+    let fields: HTTPFields = ["Cookie": "a=b\u{37E} sso=2"]
+    #expect(fields != ["Cookie": "a=b; sso=2"], "equal fields are not looked at again")
+  }
 
   @Test("a reserved or malformed header is invalid_headers with its path", arguments: refused)
   func refuses(row: (String, String, String)) async throws {
@@ -76,7 +130,7 @@ struct HeaderTests {
 
   @Test(
     "only the six methods are allowed, in any case",
-    arguments: ["OPTIONS", "TRACE", "CONNECT", "", "GET ", "G\u{0}ET", "PROPFIND"])
+    arguments: ["OPTIONS", "TRACE", "CONNECT", "", "GET ", "G\u{0}ET", "PROPFIND", "po\u{17F}t", "GET\u{301}"])
   func methods(name: String) async throws {
     let engine = Engine { _, _ in .status(204) }
     let error = await #expect(throws: ResourceError.self) {

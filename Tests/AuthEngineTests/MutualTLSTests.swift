@@ -8,7 +8,7 @@ import Testing
 @Suite("Mutual TLS")
 struct MutualTLSTests {
   private static let identity = ClientIdentity(certificateFile: "/c.pem", key: .file("/c.key"))
-  private static let pins = KeyPins(["sha256/AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="], scope: .leaf)
+  private static let pins = try? KeyPins(["sha256/AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="], scope: .leaf)
 
   private func issuer(
     identity: ClientIdentity? = identity, authentication: any ClientAuthentication = TLSClientAuthentication(),

@@ -74,6 +74,23 @@ struct TokenTests {
     #expect(engine.transport.requests.count == grants.count)
   }
 
+  @Test(
+    "a token says the scope that was given for it; given less or more, it serves no grant of that scope",
+    arguments: [(nil, "a b"), ("a", "a"), ("a b admin", "a b admin"), ("b a", "b a")])
+  func scope(given: String?, told: String) async throws {
+    let counter = Counter()
+    let engine = Engine { request, _ in
+      let more = given.map { #","scope":"\#($0)""# } ?? ""
+      return .json(#"{"access_token":"t\#(counter.next())","token_type":"Bearer"\#(more)}"#)
+    }
+    let token = try await engine.tokens.token(for: grant(scope: "a b"))
+    #expect(token.scope == told)
+    #expect(try await engine.tokens.token(for: grant(scope: "a b")).value == token.value)
+    for other in ["a", "a b admin", nil] {
+      #expect(try await engine.tokens.token(for: grant(scope: other)).value != token.value)
+    }
+  }
+
   static let lifetimes: [(String, Int)] = [
     ("300", 270), ("60", 54), ("1000", 970), ("10", 9), ("\"300\"", 270), ("300.9", 270), ("null", 270),
   ]
@@ -254,6 +271,81 @@ struct TokenTests {
       for _ in 0..<3 { _ = try? await broken.tokens.token(for: grant()) }
       #expect(broken.transport.requests.count == 3)
     }
+  }
+
+  @Test("one user has a token that all use replaced without end, or leaves another none of the replacements")
+  func replacements() async throws {
+    let counter = Counter()
+    let engine = Engine { _, _ in .token("t\(counter.next())") }
+    let grant = try grant()
+    func replace(_ uid: UInt32) async throws {
+      try await Requesting.$uid.withValue(uid) {
+        let token = try await engine.tokens.token(for: grant)
+        let newer = try await engine.tokens.token(for: grant, replacing: token)
+        #expect(newer.generation == token.generation + 1)
+      }
+    }
+    for _ in 0..<5 { try await replace(1) }
+    for _ in 0..<20 {
+      let error = await #expect(throws: TokenError.self) { try await replace(1) }
+      #expect(error?.retryAfter == .seconds(50))
+    }
+    #expect(counter.current == 6)
+    let old = try await engine.tokens.token(for: grant)
+    try await replace(2)
+    // One that is newer already costs nothing.
+    let current = try await Requesting.$uid.withValue(1) { try await engine.tokens.token(for: grant, replacing: old) }
+    #expect(current.value == Secret("t7") && counter.current == 7)
+    engine.clock.advance(by: .seconds(50))
+    try await replace(1)
+  }
+
+  @Test("a resource that always answers 401 costs the issuer a token with every request; its answer stands")
+  func alwaysRefused() async throws {
+    let counter = Counter()
+    let engine = Engine { request, _ in
+      request.url.path == "/token" ? .token("t\(counter.next())") : .unauthorized
+    }
+    for number in 1...20 {
+      let response = try await engine.fetcher.fetch(ResourceRequest(path: "x"), from: .testing())
+      #expect(response.status == 401 && response.tokenRefreshed == (number <= 5))
+    }
+    #expect(counter.current == 6)
+  }
+
+  @Test("all who are refused with one token at once have it replaced together, for one")
+  func replacedTogether() async throws {
+    let counter = Counter()
+    let engine = Engine { _, _ in .token("t\(counter.next())") }
+    let grant = try grant()
+    let token = try await engine.tokens.token(for: grant)
+    try await withThrowingTaskGroup(of: Secret<String>.self) { group in
+      for _ in 0..<50 { group.addTask { try await engine.tokens.token(for: grant, replacing: token).value } }
+      for try await value in group { #expect(value == Secret("t2")) }
+    }
+    #expect(counter.current == 2)
+  }
+
+  @Test("a life that the issuer does not give is asked for without end; one that it gives is got")
+  func minimumLife() async throws {
+    let counter = Counter()
+    let engine = Engine { _, _ in .token("t\(counter.next())", expiresIn: 300) }
+    let grant = try grant()
+    func token(_ seconds: Int) async throws -> Secret<String> {
+      try await engine.tokens.token(for: grant, livingFor: .seconds(seconds)).value
+    }
+    for _ in 0..<20 { #expect(try await token(86_400) == Secret("t1")) }
+    engine.clock.advance(by: .seconds(149))
+    #expect(try await token(86_400) == Secret("t1"))
+    #expect(try await token(151) == Secret("t1"))
+    #expect(try await token(152) == Secret("t2"))
+    engine.clock.advance(by: .seconds(151))
+    #expect(try await token(86_400) == Secret("t3"))
+    for _ in 0..<20 {
+      engine.clock.advance(by: .milliseconds(1))
+      _ = try await token(300)
+    }
+    #expect(counter.current == 7)
   }
 
   @Test("the token request is bounded and allows plain http only where the issuer does")

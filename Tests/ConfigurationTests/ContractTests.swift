@@ -97,6 +97,7 @@ struct ContractTests {
     #expect(configuration.listen.mode == 0o600)
     #expect(configuration.peers == nil)
     #expect(configuration.limits.messageBytes == 16 << 20)
+    #expect(configuration.limits.jsonValues == 100_000)
     #expect(configuration.limits.depth == 128)
     #expect(configuration.limits.connections == 1024)
     #expect(configuration.limits.connectionsPerUid == 256)

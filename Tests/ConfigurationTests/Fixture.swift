@@ -16,6 +16,8 @@ struct Fixture {
   var permissions: UInt32 = 0o640
   /// Whether files that are not in `files` hold a secret anyway.
   var hasAllFiles = false
+  /// The methods that there are; nil: any name will do.
+  var methodNames: [String]?
 
   init(_ yaml: String, files: [String: String] = [:], environment: [String: String] = [:]) {
     bytes = Array(yaml.utf8)
@@ -27,6 +29,7 @@ struct Fixture {
     let configuration = ConfigurationFile(bytes: bytes, permissions: permissions)
     let (files, hasAllFiles) = (files, hasAllFiles)
     let loader = ConfigurationLoader(
+      methodNames: methodNames,
       readFile: { path, limit in
         let file = path == Self.path ? configuration : files[path]
         guard let file else {

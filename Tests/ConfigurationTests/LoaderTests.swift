@@ -37,7 +37,7 @@ struct LoaderTests {
     directory.write(
       "postern.yaml", "issuers: { a: { issuer: \"https://a.example\", clientId: a, clientSecretFile: link } }",
       mode: 0o640)
-    let loaded = try ConfigurationLoader().load(path: "\(directory.path)/postern.yaml", environment: [:])
+    let loaded = try ConfigurationLoader(methodNames: []).load(path: "\(directory.path)/postern.yaml", environment: [:])
     #expect(loaded.configuration.issuers["a"]?.clientSecret?.value.reveal() == "s3cret")
     #expect(loaded.warnings.count == 1)
   }
@@ -47,7 +47,7 @@ struct LoaderTests {
     let directory = try Directory()
     func message(_ path: String) -> String? {
       do throws(ConfigurationProblems) {
-        _ = try ConfigurationLoader().load(path: path, environment: [:])
+        _ = try ConfigurationLoader(methodNames: []).load(path: path, environment: [:])
         return nil
       } catch {
         return error.problems.first?.message

@@ -42,7 +42,7 @@ struct ReachTests {
 
   @Test("a file that the process may not read because of itself is said to have wrong permissions")
   func explained() {
-    let loader = ConfigurationLoader { path, failure in
+    let loader = ConfigurationLoader(methodNames: []) { path, failure in
       #expect(path == "/gone/postern.yaml" && failure == .notFound)
       return .outsideSandbox
     }

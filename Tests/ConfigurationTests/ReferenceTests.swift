@@ -322,4 +322,31 @@ struct ReferenceTests {
   func realms(realm: String?, path: String) {
     #expect(AccessManagerConfiguration(baseURL: "https://am.example/am", realm: realm).realmPath == path)
   }
+
+  @Test(
+    "A rule about peers lists something that is not there, which would let in less than was meant",
+    arguments: [
+      ("resources: [biling]", "peers[0].resources[0]: there is no resource biling; did you mean billing?"),
+      ("issuers: [crop]", "peers[0].issuers[0]: there is no issuer crop; did you mean corp?"),
+      (
+        "preauthorization: [flims]",
+        "peers[0].preauthorization[0]: there is no decision point flims; did you mean films?"
+      ),
+      ("methods: [fetchResouce]", "peers[0].methods[0]: there is no method fetchResouce; did you mean fetchResource?"),
+      ("methods: [xyzzy]", "peers[0].methods[0]: there is no method xyzzy"),
+      ("resources: [\"*\"], issuers: [corp, \"*\"], preauthorization: [films], methods: [getInfo, \"*\"]", nil),
+    ] as [(String, String?)])
+  func peerLists(lists: String, problem: String?) {
+    var fixture = Fixture(
+      """
+      peers: [ { uid: 1, \(lists.contains("methods") ? lists : "methods: [], \(lists)") } ]
+      issuers: { corp: { issuer: "https://idp.example", clientId: c, clientAuth: none } }
+      resources: { billing: { baseUrl: "https://a.example/", auth: none } }
+      preauthorization: { films: { kind: authzen, baseUrl: "https://pdp.example" } }
+      """)
+    fixture.methodNames = ["getInfo", "fetchResource"]
+    let found = fixture.problems
+    #expect(found.count == (problem == nil ? 0 : 1), "\(found)")
+    if let problem { #expect(found.first?.hasSuffix(problem) == true, "\(found)") }
+  }
 }

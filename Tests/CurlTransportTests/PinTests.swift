@@ -18,7 +18,7 @@ struct PinTests {
   /// Trusting A, pinned to the keys of these certificates; an empty name is a key nobody has.
   private func options(_ names: [String], _ scope: KeyPins.Scope = .chain) throws -> TransferOptions {
     let pins = try names.map { try $0.isEmpty ? Self.foreign : servers.certificates.pin($0) }
-    return TransferOptions(caFile: servers.certificates.authority, pins: KeyPins(pins, scope: scope))
+    return TransferOptions(caFile: servers.certificates.authority, pins: try KeyPins(pins, scope: scope))
   }
 
   @Test(

@@ -105,6 +105,9 @@ struct ResponseHeadTests {
       ["HTTP/1.1 200 OK\r\n", "Content-Length: 5, 5\r\n"], ["HTTP/1.1 200 OK\r\n", "Content-Length:\r\n"],
       ["HTTP/1.1 200 OK\r\n", "Content-Length: 99999999999999999999\r\n"],
       ["HTTP/1.1 101 Switching Protocols\r\n", "\r\n"],
+      ["HTTP/1.1 200 OK\r\n", "Content-Encoding: gzip\r\n", " , gzip\r\n"],
+      ["HTTP/1.1 200 OK\r\n", "Transfer-Encoding: gzip, chunked\r\n"],
+      ["HTTP/1.1 200 OK\r\n", "Transfer-Encoding: chunked\r\n", "Transfer-Encoding: chunked\r\n"],
     ])
   func malformed(lines: [String]) {
     guard case .malformed = read(lines).step else {

@@ -38,9 +38,9 @@ struct TLSTests {
     }
   }
 
-  @Test("without HTTP/2 in the configuration it is not offered")
+  @Test("HTTP/2 is not offered unless the configuration says so")
   func withoutHTTP2() async throws {
-    try await withTransport(.testing { $0.allowsHTTP2 = false }) { transport in
+    try await withTransport(CurlTransport.Configuration()) { transport in
       let response = try await transport.send(servers.url(.good), options: trusting())
       #expect(response.text == "good over HTTP/1.1 with TLSv1.3")
     }

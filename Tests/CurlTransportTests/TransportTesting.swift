@@ -18,12 +18,13 @@ func withServer<Result>(
 }
 
 extension CurlTransport.Configuration {
-  /// Looks at the clock often, because a manual one does not wake the loop.
+  /// Looks at the clock often, because a manual one does not wake the loop. With HTTP/2, which is off otherwise.
   static func testing(
     clock: any EngineClock = SystemClock(), _ change: (inout CurlTransport.Configuration) -> Void = { _ in }
   ) -> CurlTransport.Configuration {
     var configuration = CurlTransport.Configuration(clock: clock)
     configuration.pollInterval = .milliseconds(5)
+    configuration.allowsHTTP2 = true
     change(&configuration)
     return configuration
   }

@@ -91,7 +91,7 @@ struct GuideTests {
   @Test("a URL session carries the user's token to the resource server")
   func urlSession() async throws {
     try await ResourceAccess.atPlayground { access, baseURL in
-      let session = access.urlSession(delegate: Delegate())
+      let session = try access.urlSession(delegate: Delegate())
       let url = try #require(URL(string: baseURL + "echo/profile"))
       await #expect(throws: URLError.self) { _ = try await session.data(from: url) }
       var given = SessionGrant.GivenTokens()

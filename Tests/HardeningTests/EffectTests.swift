@@ -23,6 +23,21 @@ struct EffectTests {
     #expect(try Probe("--any-port", "effect").said.contains("limitsPorts: false"))
   }
 
+  @Test("a process that has run out of descriptors says that what holds does not hold")
+  func descriptors() throws {
+    let said = try Probe("--no-descriptors", "effect").said
+    for part in ["limitsFiles: true", "limitsPorts: true", "filtersSystemCalls: true"] {
+      #expect(said.contains(part), "\(said)")
+    }
+    #expect(try Probe("--no-descriptors", "read", "/etc/passwd").said == Probe.code(EMFILE))
+  }
+
+  @Test("what only a start needs is said to be given up before it is, or not when it is")
+  func serving() throws {
+    #expect(try Probe("effect").said.contains("filtersStartCalls: false"))
+    #expect(try Probe("--serving", "effect").said.contains("filtersStartCalls: true"))
+  }
+
   @Test("the kernel says otherwise of the process")
   func kernel() throws {
     let process = Process()

@@ -16,8 +16,9 @@ struct Probe {
   /// The last line: `ok`, or an error's number.
   var said: String { lines.last ?? "nothing" }
 
-  init(_ arguments: [String]) throws {
+  init(_ arguments: [String], environment: [String: String]? = nil) throws {
     let process = Process()
+    if let environment { process.environment = environment }
     process.executableURL = URL(fileURLWithPath: Self.path)
     process.arguments = arguments
     let output = Pipe()

@@ -8,6 +8,8 @@ private struct Bench {
   var machine: SessionMachine
   var calls: [Call] = []
   private(set) var log: [String] = []
+  /// What the errors that were written say about an effect, in their order.
+  private(set) var outcomes: [String] = []
 
   init(_ limits: SessionLimits = SessionLimits()) { machine = SessionMachine(limits: limits) }
 
@@ -40,7 +42,9 @@ private struct Bench {
       case .refusedUnseen: log.append("unseen")
       case .write(let text):
         text.withBytes { bytes in
-          if let json = try? JSONParser().parse(bytes) { log.append(Self.short(json)) }
+          guard let json = try? JSONParser().parse(bytes) else { return }
+          log.append(Self.short(json))
+          if let outcome = json["error"]?["data"]?["outcome"]?.stringValue { outcomes.append(outcome) }
         }
       case .resolve(_, let result):
         log.append("resolve:\((try? result.get()).map { JSONWriter().string($0) } ?? "error")")
@@ -254,6 +258,8 @@ struct SessionMachineEndTests {
     bench.act { $0.drain(&$1) }
     bench.receive(#"{"jsonrpc":"2.0","id":2,"method":"b"}"#)
     #expect(bench.take() == ["invoke:a", "2:-32021"])
+    // Clients send it to the successor, whatever it does: nothing else may be said of a call that was refused.
+    #expect(bench.outcomes == ["not_sent"])
     bench.complete("a")
     #expect(bench.take() == ["1:ok", "close"])
   }
@@ -279,9 +285,31 @@ struct SessionMachineEndTests {
   @Test("an oversized message is named with the limit and costs nothing else")
   func oversized() {
     var bench = Bench()
-    bench.act { $0.receive(.oversized(sharesLine: false), &$1) }
+    bench.act { $0.receive(.oversized(limit: 10, sharesLine: false), &$1) }
     bench.receive(#"{"jsonrpc":"2.0","id":1,"method":"a"}"#)
     #expect(bench.take() == ["null:-32007", "invoke:a"])
+  }
+
+  @Test("a message of too many values is named with the limit and costs nothing else")
+  func tooComplex() {
+    var bench = Bench()
+    bench.act { $0.receive(.tooComplex(limit: 10, sharesLine: false), &$1) }
+    bench.receive(#"{"jsonrpc":"2.0","id":1,"method":"a"}"#)
+    #expect(bench.take() == ["null:-32025", "invoke:a"])
+  }
+
+  @Test(
+    "a notification is not answered, whatever its params are, alone and in a batch",
+    arguments: ["[1]", "[]", "1", #""text""#, "true"], ["$/cancelRequest", "a"])
+  func invalidNotification(params: String, method: String) {
+    var bench = Bench()
+    let text = #"{"jsonrpc":"2.0","method":"\#(method)","params":\#(params)}"#
+    bench.receive(text)
+    bench.receive("[\(text),\(text)]")
+    #expect(bench.take().isEmpty)
+    bench.receive(#"[\#(text),{"jsonrpc":"2.0","id":1,"method":"b","params":\#(params)},{"jsonrpc":"2.0"}]"#)
+    let code = params.hasPrefix("[") ? -32602 : -32600
+    #expect(bench.take() == ["[1:\(code) null:-32600]"])
   }
 
   @Test("a violation is answered once and ends the connection")

@@ -19,6 +19,20 @@ struct JSONParserTests {
     #expect(error?.kind == kind)
   }
 
+  @Test(
+    "refuses a NUL wherever it stands, also behind a number or a literal, where jansson drops it",
+    arguments: [
+      "123\u{0}", "1.5\u{0}", "true\u{0}", "[1\u{0}]", "{\"a\":1\u{0}}", "[null\u{0},1]", "{}\u{0}", "\u{0}",
+      "[\"\u{0}\"]",
+    ])
+  func refusesRawNUL(text: String) {
+    let error = #expect(throws: JSONParseError.self) {
+      try JSONParser(allowsNUL: true, allowsScalar: true).parse(text)
+    }
+    #expect(error?.kind == .syntax)
+    #expect(error?.offset == text.utf8.firstIndex(of: 0).map { text.utf8.distance(from: text.utf8.startIndex, to: $0) })
+  }
+
   @Test("refuses bytes that are no UTF-8 in a string")
   func refusesInvalidUTF8() {
     let error = #expect(throws: JSONParseError.self) {

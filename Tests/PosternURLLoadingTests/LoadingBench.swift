@@ -16,13 +16,23 @@ struct LoadingBench {
   let transport: ScriptedTransport
   let resource: ProtectedResource
   let session: URLSession
+  /// What holds and watches the exchange that was asked for last.
+  let control: Locked<TransferControl?>
 
   /// One user's session at an issuer, when `isLoggedIn`; `answer` gives the resource server's answers.
   init(
     isLoggedIn: Bool = true, maxBodyBytes: Int = 1 << 20, isMounted: Bool = true,
+    authentication: ResourceServer.Authentication = .user, hasSession: Bool = true,
+    advice: AdviceRules? = AdviceRules(), accessManager: String? = "https://am.example.com/am",
+    delegate: (any URLSessionDelegate)? = nil,
     _ answer: @escaping @Sendable (HTTPRequest) async throws(TransportError) -> HTTPResponse
   ) async throws {
-    transport = ScriptedTransport { request, _ throws(TransportError) in try await answer(request) }
+    let control = Locked<TransferControl?>(nil)
+    self.control = control
+    transport = ScriptedTransport { request, options throws(TransportError) in
+      control.withLock { $0 = options.control }
+      return try await answer(request)
+    }
     let clock = SystemClock()
     let observer = SilentObserver()
     let discovery = ProviderDiscovery(transport: transport, clock: clock, observer: observer, userAgent: "test/1")
@@ -46,14 +56,16 @@ struct LoadingBench {
       _ = try await sessions.create(from: .tokens(given), at: sessionIssuer, ownedBy: 1)
     }
     var server = ResourceServer(
-      name: "api", baseURL: try HTTPURL(Self.base), authentication: .user, issuer: issuer, maxBodyBytes: maxBodyBytes)
-    server.advice = AdviceRules(accessManager: try HTTPURL("https://am.example.com/am"))
+      name: "api", baseURL: try HTTPURL(Self.base), authentication: authentication, issuer: issuer,
+      maxBodyBytes: maxBodyBytes)
+    server.advice = advice
+    server.advice?.accessManager = try accessManager.map { text in try HTTPURL(text) }
     var options = FetchOptions()
-    options.session = FetchSession(owner: 1, issuer: sessionIssuer, sessions: sessions)
+    if hasSession { options.session = FetchSession(owner: 1, issuer: sessionIssuer, sessions: sessions) }
     resource = ProtectedResource(server, fetcher: fetcher, options: options)
     let configuration = URLSessionConfiguration.ephemeral
     configuration.protocolClasses = [PosternURLProtocol.self]
-    session = URLSession(configuration: configuration)
+    session = URLSession(configuration: configuration, delegate: delegate, delegateQueue: nil)
     PosternURLProtocol.tokenManagementPolicy = nil
     PosternURLProtocol.authorizationPolicy = nil
     PosternURLProtocol.resources = isMounted ? [resource] : []

@@ -224,6 +224,52 @@ struct FileStoreTests {
     await again.close()
   }
 
+  @Test("a list of ten thousand keeps a write of somebody else waiting to its end")
+  func listBesideWrites() async throws {
+    let store = try await open()
+    await withTaskGroup(of: Void.self) { group in
+      for number in 0..<10_000 {
+        if number >= 200 { await group.next() }
+        group.addTask { try? await store.insert(Records.record(number, owner: 1)) }
+      }
+    }
+    let written = Locked(false)
+    var listed = 0
+    var listedBeforeTheWrite = 0
+    var writer: Task<Void, any Error>?
+    var start: Int64? = 0
+    while let position = start {
+      let page = try await store.records(in: .session, ownedBy: 1, after: position, atMost: 16)
+      #expect(page.entries.count <= 16)
+      listed += page.entries.count
+      if !written.withLock({ $0 }) { listedBeforeTheWrite = listed }
+      if writer == nil {
+        writer = Task {
+          try await store.insert(Records.record(20_000, owner: 2))
+          written.withLock { $0 = true }
+        }
+      }
+      start = page.next
+    }
+    try await writer?.value
+    #expect(listed == 10_000)
+    #expect(listedBeforeTheWrite < 10_000)
+    await store.close()
+  }
+
+  @Test("what an owner has is counted wrongly after a write that failed")
+  func usageAfterFailure() async throws {
+    let store = try await open(options: FileStoreOptions(maximumPageCount: 100))
+    try await store.insert(Records.record(1, owner: 1, size: 2000))
+    #expect(try await store.usage(of: 1).bytes == 2000)
+    await expect(.unavailable) { try await store.insert(Records.record(2, owner: 1, size: 1_000_000)) }
+    let usage = try await store.usage(of: 1)
+    #expect(usage.bytes == 2000 && usage.count(in: .session) == 1)
+    try await store.checkWriting()
+    await store.close()
+    await expect(.unavailable) { try await store.checkWriting() }
+  }
+
   @Test("ten thousand sessions make the start slow or stay in memory")
   func size() async throws {
     let first = try await open()

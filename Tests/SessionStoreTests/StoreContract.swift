@@ -10,6 +10,10 @@ enum StoreContract: String, Sendable, CaseIterable {
   case refusesAnUnexpectedVersion
   case refusesAnotherOwner
   case listsByOwner
+  case listsInPages
+  case listsWhatStaysOnce
+  case endsAPageWithManyBytes
+  case knowsHowMuchAnOwnerHas
   case removesOnce
   case takesOnce
   case purgesWhatExpired
@@ -29,6 +33,10 @@ enum StoreContract: String, Sendable, CaseIterable {
       try await store.insert(Records.record(1))
       await expect(.conflict) { try await store.replace(Records.record(1, owner: 7, version: 2), under: nil) }
     case .listsByOwner: try await listsByOwner(store)
+    case .listsInPages: try await listsInPages(store)
+    case .listsWhatStaysOnce: try await listsWhatStaysOnce(store)
+    case .endsAPageWithManyBytes: try await endsAPageWithManyBytes(store)
+    case .knowsHowMuchAnOwnerHas: try await knowsHowMuchAnOwnerHas(store)
     case .removesOnce:
       try await store.insert(Records.record(1))
       #expect(try await store.remove(Records.key(1)))
@@ -103,10 +111,10 @@ enum StoreContract: String, Sendable, CaseIterable {
     #expect(Set(records.map(\.key)) == Set([1, 3, 5, 7, 9].map { Records.key($0) }))
     #expect(try await store.count(in: .session) == 10)
     #expect(try await store.count(in: .authorization) == 1)
-    #expect(try await store.count(in: .session, ownedBy: .max) == 5)
-    #expect(try await store.count(in: .authorization, ownedBy: .max) == 0)
+    #expect(try await store.usage(of: .max).count(in: .session) == 5)
+    #expect(try await store.usage(of: .max).count(in: .authorization) == 0)
     #expect(try await store.remove(Records.key(1)))
-    #expect(try await store.count(in: .session, ownedBy: .max) == 4)
+    #expect(try await store.usage(of: .max).count(in: .session) == 4)
   }
 
   private func purgesWhatExpired(_ store: any RecordStore) async throws {

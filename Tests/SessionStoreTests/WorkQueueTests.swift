@@ -1,4 +1,5 @@
 import AuthEngine
+import Support
 import Testing
 
 @testable import SessionStore
@@ -19,6 +20,53 @@ struct WorkQueueTests {
     #expect(queue.next(atMost: 10) == nil)
     #expect(queue.end().isEmpty)
     await queue.closeAndWait()
+  }
+
+  @Test("what one user has asked for stands before what another asks for later")
+  func turns() {
+    let queue = WorkQueue<String>(capacity: 1000)
+    for number in 0..<100 { _ = queue.submit("a\(number)", of: 1) }
+    _ = queue.submit("b", of: 2)
+    _ = queue.submit("list", of: 3, cost: 50)
+    for number in 0..<3 { _ = queue.submit("c\(number)", of: 3) }
+    let first = queue.next(atMost: 4) ?? []
+    #expect(first.contains("b") && first.contains("list"))
+    // What costs much moves the next turn back.
+    let second = queue.next(atMost: 40) ?? []
+    #expect(second.allSatisfy { $0.hasPrefix("a") })
+    // Nothing is lost, and what is one user's stays in order.
+    let rest = first + second + (queue.next(atMost: 1000) ?? [])
+    #expect(rest.count == 105)
+    #expect(rest.filter { $0.hasPrefix("a") } == (0..<100).map { "a\($0)" })
+    #expect(rest.filter { $0.hasPrefix("c") } == ["c0", "c1", "c2"])
+  }
+
+  @Test("large work is taken as if it were small: who asks next waits for all of it at once")
+  func batches() {
+    let queue = WorkQueue<Int>(capacity: 1000)
+    for number in 0..<100 { _ = queue.submit(number, of: 1, cost: 17) }
+    #expect(queue.next(atMost: 256)?.count == 16)
+    _ = queue.submit(1000, of: 2)
+    #expect(queue.next(atMost: 256)?.contains(1000) == true)
+    _ = queue.submit(1001, of: 2, cost: 500)
+    #expect(queue.next(atMost: 256) == [1001], "what costs more by itself is not kept waiting")
+  }
+
+  @Test("what work has turned out to cost changes nobody's turn")
+  func surplus() {
+    let queue = WorkQueue<String>(capacity: 1000)
+    for owner in [1, 2] as [UInt32] { for _ in 0..<100 { _ = queue.submit("\(owner)", of: owner) } }
+    _ = queue.next(atMost: 2)
+    queue.charge(1, 50)
+    #expect(queue.next(atMost: 40)?.allSatisfy { $0 == "2" } == true)
+  }
+
+  @Test("a task's work is not put down to the user it is done for")
+  func taskOwner() async {
+    let queue = WorkQueue<String>(capacity: 1000)
+    Requesting.$uid.withValue(1) { for _ in 0..<50 { _ = queue.submit("a") } }
+    Requesting.$uid.withValue(2) { _ = queue.submit("b") }
+    #expect(queue.next(atMost: 2)?.contains("b") == true)
   }
 
   @Test("what many threads submit at once is lost or done twice")

@@ -79,6 +79,38 @@ struct CallerLimitTests {
     #expect(await connection.call("getInfo")["result"] != nil)
   }
 
+  @Test(
+    "a large message whose calls are all to be refused is not parsed, and refused as a small one is; else it is parsed")
+  func largeMessages() async throws {
+    let bench = try SidecarBench(
+      Self.rules("rate: { perSecond: 1, burst: 2 }").replacing(
+        "{ uid: 9, methods: [\"*\"] }", with: "{ uid: 9, methods: [getTask] }"))
+    // Twice the same name: whoever parses it says so.
+    let params = #"{"x":1,"x":["\#(String(repeating: "y", count: 5000))"]}"#
+    func request(_ id: Int, _ method: String) -> String {
+      #"{"jsonrpc":"2.0","id":\#(id),"method":"\#(method)","params":\#(params)}"#
+    }
+    let (limited, narrow, stranger) = (bench.connect(uid: 7), bench.connect(uid: 9), bench.connect(uid: 10))
+    limited.send(request(1, "listTasks"))
+    #expect(Self.reason(await limited.next() ?? .null) == "parse_error")
+    for _ in 0..<2 { _ = await limited.call("listTasks") }
+    for (connection, method, reason) in [
+      (limited, "listTasks", "overloaded"), (narrow, "listTasks", "peer_forbidden"), (narrow, "no", "method_not_found"),
+      (stranger, "getTask", "peer_forbidden"), (narrow, "getTask", "parse_error"),
+    ] {
+      connection.send(request(7, method))
+      let answer = try #require(await connection.next())
+      #expect(Self.reason(answer) == reason)
+      #expect(answer["id"] == (reason == "parse_error" ? .null : 7))
+    }
+    narrow.send("[\(request(1, "a")),\(request(2, "listTasks"))]")
+    #expect(await narrow.next()?.arrayValue?.map(Self.reason) == ["method_not_found", "peer_forbidden"])
+    narrow.send("[\(request(1, "a")),\(request(2, "getTask"))]")
+    #expect(Self.reason(await narrow.next() ?? .null) == "parse_error")
+    #expect(bench.service.messageBytes(for: Peer(uid: 10, gid: 0, groups: [])) == 65_536)
+    #expect(bench.service.messageBytes(for: Peer(uid: 9, gid: 0, groups: [])) == nil)
+  }
+
   @Test("the uids that a rule matches by their group have a bucket each")
   func group() async throws {
     let bench = try SidecarBench(Self.rules("rate: { perSecond: 1, burst: 1 }"))
@@ -146,7 +178,7 @@ struct CallerLimitTests {
   func bounded() {
     let clock = ManualClock()
     let ledger = CallerLedger(clock: clock)
-    var rule = AccessRules.Rule(uid: nil, gid: 30, methods: nil, resources: nil)
+    var rule = AccessRules.Rule(uid: nil, gid: 30, methods: nil)
     rule.rate = AccessRules.Rate(perSecond: 1, burst: 1)
     for uid in 0..<UInt32(CallerLedger.capacity + 100) { _ = ledger.admit(rule, uid: uid, isProbe: false) }
     #expect(ledger.count == CallerLedger.capacity)

@@ -1,5 +1,6 @@
 import JSON
 import Sidecar
+import Support
 import TestSupport
 import Testing
 
@@ -64,6 +65,22 @@ struct ReloadTests {
     #expect(await listener.next()?["params"]?["status"] == "degraded")
     bench.write(Self.after)
     #expect(await connection.call("reloadConfig")["result"] != nil)
+    #expect(await listener.next()?["params"]?["status"] == "ok")
+  }
+
+  @Test("a reload that found no file descriptor leaves health degraded until somebody asks for the next one")
+  func descriptors() async throws {
+    let areOut = Locked(true)
+    let bench = try SidecarBench(Self.before, changing: { $0.areDescriptorsOut = { areOut.withLock { $0 } } })
+    let listener = bench.connect()
+    _ = await listener.call("subscribe", ["events": ["event.healthChanged"]])
+    bench.write("resources: 1")
+    bench.service.requestReload()
+    #expect(await listener.next()?["params"]?["status"] == "degraded")
+    bench.write(Self.after)
+    areOut.withLock { $0 = false }
+    #expect(await eventually { bench.clock.remainders.contains(.seconds(1)) })
+    bench.clock.advance(by: .seconds(1))
     #expect(await listener.next()?["params"]?["status"] == "ok")
   }
 

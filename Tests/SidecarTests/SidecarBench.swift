@@ -19,9 +19,10 @@ final class SidecarBench: Sendable {
 
   /// A sidecar on the given YAML, whose upstream answers by `script`.
   init(
-    _ yaml: String, level: Logger.Level = .trace,
+    _ yaml: String, level: Logger.Level = .trace, store: any RecordStore = MemoryRecordStore(),
     script: @escaping ScriptedTransport.Script = { _, _ async throws(TransportError) in HTTPResponse(status: 200) },
-    hardening: (@Sendable () -> HardeningReport)? = nil
+    hardening: (@Sendable () -> HardeningReport)? = nil,
+    changing change: (inout SidecarService.Surroundings) -> Void = { _ in }
   ) throws {
     let source = Locked(yaml)
     configuration = source
@@ -30,8 +31,10 @@ final class SidecarBench: Sendable {
     let load: @Sendable () throws(ConfigurationProblems) -> ConfigurationLoader.Loaded = {
       () throws(ConfigurationProblems) in
       let text = source.withLock { $0 }
-      return try ConfigurationLoader(readFile: { _, _ in .success(ConfigurationFile(bytes: Array(text.utf8))) })
-        .load(path: "postern.yaml", environment: [:])
+      return try ConfigurationLoader(
+        methodNames: Product.methodNames, readFile: { _, _ in .success(ConfigurationFile(bytes: Array(text.utf8))) }
+      )
+      .load(path: "postern.yaml", environment: [:])
     }
     let logger = Logger(label: "test") { label in
       PosternLogHandler(label: label, level: level, format: .json) { line in
@@ -41,8 +44,9 @@ final class SidecarBench: Sendable {
     var surroundings = SidecarService.Surroundings(
       transport: transport, clock: clock, logger: logger,
       libraries: LibraryVersions(curl: "8", openssl: "3", jansson: "2", swift: "6"),
-      storage: SessionStorage(MemoryRecordStore()), loadConfiguration: load)
+      storage: SessionStorage(store), loadConfiguration: load)
     surroundings.hardening = hardening
+    change(&surroundings)
     service = try SidecarService(try load().configuration, surroundings)
   }
 

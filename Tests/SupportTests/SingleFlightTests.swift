@@ -74,6 +74,17 @@ struct SingleFlightTests {
     #expect(try await second.value == 7, "the run itself is not cancelled")
   }
 
+  @Test(
+    "a run that serves everybody works in the name of the user who began it; another one in nobody's",
+    arguments: [true, false])
+  func requester(servesEverybody: Bool) async throws {
+    let flights = SingleFlight<String, UInt32?, Refused>(clock: ManualClock(), servesEverybody: servesEverybody)
+    let uid = try await Requesting.$uid.withValue(7) {
+      try await flights.value(for: "key") { () async throws(Refused) in Requesting.uid }
+    }
+    #expect(uid == (servesEverybody ? nil : 7))
+  }
+
   @Test("the run goes to its end when nobody waits any more")
   func runsToTheEndAlone() async throws {
     let flights = Flights(clock: ManualClock())

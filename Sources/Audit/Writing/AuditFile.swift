@@ -14,10 +14,10 @@ final class AuditFile {
 
   /// Opens a file that is there, to read it; nil when that is not allowed, it is none, or compressed. Somebody who writes to it still is a
   /// passing error.
-  convenience init?(existing path: String) throws(AuditError) {
+  convenience init?(existing path: String, isOurs: Bool) throws(AuditError) {
     guard ![".gz", ".xz", ".zst", ".bz2"].contains(where: path.hasSuffix) else { return nil }
     do throws(AuditError) {
-      try self.init(path, flags: O_RDONLY)
+      try self.init(path, flags: O_RDONLY, isOurs: isOurs)
     } catch {
       guard !error.isPassing else { throw error }
       return nil
@@ -31,10 +31,13 @@ final class AuditFile {
     return Timestamp(secondsSinceEpoch: Int64(status.st_mtim.tv_sec)).rfc3339
   }
 
-  /// Opens the file at `path`, made with mode 0600 when it is missing.
-  convenience init(_ path: String) throws(AuditError) { try self.init(path, flags: O_RDWR | O_CREAT) }
+  /// Opens the file at `path`, made with mode 0600 when it is missing. Where the log `isOurs`, by its lock file, whoever holds a lock on
+  /// a file that others may read is one who reads.
+  convenience init(_ path: String, isOurs: Bool) throws(AuditError) {
+    try self.init(path, flags: O_RDWR | O_CREAT, isOurs: isOurs)
+  }
 
-  private init(_ path: String, flags: Int32) throws(AuditError) {
+  private init(_ path: String, flags: Int32, isOurs: Bool) throws(AuditError) {
     self.path = path
     // Never waits for a pipe, and never follows a link that somebody else has put there.
     descriptor = open(path, flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0o600)
@@ -49,7 +52,8 @@ final class AuditFile {
     guard status.st_mode & 0o022 == 0 else {
       throw AuditError("\(path): can be written by others: chmod go-w")
     }
-    guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
+    let isReader = isOurs && status.st_mode & 0o044 != 0
+    guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 || isReader && errno == EWOULDBLOCK else {
       throw errno == EWOULDBLOCK
         ? AuditError("\(path): another process writes to it", isPassing: true) : Self.failure(path)
     }

@@ -11,6 +11,12 @@ struct AuditFileNames {
     return name(number)
   }
 
+  /// The name of the file by which processes take turns at the log.
+  var lock: String {
+    guard let slash = path.utf8.lastIndex(of: UInt8(ascii: "/")) else { return ".\(path).lock" }
+    return "\(path[...slash]).\(path[path.index(after: slash)...]).lock"
+  }
+
   private func name(_ number: Int) -> String {
     let digits = String(number)
     return "\(path).\(String(repeating: "0", count: max(0, 6 - digits.utf8.count)))\(digits)"

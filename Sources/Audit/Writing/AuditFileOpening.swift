@@ -8,6 +8,8 @@ struct AuditFileOpening {
   let seal: AuditSeal
   let clock: any EngineClock
   let report: @Sendable (AuditEvent) -> Void
+  /// Whether no other process writes to the log: its lock file is locked.
+  var isOurs = false
 
   /// The file to write to, the chain as far as it is written, and what is to be recorded about the opening.
   struct Opened {
@@ -18,7 +20,7 @@ struct AuditFileOpening {
 
   /// At the start of the process.
   func open(_ facts: JSONObject) throws(AuditError) -> Opened {
-    let file = try AuditFile(path)
+    let file = try AuditFile(path, isOurs: isOurs)
     var records: [AuditRecord] = []
     if let fragment = try takeFragment(of: file) { records.append(fragment) }
     guard file.end > 0 else { return try empty(file, records, facts) }
@@ -36,13 +38,13 @@ struct AuditFileOpening {
     details["because"] = .string(reason)
     report(.opened(path: path, after: nil))
     return Opened(
-      file: try AuditFile(path), chain: AuditChain(seal),
+      file: try AuditFile(path, isOurs: isOurs), chain: AuditChain(seal),
       records: [.log("begun", at: clock.wallNow, details)] + records)
   }
 
   /// A new file in which `chain` goes on.
   func goOn(_ chain: AuditChain, after name: String?) throws(AuditError) -> Opened {
-    let file = try AuditFile(path)
+    let file = try AuditFile(path, isOurs: isOurs)
     guard file.end == 0 else { throw AuditError("\(path): is not empty, though a new file was to begin") }
     var details = JSONObject()
     if let name { details["after"] = .string(Self.lastPart(name)) }
@@ -73,7 +75,7 @@ struct AuditFileOpening {
     var newest: (name: String, chain: AuditChain, time: String)?
     var unreadable = ""
     for name in AuditFileNames(path: path).others {
-      guard let file = try AuditFile(existing: name) else {
+      guard let file = try AuditFile(existing: name, isOurs: isOurs) else {
         unreadable = max(unreadable, AuditFile.changeTime(of: name) ?? "")
         continue
       }
@@ -114,7 +116,7 @@ struct AuditFileOpening {
       number += 1
       name = "\(folder)fragment-\(number).\(Self.lastPart(path))"
     }
-    let aside = try AuditFile(name)
+    let aside = try AuditFile(name, isOurs: isOurs)
     try aside.append(fragment)
     try aside.synchronize()
     try file.cut(to: file.end - fragment.count)

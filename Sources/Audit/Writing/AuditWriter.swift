@@ -12,7 +12,9 @@ final class AuditWriter {
   private static let checkpointInterval = Duration.seconds(300)
 
   private let settings: AuditLog.Settings
-  private let opening: AuditFileOpening
+  private var opening: AuditFileOpening
+  /// Held as long as the log is written to.
+  private var lock: LockFile?
   private let status: AuditStatus
   private let report: @Sendable (AuditEvent) -> Void
   private var clock: any EngineClock { opening.clock }
@@ -123,9 +125,20 @@ final class AuditWriter {
   /// The file to write to: opened again where that has failed before.
   private func usableFile() throws(AuditError) -> AuditFile {
     if let file { return file }
+    if lock == nil { try takeLock() }
     if let facts { try takeUp(opening.open(facts)) } else { try takeUp(opening.goOn(chain, after: nil)) }
     guard let file else { throw AuditError("\(settings.path): is not open") }
     return file
+  }
+
+  /// A lock on the log itself can be held by whoever may read it.
+  private func takeLock() throws(AuditError) {
+    let lock = LockFile(at: AuditFileNames(path: settings.path).lock)
+    guard lock.take() else {
+      throw AuditError("\(settings.path): another process writes to it", isPassing: true)
+    }
+    opening.isOurs = lock.isThere
+    self.lock = lock
   }
 
   /// Notices what somebody else has done to the file meanwhile, and goes on all the same: the chain shows it.
@@ -223,6 +236,7 @@ final class AuditWriter {
       failed(error.description, losing: [])
     }
     file = nil
+    lock = nil
     tell { .closed($0) }
   }
 

@@ -1,4 +1,5 @@
 import JSON
+import Support
 
 /// Advices in JSON: `{"TransactionConditionAdvice": ["…"]}`, by itself, as the member `advices` of a policy decision, or in an array of
 /// these.
@@ -29,7 +30,7 @@ enum AdviceMap {
       return map.members.prefix(CompositeAdvice.maxAdvices).flatMap { advices($0, realm) }
     }
     guard bare != .ignored else { return [] }
-    let members = row.members.filter { bare == .accepted || $0.name.hasSuffix("Advice") }
+    let members = row.members.filter { bare == .accepted || $0.name.endsWithBytes(of: "Advice") }
     return members.prefix(CompositeAdvice.maxAdvices).flatMap { advices($0, realm) }
   }
 

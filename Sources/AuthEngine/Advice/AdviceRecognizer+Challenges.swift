@@ -1,4 +1,5 @@
 import HTTPMessages
+import Support
 
 extension AdviceRecognizer {
   private static let maxACRValues = 32
@@ -32,7 +33,7 @@ extension AdviceRecognizer {
 
   /// RFC 9470 section 3; a `max_age` that is none is not asked for.
   private func authenticationAdvice(in challenge: AuthenticationChallenge) -> PolicyAdvice {
-    let contexts = challenge["acr_values"].map { $0.split(separator: " ").prefix(Self.maxACRValues).map(String.init) }
+    let contexts = challenge["acr_values"].map { $0.split(atByte: " ").prefix(Self.maxACRValues).map(String.init) }
     let age = challenge["max_age"].flatMap { text in
       text.utf8.allSatisfy { (0x30...0x39).contains($0) } ? Int(text) : nil
     }

@@ -1,4 +1,5 @@
 public import HTTPMessages
+import Support
 
 /// Finds policy advice in answers.
 ///
@@ -49,11 +50,11 @@ public struct AdviceRecognizer: Sendable {
   private func advices(inRedirectOf fields: HTTPFields, from url: HTTPURL?) -> [PolicyAdvice] {
     let locations = fields.values(of: "Location")
     guard locations.count == 1, locations[0].utf8.count <= Self.maxLocationBytes else { return [] }
-    let halves = locations[0].split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
+    let halves = locations[0].split(atByte: "?", maxSplits: 1, omittingEmptySubsequences: false)
     guard halves.count == 2, isOfAccessManager(String(halves[0]), from: url) else { return [] }
     var parameters: [String: String] = [:]
-    for part in halves[1].prefix(while: { $0 != "#" }).split(separator: "&") {
-      let pair = part.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+    for part in halves[1].prefix(beforeBytes: "#").split(atByte: "&") {
+      let pair = part.split(atByte: "=", maxSplits: 1, omittingEmptySubsequences: false)
       guard pair.count == 2, let name = AdviceText.decoded(String(pair[0])) else { continue }
       // Of two that differ nobody knows which one is meant.
       guard parameters.updateValue(String(pair[1]), forKey: name).map({ $0 == pair[1] }) ?? true else {

@@ -45,6 +45,6 @@ extension TransportError {
 
   /// Whether it lies in the state of the network or the peer rather than in who the peer is or what it says.
   public var isTransient: Bool {
-    code == .networkUnreachable || code == .serverUnreachable || code == .timedOut
+    [.networkUnreachable, .serverUnreachable, .timedOut, .descriptorsOut].contains(code)
   }
 }

@@ -82,14 +82,18 @@ extension Issuer: Hashable {
 }
 
 extension Issuer {
-  /// How an exchange with one of the issuer's servers is carried out.
-  func transferOptions(deadline: Deadline, connectTimeout: Duration = .seconds(10), maxBodyBytes: Int)
-    -> TransferOptions
-  {
+  /// How an exchange with one of the issuer's servers is carried out: on a connection of its own, so that its answer can be no other
+  /// exchange's. Tokens, key sets and metadata decide for everybody, and are requested seldom enough to pay for that. One that is made
+  /// `forCaller` counts towards the connections of the user in whose name the code runs; the others are everybody's.
+  func transferOptions(
+    deadline: Deadline, connectTimeout: Duration = .seconds(10), maxBodyBytes: Int, forCaller: Bool
+  ) -> TransferOptions {
     TransferOptions(
       deadline: deadline, connectTimeout: connectTimeout, maxBodyBytes: maxBodyBytes,
       allowsPlainHTTP: allowsPlainHTTPOnLoopback, caFile: caFile, clientIdentity: clientIdentity, pins: pins,
-      allowsLinkLocal: isAtLinkLocalAddress)
+      allowsLinkLocal: isAtLinkLocalAddress,
+      requester: forCaller ? Requesting.uid.map { Requester(uid: $0, connection: 0) } ?? .process : .process,
+      reusesConnections: false)
   }
 
   /// Whether the configuration puts the issuer at a link-local address; its metadata and names cannot.

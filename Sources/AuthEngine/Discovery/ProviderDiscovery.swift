@@ -31,7 +31,7 @@ public final class ProviderDiscovery: Sendable {
     transport: any HTTPTransport, clock: any EngineClock, observer: any EngineObserver, userAgent: String
   ) {
     upstream = Upstream(transport: transport, clock: clock, observer: observer, userAgent: userAgent)
-    flights = SingleFlight(clock: clock)
+    flights = SingleFlight(clock: clock, servesEverybody: true)
   }
 
   /// The metadata of `issuer`. Cancelling the caller or reaching its deadline ends the wait, not the request.
@@ -116,7 +116,7 @@ public final class ProviderDiscovery: Sendable {
     var fields = HTTPFields([.init(name: "Accept", value: "application/json")])
     trace?.add(to: &fields)
     let options = issuer.transferOptions(
-      deadline: Deadline(in: Self.timeout, on: upstream.clock), maxBodyBytes: Self.maxBytes)
+      deadline: Deadline(in: Self.timeout, on: upstream.clock), maxBodyBytes: Self.maxBytes, forCaller: false)
     do throws(TransportError) {
       return try await upstream.send(
         HTTPRequest(method: "GET", url: location, fields: fields), options: options, for: .discovery(issuer.name),
@@ -130,7 +130,9 @@ public final class ProviderDiscovery: Sendable {
   /// `.well-known/oauth-authorization-server` before it (RFC 8414 section 3.1). A slash at the path's end is left out
   /// in both.
   static func locations(of issuer: Issuer) throws(DiscoveryError) -> [HTTPURL] {
-    let path = issuer.url.path.utf8.last == UInt8(ascii: "/") ? String(issuer.url.path.dropLast()) : issuer.url.path
+    let path =
+      issuer.url.path.utf8.last == UInt8(ascii: "/")
+      ? String(Substring(issuer.url.path.utf8.dropLast())) : issuer.url.path
     do throws(HTTPURLError) {
       return [
         try issuer.url.replacingPath("\(path)/.well-known/openid-configuration"),

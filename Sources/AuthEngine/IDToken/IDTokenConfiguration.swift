@@ -41,7 +41,7 @@ public struct IDTokenConfiguration: Sendable {
 
   /// The algorithms that this configuration and a caller's wish to narrow it leave over.
   ///
-  /// Names of one computation meet (RFC 9864): Ed25519 is left of EdDSA.
+  /// Names of one computation meet (RFC 9864): Ed25519 and Ed448 are each a part of EdDSA.
   func algorithms(narrowedTo wish: [SignatureAlgorithm]?) -> [SignatureAlgorithm] {
     let isWhole = clientSecret != nil || !algorithms.contains(where: \.isSymmetric)
     let own = isWhole ? algorithms : algorithms.filter { !$0.isSymmetric }

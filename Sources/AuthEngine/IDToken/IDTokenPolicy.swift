@@ -88,7 +88,7 @@ struct IDTokenPolicy: Sendable {
   private func claims(of token: String, limits: TokenLimits) -> JWTClaims? {
     guard
       let opened = try? configuration.encryption.open(
-        token, clientSecret: configuration.clientSecret, limits: limits)
+        token, types: ["JWT"], clientSecret: configuration.clientSecret, limits: limits)
     else { return nil }
     return (try? TokenReading(opened, limits: limits))?.claims
   }

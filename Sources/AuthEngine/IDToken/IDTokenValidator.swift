@@ -32,25 +32,26 @@ public struct IDTokenValidator: Sendable {
   /// The call as `ValidationManager` had it: a token, the authorization code and nonce of the request, the client, where the
   /// keys are, and what is configured.
   ///
-  /// With an authorization code the token came beside it (the hybrid flow), so that `c_hash` must be there.
+  /// The flow says what must be there, as in every other call: `c_hash` in a token that came beside the code from the authorization
+  /// endpoint (`.hybrid()`; OpenID Connect Core section 3.3.2.11). In one from the token endpoint (`.code`) it may be left out (section
+  /// 3.1.3.6), and is compared where it is there and a code is given.
   public func validate(
-    idTokenString: String, authorizationCode: String?, clientID: String, nonce: String, keys: any KeySource,
-    configuration: IDTokenConfiguration, deadline: Deadline = .never
+    idTokenString: String, authorizationCode: String?, clientID: String, nonce: String, flow: TokenFlow = .code,
+    keys: any KeySource, configuration: IDTokenConfiguration, deadline: Deadline = .never
   ) async throws(KeySetError) -> TokenVerdict {
     let expectations = IDTokenExpectations(
-      clientID: clientID, nonce: nonce, authorizationCode: authorizationCode.map { Secret($0) },
-      flow: authorizationCode == nil ? .code : .hybrid())
+      clientID: clientID, nonce: nonce, authorizationCode: authorizationCode.map { Secret($0) }, flow: flow)
     return try await validate(
       idTokenString, expecting: expectations, configuration: configuration, keys: keys, deadline: deadline)
   }
 
   /// The same with the keys of `jwksURL`, fetched and kept by `keySets` under all of its rules.
   public func validate(
-    idTokenString: String, authorizationCode: String?, clientID: String, nonce: String, jwksURL: HTTPURL,
-    keySets: KeySetStore, configuration: IDTokenConfiguration, deadline: Deadline = .never
+    idTokenString: String, authorizationCode: String?, clientID: String, nonce: String, flow: TokenFlow = .code,
+    jwksURL: HTTPURL, keySets: KeySetStore, configuration: IDTokenConfiguration, deadline: Deadline = .never
   ) async throws(KeySetError) -> TokenVerdict {
     try await validate(
-      idTokenString: idTokenString, authorizationCode: authorizationCode, clientID: clientID, nonce: nonce,
+      idTokenString: idTokenString, authorizationCode: authorizationCode, clientID: clientID, nonce: nonce, flow: flow,
       keys: keySets.source(at: jwksURL), configuration: configuration, deadline: deadline)
   }
 }

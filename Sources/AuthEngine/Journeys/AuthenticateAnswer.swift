@@ -39,6 +39,7 @@ enum AuthenticateAnswer {
     guard let authID = object["authId"] else {
       let tokenID = object["tokenId"]
       if let text = tokenID?.stringValue, !text.isEmpty {
+        guard AccessManager.isToken(text) else { throw malformed("has a token that cannot stand in a cookie") }
         self = .done(tokenID: text)
         return
       }
@@ -64,7 +65,7 @@ enum AuthenticateAnswer {
     let detail = object["detail"]
     let code = detail?["errorCode"]?.stringValue ?? detail?["errorCode"]?.integerValue.map(String.init)
     let message = object["message"]?.stringValue ?? object["reason"]?.stringValue ?? ""
-    guard code != "110", !message.contains(suspendedFault) else {
+    guard code != "110", !message.containsBytes(of: suspendedFault) else {
       throw JourneyError(.timedOut, "the access manager has ended the journey")
     }
     guard status == 401, code == nil, !message.isEmpty else {

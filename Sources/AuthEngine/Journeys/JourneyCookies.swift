@@ -1,4 +1,5 @@
 import HTTPMessages
+import Support
 
 /// What the access manager sets during a journey beside its single sign-on cookie: a balancer's, mostly.
 struct JourneyCookies: Sendable {
@@ -19,7 +20,7 @@ struct JourneyCookies: Sendable {
 
   /// Keeps what `response` sets, the single sign-on cookie left out.
   mutating func take(_ response: HTTPResponse, except ssoName: String) {
-    for (name, value) in Self.pairs(of: response) where name != ssoName {
+    for (name, value) in Self.pairs(of: response) where !name.hasSameBytes(as: ssoName) {
       values.removeAll { $0.name == name }
       guard values.count < Self.most, !value.isEmpty, AccessManager.isToken(value),
         name.utf8.count + value.utf8.count <= Self.maxBytes
@@ -30,17 +31,19 @@ struct JourneyCookies: Sendable {
 
   /// The single sign-on token that `response` sets.
   static func token(in response: HTTPResponse, named ssoName: String) -> String? {
-    pairs(of: response).last { $0.name == ssoName && AccessManager.isToken($0.value) }?.value
+    pairs(of: response).last { $0.name.hasSameBytes(as: ssoName) && AccessManager.isToken($0.value) }?.value
   }
 
   /// Names and values of `Set-Cookie`, as RFC 6265 section 5.2 has them read; attributes do not matter here.
   private static func pairs(of response: HTTPResponse) -> [(name: String, value: String)] {
     response.fields.values(of: "Set-Cookie").prefix(32).compactMap { line in
-      let pair = line.prefix { $0 != ";" }.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+      let pair = line.prefix(beforeBytes: ";").split(atByte: "=", maxSplits: 1, omittingEmptySubsequences: false)
       guard pair.count == 2 else { return nil }
       let name = HTTPFieldRules.trimmed(String(pair[0]))
       var value = HTTPFieldRules.trimmed(String(pair[1]))
-      if value.count >= 2, value.hasPrefix("\""), value.hasSuffix("\"") { value = String(value.dropFirst().dropLast()) }
+      if value.utf8.count >= 2, value.utf8.first == UInt8(ascii: "\""), value.utf8.last == UInt8(ascii: "\"") {
+        value = String(Substring(value.utf8.dropFirst().dropLast()))
+      }
       return HTTPFieldRules.isName(name) ? (name: name, value: value) : nil
     }
   }

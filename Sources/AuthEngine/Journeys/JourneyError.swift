@@ -71,7 +71,7 @@ public struct JourneyError: Error, Sendable {
   }
 
   /// No such journey, for this peer.
-  static let continuationUnknown = JourneyError(
+  public static let continuationUnknown = JourneyError(
     .continuationUnknown, "no journey of that continuation waits for this peer")
 }
 

@@ -1,5 +1,6 @@
 import HTTPMessages
 import JSON
+import Support
 
 /// What is sent to the access manager next.
 enum JourneySubmission: Sendable {
@@ -21,7 +22,7 @@ enum JourneySubmission: Sendable {
   /// The parameters of the URL in a redirect's answer.
   static func parameters(of url: String) -> [(name: String, value: String)]? {
     guard url.utf8.count <= 16 << 10 else { return nil }
-    let query = url.prefix { $0 != "#" }.split(separator: "?", maxSplits: 1).dropFirst().first ?? ""
+    let query = url.prefix(beforeBytes: "#").split(atByte: "?", maxSplits: 1).dropFirst().first ?? ""
     return FormEncoding.decode(String(query))?.filter { redirectParameters.contains($0.name) }
   }
 
@@ -30,9 +31,9 @@ enum JourneySubmission: Sendable {
     guard (1...(16 << 10)).contains(text.utf8.count), text.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else {
       return nil
     }
-    guard text.contains("?") || text.contains("/") else { return text }
-    let query = text.split(separator: "?", maxSplits: 1).dropFirst().first ?? ""
-    let parts = query.split { $0 == "&" || $0 == "#" }
+    guard text.utf8.contains(UInt8(ascii: "?")) || text.utf8.contains(UInt8(ascii: "/")) else { return text }
+    let query = text.split(atByte: "?", maxSplits: 1).dropFirst().first ?? ""
+    let parts = query.split(atByte: "#").flatMap { $0.split(atByte: "&") }
     return parts.lazy.compactMap { FormEncoding.decode(String($0))?.first }.first { $0.name == "suspendedId" }?.value
   }
 }

@@ -102,6 +102,11 @@ public final class Journeys: Sendable {
     return try await run(taken.value, submission, walk, from: taken)
   }
 
+  /// The issuer's name of the journey of `owner` that waits under `continuation`; nil when there is none.
+  public func issuer(of continuation: String, ownedBy owner: UInt32) -> String? {
+    waiting.value(continuation, of: owner)?.issuer
+  }
+
   /// How many journeys wait between their steps.
   public var waitingCount: Int { waiting.count }
 

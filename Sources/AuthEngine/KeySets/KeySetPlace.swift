@@ -16,15 +16,16 @@ enum KeySetPlace: Sendable, Hashable {
     }
   }
 
-  /// How the key set is fetched.
+  /// How the key set is fetched: on a connection of its own, as everything that decides for all (`Issuer.transferOptions`).
   func transferOptions(deadline: Deadline, connectTimeout: Duration, maxBodyBytes: Int) -> TransferOptions {
     switch self {
     case .issuer(let issuer):
-      issuer.transferOptions(deadline: deadline, connectTimeout: connectTimeout, maxBodyBytes: maxBodyBytes)
+      issuer.transferOptions(
+        deadline: deadline, connectTimeout: connectTimeout, maxBodyBytes: maxBodyBytes, forCaller: false)
     case .location(let url, let caFile, let allowed):
       TransferOptions(
         deadline: deadline, connectTimeout: connectTimeout, maxBodyBytes: maxBodyBytes, allowsPlainHTTP: allowed,
-        caFile: caFile, allowsLinkLocal: url.origin.isLinkLocalAddress)
+        caFile: caFile, allowsLinkLocal: url.origin.isLinkLocalAddress, reusesConnections: false)
     }
   }
 

@@ -75,7 +75,7 @@ struct KeySetRequest: Sendable {
     guard let tag = fields["ETag"], (2...256).contains(tag.utf8.count), HTTPFieldRules.isValue(tag),
       tag.utf8.last == UInt8(ascii: "\"")
     else { return nil }
-    let opaque = tag.hasPrefix("W/") ? tag.utf8.dropFirst(2) : tag.utf8[...]
+    let opaque = tag.startsWithBytes(of: "W/") ? tag.utf8.dropFirst(2) : tag.utf8[...]
     return opaque.count >= 2 && opaque.first == UInt8(ascii: "\"") ? tag : nil
   }
 }

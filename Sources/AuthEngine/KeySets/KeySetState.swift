@@ -46,7 +46,9 @@ struct KeySetState: Sendable {
   private var retryAt: MonotonicInstant?
   /// Until when the server wants to be left alone.
   private var askedUntil: MonotonicInstant?
-  private var lastRefetch: MonotonicInstant?
+  /// Whose unknown `kid` has had the set fetched, until the cool-down is over: each user has one of their own, so that nobody's keeps
+  /// another's new key from being found.
+  private var refetches: [UInt32: MonotonicInstant] = [:]
   private var isRefreshing = false
 
   init(policy: KeySetPolicy) { self.policy = policy }
@@ -89,22 +91,27 @@ struct KeySetState: Sendable {
     lastError?.waiting(retryAt.flatMap { now < $0 ? $0 - now : nil })
   }
 
-  /// Whether a refetch for an unknown `kid` may be made: the cool-down is over, and the server does not want to be left alone.
-  func allowsRefetch(at now: MonotonicInstant) -> Bool { refetchAt.map { $0 <= now } ?? true }
+  /// Whether a refetch for an unknown `kid` may be made for `uid`: the cool-down is over, and the server does not want to be left alone.
+  func allowsRefetch(at now: MonotonicInstant, for uid: UInt32) -> Bool {
+    refetchAt(for: uid).map { $0 <= now } ?? true
+  }
 
   /// The last error, with how long neither a refetch nor a load makes a request; nil when the last attempt went well.
-  func toldOfKey(at now: MonotonicInstant) -> KeySetError? {
+  func toldOfKey(at now: MonotonicInstant, to uid: UInt32) -> KeySetError? {
     let loadAt = [held?.refreshAt, retryAt].compactMap(\.self).max()
-    let next = [refetchAt, loadAt].compactMap(\.self).min()
+    let next = [refetchAt(for: uid), loadAt].compactMap(\.self).min()
     return lastError?.waiting(next.flatMap { now < $0 ? $0 - now : nil })
   }
 
-  private var refetchAt: MonotonicInstant? {
-    [lastRefetch.map { $0 + policy.cooldown }, askedUntil].compactMap(\.self).max()
+  private func refetchAt(for uid: UInt32) -> MonotonicInstant? {
+    [refetches[uid].map { $0 + policy.cooldown }, askedUntil].compactMap(\.self).max()
   }
 
-  /// Starts the cool-down; to be called before the attempt, so that a failing one counts too.
-  mutating func stampRefetch(at now: MonotonicInstant) { lastRefetch = now }
+  /// Starts the cool-down of `uid`; to be called before the attempt, so that a failing one counts too.
+  mutating func stampRefetch(at now: MonotonicInstant, for uid: UInt32) {
+    refetches = refetches.filter { now < $0.value + policy.cooldown }
+    refetches[uid] = now
+  }
 
   /// The entity tag to send along to `url`.
   func entityTag(for url: HTTPURL) -> String? { held.flatMap { $0.url == url ? $0.entityTag : nil } }

@@ -22,8 +22,8 @@ public final class PublishedKeySource: KeySource {
     self.context = context
     self.budget = budget
     state = Locked(KeySetState(policy: policy))
-    loads = SingleFlight(clock: context.upstream.clock)
-    refetches = SingleFlight(clock: context.upstream.clock)
+    loads = SingleFlight(clock: context.upstream.clock, servesEverybody: true)
+    refetches = SingleFlight(clock: context.upstream.clock, servesEverybody: true)
   }
 
   /// What the set is called.
@@ -50,8 +50,8 @@ public final class PublishedKeySource: KeySource {
     }
   }
 
-  /// A set fetched after `snapshot`: what came meanwhile, or what one request brings now, if cool-down and budget allow
-  /// one.
+  /// A set fetched after `snapshot`: what came meanwhile, or what one request brings now, if the cool-down of the calling user and the
+  /// budget allow one.
   public func keySet(
     newerThan snapshot: KeySetSnapshot, deadline: Deadline
   ) async throws(KeySetError) -> KeySetSnapshot? {
@@ -61,16 +61,23 @@ public final class PublishedKeySource: KeySource {
   func keySet(
     newerThan snapshot: KeySetSnapshot, deadline: Deadline, trace: TraceContext?
   ) async throws(KeySetError) -> KeySetSnapshot? {
-    if let newer = held(newerThan: snapshot) { return newer }
-    do throws(SingleFlightError<KeySetError>) {
-      let fetched = try await refetches.value(for: name, deadline: deadline) {
-        [self] () async throws(KeySetError) in
-        if let newer = held(newerThan: snapshot) { return newer }
-        return try await refetch(trace)
+    let uid = Requesting.uid ?? Requester.process.uid
+    while true {
+      if let newer = held(newerThan: snapshot) { return newer }
+      let isOwn = Locked(false)
+      do throws(SingleFlightError<KeySetError>) {
+        let fetched = try await refetches.value(for: name, deadline: deadline) {
+          [self] () async throws(KeySetError) in
+          isOwn.withLock { $0 = true }
+          if let newer = held(newerThan: snapshot) { return newer }
+          return try await refetch(for: uid, trace)
+        }
+        if let fetched, fetched.sequence > snapshot.sequence { return fetched }
+      } catch {
+        throw KeySetError(error)
       }
-      return fetched.flatMap { $0.sequence > snapshot.sequence ? $0 : nil }
-    } catch {
-      throw KeySetError(error)
+      // One that was begun for somebody else may have been forbidden to them, or have been older.
+      if isOwn.withLock({ $0 }) { return nil }
     }
   }
 
@@ -116,19 +123,21 @@ public final class PublishedKeySource: KeySource {
   }
 
   /// One request for an unknown `kid`; nil when it is too early for one, the error when the last one failed.
-  private func refetch(_ trace: TraceContext?) async throws(KeySetError) -> KeySetSnapshot? {
+  private func refetch(for uid: UInt32, _ trace: TraceContext?) async throws(KeySetError) -> KeySetSnapshot? {
     let now = now
     // Refetches of one source never overlap: nothing changes between the question and the stamp.
-    let (isAllowed, lastError) = state.withLock { ($0.allowsRefetch(at: now), $0.toldOfKey(at: now)) }
+    let (isAllowed, lastError) = state.withLock {
+      ($0.allowsRefetch(at: now, for: uid), $0.toldOfKey(at: now, to: uid))
+    }
     guard isAllowed else {
       if let lastError { throw lastError }
       return nil
     }
-    guard budget.withLock({ $0.take(at: now) }) else { return nil }
-    state.withLock { $0.stampRefetch(at: now) }
+    guard budget.withLock({ $0.take(at: now, for: uid) }) else { return nil }
+    state.withLock { $0.stampRefetch(at: now, for: uid) }
     let snapshot = try await attempt(trace)
     let end = self.now
-    if let error = state.withLock({ $0.toldOfKey(at: end) }) { throw error }
+    if let error = state.withLock({ $0.toldOfKey(at: end, to: uid) }) { throw error }
     return snapshot
   }
 

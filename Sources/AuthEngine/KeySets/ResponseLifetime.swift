@@ -32,9 +32,9 @@ enum ResponseLifetime {
   }
 
   private static func directives(of fields: HTTPFields) -> [(name: String, value: String?)] {
-    fields.values(of: "Cache-Control").flatMap { $0.split(separator: ",") }.prefix(64).map { part in
-      let pieces = part.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-      let name = HTTPFieldRules.trimmed(String(pieces[0])).lowercased()
+    fields.values(of: "Cache-Control").flatMap { $0.split(atByte: ",") }.prefix(64).map { part in
+      let pieces = part.split(atByte: "=", maxSplits: 1, omittingEmptySubsequences: false)
+      let name = HTTPFieldRules.trimmed(String(pieces[0])).lowercasedASCII()
       return (name, pieces.count == 2 ? HTTPFieldRules.trimmed(String(pieces[1])) : nil)
     }
   }

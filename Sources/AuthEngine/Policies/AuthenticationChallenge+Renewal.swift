@@ -14,4 +14,9 @@ extension AuthenticationChallenge {
 
   /// Whether the proof lacks the server's newest nonce (RFC 9449 section 9).
   var wantsDPoPNonce: Bool { isScheme("DPoP") && self["error"] == "use_dpop_nonce" }
+
+  /// Whether the proof, or the token it came with, is not taken (RFC 9449 section 7.1).
+  var refusesDPoPProof: Bool {
+    isScheme("DPoP") && (self["error"] == "invalid_dpop_proof" || self["error"] == "invalid_token")
+  }
 }

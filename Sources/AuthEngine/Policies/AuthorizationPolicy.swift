@@ -1,9 +1,14 @@
 public import HTTPMessages
+import Support
 
 /// Finds policy advice in answers, has it satisfied, and marks the request that is sent again.
 ///
 /// Only for the URLs it covers: everything else is as it is. It puts no token into any request; `TokenManagementPolicy` does that, for its
 /// own URLs.
+///
+/// It works where a fetch carries a user's token and the resource server has `advice` rules. A fetch of a URL it covers
+/// where one of these is missing ends with `invalid_params` before anything is sent: advice would be overlooked in
+/// silence.
 public struct AuthorizationPolicy: Sendable {
   /// The parameter that names a confirmed transaction to the gateway.
   static let transactionParameter = "_txid"
@@ -29,6 +34,9 @@ public struct AuthorizationPolicy: Sendable {
 
   /// Whether answers from `url` are looked into.
   public func covers(_ url: HTTPURL) -> Bool { coverage.covers(url) && bounds?.covers(url) ?? true }
+
+  /// The policy's URLs at which it has no effect, because they are not secure or none of `servers` has URLs there.
+  package func idlePlaces(among servers: [ResourceServer]) -> [HTTPURL] { coverage.idlePlaces(among: servers) }
 
   /// The same, for no URLs but those of `server`, and no other access manager's advice than its.
   func within(_ server: ResourceServer) -> AuthorizationPolicy {
@@ -74,7 +82,7 @@ public struct AuthorizationPolicy: Sendable {
       guard url.origin == request.url.origin, covers(url) else { throw HTTPURLError(.invalidHost) }
       request.url = url
     }
-    for name in Set(update.headers.lines.map { $0.name.lowercased() }) {
+    for name in Set(update.headers.lines.map { $0.name.lowercasedASCII() }) {
       request.fields[name] = nil
       for value in update.headers.values(of: name) { request.fields.append(name, value) }
     }
@@ -83,9 +91,9 @@ public struct AuthorizationPolicy: Sendable {
 
   /// `_txid` once, whatever was there.
   private static func adding(_ txId: String, to request: HTTPRequest) throws(HTTPURLError) -> HTTPRequest {
-    let kept = (request.url.query ?? "").split(separator: "&").filter { part in
+    let kept = (request.url.query ?? "").split(atByte: "&").filter { part in
       let name = FormEncoding.decode(String(part))?.first?.name ?? ""
-      return name.lowercased() != transactionParameter
+      return !name.hasSameASCIILetters(as: transactionParameter)
     }
     let added = "\(transactionParameter)=\(PercentEncoding.encode(txId, for: .pathSegment))"
     var request = request

@@ -3,7 +3,7 @@
 /// Encoded slashes stay allowed: they are data (`projects/group%2Fname`) and we never decode them. But whatever
 /// decoding, once or repeatedly, with `/` and `\` as separators and with path parameters (`..;x`) taken off, makes a
 /// dot segment of, is refused; and so are encoded control characters and encoded backslashes, which have no use but
-/// this one.
+/// this one, and delimiters in overlong UTF-8 (RFC 3629 section 3), which lenient decoders take for the real ones.
 enum PathInspection {
   private static let maxRounds = 4
 
@@ -14,6 +14,7 @@ enum PathInspection {
     for _ in 0..<maxRounds {
       if bytes.contains(where: { $0 < 0x20 || $0 == 0x7F }) { return "holds an encoded control character" }
       if bytes.contains(UInt8(ascii: "\\")) { return "holds an encoded backslash" }
+      if hasOverlongDelimiter(bytes) { return "holds a delimiter in overlong UTF-8" }
       if hasDotSegment(bytes) { return "holds an encoded dot segment" }
       guard let decoded = decode(bytes) else { return nil }
       bytes = decoded
@@ -26,6 +27,25 @@ enum PathInspection {
       let name = segment.prefix { $0 != UInt8(ascii: ";") }
       return name.elementsEqual(".".utf8) || name.elementsEqual("..".utf8)
     }
+  }
+
+  /// Whether two bytes or more stand for a control character, or for one of `%`, `.`, `/`, `;`, `\`. Other overlong forms pass: in other
+  /// encodings than UTF-8 the same bytes are letters.
+  private static func hasOverlongDelimiter(_ bytes: [UInt8]) -> Bool {
+    bytes.indices.contains { start in
+      guard let value = overlongASCII(bytes[start...]) else { return false }
+      return value < 0x20 || value == 0x7F || #"%./;\"#.utf8.contains(value)
+    }
+  }
+
+  /// The ASCII character for which the first bytes stand as an overlong sequence, of up to the six bytes of RFC 2279; nil where they do not.
+  private static func overlongASCII(_ bytes: ArraySlice<UInt8>) -> UInt8? {
+    guard let lead = bytes.first, lead >= 0xC0, lead < 0xFE else { return nil }
+    let length = (~lead).leadingZeroBitCount
+    let rest = bytes.dropFirst().prefix(length - 1)
+    guard rest.count == length - 1, rest.allSatisfy({ $0 & 0xC0 == 0x80 }) else { return nil }
+    let value = rest.reduce(UInt32(lead) & (0x7F >> UInt32(length))) { $0 << 6 | UInt32($1 & 0x3F) }
+    return UInt8(exactly: value).flatMap { $0 < 0x80 ? $0 : nil }
   }
 
   /// One round of percent-decoding; nil when there is nothing left to decode.

@@ -29,6 +29,9 @@ public struct TokenManagementPolicy: Sendable {
   /// segment boundary, whatever the query), is secure, and has no path that another server could read differently.
   public func covers(_ url: HTTPURL) -> Bool { coverage.covers(url) && bounds?.covers(url) ?? true }
 
+  /// The policy's URLs at which it has no effect, because they are not secure or none of `servers` has URLs there.
+  package func idlePlaces(among servers: [ResourceServer]) -> [HTTPURL] { coverage.idlePlaces(among: servers) }
+
   /// Whether somebody is asked about answers.
   var hasDelegate: Bool { delegate != nil }
 

@@ -13,4 +13,12 @@ struct URLCoverage: Sendable {
     url.isSecure(allowingPlainHTTPOnLoopback: allowsPlainHTTPOnLoopback) && places.contains { url.lies(under: $0) }
       && PathInspection.fault(in: url.path) == nil
   }
+
+  /// The places at which nothing can come of the coverage: they are not secure, or no URL of `servers` lies there.
+  func idlePlaces(among servers: [ResourceServer]) -> [HTTPURL] {
+    let reachable = servers.flatMap { [$0.baseURL] + $0.additionalOrigins }
+    return places.filter { place in
+      !covers(place) || !reachable.contains { $0.lies(under: place) || place.lies(under: $0) }
+    }
+  }
 }

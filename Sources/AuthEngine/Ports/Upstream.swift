@@ -9,6 +9,11 @@ struct Upstream: Sendable {
   let observer: any EngineObserver
   let userAgent: String
 
+  /// The same over `transport`; as it is without one.
+  func carried(by transport: (any HTTPTransport)?) -> Upstream {
+    Upstream(transport: transport ?? self.transport, clock: clock, observer: observer, userAgent: userAgent)
+  }
+
   func send(
     _ request: HTTPRequest, options: TransferOptions, for purpose: UpstreamExchange.Purpose,
     trace: TraceContext? = nil

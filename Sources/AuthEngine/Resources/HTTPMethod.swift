@@ -1,3 +1,5 @@
+import Support
+
 /// The methods a fetch may use.
 public enum HTTPMethod: String, Sendable, Hashable, CaseIterable {
   /// GET.
@@ -15,7 +17,7 @@ public enum HTTPMethod: String, Sendable, Hashable, CaseIterable {
 
   /// The method of that name in any case; throws `method_not_allowed`.
   init(named name: String) throws(ResourceError) {
-    guard let method = HTTPMethod(rawValue: name.uppercased()) else {
+    guard let method = HTTPMethod(rawValue: name.uppercasedASCII()) else {
       throw ResourceError(
         .methodNotAllowed, "the method must be one of GET, POST, PUT, PATCH, HEAD, DELETE", path: "/method")
     }

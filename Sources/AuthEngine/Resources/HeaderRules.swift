@@ -1,11 +1,22 @@
 import HTTPMessages
+import Support
 
 /// What header fields a caller may give; every fault is `invalid_headers` with the path of the offending one.
+///
+/// Field values are read byte by byte, as the server reads them: a combining scalar before or behind a semicolon hides nothing.
 struct HeaderRules {
   static let maxLines = 256
   static let maxBytes = 64 << 10
 
   let reservedCookies: Set<String>
+  /// Names of fields that a caller may override the request with, as `HTTPFieldRules.canonical(_:)` has them.
+  let allowed: Set<String>
+
+  /// The rules of `server`.
+  init(_ server: ResourceServer) {
+    reservedCookies = server.reservedCookies
+    allowed = Set(server.allowedHeaders.map(HTTPFieldRules.canonical))
+  }
 
   /// The fields as they are sent: values trimmed, `Accept-Encoding` left out, since content codings are negotiated and
   /// undone by the transport.
@@ -15,13 +26,13 @@ struct HeaderRules {
     var size = 0
     for line in headers.lines {
       guard HTTPFieldRules.isName(line.name) else { throw fault("a header's name is no token", at: line.name) }
-      guard !HTTPFieldRules.isReserved(line.name) else { throw fault("the header is reserved", at: line.name) }
+      try checkName(line)
       guard HTTPFieldRules.isValue(line.value) else {
         throw fault("the header's value holds a control character", at: line.name)
       }
       size += line.name.utf8.count + line.value.utf8.count
       guard size <= Self.maxBytes else { throw fault("the headers are larger than \(Self.maxBytes) bytes") }
-      switch line.name.lowercased() {
+      switch line.name.lowercasedASCII() {
       case "cookie": try checkCookies(line)
       case "content-type":
         guard result["Content-Type"] == nil else { throw fault("the header is given twice", at: line.name) }
@@ -33,21 +44,39 @@ struct HeaderRules {
     return result
   }
 
+  /// Reserved names, and those that are reserved unless the resource's configuration lists them.
+  private func checkName(_ line: HTTPFields.Field) throws(ResourceError) {
+    guard !HTTPFieldRules.isReserved(line.name) else { throw fault("the header is reserved", at: line.name) }
+    guard HTTPFieldRules.overridesRequest(line.name, value: line.value),
+      !allowed.contains(HTTPFieldRules.canonical(line.name))
+    else { return }
+    throw fault("the header is reserved unless the resource's allowedHeaders lists it", at: line.name)
+  }
+
   /// Cookie names are compared without case: servers differ, and the reserved one must not pass in any spelling.
   private func checkCookies(_ line: HTTPFields.Field) throws(ResourceError) {
     guard !reservedCookies.isEmpty else { return }
-    let reserved = reservedCookies.map { $0.lowercased() }
-    for pair in line.value.split(whereSeparator: { $0 == ";" || $0 == "," }) {
-      let name = HTTPFieldRules.trimmed(String(pair.prefix { $0 != "=" })).lowercased()
-      if reserved.contains(name) { throw fault("the header holds the single sign-on cookie", at: line.name) }
+    for pair in line.value.split(atByte: ";").flatMap({ $0.split(atByte: ",") }) {
+      let name = HTTPFieldRules.trimmed(String(pair.prefix(beforeBytes: "=")))
+      if reservedCookies.contains(where: { $0.hasSameASCIILetters(as: name) }) {
+        throw fault("the header holds the single sign-on cookie", at: line.name)
+      }
     }
   }
 
   private func fault(_ detail: String, at name: String? = nil) -> ResourceError {
-    let escaped = name.map { name in
-      String(decoding: name.utf8.prefix(256), as: UTF8.self).map { $0 == "~" ? "~0" : $0 == "/" ? "~1" : String($0) }
-        .joined()
+    ResourceError(.invalidHeaders, detail, path: name.map { "/headers/\(Self.escaped($0))" } ?? "/headers")
+  }
+
+  /// The name as it stands in a JSON Pointer (RFC 6901 section 3), its start where it is long.
+  private static func escaped(_ name: String) -> String {
+    let bytes = name.utf8.prefix(256).flatMap { byte -> [UInt8] in
+      switch byte {
+      case UInt8(ascii: "~"): Array("~0".utf8)
+      case UInt8(ascii: "/"): Array("~1".utf8)
+      default: [byte]
+      }
     }
-    return ResourceError(.invalidHeaders, detail, path: escaped.map { "/headers/\($0)" } ?? "/headers")
+    return String(decoding: bytes, as: UTF8.self)
   }
 }

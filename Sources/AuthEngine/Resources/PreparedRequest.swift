@@ -15,7 +15,7 @@ struct PreparedRequest {
 
   init(_ request: ResourceRequest, to server: ResourceServer, trace: TraceContext?) throws(ResourceError) {
     method = try HTTPMethod(named: request.method)
-    var fields = try HeaderRules(reservedCookies: server.reservedCookies).checked(request.headers)
+    var fields = try HeaderRules(server).checked(request.headers)
     var url = try server.url(forPath: request.path)
     var body = request.body
     if let parts = request.multipart {

@@ -1,4 +1,5 @@
 import HTTPMessages
+import Support
 
 /// Whether and how a redirect is followed (RFC 9110 section 15.4). A pure function of request, response and resource
 /// server.
@@ -26,7 +27,7 @@ enum RedirectRules {
     if becomesGET(request.method, response.status) {
       next.method = "GET"
       next.body = nil
-      next.fields.removeAll { $0.hasPrefix("content-") }
+      next.fields.removeAll { $0.startsWithBytes(of: "content-") }
     }
     let crosses = target.origin != request.url.origin
     if crosses { next.fields.removeAll { !HTTPFieldRules.crossesOrigins($0) } }

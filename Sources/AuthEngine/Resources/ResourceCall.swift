@@ -32,7 +32,7 @@ struct ResourceCall {
     upstream: Upstream, gate: OriginGate, prover: DPoPProver, server: ResourceServer, tokens: (any TokenSource)?,
     method: HTTPMethod, deadline: Deadline, cookies: CallCookies?, fetch: FetchOptions, advice: AdviceRounds? = nil
   ) {
-    self.upstream = upstream
+    self.upstream = upstream.carried(by: server.transport)
     self.gate = gate
     self.prover = prover
     self.server = server
@@ -217,27 +217,29 @@ struct ResourceCall {
     }
   }
 
-  /// One request and its answer. A resource that wants a nonce of its own in the proof (RFC 9449 section 9) is asked once more, with
-  /// the body as it was: it has done nothing yet.
+  /// One request and its answer. A resource that wants a nonce of its own in the proof (RFC 9449 section 9), or has another clock, is
+  /// asked once more, with the body as it was: it has done nothing yet.
   private mutating func exchange(
     _ request: HTTPRequest, _ token: AccessToken?
   ) async throws(ResourceError) -> HTTPResponse {
-    var sentAt = upstream.clock.wallNow
-    let response = try await send(request, token)
-    guard token?.binding.key != nil, prover.learn(from: response, at: request.url.origin, sentAt: sentAt),
-      response.status == 401, AuthenticationChallenge.all(in: response.fields).contains(where: \.wantsDPoPNonce)
-    else { return response }
-    sentAt = upstream.clock.wallNow
-    let second = try await send(request, token)
-    prover.learn(from: second, at: request.url.origin, sentAt: sentAt)
+    var proof: DPoPProof?
+    let response = try await send(request, token, by: nil, &proof)
+    guard let terms = learned(from: response, proof) else { return response }
+    let second = try await send(request, token, by: terms, &proof)
+    _ = learned(from: second, proof)
     return second
   }
 
+  private func learned(from response: HTTPResponse, _ proof: DPoPProof?) -> DPoPTerms? {
+    proof.flatMap { prover.learn(from: response, to: $0, DPoPRejection(ofResource: response)) }
+  }
+
   /// One request, when the resource's limits let it go.
-  private mutating func send(_ request: HTTPRequest, _ token: AccessToken?) async throws(ResourceError) -> HTTPResponse
-  {
+  private mutating func send(
+    _ request: HTTPRequest, _ token: AccessToken?, by terms: DPoPTerms?, _ proof: inout DPoPProof?
+  ) async throws(ResourceError) -> HTTPResponse {
     try await untilReleased()
-    guard let limits = server.limits else { return try await sendNow(request, token) }
+    guard let limits = server.limits else { return try await sendNow(request, token, by: terms, &proof) }
     let came = upstream.clock.monotonicNow
     let place: OriginGate.Place
     do throws(OriginGate.Refusal) {
@@ -251,7 +253,7 @@ struct ResourceCall {
     let began = upstream.clock.monotonicNow
     timing.queued += began - came
     do throws(ResourceError) {
-      let response = try await sendNow(request, token)
+      let response = try await sendNow(request, token, by: terms, &proof)
       gate.leave(place, verdict(on: response))
       return response
     } catch {
@@ -261,11 +263,11 @@ struct ResourceCall {
   }
 
   private mutating func sendNow(
-    _ request: HTTPRequest, _ token: AccessToken?
+    _ request: HTTPRequest, _ token: AccessToken?, by terms: DPoPTerms?, _ proof: inout DPoPProof?
   ) async throws(ResourceError) -> HTTPResponse {
     var request = policy.authorizing(request, with: token)
     if token != nil, request.fields["Authorization"] != nil { advice?.ask(&request) }
-    if let token, request.fields["Authorization"] != nil { try prove(&request, token) }
+    if let token, request.fields["Authorization"] != nil { proof = try prove(&request, token, by: terms) }
     cookies?.attach(to: &request, now: upstream.clock.wallNow)
     if let encryption = server.payloadEncryption { request = try encryption.sealed(request) }
     var options = options
@@ -285,10 +287,12 @@ struct ResourceCall {
   }
 
   /// The proof that goes with a token that is bound to a key (RFC 9449 section 7.1).
-  private func prove(_ request: inout HTTPRequest, _ token: AccessToken) throws(ResourceError) {
-    guard let key = token.binding.key else { return }
+  private func prove(
+    _ request: inout HTTPRequest, _ token: AccessToken, by terms: DPoPTerms?
+  ) throws(ResourceError) -> DPoPProof? {
+    guard let key = token.binding.key else { return nil }
     do throws(TokenError) {
-      try prover.prove(&request, with: key, token: token.value)
+      return try prover.prove(&request, with: key, token: token.value, by: terms)
     } catch {
       throw ResourceError(tokens?.absence ?? .notAuthenticated, error.detail, retryable: false)
     }

@@ -8,7 +8,8 @@ extension ResourceError {
     self.init(
       Self.code(of: error), error.detail, outcome: outcome,
       retryable: error.code == .cancelled
-        ? nil : error.isTransient && (outcome == .notSent || method.isIdempotent))
+        ? nil : error.isTransient && (outcome == .notSent || method.isIdempotent),
+      retryAfter: error.code == .descriptorsOut ? .seconds(1) : nil)
   }
 
   /// The error of a fetch that the limits of `resource` did not let go.
@@ -89,6 +90,8 @@ extension ResourceError {
     case .addressNotAllowed: .originNotAllowed
     case .timedOut: .deadlineExceeded
     case .cancelled: .requestCancelled
+    case .internalError: .internalError
+    case .descriptorsOut: .overloaded
     default: .protocolError
     }
   }

@@ -63,6 +63,8 @@ public struct ResourceError: Error, Sendable {
     public static let deadlineExceeded = Code(number: -32_022, reason: "deadline_exceeded")
     /// The caller cancelled.
     public static let requestCancelled = Code(number: -32_800, reason: "request_cancelled")
+    /// The sidecar itself does not work as it should; its log says how.
+    public static let internalError = Code(number: -32_603, reason: "internal_error")
   }
 
   /// What another server said that led to the error.

@@ -59,6 +59,7 @@ public final class ResourceFetcher: Sendable {
     }
     let prepared = try PreparedRequest(request, to: server, trace: options.trace)
     options.task?.began(prepared.message.url)
+    try Self.checkPolicy(of: options, for: server, at: prepared.message.url)
     let timeout = min(options.timeout ?? server.timeout, ResourceServer.maxTimeout)
     let deadline = options.deadline.earlier(Deadline(in: timeout, on: upstream.clock))
     let source = try tokenSource(options, server)
@@ -99,8 +100,15 @@ public final class ResourceFetcher: Sendable {
         accessManager: rules.accessManager, allowsPlainHTTPOnLoopback: server.allowsPlainHTTPOnLoopback)
     return AdviceRounds(
       rules: rules, policy: policy, fetch: fetch, session: session, flights: flights,
-      headers: HeaderRules(reservedCookies: server.reservedCookies), resource: server.name,
-      observer: upstream.observer)
+      headers: HeaderRules(server), resource: server.name, observer: upstream.observer)
+  }
+
+  /// An authorization policy that cannot take effect is an error, not an answer whose advice nobody looks for.
+  private static func checkPolicy(
+    of options: FetchOptions, for server: ResourceServer, at url: HTTPURL
+  ) throws(ResourceError) {
+    guard options.advice?.policy?.covers(url) == true, let obstacle = server.adviceObstacle(options) else { return }
+    throw ResourceError(.invalidRequest, "the authorization policy has no effect: \(obstacle)", retryable: false)
   }
 
   /// Keeps a user's tokens from being revoked behind a step-up while the call may carry them.

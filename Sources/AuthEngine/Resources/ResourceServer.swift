@@ -49,6 +49,9 @@ public struct ResourceServer: Sendable {
   public var advice: AdviceRules?
   /// Names of cookies a caller must not send: the single sign-on cookie.
   public var reservedCookies: Set<String>
+  /// Names of header fields that callers may send although they override the request's target, method or host
+  /// (`HTTPFieldRules.overridesRequest`); nothing else needs to be here, and nothing that is reserved can be allowed.
+  public var allowedHeaders: Set<String> = []
   /// How long a fetch may take unless the call says otherwise.
   public var timeout: Duration
   /// Bound of a response's decoded body in bytes.
@@ -65,6 +68,8 @@ public struct ResourceServer: Sendable {
   public var payloadEncryption: PayloadEncryption?
   /// Which cookies are kept between requests; nil: none.
   public var cookies: CookiePolicy?
+  /// What carries its exchanges; nil: the engine's transport.
+  public var transport: (any HTTPTransport)?
   /// Whether `http` is accepted on loopback addresses; never elsewhere.
   public var allowsPlainHTTPOnLoopback: Bool
 

@@ -16,8 +16,7 @@ struct LiveSession: Sendable {
   func slot(scope: String?, audience: String?) -> TokenSlot {
     guard audience == nil else { return TokenSlot(scope: scope, audience: audience) }
     guard let scope else { return .session }
-    let granted = Set((contents.scope ?? "").split(separator: " "))
-    let isCovered = contents.scope == nil || scope.split(separator: " ").allSatisfy(granted.contains)
+    let isCovered = contents.scope.map { ScopeText.covers($0, scope) } ?? true
     return isCovered ? .session : TokenSlot(scope: scope, audience: nil)
   }
 

@@ -14,7 +14,7 @@ extension ProviderClient {
     }
     let members = [(name: "client_id", value: issuer.clientID), (name: "id_token_hint", value: idToken)]
     let options = issuer.transferOptions(
-      deadline: Deadline(in: Self.timeout, on: upstream.clock), maxBodyBytes: 1 << 20)
+      deadline: Deadline(in: Self.timeout, on: upstream.clock), maxBodyBytes: 1 << 20, forCaller: true)
     var fields = HTTPFields()
     trace?.add(to: &fields)
     // POST, so that the token stands in no server's log of URLs. Every server must take it; for those that do not there is GET.

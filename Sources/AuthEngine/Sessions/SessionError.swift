@@ -101,6 +101,14 @@ public struct SessionError: Error, Sendable {
   /// No such session, for this peer.
   public static let notFound = SessionError(.notFound, "no such session, for this peer")
 
+  /// No login of that state is under way, for this peer.
+  public static let authorizationUnknown = SessionError(
+    .stateUnknown, "no authorization of that state is under way for this peer")
+
+  /// No login on another device of that handle is under way, for this peer.
+  public static let deviceAuthorizationUnknown = SessionError(
+    .stateUnknown, "no device authorization of that handle is under way for this peer")
+
   /// The issuer is not configured, or not as it was.
   public static func issuerUnknown(_ detail: String) -> SessionError { SessionError(.issuerUnknown, detail) }
 

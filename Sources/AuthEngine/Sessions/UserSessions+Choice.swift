@@ -27,6 +27,13 @@ struct OwnedChoices: Sendable {
   var answers: [Name: Answer] = [:]
 }
 
+/// Readings of one owner's sessions for a choice. What another owner does makes none of them useless.
+struct ChoiceReadings: Sendable {
+  var underWay = 0
+  /// Counts whatever may make such a choice wrong.
+  var changes: UInt64 = 0
+}
+
 extension UserSessions {
   /// Which session of `owner` is meant at `issuer`. Remembered until a session of that owner begins or ends; for a moment only where
   /// others share the store.
@@ -35,21 +42,31 @@ extension UserSessions {
   ) async throws(SessionError) -> SessionChoice {
     let name = OwnedChoices.Name(kind: kind, issuer: issuer)
     let now = clock.monotonicNow
-    let (known, changes) = state.withLock { ($0.choices[owner]?.answers[name], $0.changes) }
-    if let known, known.until.map({ $0 > clock.wallNow }) ?? true,
+    if let known = state.withLock({ $0.choices[owner]?.answers[name] }),
+      known.until.map({ $0 > clock.wallNow }) ?? true,
       !isShared || now - known.readAt < Self.sharedCacheLife
     {
       return known.choice
     }
-    let fitting = try await sessions(ownedBy: owner).filter { $0.kind == kind && $0.issuer == issuer }
+    let changes = state.withLock { state in
+      state.readings[owner, default: ChoiceReadings()].underWay += 1
+      return state.readings[owner]?.changes
+    }
+    defer { endReading(of: owner) }
     // One that has expired stands behind the login that followed it.
-    let live = fitting.filter { $0.expiresAt.map { $0 > clock.wallNow } ?? true }
-    let choice: SessionChoice =
-      live.count > 1 ? .several : (live.first ?? fitting.last).map { .one($0.handle) } ?? .none
+    var live: [Session] = []
+    var last: Session?
+    try await forEachSession(ownedBy: owner) { session, _ in
+      guard session.kind == kind, session.issuer == issuer else { return true }
+      last = session
+      if session.expiresAt.map({ $0 > clock.wallNow }) ?? true { live.append(session) }
+      return live.count < 2
+    }
+    let choice: SessionChoice = live.count > 1 ? .several : (live.first ?? last).map { .one($0.handle) } ?? .none
     let answer = OwnedChoices.Answer(choice: choice, until: live.compactMap(\.expiresAt).min(), readAt: now)
     state.withLock { state in
       // What began or ended while the sessions were read may be in the answer or not.
-      guard state.changes == changes else { return }
+      guard state.readings[owner]?.changes == changes else { return }
       var choices = state.choices[owner] ?? OwnedChoices()
       choices.answers[name] = answer
       state.choices[owner] = choices
@@ -60,8 +77,15 @@ extension UserSessions {
   /// A session of `owner` began, ended or will.
   func forgetChoices(of owner: UInt32) {
     state.withLock { state in
-      state.changes += 1
+      state.readings[owner]?.changes += 1
       state.choices[owner] = nil
+    }
+  }
+
+  private func endReading(of owner: UInt32) {
+    state.withLock { state in
+      state.readings[owner]?.underWay -= 1
+      if state.readings[owner]?.underWay == 0 { state.readings[owner] = nil }
     }
   }
 }

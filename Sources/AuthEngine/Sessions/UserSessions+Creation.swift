@@ -5,7 +5,7 @@ extension UserSessions {
   /// Makes a session from `grant`, owned by the peer `owner`.
   ///
   /// Once a token has been asked for the session is made and stored, whoever still waits: what the issuer gave may not be
-  /// had again. `sessions(ownedBy:)` has it then.
+  /// had again. `forEachSession` has it then.
   public func create(
     from grant: SessionGrant, at issuer: SessionIssuer, scope: String? = nil, ownedBy owner: UInt32,
     deadline: Deadline = .never, trace: TraceContext? = nil
@@ -52,12 +52,13 @@ extension UserSessions {
       return keep(contents, of: handle, owner: owner, version: 1).session
     }
     contents.dpopKey = if let key { key } else { try newKey(for: issuer) }
+    let provingKey = try DPoPKey.recorded(contents.dpopKey)
     contents.resource = resource
     let place = try await reserve(contents, of: handle, owner: owner)
     do throws(SessionError) {
       try await prepare(issuer, needsKeys: expectations?.requiresIDToken == true, trace)
       try await claim?.take()
-      let answer = try await ask(grant, at: issuer, scope: scope, claim, into: &contents, trace)
+      let answer = try await ask(grant, at: issuer, scope: scope, key: provingKey, claim, into: &contents, trace)
       try await take(answer, at: issuer, grant: grant, expecting: expectations, into: &contents)
     } catch {
       await giveUp(place)
@@ -86,12 +87,11 @@ extension UserSessions {
   }
 
   private func ask(
-    _ grant: SessionGrant, at issuer: SessionIssuer, scope: String?, _ claim: GrantClaim?,
+    _ grant: SessionGrant, at issuer: SessionIssuer, scope: String?, key: DPoPKey?, _ claim: GrantClaim?,
     into contents: inout SessionContents, _ trace: TraceContext?
   ) async throws(SessionError) -> TokenRequests.Answer {
-    let key = contents.dpopKey.flatMap { DPoPKey(record: $0) }
     let more = TokenSlot.resource(contents.resource)
-    let asked = scope ?? (grant.asksForScope ? issuer.scope : nil)
+    var asked = scope ?? (grant.asksForScope ? issuer.scope : nil)
     do throws(TokenError) {
       let answer: TokenRequests.Answer
       do throws(TokenError) {
@@ -102,6 +102,7 @@ extension UserSessions {
         guard case .tokenExchange = grant, scope == nil, asked != nil, error.oauthError?.code == "invalid_scope" else {
           throw error
         }
+        asked = nil
         answer = try await requests.token(
           (grant.form(scope: nil) ?? []) + more, at: issuer.issuer, key: key, trace: trace)
       }

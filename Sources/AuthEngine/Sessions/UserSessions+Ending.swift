@@ -40,6 +40,7 @@ extension UserSessions {
     } catch {
       throw error.kind == .conflict ? .notFound : SessionError(error)
     }
+    forgetUpkeep(of: handle.key, ownedBy: owner)
     forgetChoices(of: owner)
     return .none
   }
@@ -56,19 +57,24 @@ extension UserSessions {
     }
     let unsaved = state.withLock { state in
       defer {
-        state.ended[key] = true
-        state.sessions[key] = nil
-        state.unsaved[key] = nil
-        state.held[key] = nil
+        state.ended.set(true, for: key, of: live.owner)
+        state.sessions.remove(key)
+        state.unsaved.remove(key)
+        state.held.remove(key)
       }
       return state.unsaved[key]
     }
+    forgetUpkeep(of: key, ownedBy: live.owner)
     forgetChoices(of: live.owner)
     guard let taken else { throw .notFound }
-    observer?.observe(.ended(live.handle, issuer: live.contents.issuer, owner: live.owner))
+    let contents = unsaved ?? SessionContents(taken) ?? live.contents
+    // Of one that the issuer had ended this process has told; others have their own subscribers.
+    if !contents.isRefused || isShared {
+      observer?.observe(.ended(live.handle, issuer: live.contents.issuer, owner: live.owner))
+    }
     guard let issuer, (try? check(live, issuer)) != nil else { return .none }
     // The newest tokens, which the cached copy may not have.
-    return await endUpstream(unsaved ?? SessionContents(taken) ?? live.contents, issuer, trace)
+    return await endUpstream(contents, issuer, trace)
   }
 
   /// Everything at once and under one bound: a session has up to 32 tokens, and each call may take half a minute.

@@ -37,17 +37,18 @@ extension UserSessions {
     do throws(StoreError) {
       try await replace(record, under: nil)
     } catch {
-      if error.kind == .unavailable { state.withLock { $0.unsaved[place.key] = contents } }
+      if error.kind == .unavailable { state.withLock { $0.unsaved.set(contents, for: place.key, of: place.owner) } }
       throw SessionError(error)
     }
-    state.withLock { $0.unsaved[place.key] = nil }
+    state.withLock { $0.unsaved.remove(place.key) }
     forgetChoices(of: place.owner)
     return keep(contents, of: handle, owner: place.owner, version: record.version)
   }
 
   /// The session that belongs into `place`, where it is in memory only: written now. Nil when there is none.
   func unsavedCreation(_ place: StoredRecord) async throws(SessionError) -> LiveSession? {
-    guard let contents = state.withLock({ $0.unsaved[place.key] }), let handle = SessionHandle(contents.handle) else {
+    guard let contents = state.withLock({ $0.unsaved[place.key] }), let handle = try? SessionHandle(contents.handle)
+    else {
       return nil
     }
     return try await fill(place, with: contents, of: handle)

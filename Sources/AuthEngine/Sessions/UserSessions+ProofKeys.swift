@@ -18,6 +18,7 @@ extension UserSessions {
   func withKey(
     _ live: LiveSession, _ issuer: SessionIssuer, _ lease: RecordLease?
   ) async throws(SessionError) -> LiveSession {
+    if live.key == nil { _ = try DPoPKey.recorded(live.contents.dpopKey) }
     guard live.contents.dpopKey == nil, let key = try newKey(for: issuer) else { return live }
     var contents = live.contents
     contents.dpopKey = key

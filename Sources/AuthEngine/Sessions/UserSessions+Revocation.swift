@@ -68,7 +68,7 @@ extension UserSessions {
       if error.kind == .conflict { return false }
       throw SessionError(error)
     }
-    state.withLock { $0.unsaved[live.handle.key] = nil }
+    state.withLock { $0.unsaved.remove(live.handle.key) }
     forgetChoices(of: live.owner)
     keep(contents, of: live.handle, owner: live.owner, version: record.version)
     if !contents.isRenewable {

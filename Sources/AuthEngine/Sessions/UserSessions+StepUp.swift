@@ -61,7 +61,7 @@ extension UserSessions {
       if !error.keepsChange { _ = await endSSO(token.reveal(), at: issuer, trace: trace) }
       throw error
     }
-    state.withLock { $0.held[handle.key] = nil }
+    state.withLock { $0.held.remove(handle.key) }
     endSSO(old, replacedBy: token, at: issuer)
   }
 
@@ -143,7 +143,7 @@ extension UserSessions {
         contents.take(answer, in: .session)
         if let idToken = answer.response.idToken, let claims { contents.take(idToken, claims) }
       }
-      state.withLock { $0.backoffs[RenewalName(key: live.handle.key, slot: .session)] = nil }
+      state.withLock { $0.backoffs.remove(RenewalName(key: live.handle.key, slot: .session)) }
       observer?.observe(.steppedUp(live.handle, owner: live.owner))
       observer?.observe(.refreshed(stepped.session, owner: live.owner))
       let kept = Set(stepped.contents.retirable(at: clock.wallNow).map(\.value))
@@ -171,10 +171,10 @@ extension UserSessions {
         try await replace(record, under: nil)
       } catch {
         if error.kind == .conflict { continue }
-        if error.kind == .unavailable { state.withLock { $0.unsaved[key] = contents } }
+        if error.kind == .unavailable { state.withLock { $0.unsaved.set(contents, for: key, of: live.owner) } }
         throw SessionError(error)
       }
-      state.withLock { $0.unsaved[key] = nil }
+      state.withLock { $0.unsaved.remove(key) }
       forgetChoices(of: live.owner)
       return keep(contents, of: live.handle, owner: live.owner, version: record.version)
     }

@@ -16,7 +16,7 @@ extension UserSessions {
     var request = AuthorizationRequest(redirectURI: redirectURI)
     let scope = live.contents.scope ?? issuer.scope ?? "openid"
     // Whose login it is must be told.
-    request.scope = scope.split(separator: " ").contains("openid") ? scope : "openid \(scope)"
+    request.scope = ScopeText.names("openid", in: scope) ? scope : "openid \(scope)"
     request.acrValues = acrValues
     request.maxAge = maxAge
     request.resource = live.contents.resource
@@ -29,8 +29,9 @@ extension UserSessions {
     of handle: SessionHandle, ownedBy owner: UInt32, at issuer: SessionIssuer, callback url: String,
     trace: TraceContext?
   ) async throws(SessionError) {
-    let live = try await live(handle, ownedBy: owner)
+    var live = try await live(handle, ownedBy: owner)
     try check(live, issuer)
+    live = try await withKey(live, issuer, nil)
     let redemption = try await redemption(of: url, owner, { _ in issuer }, steppingUp: handle)
     let pending = redemption.pending
     try await prepare(issuer, needsKeys: true, trace)

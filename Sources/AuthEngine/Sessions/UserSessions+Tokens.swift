@@ -25,6 +25,7 @@ extension UserSessions {
       let live = try await live(handle, ownedBy: owner)
       try check(live, issuer)
       try checkTerms(live, issuer)
+      guard !live.contents.isRefused else { throw SessionError(.expired, "the user has to log in again") }
       let slot = isNarrow ? TokenSlot(scope: scope, audience: audience) : live.slot(scope: scope, audience: audience)
       let now = clock.monotonicNow
       let wanted = Wanted(slot: slot, rejected: rejected, minimumLife: minimumLife)
@@ -78,6 +79,7 @@ extension UserSessions {
   private func standIn(
     for error: SessionError, _ wanted: Wanted, _ live: LiveSession, spare: AccessToken?
   ) async -> AccessToken? {
+    guard !isRefused(live.handle) else { return nil }
     let now = clock.monotonicNow
     let spare = spare.flatMap { $0.expiry > now ? $0 : nil }
     switch error.kind {

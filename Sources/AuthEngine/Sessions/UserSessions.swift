@@ -9,19 +9,19 @@ public import Support
 /// store's leases.
 public final class UserSessions: Sendable {
   struct State: Sendable {
-    var sessions = BoundedCache<RecordKey, LiveSession>(capacity: 2048)
+    var sessions = FairCache<UInt32, RecordKey, LiveSession>(capacity: 2048)
     /// Ended here: whoever read such a session before must not bring it back. Handles are never used again.
-    var ended = BoundedCache<RecordKey, Bool>(capacity: 4096)
+    var ended = FairCache<UInt32, RecordKey, Bool>(capacity: 4096)
     /// What a renewal got and could not store: written before anything else is done with the session.
-    var unsaved = BoundedCache<RecordKey, SessionContents>(capacity: 1024)
+    var unsaved = FairCache<UInt32, RecordKey, SessionContents>(capacity: 1024)
     /// Pauses after what token endpoints refused.
-    var backoffs = BoundedCache<RenewalName, TokenBackoff>(capacity: 2048)
+    var backoffs = FairCache<UInt32, RenewalName, TokenBackoff>(capacity: 2048)
     /// Renewals that wait for what the access manager asked of their users.
-    var held = BoundedCache<RecordKey, [HeldRenewal]>(capacity: 512)
+    var held = FairCache<UInt32, RecordKey, [HeldRenewal]>(capacity: 512)
     /// Which session is meant when a call names none.
     var choices = BoundedCache<UInt32, OwnedChoices>(capacity: 1024)
-    /// Counts whatever may make a choice wrong.
-    var changes: UInt64 = 0
+    /// Whose choices are being read, and whether that owner's sessions have changed since.
+    var readings: [UInt32: ChoiceReadings] = [:]
     /// How much of each owner's is under way, whoever still waits for it.
     var works: [UInt32: Int] = [:]
     var lastGeneration: UInt64 = 0
@@ -31,6 +31,9 @@ public final class UserSessions: Sendable {
   /// How many sessions, and how many logins under way, one owner may have.
   static let maxRecords = 10_000
 
+  /// How many bytes of records one owner may have before no session or login is added, where nothing else is said.
+  public static let defaultMaxOwnerBytes = 64 << 20
+
   /// How often expired records are looked for, at most.
   static let purgeInterval = Duration.seconds(600)
 
@@ -39,26 +42,29 @@ public final class UserSessions: Sendable {
 
   let store: any RecordStore
   let isShared: Bool
+  let maxOwnerBytes: Int
   let clock: any EngineClock
   let requests: TokenRequests
   let accessManagers: AccessManagerClient
   let observer: (any SessionObserver)?
   let validator: IDTokenValidator
   let renewals: SingleFlight<RecordKey, RenewalRun, SessionError>
+  /// The tokens that are renewed before they expire.
   let schedule = RenewalSchedule()
+  /// The ends that are announced: they wait for no renewal.
+  let announcements = RenewalSchedule()
   let uses = SessionUses()
-  /// How many tasks do what is due.
-  let workers = Locked(0)
   let state = Locked(State())
 
-  /// Sessions in `store`, which other processes use too when `isShared`.
+  /// Sessions in `store`, which other processes use too when `isShared`. An owner whose records have `maxOwnerBytes` gets no further ones.
   public init(
-    store: any RecordStore, isShared: Bool = false, transport: any HTTPTransport, clock: some EngineClock,
-    observer: any EngineObserver, userAgent: String, discovery: ProviderDiscovery,
-    sessionObserver: (any SessionObserver)? = nil
+    store: any RecordStore, isShared: Bool = false, maxOwnerBytes: Int = UserSessions.defaultMaxOwnerBytes,
+    transport: any HTTPTransport, clock: some EngineClock, observer: any EngineObserver, userAgent: String,
+    discovery: ProviderDiscovery, sessionObserver: (any SessionObserver)? = nil
   ) {
     self.store = store
     self.isShared = isShared
+    self.maxOwnerBytes = maxOwnerBytes
     self.clock = clock
     self.observer = sessionObserver
     let provider = ProviderClient(
@@ -76,29 +82,6 @@ public final class UserSessions: Sendable {
     try await live(handle, ownedBy: owner).session
   }
 
-  /// The sessions of `owner`, the oldest first.
-  public func sessions(ownedBy owner: UInt32) async throws(SessionError) -> [Session] {
-    let records: [StoredRecord]
-    do throws(StoreError) {
-      records = try await store.records(in: .session, ownedBy: owner)
-    } catch {
-      throw SessionError(error)
-    }
-    var sessions: [Session] = []
-    for record in records {
-      guard let contents = SessionContents(record), let handle = SessionHandle(contents.handle) else {
-        observer?.observe(.troubled("a session of the store cannot be read", detail: "\(record.key)"))
-        continue
-      }
-      if !contents.isReserved {
-        sessions.append(contents.session(handle))
-      } else if let late = try? await unsavedCreation(record) {
-        sessions.append(late.session)
-      }
-    }
-    return sessions.sorted { $0.createdAt < $1.createdAt }
-  }
-
   func live(_ handle: SessionHandle, ownedBy owner: UInt32) async throws(SessionError) -> LiveSession {
     let key = handle.key
     let now = clock.monotonicNow
@@ -109,56 +92,7 @@ public final class UserSessions: Sendable {
       return cached
     }
     guard let live = try await read(handle), live.owner == owner else { throw .notFound }
-    return live
-  }
-
-  /// Lets the store forget what has expired, behind whoever makes a session: what nobody adds to does not grow.
-  private func purgeNowAndThen() {
-    let now = clock.monotonicNow
-    let isDue = state.withLock { state in
-      guard state.purgedAt.map({ $0 + Self.purgeInterval <= now }) ?? true else { return false }
-      state.purgedAt = now
-      return true
-    }
-    guard isDue else { return }
-    Task { [self] in await purge() }
-  }
-
-  private func purge() async {
-    do throws(StoreError) {
-      while try await store.purge(expiredAt: clock.wallNow) > 0 {}
-    } catch {
-      observer?.observe(.troubled("what has expired cannot be removed from the store", detail: error.description))
-    }
-  }
-
-  /// Adds a record; a store that is full, or an owner with too many, gets another try once what has expired is gone.
-  func insert(_ record: StoredRecord) async throws(SessionError) {
-    purgeNowAndThen()
-    do throws(StoreError) {
-      if try await insertIfRoom(record) { return }
-    } catch {
-      guard error.kind == .unavailable else { throw SessionError(error) }
-    }
-    await purge()
-    let isRoom: Bool
-    do throws(StoreError) {
-      isRoom = try await insertIfRoom(record)
-    } catch {
-      throw SessionError(error)
-    }
-    guard isRoom else {
-      throw SessionError(.overloaded(retryAfter: nil), "this peer has as many sessions or logins as it may have")
-    }
-  }
-
-  private func insertIfRoom(_ record: StoredRecord) async throws(StoreError) -> Bool {
-    guard try await store.count(in: record.key.collection, ownedBy: record.owner) < Self.maxRecords else {
-      return false
-    }
-    try await store.insert(record)
-    forgetChoices(of: record.owner)
-    return true
+    return try await withUnsavedEnd(live)
   }
 
   /// Reads the record anew; nil when there is none.
@@ -170,7 +104,7 @@ public final class UserSessions: Sendable {
       throw SessionError(error)
     }
     guard let record else {
-      state.withLock { $0.sessions[handle.key] = nil }
+      state.withLock { $0.sessions.remove(handle.key) }
       return nil
     }
     guard let contents = SessionContents(record), contents.handle == handle.text else {
@@ -205,7 +139,7 @@ public final class UserSessions: Sendable {
       let live = LiveSession(
         handle: handle, owner: owner, version: version, contents: contents, tokens: tokens, key: key,
         readAt: readAt)
-      if state.ended[handle.key] == nil { state.sessions[handle.key] = live }
+      if state.ended[handle.key] == nil { state.sessions.set(live, for: handle.key, of: owner) }
       return live
     }
     scheduleAnnouncement(of: live, at: readAt)

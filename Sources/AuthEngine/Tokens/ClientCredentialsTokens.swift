@@ -17,6 +17,7 @@ public final class ClientCredentialsTokens: Sendable {
   private let upstream: Upstream
   private let requests: TokenRequests
   private let state = Locked(State())
+  private let replacements = TokenReplacements()
   private let flights: SingleFlight<ClientCredentialsGrant, AccessToken, TokenError>
 
   /// Tokens over `transport`; endpoints that the configuration does not give come from `discovery`.
@@ -26,7 +27,7 @@ public final class ClientCredentialsTokens: Sendable {
   ) {
     upstream = Upstream(transport: transport, clock: clock, observer: observer, userAgent: userAgent)
     requests = TokenRequests(provider: ProviderClient(upstream: upstream, discovery: discovery))
-    flights = SingleFlight(clock: clock)
+    flights = SingleFlight(clock: clock, servesEverybody: true)
   }
 
   /// A fresh token, from the cache or from the issuer.
@@ -42,12 +43,32 @@ public final class ClientCredentialsTokens: Sendable {
   }
 
   /// A token newer than `rejected`, which a resource refused: the current one when it is newer already, else one from
-  /// the issuer.
+  /// the issuer. Nobody has tokens replaced without end that others use.
   public func token(
     for grant: ClientCredentialsGrant, replacing rejected: AccessToken, deadline: Deadline = .never,
     trace: TraceContext? = nil
   ) async throws(TokenError) -> AccessToken {
-    try await obtain(grant, newerThan: rejected.generation, deadline: deadline, trace: trace)
+    if let current = freshToken(for: grant) {
+      guard current.generation <= rejected.generation else { return current }
+      if let wait = replacements.wait(toReplace: current.generation, of: grant, at: upstream.clock.monotonicNow) {
+        throw TokenError(.unavailable(nil), "the token has been replaced too often in a short time", retryAfter: wait)
+      }
+    }
+    return try await obtain(grant, newerThan: rejected.generation, deadline: deadline, trace: trace)
+  }
+
+  /// A token that lives for `life` yet, where the issuer gives such. It is not asked again and again for what it does not give: of a
+  /// token with a shorter life half must be over.
+  public func token(
+    for grant: ClientCredentialsGrant, livingFor life: Duration, deadline: Deadline = .never, trace: TraceContext? = nil
+  ) async throws(TokenError) -> AccessToken {
+    let token = try await token(for: grant, deadline: deadline, trace: trace)
+    let now = upstream.clock.monotonicNow
+    let needed = token.lifetime.map { $0 < life ? $0 / 2 : life } ?? life
+    guard needed > .zero, token.expiry < now + needed,
+      replacements.wait(toReplace: token.generation, of: grant, at: now) == nil
+    else { return token }
+    return try await obtain(grant, newerThan: token.generation, deadline: deadline, trace: trace)
   }
 
   private func freshToken(for grant: ClientCredentialsGrant, newerThan generation: UInt64 = 0) -> AccessToken? {
@@ -128,7 +149,7 @@ public final class ClientCredentialsTokens: Sendable {
       let token = AccessToken(
         value: Secret(response.accessToken), generation: state.lastGeneration, expiry: expiry,
         lifetime: response.lifetime, expiresAt: expiresAt,
-        renewal: renewal, scope: response.scope, binding: answer.binding)
+        renewal: renewal, scope: response.scope ?? grant.scope, binding: answer.binding)
       state.tokens[grant] = token
       state.backoffs[grant] = nil
       return token

@@ -9,15 +9,6 @@ extension TokenEndpointRequest {
     "refresh_token", "subject_token", "token",
   ]
 
-  /// What servers say by itself: no secret, even where one happens to be a part of it.
-  private static let registeredCodes: Set<String> = [
-    "access_denied", "account_selection_required", "authorization_pending", "consent_required", "expired_token",
-    "insufficient_user_authentication", "interaction_required", "invalid_client", "invalid_dpop_proof", "invalid_grant",
-    "invalid_request", "invalid_scope", "invalid_target", "login_required", "server_error", "slow_down",
-    "temporarily_unavailable", "unauthorized_client", "unsupported_grant_type", "unsupported_token_type",
-    "use_dpop_nonce",
-  ]
-
   /// `response`, or in its place its error code alone when its words repeat a secret of this request, as clumsy servers do: callers
   /// are told what an issuer says (RFC 6749 section 5.2), and must not learn the session's tokens from it.
   func withoutEcho(_ response: HTTPResponse) -> HTTPResponse {
@@ -25,14 +16,11 @@ extension TokenEndpointRequest {
       let said = try? JSONParser(maxBytes: TokenResponse.maxBytes, maxDepth: 16).parse(response.body)
     else { return response }
     let members = form.filter { Self.secretMembers.contains($0.name) }.map(\.value)
-    let credentials = fields["Authorization"].map { $0.split(separator: " ").dropFirst().map(String.init) } ?? []
-    let secrets = (members + credentials + credentials.compactMap(Self.secret)).filter { !$0.isEmpty }
-    func repeats(_ text: String?) -> Bool {
-      guard let text else { return false }
-      return secrets.contains { text.contains($0) || text.contains(FormEncoding.encode($0)) }
-    }
+    let credentials = fields["Authorization"].map { $0.split(atByte: " ").dropFirst().map(String.init) } ?? []
+    let secrets = SecretSpellings(members + credentials + credentials.compactMap(Self.secret))
+    func repeats(_ text: String?) -> Bool { text.map(secrets.occur) ?? false }
     let code = said["error"]?.stringValue
-    let codeRepeats = code.map { !Self.registeredCodes.contains($0) && repeats($0) } ?? false
+    let codeRepeats = code.map { !OAuthError.registeredCodes.contains($0) && repeats($0) } ?? false
     guard codeRepeats || repeats(said["error_description"]?.stringValue) else { return response }
     var response = response
     response.body = codeRepeats ? [] : JSONWriter().write(["error": .string(code ?? "")])
@@ -42,7 +30,7 @@ extension TokenEndpointRequest {
   /// The secret in HTTP Basic credentials (RFC 6749 section 2.3.1), as the client knows it; nil in credentials of another kind.
   private static func secret(in credentials: String) -> String? {
     guard let bytes = Base64.decode(credentials) else { return nil }
-    let halves = String(decoding: bytes, as: UTF8.self).split(separator: ":", maxSplits: 1)
+    let halves = String(decoding: bytes, as: UTF8.self).split(atByte: ":", maxSplits: 1)
     return halves.count == 2 ? FormEncoding.decode("s=\(halves[1])")?.first?.value : nil
   }
 }

@@ -2,6 +2,15 @@ import JSON
 
 /// An error as an authorization server words it (RFC 6749 section 5.2).
 public struct OAuthError: Sendable, Hashable {
+  /// What servers say by itself: no secret, even where one happens to be a part of it.
+  static let registeredCodes: Set<String> = [
+    "access_denied", "account_selection_required", "authorization_pending", "consent_required", "expired_token",
+    "insufficient_user_authentication", "interaction_required", "invalid_client", "invalid_dpop_proof", "invalid_grant",
+    "invalid_request", "invalid_scope", "invalid_target", "login_required", "server_error", "slow_down",
+    "temporarily_unavailable", "unauthorized_client", "unsupported_grant_type", "unsupported_token_type",
+    "use_dpop_nonce",
+  ]
+
   /// The `error` code: `invalid_client`.
   public let code: String
   /// `error_description`, when there is one; at most 256 printable characters.

@@ -1,5 +1,4 @@
 import HTTPMessages
-import JSON
 import Support
 
 /// Requests to those endpoints of an authorization server at which the client says who it is (RFC 6749 section 2.3): tokens,
@@ -10,13 +9,8 @@ struct ProviderClient: Sendable {
     let response: HTTPResponse
     /// When the request went out: what its answer says about time counts from here.
     let sent: MonotonicInstant
-
-    /// Whether it asks for a proof with the server's nonce (RFC 9449 section 8).
-    fileprivate var wantsNonce: Bool {
-      guard response.status == 400 || response.status == 401 else { return false }
-      let document = try? JSONParser(maxBytes: TokenResponse.maxBytes, maxDepth: 16).parse(response.body)
-      return document?["error"]?.stringValue == "use_dpop_nonce"
-    }
+    /// The proof it answers.
+    fileprivate let proof: DPoPProof?
   }
 
   /// A request's own bound: it runs to its end, whoever still waits for it.
@@ -34,8 +28,8 @@ struct ProviderClient: Sendable {
 
   /// Posts `form` to `endpoint` of `issuer`, authenticated as its client, and with a proof of `key`.
   ///
-  /// A server that wants a nonce of its own in the proof (RFC 9449 section 8) is asked once more, all made anew: client assertions
-  /// and proofs are good once.
+  /// A server that wants a nonce of its own in the proof (RFC 9449 section 8), or has another clock, is asked once more, all made anew:
+  /// client assertions and proofs are good once.
   func post(
     _ form: [(name: String, value: String)], to endpoint: ProviderEndpoint, of issuer: Issuer,
     accepting mediaType: String = "application/json", maxBytes: Int, for purpose: UpstreamExchange.Purpose,
@@ -44,33 +38,36 @@ struct ProviderClient: Sendable {
     let url = try await url(of: endpoint, at: issuer, trace: trace)
     // One bound for both attempts: nobody waits longer for a server with nonces.
     let options = issuer.transferOptions(
-      deadline: Deadline(in: Self.timeout, on: upstream.clock), maxBodyBytes: maxBytes)
+      deadline: Deadline(in: Self.timeout, on: upstream.clock), maxBodyBytes: maxBytes, forCaller: true)
     var fields = HTTPFields([.init(name: "Accept", value: mediaType)])
     trace?.add(to: &fields)
     let template = TokenEndpointRequest(
       endpoint: url, issuer: issuer.identifier, fields: fields, form: form, options: options)
-    func attempt() async throws(TokenError) -> Answer {
+    func attempt(_ terms: DPoPTerms?) async throws(TokenError) -> Answer {
       var request = template
       try issuer.clientAuthentication.authenticate(&request, as: issuer.clientID)
       var message = request.httpRequest
-      if let key { try prover.prove(&message, with: key) }
+      var proof: DPoPProof?
+      if let key { proof = try prover.prove(&message, with: key, by: terms) }
       let sent = upstream.clock.monotonicNow
       do throws(TransportError) {
         let response = try await upstream.send(message, options: request.options, for: purpose, trace: trace)
-        return Answer(response: request.withoutEcho(response), sent: sent)
+        return Answer(response: request.withoutEcho(response), sent: sent, proof: proof)
       } catch {
         throw TokenError(.unreachable(error), "the \(endpoint.label) cannot be reached: \(error.cause)")
       }
     }
-    var sentAt = upstream.clock.wallNow
-    let first = try await attempt()
-    guard key != nil, prover.learn(from: first.response, at: url.origin, sentAt: sentAt), first.wantsNonce else {
-      return first
-    }
-    sentAt = upstream.clock.wallNow
-    let second = try await attempt()
-    prover.learn(from: second.response, at: url.origin, sentAt: sentAt)
+    let first = try await attempt(nil)
+    guard let terms = learned(from: first) else { return first }
+    let second = try await attempt(terms)
+    _ = learned(from: second)
     return second
+  }
+
+  private func learned(from answer: Answer) -> DPoPTerms? {
+    answer.proof.flatMap { proof in
+      prover.learn(from: answer.response, to: proof, DPoPRejection(ofIssuer: answer.response))
+    }
   }
 
   /// Where `endpoint` is: where the configuration says, else where the metadata says.
@@ -106,5 +103,5 @@ struct ProviderClient: Sendable {
 
 extension ProviderEndpoint {
   /// The endpoint's name in a sentence.
-  fileprivate var label: String { rawValue.split(separator: "_").joined(separator: " ") }
+  fileprivate var label: String { rawValue.split(atByte: "_").joined(separator: " ") }
 }

@@ -47,6 +47,12 @@ public struct TokenError: Error, Sendable {
     }
   }
 
+  /// The detail, without words of the server's own: it chose them for one user's request, and this is for everybody.
+  public var publicDetail: String {
+    guard let code = oauthError?.code, !OAuthError.registeredCodes.contains(code) else { return detail }
+    return "the server answered\(status.map { " \($0)" } ?? "") an error with a code of its own"
+  }
+
   /// Whether the request may have had an effect; nil where that is not known.
   public var outcome: TransportError.Outcome? {
     switch kind {

@@ -16,10 +16,13 @@ struct TokenRequests: Sendable {
   let provider: ProviderClient
 
   /// Asks `issuer` for a token with the members of `form`, and with a proof of `key` for one that is bound to it (RFC 9449
-  /// section 5).
+  /// section 5). An issuer whose tokens are to be bound is asked for no other.
   func token(
     _ form: [(name: String, value: String)], at issuer: Issuer, key: DPoPKey?, trace: TraceContext?
   ) async throws(TokenError) -> Answer {
+    guard key != nil || !issuer.usesDPoP else {
+      throw TokenError(.notPossible, "the issuer's tokens are to be bound to a key, and there is none")
+    }
     let clock = provider.upstream.clock
     let answer = try await provider.post(
       form, to: .token, of: issuer, maxBytes: TokenResponse.maxBytes, for: .token(issuer.name), key: key, trace: trace)

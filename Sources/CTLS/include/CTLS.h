@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+typedef struct ctls_authorities ctls_authorities;
 typedef struct ctls_identity ctls_identity;
 typedef struct ctls_guard ctls_guard;
 
@@ -15,9 +16,15 @@ enum { CTLS_DIGEST_SIZE = 32, CTLS_MESSAGE_SIZE = 128 };
 // The SHA-256 of `count` bytes. Returns 1, or 0 when OpenSSL has none.
 int ctls_sha256(const void *bytes, size_t count, uint8_t *digest);
 
-// Whether `count` bytes are PEM with at least one certificate, and nothing that begins and does not end: libcurl's own
-// condition for a file of authorities. Returns 1 or 0.
-int ctls_authorities_usable(const void *bytes, size_t count);
+// The authorities of `count` bytes of PEM. Null without a certificate, where something begins and does not end (libcurl's own condition
+// for a file of authorities), and without memory.
+ctls_authorities *ctls_authorities_create(const void *bytes, size_t count);
+
+// The first of them as PEM, which lives as long as they do.
+const void *ctls_authorities_first(const ctls_authorities *authorities, size_t *count);
+
+// Connections made with them keep them.
+void ctls_authorities_free(ctls_authorities *authorities);
 
 // A client certificate with the certificates behind it, and its key, all PEM. Null when they are of no use, with the
 // reason in `message` (CTLS_MESSAGE_SIZE bytes), which never quotes them.
@@ -29,11 +36,11 @@ void ctls_identity_digest(const ctls_identity *identity, uint8_t *digest);
 
 void ctls_identity_free(ctls_identity *identity);
 
-// What a connection is made with: `identity` (or null), `pin_count` pins of CTLS_DIGEST_SIZE bytes each (or none), which
-// are compared with the server's own certificate only or with all of the verified chain, and the `mark` of
-// CTLS_DIGEST_SIZE bytes. Null when there is no memory.
-ctls_guard *ctls_guard_create(const ctls_identity *identity, const uint8_t *pins, size_t pin_count, int leaf_only,
-                              const uint8_t *mark);
+// What a connection is made with: `authorities` (or null: libcurl's), `identity` (or null), `pin_count` pins of
+// CTLS_DIGEST_SIZE bytes each (or none), which are compared with the server's own certificate only or with all of the
+// verified chain, and the `mark` of CTLS_DIGEST_SIZE bytes. Null when there is no memory.
+ctls_guard *ctls_guard_create(const ctls_authorities *authorities, const ctls_identity *identity, const uint8_t *pins,
+                              size_t pin_count, int leaf_only, const uint8_t *mark);
 
 // Connections made with it keep what they need of it.
 void ctls_guard_free(ctls_guard *guard);
@@ -49,5 +56,11 @@ void ctls_guard_forget(ctls_guard *guard);
 
 // Whether the connection `ssl` (an SSL *) was made with a guard of the same mark; a null guard asks for none.
 int ctls_guard_made(const ctls_guard *guard, void *ssl);
+
+// Whether OpenSSL has read bytes of the peer for the connection `ssl` (an SSL *) that nobody has taken: 1 or 0. Reads nothing.
+int ctls_has_unread(void *ssl);
+
+// Whether the connection `ssl` (an SSL *) speaks HTTP/2, by what the handshake chose (ALPN): 1 or 0.
+int ctls_speaks_http2(void *ssl);
 
 #endif

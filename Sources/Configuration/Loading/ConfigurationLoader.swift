@@ -20,26 +20,31 @@ public struct ConfigurationLoader: Sendable {
 
   private let readFile: FileReader
   private let groupIdentifier: @Sendable (_ name: String) -> UInt32?
+  private let methodNames: [String]?
 
-  /// A loader of this machine's files and groups.
-  public init() {
-    self.init(readFile: { SystemFiles.read($0, limit: $1) }, groupIdentifier: { SystemGroups.identifier(of: $0) })
+  /// A loader of this machine's files and groups; `methodNames` are the methods that there are.
+  public init(methodNames: [String]) {
+    self.init(methodNames: methodNames, readFile: { SystemFiles.read($0, limit: $1) })
   }
 
   /// A loader of this machine's files and groups; `explaining` has a word in why a file cannot be read.
   public init(
+    methodNames: [String],
     explaining failure:
       @escaping @Sendable (_ path: String, _ failure: ConfigurationFile.Failure)
       -> ConfigurationFile.Failure
   ) {
-    self.init(readFile: { path, limit in SystemFiles.read(path, limit: limit).mapError { failure(path, $0) } })
+    self.init(
+      methodNames: methodNames,
+      readFile: { path, limit in SystemFiles.read(path, limit: limit).mapError { failure(path, $0) } })
   }
 
-  /// A loader of whatever files and groups the closures give.
+  /// A loader of whatever files and groups the closures give; without `methodNames` rules may list any method.
   public init(
-    readFile: @escaping FileReader,
+    methodNames: [String]? = nil, readFile: @escaping FileReader,
     groupIdentifier: @escaping @Sendable (_ name: String) -> UInt32? = { SystemGroups.identifier(of: $0) }
   ) {
+    self.methodNames = methodNames
     self.readFile = readFile
     self.groupIdentifier = groupIdentifier
   }
@@ -72,7 +77,7 @@ public struct ConfigurationLoader: Sendable {
 
     let surroundings = ConfigurationSurroundings(
       directory: Self.directory(of: path), environment: environment, readFile: readFile,
-      groupIdentifier: groupIdentifier)
+      groupIdentifier: groupIdentifier, methodNames: methodNames)
     let context = ReadingContext(
       surroundings: surroundings, allowsPlainHTTPOnLoopback: Self.allowsPlainHTTPOnLoopback(overrides.root))
     let reader = SectionReader(overrides.root, at: ConfigurationPath(), in: context)

@@ -21,6 +21,8 @@ struct ConfigurationSurroundings: Sendable {
   var readFile: @Sendable (_ path: String, _ limit: Int) -> Result<ConfigurationFile, ConfigurationFile.Failure>
   /// The id of a group by name or number.
   var groupIdentifier: @Sendable (_ name: String) -> UInt32?
+  /// The names of the methods that a rule of `peers` can list; nil: nobody has said, and any name will do.
+  var methodNames: [String]?
 
   /// No world at all.
   static let none = ConfigurationSurroundings(

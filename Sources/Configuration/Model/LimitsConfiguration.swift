@@ -2,6 +2,8 @@
 public struct LimitsConfiguration: Sendable, Equatable {
   /// The longest message in bytes. Default 16 MiB.
   public var messageBytes: Int
+  /// How many JSON values a message may have. Default 100,000.
+  public var jsonValues: Int
   /// The deepest nesting of a message; `[]` is 1. Default 128.
   public var depth: Int
   /// How many connections there may be. Default 1024.
@@ -18,6 +20,8 @@ public struct LimitsConfiguration: Sendable, Equatable {
   public var queueTime: Duration
   /// How many members a batch may have. Default 64.
   public var batch: Int
+  /// How many bytes the sessions of one uid may hold in the store. Default 64 MiB.
+  public var sessionBytesPerUid: Int
 }
 
 extension LimitsConfiguration: ConfigurationSection {
@@ -25,6 +29,9 @@ extension LimitsConfiguration: ConfigurationSection {
     messageBytes = keys.value(
       "messageBytes", .size(64...(1 << 30)), default: 16 << 20,
       "Longest message; a longer one is answered with message_too_large and discarded.")
+    jsonValues = keys.value(
+      "jsonValues", .integer(1000...10_000_000), default: 100_000,
+      "JSON values in one message; one with more is answered with message_too_complex and discarded.")
     depth = keys.value(
       "depth", .integer(1...512), default: 128, "Deepest nesting of a message; a deeper one is a parse error.")
     connections = keys.value(
@@ -44,5 +51,8 @@ extension LimitsConfiguration: ConfigurationSection {
       "Longest time a call waits; then it is answered with overloaded.")
     batch = keys.value(
       "batch", .integer(1...10_000), default: 64, "Members of a batch; more are answered with batch_too_large.")
+    sessionBytesPerUid = keys.value(
+      "sessionBytesPerUid", .size((64 << 10)...(1 << 40)), default: 64 << 20,
+      "What the sessions and logins of one user id may hold in the store; beyond it no session is made (overloaded).")
   }
 }

@@ -10,6 +10,10 @@ public struct PeerRule: Sendable, Equatable {
   public var methods: [String]
   /// The configured resources; nil or `*` for all of them.
   public var resources: [String]?
+  /// The configured issuers; nil or `*` for all of them.
+  public var issuers: [String]?
+  /// The configured decision points; nil or `*` for all of them.
+  public var preauthorization: [String]?
   /// How often each uid the rule matches may call; nil: as often as it likes.
   public var rate: CallRateConfiguration?
   /// How many calls of each uid the rule matches may be under way; nil: any number.
@@ -18,8 +22,11 @@ public struct PeerRule: Sendable, Equatable {
   /// A rule.
   public init(
     uid: UInt32? = nil, gid: UInt32? = nil, methods: [String], resources: [String]? = nil,
-    rate: CallRateConfiguration? = nil, concurrency: Int? = nil
+    issuers: [String]? = nil, preauthorization: [String]? = nil, rate: CallRateConfiguration? = nil,
+    concurrency: Int? = nil
   ) {
+    self.issuers = issuers
+    self.preauthorization = preauthorization
     self.rate = rate
     self.concurrency = concurrency
     self.uid = uid
@@ -61,6 +68,12 @@ extension PeerRule: ConfigurationSection {
       example: .shown(["*"]))
     resources = keys.optionalList(
       "resources", of: .text, "Resources these callers may use. Left out: all.", example: .commented(["billing"]))
+    issuers = keys.optionalList(
+      "issuers", of: .text, "Issuers these callers may name, and whose sessions they see. Left out: all.",
+      example: .commented(["corp"]))
+    preauthorization = keys.optionalList(
+      "preauthorization", of: .text, "Decision points these callers may ask. Left out: all.",
+      example: .commented(["streaming"]))
     rate = keys.optionalSection(
       "rate", CallRateConfiguration.self,
       "How often each uid the rule matches may call; more is answered with overloaded. Probes do not count.")

@@ -3,10 +3,16 @@ extension PosternConfiguration {
   func checkReferences(_ keys: SectionReader) {
     let context = keys.context
     for (index, rule) in (peers ?? []).enumerated() {
-      for (place, name) in (rule.resources ?? []).enumerated() where name != "*" && resources[name] == nil {
-        let path = keys.path.key("peers").index(index).key("resources").index(place)
-        context.problem(Self.unknown("resource", name, among: resources.keys), at: path)
+      let path = keys.path.key("peers").index(index)
+      func check(_ names: [String]?, _ key: String, _ kind: String, among known: some Collection<String>) {
+        for (place, name) in (names ?? []).enumerated() where name != "*" && !known.contains(name) {
+          context.problem(Self.unknown(kind, name, among: known), at: path.key(key).index(place))
+        }
       }
+      check(rule.resources, "resources", "resource", among: resources.keys)
+      check(rule.issuers, "issuers", "issuer", among: issuers.keys)
+      check(rule.preauthorization, "preauthorization", "decision point", among: preauthorization.keys)
+      if let methods = context.surroundings.methodNames { check(rule.methods, "methods", "method", among: methods) }
     }
     for (name, resource) in resources { check(resource, at: keys.path.key("resources").key(name), in: context) }
     for (name, provider) in preauthorization {

@@ -38,12 +38,16 @@ public struct ResourceConfiguration: Sendable, Equatable {
   public var audience: String?
   /// What binds tokens to the sidecar. Default `none`.
   public var senderConstraint: SenderConstraint
+  /// Header fields that callers may send although they override the request's target, method or host. Default none.
+  public var allowedHeaders: [String]
   /// Whom to trust in TLS, and who to be.
   public var tls: TLSConfiguration
   /// When an answer means that the token must be renewed; nil: a 401 with a challenge to the token.
   public var refreshOn: RefreshRule?
   /// Policy advice.
   public var advice: AdviceConfiguration
+  /// Whether HTTP/2 is offered. Default false.
+  public var http2: Bool
   /// How long a call may take, at most 10 minutes. Default 30 seconds.
   public var timeout: Duration
   /// The longest decoded body in bytes. Default 16 MiB.
@@ -86,12 +90,21 @@ extension ResourceConfiguration: ConfigurationSection {
     senderConstraint = keys.value(
       "senderConstraint", .choice(SenderConstraint.self, placeholder: .none), default: .none,
       "What binds tokens to the sidecar: dpop (RFC 9449), mtls (RFC 8705), or nothing.")
+    allowedHeaders = keys.list(
+      "allowedHeaders", of: .text, default: [],
+      """
+      Header fields that callers may send although they name another target, method or host to what is behind the resource, such as \
+      X-Original-URL or X-HTTP-Method-Override.
+      """)
     tls = keys.section("tls", TLSConfiguration.self, "Whom to trust in TLS, and who to be.")
     refreshOn = keys.optionalSection(
       "refreshOn", RefreshRule.self,
       "When an answer means that the token must be renewed. Left out: 401 with a challenge to the token.",
       commented: true)
     advice = keys.section("advice", AdviceConfiguration.self, "Policy advice: further steps an answer may ask for.")
+    http2 = keys.value(
+      "http2", .boolean, default: false,
+      "Whether HTTP/2 is offered (over TLS), on connections and a thread of the resource's own.")
     timeout = keys.value(
       "timeout", .duration(.milliseconds(1) ... .seconds(600)), default: .seconds(30), "How long a call may take.")
     maxBodyBytes = keys.value(

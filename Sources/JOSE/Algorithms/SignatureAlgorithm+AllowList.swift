@@ -21,12 +21,12 @@ extension SignatureAlgorithm {
       name: row.name, keyType: row.keyType, minimumKeyBitCount: row.minimumKeyBitCount, scheme: .edwards(narrowed))
   }
 
-  /// The curves that an allow-list admits: the polymorphic `EdDSA` stands for edwards25519, and edwards448 counts only where
-  /// the list names it (RFC 9864 section 2.2 keeps both names for one computation).
+  /// The curves that an allow-list admits: the polymorphic `EdDSA` stands for both (RFC 8037 section 3.1), `Ed25519` and `Ed448` each for
+  /// its own (RFC 9864 section 2.2), whichever of the names a token has.
   private static func allowedCurves(_ allowed: [SignatureAlgorithm]) -> Set<EdwardsCurve> {
     allowed.reduce(into: []) { curves, algorithm in
       guard case .edwards(let own) = algorithm.scheme else { return }
-      curves.formUnion(own.count == 1 ? own : [.ed25519])
+      curves.formUnion(own)
     }
   }
 

@@ -19,13 +19,13 @@ extension JOSEHeader {
   public var isNested: Bool { contentType.map { Self.isSameMediaType($0, "JWT") } ?? false }
 
   private static func isSameMediaType(_ left: String, _ right: String) -> Bool {
-    left.hasSameBytes(as: right) || String(withoutPrefix(left)).hasSameASCIILetters(as: withoutPrefix(right))
+    left.hasSameBytes(as: right) || withoutPrefix(left).hasSameASCIILetters(as: withoutPrefix(right))
   }
 
   private static func withoutPrefix(_ type: String) -> Substring {
     let prefix = "application/"
-    guard String(type.prefix(prefix.count)).hasSameASCIILetters(as: prefix) else { return type[...] }
-    let rest = type.dropFirst(prefix.count)
-    return rest.utf8.contains(UInt8(ascii: "/")) ? type[...] : rest
+    guard Substring(type.utf8.prefix(prefix.utf8.count)).hasSameASCIILetters(as: prefix) else { return type[...] }
+    let rest = type.utf8.dropFirst(prefix.utf8.count)
+    return rest.contains(UInt8(ascii: "/")) ? type[...] : Substring(rest)
   }
 }

@@ -6,6 +6,7 @@ public import JSON
 public enum CancelRequest: RPCMethod {
   public typealias Result = NoParams
   public static let name = "$/cancelRequest"
+  public static let bounds: PeerBounds = []
   public static let summary = "Ends a request of this connection with -32800"
   public static let explanation =
     "A notification. Sent for a request that has ended already, or never was, it does nothing."

@@ -4,6 +4,7 @@ public import JSONRPC
 /// `decryptJwe`: an encrypted message, offline.
 public enum DecryptJWE: RPCMethod {
   public static let name = "decryptJwe"
+  public static let bounds: PeerBounds = []
   public static let summary = "Decrypts a compact JWE with a given key, offline"
   public static let explanation =
     "For tooling and conformance vectors. RSA1_5 is never accepted, PBES2 only when algorithms names it, with at most 10,000 iterations."

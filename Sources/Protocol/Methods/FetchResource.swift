@@ -4,6 +4,7 @@ public import JSONRPC
 /// `fetchResource`: the main job.
 public enum FetchResource: RPCMethod {
   public static let name = "fetchResource"
+  public static let bounds: PeerBounds = [.resources, .issuers]
   public static let summary = "Fetches a protected resource with the token it needs"
   public static let explanation =
     "The token is taken from the cache or got from the issuer, renewed once when the resource refuses it, and never shown. Any HTTP status is a result."

@@ -2,6 +2,7 @@
 public enum GetInfo: RPCMethod {
   public typealias Params = NoParams
   public static let name = "getInfo"
+  public static let bounds: PeerBounds = []
   public static let summary = "Name, version and build of the running sidecar"
   public static let resultSummary = "What is running"
 

@@ -2,6 +2,7 @@
 public enum Health: RPCMethod {
   public typealias Params = NoParams
   public static let name = "health"
+  public static let bounds: PeerBounds = .all
   public static let summary = "Whether the sidecar can do its work, by check"
   public static let explanation =
     "Never calls an identity provider: it reports what the last real use showed. `degraded` means that some calls will fail, `down` that all will."

@@ -4,6 +4,7 @@ public import JSONRPC
 /// `introspectToken`: the authorization server's own word on a token.
 public enum IntrospectToken: RPCMethod {
   public static let name = "introspectToken"
+  public static let bounds: PeerBounds = .issuers
   public static let summary = "Asks the issuer whether a token is active (RFC 7662)"
   public static let explanation =
     "The answer may be signed (RFC 9701). It is asked for anew each time, so that a revocation is seen at once; calls at the same time share one request."

@@ -3,6 +3,7 @@ public import JSONRPC
 /// `invalidateDecisions`: forget what was decided.
 public enum InvalidateDecisions: RPCMethod {
   public static let name = "invalidateDecisions"
+  public static let bounds: PeerBounds = [.issuers, .preauthorization]
   public static let summary = "Forgets remembered decisions, after a purchase for example"
   public static let explanation =
     "Only the calling user's own are touched. What is being asked at this moment is not remembered either."

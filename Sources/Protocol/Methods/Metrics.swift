@@ -2,6 +2,7 @@
 public enum Metrics: RPCMethod {
   public typealias Params = NoParams
   public static let name = "metrics"
+  public static let bounds: PeerBounds = .all
   public static let summary = "Counters and histograms in Prometheus' text format"
   public static let resultSummary = "The exposition"
 

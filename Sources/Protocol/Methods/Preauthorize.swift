@@ -3,6 +3,7 @@ public import JSONRPC
 /// `preauthorize`: may the user have these resources.
 public enum Preauthorize: RPCMethod {
   public static let name = "preauthorize"
+  public static let bounds: PeerBounds = [.issuers, .preauthorization]
   public static let summary = "Asks a decision point which resources the user may have"
   public static let explanation =
     "A hint for what to show, never a gate in front of the resource. Decisions come in the order of the resources. A deny and a fault differ: both are authorized false with an error, and action retry or status 0 tells the fault. A missing session and an unreachable decision point are results, too: outcome failure. Large lists are split, a batch that one resource spoils is taken apart, and permits are remembered for a while."

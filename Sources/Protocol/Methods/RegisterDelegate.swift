@@ -1,6 +1,7 @@
 /// `registerDelegate`: this connection answers the sidecar's own requests.
 public enum RegisterDelegate: RPCMethod {
   public static let name = "registerDelegate"
+  public static let bounds: PeerBounds = []
   public static let summary = "This connection answers the named requests of the sidecar from now on"
   public static let explanation =
     "Replaces what the connection registered before. No answer in time, or an error, means the request's default."

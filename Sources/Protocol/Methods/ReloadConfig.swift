@@ -4,6 +4,7 @@ public import JSONRPC
 public enum ReloadConfig: RPCMethod {
   public typealias Params = NoParams
   public static let name = "reloadConfig"
+  public static let bounds: PeerBounds = .all
   public static let summary = "Reads the configuration again"
   public static let explanation =
     "Read and checked whole before anything changes: with any problem the running configuration stays. Calls in flight finish on the configuration they began with."

@@ -1,6 +1,7 @@
 /// `subscribe`: events as notifications on this connection.
 public enum Subscribe: RPCMethod {
   public static let name = "subscribe"
+  public static let bounds: PeerBounds = .all
   public static let summary = "Sends the named events to this connection from now on"
   public static let explanation =
     "Events arrive as notifications whose method is the event's name. No connection gets any without asking."

@@ -4,6 +4,7 @@ public import JSONRPC
 /// `validateAccessToken`: JWT access tokens by RFC 9068.
 public enum ValidateAccessToken: RPCMethod {
   public static let name = "validateAccessToken"
+  public static let bounds: PeerBounds = .issuers
   public static let summary = "Validates a JWT access token (RFC 9068)"
   public static let explanation =
     "The token's typ must be at+jwt, so that no ID token passes. One that is bound to a key (cnf) is refused unless confirmation says whose possession was shown."

@@ -4,6 +4,7 @@ public import JSONRPC
 /// `validateIdToken`: every rule of OpenID Connect, in a fixed order, each with its own error.
 public enum ValidateIDToken: RPCMethod {
   public static let name = "validateIdToken"
+  public static let bounds: PeerBounds = .issuers
   public static let summary = "Validates an ID token"
   public static let explanation =
     "Checks encoding, header and algorithm, choice of key, signature and claims, in this order. A refused token is a result with the first failing check; an error means that it could not be decided."

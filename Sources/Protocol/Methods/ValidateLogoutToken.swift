@@ -4,6 +4,7 @@ public import JSONRPC
 /// `validateLogoutToken`: back-channel logout.
 public enum ValidateLogoutToken: RPCMethod {
   public static let name = "validateLogoutToken"
+  public static let bounds: PeerBounds = .issuers
   public static let summary = "Validates a logout token (OpenID Connect Back-Channel Logout 1.0)"
   public static let explanation = "A logout token is good for one use: the second time it is jti_replayed."
   public static let resultSummary = "The verdict"

@@ -4,6 +4,7 @@ public import JSONRPC
 /// `verifyJws`: a signature, offline.
 public enum VerifyJWS: RPCMethod {
   public static let name = "verifyJws"
+  public static let bounds: PeerBounds = []
   public static let summary = "Verifies a compact JWS with given keys, offline"
   public static let explanation =
     "For tooling and conformance vectors: only the signature is checked, no claim. Exactly one of jwks and jwk."

@@ -3,7 +3,8 @@ public import Support
 
 /// A store in a directory of its own: SQLite, every record encrypted with AES-256-GCM.
 ///
-/// All file work is done by one thread, which puts calls that wait into one transaction. One process has the store at a
+/// All file work is done by one thread, which takes the calls in turns of the users they are for: those that read are answered first, those
+/// that write are put into one transaction. One process has the store at a
 /// time. A clean end is `close()`; a store that is dropped without it ends its thread in its own time, and one whose
 /// process was killed or whose machine lost power is as of the last call that had returned.
 public final class FileRecordStore: RecordStore {
@@ -27,7 +28,12 @@ public final class FileRecordStore: RecordStore {
   }
 
   private static let queueCapacity = 10_000
+  /// What one batch may cost, in ordinary calls: whoever asks meanwhile waits for it.
   private static let batchLimit = 256
+  /// So many bytes of a record cost as much as an ordinary call.
+  private static let bytesPerTurn = 2048
+  /// And so many records that are counted.
+  private static let rowsPerTurn = 8
 
   private let queue: WorkQueue<any FileCall>
   private let presence: FileStorePresence
@@ -76,26 +82,32 @@ public final class FileRecordStore: RecordStore {
 
   /// The record for `key`.
   public func record(for key: RecordKey) async throws(StoreError) -> StoredRecord? {
-    try await call(writes: false) { table throws(StoreError) in try table.record(for: key) }
+    try await call(writes: false, surplus: Self.surplus) { table throws(StoreError) in try table.record(for: key) }
   }
 
-  /// The records of `owner`; `corrupted` when one of them is.
+  /// Records of `owner`; `corrupted` when one of them is.
   public func records(
-    in collection: RecordKey.Collection, ownedBy owner: UInt32
-  ) async throws(StoreError) -> [StoredRecord] {
-    try await call(writes: false) { table throws(StoreError) in try table.records(in: collection, ownedBy: owner) }
+    in collection: RecordKey.Collection, ownedBy owner: UInt32, after position: Int64, atMost count: Int
+  ) async throws(StoreError) -> RecordPage {
+    try await call(writes: false, cost: Int64(clamping: count)) { table throws(StoreError) in
+      try table.records(in: collection, ownedBy: owner, after: position, atMost: count)
+    }
   }
 
   /// Adds a record.
   public func insert(_ record: StoredRecord) async throws(StoreError) {
     try record.checkStorable()
-    try await call(writes: true) { table throws(StoreError) in try table.insert(record) }
+    try await call(writes: true, of: record.owner, cost: Self.cost(record)) { table throws(StoreError) in
+      try table.insert(record)
+    }
   }
 
   /// Replaces a record. The lease does not matter: the store belongs to one process.
   public func replace(_ record: StoredRecord, under lease: RecordLease?) async throws(StoreError) {
     try record.checkStorable()
-    try await call(writes: true) { table throws(StoreError) in try table.replace(record) }
+    try await call(writes: true, of: record.owner, cost: Self.cost(record)) { table throws(StoreError) in
+      try table.replace(record)
+    }
   }
 
   /// Removes a record, a damaged one too.
@@ -105,7 +117,7 @@ public final class FileRecordStore: RecordStore {
 
   /// Removes a record and returns it.
   public func take(_ key: RecordKey) async throws(StoreError) -> StoredRecord? {
-    try await call(writes: true) { table throws(StoreError) in try table.take(key) }
+    try await call(writes: true, surplus: Self.surplus) { table throws(StoreError) in try table.take(key) }
   }
 
   /// Always granted.
@@ -121,11 +133,13 @@ public final class FileRecordStore: RecordStore {
     try await call(writes: false) { table throws(StoreError) in try table.count(in: collection) }
   }
 
-  /// How many of them are `owner`'s.
-  public func count(
-    in collection: RecordKey.Collection, ownedBy owner: UInt32
-  ) async throws(StoreError) -> Int {
-    try await call(writes: false) { table throws(StoreError) in try table.count(in: collection, ownedBy: owner) }
+  /// How much `owner` has.
+  public func usage(of owner: UInt32) async throws(StoreError) -> RecordUsage {
+    let summed: Summed = try await call(writes: false, surplus: { $0.surplus }) { table throws(StoreError) -> Summed in
+      let isKnown = table.knownUsage(of: owner) != nil
+      return Summed(usage: try table.usage(of: owner), isKnown: isKnown)
+    }
+    return summed.usage
   }
 
   /// Removes what expired before `now`.
@@ -141,14 +155,43 @@ public final class FileRecordStore: RecordStore {
     }
   }
 
+  /// Writes what stands there already.
+  public func checkWriting() async throws(StoreError) {
+    try await call(writes: true) { table throws(StoreError) in try table.rewriteFacts() }
+  }
+
   /// Finishes what waits, writes the log back into the database and closes the files.
   public func close() async { await queue.closeAndWait() }
 
+  /// A usage, and whether all of the owner's records had to be looked at for it.
+  private struct Summed: Sendable {
+    let usage: RecordUsage
+    let isKnown: Bool
+
+    var surplus: Int64 { isKnown ? 0 : Int64(usage.counts.values.reduce(0, +) / FileRecordStore.rowsPerTurn) }
+  }
+
+  private static func cost(_ record: StoredRecord) -> Int64 { 1 + surplus(record) }
+
+  /// What a record costs beyond an ordinary call.
+  @Sendable private static func surplus(_ record: StoredRecord?) -> Int64 {
+    Int64((record?.contents.byteCount ?? 0) / bytesPerTurn)
+  }
+
+  /// Has the thread do `body` when it is the turn of `owner` (nil: of whoever the running task works for). `cost` is known before;
+  /// `surplus` says what its outcome has cost beyond that.
   private func call<Value: Sendable>(
-    writes: Bool, _ body: @escaping @Sendable (inout RecordTable) throws(StoreError) -> Value
+    writes: Bool, of owner: UInt32? = nil, cost: Int64 = 1, surplus: @escaping @Sendable (Value) -> Int64 = { _ in 0 },
+    _ body: @escaping @Sendable (inout RecordTable) throws(StoreError) -> Value
   ) async throws(StoreError) -> Value {
     let reply = Reply<Result<Value, StoreError>>()
-    if let refusal = queue.submit(TypedFileCall(writes: writes, reply: reply, body: body)) { throw refusal }
+    let payer = owner ?? Requesting.uid ?? Requester.process.uid
+    let call = TypedFileCall(writes: writes, reply: reply) { [queue] table throws(StoreError) -> Value in
+      let value = try body(&table)
+      queue.charge(payer, surplus(value))
+      return value
+    }
+    if let refusal = queue.submit(call, of: payer, cost: cost) { throw refusal }
     return try await reply.value().get()
   }
 }

@@ -4,7 +4,7 @@ import AuthEngine
 struct GroupCommit {
   private let database: SQLiteDatabase
   private let cipher: RecordCipher
-  private var table: RecordTable
+  private(set) var table: RecordTable
 
   init(_ opened: FileStoreOpening.Opened) {
     database = opened.database
@@ -12,31 +12,32 @@ struct GroupCommit {
     table = opened.table
   }
 
-  /// Carries out the calls in their order and answers each.
+  /// Carries out the calls and answers each. Who reads does not wait for what others write: none of these writes has been answered, so
+  /// that nobody can tell which came first.
   mutating func perform(_ calls: [any FileCall]) {
-    guard calls.contains(where: \.writes) else {
-      for call in calls {
-        _ = call.run(on: &table)
-        call.finish(nil)
-      }
-      return
+    for call in calls where !call.writes {
+      _ = call.run(on: &table)
+      call.finish(nil)
     }
-    let failure = transact(calls)
-    if failure != nil, calls.count > 1 {
+    let writes = calls.filter(\.writes)
+    guard !writes.isEmpty else { return }
+    let failure = transact(writes)
+    if failure != nil, writes.count > 1 {
       // One call may be too much for the disk where the others are not.
-      for call in calls { call.finish(transact([call])) }
+      for call in writes { call.finish(transact([call])) }
     } else {
-      for call in calls { call.finish(failure) }
+      for call in writes { call.finish(failure) }
     }
   }
 
   /// Runs the calls in one transaction; why it failed as a whole, if it did, and then nothing of it has happened.
   private mutating func transact(_ calls: [any FileCall]) -> StoreError? {
-    let before = table.manifest
+    let before = table.moment
+    defer { table.keep() }
     do throws(StoreError) {
       try database.run("BEGIN IMMEDIATE")
       for call in calls { try runOne(call) }
-      if table.manifest != before { try FileStoreOpening.save(table.manifest, in: database, cipher: cipher) }
+      if table.manifest != before.manifest { try FileStoreOpening.save(table.manifest, in: database, cipher: cipher) }
       try database.run("COMMIT")
       return nil
     } catch {
@@ -48,11 +49,7 @@ struct GroupCommit {
 
   /// Runs one call; its failure undoes its own work only, unless it ended the transaction.
   private mutating func runOne(_ call: any FileCall) throws(StoreError) {
-    guard call.writes else {
-      if let failure = call.run(on: &table), database.isOutsideTransaction { throw failure }
-      return
-    }
-    let before = table.manifest
+    let before = table.moment
     try database.run("SAVEPOINT call")
     if let failure = call.run(on: &table) {
       if database.isOutsideTransaction { throw failure }

@@ -6,10 +6,18 @@ struct RecordTable {
   private static let columns = "collection, id, owner, version, expires, seal, contents"
   private static let purgeLimit = 1000
 
+  /// As of when: what `restore` goes back to.
+  struct Moment {
+    let manifest: RecordManifest
+    fileprivate let changeCount: Int
+  }
+
   private let database: SQLiteDatabase
   private let cipher: RecordCipher
   /// As of the last statement; written into the database by `saveManifest`.
   private(set) var manifest: RecordManifest
+  /// What is known of the owners' usages, as of the last statement.
+  private var usages = OwnerUsages()
 
   init(database: SQLiteDatabase, cipher: RecordCipher, manifest: RecordManifest) {
     self.database = database
@@ -22,13 +30,31 @@ struct RecordTable {
     return try cipher.open(sealed)
   }
 
-  func records(in collection: RecordKey.Collection, ownedBy owner: UInt32) throws(StoreError) -> [StoredRecord] {
-    var records: [StoredRecord] = []
+  /// A record's position is its rowid, which SQLite gives in the order of insertion and no update changes.
+  func records(
+    in collection: RecordKey.Collection, ownedBy owner: UInt32, after position: Int64, atMost count: Int
+  ) throws(StoreError) -> RecordPage {
+    let values = [SQLiteValue.integer(Int64(collection.number)), .integer(Int64(owner)), .integer(position)]
+    let condition = "FROM record WHERE collection = ?1 AND owner = ?2 AND rowid > ?3 ORDER BY rowid LIMIT ?4"
+    var (found, fitting, bytes) = (0, 0, 0)
+    // How large they are is known without reading them.
     try database.each(
-      "SELECT \(Self.columns) FROM record WHERE collection = ?1 AND owner = ?2",
-      .integer(Int64(collection.number)), .integer(Int64(owner))
-    ) { row throws(StoreError) in records.append(try cipher.open(try Self.sealed(row))) }
-    return records
+      "SELECT length(contents) \(condition)", values[0], values[1], values[2], .integer(Int64(clamping: count))
+    ) { row throws(StoreError) in
+      found += 1
+      guard bytes < RecordPage.maxBytes else { return }
+      fitting += 1
+      bytes += Int(row.integer(0) ?? 0)
+    }
+    var page = RecordPage(entries: [], next: nil)
+    try database.each(
+      "SELECT \(Self.columns), rowid \(condition)", values[0], values[1], values[2], .integer(Int64(clamping: fitting))
+    ) { row throws(StoreError) in
+      let record = try cipher.open(try Self.sealed(row))
+      page.entries.append(RecordPage.Entry(record: record, position: row.integer(7) ?? 0))
+    }
+    page.next = found < count && fitting == found ? nil : page.entries.last?.position
+    return page
   }
 
   func count(in collection: RecordKey.Collection) throws(StoreError) -> Int {
@@ -37,12 +63,27 @@ struct RecordTable {
     ) { row throws(StoreError) in Int(row.integer(0) ?? 0) } ?? 0
   }
 
-  func count(in collection: RecordKey.Collection, ownedBy owner: UInt32) throws(StoreError) -> Int {
-    try database.first(
-      "SELECT count(*) FROM record WHERE collection = ?1 AND owner = ?2", .integer(Int64(collection.number)),
-      .integer(Int64(owner))
-    ) { row throws(StoreError) in Int(row.integer(0) ?? 0) } ?? 0
+  /// What is known of how much `owner` has, without looking.
+  func knownUsage(of owner: UInt32) -> RecordUsage? { usages.usage(of: owner) }
+
+  /// Summed up once, then kept with every write.
+  mutating func usage(of owner: UInt32) throws(StoreError) -> RecordUsage {
+    if let known = knownUsage(of: owner) { return known }
+    var usage = RecordUsage()
+    for collection in RecordKey.Collection.allCases {
+      try database.each(
+        "SELECT count(*), total(length(contents)) FROM record WHERE collection = ?1 AND owner = ?2",
+        .integer(Int64(collection.number)), .integer(Int64(owner))
+      ) { row throws(StoreError) in
+        usage.add(Int(row.integer(0) ?? 0), in: collection, bytes: Int(row.integer(1) ?? 0))
+      }
+    }
+    usages.note(usage, of: owner)
+    return usage
   }
+
+  /// Writes what the database says about itself once more, as it is.
+  func rewriteFacts() throws(StoreError) { try database.run("UPDATE meta SET value = value") }
 
   mutating func insert(_ record: StoredRecord) throws(StoreError) {
     guard record.version == 1, try sealed(record.key) == nil else {
@@ -54,6 +95,7 @@ struct RecordTable {
       .integer(Int64(sealed.key.collection.number)), .blob(sealed.key.id), .integer(Int64(sealed.owner)),
       .integer(Int64(clamping: sealed.version)), Self.expiry(sealed), .blob(sealed.seal), .blob(sealed.ciphertext))
     manifest.add(fingerprint(sealed))
+    usages.add(1, of: sealed.owner, in: sealed.key.collection, bytes: sealed.ciphertext.count)
   }
 
   mutating func replace(_ record: StoredRecord) throws(StoreError) {
@@ -61,33 +103,41 @@ struct RecordTable {
     else { throw StoreError(.conflict, "\(record.key) has changed") }
     // What was altered must not become sound again by being written over.
     _ = try cipher.open(stored)
-    try overwrite(stored, with: try cipher.seal(record))
+    let sealed = try cipher.seal(record)
+    try overwrite(stored, with: sealed)
     manifest.remove(fingerprint(stored))
+    usages.add(
+      0, of: record.owner, in: record.key.collection, bytes: sealed.ciphertext.count - stored.ciphertext.count)
   }
 
   mutating func take(_ key: RecordKey) throws(StoreError) -> StoredRecord? {
     guard let sealed = try sealed(key) else { return nil }
     let record = try cipher.open(sealed)
-    try delete(key, version: sealed.version, seal: sealed.seal)
+    try delete(sealed)
     return record
   }
 
   /// Removes the record unseen, for one that is damaged can be removed as well.
   mutating func remove(_ key: RecordKey) throws(StoreError) -> Bool {
     guard let sealed = try sealed(key) else { return false }
-    try delete(key, version: sealed.version, seal: sealed.seal)
+    try delete(sealed)
     return true
   }
 
   mutating func purge(expiredAt now: Timestamp) throws(StoreError) -> Int {
-    var expired: [(key: RecordKey, version: UInt64, seal: [UInt8])] = []
+    var expired: [(key: RecordKey, version: UInt64, seal: [UInt8], owner: UInt32?, byteCount: Int)] = []
     try database.each(
-      "SELECT collection, id, version, seal FROM record WHERE expires < ?1 LIMIT \(Self.purgeLimit)",
+      "SELECT collection, id, version, seal, owner, length(contents) FROM record WHERE expires < ?1 LIMIT \(Self.purgeLimit)",
       .integer(now.millisecondsSinceEpoch)
     ) { row throws(StoreError) in
-      expired.append((try Self.key(row), UInt64(clamping: row.integer(2) ?? 0), row.blob(3)))
+      let owner = row.integer(4).flatMap(UInt32.init(exactly:))
+      expired.append(
+        (try Self.key(row), UInt64(clamping: row.integer(2) ?? 0), row.blob(3), owner, Int(row.integer(5) ?? 0)))
     }
-    for record in expired { try delete(record.key, version: record.version, seal: record.seal) }
+    for record in expired {
+      try delete(record.key, version: record.version, seal: record.seal)
+      if let owner = record.owner { usages.add(-1, of: owner, in: record.key.collection, bytes: -record.byteCount) }
+    }
     return expired.count
   }
 
@@ -101,8 +151,17 @@ struct RecordTable {
     return manifest
   }
 
-  /// Goes back to an earlier manifest, as the database went back to the records of then.
-  mutating func restore(_ earlier: RecordManifest) { manifest = earlier }
+  /// Now, inside a transaction.
+  var moment: Moment { Moment(manifest: manifest, changeCount: usages.changeCount) }
+
+  /// Goes back to an earlier moment of the transaction, as the database went back to the records of then.
+  mutating func restore(_ earlier: Moment) {
+    manifest = earlier.manifest
+    usages.takeBack(to: earlier.changeCount)
+  }
+
+  /// The transaction is over.
+  mutating func keep() { usages.keep() }
 
   /// Encrypts every record anew.
   mutating func reencrypt(by next: RecordCipher) throws(StoreError) {
@@ -128,6 +187,11 @@ struct RecordTable {
       .integer(Int64(stored.key.collection.number)), .blob(stored.key.id), .integer(Int64(clamping: sealed.version)),
       Self.expiry(sealed), .blob(sealed.seal), .blob(sealed.ciphertext))
     manifest.add(fingerprint(sealed))
+  }
+
+  private mutating func delete(_ sealed: SealedRecord) throws(StoreError) {
+    try delete(sealed.key, version: sealed.version, seal: sealed.seal)
+    usages.add(-1, of: sealed.owner, in: sealed.key.collection, bytes: -sealed.ciphertext.count)
   }
 
   private mutating func delete(_ key: RecordKey, version: UInt64, seal: [UInt8]) throws(StoreError) {

@@ -18,6 +18,14 @@ struct RedisKeys: Sendable {
   func records(_ collection: RecordKey.Collection) -> [UInt8] { bytes("record:\(collection.rawValue):") }
   /// What the keys of the owners' sets begin with.
   func owners(_ collection: RecordKey.Collection) -> [UInt8] { bytes("owner:\(collection.rawValue):") }
+  /// An owner's records, in the order in which they were added.
+  func order(_ uid: UInt32, _ collection: RecordKey.Collection) -> [UInt8] {
+    orders(collection) + Array(String(uid).utf8)
+  }
+  /// What the keys of the owners' orders begin with.
+  func orders(_ collection: RecordKey.Collection) -> [UInt8] { bytes("order:\(collection.rawValue):") }
+  /// Counts what is added.
+  var sequence: [UInt8] { bytes("sequence") }
   /// All records, by expiry.
   func all(_ collection: RecordKey.Collection) -> [UInt8] { bytes("all:\(collection.rawValue)") }
 

@@ -71,7 +71,7 @@ public final class RedisRecordStore: RecordStore {
     do throws(StoreError) {
       try link.open()
       ready.fill(.success(()))
-      let table = RedisTable(link: link)
+      let table = RedisTable(link: link, usages: KnownUsages(clock: clock))
       while let calls = queue.next(atMost: 1) {
         for call in calls { call.run(table) }
       }
@@ -85,23 +85,25 @@ public final class RedisRecordStore: RecordStore {
     try await call { table throws(StoreError) in try table.record(for: key) }
   }
 
-  /// The records of `owner`; `corrupted` when one of them is.
+  /// Records of `owner`; `corrupted` when one of them is.
   public func records(
-    in collection: RecordKey.Collection, ownedBy owner: UInt32
-  ) async throws(StoreError) -> [StoredRecord] {
-    try await call { table throws(StoreError) in try table.records(in: collection, ownedBy: owner) }
+    in collection: RecordKey.Collection, ownedBy owner: UInt32, after position: Int64, atMost count: Int
+  ) async throws(StoreError) -> RecordPage {
+    try await call(cost: Int64(clamping: count)) { table throws(StoreError) in
+      try table.records(in: collection, ownedBy: owner, after: position, atMost: count)
+    }
   }
 
   /// Adds a record.
   public func insert(_ record: StoredRecord) async throws(StoreError) {
     try record.checkStorable()
-    try await call { table throws(StoreError) in try table.insert(record) }
+    try await call(of: record.owner) { table throws(StoreError) in try table.insert(record) }
   }
 
   /// Replaces a record.
   public func replace(_ record: StoredRecord, under lease: RecordLease?) async throws(StoreError) {
     try record.checkStorable()
-    try await call { table throws(StoreError) in try table.replace(record, under: lease) }
+    try await call(of: record.owner) { table throws(StoreError) in try table.replace(record, under: lease) }
   }
 
   /// Removes a record, a damaged one too.
@@ -129,11 +131,9 @@ public final class RedisRecordStore: RecordStore {
     try await call { table throws(StoreError) in try table.count(in: collection) }
   }
 
-  /// How many of them are `owner`'s.
-  public func count(
-    in collection: RecordKey.Collection, ownedBy owner: UInt32
-  ) async throws(StoreError) -> Int {
-    try await call { table throws(StoreError) in try table.count(in: collection, ownedBy: owner) }
+  /// How much `owner` has, as of a moment ago.
+  public func usage(of owner: UInt32) async throws(StoreError) -> RecordUsage {
+    try await call { table throws(StoreError) in try table.usage(of: owner) }
   }
 
   /// Removes what expired before `now`.
@@ -145,13 +145,14 @@ public final class RedisRecordStore: RecordStore {
   public func close() async { await queue.closeAndWait() }
 
   private func call<Value: Sendable>(
+    of owner: UInt32? = nil, cost: Int64 = 1,
     _ body: @escaping @Sendable (RedisTable) throws(StoreError) -> Value
   ) async throws(StoreError) -> Value {
     let reply = Reply<Result<Value, StoreError>>()
     let call = RedisCall(
       run: { table in reply.fill(Result { () throws(StoreError) in try body(table) }) },
       refuse: { reply.fill(.failure($0)) })
-    if let refusal = queue.submit(call) { throw refusal }
+    if let refusal = queue.submit(call, of: owner, cost: cost) { throw refusal }
     return try await reply.value().get()
   }
 }

@@ -28,17 +28,20 @@ enum RedisScript {
     if ARGV[7] == '' then redis.call('PERSIST', KEYS[1]) else redis.call('PEXPIREAT', KEYS[1], ARGV[7]) end
     redis.call('ZADD', KEYS[2], ARGV[8], ARGV[9])
     redis.call('SADD', KEYS[3], ARGV[10])
+    if not redis.call('ZSCORE', KEYS[4], ARGV[10]) then
+      redis.call('ZADD', KEYS[4], redis.call('INCR', KEYS[5]), ARGV[10])
+    end
     return 1
     """
 
-  /// KEYS record, all, owner. ARGV of `write`. 0 when it exists.
+  /// KEYS record, all, owner, order, sequence. ARGV of `write`. 0 when it exists.
   static let insert = """
     local seal = redis.call('HGET', KEYS[1], 'n')
     if seal then return seal == ARGV[5] and 1 or 0 end
     \(write)
     """
 
-  /// KEYS record, all, owner. ARGV of `write`, the version before, the fence or nothing. 0 conflict, -1 lease lost.
+  /// KEYS as of `insert`. ARGV of `write`, the version before, the fence or nothing. 0 conflict, -1 lease lost.
   static let replace = """
     local stored = redis.call('HMGET', KEYS[1], 'v', 'o', 'f', 'n')
     if not stored[1] then return 0 end
@@ -53,24 +56,64 @@ enum RedisScript {
   /// KEYS record. Its fields.
   static let read = "return \(fields)"
 
-  /// KEYS record, all. ARGV prefix of the owners' keys, id. The fields of what is removed.
+  /// KEYS record, all. ARGV prefix of the owners' keys, id, prefix of the owners' orders. The fields of what is removed.
   static let take = """
     local found = \(fields)
     if not found[1] then return found end
     redis.call('DEL', KEYS[1])
     redis.call('SREM', ARGV[1] .. found[1], ARGV[2])
+    redis.call('ZREM', ARGV[3] .. found[1], ARGV[2])
     redis.call('ZREM', KEYS[2], found[1] .. ':' .. ARGV[2])
     return found
     """
 
-  /// KEYS owner, then records. ARGV their ids. The fields of each; those that are gone leave the owner's set.
+  /// KEYS owner, order, sequence. ARGV prefix of the records' keys, position, count, bytes. For each record id, position and fields, and
+  /// last where to go on or nothing. Those that are gone leave the owner's sets; those of a version that knew no order get a place in it.
   static let list = """
-    local all = {}
-    for index = 2, #KEYS do
-      all[index - 1] = redis.call('HMGET', KEYS[index], 'o', 'v', 'e', 'k', 'n', 'c')
-      if not all[index - 1][1] then redis.call('SREM', KEYS[1], ARGV[index - 1]) end
+    if redis.call('ZCARD', KEYS[2]) < redis.call('SCARD', KEYS[1]) then
+      local ids = redis.call('SMEMBERS', KEYS[1])
+      table.sort(ids)
+      for _, id in ipairs(ids) do
+        if not redis.call('ZSCORE', KEYS[2], id) then
+          redis.call('ZADD', KEYS[2], redis.call('INCR', KEYS[3]), id)
+        end
+      end
     end
-    return all
+    local members = redis.call(
+      'ZRANGEBYSCORE', KEYS[2], '(' .. ARGV[2], '+inf', 'WITHSCORES', 'LIMIT', '0', ARGV[3])
+    local found = {}
+    local bytes = 0
+    local next = #members == 2 * tonumber(ARGV[3]) and members[#members] or ''
+    for index = 1, #members, 2 do
+      local id = members[index]
+      local fields = redis.call('HMGET', ARGV[1] .. id, 'o', 'v', 'e', 'k', 'n', 'c')
+      if fields[1] then
+        table.insert(found, {id, members[index + 1], fields})
+        bytes = bytes + #(fields[6] or '')
+        if bytes >= tonumber(ARGV[4]) then
+          next = members[index + 1]
+          break
+        end
+      else
+        redis.call('SREM', KEYS[1], id)
+        redis.call('ZREM', KEYS[2], id)
+      end
+    end
+    table.insert(found, next)
+    return found
+    """
+
+  /// KEYS owner. ARGV prefix of the records' keys. How many there are, and how many bytes their contents have.
+  static let usage = """
+    local ids = redis.call('SMEMBERS', KEYS[1])
+    local count = 0
+    local bytes = 0
+    for _, id in ipairs(ids) do
+      local length = redis.call('HSTRLEN', ARGV[1] .. id, 'c')
+      if redis.call('EXISTS', ARGV[1] .. id) == 1 then count = count + 1 end
+      bytes = bytes + length
+    end
+    return {count, bytes}
     """
 
   /// KEYS record, lease. ARGV token, milliseconds. The fence, or -1 while somebody else has it.
@@ -86,13 +129,14 @@ enum RedisScript {
   /// KEYS lease. ARGV token.
   static let release = "return redis.call('GET', KEYS[1]) == ARGV[1] and redis.call('DEL', KEYS[1]) or 0"
 
-  /// KEYS all. ARGV now, limit, prefix of the records' keys, prefix of the owners' keys. How many went.
+  /// KEYS all. ARGV now, limit, prefix of the records' keys, of the owners' keys and of the owners' orders. How many went.
   static let purge = """
     local members = redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', '(' .. ARGV[1], 'LIMIT', '0', ARGV[2])
     for _, member in ipairs(members) do
       local owner, id = string.match(member, '^(%d+):(%x+)$')
       redis.call('DEL', ARGV[3] .. id)
       redis.call('SREM', ARGV[4] .. owner, id)
+      redis.call('ZREM', ARGV[5] .. owner, id)
       redis.call('ZREM', KEYS[1], member)
     end
     return #members

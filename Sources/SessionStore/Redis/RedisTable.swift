@@ -9,10 +9,10 @@ struct RedisTable {
   /// The latest time Redis takes.
   private static let latest: Int64 = 1 << 52
   private static let purgeLimit = 500
-  private static let pageSize = 64
   private static let tokenByteCount = 16
 
   let link: RedisLink
+  let usages: KnownUsages
 
   private var keys: RedisKeys { link.keys }
 
@@ -20,24 +20,25 @@ struct RedisTable {
     try record(key, try link.evaluate(RedisScript.read, keys: [keys.record(key)]))
   }
 
-  func records(in collection: RecordKey.Collection, ownedBy owner: UInt32) throws(StoreError) -> [StoredRecord] {
-    let set = keys.owner(owner, collection)
-    let members = try link.evaluate("return redis.call('SMEMBERS', KEYS[1])", keys: [set]).array ?? []
-    let found = members.compactMap { member -> RecordKey? in
-      member.bytes.flatMap { Self.identifier($0) }.map { RecordKey(collection: collection, id: $0) }
-    }
-    var records: [StoredRecord] = []
-    for start in stride(from: 0, to: found.count, by: Self.pageSize) {
-      let page = found[start..<min(start + Self.pageSize, found.count)]
-      let rows =
-        try link.evaluate(
-          RedisScript.list, keys: [set] + page.map(keys.record), page.map(keys.identifier)
-        ).array ?? []
-      for (key, row) in zip(page, rows) {
-        if let record = try record(key, row) { records.append(record) }
+  func records(
+    in collection: RecordKey.Collection, ownedBy owner: UInt32, after position: Int64, atMost count: Int
+  ) throws(StoreError) -> RecordPage {
+    let numbers = [position, Int64(clamping: count), Int64(RecordPage.maxBytes)].map { Array(String($0).utf8) }
+    var rows =
+      try link.evaluate(
+        RedisScript.list, keys: [keys.owner(owner, collection), keys.order(owner, collection), keys.sequence],
+        [keys.records(collection)] + numbers
+      ).array ?? []
+    var page = RecordPage(entries: [], next: rows.popLast()?.number)
+    for row in rows {
+      guard let parts = row.array, parts.count == 3, let position = parts[1].number,
+        let id = parts[0].bytes.flatMap({ Self.identifier($0) })
+      else { throw StoreError(.corrupted, "the list of an owner's records was altered") }
+      if let record = try record(RecordKey(collection: collection, id: id), parts[2]) {
+        page.entries.append(RecordPage.Entry(record: record, position: position))
       }
     }
-    return records
+    return page
   }
 
   func insert(_ record: StoredRecord) throws(StoreError) {
@@ -45,6 +46,7 @@ struct RedisTable {
       record.version == 1
       ? try link.evaluate(RedisScript.insert, keys: writtenKeys(record), try written(record)) : .integer(0)
     if reply != .integer(1) { throw StoreError(.conflict, "\(record.key) exists") }
+    usages.add(1, of: record.owner, in: record.key.collection, bytes: record.contents.byteCount)
   }
 
   func replace(_ record: StoredRecord, under lease: RecordLease?) throws(StoreError) {
@@ -54,7 +56,8 @@ struct RedisTable {
     let fence = lease.map { Array(String($0.fence).utf8) } ?? []
     let arguments = try written(record) + [Array(String(record.version - 1).utf8), fence]
     switch try link.evaluate(RedisScript.replace, keys: writtenKeys(record), arguments).integer {
-    case 1: return
+    // How much the record had before is not known here: for a moment it counts twice.
+    case 1: usages.add(0, of: record.owner, in: record.key.collection, bytes: record.contents.byteCount)
     case -1: throw StoreError(.leaseLost, "\(record.key): the lease went to somebody else")
     default: throw StoreError(.conflict, "\(record.key) has changed")
     }
@@ -85,8 +88,20 @@ struct RedisTable {
     Int(try link.evaluate("return redis.call('ZCARD', KEYS[1])", keys: [keys.all(collection)]).integer ?? 0)
   }
 
-  func count(in collection: RecordKey.Collection, ownedBy owner: UInt32) throws(StoreError) -> Int {
-    Int(try link.evaluate("return redis.call('SCARD', KEYS[1])", keys: [keys.owner(owner, collection)]).integer ?? 0)
+  /// Believed for a moment: the server looks at every record for it.
+  func usage(of owner: UInt32) throws(StoreError) -> RecordUsage {
+    if let known = usages.usage(of: owner) { return known }
+    var usage = RecordUsage()
+    for collection in RecordKey.Collection.allCases {
+      let sums =
+        try link.evaluate(
+          RedisScript.usage, keys: [keys.owner(owner, collection)], [keys.records(collection)]
+        ).array ?? []
+      guard sums.count == 2 else { continue }
+      usage.add(Int(sums[0].integer ?? 0), in: collection, bytes: Int(sums[1].integer ?? 0))
+    }
+    usages.note(usage, of: owner)
+    return usage
   }
 
   func purge(expiredAt now: Timestamp) throws(StoreError) -> Int {
@@ -94,23 +109,31 @@ struct RedisTable {
     for collection in RecordKey.Collection.allCases {
       let arguments = [
         Array(String(now.millisecondsSinceEpoch).utf8), Array(String(Self.purgeLimit).utf8),
-        keys.records(collection), keys.owners(collection),
+        keys.records(collection), keys.owners(collection), keys.orders(collection),
       ]
       purged += try link.evaluate(RedisScript.purge, keys: [keys.all(collection)], arguments).integer ?? 0
     }
+    if purged > 0 { usages.forgetAll() }
     return Int(purged)
   }
 
   /// Never repeated: the answer may hold the only copy, and a second one would say that there is none.
   private func removed(_ key: RecordKey) throws(StoreError) -> RedisReply {
-    try link.evaluate(
+    let reply = try link.evaluate(
       RedisScript.take, keys: [keys.record(key), keys.all(key.collection)],
-      [keys.owners(key.collection), keys.identifier(key)], isRepeatable: false)
+      [keys.owners(key.collection), keys.identifier(key), keys.orders(key.collection)], isRepeatable: false)
+    if let fields = reply.array, fields.count == 6, let owner = fields[0].number.flatMap(UInt32.init(exactly:)) {
+      usages.add(-1, of: owner, in: key.collection, bytes: -(fields[5].bytes?.count ?? 0))
+    }
+    return reply
   }
 
   private func writtenKeys(_ record: StoredRecord) -> [[UInt8]] {
     let collection = record.key.collection
-    return [keys.record(record.key), keys.all(collection), keys.owner(record.owner, collection)]
+    return [
+      keys.record(record.key), keys.all(collection), keys.owner(record.owner, collection),
+      keys.order(record.owner, collection), keys.sequence,
+    ]
   }
 
   /// The arguments of `RedisScript.write`.

@@ -2,15 +2,53 @@ import AuthEngine
 import Glibc
 import Support
 
-/// Work on its way to the one thread that does it.
+/// Work on its way to the one thread that does it, in turns of the users it is done for: what one user has asked for does not stand before
+/// what another asks for later. The work of one user stays in order.
 final class WorkQueue<Work: Sendable>: @unchecked Sendable {
   // Sendable because `arrivals` is only used through the functions for semaphores.
+  private struct Item {
+    let work: Work
+    let owner: UInt32
+    let cost: Int64
+  }
+
+  /// A user's share, and how much of the user's waits.
+  private struct Share {
+    let flow: FairQueue<Item>.Flow
+    var waitingCount = 0
+  }
+
   private struct State {
-    var items: [Work] = []
+    var queue = FairQueue<Item>()
+    var shares: [UInt32: Share] = [:]
+    var count = 0
     var isClosed = false
     var hasEnded = false
     var closers: [Reply<Void>] = []
+
+    mutating func add(_ item: Item) {
+      var share = shares[item.owner] ?? Share(flow: queue.open(owner: item.owner))
+      share.waitingCount += 1
+      shares[item.owner] = share
+      queue.add(item, of: share.flow)
+      count += 1
+    }
+
+    mutating func take() -> Item? {
+      guard let (item, flow) = queue.next() else { return nil }
+      queue.charge(flow, item.cost)
+      count -= 1
+      shares[item.owner]?.waitingCount -= 1
+      if shares.count > WorkQueue.maxIdleShares, shares[item.owner]?.waitingCount == 0 {
+        shares[item.owner] = nil
+        queue.close(flow)
+      }
+      return item
+    }
   }
+
+  /// Of so many users it is remembered how much they have asked for, though nothing of theirs waits.
+  private static var maxIdleShares: Int { 256 }
 
   private let state = Locked(State())
   private let capacity: Int
@@ -30,12 +68,16 @@ final class WorkQueue<Work: Sendable>: @unchecked Sendable {
     arrivals.deallocate()
   }
 
-  /// Adds an item; or returns why not.
-  func submit(_ item: Work) -> StoreError? {
+  /// Adds an item, which is done when it is the turn of `owner` (nil: of whoever the running task works for); or returns why not. `cost`
+  /// tells about how many ordinary items it is worth.
+  func submit(_ work: Work, of owner: UInt32? = nil, cost: Int64 = 1) -> StoreError? {
+    let item = Item(work: work, owner: owner ?? Requesting.uid ?? Requester.process.uid, cost: cost)
     let refusal = state.withLock { state -> StoreError? in
       if state.isClosed { return StoreError(.unavailable, "the store is closed") }
-      if state.items.count >= capacity { return StoreError(.unavailable, "too much is waiting for the store") }
-      state.items.append(item)
+      if state.count >= capacity {
+        return StoreError(.unavailable, "too much is waiting for the store", isOverload: true)
+      }
+      state.add(item)
       return nil
     }
     if refusal == nil { sem_post(arrivals) }
@@ -64,14 +106,27 @@ final class WorkQueue<Work: Sendable>: @unchecked Sendable {
 
   // MARK: - The thread
 
-  /// Waits for items and takes at most `limit` of them; nil when the queue is closed and empty.
+  /// What `owner` was given turned out to cost so much more.
+  func charge(_ owner: UInt32, _ cost: Int64) {
+    guard cost > 0 else { return }
+    state.withLock { state in
+      guard let flow = state.shares[owner]?.flow else { return }
+      state.queue.charge(flow, cost)
+    }
+  }
+
+  /// Waits for items and takes at most `limit` of them, and no more once they cost `limit` together; nil when the queue is closed and empty.
   func next(atMost limit: Int) -> [Work]? {
     while true {
       // Each item counts one and closing too. Who takes several items leaves counts behind: more turns of this loop.
       while sem_wait(arrivals) != 0 {}
       let (items, isOver) = state.withLock { state in
-        let items = Array(state.items.prefix(limit))
-        state.items.removeFirst(items.count)
+        var items: [Work] = []
+        var cost: Int64 = 0
+        while items.count < limit, cost < limit, let item = state.take() {
+          items.append(item.work)
+          cost += item.cost
+        }
         return (items, state.isClosed && items.isEmpty)
       }
       if isOver { return nil }
@@ -82,13 +137,12 @@ final class WorkQueue<Work: Sendable>: @unchecked Sendable {
   /// Says that nothing more will be done: what came in meanwhile is returned, to be refused.
   func end() -> [Work] {
     let (items, closers) = state.withLock { state in
-      defer {
-        state.items = []
-        state.closers = []
-      }
+      defer { state.closers = [] }
       state.isClosed = true
       state.hasEnded = true
-      return (state.items, state.closers)
+      var items: [Work] = []
+      while let item = state.take() { items.append(item.work) }
+      return (items, state.closers)
     }
     for closer in closers { closer.fill(()) }
     return items

@@ -8,8 +8,8 @@ struct AccessRules: Sendable {
     let gid: UInt32?
     /// The methods allowed; nil means all.
     let methods: Set<String>?
-    /// The resources allowed; nil means all.
-    let resources: Set<String>?
+    /// What of the configuration it shows.
+    var scope = PeerScope.everything
     /// How often each uid it matches may call; nil: as often as it likes.
     var rate: Rate?
     /// How many calls of each uid it matches may be under way; nil: any number.
@@ -31,23 +31,36 @@ struct AccessRules: Sendable {
   }
 
   let rules: [Rule]
+  /// Ids that many have: they match no rule.
+  let unmapped: UnmappedIDs
 
   /// With no rules configured the sidecar's own user may do everything.
-  init(rules: [Rule]?, ownUID: UInt32) {
-    self.rules = rules ?? [Rule(uid: ownUID, gid: nil, methods: nil, resources: nil)]
+  init(rules: [Rule]?, ownUID: UInt32, unmapped: UnmappedIDs = .none) {
+    self.rules = rules ?? [Rule(uid: ownUID, gid: nil, methods: nil)]
+    self.unmapped = unmapped
   }
 
-  /// The rule for `peer`, or nil.
-  func rule(for peer: Peer) -> Rule? { rules.first { $0.matches(peer) } }
+  /// The rule for `peer`, or nil. Users who cannot be told apart would share their sessions, and so have none.
+  func rule(for peer: Peer) -> Rule? {
+    guard unmapped.uid != peer.uid else { return nil }
+    return rules.first { !isOfMany($0) && $0.matches(peer) }
+  }
+
+  /// What deserves a warning.
+  var notes: [String] {
+    rules.filter { isOfMany($0) || $0.uid != nil && $0.uid == unmapped.uid }.map { rule in
+      "peers: the rule for \(rule.uid.map { "uid \($0)" } ?? "gid \(rule.gid ?? 0)") matches nobody: in this user namespace "
+        + "whoever it does not map has that id"
+    }
+  }
+
+  private func isOfMany(_ rule: Rule) -> Bool { rule.gid != nil && rule.gid == unmapped.gid }
+
+  /// What `peer` may hear of; nil: nothing.
+  func scope(of peer: Peer) -> PeerScope? { rule(for: peer)?.scope }
 }
 
 extension AccessRules.Rule {
   /// Whether it allows `method`.
   func allows(method: String) -> Bool { methods?.contains(method) ?? true }
-
-  /// Whether it allows every resource, so that what belongs to none is allowed too.
-  var allowsEveryResource: Bool { resources == nil }
-
-  /// Whether it allows `resource`.
-  func allows(resource: String) -> Bool { resources?.contains(resource) ?? true }
 }

@@ -68,6 +68,17 @@ final class AuditEntry: Sendable {
   /// Whether `fetchResource` carried no token: nothing was decided then.
   var carriesNoToken: Bool { state.withLock { $0.facts["auth"] == "none" } }
 
+  /// Whether it names something that `scope` hides.
+  func names(outside scope: PeerScope) -> Bool {
+    guard !scope.isEverything else { return false }
+    let facts = state.withLock { $0.facts }
+    func isHidden(_ name: String, _ contains: (String) -> Bool) -> Bool {
+      facts[name]?.stringValue.map { !contains($0) } ?? false
+    }
+    return isHidden("resource", scope.contains(resource:)) || isHidden("issuer", scope.contains(issuer:))
+      || isHidden("provider", scope.contains(decisionPoint:))
+  }
+
   /// Facts, decisions and the outcome that was noted.
   var contents: (facts: JSONObject, decisions: [JSONValue], outcome: String?) {
     state.withLock { ($0.facts, $0.decisions, $0.outcome) }

@@ -34,7 +34,7 @@ enum AuditFact {
 
   /// The digest that stands for a session: the hash under which it is stored, of which logs have the beginning.
   static func session(_ handle: JSONValue) -> JSONValue? {
-    handle.stringValue.flatMap { SessionHandle($0) }.map { session($0) }
+    handle.stringValue.flatMap { try? SessionHandle($0) }.map { session($0) }
   }
 
   /// As above.

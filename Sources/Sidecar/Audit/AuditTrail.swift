@@ -34,11 +34,13 @@ struct AuditTrail: Sendable {
     AuditedMethod.event(of: method).map { AuditEntry(event: $0, params: params) }
   }
 
-  /// Records how a call ended; returns what to answer.
+  /// Records how a call ended; returns what to answer. `isHidden`: it named something that the caller's rule hides, and is told that there
+  /// is no such thing; the record says what it was.
   func record(
-    _ entry: AuditEntry, _ method: String, _ outcome: Result<RPCResult, RPCFault>, _ caller: Caller, _ trace: CallTrace
+    _ entry: AuditEntry, _ method: String, _ outcome: Result<RPCResult, RPCFault>, isHidden: Bool, _ caller: Caller,
+    _ trace: CallTrace
   ) async -> Result<RPCResult, RPCFault> {
-    for members in records(entry, method, outcome, caller, trace) {
+    for members in records(entry, method, outcome, isHidden, caller, trace) {
       guard await log.append(AuditRecord(at: clock.wallNow, members)) else { return .failure(Self.withheld) }
     }
     return outcome
@@ -95,7 +97,8 @@ struct AuditTrail: Sendable {
   }
 
   private func records(
-    _ entry: AuditEntry, _ method: String, _ outcome: Result<RPCResult, RPCFault>, _ caller: Caller, _ trace: CallTrace
+    _ entry: AuditEntry, _ method: String, _ outcome: Result<RPCResult, RPCFault>, _ isHidden: Bool, _ caller: Caller,
+    _ trace: CallTrace
   ) -> [JSONObject] {
     var (facts, decisions, noted) = entry.contents
     var members: JSONObject = ["event": .string(entry.event)]
@@ -108,8 +111,9 @@ struct AuditTrail: Sendable {
       for member in told.members { facts[member.name] = member.value }
     case .success(.text): members["outcome"] = .string(noted ?? "decided")
     case .failure(let fault):
-      members["outcome"] = fault.code == .peerForbidden ? "refused" : "fault"
-      facts["reason"] = .string(fault.code.reason)
+      let code = isHidden ? .peerForbidden : fault.code
+      members["outcome"] = code == .peerForbidden ? "refused" : "fault"
+      facts["reason"] = .string(code.reason)
       facts["upstream"] = fault.data["upstream"]?["code"].flatMap(AuditFact.bounded)
     }
     members["method"] = .string(method)

@@ -1,30 +1,35 @@
 import Support
 
-/// Which refusals of users whom no rule lets in are recorded one by one: whoever may knock may not fill the disk by it.
+/// Which refusals of users whom no rule lets in are recorded one by one, and which ends of connections are logged: whoever may knock may
+/// not fill the disk by it.
 final class RefusalLedger: Sendable {
   private struct Account {
     var bucket: TokenBucket
     var more: Int64 = 0
   }
 
-  private static let rate = AccessRules.Rate(perSecond: 0.1, burst: 10)
   /// Of so many users it is known; the others share an account.
   private static let capacity = 1024
 
   private let accounts = Locked<[UInt32?: Account]>([:])
   private let clock: any EngineClock
+  private let rate: AccessRules.Rate
 
-  init(clock: any EngineClock) { self.clock = clock }
+  /// Ten at once and one each ten seconds, unless told otherwise.
+  init(clock: any EngineClock, rate: AccessRules.Rate = AccessRules.Rate(perSecond: 0.1, burst: 10)) {
+    self.clock = clock
+    self.rate = rate
+  }
 
   /// How many refusals of `uid` before this one were not recorded; nil when this one is not to be either.
   func admit(_ uid: UInt32) -> Int64? {
     let now = clock.monotonicNow
     return accounts.withLock { accounts in
-      if accounts[uid] == nil, accounts.count >= Self.capacity { Self.forgetIdle(&accounts, at: now) }
+      if accounts[uid] == nil, accounts.count >= Self.capacity { forgetIdle(&accounts, at: now) }
       let key: UInt32? = accounts[uid] == nil && accounts.count >= Self.capacity ? nil : uid
-      var account = accounts[key] ?? Account(bucket: TokenBucket(Self.rate, at: now))
+      var account = accounts[key] ?? Account(bucket: TokenBucket(rate, at: now))
       defer { accounts[key] = account }
-      guard account.bucket.take(Self.rate, at: now) == nil else {
+      guard account.bucket.take(rate, at: now) == nil else {
         account.more += 1
         return nil
       }
@@ -34,7 +39,7 @@ final class RefusalLedger: Sendable {
   }
 
   /// What those who have not knocked for long still have to be told of goes to the shared account.
-  private static func forgetIdle(_ accounts: inout [UInt32?: Account], at now: MonotonicInstant) {
+  private func forgetIdle(_ accounts: inout [UInt32?: Account], at now: MonotonicInstant) {
     let idle = accounts.filter { $0.key != nil && $0.value.bucket.isFull(at: now) }
     for uid in idle.keys { accounts[uid] = nil }
     let more = idle.values.reduce(0) { $0 + $1.more }

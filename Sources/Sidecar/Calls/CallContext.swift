@@ -7,10 +7,8 @@ struct CallContext: Sendable {
   let key: UInt64
   /// Whose connection it came on.
   let caller: Caller
-  /// The configuration it runs on from beginning to end, whatever is reloaded meanwhile.
-  let runtime: Runtime
-  /// The rule that let it in.
-  let rule: AccessRules.Rule
+  /// The configuration it runs on from beginning to end, whatever is reloaded meanwhile, as far as its rule shows it.
+  let runtime: VisibleConfiguration
   /// The bound of `meta.timeoutMs`.
   let deadline: Deadline
   /// The W3C trace context to pass on upstream.

@@ -59,6 +59,9 @@ final class Caller: Sendable {
     state.withLock { $0.delegates.contains(method) ? $0.session : nil }
   }
 
+  /// Whether it is subscribed to the event.
+  func isSubscribed(to event: EventName) -> Bool { state.withLock { $0.events.contains(event) } }
+
   /// Sends an event if it is subscribed to.
   func notify(_ event: EventName, _ params: JSONValue) {
     let session = state.withLock { $0.events.contains(event) ? $0.session : nil }

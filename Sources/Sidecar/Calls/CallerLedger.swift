@@ -60,6 +60,16 @@ final class CallerLedger: Sendable {
     }
   }
 
+  /// Whether `admit` would say no.
+  func wouldRefuse(_ rule: AccessRules.Rule, uid: UInt32, isProbe: Bool) -> Bool {
+    guard let rate = rule.rate else { return false }
+    let now = clock.monotonicNow
+    let account = accounts.withLock { $0[Key(uid: uid, ruleUid: rule.uid, ruleGid: rule.gid)] }
+    // A copy: the bucket itself stays as it is.
+    guard var bucket = isProbe ? account?.probes : account?.calls else { return false }
+    return bucket.take(isProbe ? Self.probeRate : rate, at: now) != nil
+  }
+
   /// Takes a place among the calls under way: nil where nobody counts them.
   func begin(_ rule: AccessRules.Rule, uid: UInt32) -> Result<Place?, LimitReached> {
     guard let limit = rule.concurrency else { return .success(nil) }

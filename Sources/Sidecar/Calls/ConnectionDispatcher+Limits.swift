@@ -7,8 +7,9 @@ import Support
 extension ConnectionDispatcher {
   /// What is asked to find out whether the sidecar is well.
   static let probes: Set<String> = [Health.name, GetInfo.name]
-  /// What takes no place and no turn: what must be answered, or change something, when nothing else goes on.
-  static let free: Set<String> = [ReloadConfig.name, Health.name]
+  /// What takes no place and no turn: what must be answered, or change something, when nothing else goes on. Lists of tasks have turns of
+  /// their own: they show what there is to be ended when no place is free.
+  static let free: Set<String> = [ReloadConfig.name, Health.name, ListTasks.name]
   /// By what a caller answers a question about a user's step-up: the call that the question belongs to has its place, and is not over
   /// before.
   static let answering: Set<String> = [Authenticate.name, AuthenticateWithAdvice.name]
@@ -59,6 +60,14 @@ extension ConnectionDispatcher {
     }
     defer { service.gate.leave(holder) }
     return await body()
+  }
+
+  /// By the same rules as `dispatch`, and without counting the call.
+  func refuses(method: String) -> Bool {
+    guard let rule = service.runtime.access.rule(for: caller.peer), rule.allows(method: method),
+      service.methods[method] != nil
+    else { return true }
+    return service.ledger.wouldRefuse(rule, uid: caller.peer.uid, isProbe: Self.probes.contains(method))
   }
 
   /// Counts as a call all the same.

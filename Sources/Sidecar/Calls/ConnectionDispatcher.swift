@@ -33,6 +33,11 @@ final class ConnectionDispatcher: CallDispatcher {
         .failure(RPCFault(.methodNotFound, data: ["method": .string(Self.shortened(call.method))])))
     }
     guard let rule, rule.allows(method: call.method) else { return forbidden(call, start) }
+    guard !call.isUnread else {
+      return answered(
+        call, call.method, start,
+        .failure(Self.overloaded("Too many calls of this user at one time", retryAfter: Self.pause)))
+    }
     let meta: CallMeta
     let params: JSONValue?
     do {
@@ -69,15 +74,20 @@ final class ConnectionDispatcher: CallDispatcher {
         return answered(call, name, start, .failure(fault))
       }
       return .work { [self, context] in
-        let outcome = await recorded(name, context) {
-          await self.inTurn(context, isFree: pass != nil) {
-            await self.bounded(context) { () throws(RPCFault) in try await body(params, context) }
+        let outcome = await Requesting.$uid.withValue(caller.peer.uid) {
+          await recorded(name, context) {
+            await self.inTurn(context, isFree: pass != nil) {
+              await self.bounded(context) { () throws(RPCFault) in try await body(params, context) }
+            }
           }
         }
         service.ledger.end(place)
         endFree(pass)
         context.tracer?.callEnded(name, outcome, caller, context.trace)
-        return note(name, name, start, outcome, context.trace, byteCount)
+        // To measure a result it is written.
+        return await service.pool.run(for: caller, if: service.logsAccess && outcome.isLong) { [self] in
+          note(name, name, start, outcome, context.trace, byteCount)
+        }
       }
     }
   }
@@ -99,14 +109,18 @@ final class ConnectionDispatcher: CallDispatcher {
   ) async -> Result<RPCResult, RPCFault> {
     guard let trail = service.trail, let entry = context.audit else { return await body() }
     guard trail.isUsable else { return .failure(AuditTrail.refusal) }
-    return await trail.record(entry, name, await body(), caller, context.trace)
+    let outcome = await body()
+    return await trail.record(
+      entry, name, outcome, isHidden: entry.names(outside: context.runtime.scope), caller, context.trace)
   }
 
   private func context(
     _ call: Call, _ meta: CallMeta, _ runtime: Runtime, _ rule: AccessRules.Rule, trace: CallTrace
   ) -> CallContext {
     let deadline = meta.timeoutMs.map { Deadline(in: .milliseconds($0), on: service.clock) } ?? .never
-    return CallContext(key: call.key, caller: caller, runtime: runtime, rule: rule, deadline: deadline, trace: trace)
+    return CallContext(
+      key: call.key, caller: caller, runtime: VisibleConfiguration(runtime, scope: rule.scope), deadline: deadline,
+      trace: trace)
   }
 
   /// Takes `meta` out of the params, so that methods see only what is theirs.
@@ -185,11 +199,20 @@ final class ConnectionDispatcher: CallDispatcher {
       outcome = .failure(fault)
     }
     service.metrics.callEnded(method, reason, after: duration)
+    service.surroundings.onCallEnd(byteCount)
     let level: Logger.Level = reason == RPCErrorCode.internalError.reason ? .error : service.logsAccess ? .info : .debug
     guard service.logger.logLevel <= level else { return outcome }
     var line = AccessLine(Self.shortened(called), reason, duration, trace, caller)
     if service.logsAccess { outcome = line.measure(outcome, received: byteCount) }
     service.logger.log(level: level, "call ended", metadata: line.metadata)
     return outcome
+  }
+}
+
+extension Result<RPCResult, RPCFault> {
+  /// Whether to write it takes long.
+  fileprivate var isLong: Bool {
+    guard case .success(.value(let value)) = self else { return false }
+    return value.weight(upTo: RPCSession.longText) >= RPCSession.longText
   }
 }

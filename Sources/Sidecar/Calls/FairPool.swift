@@ -12,6 +12,16 @@ final class FairPool: Sendable {
   func executor(for uid: UInt32) -> PoolExecutor { PoolExecutor(core, owner: uid) }
 }
 
+extension FairPool {
+  /// What `body` returns; it is run on the pool's threads when it `isLong`.
+  func run<Value: Sendable>(
+    for caller: Caller, if isLong: Bool, _ body: @escaping @Sendable () -> Value
+  ) async -> Value {
+    guard isLong else { return body() }
+    return await Task(executorPreference: caller.executor(in: self)) { body() }.value
+  }
+}
+
 /// Runs tasks on a pool's threads when it is their turn.
 final class PoolExecutor: TaskExecutor {
   private let core: PoolCore

@@ -5,6 +5,7 @@ import Support
 /// All connections, for what concerns more than one: events and draining.
 final class EventHub: Sendable {
   private let callers = Locked<[UInt64: Caller]>([:])
+  private let access = Locked(AccessRules(rules: [], ownUID: 0))
   private let clock: any EngineClock
 
   init(clock: any EngineClock) { self.clock = clock }
@@ -16,10 +17,27 @@ final class EventHub: Sendable {
 
   var connections: [Caller] { callers.withLock { Array($0.values) } }
 
-  /// Tells every subscribed connection whose peer `isVisible`; `at` is added.
-  func publish(_ event: EventName, _ members: JSONObject = JSONObject(), to isVisible: (Peer) -> Bool = { _ in true }) {
+  /// From here on `rules` say which connections may hear of what.
+  func use(_ rules: AccessRules) { access.withLock { $0 = rules } }
+
+  /// The scopes of the connections that are subscribed to `event`; those whose peers no rule matches have none.
+  func scopes(of event: EventName) -> Set<PeerScope> {
+    let access = access.withLock { $0 }
+    return Set(connections.filter { $0.isSubscribed(to: event) }.compactMap { access.scope(of: $0.peer) })
+  }
+
+  /// Sends an event to every subscribed connection whose peer has a rule that `isShown` accepts, and the uid `owner` where that is given;
+  /// `at` is added.
+  func publish(
+    _ event: EventName, _ members: JSONObject = JSONObject(), to owner: UInt32? = nil,
+    where isShown: (PeerScope) -> Bool = { _ in true }
+  ) {
     var params: JSONObject = ["at": .string(clock.wallNow.rfc3339)]
     for member in members.members { params[member.name] = member.value }
-    for caller in connections where isVisible(caller.peer) { caller.notify(event, .object(params)) }
+    let access = access.withLock { $0 }
+    for caller in connections where owner ?? caller.peer.uid == caller.peer.uid && caller.isSubscribed(to: event) {
+      guard let scope = access.scope(of: caller.peer), isShown(scope) else { continue }
+      caller.notify(event, .object(params))
+    }
   }
 }

@@ -43,14 +43,20 @@ enum ErrorMap {
 }
 
 extension ErrorMap {
-  /// A reload's error: the problems as `check-config` prints them, secrets never among them.
-  static func fault(_ failure: ReloadFailure) -> RPCFault {
+  /// A reload's error: the problems as `check-config` prints them, secrets never among them. They name things: a caller from whom some are
+  /// hidden is sent to the log.
+  static func fault(_ failure: ReloadFailure, for scope: PeerScope) -> RPCFault {
     switch failure {
     case .busy: RPCFault(.overloaded, "Another reload is at work", data: ["retryable": true, "retryAfterMs": 1000])
     case .problems(let problems):
       RPCFault(
         .configurationInvalid,
-        data: ["problems": .array(problems.problems.map { .string($0.description) }), "retryable": false])
+        data: [
+          "problems": .array(
+            scope.isEverything
+              ? problems.problems.map { JSONValue.string($0.description) } : ["the sidecar's log has the problems"]),
+          "retryable": false,
+        ])
     }
   }
 }

@@ -15,6 +15,8 @@ struct FetchResourceHandler: Sendable {
   let engine: Engine
   let tasks: TaskRegistry
   let stopped: StoppedFetches
+  /// Where long bodies become results.
+  let pool: FairPool
   let clock: any EngineClock
   let isTraced: @Sendable () -> Bool
   var trail: AuditTrail?
@@ -23,7 +25,7 @@ struct FetchResourceHandler: Sendable {
     _ params: consuming FetchResource.Params, _ context: CallContext
   ) async throws(RPCFault) -> JSONValue {
     var params = params
-    guard !context.runtime.configuration.hardening.debuggerCheck || !isTraced() else {
+    guard !context.runtime.checksForDebugger || !isTraced() else {
       throw RPCFault(.debuggerAttached, data: ["outcome": "not_sent", "retryable": false])
     }
     if let continuation = params.continuation { return try await resume(continuation, params, context) }
@@ -31,7 +33,7 @@ struct FetchResourceHandler: Sendable {
     let request = try ResourceRequest(params)
     params.dropContent()
     var options = FetchOptions(deadline: context.deadline, followsRedirects: params.followRedirects ?? true)
-    options.authentication = params.auth.flatMap { ResourceServer.Authentication(rawValue: $0.rawValue) }
+    options.authentication = params.auth.map(ResourceServer.Authentication.init)
     options.trace = context.traceContext
     options.requester = context.caller.requester
     options.timeout = try Self.timeout(params)
@@ -73,10 +75,13 @@ struct FetchResourceHandler: Sendable {
       options.deliver = delivery.deliver
       if stream == .headAndPieces { options.deliverHead = delivery.deliver }
     }
-    guard tasks.begin(networkTask, of: uid) else { throw Self.taskIsRunning }
+    guard tasks.begin(networkTask, for: server.name, of: uid) else { throw Self.taskIsRunning }
     defer { tasks.end(networkTask, of: uid) }
     do throws(ResourceError) {
-      return FetchResult.make(try await engine.fetcher.fetch(request, from: server, options: options), task: task)
+      let response = try await engine.fetcher.fetch(request, from: server, options: options)
+      return await pool.run(for: context.caller, if: response.body.count >= RPCSession.longText) {
+        FetchResult.make(response, task: task)
+      }
     } catch {
       throw ErrorMap.fault(error, task: task, wait: server.advice?.wait, at: clock.wallNow)
     }
@@ -99,9 +104,7 @@ struct FetchResourceHandler: Sendable {
 
   /// The single sign-on cookie whose name the access manager told, which is no more a caller's to send than a configured one.
   private func cookieNames(of server: ResourceServer, _ context: CallContext) -> [String] {
-    guard let issuer = server.issuer, let manager = context.runtime.issuers[issuer.name]?.accessManager else {
-      return []
-    }
+    guard let manager = context.runtime.accessManager(behind: server) else { return [] }
     return engine.sessions.cookieName(of: manager).map { [$0] } ?? []
   }
 
@@ -121,14 +124,10 @@ struct FetchResourceHandler: Sendable {
   }
 
   private func resourceName(_ params: FetchResource.Params, _ context: CallContext) throws(RPCFault) -> String {
-    let known = context.runtime.configuration.resources
-    guard let name = params.resource ?? (known.count == 1 ? known.keys.first : nil) else {
+    guard let name = params.resource ?? context.runtime.onlyResource else {
       throw .invalidParams("Several resources are configured: say which", path: "/resource")
     }
-    guard known[name] != nil else { throw .invalidParams("No such resource is configured", path: "/resource") }
-    guard context.rule.allows(resource: name) else {
-      throw RPCFault(.peerForbidden, "This peer may not use the resource", data: ["path": "/resource"])
-    }
+    try context.runtime.check(resource: name)
     return name
   }
 }

@@ -53,7 +53,7 @@ enum FetchResult {
   static func headers(_ fields: HTTPFields) -> JSONValue {
     var object = JSONObject()
     for line in fields.lines {
-      let name = line.name.lowercased()
+      let name = line.name.lowercasedASCII()
       object[name] = .array((object[name]?.arrayValue ?? []) + [.string(line.value)])
     }
     return .object(object)

@@ -5,6 +5,9 @@ import Protocol
 import Support
 
 extension ResourceRequest {
+  /// No request has so many headers.
+  private static let sortedHeaders = 1024
+
   /// The request of a `fetchResource` call.
   init(_ params: FetchResource.Params) throws(RPCFault) {
     var builder = ResourceRequestBuilder()
@@ -18,8 +21,11 @@ extension ResourceRequest {
       for (index, part) in parts.enumerated() { multipart.append(try Self.part(part, at: "/multipart/\(index)")) }
       builder.multipartData = multipart
     }
-    for (name, value) in (params.headers ?? [:]).sorted(by: { $0.key < $1.key }) {
-      for value in value.values { builder.headers.append(name, value) }
+    let headers = params.headers ?? [:]
+    // More than may be sent are refused later, in whatever order: putting tens of thousands into order takes long.
+    let names = headers.count <= Self.sortedHeaders ? headers.keys.sorted() : Array(headers.keys)
+    for name in names {
+      for value in headers[name]?.values ?? [] { builder.headers.append(name, value) }
     }
     self = builder.build()
   }

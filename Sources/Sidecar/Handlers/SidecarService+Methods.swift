@@ -11,9 +11,11 @@ extension SidecarService {
     table.prepared(Discover.self) { _ in Product.openRPCText }
     table.prepared(GetInfo.self) { [self] in hardening.answer($0.runtime.info) }
     table.waiting(Health.self) { [self] (_, context) async throws(RPCFault) in
-      await settledHealth(by: context.deadline)
+      await settledHealth(for: context.runtime.scope, by: context.deadline)
     }
-    table.immediate(Metrics.self) { [self] (_, _) throws(RPCFault) in Metrics.Result(text: exposition) }
+    table.immediate(Metrics.self) { [self] (_, context) throws(RPCFault) in
+      Metrics.Result(text: exposition(for: context.runtime.scope))
+    }
     table.immediate(Subscribe.self) { [self] (params, context) throws(RPCFault) in
       if params.events.contains(.healthChanged) { wantReadiness() }
       return Subscribe.Result(subscribed: context.caller.events { $0.formUnion(params.events) })
@@ -26,17 +28,18 @@ extension SidecarService {
       context.caller.register(registered)
       return RegisterDelegate.Result(registered: DelegateMethod.allCases.filter(registered.contains))
     }
-    table.waiting(ReloadConfig.self) { [self] (_, _) async throws(RPCFault) in
+    table.waiting(ReloadConfig.self) { [self] (_, context) async throws(RPCFault) in
       // Reads files: not on the thread that serves connections.
       let outcome = await Task.detached { [self] in Result { () throws(ReloadFailure) in try reload() } }.value
       do throws(ReloadFailure) {
         return ReloadConfig.Result(changed: try outcome.get())
       } catch {
-        throw ErrorMap.fault(error)
+        throw ErrorMap.fault(error, for: context.runtime.scope)
       }
     }
     let fetch = FetchResourceHandler(
-      engine: engine, tasks: tasks, stopped: stopped, clock: clock, isTraced: surroundings.isTraced, trail: trail)
+      engine: engine, tasks: tasks, stopped: stopped, pool: pool, clock: clock, isTraced: surroundings.isTraced,
+      trail: trail)
     table.waitingForValue(FetchResource.self) {
       (params: consuming FetchResource.Params, context) async throws(RPCFault) in
       try await fetch(params, context)
@@ -61,8 +64,10 @@ extension SidecarService {
   }
 
   private func addTaskMethods(to table: inout MethodTable) {
-    let handlers = TaskHandlers(tasks: tasks)
-    table.immediate(ListTasks.self) { (params, context) throws(RPCFault) in handlers.list(params, context) }
+    let handlers = TaskHandlers(tasks: tasks, lists: lists)
+    table.waitingForText(ListTasks.self) { (params, context) async throws(RPCFault) in
+      try await handlers.list(params, context)
+    }
     table.immediate(GetTask.self) { (params, context) throws(RPCFault) in try handlers.act(on: params, context) }
     table.immediate(SuspendTask.self) { (params, context) throws(RPCFault) in
       try handlers.act(on: params, context) { $0.suspend() }
@@ -99,7 +104,7 @@ extension SidecarService {
   }
 
   private func addSessionMethods(to table: inout MethodTable) {
-    let sessions = SessionHandlers(engine: engine)
+    let sessions = SessionHandlers(engine: engine, lists: lists)
     table.waiting(CreateSession.self) { (params, context) async throws(RPCFault) in
       try await sessions.create(params, context)
     }
@@ -118,7 +123,9 @@ extension SidecarService {
     table.waiting(GetSession.self) { (params, context) async throws(RPCFault) in
       try await sessions.get(params, context)
     }
-    table.waiting(ListSessions.self) { (_, context) async throws(RPCFault) in try await sessions.list(context) }
+    table.waitingForText(ListSessions.self) { (params, context) async throws(RPCFault) in
+      try await sessions.list(params, context)
+    }
     table.waiting(RefreshSession.self) { (params, context) async throws(RPCFault) in
       try await sessions.refresh(params, context)
     }
@@ -128,7 +135,7 @@ extension SidecarService {
     table.waiting(RevokeToken.self) { (params, context) async throws(RPCFault) in
       try await sessions.revoke(params, context)
     }
-    let accessToken = AccessTokenHandler(engine: engine, clock: clock)
+    let accessToken = AccessTokenHandler(engine: engine)
     table.waitingForValue(GetAccessToken.self) { (params, context) async throws(RPCFault) in
       try await accessToken(params, context)
     }
@@ -149,27 +156,44 @@ extension SidecarService {
   }
 
   /// Every check as it stands now.
-  var healthReport: Health.Result {
-    health.report(
-      keySets: engine.keySets.ages(), certificates: runtime.certificates,
-      degradations: runtime.decisionPoints.compactMapValues(\.settings.degradation),
-      others: otherChecks, replacements: surroundings.replacements.problems)
+  var healthReport: Health.Result { healthReport(for: .everything) }
+
+  /// Every check of what `scope` shows, as it stands now.
+  func healthReport(for scope: PeerScope) -> Health.Result {
+    // Those of files do not say whose they are.
+    let replacements = surroundings.replacements.problems.filter {
+      scope.isEverything || !$0.key.startsWithBytes(of: "file.")
+    }
+    return health.report(
+      for: scope, keySets: engine.keySets.ages(),
+      certificates: runtime.certificates.filter { scope.contains(certificateOf: $0.owner) },
+      degradations: runtime.decisionPoints.filter { scope.contains(decisionPoint: $0.key) }
+        .compactMapValues(\.settings.degradation),
+      others: otherChecks, replacements: replacements)
   }
 
   private var otherChecks: [String: Health.Check] {
     var checks: [String: Health.Check] = [:]
     checks["audit"] = trail?.check
+    checks["transport"] = surroundings.transportState?().fault
     if surroundings.hardening != nil { checks["hardening"] = hardening.report.check }
     return checks
   }
 
-  var exposition: String {
+  /// The metrics of what `scope` shows. Those of the process as a whole tell of everybody's use: they are for scopes that hide nothing.
+  func exposition(for scope: PeerScope = .everything) -> String {
     let connections = hub.connections
-    return metrics.exposition(
-      openConnections: connections.count, inFlight: connections.reduce(0) { $0 + ($1.session?.inFlightCount ?? 0) },
-      waiting: gate.waitingCount, startedAt: startedAt, version: Product.version)
-      + OriginMetrics.exposition(runtime.allServers, engine.fetcher.originStates)
+    let own =
+      metrics.exposition(
+        for: scope, openConnections: connections.count,
+        inFlight: connections.reduce(0) { $0 + ($1.session?.inFlightCount ?? 0) }, waiting: gate.waitingCount,
+        startedAt: startedAt, version: Product.version)
+      + OriginMetrics.exposition(
+        runtime.allServers.filter { scope.contains(resource: $0.name) }, engine.fetcher.originStates)
+    guard scope.isEverything else { return own }
+    return own
       + AdviceMetrics.exposition(journeys: engine.journeys.waitingCount, fetches: stopped.count)
       + AuditMetrics.exposition(trail?.condition) + TelemetryMetrics.exposition(spanCounts)
+      + TransportMetrics.exposition(surroundings.transportState?())
   }
 }

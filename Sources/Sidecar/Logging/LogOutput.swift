@@ -11,6 +11,7 @@ public final class LogOutput: Sendable {
   public static let standardError = LogOutput()
 
   private let descriptor: Int32
+  /// How many lines were. Whoever has the lock writes: the room that one has found another must not take before it is used.
   private let dropped = Locked(0)
 
   /// Output to `descriptor`, standard error unless told otherwise.
@@ -18,13 +19,17 @@ public final class LogOutput: Sendable {
 
   /// Writes one line, its line feed included; longer ones are cut.
   public func write(_ line: [UInt8]) {
-    guard isReady else { return dropped.withLock { $0 += 1 } }
-    let missing = dropped.withLock { count in
-      defer { count = 0 }
-      return count
+    dropped.withLock { dropped in
+      guard isReady else {
+        dropped += 1
+        return
+      }
+      var text = dropped > 0 ? Array("postern: \(dropped) log lines dropped, standard error was full\n".utf8) : []
+      dropped = 0
+      // Both at once: there may be room for one write only.
+      text += line
+      send(text.count <= Self.longestLine ? text : Array(text.prefix(Self.longestLine - 1)) + [UInt8(ascii: "\n")])
     }
-    if missing > 0 { send(Array("postern: \(missing) log lines dropped, standard error was full\n".utf8)) }
-    send(line.count <= Self.longestLine ? line : Array(line.prefix(Self.longestLine - 1)) + [UInt8(ascii: "\n")])
   }
 
   private var isReady: Bool {
@@ -34,12 +39,12 @@ public final class LogOutput: Sendable {
 
   private func send(_ line: [UInt8]) {
     var sent = 0
-    while sent < line.count {
+    repeat {
       let count = line.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress?.advanced(by: sent), $0.count - sent) }
       if count < 0, errno == EINTR { continue }
       // Nobody reads the log any more: there is nobody to tell.
       guard count > 0 else { return }
       sent += count
-    }
+    } while sent < line.count && isReady
   }
 }

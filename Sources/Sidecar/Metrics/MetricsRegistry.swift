@@ -28,6 +28,16 @@ final class MetricsRegistry: Sendable {
     var reloads: [String: UInt64] = [:]
     var callsRefused: [String: UInt64] = [:]
     var waits = Histogram()
+
+    /// The state without the series of what `scope` hides.
+    func within(_ scope: PeerScope) -> State {
+      guard !scope.isEverything else { return self }
+      var own = self
+      own.clockSkews = clockSkews.filter { scope.contains(issuer: $0.key) }
+      own.fetchesRefused = fetchesRefused.filter { scope.contains(resource: $0.key.kind) }
+      own.decisions = decisions.filter { scope.contains(decisionPoint: $0.key) }
+      return own
+    }
   }
 
   private let state = Locked(State())
@@ -91,19 +101,33 @@ final class MetricsRegistry: Sendable {
   /// The configuration was read again: `outcome` is `ok` or `failed`.
   func reloaded(_ outcome: String) { state.withLock { $0.reloads[outcome, default: 0] += 1 } }
 
-  /// The exposition; `openConnections`, `inFlight` and `waiting` are read at this moment.
-  func exposition(openConnections: Int, inFlight: Int, waiting: Int, startedAt: Timestamp, version: String) -> String {
-    let state = state.withLock { $0 }
+  /// The exposition of what `scope` shows; `openConnections`, `inFlight` and `waiting` are read at this moment.
+  func exposition(
+    for scope: PeerScope = .everything, openConnections: Int, inFlight: Int, waiting: Int, startedAt: Timestamp,
+    version: String
+  ) -> String {
+    let state = state.withLock { $0.within(scope) }
     var families: [MetricFamily] = []
-    func family(_ name: String, _ kind: MetricFamily.Kind, _ help: String, _ fill: (inout MetricFamily) -> Void) {
+    // What counts everybody's use tells of others': it is left out where something is hidden.
+    func family(
+      _ name: String, _ kind: MetricFamily.Kind, _ help: String, isEverybodys: Bool = true,
+      _ fill: (inout MetricFamily) -> Void
+    ) {
+      guard scope.isEverything || !isEverybodys else { return }
       var family = MetricFamily(name, kind, help)
       fill(&family)
       families.append(family)
     }
-    family("postern_build_info", .gauge, "Always 1; the labels say what is running.") {
+    family(
+      "postern_build_info", .gauge, "Always 1; the labels say what is running.",
+      isEverybodys: false
+    ) {
       $0.sample([("version", version)], 1)
     }
-    family("process_start_time_seconds", .gauge, "When the process started, in seconds since the epoch.") {
+    family(
+      "process_start_time_seconds", .gauge, "When the process started, in seconds since the epoch.",
+      isEverybodys: false
+    ) {
       $0.sample([], Double(startedAt.millisecondsSinceEpoch) / 1000)
     }
     family("postern_connections", .gauge, "Open connections.") { $0.sample([], openConnections) }
@@ -147,27 +171,42 @@ final class MetricsRegistry: Sendable {
         family.sample([("outcome", outcome)], count)
       }
     }
-    family("postern_issuer_clock_skew_seconds", .gauge, "How far an issuer's clock is ahead of this machine's.") {
+    family(
+      "postern_issuer_clock_skew_seconds", .gauge, "How far an issuer's clock is ahead of this machine's.",
+      isEverybodys: false
+    ) {
       for (issuer, skew) in state.clockSkews.sorted(by: { $0.key < $1.key }) { $0.sample([("issuer", issuer)], skew) }
     }
     let refused = state.fetchesRefused.sorted { ($0.key.kind, $0.key.outcome) < ($1.key.kind, $1.key.outcome) }
-    family("postern_resource_refused_total", .counter, "Requests that a resource's limits let not go, by reason.") {
+    family(
+      "postern_resource_refused_total", .counter, "Requests that a resource's limits let not go, by reason.",
+      isEverybodys: false
+    ) {
       for (key, count) in refused { $0.sample([("resource", key.kind), ("reason", key.outcome)], count) }
     }
     let decisions = state.decisions.sorted { $0.key < $1.key }
-    family("postern_decisions_total", .counter, "Decisions by decision point: permit, deny, or fault for none.") {
+    family(
+      "postern_decisions_total", .counter, "Decisions by decision point: permit, deny, or fault for none.",
+      isEverybodys: false
+    ) {
       for (provider, counts) in decisions {
         for what in ["deny", "fault", "permit"] {
           if let count = counts[what] { $0.sample([("provider", provider), ("decision", what)], count) }
         }
       }
     }
-    family("postern_decisions_remembered_total", .counter, "Decisions answered from memory, by decision point.") {
+    family(
+      "postern_decisions_remembered_total", .counter, "Decisions answered from memory, by decision point.",
+      isEverybodys: false
+    ) {
       for (provider, counts) in decisions {
         if let count = counts["local"] { $0.sample([("provider", provider)], count) }
       }
     }
-    family("postern_decision_renewals_total", .counter, "Remembered decisions renewed ahead of time, by outcome.") {
+    family(
+      "postern_decision_renewals_total", .counter, "Remembered decisions renewed ahead of time, by outcome.",
+      isEverybodys: false
+    ) {
       for (provider, counts) in decisions {
         for what in ["failed", "renewed"] {
           if let count = counts[what] { $0.sample([("provider", provider), ("outcome", what)], count) }

@@ -49,7 +49,7 @@ struct WorkSpan: EngineSpan {
 
   /// Without the brackets of IPv6.
   private static func address(_ host: String) -> String {
-    host.hasPrefix("[") ? String(host.dropFirst().dropLast()) : host
+    host.utf8.first == UInt8(ascii: "[") ? String(Substring(host.utf8.dropFirst().dropLast())) : host
   }
 }
 

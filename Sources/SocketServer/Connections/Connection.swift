@@ -17,12 +17,20 @@ public final class Connection: Sendable {
   public let taskExecutor: any TaskExecutor
 
   let channel: any Channel
+  /// What waits for all connections of the peer's uid.
+  let unread: ByteLedger
+  /// What has come of messages of all connections of the peer's uid, and is not handled yet.
+  let unfinished: ByteLedger
+  private let pauses = Locked(0)
   private let outbox: Locked<Outbox>
   private let handler: Locked<ConnectionChannelHandler?>
 
   init(
-    id: UInt64, peer: PeerCredentials, channel: any Channel, taskExecutor: any TaskExecutor, outbox: Outbox
+    id: UInt64, peer: PeerCredentials, channel: any Channel, taskExecutor: any TaskExecutor, outbox: Outbox,
+    unread: ByteLedger, unfinished: ByteLedger
   ) {
+    self.unread = unread
+    self.unfinished = unfinished
     self.id = id
     self.peer = peer
     self.channel = channel
@@ -46,10 +54,18 @@ public final class Connection: Sendable {
   /// framing. Order is that of the calls; messages sent before the event loop gets to write go out in one write.
   ///
   /// False when nothing was sent because the connection is closing or closed. Never waits: a caller with a lot to send
-  /// waits in `writable()` first, and a connection with more than `pendingBytes` waiting is closed.
+  /// waits in `writable()` first, and a connection with more than `pendingBytes` waiting is closed. Where more than
+  /// `unreadBytesPerUid` waits for the connections of this uid, the one that has not taken any for longest is closed.
   @discardableResult
   public func send(_ message: UnsafeRawBufferPointer) -> Bool {
-    switch outbox.withLock({ $0.append(message) }) {
+    // A long one is copied before the lock is taken: the event loop must not wait for that.
+    let pieces = message.count > Outbox.pieceBytes ? Outbox.pieces(of: message, framing: framing) : nil
+    let (outcome, isTooMuch) = outbox.withLock { outbox in
+      let outcome = pieces.map { outbox.append($0) } ?? outbox.append(message)
+      return (outcome, report(&outbox))
+    }
+    if isTooMuch { unread.takeSlowest()?.close(.overflow) }
+    switch outcome {
     case .queued: return true
     case .drainNeeded:
       scheduleDrain()
@@ -99,6 +115,23 @@ public final class Connection: Sendable {
     outbox.withLock { $0.removeWaiter(ticket) }?.resume(returning: false)
   }
 
+  // MARK: - Pausing
+
+  /// Nothing more is read or delivered until `goOn` was called as often. What is being delivered is finished.
+  public func pause() { pauses.withLock { $0 += 1 } }
+
+  /// Undoes one `pause`.
+  public func goOn() {
+    let isLast = pauses.withLock { pauses in
+      pauses -= 1
+      return pauses == 0
+    }
+    guard isLast, let handler = handler.withLock({ $0 }) else { return }
+    channel.eventLoop.execute { handler.inputGoesOn() }
+  }
+
+  var isPaused: Bool { pauses.withLock { $0 > 0 } }
+
   // MARK: - Closing
 
   /// Closes at once; what waits to be written is lost.
@@ -129,6 +162,18 @@ public final class Connection: Sendable {
     for waiter in waiting { waiter.resume(returning: false) }
   }
 
+  // MARK: - What waits for the uid
+
+  /// Tells the uid's ledger how much waits here.
+  func settle() { _ = outbox.withLock { report(&$0) } }
+
+  /// True when there is more, and there was too much before. Within the outbox's lock: changes reach the ledger in
+  /// their order.
+  private func report(_ outbox: inout Outbox) -> Bool {
+    let change = outbox.takeUnreported()
+    return change != 0 && unread.add(change, of: self)
+  }
+
   // MARK: - Between the connection and its channel handler
 
   func attach(_ handler: ConnectionChannelHandler) { self.handler.withLock { $0 = handler } }
@@ -138,7 +183,12 @@ public final class Connection: Sendable {
   /// The channel is gone.
   func didClose() {
     handler.withLock { $0 = nil }
-    for waiter in outbox.withLock({ $0.close() }) { waiter.resume(returning: false) }
+    unfinished.forget(self)
+    let waiters = outbox.withLock { outbox in
+      unread.forget(self)
+      return outbox.close()
+    }
+    for waiter in waiters { waiter.resume(returning: false) }
   }
 
   /// See `ConnectionChannelHandler.checkPeerProcess`; on the event loop.

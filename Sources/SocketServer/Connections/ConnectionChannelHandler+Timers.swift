@@ -5,7 +5,8 @@ extension ConnectionChannelHandler {
   /// Bytes came and a message is incomplete: starts or feeds the stall clock.
   func watchStall(_ context: ChannelHandlerContext) {
     stall.progressed(
-      ordinal: framer.messageOrdinal, length: framer.messageLength, now: MonotonicInstant(context.eventLoop.now))
+      ordinal: input.framer.messageOrdinal, length: input.framer.messageLength,
+      now: MonotonicInstant(context.eventLoop.now))
     // One timer per connection, left to run: it looks at the clock again instead of being moved with every read.
     guard stallTimer == nil else { return }
     stallTimer = context.eventLoop.scheduleTask(in: .init(timeouts.stall)) { self.checkStall() }
@@ -13,7 +14,7 @@ extension ConnectionChannelHandler {
 
   private func checkStall() {
     stallTimer = nil
-    guard let context, acceptsInput, framer.isMidMessage else { return }
+    guard let context, acceptsInput, input.framer.isMidMessage else { return }
     let now = MonotonicInstant(context.eventLoop.now)
     if isReadSuppressed { stall.suspended(now: now) }
     switch stall.verdict(now: now) {

@@ -13,16 +13,22 @@ extension ConnectionChannelHandler {
     isInBatch = false
     guard isActive, let context else { return }
     var taken = recycledBuffer()
-    let (isClosing, hasWaiters) = connection.withOutbox { outbox in
-      swap(&outbox.buffer, &taken)
-      outbox.isDrainOwed = false
-      return (outbox.phase == .closing, outbox.hasWaiters)
+    let (pieces, isClosing, hasWaiters) = connection.withOutbox { outbox in
+      (outbox.take(&taken), outbox.phase == .closing, outbox.hasWaiters)
     }
-    if taken.readableBytes > 0 {
+    if var first = pieces.first {
+      // The first one only: a peer that reads fast would keep the event loop busy with all of them.
+      if !channelHoldsBytes { writeNow(&first) }
+      let rest = [first] + pieces.dropFirst() + [taken]
+      writeThroughChannel(rest.filter { $0.readableBytes > 0 }, context)
+      taken = ByteBuffer()
+    } else if taken.readableBytes > 0 {
       if !channelHoldsBytes { writeNow(&taken) }
-      if taken.readableBytes > 0 { writeThroughChannel(taken, context) }
+      if taken.readableBytes > 0 { writeThroughChannel([taken], context) }
     }
-    spare = taken
+    // A large message's buffer is not kept for the next one, which may be long in coming.
+    spare = taken.capacity <= Self.spareCapacity ? taken : ByteBuffer()
+    connection.settle()
     if hasWaiters { resumeWaiters() }
     if isClosing, !isFlushingLast { flushLast(context) }
   }
@@ -43,14 +49,26 @@ extension ConnectionChannelHandler {
     if sent > 0 { buffer.moveReaderIndex(forwardBy: sent) }
   }
 
-  private func writeThroughChannel(_ buffer: ByteBuffer, _ context: ChannelHandlerContext) {
-    handedOver += buffer.readableBytes
+  private func writeThroughChannel(_ buffers: [ByteBuffer], _ context: ChannelHandlerContext) {
+    guard let last = buffers.last else { return }
+    handedOver += buffers.reduce(0) { $0 + $1.readableBytes }
     mayChannelHoldBytes = true
-    context.writeAndFlush(Self.wrapOutboundOut(buffer), promise: nil)
+    let taken = context.eventLoop.makePromise(of: Void.self)
+    taken.futureResult.whenSuccess { self.channelTook() }
+    for buffer in buffers.dropLast() { context.write(Self.wrapOutboundOut(buffer), promise: nil) }
+    context.writeAndFlush(Self.wrapOutboundOut(last), promise: taken)
     // The write may have failed and ended the connection.
     guard self.context != nil else { return }
     reportChannel(context)
     watchWrites(context)
+  }
+
+  /// The kernel has taken a write that it did not take at once. Where the uid has much waiting a connection goes on
+  /// when it has nothing left, which the channel's own marks do not tell of.
+  private func channelTook() {
+    guard isActive, let context else { return }
+    reportChannel(context)
+    if reportedChannelBytes == 0, !isFlushingLast { goOn(context) }
   }
 
   /// Everything is taken; lingers once it is with the kernel.
@@ -76,6 +94,7 @@ extension ConnectionChannelHandler {
       outbox.isChannelWritable = isWritable
       outbox.channelBytes = bytes
     }
+    connection.settle()
   }
 
   /// Resumes those who wait for room, if there is some.
@@ -109,9 +128,12 @@ extension ConnectionChannelHandler {
     context.close(promise: nil)
   }
 
-  /// The buffer of the last write, if it is free again and not one that a large message has blown up.
+  /// The largest buffer that is used again.
+  private static let spareCapacity = 1 << 16
+
+  /// The buffer of the last write, if it is free again.
   private func recycledBuffer() -> ByteBuffer {
-    guard spare.capacity > 0, spare.capacity <= 1 << 16 else { return ByteBuffer() }
+    guard spare.capacity > 0 else { return ByteBuffer() }
     var buffer = spare
     spare = ByteBuffer()
     buffer.clear()

@@ -30,14 +30,18 @@ final class ConnectionChannelHandler: ChannelDuplexHandler, @unchecked Sendable 
   private var isFinished = false
 
   // Reading.
-  private(set) var framer: InboundFramer
-  private var undelivered: [InboundEvent] = []
-  private var deliveredCount = 0
+  private(set) var input: InboundBacklog
+  /// The most bytes of a message that the server allows.
+  private let messageBytes: Int
   private var isDelivering = false
   private var isInQueue = false
   private var hasInputEnded = false
   private var hasReportedInputEnd = false
   private(set) var isReadSuppressed = false
+  /// Bytes of long messages that were delivered and are still being handled.
+  private var longBytes = 0
+  /// How much of what is here the uid's ledger knows of.
+  private var reportedInput = 0
   var stall: StallWatch
   var stallTimer: Scheduled<Void>?
 
@@ -71,7 +75,8 @@ final class ConnectionChannelHandler: ChannelDuplexHandler, @unchecked Sendable 
     self.connection = connection
     self.turns = turns
     self.descriptor = descriptor
-    self.framer = framer
+    input = InboundBacklog(framer)
+    messageBytes = framer.messageBytes
     self.timeouts = timeouts
     self.makeDelegate = makeDelegate
     self.onClosed = onClosed
@@ -111,8 +116,7 @@ final class ConnectionChannelHandler: ChannelDuplexHandler, @unchecked Sendable 
     isActive = false
     context = nil
     for timer in [stallTimer, writeTimer, lingerTimer] { timer?.cancel() }
-    undelivered = []
-    deliveredCount = 0
+    input.drop()
     connection.didClose()
     delegate?.closed(connection, reason: closeReason ?? .peer)
     delegate = nil
@@ -125,7 +129,7 @@ final class ConnectionChannelHandler: ChannelDuplexHandler, @unchecked Sendable 
   var acceptsInput: Bool { context != nil && !isFlushingLast && !hasInputEnded }
 
   func read(context: ChannelHandlerContext) {
-    if isLingering || reportedWritable && undelivered.isEmpty {
+    if isLingering || mayTakeMore && input.isEmpty {
       context.read()
     } else {
       isReadSuppressed = true
@@ -134,19 +138,44 @@ final class ConnectionChannelHandler: ChannelDuplexHandler, @unchecked Sendable 
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
     guard acceptsInput else { return }
-    framer.receive(MessageBytes(Self.unwrapInboundIn(data)), into: &undelivered)
+    input.messageBytes = min(messageBytes, delegate?.messageBytes(on: connection) ?? messageBytes)
+    input.add(Self.unwrapInboundIn(data))
     deliver()
+    if !settleInput(), input.framer.isMidMessage { giveUpMessage() }
+  }
+
+  /// Tells the uid's ledger how much of messages is here; false when that has come to too much.
+  @discardableResult
+  private func settleInput() -> Bool {
+    let bytes = input.keptBytes + longBytes
+    let change = bytes - reportedInput
+    guard context != nil, abs(change) >= ByteLedger.grain || bytes == 0 && change != 0 else { return true }
+    reportedInput = bytes
+    return !connection.unfinished.add(change, of: connection)
+  }
+
+  /// The uid has too much of unfinished messages here: the connection that goes on with one pays for all of them.
+  private func giveUpMessage() {
+    hasInputEnded = true
+    input.giveUp(limit: connection.unfinished.limit)
+    deliver()
+    settleInput()
+  }
+
+  /// What the delegate had begun to do is done.
+  func inputGoesOn() {
+    guard let context, !connection.isPaused else { return }
+    longBytes = 0
+    goOn(context)
   }
 
   func channelReadComplete(context: ChannelHandlerContext) {
     if isInBatch { drain() }
-    if acceptsInput, framer.isMidMessage { watchStall(context) }
   }
 
   func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
     if case .some(.inputClosed) = event as? ChannelEvent, acceptsInput {
       hasInputEnded = true
-      framer.end(into: &undelivered)
       deliver()
       if isInBatch { drain() }
     }
@@ -155,24 +184,35 @@ final class ConnectionChannelHandler: ChannelDuplexHandler, @unchecked Sendable 
 
   func channelWritabilityChanged(context: ChannelHandlerContext) {
     reportChannel(context)
-    if context.channel.isWritable {
-      resumeWaiters()
-      deliver()
-      if isInBatch, !isDelivering { drain() }
-      resumeReading(context)
-    }
+    if context.channel.isWritable { goOn(context) }
     delegate?.writabilityChanged(on: connection)
     context.fireChannelWritabilityChanged()
   }
 
+  /// Whether the peer takes what is sent to it, and may cause more: what its uid does not read may have come to too
+  /// much.
+  private var mayTakeMore: Bool {
+    reportedWritable && !connection.isPaused && !(reportedChannelBytes > 0 && connection.unread.isStrained)
+  }
+
+  /// The peer has taken what was in the way.
+  func goOn(_ context: ChannelHandlerContext) {
+    resumeWaiters()
+    deliver()
+    settleInput()
+    if isInBatch, !isDelivering { drain() }
+    resumeReading(context)
+  }
+
   /// Reads again if that was held back and nothing is in the way any more.
   func resumeReading(_ context: ChannelHandlerContext) {
-    guard isReadSuppressed, isLingering || undelivered.isEmpty else { return }
+    guard isReadSuppressed, isLingering || mayTakeMore && input.isEmpty else { return }
     isReadSuppressed = false
     context.read()
   }
 
-  /// Hands events to the delegate, group by group, as long as the peer takes the answers and it is this connection's turn.
+  /// Frames what was read and hands events to the delegate, group by group, as long as the peer takes the answers and it is this
+  /// connection's turn.
   private func deliver() {
     // Writing between two groups can make the channel writable again, which ends up here.
     guard !isDelivering, !isInQueue else { return }
@@ -189,7 +229,8 @@ final class ConnectionChannelHandler: ChannelDuplexHandler, @unchecked Sendable 
     let isMore = deliverGroup(atMost: turns.scheduler.isCrowded ? Self.eventsPerTurn : Self.eventsPerCall)
     if isMore { return queueUp() }
     if isInBatch { drain() }
-    if let context, reportedWritable { resumeReading(context) }
+    settleInput()
+    if let context { resumeReading(context) }
   }
 
   private func queueUp() {
@@ -197,34 +238,41 @@ final class ConnectionChannelHandler: ChannelDuplexHandler, @unchecked Sendable 
     turns.scheduler.add(.delivery(self), of: turns.flow)
   }
 
-  /// Hands the next events to the delegate; true when there are more and the peer takes the answers.
+  /// Frames the next bytes and hands the next events to the delegate; true when there are more and the peer takes the answers.
   private func deliverGroup(atMost limit: Int) -> Bool {
+    guard !connection.isPaused else { return false }
     isDelivering = true
     defer { isDelivering = false }
-    if deliveredCount < undelivered.count, beginBatch() {
-      let left = undelivered.count - deliveredCount
-      if deliveredCount == 0, left <= limit {
-        deliveredCount = left
-        delegate?.received(undelivered, on: connection)
-      } else {
-        let group = undelivered[deliveredCount...].prefix(limit)
-        deliveredCount += group.count
-        delegate?.received(Array(group), on: connection)
-      }
-      if deliveredCount < undelivered.count {
-        drain()
-        return isActive && reportedWritable
-      }
+    // One at a time where much waits already: many small requests with large answers would pass the limit by far.
+    let limit = connection.unread.isStrained ? 1 : limit
+    frameNext(atMost: limit)
+    if input.hasEvents, beginBatch() { deliverEvents(atMost: limit) } else if input.hasEvents { input.drop() }
+    guard input.isEmpty else {
+      if isInBatch { drain() }
+      return isActive && mayTakeMore
     }
     finishDelivery()
     return false
   }
 
+  private func frameNext(atMost limit: Int) {
+    // What comes after the last answer is no longer wanted.
+    guard !isFlushingLast else { return input.drop() }
+    let isFramed = input.frame(atMost: limit)
+    if hasInputEnded { input.end() }
+    guard isFramed, let context, acceptsInput, input.unframedBytes == 0, input.framer.isMidMessage else { return }
+    watchStall(context)
+  }
+
+  private func deliverEvents(atMost limit: Int) {
+    delegate?.received(input.take(atMost: limit), on: connection)
+    longBytes = connection.isPaused ? longBytes + input.longBytesTaken : 0
+    input.didDeliver()
+  }
+
   /// All is delivered, or no longer wanted.
   private func finishDelivery() {
-    undelivered.removeAll(keepingCapacity: undelivered.count <= Self.eventsPerCall)
-    deliveredCount = 0
-    if hasInputEnded, !hasReportedInputEnd {
+    if hasInputEnded, !hasReportedInputEnd, !connection.isPaused {
       hasReportedInputEnd = true
       if beginBatch() { delegate?.inputEnded(on: connection) }
     }
@@ -235,7 +283,7 @@ final class ConnectionChannelHandler: ChannelDuplexHandler, @unchecked Sendable 
     isInBatch = true
     return connection.withOutbox { outbox in
       outbox.isDrainOwed = true
-      if let framing = framer.framing { outbox.framing = framing }
+      if let framing = input.framer.framing { outbox.framing = framing }
       return outbox.phase == .open
     }
   }

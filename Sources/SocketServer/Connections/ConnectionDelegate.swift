@@ -10,6 +10,9 @@ public protocol ConnectionDelegate: AnyObject {
   /// is answered.
   func inputEnded(on connection: Connection)
 
+  /// The most bytes that a message may have from now on; nil: as many as the server allows. Asked before each read.
+  func messageBytes(on connection: Connection) -> Int?
+
   /// `connection.isWritable` has changed.
   func writabilityChanged(on connection: Connection)
 
@@ -18,6 +21,9 @@ public protocol ConnectionDelegate: AnyObject {
 }
 
 extension ConnectionDelegate {
+  /// As many as the server allows.
+  public func messageBytes(on connection: Connection) -> Int? { nil }
+
   /// Nothing: for delegates that wait in `Connection.writable()`, or send little.
   public func writabilityChanged(on connection: Connection) {}
 }

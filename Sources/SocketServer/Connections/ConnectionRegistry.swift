@@ -7,9 +7,17 @@ final class ConnectionRegistry: Sendable {
   /// Over this many bytes waiting in the channel a peer counts as not reading.
   static let highWaterMark = 1 << 20
 
+  /// Whose bytes are counted together. A uid may be a stranger's by one of its processes' groups and not by another's.
+  private struct Party: Hashable {
+    let uid: UInt32
+    let isStranger: Bool
+  }
+
   private struct State {
     var ledger: AdmissionLedger
     var open: [UInt64: Connection] = [:]
+    /// For each party that has connections: what waits unread, and what has come of messages that are not handled yet.
+    var ledgers: [Party: (unread: ByteLedger, unfinished: ByteLedger)] = [:]
   }
 
   private let configuration: SocketServer.Configuration
@@ -65,17 +73,24 @@ final class ConnectionRegistry: Sendable {
     guard let (descriptor, peer) = asked, let scheduler = schedulers[ObjectIdentifier(channel.eventLoop)] else {
       throw ChannelError.operationUnsupported
     }
-    switch state.withLock({ $0.ledger.admit(uid: peer.uid) }) {
+    let party = Party(uid: peer.uid, isStranger: configuration.isStranger(peer))
+    switch state.withLock({ $0.ledger.admit(uid: party.uid, isStranger: party.isStranger) }) {
     case .admitted(let id):
       let executor = FlowTaskExecutor(scheduler, owner: peer.uid)
-      let outbox = Outbox(pendingLimit: configuration.pendingBytes, highWaterMark: Self.highWaterMark)
-      let connection = Connection(id: id, peer: peer, channel: channel, taskExecutor: executor, outbox: outbox)
+      let (unread, unfinished) = ledgers(of: party)
+      let outbox = Outbox(
+        pendingLimit: configuration.pendingBytes, highWaterMark: Self.highWaterMark, unread: unread)
+      let connection = Connection(
+        id: id, peer: peer, channel: channel, taskExecutor: executor, outbox: outbox, unread: unread,
+        unfinished: unfinished)
       state.withLock { $0.open[id] = connection }
       do {
-        try channel.pipeline.syncOperations.addHandler(handler(for: connection, executor, descriptor: descriptor))
+        try channel.pipeline.syncOperations.addHandler(
+          handler(for: connection, executor, descriptor: descriptor) { [self] in release($0, of: party) })
       } catch {
         // Closed in the meantime: the handler will not tell.
-        release(connection)
+        connection.didClose()
+        release(connection, of: party)
         throw error
       }
     case .refused(let reason, let lingers):
@@ -92,10 +107,27 @@ final class ConnectionRegistry: Sendable {
     }
   }
 
-  private func release(_ connection: Connection) {
+  private func release(_ connection: Connection, of party: Party) {
     state.withLock { state in
       state.open[connection.id] = nil
-      state.ledger.release(uid: connection.peer.uid)
+      state.ledger.release(uid: party.uid, isStranger: party.isStranger)
+      guard !state.ledger.hasConnections(of: party.uid) else { return }
+      for isStranger in [false, true] { state.ledgers[Party(uid: party.uid, isStranger: isStranger)] = nil }
+    }
+  }
+
+  /// Those of `party`, of which a connection was just admitted.
+  private func ledgers(of party: Party) -> (unread: ByteLedger, unfinished: ByteLedger) {
+    let unread = party.isStranger ? configuration.unreadBytesPerStranger : configuration.unreadBytesPerUid
+    return state.withLock { state in
+      if let ledgers = state.ledgers[party] { return ledgers }
+      let ledgers = (
+        unread: ByteLedger(limit: unread),
+        // One whole message must have room, whatever else there is.
+        unfinished: ByteLedger(limit: max(configuration.unfinishedBytesPerUid, 2 * configuration.messageBytes))
+      )
+      state.ledgers[party] = ledgers
+      return ledgers
     }
   }
 
@@ -104,16 +136,18 @@ final class ConnectionRegistry: Sendable {
   }
 
   private func handler(
-    for connection: Connection, _ turns: FlowTaskExecutor, descriptor: CInt
+    for connection: Connection, _ turns: FlowTaskExecutor, descriptor: CInt,
+    onClosed: @escaping @Sendable (Connection) -> Void
   ) -> ConnectionChannelHandler {
     ConnectionChannelHandler(
       connection: connection,
       turns: turns,
       descriptor: descriptor,
       framer: InboundFramer(
-        messageBytes: min(configuration.messageBytes, Outbox.maximumMessage), depth: configuration.depth),
+        messageBytes: min(configuration.messageBytes, Outbox.maximumMessage), depth: configuration.depth,
+        values: configuration.values),
       timeouts: timeouts,
       makeDelegate: makeDelegate,
-      onClosed: { [self] in release($0) })
+      onClosed: onClosed)
   }
 }

@@ -26,8 +26,14 @@ struct Outbox {
   /// The most that one message may have: ByteBuffer counts in 32 bits.
   static let maximumMessage = 1 << 30
 
-  /// Framed bytes that are not with the channel yet.
+  /// The most bytes of a message that are kept in one buffer: the room of each is given back by itself.
+  static let pieceBytes = 256 << 10
+
+  /// Framed bytes that are not with the channel yet: `pieces` stand before them.
   var buffer = ByteBuffer()
+  /// Long messages, and what was sent before them.
+  private(set) var pieces: [ByteBuffer] = []
+  private var bytesInPieces = 0
   /// The framing answers go out in.
   var framing = Framing.stream
   /// Whether the event loop is going to drain: the rest of a batch, or a task on its way.
@@ -41,18 +47,28 @@ struct Outbox {
   private var waiters: [Int: CheckedContinuation<Bool, Never>] = [:]
   private let pendingLimit: Int
   private let highWaterMark: Int
+  /// What waits for the uid as a whole; nil: nobody counts it.
+  private let unread: ByteLedger?
+  /// How much of `pendingBytes` the ledger knows of.
+  private var reportedBytes = 0
 
   /// An outbox that takes nothing more once over `pendingLimit` bytes wait.
-  init(pendingLimit: Int, highWaterMark: Int) {
+  init(pendingLimit: Int, highWaterMark: Int, unread: ByteLedger? = nil) {
+    self.unread = unread
     self.pendingLimit = pendingLimit
     self.highWaterMark = highWaterMark
   }
 
   /// Bytes waiting, here and in the channel.
-  var pendingBytes: Int { buffer.readableBytes + channelBytes }
+  var pendingBytes: Int { waitingBytes + channelBytes }
+
+  private var waitingBytes: Int { bytesInPieces + buffer.readableBytes }
 
   /// Whether a sender that can wait should go on.
-  var isWritable: Bool { phase == .open && isChannelWritable && buffer.readableBytes < highWaterMark }
+  var isWritable: Bool {
+    guard phase == .open, isChannelWritable, waitingBytes < highWaterMark else { return false }
+    return pendingBytes == 0 || unread?.isStrained != true
+  }
 
   /// Whether someone waits for room.
   var hasWaiters: Bool { !waiters.isEmpty }
@@ -78,6 +94,55 @@ struct Outbox {
     return oweDrain() ? .drainNeeded : .queued
   }
 
+  /// `message` framed, in pieces.
+  static func pieces(of message: UnsafeRawBufferPointer, framing: Framing) -> [ByteBuffer] {
+    var pieces: [ByteBuffer] = []
+    if framing == .headers { pieces.append(ByteBuffer(string: "Content-Length: \(message.count)\r\n\r\n")) }
+    var start = 0
+    while start < message.count {
+      let end = min(start + pieceBytes, message.count)
+      var piece = ByteBuffer()
+      piece.reserveCapacity(end - start)
+      piece.writeBytes(UnsafeRawBufferPointer(rebasing: message[start..<end]))
+      pieces.append(piece)
+      start = end
+    }
+    if framing == .stream { pieces.append(ByteBuffer(string: "\n")) }
+    return pieces
+  }
+
+  /// Takes a message that was framed before.
+  mutating func append(_ message: [ByteBuffer]) -> Outcome {
+    guard phase == .open else { return .dropped }
+    let count = message.reduce(0) { $0 + $1.readableBytes }
+    guard pendingBytes <= pendingLimit, count <= Self.maximumMessage else { return .overflow }
+    if buffer.readableBytes > 0 {
+      pieces.append(buffer)
+      bytesInPieces += buffer.readableBytes
+      buffer = ByteBuffer()
+    }
+    pieces += message
+    bytesInPieces += count
+    return oweDrain() ? .drainNeeded : .queued
+  }
+
+  /// Hands over what waits: the pieces, and behind them what is in `taken` afterwards. What was in it is used again.
+  mutating func take(_ taken: inout ByteBuffer) -> [ByteBuffer] {
+    swap(&buffer, &taken)
+    isDrainOwed = false
+    defer { (pieces, bytesInPieces) = ([], 0) }
+    return pieces
+  }
+
+  /// By how much the ledger's account of this connection has to change; 0 while it is nearly right, so that small
+  /// answers cost no look at what all connections of the uid share.
+  mutating func takeUnreported() -> Int {
+    let change = pendingBytes - reportedBytes
+    guard abs(change) >= ByteLedger.grain || pendingBytes == 0 && change != 0 else { return 0 }
+    reportedBytes += change
+    return change
+  }
+
   /// Notes that the event loop has to drain; false when it is going to anyway.
   mutating func oweDrain() -> Bool {
     guard !isDrainOwed else { return false }
@@ -96,7 +161,9 @@ struct Outbox {
   mutating func close() -> [CheckedContinuation<Bool, Never>] {
     phase = .closed
     buffer = ByteBuffer()
+    (pieces, bytesInPieces) = ([], 0)
     channelBytes = 0
+    reportedBytes = 0
     return takeAllWaiters()
   }
 

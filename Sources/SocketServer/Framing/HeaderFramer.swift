@@ -7,12 +7,24 @@ struct HeaderFramer: Sendable {
   private enum Phase {
     case block
     case body
-    /// In a body over the limit, not kept.
-    case oversizedBody
+    /// In a body that is over a limit, or no JSON text: not kept.
+    case discardedBody
     case failed
   }
 
-  private let limit: Int
+  /// How far the scan of the body at hand has come.
+  private enum Scan {
+    case notBegun
+    case insideText
+    /// Behind the text's end; or the body is no object or array, and so at most one value.
+    case over
+  }
+
+  /// The most bytes a body may have. What holds for a body is the value at its first byte.
+  var limit: Int
+  private let values: Int
+  private var scanner: JSONTextScanner
+  private var scan = Scan.notBegun
   private var phase = Phase.block
   private var block = HeaderBlock()
   private var blockLength = 0
@@ -26,9 +38,11 @@ struct HeaderFramer: Sendable {
   /// How many bytes of the message at hand have come, its header block included.
   private(set) var messageLength = 0
 
-  /// A framer for bodies of at most `limit` bytes.
-  init(limit: Int) {
+  /// A framer for bodies of at most `limit` bytes, `depth` open brackets and `values` values.
+  init(limit: Int, depth: Int = 128, values: Int = .max) {
     self.limit = limit
+    self.values = values
+    scanner = JSONTextScanner(maximumDepth: depth, maximumValues: values)
   }
 
   /// Whether a message has begun and not ended; also after a violation, when the connection only waits to be closed.
@@ -37,11 +51,15 @@ struct HeaderFramer: Sendable {
   /// What the body at hand occupies.
   var bufferedCapacity: Int { collected.capacity }
 
-  /// Takes the bytes of one read and appends what they complete.
-  mutating func receive(_ chunk: MessageBytes, into events: inout [InboundEvent]) {
+  /// How many bytes of the message at hand are kept.
+  var collectedBytes: Int { collected.readableBytes }
+
+  /// Takes bytes and appends what they complete, until there are `limit` events; how many it has taken.
+  @discardableResult
+  mutating func receive(_ chunk: MessageBytes, into events: inout [InboundEvent], upTo limit: Int = .max) -> Int {
     chunk.buffer.withUnsafeReadableBytes { bytes in
       var index = 0
-      while index < bytes.count {
+      while index < bytes.count, events.count < limit {
         switch phase {
         case .block:
           do throws(HeaderBlock.Violation) {
@@ -50,10 +68,11 @@ struct HeaderFramer: Sendable {
             events.append(.violation(reason: error.reason))
             phase = .failed
           }
-        case .body, .oversizedBody: index = readBody(chunk, bytes.count, from: index, into: &events)
-        case .failed: return
+        case .body, .discardedBody: index = readBody(chunk, bytes, from: index, into: &events)
+        case .failed: return bytes.count
         }
       }
+      return index
     }
   }
 
@@ -97,21 +116,27 @@ struct HeaderFramer: Sendable {
     bodyLeft = length
     if length > limit {
       events.append(.oversized(limit: limit, sharesLine: false))
-      phase = .oversizedBody
+      phase = .discardedBody
     } else if length == 0 {
       events.append(.text(MessageBytes(ByteBuffer()), sharesLine: false))
       beginBlock()
     } else {
       phase = .body
+      scan = .notBegun
     }
   }
 
   private mutating func readBody(
-    _ chunk: MessageBytes, _ count: Int, from start: Int, into events: inout [InboundEvent]
+    _ chunk: MessageBytes, _ bytes: UnsafeRawBufferPointer, from start: Int, into events: inout [InboundEvent]
   ) -> Int {
-    let taken = min(bodyLeft, count - start)
+    let taken = min(bodyLeft, bytes.count - start)
     bodyLeft -= taken
     messageLength += taken
+    if phase == .body, let refusal = look(at: UnsafeRawBufferPointer(rebasing: bytes[start..<(start + taken)])) {
+      events.append(refusal)
+      collected = ByteBuffer()
+      phase = .discardedBody
+    }
     if phase == .body {
       let piece = chunk.window(start..<(start + taken))
       if bodyLeft > 0 || collected.readableBytes > 0 { collected.writeImmutableBuffer(piece) }
@@ -122,6 +147,27 @@ struct HeaderFramer: Sendable {
     }
     if bodyLeft == 0 { beginBlock() }
     return start + taken
+  }
+
+  /// Scans the next bytes of a body, so that the parser never sees one that is malformed or has too many values: what
+  /// to report of such a one.
+  private mutating func look(at bytes: UnsafeRawBufferPointer) -> InboundEvent? {
+    var start = 0
+    if scan == .notBegun {
+      guard let first = bytes.firstIndex(where: { !JSONTextScanner.isBlank($0) }) else { return nil }
+      start = first
+      scan = bytes[first] == UInt8(ascii: "{") || bytes[first] == UInt8(ascii: "[") ? .insideText : .over
+      scanner.reset()
+    }
+    guard scan == .insideText else { return nil }
+    switch scanner.scan(bytes, from: start) {
+    case .incomplete: return nil
+    case .complete:
+      scan = .over
+      return nil
+    case .malformed(_, let defect): return .malformed(reason: defect.reason, sharesLine: false)
+    case .tooManyValues: return .tooComplex(limit: values, sharesLine: false)
+    }
   }
 
   private mutating func beginBlock() {

@@ -11,6 +11,25 @@ public enum InboundEvent: Sendable, Hashable {
   case malformed(reason: String, sharesLine: Bool)
   /// A message over `limit` bytes; the rest of it is read and thrown away. Reported once per message.
   case oversized(limit: Int, sharesLine: Bool)
+  /// A message of more than `limit` JSON values; the rest of it is read and thrown away. Reported once per message.
+  case tooComplex(limit: Int, sharesLine: Bool)
+  /// More than `limit` bytes of unfinished messages have come from the peer's uid. Nothing more is read: answer once with
+  /// `sendAndClose`.
+  case crowded(limit: Int)
   /// An unusable first byte or header block. Nothing after it is read as messages: answer once with `sendAndClose`.
   case violation(reason: String)
+}
+
+extension InboundEvent {
+  /// Messages of so many bytes take a millisecond or more to parse.
+  static let longText = 128 << 10
+
+  /// How many bytes of a message it has.
+  var byteCount: Int {
+    guard case .text(let text, _) = self else { return 0 }
+    return text.count
+  }
+
+  /// Whether it may be handled away from the event loop: a delegate that does so pauses the connection meanwhile.
+  public var isLong: Bool { byteCount >= Self.longText }
 }

@@ -8,11 +8,19 @@ struct InboundFramer: Sendable {
   private var headers: HeaderFramer
   private var hasRefusedFirstByte = false
 
-  /// A framer for messages of at most `messageBytes` bytes; `depth` bounds the open brackets in stream framing (a body
-  /// in header framing is not scanned: its parser bounds them).
-  init(messageBytes: Int, depth: Int) {
-    stream = StreamFramer(limit: messageBytes, depth: depth)
-    headers = HeaderFramer(limit: messageBytes)
+  /// A framer for messages of at most `messageBytes` bytes, `depth` open brackets and `values` JSON values.
+  init(messageBytes: Int, depth: Int, values: Int = .max) {
+    stream = StreamFramer(limit: messageBytes, depth: depth, values: values)
+    headers = HeaderFramer(limit: messageBytes, depth: depth, values: values)
+  }
+
+  /// The most bytes a message may have from now on.
+  var messageBytes: Int {
+    get { stream.limit }
+    set {
+      stream.limit = newValue
+      headers.limit = newValue
+    }
   }
 
   /// Whether a message has begun and not ended: what the stall time applies to.
@@ -42,13 +50,29 @@ struct InboundFramer: Sendable {
     }
   }
 
-  /// Takes the bytes of one read and appends what they complete.
-  mutating func receive(_ chunk: MessageBytes, into events: inout [InboundEvent]) {
+  /// How many bytes of it are kept.
+  var collectedBytes: Int {
     switch framing {
-    case .stream: stream.receive(chunk, into: &events)
-    case .headers: headers.receive(chunk, into: &events)
+    case .stream: stream.collectedBytes
+    case .headers: headers.collectedBytes
+    case nil: 0
+    }
+  }
+
+  /// Gives up the message at hand, and all that comes after it.
+  mutating func abandon() {
+    var ignored: [InboundEvent] = []
+    end(into: &ignored)
+  }
+
+  /// Takes bytes and appends what they complete, until there are `limit` events; how many it has taken.
+  @discardableResult
+  mutating func receive(_ chunk: MessageBytes, into events: inout [InboundEvent], upTo limit: Int = .max) -> Int {
+    switch framing {
+    case .stream: return stream.receive(chunk, into: &events, upTo: limit)
+    case .headers: return headers.receive(chunk, into: &events, upTo: limit)
     case nil:
-      guard !hasRefusedFirstByte, let first = Self.firstNonBlank(chunk) else { return }
+      guard !hasRefusedFirstByte, let first = Self.firstNonBlank(chunk) else { return chunk.count }
       switch first.byte {
       case UInt8(ascii: "{"), UInt8(ascii: "["): framing = .stream
       case UInt8(ascii: "C"), UInt8(ascii: "c"): framing = .headers
@@ -56,9 +80,10 @@ struct InboundFramer: Sendable {
         hasRefusedFirstByte = true
         events.append(
           .violation(reason: "the first byte is neither { or [ (JSON texts) nor C (Content-Length headers)"))
-        return
+        return chunk.count
       }
-      receive(MessageBytes(chunk.window(first.index..<chunk.count)), into: &events)
+      let rest = MessageBytes(chunk.window(first.index..<chunk.count))
+      return first.index + receive(rest, into: &events, upTo: limit)
     }
   }
 

@@ -1,8 +1,9 @@
 /// Finds the end of one JSON text (RFC 8259, an object or array) in one pass that keeps its state across reads.
 ///
 /// It follows the whole grammar of brackets, strings, escapes, numbers and literals, so that a text that can no longer
-/// become JSON is seen at its first wrong byte and costs only its line. It does not look at UTF-8, surrogate pairs,
-/// number ranges or duplicate names: the parser does, once, on the whole text.
+/// become JSON is seen at its first wrong byte and costs only its line. It counts values, each of which costs the
+/// parser many times its bytes. It does not look at UTF-8, surrogate pairs, number ranges or duplicate names: the
+/// parser does, once, on the whole text.
 struct JSONTextScanner: Sendable {
   /// What a stretch of bytes came to.
   enum Verdict: Hashable {
@@ -12,6 +13,8 @@ struct JSONTextScanner: Sendable {
     case complete(end: Int)
     /// The byte at `at` cannot stand there.
     case malformed(at: Int, JSONDefect)
+    /// The byte at `at` starts one value more than allowed. Reported once a text, which can be scanned on from there.
+    case tooManyValues(at: Int)
   }
 
   /// Where in the grammar the next byte stands.
@@ -25,8 +28,11 @@ struct JSONTextScanner: Sendable {
   }
 
   private let maximumDepth: Int
+  private let maximumValues: Int
   private var place = Place.text
   private var depth = 0
+  /// The values that have begun: scalars, arrays and objects; member names are not values.
+  private var values = 0
   /// One bit per open bracket, the outermost lowest: 1 for an object. Allocated with the first text.
   private var objects: [UInt64] = []
   private var isInObject = false
@@ -35,19 +41,22 @@ struct JSONTextScanner: Sendable {
   /// What is left of `true`, `false` or `null`, the next byte lowest.
   private var literalRest: UInt32 = 0
 
-  /// A scanner that calls more than `maximumDepth` open brackets malformed.
-  init(maximumDepth: Int) {
+  /// A scanner that calls more than `maximumDepth` open brackets malformed and counts up to `maximumValues` values.
+  init(maximumDepth: Int, maximumValues: Int = .max) {
     self.maximumDepth = max(1, maximumDepth)
+    // One less than the largest number: the count goes one beyond the limit.
+    self.maximumValues = min(max(1, maximumValues), .max - 1)
   }
 
   /// Forgets the text at hand; the next byte starts a new one.
   mutating func reset() {
     place = .text
     depth = 0
+    values = 0
     isInObject = false
   }
 
-  /// Scans `bytes` from the index `start` on. After a verdict other than `incomplete`, `reset()` comes first.
+  /// Scans `bytes` from the index `start` on. After `complete` and `malformed`, `reset()` comes first.
   mutating func scan(_ bytes: UnsafeRawBufferPointer, from start: Int) -> Verdict {
     guard let base = bytes.baseAddress else { return .incomplete }
     let end = bytes.count
@@ -115,6 +124,11 @@ struct JSONTextScanner: Sendable {
         }
 
       case .value, .firstElement:
+        if !Self.isBlank(byte), byte != UInt8(ascii: "]") {
+          values &+= 1
+          // Only the first one beyond the limit: when the scan goes on there, the count is past it.
+          if values == maximumValues &+ 1 { return .tooManyValues(at: index) }
+        }
         switch byte {
         case UInt8(ascii: "\""):
           stringIsName = false
@@ -193,6 +207,7 @@ struct JSONTextScanner: Sendable {
           return .malformed(at: index, .textExpected)
         }
         guard open(object: byte == UInt8(ascii: "{")) else { return .malformed(at: index, .nesting) }
+        values = 1
         place = isInObject ? .firstMember : .firstElement
       }
       index += 1
@@ -224,8 +239,9 @@ struct JSONTextScanner: Sendable {
   private static let restOfFalse: UInt32 = 0x65_73_6C_61
   private static let restOfNull: UInt32 = 0x6C_6C_75
 
+  /// Whether `byte` is white space between tokens.
   @inline(__always)
-  private static func isBlank(_ byte: UInt8) -> Bool {
+  static func isBlank(_ byte: UInt8) -> Bool {
     byte == 0x20 || byte == 0x0A || byte == 0x0D || byte == 0x09
   }
 

@@ -7,13 +7,15 @@ struct StreamFramer: Sendable {
   private enum Phase {
     case between
     case text
-    /// In a text that is over the limit: scanned to its end, not kept.
-    case oversizedText
+    /// In a text that is over a limit: scanned to its end, not kept.
+    case discardedText
     /// Behind a malformed text, up to the next line feed.
     case skipping
   }
 
-  private let limit: Int
+  /// The most bytes a text may have. What holds for a text is the value at its last byte.
+  var limit: Int
+  private let values: Int
   private var scanner: JSONTextScanner
   private var phase = Phase.between
   /// Whether a line feed stood since the end of the last text.
@@ -27,26 +29,32 @@ struct StreamFramer: Sendable {
   /// How many bytes of the text at hand came in earlier reads.
   private(set) var messageLength = 0
 
-  /// A framer for texts of at most `limit` bytes and `depth` open brackets.
-  init(limit: Int, depth: Int) {
+  /// A framer for texts of at most `limit` bytes, `depth` open brackets and `values` values.
+  init(limit: Int, depth: Int, values: Int = .max) {
     self.limit = limit
-    scanner = JSONTextScanner(maximumDepth: depth)
+    self.values = values
+    scanner = JSONTextScanner(maximumDepth: depth, maximumValues: values)
   }
 
   /// Whether a text has begun and not ended. Skipping to a line feed is not a message: its error is already out.
-  var isMidMessage: Bool { phase == .text || phase == .oversizedText }
+  var isMidMessage: Bool { phase == .text || phase == .discardedText }
 
-  /// Takes the bytes of one read and appends what they complete.
-  mutating func receive(_ chunk: MessageBytes, into events: inout [InboundEvent]) {
+  /// How many bytes of the message at hand are kept.
+  var collectedBytes: Int { collected.readableBytes }
+
+  /// Takes bytes and appends what they complete, until there are `limit` events; how many it has taken.
+  @discardableResult
+  mutating func receive(_ chunk: MessageBytes, into events: inout [InboundEvent], upTo limit: Int = .max) -> Int {
     chunk.buffer.withUnsafeReadableBytes { bytes in
       var index = 0
-      while index < bytes.count {
+      while index < bytes.count, events.count < limit {
         switch phase {
         case .between: index = start(bytes, at: index, into: &events)
-        case .text, .oversizedText: index = advance(chunk, bytes, from: index, into: &events)
+        case .text, .discardedText: index = advance(chunk, bytes, from: index, into: &events)
         case .skipping: index = skip(bytes, from: index)
         }
       }
+      return index
     }
   }
 
@@ -88,7 +96,7 @@ struct StreamFramer: Sendable {
       messageLength += bytes.count - start
       if phase == .text {
         if messageLength > limit {
-          discard(into: &events)
+          discardOversized(into: &events)
         } else {
           collected.writeImmutableBuffer(chunk.window(start..<bytes.count))
         }
@@ -99,7 +107,7 @@ struct StreamFramer: Sendable {
       messageLength += end - start
       if phase == .text {
         if messageLength > limit {
-          discard(into: &events)
+          discardOversized(into: &events)
         } else {
           events.append(.text(take(chunk.window(start..<end)), sharesLine: textSharesLine))
         }
@@ -113,7 +121,7 @@ struct StreamFramer: Sendable {
       if phase == .text {
         // Already too large before the wrong byte: the same event as when the bytes come one by one.
         if messageLength > limit {
-          discard(into: &events)
+          discardOversized(into: &events)
         } else {
           events.append(.malformed(reason: defect.reason, sharesLine: textSharesLine))
           collected = ByteBuffer()
@@ -121,13 +129,28 @@ struct StreamFramer: Sendable {
       }
       phase = .skipping
       return offender
+
+    case .tooManyValues(let next):
+      messageLength += next - start
+      if phase == .text {
+        discard(
+          messageLength > limit
+            ? .oversized(limit: limit, sharesLine: textSharesLine)
+            : .tooComplex(limit: values, sharesLine: textSharesLine),
+          into: &events)
+      }
+      return next
     }
   }
 
-  private mutating func discard(into events: inout [InboundEvent]) {
-    events.append(.oversized(limit: limit, sharesLine: textSharesLine))
+  private mutating func discardOversized(into events: inout [InboundEvent]) {
+    discard(.oversized(limit: limit, sharesLine: textSharesLine), into: &events)
+  }
+
+  private mutating func discard(_ event: InboundEvent, into events: inout [InboundEvent]) {
+    events.append(event)
     collected = ByteBuffer()
-    phase = .oversizedText
+    phase = .discardedText
   }
 
   private mutating func take(_ last: ByteBuffer) -> MessageBytes {

@@ -10,7 +10,8 @@ struct ListeningSocket: Sendable {
   let file: SocketFile?
   let path: String?
 
-  init(_ endpoint: SocketServer.Endpoint) throws(SocketServerError) {
+  /// Listens at `endpoint`; `lock` is that of its path, opened here when it was not before.
+  init(_ endpoint: SocketServer.Endpoint, lock: SocketLock? = nil) throws(SocketServerError) {
     switch endpoint {
     case .inherited(let socket):
       descriptor = socket.descriptor
@@ -18,7 +19,7 @@ struct ListeningSocket: Sendable {
       path = socket.path
     case .path(let path, let mode, let group):
       let address = try UnixAddress(path: path)
-      let directory = try DirectoryLock(for: address)
+      let directory = try DirectoryLock(for: address, by: lock ?? SocketLock(address))
       try SocketFile.clearStale(address, in: directory)
       (descriptor, file) = try Self.bind(address, mode: mode & 0o777, group: group, in: directory)
       self.path = path
@@ -26,24 +27,31 @@ struct ListeningSocket: Sendable {
   }
 
   /// Binds, sets group and mode, then listens: `connect()` is refused (ECONNREFUSED) until `listen()`, so nobody gets in
-  /// on any but the final mode and group. The file is born with no more than `mode`, too (Linux takes the mode of an
-  /// unbound socket, less the umask), so that it never even looks wider; what the umask took away is put back after.
+  /// on any but the final mode and group. The file is made with exactly `mode`, too: Linux takes the mode of an unbound
+  /// socket, less the umask, which leaves these bits alone meanwhile. The umask is the whole process's, so it is
+  /// changed for that one call only, and by no more bits than `mode` has.
   private static func bind(
     _ address: UnixAddress, mode: UInt32, group: UInt32?, in directory: borrowing DirectoryLock
   ) throws(SocketServerError) -> (CInt, SocketFile) {
     let socket = try Descriptor(
       "socket", socket(AF_UNIX, CInt(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue), 0))
     guard fchmod(socket.number, mode) == 0 else { throw .system(call: "fchmod", errno: errno) }
-    guard address.withSockaddr({ Glibc.bind(socket.number, $0, $1) }) == 0 else {
-      throw .system(call: "bind(\(address.path))", errno: errno)
-    }
+    let mask = umask(0o077)
+    umask(mask & ~mode)
+    let failed = address.withSockaddr { Glibc.bind(socket.number, $0, $1) == 0 ? 0 : errno }
+    umask(mask)
+    guard failed == 0 else { throw .system(call: "bind(\(address.path))", errno: failed) }
     let file = try SocketFile(at: address, in: directory)
     do throws(SocketServerError) {
       if let group, fchownat(directory.descriptor, address.name, uid_t.max, group, AT_SYMLINK_NOFOLLOW) != 0 {
         throw .groupRefused(path: address.path, group: group, errno: errno)
       }
-      // The C library does this through an O_PATH descriptor: a symbolic link in the file's place is an error.
-      guard fchmodat(directory.descriptor, address.name, mode, AT_SYMLINK_NOFOLLOW) == 0 else {
+      // Where the file system knows no such modes, or others. The C library does this through an O_PATH descriptor: a
+      // symbolic link in the file's place is an error.
+      guard
+        try SocketFile.status(of: address, in: directory).map({ $0.st_mode & 0o7777 == mode }) == true
+          || fchmodat(directory.descriptor, address.name, mode, AT_SYMLINK_NOFOLLOW) == 0
+      else {
         throw .system(call: "chmod(\(address.path))", errno: errno)
       }
       guard listen(socket.number, backlog) == 0 else { throw .system(call: "listen", errno: errno) }

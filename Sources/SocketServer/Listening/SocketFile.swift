@@ -1,8 +1,9 @@
 import Glibc
 
 /// A socket file this process has made, known by its inode.
-struct SocketFile: Sendable, Hashable {
+struct SocketFile: Sendable {
   let address: UnixAddress
+  private let lock: SocketLock
   private let device: dev_t
   private let inode: ino_t
 
@@ -12,6 +13,7 @@ struct SocketFile: Sendable, Hashable {
       throw .system(call: "stat(\(address.path))", errno: ENOENT)
     }
     self.address = address
+    lock = directory.lock
     device = status.st_dev
     inode = status.st_ino
   }
@@ -19,7 +21,7 @@ struct SocketFile: Sendable, Hashable {
   /// Takes the file away if it is still the one we made: a successor's stays.
   func remove() {
     // Without the lock (the directory is gone, say) there is nothing that could safely be done.
-    guard let directory = try? DirectoryLock(for: address),
+    guard let directory = try? DirectoryLock(for: address, by: lock),
       let status = try? Self.status(of: address, in: directory),
       status.st_dev == device, status.st_ino == inode
     else { return }

@@ -26,7 +26,7 @@ final class LoopScheduler: @unchecked Sendable {
 
   /// How long it works before it looks at the sockets: what somebody with little to ask waits at most, beside the piece that is being done.
   static let quantum: Int64 = 150_000
-  /// How long handling messages where they were read counts.
+  /// In each such time messages may be handled where they were read for as long as `quantum`.
   private static let window: Int64 = 1_000_000
 
   let eventLoop: any EventLoop
@@ -77,7 +77,11 @@ final class LoopScheduler: @unchecked Sendable {
   /// The time from which on messages may be handled where they were read; nil when it is not their turn. On the event loop.
   func beginHere() -> Int64? {
     let now = Self.now
-    if now - windowStart > Self.window { (windowStart, handledHere) = (now, 0) }
+    let windows = (now - windowStart) / Self.window
+    if windows > 0 {
+      // What took longer than its share counts on: the sockets that were ready meanwhile are not to have a turn each, one after the other.
+      (windowStart, handledHere) = (now, max(0, handledHere - windows * Self.quantum))
+    }
     guard handledHere < Self.quantum, !state.withLock({ $0.isPumpDue }) else { return nil }
     return now
   }

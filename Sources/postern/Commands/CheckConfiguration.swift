@@ -16,7 +16,8 @@ struct CheckConfiguration: ParsableCommand {
 
   func run() throws {
     do throws(ConfigurationProblems) {
-      let loaded = try ConfigurationLoader().load(path: config, environment: ProcessEnvironment.current)
+      let loaded = try ConfigurationLoader(methodNames: Product.methodNames)
+        .load(path: config, environment: ProcessEnvironment.current)
       for warning in loaded.warnings { FailureNote.print("warning: \(warning.description)") }
       for note in try SidecarService.check(loaded.configuration) { FailureNote.print("warning: \(note)") }
       _ = try StoreAssembly(loaded.configuration.store, isNeeded: false)

@@ -11,7 +11,7 @@ struct Serve: AsyncParsableCommand {
       SIGTERM and SIGINT drain: no new requests, pending ones are answered, then exit 0. SIGHUP reads the configuration again.
       A socket passed by systemd (LISTEN_FDS) goes before --socket, which goes before listen.path.
       NOTIFY_SOCKET is told of start, reload and end, and WATCHDOG_USEC how often it is told that all is well.
-      Exit status 78: the configuration has problems.
+      Exit status 78: the configuration has problems, or the limit of open files is too low.
       """
   )
 
@@ -33,7 +33,7 @@ struct Serve: AsyncParsableCommand {
       throw Self.badConfiguration
     } catch let error as ServerProcess.Failure {
       FailureNote.print(error.description)
-      throw ExitCode(1)
+      throw ExitCode(error.status)
     }
   }
 }

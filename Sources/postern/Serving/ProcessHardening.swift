@@ -12,6 +12,14 @@ final class ProcessHardening: Sendable {
   private let allowedPorts: Set<UInt16>?
   /// Where files can still be read; nil for everywhere.
   private let readable: Set<String>?
+  private let start = Locked(Start.underWay)
+
+  /// Whether the process has given up what only its start needed.
+  private enum Start {
+    case underWay
+    case ended
+    case endedWithout(ProtectionFault)
+  }
 
   /// Sets up what `wishes` ask for; to be called while the process has one thread. Throws when something that is required cannot be had.
   init(_ wishes: HardeningConfiguration, _ plan: SandboxPlan) throws(ServerProcess.Failure) {
@@ -28,6 +36,21 @@ final class ProcessHardening: Sendable {
     try demand(wishes.lockedMemory, "lockedMemory", SecretMemory.usage.unlockedBytes > 0 ? Self.tooLittle : nil)
   }
 
+  /// Gives up what only a start needs; to be called once the socket listens. Throws when that is required and cannot be had. Returns what is
+  /// missing since then.
+  func endStart() throws(ServerProcess.Failure) -> [String] {
+    guard wishes.seccomp != .off, sandbox.filterFault == nil else { return [] }
+    let before = report.missing
+    do throws(ProtectionFault) {
+      try sandbox.endStart()
+      start.withLock { $0 = .ended }
+    } catch {
+      start.withLock { $0 = .endedWithout(error) }
+      try demand(wishes.seccomp, "seccomp", error.message)
+    }
+    return report.missing.filter { !before.contains($0) }
+  }
+
   /// What is in force now.
   var report: HardeningReport {
     let effect = sandbox.effect
@@ -41,7 +64,7 @@ final class ProcessHardening: Sendable {
     report.limitsFiles = effect.limitsFiles
     report.limitsPorts = effect.limitsPorts
     report.isScoped = effect.isScoped
-    report.filtersSystemCalls = effect.filtersSystemCalls
+    report.filtersSystemCalls = effect.filtersSystemCalls && (isStarting || effect.filtersStartCalls)
     report.lockedBytes = memory.lockedBytes
     report.unlockedBytes = memory.unlockedBytes
     note(effect, memory, in: &report)
@@ -52,8 +75,10 @@ final class ProcessHardening: Sendable {
   func reload(
     _ path: String, _ environment: [String: String]
   ) throws(ConfigurationProblems) -> ConfigurationLoader.Loaded {
-    guard readable != nil else { return try ConfigurationLoader().load(path: path, environment: environment) }
-    let loader = ConfigurationLoader { [self] path, failure in
+    guard readable != nil else {
+      return try ConfigurationLoader(methodNames: Product.methodNames).load(path: path, environment: environment)
+    }
+    let loader = ConfigurationLoader(methodNames: Product.methodNames) { [self] path, failure in
       failure == .permissionDenied && !reaches(path) ? .outsideSandbox : failure
     }
     let loaded = try loader.load(path: path, environment: environment)
@@ -83,6 +108,10 @@ final class ProcessHardening: Sendable {
     guard let readable else { return true }
     guard let real = FilePlaces.resolved(path) else { return true }
     return readable.contains { real == $0 || real.hasPrefix($0.hasSuffix("/") ? $0 : "\($0)/") }
+  }
+
+  private var isStarting: Bool {
+    start.withLock { if case .underWay = $0 { true } else { false } }
   }
 
   private func note(_ effect: ProtectionEffect, _ memory: SecretMemory.Usage, in report: inout HardeningReport) {
@@ -118,6 +147,15 @@ final class ProcessHardening: Sendable {
     case (_, let fault?): note("seccomp: \(fault.message)", isFault: !fault.isUnavailable)
     case (_, nil):
       if !effect.filtersSystemCalls { note("seccomp does not filter system calls", isFault: true) }
+      switch start.withLock({ $0 }) {
+      case .underWay: break
+      case .endedWithout(let fault):
+        note("seccomp, for what only a start needs: \(fault.message)", isFault: !fault.isUnavailable)
+      case .ended:
+        if !effect.filtersStartCalls {
+          note("seccomp does not filter system calls that only a start needs", isFault: true)
+        }
+      }
     }
     if wishes.lockedMemory == .off {
       note("hardening.lockedMemory is off", isFault: false)

@@ -17,9 +17,7 @@ struct SandboxPlan: Sendable {
     policy.readable = Self.system
     // libdispatch looks how its threads are at /proc/THREAD/stat, which is not beneath /proc/self, and ends the process when it cannot.
     policy.openable = ["/proc"]
-    for name in ["SSL_CERT_FILE", "SSL_CERT_DIR", "OPENSSL_CONF", "OPENSSL_MODULES", "CREDENTIALS_DIRECTORY"] {
-      if let path = environment[name], path.hasPrefix("/") { policy.readable.insert(path) }
-    }
+    if let path = environment["CREDENTIALS_DIRECTORY"], path.hasPrefix("/") { policy.readable.insert(path) }
     policy.readable.formUnion(Self.libraryDirectories())
     // The name service's configuration is a link where something else looks after it.
     policy.readable.formUnion(FilePlaces.directories(ofFile: "/etc/resolv.conf"))

@@ -3,6 +3,7 @@ import AuthEngine
 import Configuration
 import CurlTransport
 import Glibc
+import Hardening
 import JSON
 import Logging
 import Sidecar
@@ -16,6 +17,8 @@ struct ServerProcess {
   /// Why it could not run.
   struct Failure: Error, CustomStringConvertible {
     let description: String
+    /// The exit status.
+    var status: Int32 = 1
   }
 
   /// How long connections that were accepted before the end may take to say what they want.
@@ -29,10 +32,14 @@ struct ServerProcess {
 
   /// Returns when the sidecar has been asked to end and has ended.
   func run() async throws {
+    // The configuration may name any variable; libraries heed only what it does not.
+    let environment = ProcessEnvironment.current
+    let heeded = LibraryEnvironment.clear()
     ProcessLimits.openStandardDescriptors()
-    signal(SIGPIPE, SIG_IGN)
-    // A file that may not grow any more is an error of the write, not the end of the process.
-    signal(SIGXFSZ, SIG_IGN)
+    ProcessLimits.raiseDescriptors()
+    // First of all: what needs a descriptor and gets none mostly ends the process without a word.
+    let descriptors = try Self.descriptors()
+    ServerSignals.ignoreOthers()
     // From the first moment on, so that a SIGTERM right after the start is a clean end too.
     guard let pipes = ServerSignals.install() else { throw Failure(description: "cannot install signal handlers") }
     ProcessLimits.raiseLockedMemory()
@@ -42,13 +49,13 @@ struct ServerProcess {
     } catch {
       throw Failure(description: error.description)
     }
-    let environment = ProcessEnvironment.current
     let path = configurationPath
-    let loaded = try ConfigurationLoader().load(path: path, environment: environment)
+    let loaded = try ConfigurationLoader(methodNames: Product.methodNames)
+      .load(path: path, environment: environment)
     let logger = Self.logger(loaded.configuration.log)
     for warning in loaded.warnings { logger.warning("\(warning.description)") }
+    for variable in heeded { logger.warning("\(variable.message)") }
     let endpoint = try endpoint(loaded.configuration, inherited, environment, logger)
-    ProcessLimits.raiseDescriptors()
     ProcessLimits.returnMemory()
     if !loaded.configuration.hardening.coreDumps, !ProcessLimits.forbidDumps() {
       logger.warning("core dumps could not be forbidden")
@@ -56,6 +63,10 @@ struct ServerProcess {
     let manager = ServiceManager(environment: environment)
     for note in try SidecarService.makeMissingFiles(loaded.configuration) { logger.warning("\(note)") }
     let ownSocket = socketPath ?? loaded.configuration.listen.socketPath(environment: environment)
+    let unmapped = UnmappedIDs.ofThisProcess
+    // Under the sandbox no such file can be made.
+    let lock = try? inherited == nil ? SocketLock(for: ownSocket) : nil
+    if let problem = lock?.file.problem { logger.warning("the socket's path cannot be locked: \(problem)") }
     let plan = SandboxPlan(
       loaded, configurationPath: path, socketPath: inherited == nil ? ownSocket : nil, environment: environment)
     // The last thing that is done on the only thread.
@@ -68,14 +79,13 @@ struct ServerProcess {
     guard signals.start(pipes) else { throw Failure(description: "cannot start the thread for signals") }
 
     let replacements = Replacements(logger: logger)
-    let transport: CurlTransport
+    let transports: UpstreamTransports
     do {
-      var settings = CurlTransport.Configuration()
-      settings.fileReport = { replacements.file($0, problem: $1) }
-      transport = try CurlTransport(configuration: settings)
+      transports = try UpstreamTransports(descriptors, replacements: replacements, logger: logger)
     } catch {
       throw Failure(description: "libcurl: \(error)")
     }
+    let transport = transports.common
     defer { transport.close() }
     let audit = try AuditAssembly.open(loaded.configuration.audit, logger)
     let storage = try StoreRotation(loaded.configuration, replacements, logger).storage
@@ -86,11 +96,16 @@ struct ServerProcess {
     let spans = try TelemetryAssembly.exporter(loaded.configuration.telemetry, transport, logger)
     surroundings.spans = spans
     surroundings.replacements = replacements
+    surroundings.http2Transport = { transports.makeHTTP2($0) }
+    surroundings.transportState = { transports.condition }
     surroundings.onReload = { manager.reload($0) }
+    let memory = MemoryReturn()
+    surroundings.onCallEnd = { memory.used(bytes: $0) }
     let debugger = DebuggerCheck()
     // Without /proc nobody can tell: where the check is on, nothing is fetched.
     surroundings.isTraced = { debugger?.isTraced ?? true }
     surroundings.hardening = { hardening.report }
+    surroundings.unmapped = unmapped
     let service = try SidecarService(loaded.configuration, surroundings)
     // Before anybody can ask: nothing is known to work yet.
     service.prepareWatch()
@@ -101,11 +116,23 @@ struct ServerProcess {
     }
     let server: SocketServer
     do {
-      server = try await SocketServer.start(Self.socketConfiguration(loaded.configuration, endpoint, service)) {
-        SocketBridge($0, service)
+      var socket = Self.socketConfiguration(loaded.configuration, endpoint, service)
+      socket.lock = lock
+      if descriptors.connections < socket.connections {
+        logger.warning(
+          "fewer connections than limits.connections: the limit of open files is \(descriptors.limit)",
+          metadata: ["connections": .stringConvertible(descriptors.connections)])
+        socket.connections = descriptors.connections
       }
+      server = try await SocketServer.start(socket) { SocketBridge($0, service, memory) }
     } catch {
       throw Failure(description: error.description)
+    }
+    do throws(Failure) {
+      for missing in try hardening.endStart() { logger.notice("hardening: \(missing)") }
+    } catch {
+      await server.shutdown()
+      throw error
     }
     logger.info(
       "listening",
@@ -143,6 +170,18 @@ struct ServerProcess {
     logger.info("ended")
   }
 
+  /// What the descriptors that this process may have allow.
+  private static func descriptors() throws(Failure) -> DescriptorBudget {
+    let (limit, open) = (ProcessLimits.descriptorLimit, ProcessLimits.openDescriptors)
+    guard let budget = DescriptorBudget(limit: limit, open: open) else {
+      throw Failure(
+        description: "the limit of open files (RLIMIT_NOFILE) is \(limit), and \(open) are open already: at least "
+          + "\(DescriptorBudget.least + open) are needed (ulimit -n, LimitNOFILE=)",
+        status: 78)
+    }
+    return budget
+  }
+
   /// Where to listen; the directory is made ready where the configuration says so, before the process gives up what that takes.
   private func endpoint(
     _ configuration: PosternConfiguration, _ inherited: InheritedSocket?, _ environment: [String: String],
@@ -168,8 +207,10 @@ struct ServerProcess {
     var socket = SocketServer.Configuration(endpoint: endpoint)
     socket.messageBytes = configuration.limits.messageBytes
     socket.depth = configuration.limits.depth
+    socket.values = configuration.limits.jsonValues
     socket.connections = configuration.limits.connections
     socket.connectionsPerUid = configuration.limits.connectionsPerUid
+    socket.isStranger = { service.isStranger(Peer($0)) }
     socket.refusal = { reason in
       switch reason {
       case .connections: service.refusal(.connections)
@@ -221,8 +262,8 @@ struct ServerProcess {
   }
 
   private static func logger(_ log: LogConfiguration) -> Logger {
-    let level = Logger.Level(rawValue: log.level.rawValue) ?? .info
-    let format = LogFormat(rawValue: log.format.rawValue) ?? .json
+    let level = Logger.Level(log.level)
+    let format = LogFormat(log.format)
     return Logger(label: "postern") { PosternLogHandler(label: $0, level: level, format: format) }
   }
 

@@ -14,6 +14,17 @@ final class ServerSignals: Sendable {
 
   init() { (ending, continuation) = AsyncStream.makeStream() }
 
+  /// Signals that mean nothing to the sidecar, and by default would end it. A process that is started from here, should
+  /// there be one, has to set them back.
+  static func ignoreOthers() {
+    // SIGXFSZ: a file that may not grow any more is an error of the write, not the end of the process.
+    for number in [SIGPIPE, SIGXFSZ, SIGUSR1, SIGUSR2, SIGALRM, SIGVTALRM, SIGPROF, SIGIO, SIGPWR, SIGSTKFLT] {
+      signal(number, SIG_IGN)
+    }
+    // The real-time signals that the C library leaves to programs.
+    for number in 34...64 as ClosedRange<Int32> { signal(number, SIG_IGN) }
+  }
+
   /// From now on signals are noted; nil when the handlers could not be installed.
   static func install() -> SignalThread.Pipes? { SignalThread.install() }
 

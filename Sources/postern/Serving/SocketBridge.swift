@@ -1,45 +1,95 @@
 import JSONRPC
 import Sidecar
 import SocketServer
+import Support
 
 /// Between one connection's bytes and its conversation.
 final class SocketBridge: ConnectionDelegate {
   private let service: SidecarService
+  private let memory: MemoryReturn
+  private let peer: Peer
   private let session: RPCSession
+  /// An answer was so large that its memory is to be given back.
+  private let hasWrittenLarge: Locked<Bool>
 
-  init(_ connection: Connection, _ service: SidecarService) {
+  init(_ connection: Connection, _ service: SidecarService, _ memory: MemoryReturn) {
     self.service = service
-    let peer = Peer(
-      uid: connection.peer.uid, gid: connection.peer.gid, groups: connection.peer.groups,
-      pid: connection.peer.pid ?? 0)
+    self.memory = memory
+    peer = Peer(connection.peer)
+    let hasWrittenLarge = Locked(false)
+    self.hasWrittenLarge = hasWrittenLarge
     session = service.open(
       connection: connection.id, peer: peer,
       output: RPCSession.Output(
         executor: connection.taskExecutor,
         ready: { if connection.isWritable { true } else { await connection.writable() } },
-        write: { connection.send($0) }, close: { connection.closeAfterFlush() }))
+        pause: { $0 ? connection.pause() : connection.goOn() },
+        write: { text in
+          connection.send(text)
+          guard text.count > MemoryReturn.threshold else { return }
+          hasWrittenLarge.withLock { $0 = true }
+          memory.used(bytes: text.count)
+        }, close: { connection.closeAfterFlush() }))
   }
 
   func received(_ events: [InboundEvent], on connection: Connection) {
     for event in events {
       switch event {
       case .text(let text, let sharesLine):
-        text.withUnsafeBytes { session.receive(text: $0, sharesLine: sharesLine) }
+        if event.isLong, let executor = session.longWork {
+          receive(text, sharesLine, on: connection, executor)
+        } else {
+          text.withUnsafeBytes { session.receive(text: $0, sharesLine: sharesLine) }
+          memory.used(bytes: text.count)
+        }
       case .malformed(let reason, let sharesLine): session.receive(.malformed(reason, sharesLine: sharesLine))
-      case .oversized(_, let sharesLine): session.receive(.oversized(sharesLine: sharesLine))
+      case .oversized(let limit, let sharesLine):
+        session.receive(.oversized(limit: limit, sharesLine: sharesLine))
+        memory.used(bytes: limit)
+      case .tooComplex(let limit, let sharesLine):
+        session.receive(.tooComplex(limit: limit, sharesLine: sharesLine))
+        // How many bytes came before the one value too many is not known.
+        memory.used(bytes: .max)
+      case .crowded(let limit):
+        session.receive(.crowded(limit: limit))
+        memory.used(bytes: .max)
       case .violation(let reason): session.receive(.violation(reason))
       }
     }
   }
+
+  /// Has a long text read away from the event loop; the connection waits for that, and nobody else.
+  private func receive(
+    _ text: MessageBytes, _ sharesLine: Bool, on connection: Connection, _ executor: any TaskExecutor
+  ) {
+    connection.pause()
+    Task(executorPreference: executor) { [session, memory] in
+      text.withUnsafeBytes { session.receive(text: $0, sharesLine: sharesLine) }
+      memory.used(bytes: text.count)
+      connection.goOn()
+    }
+  }
+
+  func messageBytes(on connection: Connection) -> Int? { service.messageBytes(for: peer) }
 
   func inputEnded(on connection: Connection) { session.endInput() }
 
   func closed(_ connection: Connection, reason: CloseReason) {
     switch reason {
     case .peer, .requested: break
-    case .peerEnded: service.connectionBroke(connection: connection.id, why: "the caller's process has ended")
-    default: service.connectionBroke(connection: connection.id, why: "\(reason)")
+    case .peerEnded: service.connectionBroke(connection: connection.id, of: peer, why: "the caller's process has ended")
+    default: service.connectionBroke(connection: connection.id, of: peer, why: "\(reason)")
     }
     service.closed(connection: connection.id, session: session)
+    // What it has not read goes only now.
+    if hasWrittenLarge.withLock({ $0 }) { memory.used(bytes: .max) }
+  }
+}
+
+extension Peer {
+  /// As the kernel tells of it.
+  init(_ credentials: PeerCredentials) {
+    self.init(
+      uid: credentials.uid, gid: credentials.gid, groups: credentials.groups, pid: credentials.pid ?? 0)
   }
 }

@@ -9,7 +9,7 @@ import TestSupport
 struct AdviceBench: Sendable {
   let grants: GrantBench
   let issuer: SessionIssuer
-  let server: ResourceServer
+  var server: ResourceServer
   let delegate = ScriptedDelegate()
   /// Continuations that are good.
   let held = Locked<[String: AdviceStop]>([:])
@@ -48,7 +48,8 @@ struct AdviceBench: Sendable {
   func session() async throws -> Session { try await grants.userSession(at: issuer) }
 
   func fetch(
-    _ session: Session, _ path: String = "pay", asked: UInt64? = 1, delegate: (any AuthorizationPolicyDelegate)?? = nil,
+    _ session: Session, _ path: String = "pay", headers: HTTPFields = HTTPFields(), asked: UInt64? = 1,
+    delegate: (any AuthorizationPolicyDelegate)?? = nil,
     progress: AdviceProgress? = nil, timeout: Duration? = nil, deadline: Deadline = .never
   ) async throws(ResourceError) -> ResourceResponse {
     var options = FetchOptions(timeout: timeout, deadline: deadline)
@@ -63,7 +64,7 @@ struct AdviceBench: Sendable {
         return name
       },
       release: { name in held.withLock { $0[name] = nil } })
-    return try await grants.fetcher.fetch(ResourceRequest(path: path), from: server, options: options)
+    return try await grants.fetcher.fetch(ResourceRequest(path: path, headers: headers), from: server, options: options)
   }
 
   /// Waits until so many fetches wait for what comes of the advice.

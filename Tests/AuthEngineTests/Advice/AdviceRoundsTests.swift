@@ -91,7 +91,30 @@ import Testing
       let count = bench.requests.count
       let delegate = ScriptedDelegate { _, _ in update }
       let fault = await Bench.fault { _ = try await bench.fetch(session, delegate: delegate) }
-      #expect(fault?.code == code && bench.requests.count == count + 1)
+      #expect(fault?.code == code && fault?.outcome == .replied && bench.requests.count == count + 1)
+    }
+  }
+
+  @Test("A delegate brings the single sign-on cookie along, hidden or by a field that was looked at before")
+  func reservedCookie() async throws {
+    var bench = try Bench()
+    bench.server.reservedCookies = ["iPlanetDirectoryPro"]
+    let session = try await bench.session()
+    for (before, after) in [
+      ("a=b", "a=b; iPlanetDirectoryPro=x"), ("a=b", "a=b\u{600}; iPlanetDirectoryPro=x"),
+      ("a=b\u{37E} iPlanetDirectoryPro=x", "a=b; iPlanetDirectoryPro=x"),
+      ("a=b", "a=b;iplanetDIRECTORYpro\u{9}=\u{301}"),
+    ] {
+      bench.answer { number, _ in number == 1 ? Bench.refusal(Bench.transaction("t")) : HTTPResponse(status: 200) }
+      let count = bench.requests.count
+      let delegate = ScriptedDelegate { _, _ in
+        RequestUpdate(headers: HTTPFields([.init(name: "Cookie", value: after)]))
+      }
+      let fault = await Bench.fault {
+        _ = try await bench.fetch(session, headers: ["Cookie": before], delegate: delegate)
+      }
+      #expect(fault?.code == .invalidHeaders && fault?.path == "/headers/cookie" && fault?.outcome == .replied)
+      #expect(bench.requests.count == count + 1)
     }
   }
 

@@ -47,6 +47,20 @@ struct CookieFetchTests {
     #expect(try await fetch(self.server(CookiePolicy()), options(1, session)) == nil)
   }
 
+  @Test("a kept cookie stands beside the caller's of the same name, where a scalar hides the caller's")
+  func hiddenName() async throws {
+    let engine = Engine { _, _ in .status(200, ("Set-Cookie", "a=1")) }
+    let server = try server(CookiePolicy())
+    for own in ["x=y; a=mine", "x=y\u{600}; a=mine", "x=y;\u{301}z; a=mine"] {
+      for _ in 0..<2 {
+        let headers = HTTPFields([.init(name: "Cookie", value: own)])
+        _ = try await engine.fetcher.fetch(
+          ResourceRequest(path: "x", headers: headers), from: server, options: options())
+      }
+      #expect(engine.transport.requests.last?.fields["Cookie"]?.utf8.elementsEqual(own.utf8) == true)
+    }
+  }
+
   @Test("a session's cookies go when it ends, and a policy's when it is replaced")
   func forgetting() async throws {
     let engine = Engine { _, _ in .status(200, ("Set-Cookie", "a=1")) }

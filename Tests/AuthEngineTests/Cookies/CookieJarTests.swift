@@ -76,6 +76,30 @@ struct CookieJarTests {
     #expect(try jar.sent(to: "http://example.com/") == "b=2")
   }
 
+  @Test("a user with very many jars, or large ones, makes another one lose theirs")
+  func jarsOfOthers() throws {
+    let jars = CookieJars()
+    let url = try HTTPURL("https://example.com/")
+    let policy = CookiePolicy()
+    func key(_ uid: UInt32) -> CookieJars.Key {
+      let owner = CookieOwner(uid: uid, session: .random())
+      return CookieJars.Key(store: policy.store, owner: owner, authentication: .user)
+    }
+    func cookie(_ text: String) throws -> Cookie {
+      let line = try #require(CookieLine(text))
+      return try #require(Cookie(line, from: url, hosts: [], now: Self.now))
+    }
+    let other = key(1)
+    jars.keep([try cookie("a=1")], other, policy: policy, from: url, now: Self.now)
+    let (small, large) = (try cookie("b=1"), try cookie("b=" + String(repeating: "x", count: 4000)))
+    for _ in 0...CookieJars.maxJars { jars.keep([small], key(2), policy: policy, from: url, now: Self.now) }
+    #expect(jars.count == CookieJars.maxJars)
+    #expect(jars.pairs(other, for: url, now: Self.now).count == 1)
+    let lines = try (0..<20).map { number in try cookie("c\(number)=" + String(repeating: "x", count: 3000)) }
+    for _ in 0..<700 { jars.keep(lines + [large], key(3), policy: policy, from: url, now: Self.now) }
+    #expect(jars.pairs(other, for: url, now: Self.now).count == 1)
+  }
+
   @Test("all jars together have bounds too, and forgetting leaves no bytes behind")
   func allJars() throws {
     let jars = CookieJars()

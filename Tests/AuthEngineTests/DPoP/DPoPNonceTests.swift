@@ -63,17 +63,57 @@ import Testing
   @Test("what two fields say, or one that was not asked for by this token, is not believed")
   func ambiguous() {
     let fields = HTTPFields([.init(name: "DPoP-Nonce", value: "a"), .init(name: "dpop-nonce", value: "b")])
-    #expect(DPoPNonces.nonce(in: fields) == nil)
-    #expect(DPoPNonces.nonce(in: HTTPFields([.init(name: "dpop-nonce", value: "!#[]~")])) == "!#[]~")
+    #expect(DPoPTerms.nonce(in: fields) == nil)
+    #expect(DPoPTerms.nonce(in: HTTPFields([.init(name: "dpop-nonce", value: "!#[]~")])) == "!#[]~")
   }
 
-  @Test("any number of servers leaves a bounded table, in which the newest are")
+  @Test("what very many servers want of one user's proofs makes those of another be forgotten")
   func bounded() throws {
-    let nonces = DPoPNonces()
-    let origins = try (1...1100).map { try HTTPURL("https://h\($0).test/").origin }
-    for origin in origins { nonces[origin] = "n" }
-    #expect(origins.filter { nonces[$0] != nil }.count == DPoPNonces.capacity)
-    #expect(nonces[origins[1099]] == "n" && nonces[origins[0]] == nil)
+    let prover = DPoPProver(clock: ManualClock())
+    let key = try DPoPKey.generate()
+    let answer = HTTPResponse.status(200, ("DPoP-Nonce", "n"))
+    func places(_ uid: UInt32, _ count: Int) throws -> [DPoPProof.Place] {
+      try (1...count).map { number in
+        let origin = try HTTPURL("https://h\(number).test/").origin
+        let place = DPoPProof.Place(origin: origin, thumbprint: key.thumbprint, uid: uid)
+        prover.learn(
+          from: answer, to: DPoPProof(place: place, terms: DPoPTerms(), madeAt: ManualClock().wallNow), nil)
+        return place
+      }
+    }
+    let (few, many) = (try places(1, 10), try places(2, DPoPProver.capacity + 100))
+    #expect(few.allSatisfy { prover.terms(at: $0).nonce == "n" })
+    #expect(many.count { prover.terms(at: $0).nonce == "n" } == DPoPProver.capacity - 10)
+  }
+
+  @Test("nonces that a server gives to each key are taken for everybody's")
+  func eachKeys() async throws {
+    let bench = try DPoPBench { request in
+      guard request.url.origin.host == "api.test" else { return nil }
+      let proof = try? Proof(request)
+      let own = "n-\(proof?.thumbprint ?? "")"
+      return proof?["nonce"] == own ? .status(200, ("DPoP-Nonce", own)) : .wantsNonce(own)
+    }
+    let sessions = [try await bench.session(), try await bench.session()]
+    for _ in 0..<3 {
+      for session in sessions { #expect(try await bench.fetch(session).status == 200) }
+    }
+    // One refusal for each key, and none afterwards.
+    #expect(bench.transport.requests(to: "https://api.test/").count == 8)
+  }
+
+  @Test("a repetition carries a nonce that another request got meanwhile, not that of its own refusal")
+  func ownAnswers() throws {
+    let prover = DPoPProver(clock: ManualClock())
+    let key = try DPoPKey.generate()
+    var request = HTTPRequest(method: "GET", url: try HTTPURL("https://api.test/"), fields: HTTPFields())
+    let proof = try prover.prove(&request, with: key)
+    let terms = prover.learn(from: .wantsNonce("mine"), to: proof, .nonce)
+    prover.learn(from: .status(200, ("DPoP-Nonce", "later")), to: proof, nil)
+    _ = try prover.prove(&request, with: key, by: terms)
+    #expect(try Proof(request)["nonce"] == "mine")
+    _ = try prover.prove(&request, with: key)
+    #expect(try Proof(request)["nonce"] == "later")
   }
 
   @Test(

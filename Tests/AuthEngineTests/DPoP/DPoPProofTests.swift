@@ -98,17 +98,77 @@ import Testing
     #expect(proofs.count == 2 && proofs[0]["ath"] != proofs[1]["ath"] && proofs[0].thumbprint == proofs[1].thumbprint)
   }
 
+  /// A resource that takes proofs by its own clock, which is `ahead` of the tests'.
+  private static func judged(_ request: HTTPRequest, ahead: Int, error: String = "invalid_dpop_proof") -> HTTPResponse {
+    let times = [600: "08:10:00", 0: "08:00:00", -600: "07:50:00"]
+    let date = ("Date", "Fri, 15 Jan 2027 \(times[ahead] ?? "") GMT")
+    let issued = (try? Proof(request))?.claims["iat"]?.integerValue ?? 0
+    guard abs(Int(issued) - 1_800_000_000 - ahead) > 2 else { return .status(200, date) }
+    return .status(401, date, ("WWW-Authenticate", "DPoP error=\"\(error)\""))
+  }
+
   @Test(
-    "iat is by the clock of the server, once its answers have shown that it differs, and by our own when they agree again"
-  )
-  func skew() async throws {
-    let dates = Locked(["Fri, 15 Jan 2027 08:10:00 GMT", "Fri, 15 Jan 2027 08:00:00 GMT", "nonsense"])
+    "iat is by the clock of a server that rejects a proof for it, at once, and by our own when they agree again",
+    arguments: ["invalid_dpop_proof", "invalid_token"])
+  func skew(error: String) async throws {
+    let ahead = Locked(600)
     let engine = Engine { request, _ in
       if request.url.path == "/token" { return .boundToken("t") }
-      return .status(200, ("Date", dates.withLock { $0.isEmpty ? "" : $0.removeFirst() }))
+      return Self.judged(request, ahead: ahead.withLock { $0 }, error: error)
     }
-    for _ in 0..<3 { _ = try await engine.fetcher.fetch(ResourceRequest(path: "x"), from: .binding()) }
-    let proofs = try engine.transport.requests(to: "https://api.test/").map { try Proof($0) }
-    #expect(proofs.map { $0.claims["iat"]?.integerValue } == [1_800_000_000, 1_800_000_600, 1_800_000_000])
+    for (offset, count) in [(600, 2), (600, 3), (0, 5), (0, 6), (-600, 8)] {
+      ahead.withLock { $0 = offset }
+      let response = try await engine.fetcher.fetch(ResourceRequest(path: "x"), from: .binding())
+      #expect(response.status == 200 && response.attempts == 1 && !response.tokenRefreshed)
+      #expect(engine.transport.requests(to: "https://api.test/").count == count)
+    }
+    #expect(engine.tokenRequests.count == 1)
+  }
+
+  @Test("a page with another Date at the same origin, or in another user's requests, sets the clock of proofs")
+  func skewOfOthers() async throws {
+    let engine = Engine { request, _ in
+      if request.url.path == "/token" { return .boundToken("t") }
+      let other = ("Date", "Fri, 31 Dec 2027 23:59:59 GMT")
+      switch request.url.path {
+      case "/base/odd": return .status(200, other)
+      case "/base/rejecting": return .status(401, other, ("WWW-Authenticate", "DPoP error=\"invalid_dpop_proof\""))
+      default: return Self.judged(request, ahead: 0)
+      }
+    }
+    func fetch(_ path: String, for uid: UInt32) async throws -> Int {
+      try await Requesting.$uid.withValue(uid) {
+        try await engine.fetcher.fetch(ResourceRequest(path: path), from: .binding()).status
+      }
+    }
+    for path in ["odd", "x"] { #expect(try await fetch(path, for: 1) == 200) }
+    #expect(try await fetch("rejecting", for: 1) == 401)
+    #expect(try await fetch("x", for: 2) == 200)
+    // odd, x, rejecting twice, x: nothing was rejected for its time but at the page that says so.
+    #expect(engine.transport.requests(to: "https://api.test/").count == 5)
+    // Whose clock was led astray has it put right by the next rejection.
+    #expect(try await fetch("x", for: 1) == 200)
+  }
+
+  @Test("a server that rejects proofs by a clock that is ours is asked once")
+  func noSkew() async throws {
+    let engine = Engine { request, _ in
+      if request.url.path == "/token" { return .boundToken("t") }
+      return .status(
+        401, ("Date", "Fri, 15 Jan 2027 08:00:00 GMT"), ("WWW-Authenticate", #"DPoP error="invalid_dpop_proof""#))
+    }
+    let response = try await engine.fetcher.fetch(ResourceRequest(path: "x"), from: .binding())
+    #expect(response.status == 401 && engine.transport.requests(to: "https://api.test/").count == 1)
+  }
+
+  @Test("a token endpoint with another clock is asked once more, by that one")
+  func issuersSkew() async throws {
+    let engine = Engine { request, _ in
+      let issued = (try? Proof(request))?.claims["iat"]?.integerValue ?? 0
+      if abs(issued - 1_800_000_600) < 2 { return .boundToken("t") }
+      return .json(#"{"error":"invalid_dpop_proof"}"#, status: 400).with(("Date", "Fri, 15 Jan 2027 08:10:00 GMT"))
+    }
+    let grant = ClientCredentialsGrant(issuer: try .testing(usesDPoP: true))
+    #expect(try await engine.tokens.token(for: grant).type == .dpop && engine.tokenRequests.count == 2)
   }
 }

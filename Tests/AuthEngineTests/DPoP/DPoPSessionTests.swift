@@ -171,4 +171,41 @@ import Testing
     let members = FormEncoding.decode(String(url.drop { $0 != "?" }.dropFirst())) ?? []
     return Dictionary(members.map { ($0.name, $0.value) }) { first, _ in first }
   }
+
+  @Test("a session whose key cannot be read asks for tokens that are bound to nothing")
+  func unreadableKey() async throws {
+    let bench = try DPoPBench()
+    let session = try await bench.session()
+    let record = try #require(try await bench.store.record(for: session.handle.key))
+    var members = try await bench.record(session)
+    members["dpopKey"] = ["kty": "EC"]
+    try await bench.store.replace(
+      StoredRecord(
+        key: record.key, owner: record.owner, version: record.version + 1, expiresAt: record.expiresAt,
+        contents: Secret(JSONWriter().write(.object(members)))), under: nil)
+    let next = try DPoPBench(store: bench.store)
+    let error = await #expect(throws: SessionError.self) { try await next.token(session) }
+    guard case .store(let fault)? = error?.kind else {
+      Issue.record("\(String(describing: error))")
+      return
+    }
+    #expect(fault.kind == .corrupted && next.requests("token").isEmpty)
+    #expect(throws: SessionError.self) { try DPoPKey.recorded(["kty": "EC"]) }
+    #expect(try DPoPKey.recorded(nil) == nil)
+  }
+
+  @Test("an issuer whose tokens are to be bound is asked for one without a proof")
+  func noKey() async throws {
+    let bench = try DPoPBench()
+    let requests = bench.sessions.requests
+    let error = await #expect(throws: TokenError.self) {
+      try await requests.token(
+        [(name: "grant_type", value: "client_credentials")], at: bench.issuer.issuer, key: nil, trace: nil)
+    }
+    guard case .notPossible? = error?.kind else {
+      Issue.record("\(String(describing: error))")
+      return
+    }
+    #expect(bench.requests("token").isEmpty)
+  }
 }

@@ -153,6 +153,21 @@ struct AdobePassClientTests {
     }
   }
 
+  @Test("an outage at registration or at the token endpoint reads as refused credentials, or is not to be retried")
+  func outage() async throws {
+    for path in ["/o/client/register", "/o/client/token"] {
+      let server = AdobePassServer()
+      server.unreachable.withLock { $0 = [path] }
+      let (engine, point) = (server.engine(), try AdobePassServer.point { $0.attempts = 1 })
+      let response = await engine.ask(["a"], at: point)
+      #expect(response.outcome == .failure && response.status?.status == 0)
+      #expect(response.status?.code == "network_error" && response.status?.action == "retry", "\(path)")
+      #expect(response.status?.details?.contains(path) == true)
+      server.unreachable.withLock { $0 = [] }
+      #expect(await engine.ask(["a"], at: point).decisions.first?.isAuthorized == true)
+    }
+  }
+
   @Test("a 429 of the token endpoint is waited for, at least a second")
   func throttledToken() async throws {
     let server = AdobePassServer()

@@ -15,6 +15,8 @@ final class AdobePassServer: Sendable {
   /// Answers in place of the usual ones; nil: the usual ones.
   let registrationAnswer = Locked<HTTPResponse?>(nil)
   let tokenAnswer = Locked<HTTPResponse?>(nil)
+  /// Paths that cannot be reached.
+  let unreachable = Locked<Set<String>>([])
   /// Clients that the token endpoint does not know.
   let forgotten = Locked<Set<String>>([])
   private let script: Script
@@ -23,7 +25,12 @@ final class AdobePassServer: Sendable {
 
   /// An engine that asks this server, and keeps what it registers in `store`.
   func engine(store: any RecordStore = MemoryRecordStore()) -> DecisionEngine {
-    DecisionEngine(store: store) { [self] request, _ in await answer(request) }
+    DecisionEngine(store: store) { [self] request, _ throws(TransportError) in
+      guard !unreachable.withLock({ $0.contains(request.url.path) }) else {
+        throw TransportError(code: .serverUnreachable, outcome: .notSent, detail: "connection refused")
+      }
+      return await answer(request)
+    }
   }
 
   private func answer(_ request: HTTPRequest) async -> HTTPResponse {

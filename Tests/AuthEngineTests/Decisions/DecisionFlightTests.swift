@@ -142,18 +142,18 @@ struct DecisionFlightTests {
     let point = try engine.point { $0.pace = pace }
     _ = await engine.ask(["a"], at: point)
     let clock = engine.clock
-    // It is given back by a task of its own, a moment after its sleep has ended.
-    let isGivenBack: @Sendable () -> Bool = {
-      guard pace.take(at: clock.monotonicNow, patience: .seconds(1)) != nil else { return false }
-      pace.giveBack()
-      return true
+    // It leaves by a task of its own, a moment after its sleep has ended.
+    let hasLeft: @Sendable () -> Bool = {
+      let turn = pace.come(for: 7)
+      defer { pace.leave(turn) }
+      return pace.wait(turn, at: clock.monotonicNow) == .seconds(1)
     }
     for name in ["b", "c", "d"] {
       let leaving = Task { await engine.ask([name], at: point) }
       #expect(await eventually { clock.sleeperCount == 1 })
       leaving.cancel()
       #expect(await leaving.value.outcome == .failure)
-      #expect(await eventually { clock.sleeperCount == 0 && isGivenBack() })
+      #expect(await eventually { clock.sleeperCount == 0 && hasLeft() })
     }
     async let staying = engine.ask(["e"], at: point)
     #expect(await eventually { clock.sleeperCount == 1 })

@@ -8,15 +8,22 @@ import Testing
 
 @Suite("The memory of decisions")
 struct DecisionMemoryTests {
-  private func scope(_ id: String) throws -> DecisionScope {
+  private func scope(_ id: String, owner: UInt32 = 1) throws -> DecisionScope {
     DecisionScope(
-      try DecisionEngine.authzen { _ in .decisions([]) }.point(), DecisionSubject(id: id, owner: 1), context: [:])
+      try DecisionEngine.authzen { _ in .decisions([]) }.point(), DecisionSubject(id: id, owner: owner), context: [:])
   }
 
   private func permit(_ seconds: Int64) -> KeptDecision {
     KeptDecision(
       verdict: .permit(lifetime: nil), answeredAt: MonotonicInstant(nanoseconds: 0),
       expiry: MonotonicInstant(nanoseconds: seconds * 1_000_000_000), expiresAt: nil)
+  }
+
+  /// Forgets part by part, as the board does.
+  private func remove(_ selection: DecisionSelection, from memory: inout DecisionMemory) -> Int {
+    var removed = 0
+    for part in 0..<DecisionScope.parts { removed += memory.remove(selection, selection.names, part: part) }
+    return removed
   }
 
   @Test("is bounded in entries and bytes, and drops what was not used for longest")
@@ -38,6 +45,25 @@ struct DecisionMemoryTests {
     #expect(small.count <= 12)
   }
 
+  @Test("a user who asks about very much, or very long names, makes another's decisions be asked again")
+  func owners() throws {
+    let now = MonotonicInstant(nanoseconds: 1)
+    let (mine, others) = (try scope("a", owner: 1), try scope("a", owner: 2))
+    for (limits, pad) in [(DecisionMemory(maxEntries: 100), 0), (DecisionMemory(maxBytes: 100_000), 10_000)] {
+      var memory = limits
+      memory.keep(permit(60), about: ResourceName("x"), in: others)
+      for number in 0..<1000 {
+        let name = ResourceName(String(repeating: "n", count: pad) + "\(number)")
+        memory.keep(permit(60), about: name, in: mine)
+        #expect(memory.count <= 100)
+      }
+      #expect(memory.decisions(about: [ResourceName("x")], in: others, at: now)[0] != nil)
+      let last = ResourceName(String(repeating: "n", count: pad) + "999")
+      #expect(memory.decisions(about: [last], in: mine, at: now)[0] != nil)
+      #expect(remove(DecisionSelection(), from: &memory) > 1 && memory.isEmpty)
+    }
+  }
+
   @Test("forgets exactly what is meant")
   func removing() throws {
     var memory = DecisionMemory()
@@ -45,12 +71,27 @@ struct DecisionMemoryTests {
     for scope in [first, second] {
       for name in ["x", "y"] { memory.keep(permit(60), about: ResourceName(name), in: scope) }
     }
-    #expect(memory.remove(DecisionSelection(owner: 2)) == 0)
-    #expect(memory.remove(DecisionSelection(owner: 1, provider: "other")) == 0)
-    #expect(memory.remove(DecisionSelection(owner: 1, resources: ["x", "z"])) == 2)
+    #expect(remove(DecisionSelection(owner: 2), from: &memory) == 0)
+    #expect(remove(DecisionSelection(owner: 1, provider: "other"), from: &memory) == 0)
+    #expect(remove(DecisionSelection(owner: 1, resources: ["x", "z"]), from: &memory) == 2)
     #expect(memory.count == 2)
-    #expect(memory.remove(DecisionSelection()) == 2)
+    #expect(remove(DecisionSelection(), from: &memory) == 2)
     #expect(memory.isEmpty)
+  }
+
+  /// Would catch: a user with very many scopes who has them looked through in a loop, while everybody else waits for each pass.
+  @Test("what is forgotten is looked for in small parts, and all of it is found")
+  func parts() throws {
+    var memory = DecisionMemory()
+    let point = try DecisionEngine.authzen { _ in .decisions([]) }.point()
+    for number in 0..<6400 {
+      let subject = DecisionSubject(id: "user-\(number)", owner: 1)
+      memory.keep(permit(60), about: ResourceName("x"), in: DecisionScope(point, subject, context: [:]))
+    }
+    let selection = DecisionSelection(owner: 1, resources: ["x", "y"])
+    let sizes = (0..<DecisionScope.parts).map { memory.remove(selection, selection.names, part: $0) }
+    #expect(memory.isEmpty && sizes.reduce(0, +) == 6400)
+    #expect(sizes.allSatisfy { (25...300).contains($0) }, "\(sizes)")
   }
 
   @Test("who looks something up is told wrongly whether anybody wanted it to the end")

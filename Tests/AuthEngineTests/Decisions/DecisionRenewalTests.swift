@@ -155,11 +155,13 @@ struct DecisionRenewalTests {
     for name in names { _ = await engine.ask([name], at: point) }
     engine.clock.advance(by: .seconds(50))
     for name in names { _ = await engine.ask([name], at: point) }
-    #expect(engine.preauthorizer.board.lookupCount == DecisionLedger.maxRenewals)
+    // Three quarters of the places: the rest is for other owners.
+    let most = DecisionLedger.maxRenewals * 3 / 4
+    #expect(engine.preauthorizer.board.lookupCount == most)
     gate.open()
     #expect(await eventually { engine.preauthorizer.board.lookupCount == 0 })
-    for name in names.dropFirst(DecisionLedger.maxRenewals).prefix(10) { _ = await engine.ask([name], at: point) }
-    #expect(await eventually { Self.renewals(engine).count == DecisionLedger.maxRenewals + 10 })
+    for name in names.dropFirst(most).prefix(10) { _ = await engine.ask([name], at: point) }
+    #expect(await eventually { Self.renewals(engine).count == most + 10 })
   }
 
   @Test("nothing is renewed beyond its session, or that lives for less than a second")

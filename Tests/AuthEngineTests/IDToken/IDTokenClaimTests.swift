@@ -221,19 +221,34 @@ import Testing
     }
   }
 
-  @Test("the call of the seed binds the code by c_hash")
+  @Test(
+    "the short form has another rule for c_hash than the method: required in the hybrid flow, else compared where it is there"
+  )
   func seedShape() async throws {
     let bench = try TokenBench()
     let code = "Qcb0Orv1zh30vL1MPRsbm-diHiMwcLyZvn1arpZv-Jxf_11jnpEX3Tgfvk"
-    func fault(_ token: String, _ code: String?) async throws -> String? {
-      try await bench.validator.validate(
-        idTokenString: token, authorizationCode: code, clientID: "shop", nonce: "n-1", keys: bench.source,
+    func fault(_ token: String, _ code: String?, _ flow: TokenFlow = .code) async throws -> String? {
+      let short = try await bench.validator.validate(
+        idTokenString: token, authorizationCode: code, clientID: "shop", nonce: "n-1", flow: flow, keys: bench.source,
         configuration: bench.configuration
       ).fault?.code.rawValue
+      let method = try await bench.validator.validate(
+        token,
+        expecting: IDTokenExpectations(
+          clientID: "shop", nonce: "n-1", authorizationCode: code.map { Secret($0) }, flow: flow),
+        configuration: bench.configuration, keys: bench.source
+      ).fault?.code.rawValue
+      #expect(short == method)
+      return short
     }
-    #expect(try await fault(bench.token(["c_hash": "LDktKdoQak3Pk0cnXxCltA"]), code) == nil)
-    #expect(try await fault(bench.token(["c_hash": "LDktKdoQak3Pk0cnXxCltA"]), code + "x") == "c_hash_mismatch")
-    #expect(try await fault(bench.token(), code) == "missing_claim")
+    let hash: KeyValuePairs<String, JSONValue?> = ["c_hash": "LDktKdoQak3Pk0cnXxCltA"]
+    for flow in [TokenFlow.code, .hybrid()] {
+      #expect(try await fault(bench.token(hash), code, flow) == nil)
+      #expect(try await fault(bench.token(hash), code + "x", flow) == "c_hash_mismatch")
+    }
+    #expect(try await fault(bench.token(), code) == nil)
+    #expect(try await fault(bench.token(), code, .hybrid()) == "missing_claim")
     #expect(try await fault(bench.token(), nil) == nil)
+    #expect(try await fault(bench.token(), nil, .hybrid()) == "missing_claim")
   }
 }

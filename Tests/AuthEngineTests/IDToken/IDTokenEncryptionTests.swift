@@ -58,6 +58,45 @@ import Testing
     #expect(try await bench.code(of: binary) == "malformed_token")
   }
 
+  @Test("an outer typ of another kind of token is refused, whatever stands inside")
+  func outerType() async throws {
+    let (bench, key) = try bench()
+    for type in ["JWT", "jwt", "application/jwt"] {
+      #expect(try await bench.code(of: encrypted(bench.token(), for: key, header: ["typ": .string(type)])) == nil)
+    }
+    for type in [
+      "at+jwt", "application/at+jwt", "AT+JWT", "logout+jwt", "dpop+jwt", "secevent+jwt", "token-introspection+jwt",
+      "JOSE", "", "JWT\u{301}", "\u{212A}",
+    ] {
+      let token = try encrypted(bench.token(), for: key, header: ["typ": .string(type), "cty": "JWT"])
+      #expect(try await bench.code(of: token) == "wrong_token_type", "\(type)")
+    }
+  }
+
+  @Test("claims that the outer header repeats are those inside (RFC 7519 section 5.3)")
+  func replicated() async throws {
+    let (bench, key) = try bench()
+    let claims = bench.claims()
+    func code(_ header: JSONObject) async throws -> String? {
+      try await bench.code(of: encrypted(bench.token(), for: key, header: header))
+    }
+    var same = JSONObject()
+    for name in ["iss", "sub", "aud"] { same[name] = claims[name] }
+    #expect(try await code(same) == nil)
+    for (name, fault) in [("iss", "iss_mismatch"), ("sub", "sub_mismatch"), ("aud", "aud_mismatch")] {
+      for other in [
+        .string("other"), .array([.string("other")]), .null, .integer(1),
+        .string((claims[name]?.stringValue ?? "") + "\u{200B}"),
+      ] as [JSONValue] {
+        var header = same
+        header[name] = other
+        #expect(try await code(header) == fault, "\(name) \(other)")
+      }
+    }
+    let without = try encrypted(bench.token(["sub": nil]), for: key, header: ["sub": "user-1"])
+    #expect(try await bench.code(of: without) == "sub_mismatch", "absent inside")
+  }
+
   @Test("whatever is wrong inside the encryption reads the same", arguments: 1...4)
   func uniform(part: Int) async throws {
     let (bench, key) = try bench()

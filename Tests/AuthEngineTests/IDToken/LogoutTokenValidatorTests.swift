@@ -1,9 +1,10 @@
-import AuthEngine
 import JOSE
 import JSON
 import Support
 import TestSupport
 import Testing
+
+@testable import AuthEngine
 
 /// Back-Channel Logout 1.0 section 2.6.
 @Suite struct LogoutTokenValidatorTests {
@@ -113,7 +114,20 @@ import Testing
     #expect(accepted == 1)
   }
 
-  @Test("what is remembered is bounded, and expired names go first")
+  @Test("a caller with keys of their own brings another's used token back into use, by using very many")
+  func realms() {
+    let replays = LogoutReplayCache(maxEntries: 8)
+    func isNew(_ name: String, _ realm: String, life: Int64) -> Bool {
+      replays.admit(
+        LogoutReplayCache.Entry(realm: realm, issuer: "i", clientID: "c", identifier: name),
+        until: bench.clock.wallNow + .seconds(life), now: bench.clock.wallNow)
+    }
+    #expect(isNew("l", "peer 1", life: 60))
+    for number in 0..<40 { #expect(isNew("\(number)", "peer 2", life: 86_400)) }
+    #expect(!isNew("l", "peer 1", life: 60) && replays.count == 8)
+  }
+
+  @Test("what is remembered is bounded, and what came first goes first")
   func bounded() async throws {
     let replays = LogoutReplayCache(maxEntries: 8)
     let validator = LogoutTokenValidator(clock: bench.clock, replays: replays)

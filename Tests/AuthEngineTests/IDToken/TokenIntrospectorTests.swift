@@ -60,8 +60,8 @@ import Testing
       return .json(#"{"active":true}"#)
     }
     let question = TokenIntrospector.Question(
-      issuer: try .testing(endpoints: [.introspection: "https://idp.test/introspect"]), token: Secret("opaque"),
-      hint: nil)
+      uid: nil, issuer: try .testing(endpoints: [.introspection: "https://idp.test/introspect"]),
+      token: Secret("opaque"), hint: nil)
     let faults = try await withThrowingTaskGroup(of: TokenFault?.self) { group in
       for _ in 0..<20 { group.addTask { try await bench.ask().fault } }
       group.addTask { try await bench.ask("other").fault }

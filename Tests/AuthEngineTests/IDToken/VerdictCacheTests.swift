@@ -186,12 +186,26 @@ import Testing
       #expect(try await isCached(bench, favourite) == (index > 0))
     }
     #expect(cache.count <= 8)
-    let small = VerdictCache(maxEntries: 1000, maxBytes: 4096)
+    let small = VerdictCache(maxEntries: 1000, maxBytes: 16_384)
     let other = try TokenBench(cache: small)
     for index in 0..<40 { _ = try await other.verdict(on: other.token(["sub": .string("user-\(index)")])) }
     #expect((1...10).contains(small.count))
     small.removeAll()
     #expect(small.count == 0)
+  }
+
+  @Test("a caller with keys of their own, and tokens without end, makes another's be verified again")
+  func owners() async throws {
+    let cache = VerdictCache(maxEntries: 8)
+    let bench = try TokenBench(cache: cache)
+    let favourite = try bench.token()
+    _ = try await Requesting.$uid.withValue(1) { try await isCached(bench, favourite) }
+    try await Requesting.$uid.withValue(2) {
+      for index in 0..<40 { _ = try await bench.verdict(on: bench.token(["sub": .string("user-\(index)")])) }
+    }
+    #expect(cache.count == 8)
+    let third = try await Requesting.$uid.withValue(3) { try await isCached(bench, favourite) }
+    #expect(third == true)
   }
 
   @Test("an access token's verdict is never an ID token's")

@@ -142,17 +142,18 @@ struct KeySetStateTests {
     ]
     for row in rows {
       var state = state(1)
-      if let second = row.refetch { state.stampRefetch(at: start + .seconds(second)) }
+      if let second = row.refetch { state.stampRefetch(at: start + .seconds(second), for: 1) }
       let error = KeySetError(.fetchFailed, "", isRetryable: true, retryAfter: row.stated.map { .seconds($0) })
       state.fail(error, attempt: 2, at: start + .seconds(row.failure))
       let now = start + .seconds(row.at)
-      #expect(state.allowsRefetch(at: now) == row.allowed, "\(row)")
-      if !row.allowed { #expect(state.toldOfKey(at: now)?.retryAfter == row.told.map { .seconds($0) }, "\(row)") }
+      #expect(state.allowsRefetch(at: now, for: 1) == row.allowed, "\(row)")
+      let told = state.toldOfKey(at: now, to: 1)?.retryAfter
+      if !row.allowed { #expect(told == row.told.map { .seconds($0) }, "\(row)") }
     }
     var answered = state(1)
     answered.fail(KeySetError(.fetchFailed, "", retryAfter: .seconds(30)), attempt: 2, at: start)
     _ = answered.take(.keys(keys, entityTag: nil, ttl: nil), from: url, attempt: 3, sentAt: start, at: start)
-    #expect(answered.allowsRefetch(at: start) && answered.toldOfKey(at: start) == nil)
+    #expect(answered.allowsRefetch(at: start, for: 1) && answered.toldOfKey(at: start, to: 1) == nil)
   }
 
   @Test("the budget is a sliding window: it frees exactly what has left the window")

@@ -94,6 +94,40 @@ struct UnknownKeyTests {
     #expect(server.requests.count == 20)
   }
 
+  @Test("a user whose unknown kids keep a cool-down running keeps another's new key from being found")
+  func eachUsers() async throws {
+    let server = KeyServer()
+    let source = try server.source(KeySetPolicy(cooldown: .seconds(30)))
+    var set = try await source.keySet(deadline: .never)
+    func look(_ uid: UInt32) async throws -> [String]? {
+      let newer = try await Requesting.$uid.withValue(uid) { [set] in
+        try await source.keySet(newerThan: set, deadline: .never)
+      }
+      if let newer { set = newer }
+      return newer?.keyIDs
+    }
+    #expect(try await look(1) == ["first"])
+    #expect(try await look(1) == nil)
+    server.answer(.keys([.second]))
+    #expect(try await look(1) == nil, "each user's own cool-down stays")
+    #expect(try await look(2) == ["second"])
+    #expect(server.requests.count == 3)
+  }
+
+  @Test("a user with the whole budget leaves another none, or very many users have no bound together")
+  func commonBudget() async throws {
+    let server = KeyServer()
+    let source = try server.source(KeySetPolicy(cooldown: .zero))
+    var set = try await source.keySet(deadline: .never)
+    for uid in Array(repeating: 1, count: 40) + Array(2...50) {
+      set = try await Requesting.$uid.withValue(UInt32(uid)) { [set] in
+        try await source.keySet(newerThan: set, deadline: .never) ?? set
+      }
+      if uid == 1 { #expect(server.requests.count <= 10) }
+    }
+    #expect(server.requests.count == 30)
+  }
+
   @Test("URLs of one origin share a budget, so that naming ever new ones is bounded; other origins have their own")
   func originBudget() async throws {
     let server = KeyServer()

@@ -16,7 +16,10 @@ import Testing
     try await body { time in
       // In steps, each when the upkeep sleeps again and what it began is done: both look at the clock.
       func settles() async -> Bool {
-        await eventually { bench.clock.sleeperCount > 0 && bench.sessions.workers.withLock { $0 } == 0 }
+        await eventually {
+          bench.clock.sleeperCount > 0
+            && bench.sessions.schedule.underWay + bench.sessions.announcements.underWay == 0
+        }
       }
       var left = time
       while left > .zero {
@@ -44,6 +47,22 @@ import Testing
       let token = try await bench.token(session)
       #expect(token.value.reveal() == "a-2")
     }
+  }
+
+  @Test("a session that has ended leaves its announcement, or a renewal, in the schedule")
+  func forgotten() async throws {
+    let bench = try SessionBench()
+    var given = SessionGrant.GivenTokens()
+    given.accessToken = Secret("given")
+    given.expiresIn = 6000
+    let announced = try await bench.sessions.create(from: .tokens(given), at: bench.issuer, ownedBy: 1)
+    let renewed = try await bench.session()
+    _ = try await bench.token(renewed)
+    #expect(!bench.sessions.announcements.isEmpty && !bench.sessions.schedule.isEmpty)
+    for handle in [announced.handle, renewed.handle] {
+      _ = try await bench.sessions.end(handle, ownedBy: 1, at: nil)
+    }
+    #expect(bench.sessions.announcements.isEmpty && bench.sessions.schedule.isEmpty)
   }
 
   @Test("a token that nobody used is left to expire: the sidecar alone keeps no session alive")
@@ -102,6 +121,61 @@ import Testing
       _ = try await bench.sessions.session(session.handle, ownedBy: 1)
       await pass(.seconds(60))
       #expect(bench.events.names == ["expiring"])
+    }
+  }
+
+  /// Runs the upkeep past `end` while no request is answered, in which owner 1 has far more sessions to renew than there are places.
+  private func stalled(
+    _ bench: SessionBench, until end: Duration, _ prepare: () async throws -> Void,
+    _ body: (_ gate: Gate) async throws -> Void
+  ) async throws {
+    bench.provider.withLock { $0.rotates = false }
+    for _ in 0..<40 { _ = try await bench.token(bench.session()) }
+    bench.clock.advance(by: .seconds(100))
+    try await prepare()
+    let gate = Gate()
+    bench.gate.withLock { $0 = gate }
+    let upkeep = Task { await bench.sessions.keepFresh { $0 == bench.issuer.issuer.name ? bench.issuer : nil } }
+    defer {
+      upkeep.cancel()
+      gate.open()
+    }
+    var left = end - .seconds(100)
+    while left > .zero {
+      #expect(await eventually { bench.clock.sleeperCount > 0 })
+      bench.clock.advance(by: .seconds(1))
+      left -= .seconds(1)
+    }
+    try await body(gate)
+  }
+
+  @Test("a user whose sessions all wait for a slow issuer leaves no place for another's renewal")
+  func renewalsOfOthers() async throws {
+    let bench = try SessionBench()
+    try await stalled(bench, until: .seconds(270)) {
+      _ = try await bench.token(bench.session(owner: 2), owner: 2)
+    } _: { gate in
+      #expect(await eventually { gate.waiterCount == 12 })
+      #expect(bench.sessions.schedule.underWay == 12)
+      for _ in 0..<100 {
+        #expect(await eventually { bench.clock.sleeperCount > 0 })
+        bench.clock.advance(by: .seconds(1))
+      }
+      #expect(await eventually { gate.waiterCount == 13 })
+    }
+  }
+
+  @Test("the end of a user's session is announced when another's renewals are done")
+  func announcementsOfOthers() async throws {
+    let bench = try SessionBench()
+    var given = SessionGrant.GivenTokens()
+    given.accessToken = Secret("opaque")
+    given.expiresIn = 250
+    try await stalled(bench, until: .seconds(330)) {
+      _ = try await bench.sessions.create(from: .tokens(given), at: bench.issuer, ownedBy: 2)
+    } _: { gate in
+      #expect(await eventually { bench.events.names == ["expiring"] })
+      #expect(await eventually { gate.waiterCount == 12 })
     }
   }
 

@@ -5,11 +5,15 @@ import Testing
 
 /// What is due when, in bounded memory.
 @Suite struct RenewalScheduleTests {
-  private func entry(_ handle: SessionHandle, due: Int64, expiresAt: Int64) -> RenewalSchedule.Entry {
+  private func entry(
+    _ handle: SessionHandle = .random(), owner: UInt32 = 1, due: Int64, expiresAt: Int64 = 1_000
+  ) -> RenewalSchedule.Entry {
     .init(
-      handle: handle, owner: 1, duty: .renewal(.session), due: MonotonicInstant(nanoseconds: due * 1_000_000_000),
+      handle: handle, owner: owner, duty: .renewal(.session), due: MonotonicInstant(nanoseconds: due * 1_000_000_000),
       expiresAt: Timestamp(secondsSinceEpoch: expiresAt))
   }
+
+  private static let late = MonotonicInstant(nanoseconds: 1_000_000_000_000)
 
   @Test("a newer token's entry takes the older one's place; each comes out once, when it is due")
   func replaced() {
@@ -18,9 +22,9 @@ import Testing
     schedule.add(entry(handle, due: 10, expiresAt: 20))
     schedule.add(entry(handle, due: 10, expiresAt: 20))
     schedule.add(entry(handle, due: 30, expiresAt: 40))
-    #expect(schedule.next(dueAt: MonotonicInstant(nanoseconds: 20_000_000_000)) == nil)
-    #expect(schedule.next(dueAt: MonotonicInstant(nanoseconds: 30_000_000_000))?.expiresAt.secondsSinceEpoch == 40)
-    #expect(schedule.next(dueAt: MonotonicInstant(nanoseconds: 99_000_000_000)) == nil && schedule.isEmpty)
+    #expect(schedule.begin(dueAt: MonotonicInstant(nanoseconds: 20_000_000_000)) == nil)
+    #expect(schedule.begin(dueAt: MonotonicInstant(nanoseconds: 30_000_000_000))?.expiresAt.secondsSinceEpoch == 40)
+    #expect(schedule.begin(dueAt: MonotonicInstant(nanoseconds: 99_000_000_000)) == nil && schedule.isEmpty)
   }
 
   @Test("renewals of a token that lives long leave nothing behind that grows with their number")
@@ -32,7 +36,77 @@ import Testing
     }
     #expect(schedule.placeCount <= 2 * 10 + 1024 + 1)
     var taken = 0
-    while schedule.next(dueAt: MonotonicInstant(nanoseconds: .max)) != nil { taken += 1 }
+    while let entry = schedule.begin(dueAt: MonotonicInstant(nanoseconds: .max)) {
+      taken += 1
+      schedule.end(entry)
+    }
     #expect(taken == 10 && schedule.placeCount == 0)
+  }
+
+  @Test("an owner with much to do takes all places, or goes before one who has little")
+  func turns() throws {
+    let schedule = RenewalSchedule()
+    for number in 0..<100 { schedule.add(entry(due: Int64(number))) }
+    var begun: [RenewalSchedule.Entry] = []
+    while let entry = schedule.begin(dueAt: Self.late) { begun.append(entry) }
+    #expect(begun.count == 12 && schedule.underWay == 12)
+    #expect(begun.map(\.due) == begun.map(\.due).sorted(), "one owner's come as they are due")
+    schedule.add(entry(owner: 2, due: 500))
+    schedule.add(entry(owner: 3, due: 400))
+    #expect(Set([schedule.begin(dueAt: Self.late)?.owner, schedule.begin(dueAt: Self.late)?.owner]) == [2, 3])
+    #expect(schedule.begin(dueAt: Self.late) == nil, "14 of 16 are under way: nobody may have 12 and another one")
+    schedule.add(entry(owner: 2, due: 501))
+    for entry in begun.prefix(6) { schedule.end(entry) }
+    #expect(schedule.begin(dueAt: Self.late)?.owner == 2, "who has least under way is next")
+    #expect(schedule.begin(dueAt: Self.late)?.owner == 1)
+  }
+
+  @Test("a place that is given back serves nobody again")
+  func places() {
+    let schedule = RenewalSchedule()
+    for owner in 0..<50 as Range<UInt32> { schedule.add(entry(owner: owner, due: 1)) }
+    var done = 0
+    while let first = schedule.begin(dueAt: Self.late) {
+      var begun = [first]
+      while let entry = schedule.begin(dueAt: Self.late) { begun.append(entry) }
+      #expect(begun.count <= RenewalSchedule.places)
+      for entry in begun { schedule.end(entry) }
+      done += begun.count
+    }
+    #expect(done == 50 && schedule.underWay == 0 && schedule.isEmpty)
+  }
+
+  @Test("what is due for sessions that are over keeps its places")
+  func ended() {
+    let schedule = RenewalSchedule(capacity: 100)
+    let handles = (0..<100).map { _ in SessionHandle.random() }
+    for handle in handles { schedule.add(entry(handle, due: 1_000_000)) }
+    for handle in handles { schedule.remove(handle.key, of: 2) }
+    #expect(!schedule.isEmpty, "another's")
+    for handle in handles { schedule.remove(handle.key, of: 1) }
+    #expect(schedule.isEmpty && schedule.placeCount == 0)
+    schedule.add(entry(owner: 2, due: 1))
+    #expect(schedule.begin(dueAt: Self.late)?.owner == 2)
+    for _ in 0..<20_000 {
+      let handle = SessionHandle.random()
+      schedule.add(entry(handle, due: 1_000_000))
+      schedule.remove(handle.key, of: 1)
+    }
+    #expect(schedule.placeCount <= 1024 + 1)
+  }
+
+  @Test("an owner with very many sessions leaves no room for what another's are due for")
+  func room() {
+    let schedule = RenewalSchedule(capacity: 100)
+    for _ in 0..<200 { schedule.add(entry(due: 1)) }
+    let kept = SessionHandle.random()
+    schedule.add(entry(kept, owner: 2, due: 1))
+    for _ in 0..<200 { schedule.add(entry(due: 1)) }
+    var owners: [UInt32] = []
+    while let entry = schedule.begin(dueAt: Self.late) {
+      owners.append(entry.owner)
+      schedule.end(entry)
+    }
+    #expect(owners.count == 100 && owners.prefix(2).contains(2))
   }
 }

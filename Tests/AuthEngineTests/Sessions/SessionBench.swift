@@ -28,7 +28,10 @@ struct SessionBench: Sendable {
   let gate = Locked<Gate?>(nil)
 
   /// Another process is a bench on the same store, provider and clock.
-  init(store: (any RecordStore)? = nil, beside other: SessionBench? = nil, scope: String? = nil) throws {
+  init(
+    store: (any RecordStore)? = nil, beside other: SessionBench? = nil, scope: String? = nil,
+    maxOwnerBytes: Int = UserSessions.defaultMaxOwnerBytes
+  ) throws {
     let clock = other?.clock ?? ManualClock()
     let provider = other?.provider ?? Locked(Provider())
     let gate = gate
@@ -45,8 +48,8 @@ struct SessionBench: Sendable {
     let discovery = ProviderDiscovery(
       transport: transport, clock: clock, observer: SilentObserver(), userAgent: "postern/test")
     sessions = UserSessions(
-      store: self.store, isShared: other != nil, transport: transport, clock: clock, observer: SilentObserver(),
-      userAgent: "postern/test", discovery: discovery, sessionObserver: events)
+      store: self.store, isShared: other != nil, maxOwnerBytes: maxOwnerBytes, transport: transport, clock: clock,
+      observer: SilentObserver(), userAgent: "postern/test", discovery: discovery, sessionObserver: events)
     issuer = SessionIssuer(
       issuer: try .testing(endpoints: [
         .token: "https://idp.test/token", .revocation: "https://idp.test/revoke",

@@ -119,7 +119,7 @@ import Testing
     }
     #expect(try await create(.jwtBearer(assertion: Secret("x"))).scope == "openid orders")
     let exchange = SessionGrant.tokenExchange(subjectToken: Secret("s"), subjectTokenType: nil, actorToken: nil)
-    _ = try await create(exchange)
+    #expect(try await create(exchange).scope == nil, "the issuer's scope has been refused")
     _ = try await create(.refreshToken(Secret("r-0")))
     let scopes = bench.transport.requests.map { request in
       FormEncoding.decode(String(decoding: request.body ?? [], as: UTF8.self))?.first { $0.name == "scope" }?.value

@@ -69,6 +69,37 @@ import Testing
     #expect(try await bench.sessions.choice(of: .user, at: "corp", ownedBy: 2) == .none)
   }
 
+  @Test("another user's login keeps what was read for a choice from being remembered, or one's own does not")
+  func choiceWhileOthersLogIn() async throws {
+    let store = TroubledStore()
+    let bench = try SessionBench(store: store)
+    func login(_ owner: UInt32) async throws -> SessionHandle {
+      var given = SessionGrant.GivenTokens()
+      given.accessToken = Secret("given")
+      given.expiresIn = 6000
+      return try await bench.sessions.create(from: .tokens(given), at: bench.issuer, ownedBy: owner).handle
+    }
+    func choice() async throws -> SessionChoice {
+      try await bench.sessions.choice(of: .user, at: "corp", ownedBy: 1)
+    }
+    let first = try await login(1)
+    for (other, isRemembered) in [(2, true), (1, false)] as [(UInt32, Bool)] {
+      let gate = Gate()
+      store.holdListings(at: gate)
+      let reading = Task { try await bench.sessions.choice(of: .user, at: "corp", ownedBy: 1) }
+      #expect(await eventually { gate.waiterCount == 1 })
+      _ = try await login(other)
+      gate.open()
+      _ = try await reading.value
+      store.holdListings(at: nil)
+      let read = store.listings
+      #expect(try await choice() == (isRemembered ? .one(first) : .several))
+      #expect((store.listings == read) == isRemembered)
+      let passing = try await login(1)
+      _ = try await bench.sessions.end(passing, ownedBy: 1, at: nil)
+    }
+  }
+
   @Test("a session that expires leaves the choice to the other one when its time has come")
   func expiry() async throws {
     let bench = try SessionBench()

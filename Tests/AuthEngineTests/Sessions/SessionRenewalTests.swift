@@ -102,6 +102,79 @@ import Testing
     }
   }
 
+  @Test("a session that the issuer has ended goes on being used until its access token expires")
+  func overAtOnce() async throws {
+    let bench = try SessionBench()
+    let session = try await bench.session()
+    // Nearly used up, so that it is refreshed; still valid for 20 s.
+    bench.clock.advance(by: .seconds(280))
+    bench.provider.withLock { $0.answers = [.json(#"{"error":"invalid_grant"}"#, status: 400)] }
+    // Who asks while the issuer is being asked may still get the token.
+    await withTaskGroup(of: Void.self) { group in
+      for _ in 0..<8 { group.addTask { _ = try? await bench.token(session) } }
+    }
+    for _ in 0..<2 { #expect(await Self.isExpired { try await bench.token(session) }) }
+    #expect(bench.events.names == ["ended"], "told once, to everybody")
+    #expect(bench.refreshes.count == 2)
+    let shown = try await bench.sessions.session(session.handle, ownedBy: 1)
+    #expect(shown.accessTokenExpiresAt == nil && shown.expiresAt == bench.clock.wallNow)
+    // Another process, or this one started again.
+    let restarted = try SessionBench(store: bench.store, beside: bench)
+    #expect(await Self.isExpired { try await restarted.token(session) })
+    let upstream = try await bench.sessions.end(session.handle, ownedBy: 1, at: bench.issuer)
+    #expect(upstream == UserSessions.UpstreamEnd.none)
+    #expect(bench.events.names == ["ended"])
+  }
+
+  @Test("a token of another resource outlives the session that the issuer has ended")
+  func everySlot() async throws {
+    let bench = try SessionBench()
+    let session = try await bench.session()
+    func narrow() async throws -> AccessToken {
+      try await bench.sessions.token(
+        of: session.handle, ownedBy: 1, at: bench.issuer, scope: "a", audience: "https://a.test")
+    }
+    _ = try await narrow()
+    bench.provider.withLock { $0.answers = [.json(#"{"error":"invalid_grant"}"#, status: 400)] }
+    _ = try? await bench.sessions.refresh(session.handle, ownedBy: 1, at: bench.issuer)
+    #expect(await Self.isExpired { try await narrow() })
+  }
+
+  @Test("a store that is out of order when the issuer ends a session gives its tokens back afterwards")
+  func overWithoutStore() async throws {
+    let store = TroubledStore()
+    let bench = try SessionBench(store: store)
+    let session = try await bench.session()
+    bench.provider.withLock { $0.answers = [.json(#"{"error":"invalid_grant"}"#, status: 400)] }
+    let old = try await bench.token(session)
+    store.failReplacements(1000)
+    let refused = Task { try await bench.token(session, replacing: old) }
+    // Each try to write waits for a moment.
+    #expect(
+      await eventually {
+        bench.clock.advance(by: .milliseconds(10))
+        return !bench.events.names.isEmpty
+      })
+    await #expect(throws: SessionError.self) { try await refused.value }
+    store.failReplacements(0)
+    #expect(await Self.isExpired { try await bench.token(session) })
+    #expect(bench.events.names == ["ended"])
+    let restarted = try SessionBench(store: store, beside: bench)
+    #expect(await Self.isExpired { try await restarted.token(session) }, "the store has it by now")
+  }
+
+  private static func isExpired(_ body: () async throws -> AccessToken) async -> Bool {
+    do {
+      _ = try await body()
+      return false
+    } catch let error as SessionError {
+      if case .expired = error.kind { return true }
+      return false
+    } catch {
+      return false
+    }
+  }
+
   @Test("without a new refresh token the old one stays good (RFC 6749 section 6)")
   func kept() async throws {
     let bench = try SessionBench()
@@ -163,7 +236,7 @@ import Testing
   func foreign() async throws {
     let bench = try SessionBench()
     let session = try await bench.session(owner: 1)
-    let unknown = try #require(SessionHandle(String(repeating: "A", count: 43)))
+    let unknown = try SessionHandle(String(repeating: "A", count: 43))
     for handle in [session.handle, unknown] {
       await #expect(throws: SessionError.self) { try await bench.sessions.session(handle, ownedBy: 2) }
     }

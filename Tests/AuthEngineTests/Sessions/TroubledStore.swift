@@ -10,10 +10,20 @@ final class TroubledStore: RecordStore {
 
   private let lists = Locked(0)
 
-  /// How often all records of an owner were read.
+  private let largest = Locked(0)
+
+  /// The most records that were read at a time.
+  var largestListing: Int { largest.withLock { $0 } }
+
+  /// How often records of an owner were read.
   var listings: Int { lists.withLock { $0 } }
 
   private let replacementGate = Locked<Gate?>(nil)
+
+  private let listingGate = Locked<Gate?>(nil)
+
+  /// Readings of an owner's records wait at the gate, then get what is there.
+  func holdListings(at gate: Gate?) { listingGate.withLock { $0 = gate } }
 
   /// The next replacement waits at the gate.
   func holdNextReplacement(at gate: Gate) { replacementGate.withLock { $0 = gate } }
@@ -42,10 +52,13 @@ final class TroubledStore: RecordStore {
   }
 
   func records(
-    in collection: RecordKey.Collection, ownedBy owner: UInt32
-  ) async throws(StoreError) -> [StoredRecord] {
+    in collection: RecordKey.Collection, ownedBy owner: UInt32, after position: Int64, atMost count: Int
+  ) async throws(StoreError) -> RecordPage {
     lists.withLock { $0 += 1 }
-    return try await store.records(in: collection, ownedBy: owner)
+    await listingGate.withLock { $0 }?.pass()
+    let page = try await store.records(in: collection, ownedBy: owner, after: position, atMost: count)
+    largest.withLock { $0 = max($0, page.entries.count) }
+    return page
   }
 
   func insert(_ record: StoredRecord) async throws(StoreError) {
@@ -81,9 +94,7 @@ final class TroubledStore: RecordStore {
     try await store.count(in: collection)
   }
 
-  func count(in collection: RecordKey.Collection, ownedBy owner: UInt32) async throws(StoreError) -> Int {
-    try await store.count(in: collection, ownedBy: owner)
-  }
+  func usage(of owner: UInt32) async throws(StoreError) -> RecordUsage { try await store.usage(of: owner) }
 
   func purge(expiredAt now: Timestamp) async throws(StoreError) -> Int { try await store.purge(expiredAt: now) }
 

@@ -95,17 +95,25 @@ struct AlgorithmConfusionTests {
     expectRefusal(.keyAlgMismatch) { try CompactJWS(token).verifiedPayload(with: key, algorithm: .rs256) }
   }
 
-  @Test("EdDSA in a list stands for Ed25519; Ed448 counts only where it is named")
+  @Test("EdDSA in a list stands for both curves (RFC 8037), the two names of RFC 9864 each for its own")
   func polymorphicName() throws {
     #expect(try SignatureAlgorithm.resolve("Ed25519", allowed: [.edDSA]) == .ed25519)
     let narrowed = try SignatureAlgorithm.resolve("EdDSA", allowed: [.ed25519])
     #expect(narrowed.name == "EdDSA")
-    expectRefusal(.algNotAllowed) { try SignatureAlgorithm.resolve("Ed448", allowed: [.edDSA]) }
+    #expect(try SignatureAlgorithm.resolve("Ed448", allowed: [.edDSA]) == .ed448)
     #expect(try SignatureAlgorithm.resolve("Ed448", allowed: [.ed448, .edDSA]) == .ed448)
+    expectRefusal(.algNotAllowed) { try SignatureAlgorithm.resolve("Ed448", allowed: [.ed25519]) }
+    expectRefusal(.algNotAllowed) { try SignatureAlgorithm.resolve("Ed25519", allowed: [.ed448]) }
     let token = try CompactJWS.sign([1], with: TestKeys.ed448, algorithm: .edDSA)
     expectRefusal(.keyAlgMismatch) { try verify(token, keys: JWKSet([TestKeys.ed448]), allowed: [.ed25519]) }
-    expectRefusal(.keyAlgMismatch) { try verify(token, keys: JWKSet([TestKeys.ed448]), allowed: [.edDSA]) }
-    #expect(try verify(token, keys: JWKSet([TestKeys.ed448]), allowed: [.edDSA, .ed448]) == [1])
+    for allowed in [[SignatureAlgorithm.edDSA], [.ed448], [.edDSA, .ed448]] {
+      #expect(try verify(token, keys: JWKSet([TestKeys.ed448]), allowed: allowed) == [1])
+    }
+    expectRefusal(.keyAlgMismatch) {
+      try verify(
+        token, keys: JWKSet([JWK(TestKeys.ed448.material, keyID: TestKeys.ed448.keyID, algorithm: "Ed448")]),
+        allowed: [.edDSA])
+    }
   }
 
   @Test("ML-DSA is reported as unsupported, not as forbidden", arguments: ["ML-DSA-44", "ML-DSA-65", "ML-DSA-87"])

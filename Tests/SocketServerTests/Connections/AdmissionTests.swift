@@ -20,6 +20,36 @@ struct AdmissionTests {
     #expect(ledger.total == 3)
   }
 
+  @Test("beside others nobody takes more than three times what is free, and who is alone takes all")
+  func shares() {
+    var ledger = AdmissionLedger(connections: 16, connectionsPerUid: 16)
+    func admitted(_ uid: UInt32) -> Int {
+      var count = 0
+      while case .admitted = ledger.admit(uid: uid) { count += 1 }
+      return count
+    }
+    #expect(admitted(1) == 16)
+    for _ in 0..<8 { ledger.release(uid: 1) }
+    #expect(admitted(2) == 6)
+    #expect(ledger.admit(uid: 1) == .refused(.connections(limit: 16), lingers: true))
+    #expect(admitted(3) == 2, "there was a place for somebody who had none")
+  }
+
+  @Test("strangers have few connections, each and all together, and others as many as are configured")
+  func strangers() {
+    var ledger = AdmissionLedger(connections: 128, connectionsPerUid: 24)
+    for id in 1...16 { #expect(ledger.admit(uid: 1, isStranger: true) == .admitted(id: UInt64(id))) }
+    #expect(ledger.admit(uid: 1, isStranger: true) == .refused(.connectionsPerUid(limit: 16), lingers: true))
+    for uid in 2..<18 { _ = ledger.admit(uid: UInt32(uid), isStranger: true) }
+    #expect(ledger.total == 32)
+    #expect(ledger.admit(uid: 99, isStranger: true) == .refused(.connections(limit: 128), lingers: true))
+    for _ in 0..<24 { _ = ledger.admit(uid: 200) }
+    #expect(ledger.total == 56)
+    #expect(ledger.admit(uid: 200) == .refused(.connectionsPerUid(limit: 24), lingers: true))
+    ledger.release(uid: 1, isStranger: true)
+    #expect(ledger.admit(uid: 99, isStranger: true) == .admitted(id: 57))
+  }
+
   @Test("turning away costs a bounded number of lingering sockets")
   func lingering() {
     var ledger = AdmissionLedger(connections: 0, connectionsPerUid: 1)

@@ -1,4 +1,5 @@
 import Support
+import TestSupport
 import Testing
 
 @testable import SocketServer
@@ -59,6 +60,47 @@ struct BackPressureTests {
       let connection = echo.connection()
       #expect(!connection.send([UInt8](repeating: 0x20, count: 10)))
       #expect(await echo.log.first("closed") == "closed 1 overflow")
+    }
+  }
+
+  @Test("beyond what one uid may leave unread the connection that has not read for longest goes, and the others go on")
+  func unreadOfOneUid() async throws {
+    try await EchoServer.run {
+      $0.unreadBytesPerUid = 1 << 20
+    } _: { echo in
+      for number in 0..<3 {
+        try await echo.client().send("{\"bytes\":1500000}\n")
+        #expect(await eventually { echo.connections.withLock { $0.count > number && $0[number].isWritable == false } })
+      }
+      #expect(await echo.log.first("closed") == "closed 1 overflow")
+      let reader = try echo.client()
+      for _ in 0..<20 {
+        try await reader.send("{\"bytes\":100000}\n")
+        #expect(try await reader.bytes(100_001).count == 100_001)
+      }
+    }
+  }
+
+  @Test("where a uid leaves much unread, a connection with bytes waiting is not read from until it has taken them all")
+  func strainedUid() async throws {
+    try await EchoServer.run {
+      $0.unreadBytesPerUid = 1 << 20
+    } _: { echo in
+      let slow = try echo.client()
+      // Less than the bytes at which a single connection counts as not reading.
+      try await slow.send("{\"bytes\":900000}\n")
+      #expect(await eventually { echo.connections.withLock { $0.first?.isWritable == false } })
+      try await slow.send("[\"note\"]\n")
+      // Later, so that the slow one is the first.
+      let other = try echo.client()
+      for _ in 0..<10 {
+        try await other.send("[1]\n")
+        #expect(try await other.line() == "[1]")
+      }
+      #expect(!echo.log.lines.contains("note"))
+      #expect(try await slow.skip(900_001) == 900_001)
+      #expect(await echo.log.first("note") == "note")
+      #expect(await eventually { echo.connections.withLock { $0.first?.unread.total == 0 } })
     }
   }
 

@@ -23,6 +23,24 @@ struct OutboxTests {
     #expect(MessageBytes(outbox.buffer).bytes == Array(expected.utf8))
   }
 
+  @Test("a long message is lost, changes its place, or has another frame", arguments: [Framing.stream, .headers])
+  func pieces(framing: Framing) {
+    let long = String(repeating: "x", count: 2 * Outbox.pieceBytes + 1)
+    var (outbox, whole) = (Outbox(pendingLimit: .max, highWaterMark: 100), Outbox(pendingLimit: .max, highWaterMark: 1))
+    (outbox.framing, whole.framing) = (framing, framing)
+    for text in ["[1]", long, "[2]"] { _ = append(text, to: &whole) }
+    #expect(append("[1]", to: &outbox) == .drainNeeded)
+    let pieces = Array(long.utf8).withUnsafeBytes { Outbox.pieces(of: $0, framing: framing) }
+    #expect(pieces.allSatisfy { MessageBytes($0).count <= Outbox.pieceBytes })
+    #expect(outbox.append(pieces) == .queued)
+    #expect(append("[2]", to: &outbox) == .queued)
+    #expect(outbox.pendingBytes == whole.pendingBytes)
+    var last = Outbox(pendingLimit: 0, highWaterMark: 0).buffer
+    let taken = outbox.take(&last)
+    #expect((taken + [last]).flatMap { MessageBytes($0).bytes } == MessageBytes(whole.buffer).bytes)
+    #expect(outbox.pendingBytes == 0 && outbox.take(&last).isEmpty)
+  }
+
   @Test("over the limit nothing more is taken, but a single large message is")
   func limit() {
     var outbox = Outbox(pendingLimit: 10, highWaterMark: 5)

@@ -74,6 +74,8 @@ final class EchoDelegate: ConnectionDelegate {
       case .malformed(let reason, let sharesLine):
         connection.send(Array("{\"malformed\":\"\(reason)\",\"sharesLine\":\(sharesLine)}".utf8))
       case .oversized(let limit, _): connection.send(Array("{\"oversized\":\(limit)}".utf8))
+      case .tooComplex(let limit, _): connection.send(Array("{\"tooComplex\":\(limit)}".utf8))
+      case .crowded(let limit): connection.sendAndClose(Array("{\"crowded\":\(limit)}".utf8))
       case .violation(let reason): connection.sendAndClose(Array("{\"violation\":\"\(reason)\"}".utf8))
       }
     }
@@ -111,6 +113,13 @@ final class EchoDelegate: ConnectionDelegate {
       log.add("spun")
       connection.send(Array(text.utf8))
     case "[\"note\"]": log.add("note")
+    case "[\"pause\"]":
+      connection.pause()
+      log.add("paused")
+    case _ where text.hasPrefix("[\"long"):
+      // Handled elsewhere: until the test says `goOn`.
+      connection.pause()
+      log.add("long")
     case "[\"hold\"]":
       // Holds the event loop until the test says `go on`.
       log.add("held")

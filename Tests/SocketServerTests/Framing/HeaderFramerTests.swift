@@ -111,6 +111,31 @@ struct HeaderFramerTests {
     #expect(framer.bufferedCapacity < 4096)
   }
 
+  private static func framed(_ bodies: [String]) -> String {
+    bodies.map { "Content-Length: \($0.utf8.count)\r\n\r\n\($0)" }.joined()
+  }
+
+  @Test("a body of too many values is reported once and dropped, and the next message comes")
+  func tooComplex() {
+    let input = Self.framed([" [1,2]", "\n[{},{},{}]", "{\"a\":[1]}", "[[[[", "123"])
+    let expected = ["= [1,2]", "too complex: 3", "={\"a\":[1]}", "too complex: 3", "=123"]
+    #expect(FramerRun.events(input, values: 3) == expected)
+    #expect(FramerRun.events(Array(input.utf8).map { [$0] }, values: 3) == expected, "byte by byte")
+  }
+
+  @Test(
+    "a body that cannot become JSON never gets to the parser, nor one nested too deeply",
+    arguments: [
+      ("{\"a\":x}", JSONDefect.valueExpected), ("[1\u{0},2]", .commaExpected), ("[[[1]]]", .nesting),
+      ("[1}", .bracketMismatch),
+    ])
+  func malformed(body: String, defect: JSONDefect) {
+    let input = Self.framed([body, "{}"])
+    let expected = ["malformed: " + defect.reason, "={}"]
+    #expect(FramerRun.events(input, depth: 2) == expected)
+    #expect(FramerRun.events(Array(input.utf8).map { [$0] }, depth: 2) == expected, "byte by byte")
+  }
+
   @Test("however messages are split, the same events come out", arguments: 0..<20)
   func splits(seed: Int) {
     var generator = JSONGenerator(seed: UInt64(seed) &+ 2000)
@@ -123,9 +148,10 @@ struct HeaderFramerTests {
       }
       guard input.first.map({ "Cc".utf8.contains($0) }) == true else { continue }
       let limit = Int.random(in: 20...200, using: &generator.numbers)
-      let expected = FramerRun.events([input], messageBytes: limit)
-      #expect(FramerRun.events(input.map { [$0] }, messageBytes: limit) == expected)
-      #expect(FramerRun.events(generator.pieces(input), messageBytes: limit) == expected)
+      let values = Int.random(in: 1...20, using: &generator.numbers)
+      let expected = FramerRun.events([input], messageBytes: limit, values: values)
+      #expect(FramerRun.events(input.map { [$0] }, messageBytes: limit, values: values) == expected)
+      #expect(FramerRun.events(generator.pieces(input), messageBytes: limit, values: values) == expected)
     }
   }
 }

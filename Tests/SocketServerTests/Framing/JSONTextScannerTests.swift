@@ -99,7 +99,7 @@ struct JSONTextScannerTests {
           switch verdict {
           case .incomplete: .incomplete
           case .complete(let end): .complete(end: end)
-          case .malformed(let at, _): .malformed(at: at)
+          case .malformed(let at, _), .tooManyValues(let at): .malformed(at: at)
           }
         #expect(simple == expected, "\(String(decoding: bytes, as: UTF8.self))")
       }
@@ -122,19 +122,55 @@ struct JSONTextScannerTests {
     }
   }
 
+  static let counted: [(String, Int)] = [
+    ("{}", 1), ("[]", 1), ("[{},{}]", 3), ("[[[]]]", 3), (#"{"a":1,"b":[true,null,"x,y",{"c":-1.5e3}]}"#, 8),
+    ("[ 1 , 2\n, 3 ]", 4), (#"["[{,:\"]"]"#, 2), (#"{"only a name":{}}"#, 2), ("[0,0,0,0,0,0,0,0,0]", 10),
+  ]
+
+  @Test(
+    "values are counted, names, brackets in strings and white space are not, one-shot and byte by byte",
+    arguments: counted)
+  func values(text: String, count: Int) {
+    let bytes = Array(text.utf8)
+    for pieces in [[bytes], bytes.map { [$0] }] {
+      #expect(Self.scan(pieces, maximumValues: count) == .complete(end: bytes.count))
+      guard count > 1 else { continue }
+      let verdict = Self.scan(pieces, maximumValues: count - 1)
+      guard case .tooManyValues = verdict else {
+        Issue.record("\(verdict)")
+        continue
+      }
+    }
+  }
+
+  @Test("a text with too many values can be scanned on to its end, and the next one is counted from the start")
+  func valuesGoOn() {
+    var scanner = JSONTextScanner(maximumDepth: 8, maximumValues: 2)
+    let text = Array("[1,2,[3,{}]][4]".utf8)
+    text.withUnsafeBytes { bytes in
+      #expect(scanner.scan(bytes, from: 0) == .tooManyValues(at: 3))
+      #expect(scanner.scan(bytes, from: 3) == .complete(end: 12))
+      scanner.reset()
+      #expect(scanner.scan(bytes, from: 12) == .complete(end: 15))
+    }
+  }
+
   static func scan(_ bytes: [UInt8], maximumDepth: Int = 128) -> JSONTextScanner.Verdict {
     scan([bytes], maximumDepth: maximumDepth)
   }
 
   /// Offsets of the verdict count from the first piece's start.
-  static func scan(_ pieces: [[UInt8]], maximumDepth: Int = 128) -> JSONTextScanner.Verdict {
-    var scanner = JSONTextScanner(maximumDepth: maximumDepth)
+  static func scan(
+    _ pieces: [[UInt8]], maximumDepth: Int = 128, maximumValues: Int = .max
+  ) -> JSONTextScanner.Verdict {
+    var scanner = JSONTextScanner(maximumDepth: maximumDepth, maximumValues: maximumValues)
     var before = 0
     for piece in pieces {
       switch piece.withUnsafeBytes({ scanner.scan($0, from: 0) }) {
       case .incomplete: before += piece.count
       case .complete(let end): return .complete(end: before + end)
       case .malformed(let at, let defect): return .malformed(at: before + at, defect)
+      case .tooManyValues(let at): return .tooManyValues(at: before + at)
       }
     }
     return .incomplete

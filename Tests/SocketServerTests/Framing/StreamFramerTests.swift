@@ -94,6 +94,27 @@ struct StreamFramerTests {
     #expect(framer.isMidMessage == expected)
   }
 
+  @Test("a text of too many values is reported once and dropped, and the next text comes")
+  func tooComplex() {
+    let input = "[1,2]\n[1,2,3,4,5,6]{}\n[[],[]]"
+    let expected = ["=[1,2]", "too complex: 3", "+={}", "=[[],[]]"]
+    #expect(FramerRun.events(input, values: 3) == expected)
+    #expect(FramerRun.events(Array(input.utf8).map { [$0] }, values: 3) == expected, "byte by byte")
+    // What is wrong behind the one value too many costs the line, and no second answer.
+    #expect(FramerRun.events("[1,2,3,x]{}\n{}", values: 3) == ["too complex: 3", "={}"])
+  }
+
+  @Test("a lower limit of bytes holds from the next read on, also for the text at hand")
+  func lowerLimit() {
+    var framer = InboundFramer(messageBytes: 100, depth: 8, values: 100)
+    var events: [InboundEvent] = []
+    let text = Array("[1,2,3,4,5,6,7]".utf8)
+    framer.receive(MessageBytes(text + text.prefix(8)), into: &events)
+    framer.messageBytes = 10
+    framer.receive(MessageBytes(Array(text.dropFirst(8)) + Array("[1]".utf8)), into: &events)
+    #expect(events.map(FramerRun.line) == ["=[1,2,3,4,5,6,7]", "+oversized: 10", "+=[1]"])
+  }
+
   @Test("however a stream is split, the same events come out", arguments: 0..<40)
   func splits(seed: Int) {
     var generator = JSONGenerator(seed: UInt64(seed) &+ 1000)
@@ -106,9 +127,10 @@ struct StreamFramerTests {
       }
       let limit = Int.random(in: 5...120, using: &generator.numbers)
       let depth = Int.random(in: 1...6, using: &generator.numbers)
-      let expected = FramerRun.events([stream], messageBytes: limit, depth: depth)
-      let single = FramerRun.events(stream.map { [$0] }, messageBytes: limit, depth: depth)
-      let pieces = FramerRun.events(generator.pieces(stream), messageBytes: limit, depth: depth)
+      let values = Int.random(in: 1...20, using: &generator.numbers)
+      let expected = FramerRun.events([stream], messageBytes: limit, depth: depth, values: values)
+      let single = FramerRun.events(stream.map { [$0] }, messageBytes: limit, depth: depth, values: values)
+      let pieces = FramerRun.events(generator.pieces(stream), messageBytes: limit, depth: depth, values: values)
       #expect(single == expected, "\(String(decoding: stream, as: UTF8.self))")
       #expect(pieces == expected, "\(String(decoding: stream, as: UTF8.self))")
     }

@@ -238,6 +238,43 @@ struct ListeningSocketTests {
     }
   }
 
+  @Test("whoever may open the directory keeps a server from starting and ending by a lock on it")
+  func directoryLockedByOthers() throws {
+    let directory = try TemporaryDirectory()
+    let path = directory.file("s")
+    let other = open(directory.path, O_RDONLY | O_DIRECTORY)
+    defer { Glibc.close(other) }
+    #expect(flock(other, LOCK_EX | LOCK_NB) == 0)
+    let socket = try ListeningSocket(.path(path))
+    Glibc.close(socket.descriptor)
+    socket.file?.remove()
+    #expect(status(path) == nil)
+    // What is left nobody else can open.
+    #expect(status(directory.file(".s.lock"))?.st_mode == S_IFREG | 0o600)
+  }
+
+  @Test(
+    "a lock that others could hold, or that leads elsewhere, is taken; the server has to start without",
+    arguments: ["open to others", "is a directory", "is a link", "is a pipe"])
+  func unusableLock(kind: String) throws {
+    let directory = try TemporaryDirectory()
+    let (path, lock) = (directory.file("s"), directory.file(".s.lock"))
+    switch kind {
+    case "is a directory": mkdir(lock, 0o700)
+    case "is a link": symlink(directory.file("elsewhere"), lock)
+    case "is a pipe": mkfifo(lock, 0o600)
+    default:
+      Glibc.close(open(lock, O_CREAT | O_WRONLY, 0o600))
+      chmod(lock, 0o644)
+    }
+    #expect(try SocketLock(for: path).file.problem?.hasPrefix(lock) == true)
+    #expect(status(directory.file("elsewhere")) == nil)
+    let socket = try ListeningSocket(.path(path))
+    Glibc.close(socket.descriptor)
+    socket.file?.remove()
+    #expect(status(path) == nil)
+  }
+
   @Test("taking the file away spares a successor's")
   func removesOnlyItsOwn() throws {
     let directory = try TemporaryDirectory()

@@ -19,15 +19,23 @@ public struct DecisionLink: Sendable {
   /// The clock of the engine.
   public var clock: any EngineClock { upstream.clock }
 
+  /// The same for what is asked for once for everybody (`DecisionPurpose.shared`): with `patience` of its own, whoever was first to need it.
+  func forEverybody(patience: Duration) -> DecisionLink {
+    var link = self
+    link.isRenewal = false
+    link.deadline = Deadline(in: patience, on: clock)
+    return link
+  }
+
   /// Sends `request` with the decision point's credential; a refused one is renewed once. Any status but 401 is an answer.
   public func send(_ request: HTTPRequest) async throws(DecisionFault) -> HTTPResponse {
     switch point.settings.credential {
     case .none:
-      return try Self.accepted(try await exchange(request))
+      return try Self.accepted(try await exchange(request, for: .question))
     case .token(let token):
       var request = request
       request.fields["Authorization"] = "Bearer \(token.reveal())"
-      return try Self.accepted(try await exchange(request))
+      return try Self.accepted(try await exchange(request, for: .question))
     case .device, .user:
       let use = try? await subject.session?.tokenUse()
       defer { use?.end() }
@@ -51,45 +59,51 @@ public struct DecisionLink: Sendable {
     var request = request
     guard let key = token.binding.key else {
       request.fields["Authorization"] = "Bearer \(token.value.reveal())"
-      return try await exchange(request)
+      return try await exchange(request, for: .question)
     }
     request.fields["Authorization"] = "DPoP \(token.value.reveal())"
-    let first = try await exchange(request, token, key)
-    let wantsNonce = AuthenticationChallenge.all(in: first.fields).contains(where: \.wantsDPoPNonce)
-    return first.status == 401 && wantsNonce ? try await exchange(request, token, key) : first
+    let (first, terms) = try await exchange(request, token, key, by: nil)
+    guard let terms else { return first }
+    return try await exchange(request, token, key, by: terms).response
   }
 
+  /// The answer, and what the proof of a repetition is to be made by where it rejects this one.
   private func exchange(
-    _ request: HTTPRequest, _ token: AccessToken, _ key: DPoPKey
-  ) async throws(DecisionFault) -> HTTPResponse {
+    _ request: HTTPRequest, _ token: AccessToken, _ key: DPoPKey, by terms: DPoPTerms?
+  ) async throws(DecisionFault) -> (response: HTTPResponse, terms: DPoPTerms?) {
     var request = request
+    let proof: DPoPProof
     do throws(TokenError) {
-      try prover.prove(&request, with: key, token: token.value)
+      proof = try prover.prove(&request, with: key, token: token.value, by: terms)
     } catch {
       throw DecisionFault(.accessTokenUnavailable(error.detail))
     }
-    let sentAt = clock.wallNow
-    let response = try await exchange(request)
-    prover.learn(from: response, at: request.url.origin, sentAt: sentAt)
-    return response
+    let response = try await exchange(request, for: .question)
+    return (response, prover.learn(from: response, to: proof, DPoPRejection(ofResource: response)))
   }
 
-  /// Sends `request` as it is, at the decision point's pace, which a 429 slows down for everybody. `timeout` replaces the configured one.
-  public func exchange(_ request: HTTPRequest, timeout: Duration? = nil) async throws(DecisionFault) -> HTTPResponse {
+  /// Sends `request` as it is, at the decision point's pace, which a 429 slows down. `timeout` replaces the configured one.
+  public func exchange(
+    _ request: HTTPRequest, for purpose: DecisionPurpose, timeout: Duration? = nil
+  ) async throws(DecisionFault) -> HTTPResponse {
     guard request.url.isSecure(allowingPlainHTTPOnLoopback: point.settings.allowsPlainHTTPOnLoopback) else {
       throw DecisionFault(.networkError("the decision point's scheme is not https"))
     }
     let device = request.fields["X-Forwarded-For"] ?? ""
-    try await keepPace(device)
+    let requester = purpose == .shared ? Requester.process : Requester(uid: subject.owner, connection: 0)
+    // What is everybody's is waited for by others, too.
+    try await keepPace(requester, device, mayWait: purpose == .shared || !isRenewal)
     var request = request
     trace?.add(to: &request.fields)
     let options = TransferOptions(
       deadline: Deadline(in: timeout ?? point.settings.timeout, on: clock).earlier(deadline),
-      maxBodyBytes: DecisionReply.maxBytes, allowsPlainHTTP: point.settings.allowsPlainHTTPOnLoopback)
+      maxBodyBytes: DecisionReply.maxBytes, allowsPlainHTTP: point.settings.allowsPlainHTTPOnLoopback,
+      requester: requester, reusesConnections: purpose == .question)
     do throws(TransportError) {
       let response = try await upstream.send(request, options: options, for: .decision(point.name), trace: trace)
       if response.status == 429 {
-        point.settings.pace?.hold(for: DecisionFault.pause(after: response), at: clock.monotonicNow, for: device)
+        let pause = DecisionFault.pause(after: response)
+        point.settings.pace?.hold(requester.uid, for: pause, at: clock.monotonicNow, device: device)
       }
       return response
     } catch {
@@ -97,20 +111,28 @@ public struct DecisionLink: Sendable {
     }
   }
 
-  private func keepPace(_ device: String) async throws(DecisionFault) {
+  private func keepPace(
+    _ requester: Requester, _ device: String, mayWait: Bool
+  ) async throws(DecisionFault) {
     guard !Task.isCancelled else { throw Self.cancelled }
     guard let pace = point.settings.pace else { return }
-    let patience = isRenewal ? .zero : deadline.remaining(on: clock)
-    guard let wait = pace.take(at: clock.monotonicNow, patience: patience, for: device) else {
-      throw DecisionFault(.networkError("the decision point's pace leaves no room before the deadline"))
-    }
-    guard wait > .zero else { return }
-    do {
-      try await clock.sleep(for: wait)
-    } catch {
-      // Whoever leaves makes nobody else wait.
-      pace.giveBack(for: device)
-      throw Self.cancelled
+    let turn = pace.come(for: requester.uid, device: device)
+    while true {
+      let now = clock.monotonicNow
+      let wait = pace.wait(turn, at: now)
+      guard wait > .zero else { return }
+      let patience = mayWait ? deadline.instant.map { $0 - now } : .zero
+      guard patience.map({ wait <= $0 }) ?? true else {
+        pace.leave(turn)
+        throw DecisionFault(.networkError("the decision point's pace leaves no room before the deadline"))
+      }
+      do {
+        try await clock.sleep(for: wait)
+      } catch {
+        // Whoever leaves makes nobody else wait.
+        pace.leave(turn)
+        throw Self.cancelled
+      }
     }
   }
 
@@ -138,15 +160,12 @@ public struct DecisionLink: Sendable {
       case .notFound: throw DecisionFault(.sessionMissing())
       case .expired: throw DecisionFault(.sessionExpired)
       case .deadlineExceeded, .cancelled: throw DecisionFault(.networkError(error.detail))
+      case .unreachable(let failure): throw Self.fault(failure)
       default: throw DecisionFault(.accessTokenUnavailable(error.detail))
       }
     }
   }
 
-  private static func fault(_ error: TokenError) -> DecisionFault {
-    switch error.kind {
-    case .deadlineExceeded, .cancelled: DecisionFault(.networkError(error.detail))
-    default: DecisionFault(.accessTokenUnavailable(error.detail))
-    }
-  }
+  /// Not repeated by the lookup: the client's tokens have pauses of their own.
+  private static func fault(_ error: TokenError) -> DecisionFault { DecisionFault(DecisionFault(error).status) }
 }

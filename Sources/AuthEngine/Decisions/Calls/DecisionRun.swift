@@ -57,7 +57,7 @@ struct DecisionRun {
 
   private func ask(_ resources: [ResourceName], _ effort: inout Effort) async -> [DecisionVerdict] {
     if let refusal = effort.refusal { return resources.map { _ in .fault(refusal) } }
-    let limit = point.batchLimit
+    let limit = point.batchLimit(for: link.subject.owner, at: link.clock.monotonicNow)
     guard resources.count <= limit else { return await ask(resources, inPiecesOf: limit, &effort) }
     var batch = question
     batch.resources = resources
@@ -72,7 +72,7 @@ struct DecisionRun {
     } catch {
       switch error.remedy {
       case .shrink where resources.count > 1 && !Task.isCancelled:
-        point.learn(tooMany: resources.count)
+        point.learn(tooMany: resources.count, for: link.subject.owner, at: link.clock.monotonicNow)
         return await ask(resources, inPiecesOf: resources.count / 2, &effort)
       case .split where resources.count > 1 && effort.splits > 0 && !Task.isCancelled:
         effort.splits -= 1

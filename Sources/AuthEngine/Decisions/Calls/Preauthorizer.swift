@@ -103,7 +103,7 @@ public final class Preauthorizer: Sendable {
     up resources: [ResourceName], _ lookup: UInt64, _ call: PreauthorizeCall, _ link: DecisionLink
   ) async -> Int? {
     let run = DecisionRun(point: call.point, link: link, question: call.question)
-    let limit = call.point.batchLimit
+    let limit = call.point.batchLimit(for: call.subject.owner, at: upstream.clock.monotonicNow)
     var batches = stride(from: 0, to: resources.count, by: limit).map {
       Array(resources[$0..<min($0 + limit, resources.count)])
     }[...]

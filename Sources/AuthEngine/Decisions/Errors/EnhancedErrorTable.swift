@@ -1,3 +1,5 @@
+import Support
+
 /// The codes of enhanced errors that are known, with the status and the action they are published with.
 ///
 /// Of a code that a decision point sends without them. Where editions differ the newest counts; what is sent always goes first, and codes
@@ -18,7 +20,7 @@ enum EnhancedErrorTable {
   private static let rows: [String: Row] = {
     var rows: [String: Row] = [:]
     for (status, action, codes) in groups {
-      for code in codes.split(separator: " ") { rows[String(code)] = Row(status: status, action: action) }
+      for code in codes.split(atByte: " ") { rows[String(code)] = Row(status: status, action: action) }
     }
     return rows
   }()

@@ -53,10 +53,14 @@ final class DecisionBoard: Sendable {
     for task in abandoned { task.cancel() }
   }
 
-  /// Forgets what `selection` names, and what is being asked about it; tells how many decisions were kept.
+  /// Forgets what `selection` names, and what is being asked about it; tells how many decisions were kept. A part at a time: whoever has very
+  /// many and has them looked through again and again keeps others waiting for one part at most.
   func remove(_ selection: DecisionSelection) -> Int {
-    let (count, abandoned) = ledger.withLock { $0.remove(selection) }
+    let names = selection.names
+    let abandoned = ledger.withLock { $0.close(selection, names) }
     for task in abandoned { task.cancel() }
-    return count
+    return (0..<DecisionScope.parts).reduce(0) { count, part in
+      count + ledger.withLock { $0.memory.remove(selection, names, part: part) }
+    }
   }
 }

@@ -32,8 +32,9 @@ struct DecisionLedger: Sendable {
     var renewal: UInt64?
   }
 
-  /// How many renewals may be under way.
+  /// How many renewals may be under way, and how many times what is free an owner may have of them.
   static let maxRenewals = 16
+  private static let share = 3
 
   var memory: DecisionMemory
   var lookups: [UInt64: Lookup] = [:]
@@ -75,13 +76,19 @@ struct DecisionLedger: Sendable {
       beginning.joined.insert(identifier)
       beginning.lookup = identifier
     }
-    if !beginning.expiring.isEmpty, renewals.count < Self.maxRenewals {
+    if !beginning.expiring.isEmpty, mayRenew(for: scope.owner) {
       for resource in beginning.expiring { memory.beginRenewal(of: resource, in: scope) }
       let identifier = open(beginning.expiring, in: scope, bypasses, [])
       renewals.insert(identifier)
       beginning.renewal = identifier
     }
     return beginning
+  }
+
+  /// Whether `owner` leaves room for the renewals of others.
+  private func mayRenew(for owner: UInt32) -> Bool {
+    let own = renewals.count { lookups[$0]?.scope.owner == owner }
+    return own < Self.share * (Self.maxRenewals - renewals.count)
   }
 
   private mutating func open(
@@ -144,10 +151,9 @@ struct DecisionLedger: Sendable {
     return abandoned
   }
 
-  /// Forgets what `selection` names, and what is being asked about it. Returns how many decisions were kept, and renewals that nobody needs
-  /// any more.
-  mutating func remove(_ selection: DecisionSelection) -> (count: Int, abandoned: [Task<Void, Never>]) {
-    let names = selection.resources.map { $0.map { ResourceName($0) } }
+  /// What is being asked of what `selection`, whose names are `names`, means is remembered by nobody. Returns renewals that nobody needs any
+  /// more.
+  mutating func close(_ selection: DecisionSelection, _ names: Set<ResourceName>?) -> [Task<Void, Never>] {
     for scope in Array(joinable.keys) where selection.includes(scope) {
       guard let names else {
         joinable[scope] = nil
@@ -158,12 +164,12 @@ struct DecisionLedger: Sendable {
     var abandoned: [Task<Void, Never>] = []
     for identifier in renewals {
       guard let lookup = lookups[identifier], selection.includes(lookup.scope) else { continue }
-      for name in names ?? Array(lookup.waits.keys) where lookup.waits[name]?.isEmpty == true {
+      for name in names ?? Set(lookup.waits.keys) where lookup.waits[name]?.isEmpty == true {
         lookups[identifier]?.waits[name] = nil
       }
       if lookups[identifier]?.waits.isEmpty == true, let task = drop(identifier) { abandoned.append(task) }
     }
-    return (memory.remove(selection), abandoned)
+    return abandoned
   }
 
   private mutating func drop(_ identifier: UInt64) -> Task<Void, Never>? {

@@ -1,32 +1,22 @@
 import Support
 
-/// Decisions by what they are about. Bounded in entries and bytes; what was not used for longest goes first, in two generations.
+/// Decisions by what they are about. Bounded in entries and bytes: the owner who has most loses what was not used for longest.
 ///
 /// A value: `DecisionBoard` guards it.
 struct DecisionMemory: Sendable {
-  private typealias Shelf = [ResourceName: KeptDecision]
-
-  private struct Generation {
-    var shelves: [DecisionScope: Shelf] = [:]
-    var count = 0
-    var bytes = 0
+  /// How much may be kept.
+  struct Limits: Sendable {
+    let count: Int
+    let bytes: Int
   }
 
-  /// What an entry takes beside its texts.
-  private static let overhead = 192
-
-  private let countPerGeneration: Int
-  private let bytesPerGeneration: Int
-  private var young = Generation()
-  private var old = Generation()
-
-  init(maxEntries: Int = 131_072, maxBytes: Int = 64 << 20) {
-    countPerGeneration = max(1, maxEntries / 2)
-    bytesPerGeneration = max(1, maxBytes / 2)
-  }
-
+  private let limits: Limits
+  private var owners: [UInt32: OwnedDecisions] = [:]
   /// How many decisions are kept, those that have expired included.
-  var count: Int { young.count + old.count }
+  private(set) var count = 0
+  private var bytes = 0
+
+  init(maxEntries: Int = 131_072, maxBytes: Int = 64 << 20) { limits = Limits(count: maxEntries, bytes: maxBytes) }
 
   /// Whether nothing at all is kept.
   var isEmpty: Bool { count == 0 }
@@ -35,80 +25,55 @@ struct DecisionMemory: Sendable {
   mutating func decisions(
     about resources: [ResourceName], in scope: DecisionScope, at now: MonotonicInstant
   ) -> [KeptDecision?] {
-    guard !isEmpty else { return Array(repeating: nil, count: resources.count) }
-    let shelf = young.shelves[scope]
-    let older = old.count > 0 ? old.shelves[scope] : nil
-    guard shelf != nil || older != nil else { return Array(repeating: nil, count: resources.count) }
-    return resources.map { resource in
-      if let kept = shelf?[resource] { return kept.isFresh(at: now) ? kept : nil }
-      guard let kept = older?[resource], kept.isFresh(at: now) else { return nil }
-      keep(kept, about: resource, in: scope)
-      return kept
-    }
+    guard owners[scope.owner] != nil else { return Array(repeating: nil, count: resources.count) }
+    return change(scope.owner) { $0.decisions(about: resources, in: scope, at: now) }
   }
 
   /// Remembers `decision`, in place of what is kept about the resource.
   mutating func keep(_ decision: KeptDecision, about resource: ResourceName, in scope: DecisionScope) {
-    // In its place where it can be: renewed decisions come again and again.
-    if case .permit = decision.verdict, case .permit? = young.shelves[scope]?[resource]?.verdict {
-      young.shelves[scope]?[resource] = decision
-      return
-    }
-    remove(resource, in: scope)
-    let weight = Self.weight(decision, resource)
-    let isNewShelf = young.shelves[scope] == nil
-    young.shelves[scope, default: [:]][resource] = decision
-    young.count += 1
-    young.bytes += weight + (isNewShelf ? scope.bytes.count : 0)
-    guard young.count > countPerGeneration || young.bytes > bytesPerGeneration else { return }
-    old = young
-    young = Generation()
+    change(scope.owner) { $0.keep(decision, about: resource, in: scope) }
   }
 
   /// The decision is renewed now: to be asked for again does not begin that again.
   mutating func beginRenewal(of resource: ResourceName, in scope: DecisionScope) {
-    young.shelves[scope]?[resource]?.renewal = nil
-    if old.count > 0 { old.shelves[scope]?[resource]?.renewal = nil }
+    owners[scope.owner]?.beginRenewal(of: resource, in: scope)
   }
 
-  @discardableResult
-  mutating func remove(_ resource: ResourceName, in scope: DecisionScope) -> Int {
-    Self.remove(resource, in: scope, from: &young) + (old.count > 0 ? Self.remove(resource, in: scope, from: &old) : 0)
+  mutating func remove(_ resource: ResourceName, in scope: DecisionScope) {
+    change(scope.owner) { $0.remove(resource, in: scope) }
   }
 
-  /// Forgets what `selection` names; tells how many that were.
-  mutating func remove(_ selection: DecisionSelection) -> Int {
+  /// Forgets what `selection`, whose names are `names`, means in one part of the scopes; tells how many that were.
+  mutating func remove(_ selection: DecisionSelection, _ names: Set<ResourceName>?, part: Int) -> Int {
     var removed = 0
-    // Filtered first: to look at a scope is cheap, to hash it is not.
-    let scopes = Set(young.shelves.keys.filter(selection.includes)).union(old.shelves.keys.filter(selection.includes))
-    for scope in scopes {
-      let resources =
-        selection.resources.map { $0.map { ResourceName($0) } }
-        ?? Array(young.shelves[scope, default: [:]].keys) + Array(old.shelves[scope, default: [:]].keys)
-      for resource in resources { removed += remove(resource, in: scope) }
+    for owner in selection.owner.map({ [$0] }) ?? Array(owners.keys) where owners[owner] != nil {
+      removed += change(owner) { $0.remove(selection, names, part: part) }
     }
     return removed
   }
 
-  private static func remove(_ resource: ResourceName, in scope: DecisionScope, from generation: inout Generation)
-    -> Int
-  {
-    guard let kept = generation.shelves[scope]?.removeValue(forKey: resource) else { return 0 }
-    generation.count -= 1
-    generation.bytes -= weight(kept, resource)
-    if generation.shelves[scope]?.isEmpty == true {
-      generation.shelves[scope] = nil
-      generation.bytes -= scope.bytes.count
-    }
-    return 1
+  /// Changes what there is of one owner, and makes room.
+  @discardableResult
+  private mutating func change<Result>(_ owner: UInt32, _ body: (inout OwnedDecisions) -> Result) -> Result {
+    let result = update(owner, body)
+    if owners[owner]?.hasOutgrown(half: limits) == true { update(owner) { $0.age() } }
+    while count > limits.count || bytes > limits.bytes, let most = ownerOfMost { update(most) { $0.age() } }
+    return result
   }
 
-  private static func weight(_ decision: KeptDecision, _ resource: ResourceName) -> Int {
-    var weight = overhead + resource.text.utf8.count
-    if case .deny(let status, _) = decision.verdict {
-      for text in [status.code, status.action, status.message] { weight += text.utf8.count }
-      for text in [status.details, status.helpURL, status.trace] { weight += text?.utf8.count ?? 0 }
-    }
-    return weight
+  private var ownerOfMost: UInt32? {
+    let size: (OwnedDecisions) -> Int = count > limits.count ? { $0.count } : { $0.bytes }
+    return owners.max { size($0.value) < size($1.value) }?.key
+  }
+
+  private mutating func update<Result>(_ owner: UInt32, _ body: (inout OwnedDecisions) -> Result) -> Result {
+    // Taken out for the while, so that there is one copy.
+    var owned = owners.removeValue(forKey: owner) ?? OwnedDecisions()
+    let before = (owned.count, owned.bytes)
+    let result = body(&owned)
+    count += owned.count - before.0
+    bytes += owned.bytes - before.1
+    if owned.count > 0 { owners[owner] = owned }
+    return result
   }
 }

@@ -4,7 +4,12 @@ import Support
 /// Everything a decision depends on beside the resource: full values, never digests, so that nobody is answered with what was decided about
 /// somebody or something else.
 struct DecisionScope: Sendable, Hashable {
+  /// How many parts scopes are divided into.
+  static let parts = 64
+
   let bytes: [UInt8]
+  /// Made once: to look up hashes this instead of all bytes. Seeded by the process.
+  private let digest: Int
   let provider: String
   let owner: UInt32
   let session: SessionHandle?
@@ -21,6 +26,9 @@ struct DecisionScope: Sendable, Hashable {
     key.add(subject.properties.isEmpty ? "" : JSONWriter().string(.object(subject.properties)))
     key.add(context.isEmpty ? "" : JSONWriter().string(.object(context)))
     bytes = key.bytes
+    var hasher = Hasher()
+    bytes.withUnsafeBytes { hasher.combine(bytes: $0) }
+    digest = hasher.finalize()
     provider = point.name
     owner = subject.owner
     session = subject.session?.handle
@@ -28,8 +36,10 @@ struct DecisionScope: Sendable, Hashable {
 
   static func == (left: DecisionScope, right: DecisionScope) -> Bool { left.bytes == right.bytes }
 
-  /// Feeds the bytes in one piece, which is what makes looking up cheap.
-  func hash(into hasher: inout Hasher) { bytes.withUnsafeBytes { hasher.combine(bytes: $0) } }
+  func hash(into hasher: inout Hasher) { hasher.combine(digest) }
+
+  /// The one that it belongs to.
+  var part: Int { digest & (Self.parts - 1) }
 }
 
 /// Which remembered decisions are meant.
@@ -52,6 +62,9 @@ public struct DecisionSelection: Sendable {
     self.session = session
     self.resources = resources
   }
+
+  /// The same as names.
+  var names: Set<ResourceName>? { resources.map { Set($0.map { ResourceName($0) }) } }
 
   func includes(_ scope: DecisionScope) -> Bool {
     if let owner, owner != scope.owner { return false }

@@ -35,7 +35,15 @@ public final class DecisionPoint: Sendable {
     public init() {}
   }
 
+  /// What a uid was told.
+  private struct Learnt: Sendable {
+    let limit: Int
+    let until: MonotonicInstant
+  }
+
   private static let revisions = Locked<UInt64>(0)
+  /// For how long it is believed.
+  private static let learntLife = Duration.seconds(3600)
   /// How many requests of one call may be under way.
   static let parallelism = 4
 
@@ -47,7 +55,8 @@ public final class DecisionPoint: Sendable {
   public let provider: any DecisionProvider
   /// Unique in this process.
   let revision: UInt64
-  private let learnt = Locked<Int?>(nil)
+  /// By uid: what one user is told may be about that user alone.
+  private let learnt = Locked(BoundedCache<UInt32, Learnt>(capacity: 1024))
 
   /// A decision point that `provider` speaks with.
   public init(name: String, settings: Settings, provider: any DecisionProvider) {
@@ -63,12 +72,22 @@ public final class DecisionPoint: Sendable {
   /// Whether a subject is needed: not where the decision point knows the user by other means.
   public var needsSubject: Bool { provider.needsSubject }
 
-  /// How many resources go into one request, as far as is known now.
-  var batchLimit: Int { max(1, min(settings.maxBatch, learnt.withLock { $0 } ?? settings.maxBatch)) }
+  /// How many resources go into one request of `owner`, as far as is known now.
+  func batchLimit(for owner: UInt32, at now: MonotonicInstant) -> Int {
+    learnt.withLock { limit($0[owner], at: now) }
+  }
 
-  /// That many were too many.
-  func learn(tooMany count: Int) {
-    learnt.withLock { $0 = min($0 ?? settings.maxBatch, max(1, count / 2)) }
+  /// That many of `owner` were too many.
+  func learn(tooMany count: Int, for owner: UInt32, at now: MonotonicInstant) {
+    learnt.withLock { learnt in
+      let fewer = min(limit(learnt[owner], at: now), max(1, count / 2))
+      learnt[owner] = Learnt(limit: fewer, until: now + Self.learntLife)
+    }
+  }
+
+  private func limit(_ learnt: Learnt?, at now: MonotonicInstant) -> Int {
+    guard let learnt, learnt.until > now else { return max(1, settings.maxBatch) }
+    return learnt.limit
   }
 
   /// How long a call may take that does not say.

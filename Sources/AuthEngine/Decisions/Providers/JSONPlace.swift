@@ -1,4 +1,5 @@
 import JSON
+import Support
 
 /// A place in a document: a JSON Pointer (RFC 6901).
 struct JSONPlace: Sendable, Hashable {
@@ -6,8 +7,8 @@ struct JSONPlace: Sendable, Hashable {
 
   /// Reads a pointer; nil when it is none.
   init?(_ pointer: String) {
-    guard pointer.isEmpty || pointer.hasPrefix("/") else { return nil }
-    names = pointer.split(separator: "/", omittingEmptySubsequences: false).dropFirst().map(Self.unescaped)
+    guard pointer.isEmpty || pointer.utf8.first == UInt8(ascii: "/") else { return nil }
+    names = pointer.split(atByte: "/", omittingEmptySubsequences: false).dropFirst().map(Self.unescaped)
   }
 
   /// What stands there in `document`.

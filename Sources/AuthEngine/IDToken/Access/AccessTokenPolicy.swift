@@ -12,6 +12,7 @@ struct AccessTokenPolicy: Sendable {
       algorithms: configuration.algorithms(narrowedTo: nil),
       clientSecret: configuration.clientSecret,
       encryption: configuration.encryption.optional,
+      outerTypes: ["JWT", "at+jwt"],
       stringClaims: ["scope"],
       headerRules: [
         SymmetricAudienceRule(),

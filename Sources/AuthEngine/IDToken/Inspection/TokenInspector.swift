@@ -37,7 +37,7 @@ public struct TokenInspector: Sendable {
 
   /// What there is to say about `token`.
   public func inspect(_ token: String, expecting expectations: Expectations = Expectations()) -> TokenInspection {
-    let parts = token.utf8.count <= limits.maxBytes ? token.split(separator: ".", omittingEmptySubsequences: false) : []
+    let parts = token.utf8.count <= limits.maxBytes ? token.split(atByte: ".", omittingEmptySubsequences: false) : []
     let header = parts.first.flatMap { object($0) }
     let isEncrypted = parts.count == 5
     let kind = isEncrypted ? Kind.encrypted : Kind(header: header)
@@ -130,7 +130,7 @@ extension TokenInspector {
     case encrypted = "encrypted token"
 
     init(header: JSONObject?) {
-      let type = header?["typ"]?.stringValue?.lowercased()
+      let type = header?["typ"]?.stringValue?.lowercasedASCII()
       switch type {
       case "at+jwt", "application/at+jwt": self = .accessToken
       case "logout+jwt", "application/logout+jwt": self = .logoutToken

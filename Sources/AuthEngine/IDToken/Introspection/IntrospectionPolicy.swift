@@ -41,6 +41,7 @@ struct IntrospectionPolicy: Sendable {
       algorithms: configuration.algorithms(narrowedTo: nil),
       clientSecret: configuration.clientSecret,
       encryption: configuration.encryption.optional,
+      outerTypes: ["JWT", "token-introspection+jwt"],
       headerRules: [
         SymmetricAudienceRule(),
         TokenTypeRule(accepted: ["token-introspection+jwt"], mayBeAbsent: false),

@@ -5,11 +5,13 @@ public import Support
 
 /// Asks an authorization server about a token (RFC 7662), and judges its answer, plain or signed (RFC 9701).
 ///
-/// Answers are not kept: a revocation is seen by the next call. Calls that ask the same thing at the same time share one
-/// request.
+/// Answers are not kept: a revocation is seen by the next call. Calls of one user that ask the same thing at the same time
+/// share one request.
 public final class TokenIntrospector: Sendable {
-  /// What is asked; callers that ask the same share a request.
+  /// What is asked, and for whom; callers of one user that ask the same share a request. Those of several do not: there can be as many
+  /// questions as tokens, so that each has to wait in the line of its own user.
   struct Question: Hashable, Sendable {
+    let uid: UInt32?
     let issuer: Issuer
     let token: Secret<String>
     let hint: String?
@@ -52,7 +54,8 @@ public final class TokenIntrospector: Sendable {
     }
     let observer = provider.upstream.observer
     do throws(IntrospectionError) {
-      let response = try await answer(to: Question(issuer: issuer, token: token, hint: hint), deadline, trace)
+      let question = Question(uid: Requesting.uid, issuer: issuer, token: token, hint: hint)
+      let response = try await answer(to: question, deadline, trace)
       let verdict = try await judge(response, issuer, expectations, configuration, keys, deadline)
       observer.observe(.introspected(issuer: issuer.name))
       return verdict

@@ -16,6 +16,7 @@ struct LogoutTokenPolicy: Sendable {
       algorithms: configuration.algorithms(narrowedTo: nil),
       clientSecret: configuration.clientSecret,
       encryption: configuration.encryption.optional,
+      outerTypes: ["JWT", "logout+jwt"],
       headerRules: [
         SymmetricAudienceRule(),
         TokenTypeRule(accepted: ["logout+jwt", "JWT"], mayBeAbsent: true),

@@ -1,5 +1,6 @@
 import JOSE
 import JSON
+import Support
 
 /// `scope` grants everything that is needed (RFC 9068 section 4, RFC 6750 section 3.1).
 struct ScopeRule: ClaimRule {
@@ -7,7 +8,7 @@ struct ScopeRule: ClaimRule {
 
   func outcome(in context: RuleContext) -> RuleOutcome {
     guard !required.isEmpty else { return .met }
-    let granted = IdenticalStrings((context.claims.string("scope") ?? "").split(separator: " "))
+    let granted = IdenticalStrings((context.claims.string("scope") ?? "").split(atByte: " "))
     return .require(
       required.allSatisfy(granted.contains),
       TokenFault(

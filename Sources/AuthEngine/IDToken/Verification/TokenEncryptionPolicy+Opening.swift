@@ -9,15 +9,18 @@ struct OpenedToken: Sendable {
   let serialization: CompactSerialization?
   /// Whether it was encrypted under a secret shared with the issuer.
   let isUnderSharedSecret: Bool
+  /// The header of the encryption; nil where there was none.
+  var outerHeader: JOSEHeader?
 }
 
 extension TokenEncryptionPolicy {
   /// Takes the encryption off (OpenID Connect Core section 16.14: signed, then encrypted; RFC 7516 section 5.2).
   ///
   /// `encryption_required` and `unexpected_encryption` when the token is not what was agreed; `decryption_failed` for whatever
-  /// went wrong inside. What comes out must be a signed token: a second layer is malformed.
+  /// went wrong inside. What comes out must be a signed token: a second layer is malformed. `types` are those that the encryption's own
+  /// `typ` may have: what is another kind of token outside is one, whatever stands inside (RFC 8725 section 3.11).
   func open(
-    _ token: String, clientSecret: Secret<String>?, limits: TokenLimits
+    _ token: String, types: [String], clientSecret: Secret<String>?, limits: TokenLimits
   ) throws(TokenFault) -> OpenedToken {
     do throws(JOSEError) {
       let serialization = try CompactSerialization(token, limits: limits)
@@ -30,9 +33,7 @@ extension TokenEncryptionPolicy {
         throw JOSEError(.unexpectedEncryption, "the token is encrypted, and nothing was agreed about that")
       }
       let (algorithm, encryption) = try jwe.algorithms(allowed: algorithms, encryptions: encryptions)
-      // What kind of token it is says the inner header.
-      try jwe.header.requireType(
-        ["JWT", "at+jwt", "logout+jwt", "token-introspection+jwt"], mayBeAbsent: true)
+      try jwe.header.requireType(types, mayBeAbsent: true)
       guard jwe.header.contentType == nil || jwe.header.isNested else {
         throw JOSEError(.wrongTokenType, "cty of an encrypted token is not JWT", claim: "cty")
       }
@@ -42,7 +43,8 @@ extension TokenEncryptionPolicy {
       guard let text = String(validating: plaintext, as: UTF8.self) else {
         throw JOSEError(.malformedToken, "what was encrypted is not text")
       }
-      return OpenedToken(text: text, serialization: nil, isUnderSharedSecret: algorithm.isSymmetric)
+      return OpenedToken(
+        text: text, serialization: nil, isUnderSharedSecret: algorithm.isSymmetric, outerHeader: jwe.header)
     } catch {
       throw TokenFault(error)
     }

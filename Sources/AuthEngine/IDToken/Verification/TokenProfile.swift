@@ -8,6 +8,8 @@ struct TokenProfile: Sendable {
   /// The key of the symmetric algorithms.
   let clientSecret: Secret<String>?
   let encryption: TokenEncryptionPolicy
+  /// The `typ` that the header of an encrypted token may have, beside none.
+  var outerTypes = ["JWT"]
   /// String members beside those that every JWT may have.
   var stringClaims: [String] = []
   let headerRules: [any HeaderRule]

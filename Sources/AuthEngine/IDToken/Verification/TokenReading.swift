@@ -42,7 +42,7 @@ struct TokenReading: Sendable {
     case .malformedToken where token.utf8.last == UInt8(ascii: "."):
       // RFC 7518 section 3.6: the empty signature belongs to `none`, whatever its spelling.
       guard let unsigned = try? CompactJWS(token + "AA", limits: limits),
-        unsigned.header.algorithm.lowercased() == "none"
+        unsigned.header.algorithm.hasSameASCIILetters(as: "none")
       else { throw fault }
       return unsigned
     default: throw fault

@@ -67,7 +67,8 @@ struct TokenVerification: Sendable {
     let reading: TokenReading
     let algorithm: SignatureAlgorithm
     do throws(TokenFault) {
-      opened = try profile.encryption.open(token, clientSecret: profile.clientSecret, limits: limits)
+      opened = try profile.encryption.open(
+        token, types: profile.outerTypes, clientSecret: profile.clientSecret, limits: limits)
       reading = try Self.read(opened, by: profile, limits: limits)
       algorithm = try Self.algorithm(of: reading, by: profile)
     } catch {
@@ -80,7 +81,8 @@ struct TokenVerification: Sendable {
     } catch {
       throw .refused(TokenFault(error))
     }
-    let verified = VerifiedToken(header: header, claims: reading.claims, algorithm: algorithm, key: key)
+    let verified = VerifiedToken(
+      header: header, outerHeader: opened.outerHeader, claims: reading.claims, algorithm: algorithm, key: key)
     return (verified, !algorithm.isSymmetric && !opened.isUnderSharedSecret)
   }
 
@@ -117,6 +119,9 @@ struct TokenVerification: Sendable {
     let context = RuleContext(
       claims: token.claims, signer: RuleContext.Signer(algorithm: token.algorithm, key: token.key),
       now: profile.now ?? clock.wallNow, clockSkew: profile.clockSkew)
+    if let outer = token.outerHeader, let fault = context.firstFault(of: [ReplicatedClaimsRule(outer: outer)]) {
+      throw .refused(fault)
+    }
     if let fault = context.firstFault(of: profile.claimRules) { throw .refused(fault) }
   }
 }

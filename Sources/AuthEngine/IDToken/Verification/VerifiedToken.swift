@@ -4,6 +4,8 @@ import JSON
 /// A token whose signature has been verified.
 struct VerifiedToken: Sendable {
   let header: JOSEHeader
+  /// The header of the encryption; nil where there was none.
+  let outerHeader: JOSEHeader?
   let claims: JWTClaims
   let algorithm: SignatureAlgorithm
   let key: JWK

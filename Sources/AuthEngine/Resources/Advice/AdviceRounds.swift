@@ -119,15 +119,20 @@ struct AdviceRounds: Sendable {
 
   /// `request` as it is sent again after what has been satisfied.
   func updated(_ request: HTTPRequest, after satisfied: [PolicyAdvice]) async throws(ResourceError) -> HTTPRequest {
-    let updated: HTTPRequest
+    var updated: HTTPRequest
     do throws(HTTPURLError) {
       updated = try await policy.updating(request, for: satisfied.lazy.compactMap(\.txId).first)
     } catch {
       throw ResourceError(.invalidURL, "the request cannot be sent again: its URL \(error)", outcome: .replied)
     }
     guard updated.fields != request.fields else { return updated }
-    // What a delegate adds is as little its own to choose as a caller's.
-    _ = try headers.checked(updated.fields)
+    // What a delegate adds is as little its own to choose as a caller's; but by now the request has been answered once.
+    do throws(ResourceError) {
+      updated.fields = try headers.checked(updated.fields)
+    } catch {
+      throw ResourceError(
+        error.code, "the request cannot be sent again: \(error.detail)", path: error.path, outcome: .replied)
+    }
     return updated
   }
 }

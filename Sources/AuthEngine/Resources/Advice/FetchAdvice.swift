@@ -3,7 +3,9 @@ public struct FetchAdvice: Sendable {
   /// Satisfies it; nil: the fetch ends with the advice.
   public var delegate: (any AuthorizationPolicyDelegate)?
   /// For which answers, and by whom, in the place of `delegate`; never for URLs that are not the resource server's, and no other access
-  /// manager's advice than its. Nil: `delegate`, for all of the server's.
+  /// manager's advice than its. Nil: `delegate`, for all of the server's. With a policy that covers the URL a fetch
+  /// needs the rest, too: a user's token and the server's `advice` rules; without them it ends with `invalid_params`,
+  /// and nothing is sent.
   public var policy: AuthorizationPolicy?
   /// Whether the delegate is to be asked about answers that are none of advice by themselves: their bodies are not streamed then.
   public var asksAboutAnswers: Bool

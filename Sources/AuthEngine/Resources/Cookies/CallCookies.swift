@@ -21,7 +21,7 @@ struct CallCookies {
     self.policy = policy
     key = CookieJars.Key(store: policy.store, owner: owner, authentication: authentication)
     hosts = Set(([server.baseURL] + server.additionalOrigins).map(\.origin.host))
-    reserved = Set(server.reservedCookies.map { $0.lowercased() })
+    reserved = Set(server.reservedCookies.map { $0.lowercasedASCII() })
   }
 
   private static func owner(_ session: FetchSession?) -> CookieOwner? {
@@ -30,11 +30,11 @@ struct CallCookies {
 
   /// Adds what is kept for `request` to its one `Cookie` field, behind the caller's own cookies, which win by name.
   func attach(to request: inout HTTPRequest, now: Timestamp) {
-    let kept = jars.pairs(key, for: request.url, now: now).filter { !reserved.contains($0.name.lowercased()) }
+    let kept = jars.pairs(key, for: request.url, now: now).filter { !reserved.contains($0.name.lowercasedASCII()) }
     guard !kept.isEmpty else { return }
     let given = request.fields.values(of: "Cookie").filter { !$0.isEmpty }
-    let names = Set(
-      given.flatMap { $0.split(separator: ";") }.map { HTTPFieldRules.trimmed(String($0.prefix { $0 != "=" })) })
+    let names = IdenticalStrings(
+      given.flatMap { $0.split(atByte: ";") }.map { HTTPFieldRules.trimmed(String($0.prefix(beforeBytes: "="))) })
     let added = kept.filter { !names.contains($0.name) }.map { "\($0.name)=\($0.value)" }
     guard !added.isEmpty else { return }
     request.fields["Cookie"] = (given + added).joined(separator: "; ")
@@ -43,7 +43,7 @@ struct CallCookies {
   /// Keeps what `response` to a request to `url` sets.
   func keep(_ response: HTTPResponse, from url: HTTPURL, now: Timestamp) {
     let cookies = response.fields.values(of: "Set-Cookie").prefix(CookieJars.maxLines).compactMap { field -> Cookie? in
-      guard let line = CookieLine(field), !reserved.contains(line.name.lowercased()) else { return nil }
+      guard let line = CookieLine(field), !reserved.contains(line.name.lowercasedASCII()) else { return nil }
       return Cookie(line, from: url, hosts: hosts, now: now)
     }
     guard !cookies.isEmpty else { return }

@@ -22,9 +22,9 @@ struct Cookie {
   init?(_ line: CookieLine, from url: HTTPURL, hosts: Set<String>, now: Timestamp) {
     let host = url.origin.host
     let isSecureOrigin = url.origin.scheme == "https"
-    var given = line.attributes["domain"] ?? ""
-    if given.hasPrefix(".") { given.removeFirst() }
-    given = given.lowercased()
+    let named = line.attributes["domain"] ?? ""
+    let given = Substring(named.utf8.first == UInt8(ascii: ".") ? named.utf8.dropFirst() : named.utf8[...])
+      .lowercasedASCII()
     if given.isEmpty || given == host {
       domain = host
       isHostOnly = given.isEmpty || Self.isAddress(host)
@@ -35,12 +35,14 @@ struct Cookie {
     }
     isSecure = line.attributes["secure"] != nil
     guard !isSecure || isSecureOrigin else { return nil }
-    let path = line.attributes["path"].flatMap { $0.hasPrefix("/") ? $0 : nil }
+    let path = line.attributes["path"].flatMap { $0.utf8.first == UInt8(ascii: "/") ? $0 : nil }
     self.path = path ?? Self.defaultPath(of: url.path)
     // RFC 6265bis section 4.1.3, compared without case: some servers do.
-    let prefix = line.name.lowercased()
-    if prefix.hasPrefix("__secure-") || prefix.hasPrefix("__host-") { guard isSecure else { return nil } }
-    if prefix.hasPrefix("__host-") {
+    let prefix = line.name.lowercasedASCII()
+    if prefix.startsWithBytes(of: "__secure-") || prefix.startsWithBytes(of: "__host-") {
+      guard isSecure else { return nil }
+    }
+    if prefix.startsWithBytes(of: "__host-") {
       guard line.attributes["domain"] == nil, path == "/" else { return nil }
     }
     name = line.name
@@ -65,24 +67,25 @@ struct Cookie {
 
   /// Whether `host` is `domain` or lies below it, at a dot (RFC 6265 section 5.1.3).
   static func domainMatches(_ host: String, _ domain: String) -> Bool {
-    host == domain || (host.hasSuffix("." + domain) && !isAddress(host))
+    host == domain || (host.endsWithBytes(of: "." + domain) && !isAddress(host))
   }
 
   /// RFC 6265 section 5.1.4.
   static func pathMatches(_ path: String, _ cookiePath: String) -> Bool {
     guard path.utf8.starts(with: cookiePath.utf8) else { return false }
-    return path.utf8.count == cookiePath.utf8.count || cookiePath.hasSuffix("/")
+    return path.utf8.count == cookiePath.utf8.count || cookiePath.utf8.last == UInt8(ascii: "/")
       || Array(path.utf8)[cookiePath.utf8.count] == UInt8(ascii: "/")
   }
 
   /// The folder of `path` (RFC 6265 section 5.1.4).
   static func defaultPath(of path: String) -> String {
-    guard let slash = path.lastIndex(of: "/"), slash != path.startIndex else { return "/" }
+    guard let slash = path.utf8.lastIndex(of: UInt8(ascii: "/")), slash != path.startIndex else { return "/" }
     return String(path[..<slash])
   }
 
   private static func isAddress(_ host: String) -> Bool {
-    host.hasPrefix("[") || host.utf8.allSatisfy { (0x30...0x39).contains($0) || $0 == UInt8(ascii: ".") }
+    host.utf8.first == UInt8(ascii: "[")
+      || host.utf8.allSatisfy { (0x30...0x39).contains($0) || $0 == UInt8(ascii: ".") }
   }
 
   /// `Max-Age` goes before `Expires`; one that makes no sense is passed over.
@@ -95,8 +98,9 @@ struct Cookie {
   }
 
   private static func maxAgeSeconds(_ text: String) -> Int64? {
-    let digits = text.hasPrefix("-") ? text.dropFirst() : text[...]
-    guard !digits.isEmpty, digits.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
-    return text.hasPrefix("-") ? 0 : min(Int64(digits) ?? .max, 1 << 40)
+    let isNegative = text.utf8.first == UInt8(ascii: "-")
+    let digits = isNegative ? text.utf8.dropFirst() : text.utf8[...]
+    guard !digits.isEmpty, digits.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
+    return isNegative ? 0 : min(Int64(Substring(digits)) ?? .max, 1 << 40)
   }
 }

@@ -52,7 +52,7 @@ enum CookieDate {
   }
 
   private static func monthNumber(_ token: some Collection<UInt8>) -> Int? {
-    let name = String(decoding: token.prefix(3), as: UTF8.self).lowercased()
+    let name = String(decoding: token.prefix(3), as: UTF8.self).lowercasedASCII()
     return months.firstIndex(of: name).map { $0 + 1 }
   }
 

@@ -1,3 +1,6 @@
+import HTTPMessages
+import Support
+
 /// One `Set-Cookie` field taken apart (RFC 6265 section 5.2), nothing judged yet but its grammar.
 struct CookieLine {
   /// A longer name and value together are ignored (RFC 6265bis section 5.6).
@@ -14,24 +17,19 @@ struct CookieLine {
   /// characters, and bytes beyond ASCII, which would not come back as they came.
   init?(_ field: String) {
     guard field.utf8.allSatisfy({ (0x20..<0x7F).contains($0) || $0 == 0x09 }) else { return nil }
-    let parts = field.split(separator: ";", omittingEmptySubsequences: false)
-    guard let pair = parts.first, let equals = pair.firstIndex(of: "=") else { return nil }
-    name = Self.trimmed(pair[..<equals])
-    value = Self.trimmed(pair[pair.index(after: equals)...])
+    let parts = field.split(atByte: ";", omittingEmptySubsequences: false)
+    let pair = parts.first?.split(atByte: "=", maxSplits: 1, omittingEmptySubsequences: false) ?? []
+    guard pair.count == 2 else { return nil }
+    name = HTTPFieldRules.trimmed(String(pair[0]))
+    value = HTTPFieldRules.trimmed(String(pair[1]))
     guard !name.isEmpty, name.utf8.count + value.utf8.count <= Self.maxPairBytes,
       !name.utf8.contains(0x09), !value.utf8.contains(0x09)
     else { return nil }
     for part in parts.dropFirst().prefix(32) {
-      let equals = part.firstIndex(of: "=") ?? part.endIndex
-      let value = Self.trimmed(part[equals...].dropFirst())
+      let halves = part.split(atByte: "=", maxSplits: 1, omittingEmptySubsequences: false)
+      let value = halves.count == 2 ? HTTPFieldRules.trimmed(String(halves[1])) : ""
       guard value.utf8.count <= Self.maxAttributeBytes else { continue }
-      attributes[Self.trimmed(part[..<equals]).lowercased()] = value
+      attributes[HTTPFieldRules.trimmed(String(halves[0])).lowercasedASCII()] = value
     }
-  }
-
-  private static func trimmed(_ text: Substring) -> String {
-    let start = text.drop { $0 == " " || $0 == "\t" }
-    guard let last = start.lastIndex(where: { $0 != " " && $0 != "\t" }) else { return "" }
-    return String(start[...last])
   }
 }

@@ -21,8 +21,7 @@ final class OriginGate: Sendable {
   /// A place that was given; to be left once.
   struct Place: Sendable {
     fileprivate let key: Key
-    fileprivate let isProbe: Bool
-    fileprivate let requester: Requester
+    fileprivate let pass: OriginPass
   }
 
   /// A resource's origin.
@@ -47,7 +46,7 @@ final class OriginGate: Sendable {
     }
   }
 
-  private typealias Waiter = CheckedContinuation<Result<Bool, Refusal>, Never>
+  private typealias Waiter = CheckedContinuation<Result<OriginPass, Refusal>, Never>
 
   private struct State {
     var lines: [Key: OriginLine<Waiter>] = [:]
@@ -73,7 +72,7 @@ final class OriginGate: Sendable {
       state.lines.map { key, line in
         OriginState(
           resource: key.resource, origin: key.origin, inFlight: line.inside, waiting: line.waiting.count,
-          circuit: line.breaker.circuit(at: now))
+          circuit: line.breakers.circuit(at: now))
       }
     }
   }
@@ -88,8 +87,7 @@ final class OriginGate: Sendable {
     while true {
       await visitor.control?.untilReleased()
       guard !Task.isCancelled else { throw .cancelled }
-      let isProbe = try await place(key, limits, visitor, number, returns).get()
-      let place = Place(key: key, isProbe: isProbe, requester: visitor.requester)
+      let place = Place(key: key, pass: try await pass(key, limits, visitor, number, returns).get())
       guard visitor.control?.isHeld == true else { return place }
       leave(place, .neither)
       returns = true
@@ -99,14 +97,7 @@ final class OriginGate: Sendable {
   /// Gives a place back, with what the exchange says about the server.
   func leave(_ place: Place, _ verdict: CircuitBreaker.Verdict) {
     let now = clock.monotonicNow
-    let (changed, settled) = change(place.key) { line -> (CircuitBreaker.Change?, [(Waiter, Result<Bool, Refusal>)]) in
-      guard var present = line else { return (nil, []) }
-      let changed = present.leave(verdict, isProbe: place.isProbe, at: now, for: place.requester)
-      let settled = present.settle(at: now)
-      line = present
-      return (changed, settled)
-    }
-    for (waiter, result) in settled { waiter.resume(returning: result) }
+    let changed = settle(place.key, at: now) { line in line.leave(place.pass, verdict, at: now) } ?? nil
     switch changed {
     case .opened: observer.observe(.breakerOpened(resource: place.key.resource, origin: place.key.origin))
     case .closed: observer.observe(.breakerClosed(resource: place.key.resource, origin: place.key.origin))
@@ -114,18 +105,18 @@ final class OriginGate: Sendable {
     }
   }
 
-  private func place(
+  private func pass(
     _ key: Key, _ limits: OriginLimits, _ visitor: Visitor, _ number: UInt64, _ returns: Bool
-  ) async -> Result<Bool, Refusal> {
+  ) async -> Result<OriginPass, Refusal> {
     if let result = come(key, limits, visitor, number, returns, waitingAs: nil) { return told(result, key) }
-    let timer = visitor.deadline().instant.map { _ in Task { await expire(key, number, visitor) } }
-    defer { timer?.cancel() }
+    let watch = Task { await self.watch(key, number, visitor, limits.patience) }
+    defer { watch.cancel() }
     let result = await withTaskCancellationHandler {
       await withCheckedContinuation { (waiter: Waiter) in
         if let result = come(key, limits, visitor, number, returns, waitingAs: waiter) {
           return waiter.resume(returning: result)
         }
-        // The handler below may have run before there was anybody to wake, and so may the timer.
+        // The handler below may have run before there was anybody to wake, and so may the watch.
         if Task.isCancelled { giveUp(key, number, .cancelled) }
         if visitor.remaining(on: clock) == .zero { giveUp(key, number, .deadlineExceeded) }
       }
@@ -139,37 +130,66 @@ final class OriginGate: Sendable {
   private func come(
     _ key: Key, _ limits: OriginLimits, _ visitor: Visitor, _ number: UInt64, _ returns: Bool,
     waitingAs waiter: Waiter?
-  ) -> Result<Bool, Refusal>? {
+  ) -> Result<OriginPass, Refusal>? {
     let now = clock.monotonicNow
-    return change(key) { line in
+    let (result, settled) = change(key) { line -> (Result<OriginPass, Refusal>?, [OriginLine<Waiter>.Settled]) in
       var present = line ?? OriginLine(limits: limits)
       defer { line = present }
       present.limits = limits
+      // Time, or other limits, may have made room for those that are there already.
+      var settled = present.settle(at: now)
       switch present.enter(at: now, for: visitor.requester, returns: returns) {
-      case .admitted(let isProbe): return .success(isProbe)
-      case .refused(let refusal): return .failure(refusal)
+      case .admitted(let pass): return (.success(pass), settled)
+      case .refused(let refusal): return (.failure(refusal), settled)
       case .mustWait:
-        if let waiter { present.wait(waiter, number: number, for: visitor.requester) }
-        return nil
+        if let waiter, let displaced = present.wait(waiter, number: number, for: visitor.requester, returns: returns) {
+          settled.append(displaced)
+        }
+        return (nil, settled)
       }
     }
+    Self.resume(settled)
+    return result
   }
 
   private func giveUp(_ key: Key, _ number: UInt64, _ refusal: Refusal) {
     change(key) { $0?.giveUp(number) }?.resume(returning: .failure(refusal))
   }
 
-  /// Ends the wait when its time has come; while it is held time stands still.
-  private func expire(_ key: Key, _ number: UInt64, _ visitor: Visitor) async {
+  /// Ends the wait when its time has come; while it is held time stands still. Each time that others' places have had their time, too,
+  /// it looks whether that has made room.
+  private func watch(_ key: Key, _ number: UInt64, _ visitor: Visitor, _ patience: Duration?) async {
     while !Task.isCancelled {
       await visitor.control?.untilReleased()
-      guard let remaining = visitor.remaining(on: clock) else { return }
-      guard remaining > .zero else { return giveUp(key, number, .deadlineExceeded) }
-      guard (try? await clock.sleep(for: remaining)) != nil else { return }
+      let remaining = visitor.remaining(on: clock)
+      if remaining == .zero { return giveUp(key, number, .deadlineExceeded) }
+      guard let pause = [remaining, patience.map { max($0, .milliseconds(1)) }].compactMap({ $0 }).min() else { return }
+      guard (try? await clock.sleep(for: pause)) != nil else { return }
+      settle(key, at: clock.monotonicNow) { _ in }
     }
   }
 
-  private func told(_ result: Result<Bool, Refusal>, _ key: Key) -> Result<Bool, Refusal> {
+  /// Changes the line of `key`, if there is one, and wakes those whose wait that has ended.
+  @discardableResult
+  private func settle<Value>(
+    _ key: Key, at now: MonotonicInstant, _ body: (inout OriginLine<Waiter>) -> Value
+  ) -> Value? {
+    let (value, settled) = change(key) { line -> (Value?, [OriginLine<Waiter>.Settled]) in
+      guard var present = line else { return (nil, []) }
+      let value = body(&present)
+      let settled = present.settle(at: now)
+      line = present
+      return (value, settled)
+    }
+    Self.resume(settled)
+    return value
+  }
+
+  private static func resume(_ settled: [OriginLine<Waiter>.Settled]) {
+    for one in settled { one.waiter.resume(returning: one.result) }
+  }
+
+  private func told(_ result: Result<OriginPass, Refusal>, _ key: Key) -> Result<OriginPass, Refusal> {
     switch result {
     case .failure(.full): observer.observe(.fetchRefused(resource: key.resource, because: .overloaded))
     case .failure(.open): observer.observe(.fetchRefused(resource: key.resource, because: .breakerOpen))

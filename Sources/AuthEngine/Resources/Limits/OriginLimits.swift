@@ -20,11 +20,14 @@ public struct OriginLimits: Sendable, Hashable {
   public var queue: Int
   /// When the origin is left alone; nil: never.
   public var breaker: Breaker?
+  /// How long one whose user has no request there waits for what others hold; then it goes beside them. nil: until they are done.
+  public var patience: Duration?
 
   /// Limits of the given parts.
-  public init(concurrency: Int? = nil, queue: Int = 0, breaker: Breaker? = nil) {
+  public init(concurrency: Int? = nil, queue: Int = 0, breaker: Breaker? = nil, patience: Duration? = nil) {
     self.concurrency = concurrency
     self.queue = queue
     self.breaker = breaker
+    self.patience = patience
   }
 }

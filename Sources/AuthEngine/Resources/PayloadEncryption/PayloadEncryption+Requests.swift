@@ -1,6 +1,7 @@
 import HTTPMessages
 import JOSE
 import JSON
+import Support
 
 extension PayloadEncryption {
   /// Fields that speak of the body's bytes: of the ones on the wire they would be wrong, and digests of the others betray them.
@@ -10,7 +11,7 @@ extension PayloadEncryption {
 
   /// Refuses what a caller must not say of a body that is to be encrypted.
   static func check(_ fields: HTTPFields) throws(ResourceError) {
-    guard let line = fields.lines.first(where: { bodyFields.contains($0.name.lowercased()) }) else { return }
+    guard let line = fields.lines.first(where: { bodyFields.contains($0.name.lowercasedASCII()) }) else { return }
     throw ResourceError(
       .invalidHeaders, "the header speaks of a body that is encrypted on its way", path: "/headers/\(line.name)")
   }

@@ -27,5 +27,5 @@ struct PendingAuthorization: RecordContents {
   }
 
   /// Whether `openid` was asked for, so that there must be an ID token.
-  var isOpenID: Bool { scope.split(separator: " ").contains("openid") }
+  var isOpenID: Bool { ScopeText.names("openid", in: scope) }
 }

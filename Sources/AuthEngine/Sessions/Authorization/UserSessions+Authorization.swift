@@ -25,7 +25,7 @@ extension UserSessions {
   ) async throws(SessionError) -> BegunAuthorization {
     let state = SessionHandle.random().text
     let proof = ProofKey.random()
-    let key = dpopKey.flatMap { DPoPKey(record: $0) }
+    let key = try DPoPKey.recorded(dpopKey)
     let expiresAt = clock.wallNow + Self.authorizationLife
     let pending: PendingAuthorization
     let url: String
@@ -102,11 +102,11 @@ extension UserSessions {
     guard let pending = PendingAuthorization.read(record) else {
       throw SessionError(StoreError(.corrupted, "\(record.key) is no authorization"))
     }
+    let issuer = try issuer(pending.issuer)
     // What was asked of the user was another thing.
     guard pending.stepUp == session?.text else {
       throw SessionError(.stateUnknown, "the callback is another authorization's")
     }
-    let issuer = try issuer(pending.issuer)
     guard issuer.issuer.identifier == pending.issuerIdentifier, issuer.issuer.clientID == pending.clientID else {
       throw SessionError(.issuerUnknown, "the issuer has been configured anew since the authorization began")
     }
@@ -140,9 +140,6 @@ extension UserSessions {
     return form
   }
 
-  private static let unknown = SessionError(
-    .stateUnknown, "no authorization of that state is under way for this peer")
-
   /// The pending authorization; another peer's is as unknown as one that is not there.
   private func pendingAuthorization(_ state: String, of owner: UInt32) async throws(SessionError) -> StoredRecord {
     let record: StoredRecord?
@@ -152,7 +149,7 @@ extension UserSessions {
       throw SessionError(error)
     }
     guard let record, record.owner == owner, let expiresAt = record.expiresAt, expiresAt > clock.wallNow else {
-      throw Self.unknown
+      throw .authorizationUnknown
     }
     return record
   }
@@ -165,7 +162,7 @@ extension UserSessions {
     } catch {
       throw SessionError(error)
     }
-    guard taken != nil else { throw Self.unknown }
+    guard taken != nil else { throw .authorizationUnknown }
   }
 
   private func claim(on record: StoredRecord) -> GrantClaim {
@@ -187,7 +184,7 @@ extension UserSessions {
     func failed(_ detail: String, _ code: String) -> SessionError {
       SessionError(.authorizationFailed, detail, upstreamCode: code)
     }
-    guard callback.location == pending.redirectURI.prefix(while: { $0 != "?" && $0 != "#" }) else {
+    guard callback.location.hasSameBytes(as: String(pending.redirectURI.prefix(beforeBytes: "?", "#"))) else {
       throw failed("the callback went to another redirect URI", "redirect_uri_mismatch")
     }
     // RFC 9207 section 2.4: an answer of another issuer, or without its name where the issuer always gives it.

@@ -129,7 +129,7 @@ extension UserSessions {
       throw SessionError(error)
     }
     guard let record, record.owner == owner, let expiresAt = record.expiresAt, expiresAt > clock.wallNow else {
-      throw SessionError(.stateUnknown, "no device authorization of that handle is under way for this peer")
+      throw .deviceAuthorizationUnknown
     }
     return record
   }

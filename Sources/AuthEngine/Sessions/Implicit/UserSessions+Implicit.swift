@@ -20,11 +20,11 @@ extension UserSessions {
     contents.expiresAt = profile.expiresAt.millisecondsSinceEpoch
     contents.dpopKey = try newKey(for: issuer)
     let form = try access.form(for: profile, at: issuer.issuer, scope: access.scope)
+    let key = try DPoPKey.recorded(contents.dpopKey)
     let place = try await reserve(contents, of: handle, owner: owner)
     let answer: TokenRequests.Answer
     do throws(TokenError) {
-      answer = try await requests.token(
-        form, at: issuer.issuer, key: contents.dpopKey.flatMap { DPoPKey(record: $0) }, trace: trace)
+      answer = try await requests.token(form, at: issuer.issuer, key: key, trace: trace)
     } catch {
       await giveUp(place)
       throw SessionError(error)
@@ -49,7 +49,7 @@ extension UserSessions {
   func checkReach(_ contents: SessionContents, _ slot: TokenSlot) throws(SessionError) {
     guard contents.kind == .implicit, let asked = slot.scope, let most = contents.implicit?.scope ?? contents.scope
     else { return }
-    guard Set(asked.split(separator: " ")).isSubset(of: most.split(separator: " ")) else {
+    guard ScopeText.covers(most, asked) else {
       throw SessionError(
         .authorizationFailed, "the scope goes beyond what implicit access may ask for",
         upstreamCode: "insufficient_scope")

@@ -15,9 +15,10 @@ public struct SessionHandle: Sendable, Hashable {
     SessionHandle(text: Base64URL.string(SecureRandom.bytes(byteCount)))
   }
 
-  /// A handle that a caller sent; nil when it can be none.
-  public init?(_ text: String) {
-    guard Base64URL.decode(text)?.count == Self.byteCount else { return nil }
+  /// A handle that a caller sent; `notFound` when it can be none. It throws because handles are optional where they are
+  /// taken, and nil means another session there: the owner's only one.
+  public init(_ text: String) throws(SessionError) {
+    guard Base64URL.decode(text)?.count == Self.byteCount else { throw .notFound }
     self.init(text: text)
   }
 

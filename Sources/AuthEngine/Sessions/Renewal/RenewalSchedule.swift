@@ -1,8 +1,8 @@
 import Support
 
-/// What is to be done about sessions at which time, without anybody asking.
+/// What is to be done about sessions at which time, without anybody asking: in turns of their owners, of whom none has all the places.
 ///
-/// Bounded: what does not fit is left to the next call that needs it.
+/// Bounded: what does not fit is left to the next call that needs it. Whoever has most has no room first.
 final class RenewalSchedule: Sendable {
   /// What there is one entry of.
   enum Duty: Sendable, Hashable {
@@ -22,64 +22,101 @@ final class RenewalSchedule: Sendable {
     let expiresAt: Timestamp
   }
 
-  private struct Place: Sendable, Hashable {
-    let key: RecordKey
-    let duty: Duty
-  }
-
   private struct State {
-    var entries: [Place: Entry] = [:]
-    /// By the second in which they are due. A place whose entry is due at another time now has an heir elsewhere.
-    var buckets: [Int64: [Place]] = [:]
-    /// How many places the buckets hold.
-    var places = 0
-  }
+    var agendas: [UInt32: OwnerAgenda] = [:]
+    var count = 0
+    var underWay = 0
+    var turns: UInt64 = 0
 
-  static let capacity = 65_536
-
-  private let state = Locked(State())
-
-  /// Whether there is nothing to do, ever.
-  var isEmpty: Bool { state.withLock { $0.entries.isEmpty } }
-
-  /// How many places are kept, those included whose entries have moved on.
-  var placeCount: Int { state.withLock { $0.places } }
-
-  /// Adds `entry`, in place of one about an older token, unless it is there already.
-  func add(_ entry: Entry) {
-    let place = Place(key: entry.handle.key, duty: entry.duty)
-    state.withLock { state in
-      let known = state.entries[place]
-      guard known?.expiresAt != entry.expiresAt, known != nil || state.entries.count < Self.capacity else { return }
-      state.entries[place] = entry
-      state.buckets[Self.second(entry.due), default: []].append(place)
-      state.places += 1
-      if state.places > 2 * state.entries.count + 1024 { Self.tidy(&state) }
+    /// Changes what there is of one owner.
+    mutating func change<Result>(_ owner: UInt32, _ body: (inout OwnerAgenda) -> Result) -> Result {
+      var agenda = agendas.removeValue(forKey: owner) ?? OwnerAgenda()
+      let before = agenda.count
+      let result = body(&agenda)
+      count += agenda.count - before
+      if !agenda.isEmpty { agendas[owner] = agenda }
+      return result
     }
   }
 
-  /// Takes out the places whose entries have moved on: tokens that live long and are renewed often leave many.
-  private static func tidy(_ state: inout State) {
-    state.buckets = [:]
-    for (place, entry) in state.entries { state.buckets[second(entry.due), default: []].append(place) }
-    state.places = state.entries.count
+  /// How many entries there may be.
+  static let capacity = 65_536
+  /// How many may be under way at a time.
+  static let places = 16
+  /// An owner may have so many times what is still free.
+  private static let share = 3
+
+  private let state = Locked(State())
+  private let capacity: Int
+
+  init(capacity: Int = RenewalSchedule.capacity) { self.capacity = capacity }
+
+  /// Whether there is nothing to do, ever.
+  var isEmpty: Bool { state.withLock { $0.count == 0 } }
+  /// How many are under way.
+  var underWay: Int { state.withLock { $0.underWay } }
+  /// How many places are kept, those included whose entries have moved on.
+  var placeCount: Int { state.withLock { $0.agendas.values.reduce(0) { $0 + $1.placeCount } } }
+
+  /// Adds `entry`, in place of one about an older token, unless it is there already.
+  func add(_ entry: Entry) {
+    state.withLock { state in
+      if state.count >= capacity, state.agendas[entry.owner]?.isKnown(entry) != true {
+        let own = state.agendas[entry.owner]?.count ?? 0
+        guard let most = state.agendas.max(by: { $0.value.count < $1.value.count }), most.value.count > own else {
+          return
+        }
+        state.change(most.key) { $0.drop() }
+      }
+      state.change(entry.owner) { $0.add(entry) }
+    }
   }
 
-  /// Takes out one that is due at `now`.
-  func next(dueAt now: MonotonicInstant) -> Entry? {
+  /// Forgets what is due for a session of `owner` that is over: its places are free at once.
+  func remove(_ key: RecordKey, of owner: UInt32) {
     state.withLock { state in
-      while let second = state.buckets.keys.min(), second <= Self.second(now) {
-        while let place = state.buckets[second]?.popLast() {
-          state.places -= 1
-          guard let entry = state.entries[place], Self.second(entry.due) == second else { continue }
-          state.entries[place] = nil
+      guard state.agendas[owner] != nil else { return }
+      state.change(owner) { $0.remove(key) }
+    }
+  }
+
+  /// Takes out one that is due at `now` and may begin: of the owner of whom least is under way. `end` must follow.
+  func begin(dueAt now: MonotonicInstant) -> Entry? {
+    state.withLock { state in
+      while let owner = Self.next(in: state, at: now) {
+        state.turns += 1
+        let turn = state.turns
+        let entry = state.change(owner) { agenda -> Entry? in
+          guard let entry = agenda.next(dueAt: now) else { return nil }
+          agenda.underWay += 1
+          agenda.turn = turn
           return entry
         }
-        state.buckets[second] = nil
+        guard let entry else { continue }
+        state.underWay += 1
+        return entry
       }
       return nil
     }
   }
 
-  private static func second(_ instant: MonotonicInstant) -> Int64 { instant.nanoseconds / 1_000_000_000 }
+  /// It is done.
+  func end(_ entry: Entry) {
+    state.withLock { state in
+      state.underWay -= 1
+      state.change(entry.owner) { $0.underWay -= 1 }
+    }
+  }
+
+  private static func next(in state: State, at now: MonotonicInstant) -> UInt32? {
+    let free = places - state.underWay
+    var best: (owner: UInt32, agenda: OwnerAgenda)?
+    for (owner, agenda) in state.agendas where agenda.underWay < share * free && agenda.hasDue(at: now) {
+      guard let other = best?.agenda, (other.underWay, other.turn) <= (agenda.underWay, agenda.turn) else {
+        best = (owner, agenda)
+        continue
+      }
+    }
+    return best?.owner
+  }
 }

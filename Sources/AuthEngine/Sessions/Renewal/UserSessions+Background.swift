@@ -6,8 +6,6 @@ import Support
 extension UserSessions {
   /// How often what is due is looked for; more rarely while nothing waits. Shorter than the shortest time to anything's being due.
   public static let backgroundPause = (busy: Duration.seconds(1), idle: Duration.seconds(5))
-  /// How many renewals nobody waits for may be under way at a time.
-  private static let maxWorkers = 16
   /// When one that failed is tried again.
   private static let retryPause = Duration.seconds(15)
 
@@ -15,25 +13,26 @@ extension UserSessions {
   ///
   /// Sleeps in short pieces: after a machine was suspended, what fell due meanwhile is done at once.
   public func keepFresh(issuer: @escaping @Sendable (String) -> SessionIssuer?) async {
-    func pause() -> Duration { schedule.isEmpty ? Self.backgroundPause.idle : Self.backgroundPause.busy }
-    while (try? await clock.sleep(for: pause())) != nil { beginWhatIsDue(issuer: issuer) }
+    func pause() -> Duration {
+      schedule.isEmpty && announcements.isEmpty ? Self.backgroundPause.idle : Self.backgroundPause.busy
+    }
+    while (try? await clock.sleep(for: pause())) != nil {
+      for schedule in [announcements, schedule] { beginWhatIsDue(in: schedule, issuer: issuer) }
+    }
   }
 
-  private func beginWhatIsDue(issuer: @escaping @Sendable (String) -> SessionIssuer?) {
-    while let first = schedule.next(dueAt: clock.monotonicNow) {
-      let isFree = workers.withLock { workers in
-        guard workers < Self.maxWorkers else { return false }
-        workers += 1
-        return true
-      }
-      guard isFree else { return schedule.add(first) }
+  private func beginWhatIsDue(
+    in schedule: RenewalSchedule, issuer: @escaping @Sendable (String) -> SessionIssuer?
+  ) {
+    while let first = schedule.begin(dueAt: clock.monotonicNow) {
       Task { [self] in
         var entry: RenewalSchedule.Entry? = first
         while let due = entry {
-          await perform(due, issuer)
-          entry = schedule.next(dueAt: clock.monotonicNow)
+          // In its owner's name: at the store and at the issuer too it is one of the owner's turns.
+          await Requesting.$uid.withValue(due.owner) { await perform(due, issuer) }
+          schedule.end(due)
+          entry = schedule.begin(dueAt: clock.monotonicNow)
         }
-        workers.withLock { $0 -= 1 }
       }
     }
   }
@@ -59,8 +58,9 @@ extension UserSessions {
   ) {
     guard live.contents.isRenewable, let due = RenewalAhead.instant(of: token, of: live.handle) else { return }
     guard due <= now else {
-      return schedule.add(
-        .init(handle: live.handle, owner: live.owner, duty: .renewal(slot), due: due, expiresAt: token.expiresAt))
+      return add(
+        .init(handle: live.handle, owner: live.owner, duty: .renewal(slot), due: due, expiresAt: token.expiresAt),
+        to: schedule)
     }
     guard renewals.waiterCount(for: live.handle.key) == nil else { return }
     let name = RenewalName(key: live.handle.key, slot: slot)
@@ -76,9 +76,22 @@ extension UserSessions {
     else { return }
     let remaining = end - clock.wallNow
     guard remaining > notice else { return }
-    schedule.add(
+    add(
       .init(
-        handle: live.handle, owner: live.owner, duty: .announcement, due: now + (remaining - notice), expiresAt: end))
+        handle: live.handle, owner: live.owner, duty: .announcement, due: now + (remaining - notice), expiresAt: end),
+      to: announcements)
+  }
+
+  private func add(_ entry: RenewalSchedule.Entry, to schedule: RenewalSchedule) {
+    schedule.add(entry)
+    // One that ended while it was read: what came behind its end must not stay.
+    let isEnded = state.withLock { $0.ended[entry.handle.key] != nil }
+    if isEnded { schedule.remove(entry.handle.key, of: entry.owner) }
+  }
+
+  /// The session of `owner` is over: nothing about it is due.
+  func forgetUpkeep(of key: RecordKey, ownedBy owner: UInt32) {
+    for schedule in [schedule, announcements] { schedule.remove(key, of: owner) }
   }
 
   /// A renewal that nobody waits for. When it fails the token is used to its end, and it is tried again before.
@@ -92,9 +105,10 @@ extension UserSessions {
       observer?.observe(.renewalFailed(live.handle, issuer: issuer.issuer.name, error: error))
       let again = clock.monotonicNow + Self.retryPause
       guard case .unreachable = error.kind, again < token.expiry else { return }
-      schedule.add(
+      add(
         .init(
-          handle: live.handle, owner: live.owner, duty: .renewal(slot), due: again, expiresAt: token.expiresAt))
+          handle: live.handle, owner: live.owner, duty: .renewal(slot), due: again, expiresAt: token.expiresAt),
+        to: schedule)
     }
   }
 }

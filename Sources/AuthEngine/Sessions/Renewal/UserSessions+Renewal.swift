@@ -1,3 +1,5 @@
+import JOSE
+import JSON
 import Support
 
 extension UserSessions {
@@ -93,13 +95,18 @@ extension UserSessions {
     } catch {
       if let failure = error.error.tokenError {
         state.withLock { state in
-          state.backoffs[name] = TokenBackoff(
+          let backoff = TokenBackoff(
             afterRenewal: failure, previous: state.backoffs[name], now: clock.monotonicNow)
+          if let backoff {
+            state.backoffs.set(backoff, for: name, of: live.owner)
+          } else {
+            state.backoffs.remove(name)
+          }
         }
       }
       return try await refused(live, lease, error, issuer)
     }
-    state.withLock { $0.backoffs[name] = nil }
+    state.withLock { $0.backoffs.remove(name) }
     do throws(SessionError) {
       return try await take(renewal, live, &lease, issuer)
     } catch {
@@ -136,23 +143,37 @@ extension UserSessions {
     guard let current = try await read(live.handle) else { throw .notFound }
     // Somebody else has renewed it since, with the refresh token of this renewal, or taken its tokens away.
     guard current.version == stored.version else { return current }
+    if let fault = verdict?.fault { observer?.observe(.idTokenRefused(issuer: issuer.issuer.name, fault: fault)) }
+    if let fault = Self.otherUser(verdict, idToken, after: contents) {
+      revokeNobodys(answer, issuer)
+      return try await refuse(contents, after: stored, lease, issuer, because: fault)
+    }
     switch verdict {
     case .valid(let claims, _, _, _):
       contents.take(idToken, claims)
       // A login that was kept before it could be exchanged: the same user's, as its ID token says.
       if renewal.expectations != nil { contents.unprovenSSOToken = nil }
-    // No keys to judge it with: the claims stay what they are.
-    case nil: break
-    case .invalid(let fault):
-      observer?.observe(.idTokenRefused(issuer: issuer.issuer.name, fault: fault))
-      guard fault.code == .refreshMismatch, fault.claim == "sub" || fault.claim == "iss" else { break }
-      revokeNobodys(answer, issuer)
-      return try await refuse(contents, after: stored, lease, issuer, because: fault)
+    // No keys to judge it with, or not what it should be: the claims stay what they are.
+    case nil, .invalid: break
     }
     contents.take(renewal)
     let renewed = announce(try await write(contents, after: stored, lease))
     if issuer.implicit?.needsIDToken == true { await register(contents, ownedBy: live.owner, at: issuer) }
     return renewed
+  }
+
+  /// Why the tokens that came are another user's; nil when nothing says so. What an ID token reports counts here although it cannot be
+  /// verified: tokens that come with another user's name are not used for this one, genuine or not.
+  private static func otherUser(
+    _ verdict: TokenVerdict?, _ idToken: String, after contents: SessionContents
+  ) -> TokenFault? {
+    if let fault = verdict?.fault, fault.code == .refreshMismatch, fault.claim == "sub" || fault.claim == "iss" {
+      return fault
+    }
+    guard let subject = contents.subject,
+      let told = (try? CompactJWS(idToken).unverifiedClaims())?["sub"]?.stringValue, !told.hasSameBytes(as: subject)
+    else { return nil }
+    return TokenFault(.refreshMismatch, "sub does not continue the session's", claim: "sub")
   }
 
   private func announce(_ live: LiveSession) -> LiveSession {

@@ -6,8 +6,6 @@ extension UserSessions {
     _ contents: SessionContents, after live: LiveSession, _ lease: RecordLease?, _ issuer: SessionIssuer,
     because fault: TokenFault
   ) async throws(SessionError) -> LiveSession {
-    var contents = contents
-    contents.tokens = []
     _ = try await end(contents, after: live, lease, issuer)
     throw SessionError(
       .expired, "the issuer renewed the session with another user's tokens", upstreamCode: fault.code.rawValue)
@@ -24,20 +22,49 @@ extension UserSessions {
     throw fault.error
   }
 
-  /// No more renewals: the user has to log in again once the token at hand has expired.
+  /// The session is over: the user has to log in again. The access tokens that are left go with it, whatever life they have: the issuer
+  /// has ended the grant they were issued for.
   private func end(
     _ contents: SessionContents, after live: LiveSession, _ lease: RecordLease?, _ issuer: SessionIssuer
   ) async throws(SessionError) -> LiveSession {
     var contents = contents
     contents.isRefused = true
     contents.refreshToken = nil
-    let last = contents.tokens.map(\.expiresAt).max() ?? clock.wallNow
-    contents.expiresAt = max(last, clock.wallNow).millisecondsSinceEpoch
-    let written = try await write(contents, after: live, lease)
-    if written.contents.isRefused {
-      observer?.observe(.ended(live.handle, issuer: issuer.issuer.name, owner: live.owner))
+    contents.tokens = []
+    contents.expiresAt = clock.wallNow.millisecondsSinceEpoch
+    let written: LiveSession
+    do throws(SessionError) {
+      written = try await write(contents, after: live, lease)
+    } catch {
+      // The store has not taken it, and will: here it is over now.
+      if isRefused(live.handle) { tellEnd(of: live, issuer) }
+      throw error
     }
+    if written.contents.isRefused { tellEnd(of: live, issuer) }
     return written
+  }
+
+  private func tellEnd(of live: LiveSession, _ issuer: SessionIssuer) {
+    observer?.observe(.ended(live.handle, issuer: issuer.issuer.name, owner: live.owner))
+  }
+
+  /// The session, with the end that its issuer gave it and the store has not taken yet: the record must not bring its tokens back.
+  func withUnsavedEnd(_ live: LiveSession) async throws(SessionError) -> LiveSession {
+    let key = live.handle.key
+    guard !live.contents.isRefused, let unsaved = state.withLock({ $0.unsaved[key] }), unsaved.isRefused else {
+      return live
+    }
+    let written = try await write(unsaved, after: live, nil)
+    // Where the user has logged in since, nothing is written.
+    state.withLock { $0.unsaved.remove(key) }
+    return written
+  }
+
+  /// Whether the issuer has ended the session, as far as this process knows without asking the store.
+  func isRefused(_ handle: SessionHandle) -> Bool {
+    state.withLock { state in
+      (state.unsaved[handle.key] ?? state.sessions[handle.key]?.contents)?.isRefused ?? false
+    }
   }
 
   /// Stores what a renewal that began with `live` brought.
@@ -53,14 +80,14 @@ extension UserSessions {
         contents: try storable(contents))
       do throws(StoreError) {
         try await replace(record, under: lease)
-        state.withLock { $0.unsaved[record.key] = nil }
+        state.withLock { $0.unsaved.remove(record.key) }
         if contents.expiresAt != base.contents.expiresAt { forgetChoices(of: base.owner) }
         return keep(contents, of: base.handle, owner: base.owner, version: record.version)
       } catch {
         state.withLock { state in
-          state.sessions[record.key] = nil
+          state.sessions.remove(record.key)
           // What the issuer has given may not be had again: it is kept here until the store takes it.
-          if error.kind == .unavailable { state.unsaved[record.key] = contents }
+          if error.kind == .unavailable { state.unsaved.set(contents, for: record.key, of: record.owner) }
         }
         guard error.kind == .conflict || error.kind == .leaseLost else { throw SessionError(error) }
       }

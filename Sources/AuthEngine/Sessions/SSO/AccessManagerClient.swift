@@ -35,7 +35,7 @@ struct AccessManagerClient: Sendable {
     let name = try await cookieName(of: manager, for: issuer, trace: trace)
     var fields = HTTPFields()
     fields["Cookie"] = "\(name)=\(token.reveal())"
-    if !HTTPFieldRules.isReserved(name), name.lowercased() != "cookie" { fields[name] = token.reveal() }
+    if !HTTPFieldRules.isReserved(name), !name.hasSameASCIILetters(as: "cookie") { fields[name] = token.reveal() }
     fields["Accept-API-Version"] = version
     fields["Accept"] = "application/json"
     if form != nil { fields["Content-Type"] = FormEncoding.mediaType }
@@ -51,9 +51,7 @@ struct AccessManagerClient: Sendable {
         String(decoding: response.body, as: UTF8.self)
       ]
     let secret = token.reveal()
-    guard !said.contains(where: { $0.contains(secret) || $0.contains(FormEncoding.encode(secret)) }),
-      !EchoedToken.isIn(response, secret)
-    else {
+    guard !said.contains(where: { EchoedToken.isIn($0, secret) }), !EchoedToken.isIn(response, secret) else {
       throw TokenError(
         .malformed, "the access manager's answer repeats the single sign-on token", status: response.status)
     }
@@ -96,7 +94,8 @@ struct AccessManagerClient: Sendable {
     var request = request
     trace?.add(to: &request.fields)
     let options = issuer.transferOptions(
-      deadline: Deadline(in: ProviderClient.timeout, on: provider.upstream.clock), maxBodyBytes: Self.maxBytes)
+      deadline: Deadline(in: ProviderClient.timeout, on: provider.upstream.clock), maxBodyBytes: Self.maxBytes,
+      forCaller: true)
     do throws(TransportError) {
       return try await provider.upstream.send(request, options: options, for: .token(issuer.name), trace: trace)
     } catch {

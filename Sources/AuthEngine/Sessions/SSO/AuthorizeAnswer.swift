@@ -22,8 +22,8 @@ enum AuthorizeAnswer {
     case 301, 302, 303, 307:
       let locations = response.fields.values(of: "Location")
       guard locations.count == 1 else { throw Self.failed("the access manager redirects nowhere", "missing_location") }
-      let place = locations[0].prefix { $0 != "?" && $0 != "#" }
-      if place == redirectURI.prefix(while: { $0 != "?" && $0 != "#" }) {
+      let place = String(locations[0].prefix(beforeBytes: "?", "#"))
+      if place.hasSameBytes(as: String(redirectURI.prefix(beforeBytes: "?", "#"))) {
         guard let callback = AuthorizationCallback(locations[0]) else {
           throw Self.failed("the access manager's redirect cannot be read", "invalid_redirect")
         }
@@ -88,10 +88,10 @@ enum AuthorizeAnswer {
   }
 
   private static func page(_ target: HTTPURL, _ location: String) -> Page {
-    let query = location.prefix { $0 != "#" }.split(separator: "?", maxSplits: 1).dropFirst().first ?? ""
+    let query = location.prefix(beforeBytes: "#").split(atByte: "?", maxSplits: 1).dropFirst().first ?? ""
     let names = FormEncoding.decode(String(query))?.map(\.name) ?? []
     if names.contains("authIndexType") { return .advice }
-    let isLoginPage = target.path.split(separator: "/").contains { $0 == "XUI" || $0 == "UI" }
+    let isLoginPage = target.path.split(atByte: "/").contains { $0 == "XUI" || $0 == "UI" }
     return isLoginPage || names.contains("goto") ? .login : .other
   }
 

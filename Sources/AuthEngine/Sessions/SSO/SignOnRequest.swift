@@ -25,7 +25,7 @@ struct SignOnRequest: Sendable {
     }
     var kept: [Substring] = []
     var values: [String: [String]] = [:]
-    for part in (target.query ?? "").split(separator: "&") {
+    for part in (target.query ?? "").split(atByte: "&") {
       guard let pair = FormEncoding.decode(String(part))?.first, !Self.foreign.contains(pair.name) else { return nil }
       guard !Self.consent.contains(pair.name) else { continue }
       kept.append(part)
@@ -33,7 +33,9 @@ struct SignOnRequest: Sendable {
     }
     for (name, given) in values {
       let own = form.filter { $0.name == name }.map(\.value)
-      guard own.isEmpty || own.sorted() == given.sorted() else { return nil }
+      guard
+        own.isEmpty || own.sorted().elementsEqual(given.sorted(), by: { own, given in own.hasSameBytes(as: given) })
+      else { return nil }
     }
     return try? target.withoutQuery.addingQuery(kept.joined(separator: "&"))
   }

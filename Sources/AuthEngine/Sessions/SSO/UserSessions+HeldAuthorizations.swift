@@ -25,7 +25,7 @@ extension UserSessions {
       var held = (state.held[key] ?? []).filter {
         $0.until > now && $0.authorization.token.reveal() == live.contents.ssoToken
       }
-      defer { state.held[key] = held.isEmpty ? nil : held }
+      defer { state.hold(held, of: live) }
       guard let index = held.firstIndex(where: { $0.authorization.slot == slot }) else { return nil }
       return held[index].isReleased ? held.remove(at: index) : held[index]
     }
@@ -38,7 +38,7 @@ extension UserSessions {
         state.withLock { state in
           var held = state.held[key] ?? []
           held.removeAll { $0.authorization.slot == slot }
-          state.held[key] = held.suffix(Self.maxHeld - 1) + [renewal]
+          state.hold(held.suffix(Self.maxHeld - 1) + [renewal], of: live)
         }
       }
       throw error
@@ -86,13 +86,24 @@ extension UserSessions {
   ) -> TokenSlot? {
     let now = clock.monotonicNow
     return state.withLock { state in
-      guard var held = state.held[handle.key],
-        let index = held.firstIndex(where: { $0.until > now && $0.authorization.isHeld(by: advices) })
-      else { return nil }
-      let slot = held[index].authorization.slot
-      if let change { change(&held[index]) } else { held.remove(at: index) }
-      state.held[handle.key] = held
-      return slot
+      state.held.change(handle.key) { held in
+        guard let index = held.firstIndex(where: { $0.until > now && $0.authorization.isHeld(by: advices) }) else {
+          return nil
+        }
+        let slot = held[index].authorization.slot
+        if let change { change(&held[index]) } else { held.remove(at: index) }
+        return slot
+      } ?? nil
+    }
+  }
+}
+
+extension UserSessions.State {
+  fileprivate mutating func hold(_ renewals: [HeldRenewal], of live: LiveSession) {
+    if renewals.isEmpty {
+      held.remove(live.handle.key)
+    } else {
+      held.set(renewals, for: live.handle.key, of: live.owner)
     }
   }
 }

@@ -14,10 +14,11 @@ extension UserSessions {
       throw .invalid("a single sign-on token that cannot stand in a cookie", path: "/ssoToken")
     }
     let key = if let held { held.key } else { try newKey(for: issuer) }
+    let provingKey = try DPoPKey.recorded(key)
     let signOn: SingleSignOn
     do throws(RenewalFault) {
       signOn = try await self.signOn(
-        token, scope: scope ?? issuer.scope ?? "openid", audience: nil, key: key.flatMap { DPoPKey(record: $0) },
+        token, scope: scope ?? issuer.scope ?? "openid", audience: nil, key: provingKey,
         at: issuer, releasing: held, trace)
     } catch {
       guard case .adviceRequired(var held) = error.error.kind else { throw error.error }
@@ -156,14 +157,14 @@ extension UserSessions {
         throw failed("the access manager asks for more after what it asked for", "interaction_required")
       }
       let secret = token.reveal()
-      guard !advices.contains(where: { $0.value.contains(secret) || $0.type.contains(secret) }) else {
+      guard !advices.contains(where: { EchoedToken.isIn($0.value, secret) || EchoedToken.isIn($0.type, secret) }) else {
         throw failed("the access manager's advice repeats the single sign-on token", "invalid_redirect")
       }
       throw RenewalFault(
         SessionError(HeldAuthorization(advices: advices, request: request, location: location, token: token)))
     }
     // Before anything else, errors included, is believed.
-    guard callback["state"] == request.state else {
+    guard callback["state"]?.hasSameBytes(as: request.state) ?? false else {
       throw failed("the access manager answers another request", "state_mismatch")
     }
     do throws(SessionError) {

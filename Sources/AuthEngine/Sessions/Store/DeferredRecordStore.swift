@@ -123,11 +123,13 @@ public final class DeferredRecordStore: RecordStore {
     try await use { (store) async throws(StoreError) in try await store.record(for: key) }
   }
 
-  /// The records of `owner`.
+  /// Records of `owner`.
   public func records(
-    in collection: RecordKey.Collection, ownedBy owner: UInt32
-  ) async throws(StoreError) -> [StoredRecord] {
-    try await use { (store) async throws(StoreError) in try await store.records(in: collection, ownedBy: owner) }
+    in collection: RecordKey.Collection, ownedBy owner: UInt32, after position: Int64, atMost count: Int
+  ) async throws(StoreError) -> RecordPage {
+    try await use { (store) async throws(StoreError) in
+      try await store.records(in: collection, ownedBy: owner, after: position, atMost: count)
+    }
   }
 
   /// Adds a record.
@@ -167,11 +169,9 @@ public final class DeferredRecordStore: RecordStore {
     try await use { (store) async throws(StoreError) in try await store.count(in: collection) }
   }
 
-  /// How many of them are `owner`'s.
-  public func count(
-    in collection: RecordKey.Collection, ownedBy owner: UInt32
-  ) async throws(StoreError) -> Int {
-    try await use { (store) async throws(StoreError) in try await store.count(in: collection, ownedBy: owner) }
+  /// How much `owner` has.
+  public func usage(of owner: UInt32) async throws(StoreError) -> RecordUsage {
+    try await use { (store) async throws(StoreError) in try await store.usage(of: owner) }
   }
 
   /// Removes what expired.
@@ -185,6 +185,12 @@ public final class DeferredRecordStore: RecordStore {
   public func check() async throws(StoreError) {
     guard isNeeded || isOpen else { return }
     try await use { (store) async throws(StoreError) in try await store.check() }
+  }
+
+  /// Writes something that changes nothing; one that nobody has needed yet is left alone.
+  public func checkWriting() async throws(StoreError) {
+    guard isOpen else { return }
+    try await use { (store) async throws(StoreError) in try await store.checkWriting() }
   }
 
   /// Closes what has been opened.

@@ -4,21 +4,29 @@ public import Support
 public final class MemoryRecordStore: RecordStore {
   private struct State {
     var records: [RecordKey: StoredRecord] = [:]
-    var owners: [Owner: Set<RecordKey>] = [:]
+    var owners: [UInt32: Owned] = [:]
+    var lastNumber: Int64 = 0
     var isClosed = false
   }
 
-  private struct Owner: Hashable {
-    let collection: RecordKey.Collection
-    let uid: UInt32
+  /// What is one owner's.
+  private struct Owned {
+    var orders: [RecordKey.Collection: ArrivalOrder<RecordKey>] = [:]
+    var bytes = 0
+
+    var count: Int { orders.values.reduce(0) { $0 + $1.count } }
+    var isEmpty: Bool { orders.values.allSatisfy(\.isEmpty) }
   }
 
   private static let purgeLimit = 1000
+  /// An owner may have so many times what is still free: those who have much leave room for one who comes later.
+  private static let share = 3
 
   private let capacity: Int
   private let state = Locked(State())
 
-  /// An empty store for at most `capacity` records; `insert` beyond it fails with `unavailable`.
+  /// An empty store for at most `capacity` records, shared by their owners; `insert` beyond that fails with `unavailable`, as an
+  /// overload.
   public init(capacity: Int = 100_000) { self.capacity = capacity }
 
   /// The record for `key`.
@@ -26,12 +34,22 @@ public final class MemoryRecordStore: RecordStore {
     try access { state throws(StoreError) in state.records[key] }
   }
 
-  /// The records of `owner`.
+  /// Records of `owner`.
   public func records(
-    in collection: RecordKey.Collection, ownedBy owner: UInt32
-  ) async throws(StoreError) -> [StoredRecord] {
+    in collection: RecordKey.Collection, ownedBy owner: UInt32, after position: Int64, atMost count: Int
+  ) async throws(StoreError) -> RecordPage {
     try access { state throws(StoreError) in
-      (state.owners[Owner(collection: collection, uid: owner)] ?? []).compactMap { state.records[$0] }
+      let places = state.owners[owner]?.orders[collection]?.names(after: position, atMost: count) ?? []
+      var page = RecordPage(entries: [], next: nil)
+      var bytes = 0
+      for place in places where bytes < RecordPage.maxBytes {
+        guard let record = state.records[place.name] else { continue }
+        bytes += record.contents.byteCount
+        page.entries.append(RecordPage.Entry(record: record, position: place.number))
+      }
+      let isWhole = places.count < count && page.entries.count == places.count
+      page.next = isWhole ? nil : page.entries.last?.position
+      return page
     }
   }
 
@@ -42,11 +60,15 @@ public final class MemoryRecordStore: RecordStore {
       guard record.version == 1, state.records[record.key] == nil else {
         throw StoreError(.conflict, "\(record.key) exists")
       }
-      guard state.records.count < capacity else {
-        throw StoreError(.unavailable, "the store is full: \(capacity) records")
+      guard state.owners[record.owner]?.count ?? 0 < Self.share * (capacity - state.records.count) else {
+        // The next one's may fit: nothing is wrong with the store.
+        throw StoreError(.unavailable, "the store has no room for more of this user", isOverload: true)
       }
       state.records[record.key] = record
-      state.owners[Owner(collection: record.key.collection, uid: record.owner), default: []].insert(record.key)
+      state.lastNumber += 1
+      state.owners[record.owner, default: Owned()].orders[record.key.collection, default: ArrivalOrder()]
+        .add(record.key, number: state.lastNumber)
+      state.owners[record.owner]?.bytes += record.contents.byteCount
     }
   }
 
@@ -57,6 +79,7 @@ public final class MemoryRecordStore: RecordStore {
       guard let stored = state.records[record.key], stored.version == record.version - 1, stored.owner == record.owner
       else { throw StoreError(.conflict, "\(record.key) has changed") }
       state.records[record.key] = record
+      state.owners[record.owner]?.bytes += record.contents.byteCount - stored.contents.byteCount
     }
   }
 
@@ -81,11 +104,15 @@ public final class MemoryRecordStore: RecordStore {
     try access { state throws(StoreError) in state.records.keys.count { $0.collection == collection } }
   }
 
-  /// How many of them are `owner`'s.
-  public func count(
-    in collection: RecordKey.Collection, ownedBy owner: UInt32
-  ) async throws(StoreError) -> Int {
-    try access { state throws(StoreError) in state.owners[Owner(collection: collection, uid: owner)]?.count ?? 0 }
+  /// How much `owner` has.
+  public func usage(of owner: UInt32) async throws(StoreError) -> RecordUsage {
+    try access { state throws(StoreError) in
+      var usage = RecordUsage()
+      guard let owned = state.owners[owner] else { return usage }
+      for (collection, order) in owned.orders { usage.add(order.count, in: collection, bytes: 0) }
+      usage.add(0, in: .session, bytes: owned.bytes)
+      return usage
+    }
   }
 
   /// Removes what expired before `now`.
@@ -115,9 +142,9 @@ public final class MemoryRecordStore: RecordStore {
   @discardableResult
   private static func remove(_ key: RecordKey, from state: inout State) -> StoredRecord? {
     guard let record = state.records.removeValue(forKey: key) else { return nil }
-    let owner = Owner(collection: key.collection, uid: record.owner)
-    state.owners[owner]?.remove(key)
-    if state.owners[owner]?.isEmpty == true { state.owners[owner] = nil }
+    state.owners[record.owner]?.orders[key.collection]?.remove(key)
+    state.owners[record.owner]?.bytes -= record.contents.byteCount
+    if state.owners[record.owner]?.isEmpty == true { state.owners[record.owner] = nil }
     return record
   }
 }

@@ -9,8 +9,11 @@ public protocol RecordStore: Sendable {
   /// The record, expired or not, as long as it has not been purged; nil when there is none.
   func record(for key: RecordKey) async throws(StoreError) -> StoredRecord?
 
-  /// The records of `owner`, in no particular order.
-  func records(in collection: RecordKey.Collection, ownedBy owner: UInt32) async throws(StoreError) -> [StoredRecord]
+  /// Records of `owner` behind `position` (0: from the first on), in the order in which they were added: at most `count`, and fewer where
+  /// they are large. `corrupted` when one of them is. Whoever wants all of them asks again and again, and lets others have their turn.
+  func records(
+    in collection: RecordKey.Collection, ownedBy owner: UInt32, after position: Int64, atMost count: Int
+  ) async throws(StoreError) -> RecordPage
 
   /// Adds a record of version 1. Durable when it returns. `conflict` when the key exists.
   func insert(_ record: StoredRecord) async throws(StoreError)
@@ -38,8 +41,8 @@ public protocol RecordStore: Sendable {
   /// How many records there are, expired ones that have not been purged included.
   func count(in collection: RecordKey.Collection) async throws(StoreError) -> Int
 
-  /// How many of them are `owner`'s; expired ones may be included.
-  func count(in collection: RecordKey.Collection, ownedBy owner: UInt32) async throws(StoreError) -> Int
+  /// How much `owner` has in the store; where other processes write too, as of a moment ago.
+  func usage(of owner: UInt32) async throws(StoreError) -> RecordUsage
 
   /// Removes some of what expired before `now`; how many. Call again while it is not 0.
   func purge(expiredAt now: Timestamp) async throws(StoreError) -> Int
@@ -47,14 +50,23 @@ public protocol RecordStore: Sendable {
   /// Looks whether it can be used now, and changes nothing; throws why not.
   func check() async throws(StoreError)
 
+  /// Writes something that changes nothing; throws why that does not work.
+  func checkWriting() async throws(StoreError)
+
   /// Finishes what has begun and lets go of files and connections. Later calls fail with `unavailable`.
   func close() async
 }
 
 extension RecordStore {
+  private var nobody: RecordKey {
+    RecordKey(collection: .session, id: [UInt8](repeating: 0, count: RecordKey.identifierByteCount))
+  }
+
   /// Reads a record that does not exist.
-  public func check() async throws(StoreError) {
-    let nobody = [UInt8](repeating: 0, count: RecordKey.identifierByteCount)
-    _ = try await record(for: RecordKey(collection: .session, id: nobody))
+  public func check() async throws(StoreError) { _ = try await record(for: nobody) }
+
+  /// Takes a lease of a record that does not exist, and gives it back.
+  public func checkWriting() async throws(StoreError) {
+    if let lease = try await lease(nobody, for: .seconds(1)) { await release(lease) }
   }
 }

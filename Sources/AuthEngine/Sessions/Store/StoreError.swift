@@ -24,15 +24,27 @@ public struct StoreError: Error, Sendable, Equatable {
   public let kind: Kind
   /// For people and logs: may name a file, a server or the beginning of a record's identifier, never contents or keys.
   public let detail: String
+  /// Whether only too much was asked at a time: nothing is wrong with the store.
+  public let isOverload: Bool
 
   /// An error of the given parts.
-  public init(_ kind: Kind, _ detail: String) {
+  public init(_ kind: Kind, _ detail: String, isOverload: Bool = false) {
     self.kind = kind
     self.detail = detail
+    self.isOverload = isOverload
   }
 
   /// Whether the same call may succeed later.
   public var isRetryable: Bool { kind == .unavailable }
+
+  /// Whether the store itself cannot be used, and not only this record or this call.
+  public var isOutage: Bool {
+    switch kind {
+    case .unavailable: !isOverload
+    case .locked, .keyMismatch, .unusable: true
+    case .corrupted, .conflict, .leaseLost, .invalid: false
+    }
+  }
 }
 
 extension StoreError: CustomStringConvertible {

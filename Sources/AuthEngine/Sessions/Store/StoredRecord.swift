@@ -31,7 +31,7 @@ public struct StoredRecord: Sendable, Equatable {
       throw StoreError(.invalid, "an identifier of \(key.id.count) bytes; it has \(RecordKey.identifierByteCount)")
     }
     guard version > 0, Int64(exactly: version) != nil else { throw StoreError(.invalid, "a version out of range") }
-    let size = contents.reveal().count
+    let size = contents.byteCount
     guard size <= Self.maximumByteCount else {
       throw StoreError(.invalid, "a record of \(size) bytes; at most \(Self.maximumByteCount) are stored")
     }

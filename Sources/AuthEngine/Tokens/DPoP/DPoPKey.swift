@@ -26,6 +26,16 @@ struct DPoPKey: Sendable {
     self.init(key)
   }
 
+  /// The key of a record that may have one. One that cannot be read is an error: without it a token would be asked for that is bound to
+  /// nothing.
+  static func recorded(_ record: JSONValue?) throws(SessionError) -> DPoPKey? {
+    guard let record else { return nil }
+    guard let key = DPoPKey(record: record) else {
+      throw SessionError(StoreError(.corrupted, "the record's key for proofs of possession cannot be read"))
+    }
+    return key
+  }
+
   private init?(_ key: JWK) {
     guard key.material.isSecret, key.defaultSignatureAlgorithm == Self.algorithm, let thumbprint = key.thumbprint,
       let members = JWK(key.material).publicJSON()

@@ -1,3 +1,5 @@
+import Support
+
 /// How a token is used (RFC 6749 section 7.1): the types that are understood.
 public enum TokenType: String, Sendable, Hashable {
   /// Whoever has it may use it (RFC 6750).
@@ -7,7 +9,7 @@ public enum TokenType: String, Sendable, Hashable {
 
   /// The type of that name in any case; nil for one that is not understood, whose token must not be used.
   init?(named name: String) {
-    switch name.lowercased() {
+    switch name.lowercasedASCII() {
     case "bearer": self = .bearer
     case "dpop": self = .dpop
     default: return nil

@@ -4,6 +4,7 @@ public import JSONRPC
 /// `authenticate`: a login at an access manager, step by step.
 public enum Authenticate: RPCMethod {
   public static let name = "authenticate"
+  public static let bounds: PeerBounds = .issuers
   public static let summary = "Logs a user in at an access manager, step by step"
   public static let explanation =
     "Begin with issuer and service or tree (the realm's default without), go on with continuation and callbacks. Callbacks come as the access manager sent them and go back with their inputs filled in: as many, in the same order. A step without inputs (a wait, a text) is taken on with its continuation alone."

@@ -4,6 +4,7 @@ public import JSONRPC
 /// `authenticateWithAdvice`: satisfies policy advice, step by step.
 public enum AuthenticateWithAdvice: RPCMethod {
   public static let name = "authenticateWithAdvice"
+  public static let bounds: PeerBounds = [.resources, .issuers]
   public static let summary = "Has a user do what policy advice asks for, step by step"
   public static let explanation =
     "Begin with the session and advice, advices or the response they stood in; go on with continuation and callbacks, as with authenticate. A transaction comes last. An advice of RFC 9470 is a step of its own: a RedirectCallback whose redirectUrl is for the user's browser, and whose input callbackUrl takes the URL that the issuer led back to. When the access manager gives another login the session gets new tokens, all at once."

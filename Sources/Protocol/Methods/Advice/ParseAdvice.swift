@@ -1,6 +1,7 @@
 /// `parseAdvice`: policy advice in an answer, offline.
 public enum ParseAdvice: RPCMethod {
   public static let name = "parseAdvice"
+  public static let bounds: PeerBounds = []
   public static let summary = "Finds policy advice in an HTTP response, offline"
   public static let explanation =
     "Looks into WWW-Authenticate (SSOADVICE, RFC 9470, UMA), then into the Location of a redirect, then into a JSON body, and ends where it finds something. A body that is an advice map by itself counts at 401 and 403 only."

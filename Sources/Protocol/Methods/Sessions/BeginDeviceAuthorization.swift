@@ -3,6 +3,7 @@ public import JSONRPC
 /// `beginDeviceAuthorization`: a login on another device.
 public enum BeginDeviceAuthorization: RPCMethod {
   public static let name = "beginDeviceAuthorization"
+  public static let bounds: PeerBounds = .issuers
   public static let summary = "Begins a login on another device (RFC 8628)"
   public static let resultSummary = "What the user has to be told"
   public static let errors: [RPCErrorCode] = [

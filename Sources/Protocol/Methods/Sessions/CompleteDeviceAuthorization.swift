@@ -3,6 +3,7 @@ public import JSONRPC
 /// `completeDeviceAuthorization`: asks whether the user has decided.
 public enum CompleteDeviceAuthorization: RPCMethod {
   public static let name = "completeDeviceAuthorization"
+  public static let bounds: PeerBounds = .issuers
   public static let summary = "Asks whether the user has decided"
   public static let explanation =
     "Answers authorization_pending with retryAfterMs until then; asking sooner asks nobody."

@@ -3,6 +3,7 @@ public import JSONRPC
 /// `createSession`: a session from tokens or a grant.
 public enum CreateSession: RPCMethod {
   public static let name = "createSession"
+  public static let bounds: PeerBounds = .issuers
   public static let summary = "Makes a session"
   public static let explanation =
     "The caller gets a handle; the tokens stay in the sidecar. Handles belong to the user id of the peer that made them."

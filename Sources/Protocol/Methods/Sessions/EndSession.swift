@@ -3,6 +3,7 @@ public import JSONRPC
 /// `endSession`: ends a session.
 public enum EndSession: RPCMethod {
   public static let name = "endSession"
+  public static let bounds: PeerBounds = .issuers
   public static let summary = "Ends a session, here at once and then at the issuer"
   public static let explanation =
     "Its tokens are revoked (RFC 7009) and the issuer is told that the session is over. Here it is gone even when the network fails."

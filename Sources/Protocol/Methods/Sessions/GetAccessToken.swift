@@ -3,6 +3,7 @@ public import JSONRPC
 /// `getAccessToken`: hands a token out, where that is allowed.
 public enum GetAccessToken: RPCMethod {
   public static let name = "getAccessToken"
+  public static let bounds: PeerBounds = [.resources, .issuers]
   public static let summary = "Hands out an access token"
   public static let explanation =
     """

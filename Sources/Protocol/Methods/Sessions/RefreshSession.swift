@@ -3,6 +3,7 @@ public import JSONRPC
 /// `refreshSession`: renews a session's tokens now.
 public enum RefreshSession: RPCMethod {
   public static let name = "refreshSession"
+  public static let bounds: PeerBounds = .issuers
   public static let summary = "Renews a session's tokens now"
   public static let resultSummary = "The session"
   public static let errors: [RPCErrorCode] = [

@@ -3,6 +3,7 @@ public import JSONRPC
 /// `revokeToken`: revokes a token at its issuer.
 public enum RevokeToken: RPCMethod {
   public static let name = "revokeToken"
+  public static let bounds: PeerBounds = .issuers
   public static let summary = "Revokes a token at its issuer (RFC 7009)"
   public static let explanation =
     "Either a session, whose refresh token (or else access token) is revoked, or a token with its issuer."

@@ -3,6 +3,7 @@ public import JSONRPC
 /// `cancelTask`.
 public enum CancelTask: RPCMethod {
   public static let name = "cancelTask"
+  public static let bounds: PeerBounds = .resources
   public static let summary = "Ends a task"
   public static let explanation =
     "The call that began it ends with request_cancelled, exactly once; a task that has ended before stays as it is."

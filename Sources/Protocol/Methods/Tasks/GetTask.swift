@@ -3,6 +3,7 @@ public import JSONRPC
 /// `getTask`.
 public enum GetTask: RPCMethod {
   public static let name = "getTask"
+  public static let bounds: PeerBounds = .resources
   public static let summary = "Shows a task"
   public static let explanation =
     "A task belongs to its caller's uid, on whatever connection. One that has ended is known for a minute."

@@ -3,6 +3,7 @@ public import JSONRPC
 /// `resumeTask`.
 public enum ResumeTask: RPCMethod {
   public static let name = "resumeTask"
+  public static let bounds: PeerBounds = .resources
   public static let summary = "Lets a suspended task go on"
   public static let explanation =
     "Only a suspended task is resumed; any other stays as it is."

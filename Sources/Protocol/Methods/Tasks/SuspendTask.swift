@@ -3,6 +3,7 @@ public import JSONRPC
 /// `suspendTask`.
 public enum SuspendTask: RPCMethod {
   public static let name = "suspendTask"
+  public static let bounds: PeerBounds = .resources
   public static let summary = "Holds a task still"
   public static let explanation =
     "No bytes move while it is suspended, and timeoutMs stands still. Only a running task is suspended; any other stays as it is."

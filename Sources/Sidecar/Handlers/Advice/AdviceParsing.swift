@@ -10,11 +10,22 @@ enum AdviceParsing {
     let finding = AdviceRecognizer(scope: .everyAnswer).finding(in: response)
     return ParseAdvice.Result(
       advices: (finding?.advices ?? []).map { PolicyAdviceDescription($0) },
-      source: finding.flatMap { ParseAdvice.Source(rawValue: $0.source.rawValue) })
+      source: finding.map { ParseAdvice.Source($0.source) })
   }
 
   /// A response that a caller got elsewhere; `path` is where it stands in the call.
   static func response(_ params: ParseAdvice.Params, path: String = "") throws(RPCFault) -> HTTPResponse {
     try HTTPResponse(status: params.status, headers: params.headers, body: params.body, path: path)
+  }
+}
+
+extension ParseAdvice.Source {
+  fileprivate init(_ source: AdviceFinding.Source) {
+    self =
+      switch source {
+      case .header: .header
+      case .redirect: .redirect
+      case .body: .body
+      }
   }
 }

@@ -15,9 +15,8 @@ extension FetchResourceHandler {
     }
     let timeout = try Self.timeout(params)
     let unknown = RPCFault(.continuationUnknown, data: ["path": "/continuation"])
-    guard let known = stopped.fetch(continuation, of: context.owner) else { throw unknown }
-    guard context.rule.allows(resource: known.origin.resource) else {
-      throw RPCFault(.peerForbidden, "This peer may not use the resource", data: ["path": "/continuation"])
+    guard let known = stopped.fetch(continuation, of: context.owner), context.runtime.shows(known) else {
+      throw unknown
     }
     let server = try server(known.origin.resource, context)
     guard server.baseURL == known.origin.baseURL else { throw unknown }

@@ -52,7 +52,9 @@ struct JourneyHandlers: Sendable {
     }
     if let continuation = params.continuation {
       guard params.session == nil else { throw .invalidParams("continuation excludes session", path: "/session") }
-      if params.callbacks == nil, let fetch = stopped.fetch(continuation, of: context.owner) {
+      if params.callbacks == nil, let fetch = stopped.fetch(continuation, of: context.owner),
+        context.runtime.shows(fetch)
+      {
         return try await begin(fetch, continuation, answers, context)
       }
       return try await goOn(continuation, params.callbacks, answers, context)
@@ -110,6 +112,12 @@ struct JourneyHandlers: Sendable {
   private func goOn(
     _ continuation: String, _ callbacks: [JSONValue]?, _ answers: JourneyAnswers, _ context: CallContext
   ) async throws(RPCFault) -> JourneyResult {
+    // One at an issuer that the rule hides is as unknown as one that is not there.
+    if let issuer = engine.journeys.issuer(of: continuation, ownedBy: context.owner),
+      !context.runtime.scope.contains(issuer: issuer)
+    {
+      throw ErrorMap.fault(JourneyError.continuationUnknown)
+    }
     do throws(JourneyError) {
       return result(
         try await engine.journeys.goOn(
@@ -127,11 +135,14 @@ struct JourneyHandlers: Sendable {
     do throws(SessionError) {
       let session: Session
       if let text {
-        session = try await engine.sessions.session(try SessionHandle.known(text), ownedBy: context.owner)
+        session = try await engine.visibleSession(try SessionHandle(text), context)
       } else {
         let now = engine.clock.wallNow
-        let all = try await engine.sessions.sessions(ownedBy: context.owner)
-        let fitting = all.filter { $0.kind == .user && $0.expiresAt.map { $0 > now } ?? true }
+        var fitting: [Session] = []
+        try await engine.forEachVisibleSession(context) { session, _ in
+          if session.kind == .user, session.expiresAt.map({ $0 > now }) ?? true { fitting.append(session) }
+          return fitting.count < 2
+        }
         guard fitting.count <= 1 else {
           throw SessionError.invalid("This peer has several sessions: say which", path: "/session")
         }
@@ -150,13 +161,5 @@ struct JourneyHandlers: Sendable {
       throw .invalidParams("answers is an object of at most 64 members", path: "/answers")
     }
     return JourneyAnswers(object)
-  }
-}
-
-extension SessionHandle {
-  /// The handle of a call; one that can be none is as unknown as one that is not there.
-  fileprivate static func known(_ text: String) throws(SessionError) -> SessionHandle {
-    guard let handle = SessionHandle(text) else { throw SessionError.notFound }
-    return handle
   }
 }

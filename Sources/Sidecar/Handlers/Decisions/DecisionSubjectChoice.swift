@@ -21,7 +21,7 @@ struct DecisionSubjectChoice {
     guard let issuer = point.settings.issuer else { return try named(params, point, &attributes) }
     do throws(SessionError) {
       guard let handle = try await handle(params.session, issuer) else { return Self.absent(.sessionMissing()) }
-      let session = try await engine.sessions.session(handle, ownedBy: context.owner)
+      let session = try await engine.visibleSession(handle, context)
       guard session.issuer == issuer else {
         return Self.absent(.sessionMissing("the session belongs to another issuer than the decision point's"))
       }
@@ -59,7 +59,8 @@ struct DecisionSubjectChoice {
   }
 
   private func handle(_ text: String?, _ issuer: String) async throws(SessionError) -> SessionHandle? {
-    if let text { return SessionHandle(text) }
+    if let text { return try SessionHandle(text) }
+    guard context.runtime.scope.contains(issuer: issuer) else { return nil }
     switch try await engine.sessions.choice(of: .user, at: issuer, ownedBy: context.owner) {
     case .none: return nil
     case .one(let handle): return handle

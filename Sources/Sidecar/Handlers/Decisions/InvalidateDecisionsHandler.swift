@@ -12,7 +12,7 @@ struct InvalidateDecisionsHandler: Sendable {
   ) async throws(RPCFault) -> InvalidateDecisions.Result {
     var selection = DecisionSelection(
       owner: context.owner, provider: params.provider, resources: params.resources)
-    if let provider = params.provider, context.runtime.configuration.preauthorization[provider] == nil {
+    if let provider = params.provider, case .failure = context.runtime.decisionPoint(provider) {
       throw .invalidParams("No such decision point is configured", path: "/provider")
     }
     guard params.resources?.count ?? 0 <= PreauthorizeHandler.maxResources else {
@@ -21,11 +21,19 @@ struct InvalidateDecisionsHandler: Sendable {
     if let text = params.session {
       let handle = try SessionHandle.given(text)
       do throws(SessionError) {
-        _ = try await engine.sessions.session(handle, ownedBy: context.owner)
+        _ = try await engine.visibleSession(handle, context)
       } catch {
         throw ErrorMap.fault(error)
       }
       selection.session = handle
+    }
+    // All at once where nothing is hidden: that also forgets what decision points of earlier configurations said.
+    guard !context.runtime.hidesDecisions else {
+      let removed = context.runtime.ownDecisionPoints.filter { params.provider ?? $0 == $0 }.reduce(0) { count, name in
+        selection.provider = name
+        return count + engine.preauthorizer.forget(selection)
+      }
+      return InvalidateDecisions.Result(removed: removed)
     }
     return InvalidateDecisions.Result(removed: engine.preauthorizer.forget(selection))
   }

@@ -69,9 +69,17 @@ struct PreauthorizeHandler: Sendable {
         throw .invalidParams("context has more than \(maxBytes) bytes", path: "/context")
       }
     }
-    let disabled = (params.disableFeatures ?? []).compactMap {
-      PreauthorizeRequest.Feature(rawValue: $0.rawValue)
-    }
+    let disabled = (params.disableFeatures ?? []).map(PreauthorizeRequest.Feature.init)
     return PreauthorizeRequest(resources: params.resources, disabledFeatures: Set(disabled))
+  }
+}
+
+extension PreauthorizeRequest.Feature {
+  fileprivate init(_ feature: Preauthorize.Feature) {
+    self =
+      switch feature {
+      case .localCache: .localCache
+      case .remoteCache: .remoteCache
+      }
   }
 }

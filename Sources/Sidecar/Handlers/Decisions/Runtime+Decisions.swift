@@ -7,9 +7,9 @@ struct DecisionPointAbsence: Error {
 }
 
 extension Runtime {
-  /// The decision point of that name; without a name the only one.
-  func decisionPoint(_ name: String?) -> Result<DecisionPoint, DecisionPointAbsence> {
-    let configured = configuration.preauthorization
+  /// The decision point of that name within `scope`; without a name the only one.
+  func decisionPoint(_ name: String?, in scope: PeerScope) -> Result<DecisionPoint, DecisionPointAbsence> {
+    let configured = configuration.preauthorization.filter { scope.contains(decisionPoint: $0.key) }
     func absent(_ reason: String) -> Result<DecisionPoint, DecisionPointAbsence> {
       .failure(DecisionPointAbsence(reason: reason))
     }
@@ -17,7 +17,7 @@ extension Runtime {
       return absent(
         configured.isEmpty ? "no decision point is configured" : "several decision points are configured: say which")
     }
-    guard let point = decisionPoints[name] else {
+    guard scope.contains(decisionPoint: name), let point = decisionPoints[name] else {
       return absent("no decision point of that name is configured")
     }
     return .success(point)

@@ -10,12 +10,11 @@ struct AccessTokenHandler: Sendable {
   static let longestMinimum = 86_400
 
   let engine: Engine
-  let clock: any EngineClock
 
   func callAsFunction(
     _ params: GetAccessToken.Params, _ context: CallContext
   ) async throws(RPCFault) -> JSONValue {
-    guard context.runtime.configuration.tokens.leaveTheSidecar else {
+    guard context.runtime.letsTokensLeave else {
       throw RPCFault(.peerForbidden, "tokens.leaveTheSidecar is off: tokens stay in the sidecar")
     }
     let minimum = params.minTtlSeconds ?? 0
@@ -50,7 +49,7 @@ struct AccessTokenHandler: Sendable {
         }
         token = try await engine.sessions.token(
           of: handle, ownedBy: context.owner, at: session.issuer, scope: target.scope,
-          audience: target.audience, isNarrow: target.isNarrow,
+          audience: target.audience, isNarrow: target.narrowed != nil,
           minimumLife: minimum == 0 ? nil : .seconds(minimum), deadline: context.deadline,
           trace: context.traceContext)
       } catch {
@@ -58,7 +57,8 @@ struct AccessTokenHandler: Sendable {
       }
     }
     guard token.type == .bearer else { throw Self.bound }
-    return Self.result(token, scope: token.scope ?? target.scope)
+    if let server = target.narrowed { try refuseWider(token, server, context) }
+    return Self.result(token, scope: token.scope)
   }
 
   /// `GetAccessToken.Result`, built as a value because it is a hot path. A test decodes it as that type, strictly.
@@ -82,40 +82,55 @@ struct AccessTokenHandler: Sendable {
     let scope: String?
     let audience: String?
     let senderConstraint: ResourceServer.SenderConstraint
-    /// The peer gets tokens for certain resources only: never the session's own, which is good for more.
-    let isNarrow: Bool
+    /// The resource, where the peer gets tokens for certain resources only: never the session's own, which is good for more.
+    let narrowed: ResourceServer?
   }
 
   private func target(_ params: GetAccessToken.Params, _ context: CallContext) throws(RPCFault) -> Target {
-    let wish = params.auth.flatMap { ResourceServer.Authentication(rawValue: $0.rawValue) }
+    let wish = params.auth.map(ResourceServer.Authentication.init)
     if let name = params.resource {
       guard params.issuer == nil else { throw .invalidParams("resource excludes issuer", path: "/issuer") }
-      guard context.rule.allows(resource: name) else {
-        throw RPCFault(.peerForbidden, "This peer may not use the resource", data: ["path": "/resource"])
-      }
       let server = try context.runtime.server(name)
       let authentication = wish ?? server.authentication
-      guard let issuer = server.issuer else {
+      guard let issuer = server.issuer, context.runtime.scope.contains(issuer: issuer.name) else {
         throw .invalidParams("the resource is configured without an issuer", path: "/resource")
       }
-      let isNarrow = !context.rule.allowsEveryResource
-      if isNarrow, server.scope == nil, server.audience == nil, authentication == .user || authentication == .implicit {
-        throw RPCFault(
-          .peerForbidden, "The resource has neither scope nor audience: its token would be the session's own",
-          data: ["path": "/resource"])
-      }
+      let isNarrow = context.runtime.scope.resources != nil
+      if isNarrow, !isOwn(server, scope: server.scope, context) { throw Self.wider }
       return Target(
         issuer: issuer, authentication: authentication, scope: server.scope, audience: server.audience,
-        senderConstraint: server.senderConstraint, isNarrow: isNarrow)
+        senderConstraint: server.senderConstraint, narrowed: isNarrow ? server : nil)
     }
     guard let name = params.issuer else { throw .invalidParams("resource or issuer is needed", path: "/resource") }
-    guard context.rule.allowsEveryResource else {
+    guard context.runtime.scope.resources == nil else {
       throw RPCFault(.peerForbidden, "This peer may use named resources only", data: ["path": "/issuer"])
     }
     let issuer = try context.runtime.sessionIssuer(name, engine)
     return Target(
       issuer: issuer.issuer, authentication: wish ?? (params.session == nil ? .device : .user), scope: nil,
-      audience: nil, senderConstraint: .none, isNarrow: false)
+      audience: nil, senderConstraint: .none, narrowed: nil)
+  }
+
+  private static let wider = RPCFault(
+    .peerForbidden,
+    "The token would be valid for more than this peer's resources: its scope and audience are not this resource's alone",
+    data: ["path": "/resource"])
+
+  /// Refuses what the issuer has given more scope than was asked for, where a hidden resource needs no more.
+  private func refuseWider(_ token: AccessToken, _ server: ResourceServer, _ context: CallContext) throws(RPCFault) {
+    guard isOwn(server, scope: token.scope ?? server.scope, context) else { throw Self.wider }
+  }
+
+  /// Whether a token of a resource, with that scope, is valid for nothing that the peer may not use, as far as the configuration shows: it
+  /// is narrowed to a scope or an audience, and no hidden resource of the same issuer is satisfied with them. Of one with neither nothing
+  /// is known.
+  private func isOwn(_ server: ResourceServer, scope: String?, _ context: CallContext) -> Bool {
+    guard scope != nil || server.audience != nil else { return false }
+    func words(_ scope: String?) -> Set<Substring> { Set((scope ?? "").split(atByte: " ")) }
+    return !context.runtime.hiddenServers.contains { hidden in
+      hidden.issuer?.identifier == server.issuer?.identifier && hidden.audience == server.audience
+        && (hidden.scope != nil || hidden.audience != nil) && words(hidden.scope).isSubset(of: words(scope))
+    }
   }
 
   private func deviceToken(
@@ -123,11 +138,8 @@ struct AccessTokenHandler: Sendable {
   ) async throws(RPCFault) -> AccessToken {
     let grant = ClientCredentialsGrant(issuer: target.issuer, scope: target.scope, audience: target.audience)
     do throws(TokenError) {
-      let token = try await engine.deviceTokens.token(
-        for: grant, deadline: context.deadline, trace: context.traceContext)
-      guard minimum > .zero, token.expiry < clock.monotonicNow + minimum else { return token }
       return try await engine.deviceTokens.token(
-        for: grant, replacing: token, deadline: context.deadline, trace: context.traceContext)
+        for: grant, livingFor: minimum, deadline: context.deadline, trace: context.traceContext)
     } catch {
       throw ErrorMap.fault(SessionError(error))
     }

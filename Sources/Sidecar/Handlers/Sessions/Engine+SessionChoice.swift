@@ -4,15 +4,41 @@ import Protocol
 import Support
 
 extension Engine {
+  /// The session of that handle. One of an issuer that the call's rule hides is as unknown as one that is not there.
+  func visibleSession(_ handle: SessionHandle, _ context: CallContext) async throws(SessionError) -> Session {
+    let session = try await sessions.session(handle, ownedBy: context.owner)
+    guard context.runtime.scope.contains(issuer: session.issuer) else { throw .notFound }
+    return session
+  }
+
+  /// Hands the call's sessions to `body`, without those of issuers that its rule hides, until it returns false.
+  func forEachVisibleSession(
+    _ context: CallContext, after start: Int64 = 0, _ body: (Session, Int64) -> Bool
+  ) async throws(SessionError) {
+    try await sessions.forEachSession(ownedBy: context.owner, after: start) { session, position in
+      context.runtime.scope.contains(issuer: session.issuer) ? body(session, position) : true
+    }
+  }
+
   /// The session a call means: the one it names, or the only one of that kind the peer has at `issuer`. Nil when it has none.
   func session(
     _ handle: String?, _ kind: SessionKind, _ issuer: Issuer?, _ context: CallContext
   ) async throws(RPCFault) -> FetchSession? {
     guard let issuer else { return nil }
+    let given = try handle.map { text throws(RPCFault) in try SessionHandle.given(text) }
+    let scope = context.runtime.scope
+    if let given, scope.issuers != nil {
+      do throws(SessionError) {
+        _ = try await visibleSession(given, context)
+      } catch {
+        throw ErrorMap.fault(error)
+      }
+    }
+    // The resource may be used; nobody has a session at its issuer as far as this peer can see.
+    guard scope.contains(issuer: issuer.name) else { return nil }
     let sessionIssuer = try context.runtime.sessionIssuer(issuer.name, self)
-    if let handle {
-      return FetchSession(
-        handle: try SessionHandle.given(handle), owner: context.owner, issuer: sessionIssuer, sessions: sessions)
+    if let given {
+      return FetchSession(handle: given, owner: context.owner, issuer: sessionIssuer, sessions: sessions)
     }
     let choice: SessionChoice
     do throws(SessionError) {
@@ -33,7 +59,7 @@ extension Engine {
     guard let text else { return }
     let handle = try SessionHandle.given(text)
     do throws(SessionError) {
-      _ = try await sessions.session(handle, ownedBy: context.owner)
+      _ = try await visibleSession(handle, context)
     } catch {
       throw ErrorMap.fault(error)
     }

@@ -10,6 +10,7 @@ struct SessionHandlers: Sendable {
   static let maxTextBytes = 2048
 
   let engine: Engine
+  let lists: ListAnswers
 
   func create(_ params: CreateSession.Params, _ context: CallContext) async throws(RPCFault) -> SessionDescription {
     let grant = try SessionGrant(params.grant)
@@ -28,11 +29,13 @@ struct SessionHandlers: Sendable {
     _ params: BeginAuthorization.Params, _ context: CallContext
   ) async throws(RPCFault) -> BeginAuthorization.Result {
     let issuer = try context.runtime.sessionIssuer(params.issuer, engine)
-    guard (1...2048).contains(params.redirectUri.utf8.count),
-      params.redirectUri.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }),
-      params.redirectUri.contains(":"), !params.redirectUri.contains("#")
+    guard let redirectURI = params.redirectUri ?? issuer.redirectURI else {
+      throw .invalidParams("redirectUri is needed: the issuer is configured without one", path: "/redirectUri")
+    }
+    guard (1...2048).contains(redirectURI.utf8.count), redirectURI.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }),
+      redirectURI.utf8.contains(UInt8(ascii: ":")), !redirectURI.utf8.contains(UInt8(ascii: "#"))
     else { throw .invalidParams("redirectUri must be an absolute URI without a fragment", path: "/redirectUri") }
-    var request = AuthorizationRequest(redirectURI: params.redirectUri)
+    var request = AuthorizationRequest(redirectURI: redirectURI)
     request.scope = params.scope
     request.prompt = params.prompt
     request.acrValues = try CallerBounds.list(params.acrValues, "acrValues") ?? []
@@ -51,7 +54,8 @@ struct SessionHandlers: Sendable {
       let begun = try await engine.sessions.beginAuthorization(
         request, at: issuer, ownedBy: context.owner, trace: context.traceContext)
       return BeginAuthorization.Result(
-        authorizationUrl: begun.url, state: begun.state, expiresAt: begun.expiresAt.rfc3339)
+        authorizationUrl: begun.url, state: begun.state, expiresAt: begun.expiresAt.rfc3339,
+        redirectUri: params.redirectUri == nil ? redirectURI : nil)
     } catch {
       throw ErrorMap.fault(error)
     }
@@ -62,7 +66,8 @@ struct SessionHandlers: Sendable {
   ) async throws(RPCFault) -> SessionDescription {
     try await describe { () async throws(SessionError) in
       try await engine.sessions.completeAuthorization(
-        callback: params.callbackUrl, ownedBy: context.owner, issuer: context.runtime.issuerLookup(engine),
+        callback: params.callbackUrl, ownedBy: context.owner,
+        issuer: context.runtime.issuerLookup(engine, hidden: .authorizationUnknown),
         deadline: context.deadline, trace: context.traceContext)
     }
   }
@@ -86,27 +91,33 @@ struct SessionHandlers: Sendable {
   func completeDevice(
     _ params: CompleteDeviceAuthorization.Params, _ context: CallContext
   ) async throws(RPCFault) -> SessionDescription {
-    guard let handle = SessionHandle(params.handle) else { throw RPCFault(.stateUnknown, data: ["path": "/handle"]) }
+    guard let handle = try? SessionHandle(params.handle) else {
+      throw RPCFault(.stateUnknown, data: ["path": "/handle"])
+    }
     return try await describe { () async throws(SessionError) in
       try await engine.sessions.completeDeviceAuthorization(
-        handle, ownedBy: context.owner, issuer: context.runtime.issuerLookup(engine), deadline: context.deadline,
-        trace: context.traceContext)
+        handle, ownedBy: context.owner,
+        issuer: context.runtime.issuerLookup(engine, hidden: .deviceAuthorizationUnknown),
+        deadline: context.deadline, trace: context.traceContext)
     }
   }
 
   func get(_ params: GetSession.Params, _ context: CallContext) async throws(RPCFault) -> SessionDescription {
     let handle = try SessionHandle.given(params.session)
     return try await describe { () async throws(SessionError) in
-      try await engine.sessions.session(handle, ownedBy: context.owner)
+      try await engine.visibleSession(handle, context)
     }
   }
 
-  func list(_ context: CallContext) async throws(RPCFault) -> ListSessions.Result {
-    do throws(SessionError) {
-      let sessions = try await engine.sessions.sessions(ownedBy: context.owner)
-      return ListSessions.Result(sessions: sessions.map { SessionDescription($0) })
-    } catch {
-      throw ErrorMap.fault(error)
+  func list(_ params: ListSessions.Params, _ context: CallContext) async throws(RPCFault) -> JSONText {
+    try await lists.page(params, of: "sessions", context) { (start, page) async throws(RPCFault) in
+      do throws(SessionError) {
+        try await engine.forEachVisibleSession(context, after: start) { session, position in
+          page.add(SessionDescription(session), at: position)
+        }
+      } catch {
+        throw ErrorMap.fault(error)
+      }
     }
   }
 
@@ -128,6 +139,9 @@ struct SessionHandlers: Sendable {
     do throws(SessionError) {
       // One that cannot be read is ended here all the same.
       let current = try? await engine.sessions.session(handle, ownedBy: context.owner)
+      guard current.map({ context.runtime.scope.contains(issuer: $0.issuer) }) ?? true else {
+        throw SessionError.notFound
+      }
       let issuer = current.flatMap { try? context.runtime.issuerLookup(engine)($0.issuer) }
       let outcome = try await engine.sessions.end(
         handle, ownedBy: context.owner, at: issuer,
@@ -150,8 +164,8 @@ struct SessionHandlers: Sendable {
         guard params.issuer == nil, params.token == nil, params.tokenTypeHint == nil else {
           throw SessionError.invalid("session excludes the other members", path: "/session")
         }
-        guard let handle = SessionHandle(text) else { throw SessionError.notFound }
-        let current = try await engine.sessions.session(handle, ownedBy: context.owner)
+        let handle = try SessionHandle(text)
+        let current = try await engine.visibleSession(handle, context)
         try await engine.sessions.revokeTokens(
           of: handle, ownedBy: context.owner, at: context.runtime.issuerLookup(engine)(current.issuer),
           deadline: context.deadline, trace: context.traceContext)
@@ -170,7 +184,7 @@ struct SessionHandlers: Sendable {
 
   private func session(_ handle: SessionHandle, _ context: CallContext) async throws(RPCFault) -> Session {
     do throws(SessionError) {
-      return try await engine.sessions.session(handle, ownedBy: context.owner)
+      return try await engine.visibleSession(handle, context)
     } catch {
       throw ErrorMap.fault(error)
     }
@@ -198,7 +212,7 @@ struct SessionHandlers: Sendable {
 extension SessionHandle {
   /// The handle of a call; one that can be none is as unknown as one that is not there.
   static func given(_ text: String) throws(RPCFault) -> SessionHandle {
-    guard let handle = SessionHandle(text) else { throw RPCFault(.sessionNotFound, data: ["path": "/session"]) }
+    guard let handle = try? SessionHandle(text) else { throw RPCFault(.sessionNotFound, data: ["path": "/session"]) }
     return handle
   }
 }

@@ -5,22 +5,37 @@ import Protocol
 
 /// `getTask`, `listTasks`, `suspendTask`, `resumeTask`, `cancelTask`.
 struct TaskHandlers: Sendable {
-  let tasks: TaskRegistry
+  /// How many tasks are described at a time; between the pieces everybody else has a turn.
+  private static let pieceSize = 32
 
-  func list(_ params: ListTasks.Params, _ context: CallContext) -> ListTasks.Result {
-    ListTasks.Result(tasks: tasks.descriptions(of: context.owner))
+  let tasks: TaskRegistry
+  let lists: ListAnswers
+
+  func list(_ params: ListTasks.Params, _ context: CallContext) async throws(RPCFault) -> JSONText {
+    try await lists.page(params, of: "tasks", context) { (start, page) async throws(RPCFault) in
+      var position = start
+      while true {
+        let piece = tasks.tasks(of: context.owner, after: position, atMost: Self.pieceSize)
+        for entry in piece {
+          position = entry.number
+          guard context.runtime.scope.contains(resource: entry.resource) else { continue }
+          guard page.add(entry.task.description, at: entry.number) else { return }
+        }
+        guard piece.count == Self.pieceSize else { return }
+        guard !Task.isCancelled else { throw RPCFault(.requestCancelled) }
+        await Task.yield()
+      }
+    }
   }
 
   /// Does something with the task, if it still runs, and shows it then.
   func act(
     on params: TaskName, _ context: CallContext, _ action: (NetworkTask) -> Void = { _ in }
   ) throws(RPCFault) -> TaskDescription {
-    switch tasks.known(params.task, of: context.owner) {
-    case .running(let task):
-      action(task)
-      return TaskDescription(task)
-    case .ended(let description): return description
-    case nil: throw RPCFault(.taskNotFound, data: ["path": "/task"])
+    guard let known = tasks.known(params.task, of: context.owner, in: context.runtime.scope) else {
+      throw RPCFault(.taskNotFound, data: ["path": "/task"])
     }
+    if case .running(let task) = known { action(task) }
+    return known.description
   }
 }

@@ -4,4 +4,6 @@ import ArgumentParser
 struct AuditCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "audit", abstract: "Tools for audit logs.", subcommands: [VerifyAudit.self])
+
+  func run() throws { throw ValidationError("A command is needed.") }
 }

@@ -10,7 +10,8 @@ struct Login: ParsableCommand {
     abstract: "Logs a user in with a browser and prints the session.",
     discussion: """
       Opens the browser at the issuer, or prints the address to open, and waits for it to come back to a port of this \
-      machine. The issuer must know http://127.0.0.1/callback as a redirect URI, at any port or at the one of --port.
+      machine: to the redirectUri that is configured for the issuer, where that is a loopback address. Else, or with --port, \
+      the issuer must know http://127.0.0.1/callback as a redirect URI, at any port or at the one of --port.
       Exit code: 0 there is a session, 1 the login failed, 2 no sidecar, or nobody came back.
       """)
 
@@ -22,8 +23,8 @@ struct Login: ParsableCommand {
   @Option(help: "The scope to ask for; default: the issuer's.")
   var scope: String?
 
-  @Option(help: "The port to come back to; 0 takes any that is free.")
-  var port: UInt16 = 0
+  @Option(help: "The port to come back to; 0 takes any that is free. Default: that of the issuer's redirectUri.")
+  var port: UInt16?
 
   @Option(help: "How many seconds the user has.")
   var wait: Int = 300
@@ -37,10 +38,10 @@ struct Login: ParsableCommand {
 
   func run() throws {
     do {
-      var receiver = try LoopbackReceiver(port: port)
-      var params: JSONObject = ["issuer": .string(issuer), "redirectUri": .string(receiver.redirectURI)]
-      if let scope { params["scope"] = .string(scope) }
-      let begun = try result(of: call("beginAuthorization", params))
+      let configured = port == nil ? try beginAsConfigured() : nil
+      var receiver = try LoopbackReceiver(at: configured?.redirect ?? LoopbackRedirect(port: port ?? 0))
+      let redirectURI = receiver.redirectURI
+      let begun = try configured?.begun ?? result(of: begin(redirectURI: redirectURI))
       let url = begun["authorizationUrl"]?.stringValue ?? ""
       FailureNote.print("open \(url)")
       if browser { Browser.open(url) }
@@ -51,6 +52,32 @@ struct Login: ParsableCommand {
       FailureNote.print("\(error)")
       throw ExitCode(2)
     }
+  }
+
+  /// A login at the redirect URI that is configured for the issuer.
+  private struct Configured {
+    let redirect: LoopbackRedirect
+    /// What has begun; nil where its port was not known yet.
+    let begun: JSONValue?
+  }
+
+  /// Begins the login where the issuer's redirect URI leads to this machine; nil where it does not, or there is none.
+  private func beginAsConfigured() throws -> Configured? {
+    let answer = try begin(redirectURI: nil)
+    if answer["error"]?["code"] == .integer(Self.invalidParams), answer["error"]?["data"]?["path"] == "/redirectUri" {
+      return nil
+    }
+    let begun = try result(of: answer)
+    guard let redirect = begun["redirectUri"]?.stringValue.flatMap({ LoopbackRedirect($0) }) else { return nil }
+    guard redirect.port != 0 else { return Configured(redirect: redirect, begun: nil) }
+    return Configured(redirect: redirect, begun: begun)
+  }
+
+  private func begin(redirectURI: String?) throws -> JSONValue {
+    var params: JSONObject = ["issuer": .string(issuer)]
+    params["redirectUri"] = redirectURI.map { .string($0) }
+    params["scope"] = scope.map { .string($0) }
+    return try call("beginAuthorization", params)
   }
 
   /// The answer to the callback of this login. Any page in the browser can ask for the callback, too: one with a state that the
@@ -78,8 +105,10 @@ struct Login: ParsableCommand {
 
   /// `state_unknown` of the wire contract.
   private static let stateUnknown: Int64 = 5006
-  /// What is said to callbacks that anybody can make up; -32602 is `invalid_params`.
-  private static let strange: Set<Int64> = [stateUnknown, -32602]
+  /// `invalid_params` of JSON-RPC.
+  private static let invalidParams: Int64 = -32602
+  /// What is said to callbacks that anybody can make up.
+  private static let strange: Set<Int64> = [stateUnknown, invalidParams]
 
   private func call(_ method: String, _ params: JSONObject) throws -> JSONValue {
     try CallMethod.exchange(

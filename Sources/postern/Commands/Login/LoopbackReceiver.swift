@@ -20,42 +20,32 @@ struct LoopbackReceiver: ~Copyable {
 
   /// Browsers open connections ahead of need, and any page may open some: beyond these the oldest makes way.
   private static let maxConnections = 16
-  private static let path = "/callback"
 
   private let listener: Int32
+  private let redirect: LoopbackRedirect
   private let clock = SystemClock()
   private var connections: [LoopbackConnection] = []
+  /// Another user has come with a callback.
+  private var hasForeigners = false
   /// The port the system gave, or the one that was asked for.
   let port: UInt16
 
-  /// Listens on 127.0.0.1; port 0 takes any that is free.
-  init(port: UInt16) throws(Failure) {
-    let kind = Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue) | Int32(SOCK_NONBLOCK.rawValue)
-    let descriptor = socket(AF_INET, kind, 0)
-    guard descriptor >= 0 else { throw Self.failure("no socket") }
-    var address = sockaddr_in()
-    address.sin_family = sa_family_t(AF_INET)
-    address.sin_port = port.bigEndian
-    address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
-    var length = socklen_t(MemoryLayout<sockaddr_in>.size)
-    let isBound = withUnsafeMutablePointer(to: &address) {
-      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-        bind(descriptor, $0, length) == 0 && listen(descriptor, 128) == 0 && getsockname(descriptor, $0, &length) == 0
-      }
+  /// Listens where `redirect` leads to.
+  init(at redirect: LoopbackRedirect) throws(Failure) {
+    guard let listening = LoopbackListener.open(redirect.address, port: redirect.port) else {
+      throw Self.failure("cannot listen on \(redirect.host):\(redirect.port)")
     }
-    guard isBound else {
-      let failure = Self.failure("cannot listen on 127.0.0.1:\(port)")
-      close(descriptor)
-      throw failure
-    }
-    listener = descriptor
-    self.port = UInt16(bigEndian: address.sin_port)
+    listener = listening.descriptor
+    self.redirect = redirect
+    port = listening.port
   }
 
   deinit { close(listener) }
 
   /// Where the issuer is to send the browser.
-  var redirectURI: String { "http://127.0.0.1:\(port)\(Self.path)" }
+  var redirectURI: String { "\(origin)\(redirect.path)" }
+
+  private var origin: String { "http://\(redirect.host):\(port)" }
 
   /// The next request for the callback; whatever else comes is told that it is in the wrong place. A connection that says
   /// nothing keeps none of the others waiting.
@@ -88,9 +78,15 @@ struct LoopbackReceiver: ~Copyable {
       case .more: continue
       case .nothing: break
       case .request(let target):
-        if target == Self.path || target.hasPrefix("\(Self.path)?") {
+        if target == redirect.path || target.hasPrefix("\(redirect.path)?") {
           connections.removeAll { $0 === connection }
-          return Visit(url: "http://127.0.0.1:\(port)\(target)", connection: connection)
+          guard LoopbackVisitor.isOwn(connection.descriptor) else {
+            connection.answer(.notThisLogin)
+            if !hasForeigners { FailureNote.print("a callback of another user of this machine came; still waiting") }
+            hasForeigners = true
+            continue
+          }
+          return Visit(url: origin + target, connection: connection)
         }
         connection.answer(.nothingHere)
       }

@@ -18,7 +18,7 @@ final class AccessManagerLogin: Sendable {
     cookieName = settings.cookieName
     location = try settings.baseURL.appending(
       relativePath: "json\(settings.realmPath)/authenticate")
-    flights = SingleFlight(clock: clock)
+    flights = SingleFlight(clock: clock, servesEverybody: true)
   }
 
   /// The session's token, or a newer one than `rejected`.
@@ -34,7 +34,7 @@ final class AccessManagerLogin: Sendable {
       return try await flights.value(for: "login", deadline: link.deadline) {
         [self] () async throws(DecisionFault) in
         if let token = current.withLock({ $0 }), token != rejected { return token }
-        let token = try await logIn(name, password, over: link)
+        let token = try await logIn(name, password, over: link.forEverybody(patience: link.point.budget))
         current.withLock { $0 = token }
         return token
       }
@@ -67,7 +67,7 @@ final class AccessManagerLogin: Sendable {
       ])
       fields["Cookie"] = cookies.field(cookieName, nil)
       let response = try await link.exchange(
-        HTTPRequest(method: "POST", url: location, fields: fields, body: JSONWriter().write(body)))
+        HTTPRequest(method: "POST", url: location, fields: fields, body: JSONWriter().write(body)), for: .shared)
       guard (200..<300).contains(response.status) else {
         throw response.status >= 500 || response.status == 429
           ? DecisionFault(response, trace: nil) : Self.refused
@@ -75,7 +75,7 @@ final class AccessManagerLogin: Sendable {
       cookies.take(response, except: cookieName)
       let document = try DecisionReply.document(of: response)
       if let token = document["tokenId"]?.stringValue {
-        guard !token.isEmpty, HTTPFieldRules.isValue(token) else { throw Self.refused }
+        guard AccessManager.isToken(token) else { throw Self.refused }
         return Secret(token)
       }
       guard let filled = Self.filled(document, name, password) else {

@@ -70,7 +70,7 @@ public final class AccessManagerProvider: DecisionProvider {
     ])
     if batch.bypassesRemoteCache { fields["Cache-Control"] = "no-cache" }
     return try await link.exchange(
-      HTTPRequest(method: "POST", url: policies, fields: fields, body: body))
+      HTTPRequest(method: "POST", url: policies, fields: fields, body: body), for: .question)
   }
 
   private func question(_ batch: DecisionBatch) async throws(DecisionFault) -> JSONValue {

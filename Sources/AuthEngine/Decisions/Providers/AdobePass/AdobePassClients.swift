@@ -36,7 +36,7 @@ final class AdobePassClients: Sendable {
   init(store: any RecordStore, clock: any EngineClock) {
     self.store = store
     self.clock = clock
-    flights = SingleFlight(clock: clock)
+    flights = SingleFlight(clock: clock, servesEverybody: true)
   }
 
   /// A token of `client`: newer than `rejected`, and of another registration than that one's where it `isForeign`, which the server said.
@@ -46,16 +46,14 @@ final class AdobePassClients: Sendable {
   ) async throws(DecisionFault) -> AdobePassToken {
     let generation = rejected?.generation ?? 0
     if let token = fresh(client, newerThan: generation) { return token }
-    var own = link
-    own.isRenewal = false
     while true {
       let token: AdobePassToken
-      own.deadline = Deadline(in: Self.patience, on: clock)
       do throws(SingleFlightError<DecisionFault>) {
         token = try await flights.value(for: client.key, deadline: link.deadline) {
-          [self, own] () async throws(DecisionFault) in
+          [self] () async throws(DecisionFault) in
           if let token = fresh(client, newerThan: generation) { return token }
-          let requests = AdobePassRequests(client: client, device: device, link: own)
+          let requests = AdobePassRequests(
+            client: client, device: device, link: link.forEverybody(patience: Self.patience))
           return try await obtain(requests, refused: isForeign ? rejected?.clientID : nil)
         }
       } catch {
@@ -83,7 +81,7 @@ final class AdobePassClients: Sendable {
   ) async throws(DecisionFault) -> AdobePassToken {
     let key = requests.client.key
     let previous = state.withLock { $0.backoffs[key] }
-    if let refusal = previous?.refusal(at: clock.monotonicNow) { throw Self.fault(refusal) }
+    if let refusal = previous?.refusal(at: clock.monotonicNow) { throw DecisionFault(refusal) }
     do throws(AdobePassRefusal) {
       let registration = try await registration(requests, instead: refused)
       do throws(AdobePassRefusal) {
@@ -98,7 +96,7 @@ final class AdobePassClients: Sendable {
       case .endpoint(let refusal, _):
         let backoff = TokenBackoff(after: refusal, previous: previous, now: clock.monotonicNow)
         if let backoff { state.withLock { $0.backoffs[key] = backoff } }
-        throw Self.fault(refusal)
+        throw DecisionFault(refusal)
       case .fault(let fault): throw fault
       }
     }
@@ -114,12 +112,5 @@ final class AdobePassClients: Sendable {
       state.backoffs[key] = nil
       return token
     }
-  }
-
-  /// No token, whatever the reason: the sidecar's own trouble, never a decision.
-  private static func fault(_ error: TokenError) -> DecisionFault {
-    let status = Status.accessTokenUnavailable(error.detail)
-    guard case .unavailable = error.kind else { return DecisionFault(status) }
-    return DecisionFault(status, retry: .after(error.retryAfter ?? (error.status == 429 ? .seconds(1) : nil)))
   }
 }

@@ -61,21 +61,22 @@ public final class AdobePassProvider: DecisionProvider {
     return DecisionContextComplaint(about: Self.addressMember, "must be an IP address")
   }
 
-  /// One question about the whole batch. A token that is refused is replaced once; the client only when the server does not know it.
+  /// One question about the whole batch. A token that is refused is replaced once; the client only when the server does not know it, and
+  /// says so where no answer to another question can arrive: that costs every user the login.
   public func evaluate(
     _ batch: DecisionBatch, over link: DecisionLink
   ) async throws(DecisionFault) -> [DecisionVerdict?] {
     let request = request(batch)
     var token = try await link.clients.token(of: client, device: device, over: link)
-    var response = try await post(request, token, link)
+    var response = try await post(request, token, link, .question)
     if Self.refusesToken(response) {
       token = try await link.clients.token(of: client, replacing: token, device: device, over: link)
-      response = try await post(request, token, link)
+      response = try await post(request, token, link, .confirmation)
     }
     if Self.refusesClient(response) {
       token = try await link.clients.token(
         of: client, replacing: token, isForeign: true, device: device, over: link)
-      response = try await post(request, token, link)
+      response = try await post(request, token, link, .confirmation)
     }
     let trace = Self.trace(of: response)
     guard !Self.refusesToken(response) else {
@@ -102,11 +103,11 @@ public final class AdobePassProvider: DecisionProvider {
   }
 
   private func post(
-    _ request: HTTPRequest, _ token: AdobePassToken, _ link: DecisionLink
+    _ request: HTTPRequest, _ token: AdobePassToken, _ link: DecisionLink, _ purpose: DecisionPurpose
   ) async throws(DecisionFault) -> HTTPResponse {
     var request = request
     request.fields["Authorization"] = "Bearer \(token.value.reveal())"
-    return try await link.exchange(request)
+    return try await link.exchange(request, for: purpose)
   }
 
   private static func address(in context: JSONObject) -> String? {

@@ -74,10 +74,12 @@ struct AdobePassRequests: Sendable {
 
   private func exchange(_ request: HTTPRequest) async throws(AdobePassRefusal) -> HTTPResponse {
     do throws(DecisionFault) {
-      return try await link.exchange(request, timeout: AdobePassClients.patience)
+      return try await link.exchange(request, for: .shared, timeout: AdobePassClients.patience)
     } catch {
-      throw .trouble(
-        "\(request.url.path) cannot be reached: \(error.status.details ?? error.status.message)", retry: error.retry)
+      let details = "\(request.url.path) cannot be reached: \(error.status.details ?? error.status.message)"
+      // That nobody answers says nothing about the credentials.
+      guard error.isOutage else { throw .trouble(details, retry: error.retry) }
+      throw .fault(DecisionFault(.networkError(details), retry: error.retry))
     }
   }
 

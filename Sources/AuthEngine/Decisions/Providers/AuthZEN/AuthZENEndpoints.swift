@@ -32,9 +32,14 @@ struct AuthZENEndpoints: Sendable, Hashable {
     }
   }
 
+  /// Whether all of them are at `origin`.
+  func areAll(at origin: HTTPURL.Origin) -> Bool {
+    evaluation.origin == origin && evaluations.map { $0.origin == origin } ?? true
+  }
+
   /// The well-known location: between host and path of the identifier (section 9.2.1).
   static func wellKnown(of base: HTTPURL) throws(HTTPURLError) -> HTTPURL {
-    let path = base.path.utf8.last == UInt8(ascii: "/") ? String(base.path.dropLast()) : base.path
+    let path = base.path.utf8.last == UInt8(ascii: "/") ? String(Substring(base.path.utf8.dropLast())) : base.path
     return try base.replacingPath("/.well-known/authzen-configuration\(path)")
   }
 }

@@ -50,7 +50,7 @@ public final class AuthZENProvider: DecisionProvider {
     let question = AuthZENQuestion(batch, settings)
     let (response, trace) = try await post(question.batch, to: url, batch, link)
     if [404, 405, 501].contains(response.status) {
-      discovery.forgetBatches(at: link.clock.monotonicNow)
+      discovery.forgetBatches(for: link.subject.owner, at: link.clock.monotonicNow)
       return await singly(batch, at: endpoints.evaluation, link)
     }
     return try AuthZENReply.verdicts(

@@ -58,7 +58,7 @@ public final class OPAProvider: DecisionProvider {
   /// endpoint it is taken to be.
   private func waitUntilReady(_ link: DecisionLink) async throws(DecisionFault) {
     guard !isReady.withLock({ $0 }) else { return }
-    let response = try await link.exchange(HTTPRequest(method: "GET", url: health))
+    let response = try await link.exchange(HTTPRequest(method: "GET", url: health), for: .shared)
     guard response.status < 500, response.status != 429 else {
       throw DecisionFault(
         .requestorNotConfigured("OPA is not ready: /health?bundles answers \(response.status)"), retry: .after(nil))

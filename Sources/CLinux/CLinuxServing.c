@@ -1,0 +1,151 @@
+// The second filter: for a process that has started, and serves. It lies over the first one: what either forbids is forbidden.
+#define _GNU_SOURCE
+#include "CLinuxServing.h"
+#include "filter.h"
+
+#include <fcntl.h>
+#include <linux/sockios.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+
+int clinux_serving_calls_are_filtered(void) {
+  // With flags that do not exist nothing is made.
+  return syscall(SYS_inotify_init1, -1) < 0 && errno == EPERM;
+}
+
+#ifdef OWN_ARCHITECTURE
+
+// The same on every architecture; missing from older headers.
+enum {
+  PIDFD_SEND_SIGNAL = 424,
+  PIDFD_OPEN = 434,
+  MEMFD_SECRET = 447,
+  PROCESS_MRELEASE = 448,
+  FCHMODAT2 = 452,
+  STATMOUNT = 457,
+  LISTMOUNT = 458,
+  SETXATTRAT = 463,
+  GETXATTRAT = 464,
+  LISTXATTRAT = 465,
+  REMOVEXATTRAT = 466,
+  FILE_GETATTR = 468,
+  FILE_SETATTR = 469,
+};
+
+static const uint16_t forbidden[] = {
+    // owner, mode, times and attributes of files: Landlock has no rule for them
+    SYS_fchmodat, FCHMODAT2, SYS_fchown, SYS_fchownat, SYS_utimensat,
+    SYS_setxattr, SYS_lsetxattr, SYS_fsetxattr, SETXATTRAT, SYS_getxattr, SYS_lgetxattr, SYS_fgetxattr, GETXATTRAT,
+    SYS_listxattr, SYS_llistxattr, SYS_flistxattr, LISTXATTRAT, SYS_removexattr, SYS_lremovexattr, SYS_fremovexattr,
+    REMOVEXATTRAT, FILE_GETATTR, FILE_SETATTR,
+#ifdef SYS_chmod
+    SYS_chmod, SYS_chown, SYS_lchown, SYS_utime, SYS_utimes, SYS_futimesat,
+#endif
+    // nor for truncating before Linux 6.2; what is open for writing is cut with ftruncate
+    SYS_truncate,
+    // nor for being in a directory, or watching one
+    SYS_chdir, SYS_fchdir, SYS_inotify_init1, SYS_inotify_add_watch, SYS_fanotify_mark, STATMOUNT, LISTMOUNT,
+#ifdef SYS_inotify_init
+    SYS_inotify_init,
+#endif
+    // names that lead elsewhere, and devices
+    SYS_symlinkat, SYS_mknodat,
+#ifdef SYS_symlink
+    SYS_symlink, SYS_mknod,
+#endif
+    // memory without a name, from which code could be mapped, and memory and queues of other processes
+    SYS_memfd_create, MEMFD_SECRET, SYS_shmget, SYS_shmat, SYS_shmctl, SYS_semget, SYS_semop, SYS_semtimedop, SYS_semctl,
+    SYS_msgget, SYS_msgsnd, SYS_msgrcv, SYS_msgctl, SYS_mq_open, SYS_mq_unlink, SYS_io_setup,
+    // other processes
+    PIDFD_OPEN, PIDFD_SEND_SIGNAL, PROCESS_MRELEASE, SYS_tkill, SYS_ioprio_set, SYS_setrlimit, SYS_setpgid, SYS_setsid,
+};
+
+enum { FORBIDDEN = sizeof forbidden / sizeof forbidden[0] };
+_Static_assert(FORBIDDEN < 255, "too many system calls for one list");
+
+// `call` only where its argument `n` is `value`.
+#define ONLY(call, n, value) IS((call), 0, 4), LOAD(ARGUMENT(n)), IS((value), 0, 1), GIVE(ALLOW), GIVE(DENY)
+// `call` only where its argument `n` has none of `bits`.
+#define WITHOUT(call, n, bits) IS((call), 0, 4), LOAD(ARGUMENT(n)), HAS((bits), 0, 1), GIVE(DENY), GIVE(ALLOW)
+
+// The kind of an ioctl, in its second byte.
+enum { KIND = 0xff00, FILE_FLAGS = 'f' << 8, FILE_ATTRIBUTES = 'X' << 8, BTRFS = 0x9400 };
+
+int clinux_filter_serving_calls(void) {
+  // There is one process, and it starts none.
+  uint32_t own = (uint32_t)getpid();
+  const struct sock_filter begin[] = {
+      LOAD(ARCHITECTURE),
+      IS(OWN_ARCHITECTURE, 1, 0),
+      GIVE(SECCOMP_RET_KILL_PROCESS),
+      LOAD(NUMBER),
+
+      // No more code: neither a file that was written here, nor memory (PR_SET_MDWE forbids only what was writable, from Linux 6.3 on).
+      WITHOUT(SYS_mmap, 2, PROT_EXEC),
+      WITHOUT(SYS_mprotect, 2, PROT_EXEC),
+      WITHOUT(SYS_pkey_mprotect, 2, PROT_EXEC),
+
+      // What the store does to its own files: nothing can be opened up to others with it.
+      ONLY(SYS_fchmod, 1, 0600),
+
+      // Signals that come from a descriptor go to anybody; leases and notes hold up or watch others.
+      IS(SYS_fcntl, 0, 8),
+      LOAD(ARGUMENT(1)),
+      IS(F_SETOWN, 4, 0),
+      IS(F_SETOWN_EX, 3, 0),
+      IS(F_SETSIG, 2, 0),
+      IS(F_NOTIFY, 1, 0),
+      IS(F_SETLEASE, 0, 1),
+      GIVE(DENY),
+      GIVE(ALLOW),
+
+      // Flags and attributes of files again.
+      IS(SYS_ioctl, 0, 9),
+      LOAD(ARGUMENT(1)),
+      IS(FIOSETOWN, 5, 0),
+      IS(SIOCSPGRP, 4, 0),
+      BPF_STMT(BPF_ALU | BPF_AND | BPF_K, KIND),
+      IS(FILE_FLAGS, 2, 0),
+      IS(FILE_ATTRIBUTES, 1, 0),
+      IS(BTRFS, 0, 1),
+      GIVE(DENY),
+      GIVE(ALLOW),
+
+      // Priorities, limits and processors: of the calling thread only. Limits are read, not set.
+      IS(SYS_setpriority, 0, 6),
+      LOAD(ARGUMENT(0)),
+      IS(PRIO_PROCESS, 0, 3),
+      LOAD(ARGUMENT(1)),
+      IS(0, 0, 1),
+      GIVE(ALLOW),
+      GIVE(DENY),
+      IS(SYS_prlimit64, 0, 8),
+      LOAD(ARGUMENT(0)),
+      IS(0, 0, 5),
+      LOAD(ARGUMENT(2)),
+      IS(0, 0, 3),
+      LOAD(ARGUMENT(2) + 4),
+      IS(0, 0, 1),
+      GIVE(ALLOW),
+      GIVE(DENY),
+      ONLY(SYS_sched_setaffinity, 0, 0),
+      ONLY(SYS_sched_setscheduler, 0, 0),
+      ONLY(SYS_sched_setparam, 0, 0),
+      ONLY(SYS_sched_setattr, 0, 0),
+
+      // Signals: to itself only.
+      ONLY(SYS_kill, 0, own),
+      ONLY(SYS_tgkill, 0, own),
+      ONLY(SYS_rt_sigqueueinfo, 0, own),
+      ONLY(SYS_rt_tgsigqueueinfo, 0, own),
+  };
+  enum { BEGIN = sizeof begin / sizeof begin[0] };
+  struct sock_filter filter[BEGIN + FORBIDDEN + FILTER_END];
+  return filter_install(filter, filter_finish(filter, begin, BEGIN, forbidden, FORBIDDEN));
+}
+
+#else
+
+int clinux_filter_serving_calls(void) { return ENOSYS; }
+
+#endif

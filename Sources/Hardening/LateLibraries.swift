@@ -1,0 +1,38 @@
+import Glibc
+
+/// Libraries that the C library loads when it first needs them: they must be there before code can no longer be loaded.
+enum LateLibraries {
+  /// Loads them, and keeps them loaded. What is not installed is left out: the C library does without it as well.
+  static func load() {
+    for name in names(nameServices: "/etc/nsswitch.conf") { _ = dlopen(name, RTLD_NOW | CInt(RTLD_NODELETE)) }
+  }
+
+  /// The name services that the file names (nsswitch.conf(5)), those without a file, and what a thread that ends is unwound with.
+  static func names(nameServices path: String) -> [String] {
+    var services: Set<String> = ["dns", "files"]
+    if let file = fopen(path, "re") {
+      defer { fclose(file) }
+      var line: UnsafeMutablePointer<CChar>?
+      var capacity = 0
+      while getline(&line, &capacity, file) > 0, let text = line {
+        services.formUnion(named(in: String(cString: text)))
+      }
+      free(line)
+    }
+    return ["libgcc_s.so.1"] + services.sorted().map { "libnss_\($0).so.2" }
+  }
+
+  /// The services of a line such as `hosts: files mdns4_minimal [NOTFOUND=return] dns # mine`.
+  private static func named(in line: String) -> [String] {
+    let rule = line.prefix { $0 != "#" }.split(separator: ":", maxSplits: 1)
+    guard rule.count == 2 else { return [] }
+    var isAction = false
+    return rule[1].split { $0 == " " || $0 == "\t" || $0 == "\n" }.compactMap { word in
+      if word.hasPrefix("[") { isAction = true }
+      defer { if word.hasSuffix("]") { isAction = false } }
+      // Nothing with a slash: a name, not a place.
+      let isName = word.utf8.allSatisfy { $0 == UInt8(ascii: "_") || isalnum(CInt($0)) != 0 }
+      return isAction || !isName ? nil : String(word)
+    }
+  }
+}

@@ -1,0 +1,38 @@
+public import AuthEngine
+import Foundation
+import HTTPMessages
+
+extension JourneyError: FoundationError {
+  /// By its kind.
+  public var numberedCode: ResourceError.Code {
+    switch kind {
+    case .adviceNotRecognised: .adviceNotRecognised
+    case .continuationUnknown: .continuationUnknown
+    case .timedOut: .authenticationTimedOut
+    case .unreachable: .accessManagerUnreachable
+    case .accessManager: .accessManagerError
+    case .session(let error): error.numberedCode
+    case .overloaded: .overloaded
+    case .invalid: .invalidRequest
+    case .deadlineExceeded: .deadlineExceeded
+    case .cancelled: .requestCancelled
+    }
+  }
+  /// Its detail.
+  public var explanation: String { detail }
+  /// What the access manager said, and when to ask again.
+  public var facts: PosternErrorFacts {
+    switch kind {
+    case .adviceNotRecognised, .timedOut: PosternErrorFacts(isRetryable: false)
+    case .continuationUnknown: PosternErrorFacts(path: "/continuation")
+    case .unreachable(let outcome): PosternErrorFacts(outcome: outcome, isRetryable: true)
+    case .accessManager(let status, let code):
+      PosternErrorFacts(isRetryable: (status ?? 0) >= 500, upstreamStatus: status, upstreamCode: code)
+    case .session(let error): error.facts
+    case .overloaded(let wait): PosternErrorFacts(isRetryable: true, retryAfter: wait)
+    case .invalid(let path): PosternErrorFacts(path: path)
+    case .deadlineExceeded: PosternErrorFacts(isRetryable: true)
+    case .cancelled: PosternErrorFacts()
+    }
+  }
+}

@@ -1,0 +1,16 @@
+public import AuthEngine
+import Foundation
+import HTTPMessages
+
+extension ResourceError: FoundationError {
+  /// Its own.
+  public var numberedCode: Code { code }
+  /// Its detail.
+  public var explanation: String { detail }
+  /// Its own.
+  public var facts: PosternErrorFacts {
+    PosternErrorFacts(
+      outcome: outcome, isRetryable: retryable, retryAfter: retryAfter, path: path, upstreamStatus: upstream?.status,
+      upstreamCode: upstream?.code)
+  }
+}

@@ -1,0 +1,115 @@
+import AuthEngine
+import Configuration
+import JSONRPC
+import Protocol
+import Support
+
+/// The running configuration as one call sees it: without what the rule that let the call in hides.
+///
+/// Handlers have no other access to the configuration, so a hidden name is reported as one that is not configured, by the same code.
+struct VisibleConfiguration: Sendable {
+  /// What the rule shows.
+  let scope: PeerScope
+  private let runtime: Runtime
+
+  init(_ runtime: Runtime, scope: PeerScope) {
+    self.runtime = runtime
+    self.scope = scope
+  }
+
+  /// The answer to `getInfo`, but for what changes by itself.
+  var info: ProcessInfo { runtime.info }
+
+  /// What callers may bring along to have a token validated.
+  var validation: ValidationRules { runtime.validation }
+
+  /// Whether tokens may leave the sidecar.
+  var letsTokensLeave: Bool { runtime.configuration.tokens.leaveTheSidecar }
+
+  /// Whether nothing is fetched while a debugger is attached.
+  var checksForDebugger: Bool { runtime.configuration.hardening.debuggerCheck }
+
+  /// The resource that is meant when a call names none: the only one.
+  var onlyResource: String? { Self.only(runtime.allServers.lazy.map(\.name).filter(scope.contains(resource:))) }
+
+  /// The resource server of that configured name.
+  func server(_ name: String) throws(RPCFault) -> ResourceServer {
+    guard scope.contains(resource: name) else { throw Runtime.noSuchResource }
+    return try runtime.server(name)
+  }
+
+  /// Throws what a resource that is not configured is answered with, also for one that the rule hides.
+  func check(resource name: String) throws(RPCFault) {
+    guard scope.contains(resource: name), runtime.configuration.resources[name] != nil else {
+      throw Runtime.noSuchResource
+    }
+  }
+
+  /// The resource servers that the rule hides.
+  var hiddenServers: [ResourceServer] { runtime.allServers.filter { !scope.contains(resource: $0.name) } }
+
+  /// The issuer of that configured name.
+  func issuer(_ name: String) throws(RPCFault) -> ConfiguredIssuer {
+    guard scope.contains(issuer: name) else { throw Runtime.noSuchIssuer }
+    return try runtime.issuer(name)
+  }
+
+  /// The key set of an issuer.
+  func keys(of configured: ConfiguredIssuer, in keySets: KeySetStore) -> PublishedKeySource {
+    runtime.keys(of: configured, in: keySets)
+  }
+
+  /// The access manager behind the issuer of a resource, also where the rule hides the issuer: its cookie stays reserved.
+  func accessManager(behind server: ResourceServer) -> AccessManager? {
+    server.issuer.flatMap { runtime.issuers[$0.name]?.accessManager }
+  }
+
+  /// The issuer of that configured name, for sessions.
+  func sessionIssuer(_ name: String, _ engine: Engine) throws(RPCFault) -> SessionIssuer {
+    do throws(SessionError) {
+      return try issuerLookup(engine)(name)
+    } catch {
+      throw ErrorMap.fault(error, path: "/issuer")
+    }
+  }
+
+  /// Finds configured issuers by name; `hidden` is the error for one that the rule hides, else that of one that is not configured.
+  func issuerLookup(
+    _ engine: Engine, hidden: SessionError = Runtime.noSuchSessionIssuer
+  ) -> @Sendable (String) throws(SessionError) -> SessionIssuer {
+    let lookup = runtime.issuerLookup(engine)
+    return { [scope] (name) throws(SessionError) in
+      guard scope.contains(issuer: name) else { throw hidden }
+      return try lookup(name)
+    }
+  }
+
+  /// The decision point of that name; without a name the only one.
+  func decisionPoint(_ name: String?) -> Result<DecisionPoint, DecisionPointAbsence> {
+    runtime.decisionPoint(name, in: scope)
+  }
+
+  /// Whether decisions may be known here that the rule hides.
+  var hidesDecisions: Bool { scope.preauthorization != nil || scope.issuers != nil }
+
+  /// The names of the decision points whose decisions are the caller's to see: neither they nor their issuers are hidden.
+  var ownDecisionPoints: [String] {
+    runtime.decisionPoints.values.filter { point in
+      scope.contains(decisionPoint: point.name) && point.settings.issuer.map(scope.contains(issuer:)) ?? true
+    }.map(\.name)
+  }
+
+  /// Whether the stopped fetch is one that the caller can go on with: neither its resource nor its session's issuer is hidden.
+  func shows(_ fetch: StoppedFetches.Fetch) -> Bool {
+    guard scope.contains(resource: fetch.origin.resource) else { return false }
+    guard scope.issuers != nil else { return true }
+    let issuer = fetch.origin.options.session?.issuer.issuer.name
+    return issuer.map(scope.contains(issuer:)) ?? true
+  }
+
+  private static func only(_ names: some Sequence<String>) -> String? {
+    var names = names.makeIterator()
+    guard let first = names.next(), names.next() == nil else { return nil }
+    return first
+  }
+}

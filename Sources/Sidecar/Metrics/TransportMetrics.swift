@@ -1,0 +1,18 @@
+/// What transports had to throw away, in the Prometheus sense.
+enum TransportMetrics {
+  /// The families; none where nobody can tell.
+  static func exposition(_ state: TransportState?) -> String {
+    guard let state else { return "" }
+    func family(_ name: String, _ help: String, _ value: Int) -> String {
+      var family = MetricFamily(name, .counter, help)
+      family.sample([], value)
+      return family.text
+    }
+    return family(
+      "postern_upstream_connections_discarded_total",
+      "Connections closed because the server had sent something before a request.", state.connectionsDiscarded)
+      + family(
+        "postern_upstream_handles_rejected_total", "libcurl handles thrown away because an option was rejected.",
+        state.handlesRejected)
+  }
+}

@@ -1,0 +1,97 @@
+import NIOCore
+
+/// What one connection has sent and was not delivered yet: bytes as they were read, and the events of those that were framed.
+///
+/// Bytes are framed a bounded piece at a time: to find messages among them takes time like handling them, and is a part of the connection's
+/// turn.
+struct InboundBacklog: Sendable {
+  /// How many bytes are framed at a time.
+  static let pieceBytes = 16 << 10
+
+  private(set) var framer: InboundFramer
+  /// How many bytes were read and not framed.
+  private(set) var unframedBytes = 0
+  private var reads: [ByteBuffer] = []
+  private var events: [InboundEvent] = []
+  private var deliveredCount = 0
+
+  init(_ framer: InboundFramer) { self.framer = framer }
+
+  /// The most bytes a message may have from now on.
+  var messageBytes: Int {
+    get { framer.messageBytes }
+    set { framer.messageBytes = newValue }
+  }
+
+  /// Whether there is something to deliver.
+  var hasEvents: Bool { deliveredCount < events.count }
+
+  /// Whether everything was framed and delivered.
+  var isEmpty: Bool { unframedBytes == 0 && !hasEvents }
+
+  /// How many bytes are kept, those of an unfinished message included.
+  var keptBytes: Int { framer.collectedBytes + unframedBytes }
+
+  /// Takes the bytes of one read.
+  mutating func add(_ bytes: ByteBuffer) {
+    guard bytes.readableBytes > 0 else { return }
+    unframedBytes += bytes.readableBytes
+    reads.append(bytes)
+  }
+
+  /// Frames the next piece, up to `limit` events; false when there was none, or there are events to deliver first.
+  @discardableResult
+  mutating func frame(atMost limit: Int) -> Bool {
+    guard !hasEvents, let read = reads.first else { return false }
+    let length = min(read.readableBytes, Self.pieceBytes)
+    let piece = read.getSlice(at: read.readerIndex, length: length) ?? read
+    let taken = framer.receive(MessageBytes(piece), into: &events, upTo: limit)
+    unframedBytes -= taken
+    if taken == read.readableBytes {
+      reads.removeFirst()
+    } else {
+      reads[0].moveReaderIndex(forwardBy: taken)
+    }
+    return true
+  }
+
+  /// The next events, none behind a long text: it may be handled elsewhere, and they wait for that. `didDeliver` must follow.
+  mutating func take(atMost limit: Int) -> [InboundEvent] {
+    let next = events[deliveredCount...].prefix(limit)
+    let group = next.firstIndex(where: \.isLong).map { next[...$0] } ?? next
+    deliveredCount += group.count
+    return group.count == events.count ? events : Array(group)
+  }
+
+  /// How many bytes the long text has with which the last group ended; 0 when it ended with none.
+  var longBytesTaken: Int {
+    guard deliveredCount > 0, events[deliveredCount - 1].isLong else { return 0 }
+    return events[deliveredCount - 1].byteCount
+  }
+
+  /// What was taken is handled: its bytes are let go.
+  mutating func didDeliver() {
+    guard !hasEvents else { return }
+    events.removeAll(keepingCapacity: true)
+    deliveredCount = 0
+  }
+
+  /// The peer has half-closed; what a message cut off comes to is an event once all bytes are framed.
+  mutating func end() {
+    guard unframedBytes == 0 else { return }
+    framer.end(into: &events)
+  }
+
+  /// Gives up the message at hand and what came behind it, for more than `limit` bytes are kept.
+  mutating func giveUp(limit: Int) {
+    (reads, unframedBytes) = ([], 0)
+    framer.abandon()
+    events.append(.crowded(limit: limit))
+  }
+
+  /// Nobody wants any of it.
+  mutating func drop() {
+    (reads, unframedBytes) = ([], 0)
+    (events, deliveredCount) = ([], 0)
+  }
+}

@@ -1,0 +1,37 @@
+import HTTPMessages
+
+/// A redirect URI on this machine, to which a browser comes back from a login (RFC 8252 section 7.3).
+struct LoopbackRedirect {
+  /// As it stands in the URI: `127.0.0.1`, `[::1]` or `localhost`.
+  let host: String
+  /// The port to listen on; 0 for any that is free.
+  let port: UInt16
+  /// The path of the callback, without its query.
+  let path: String
+
+  /// The command's own, where none is configured.
+  init(port: UInt16) {
+    host = "127.0.0.1"
+    self.port = port
+    path = "/callback"
+  }
+
+  /// That of a configured redirect URI; nil when it is not on this machine. One without a port stands for any port: issuers must allow
+  /// that for loopback addresses.
+  init?(_ uri: String) {
+    guard let url = try? HTTPURL(uri), url.origin.scheme == "http" else { return nil }
+    guard url.origin.isLoopbackAddress || url.origin.host == "localhost" else { return nil }
+    host = url.origin.host
+    port = url.origin.port == 80 ? 0 : UInt16(clamping: url.origin.port)
+    path = url.path
+  }
+
+  /// The address to listen on.
+  var address: String {
+    switch host {
+    case "[::1]": "::1"
+    case "localhost": "127.0.0.1"
+    default: host
+    }
+  }
+}

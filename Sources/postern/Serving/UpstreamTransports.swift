@@ -1,0 +1,99 @@
+import CurlTransport
+import Logging
+import Sidecar
+import Support
+
+/// The process's transports: the common one, and those of resources that have HTTP/2, each with a thread of its own.
+final class UpstreamTransports: Sendable {
+  private struct State {
+    /// Why exchanges cannot be set up, by transport.
+    var problems: [Int: String] = [:]
+    var count = 0
+    /// Those of resources. Whoever has fetches on one keeps it.
+    var others: [Int: Weak] = [:]
+    /// The counts of those that are gone.
+    var ended = TransportState()
+  }
+
+  private struct Weak: Sendable {
+    weak var transport: LazyTransport?
+  }
+
+  /// How long frames without end keep the thread of a resource's own transport.
+  private static let turnPatience = Duration.seconds(3)
+
+  /// The common one.
+  let common: CurlTransport
+  private let state = Locked(State())
+  private let replacements: Replacements
+  private let logger: Logger
+  private let descriptors: DescriptorBudget
+
+  /// Starts the common one.
+  init(_ descriptors: DescriptorBudget, replacements: Replacements, logger: Logger) throws(CurlTransport.StartError) {
+    self.replacements = replacements
+    self.logger = logger
+    self.descriptors = descriptors
+    var configuration = Self.configuration(0, state, replacements, logger)
+    configuration.maxConnections = min(configuration.maxConnections, descriptors.commonConnections)
+    configuration.maxConnectionsPerHost = min(configuration.maxConnectionsPerHost, configuration.maxConnections)
+    common = try CurlTransport(configuration: configuration)
+  }
+
+  /// A transport for one of `count` resources with HTTP/2: it starts with the first exchange, and ends with its last user.
+  func makeHTTP2(_ count: Int) -> LazyTransport {
+    let number = state.withLock { state in
+      state.count += 1
+      return state.count
+    }
+    var configuration = Self.configuration(number, state, replacements, logger)
+    configuration.allowsHTTP2 = true
+    configuration.turnPatience = Self.turnPatience
+    configuration.maxConnections = descriptors.connections(ofOneIn: count)
+    let transport = LazyTransport(configuration) { [state] statistics in
+      state.withLock { state in
+        state.problems[number] = nil
+        state.ended.add(statistics)
+        state.others[number] = nil
+      }
+    }
+    state.withLock { $0.others[number] = Weak(transport: transport) }
+    return transport
+  }
+
+  /// How all of them fare.
+  var condition: TransportState {
+    let (ended, others, problem) = state.withLock {
+      ($0.ended, $0.others.values.compactMap(\.transport), $0.problems.min { $0.key < $1.key }?.value)
+    }
+    var condition = ended
+    condition.problem = problem
+    condition.add(common.statistics())
+    for transport in others { condition.add(transport.statistics) }
+    return condition
+  }
+
+  private static func configuration(
+    _ number: Int, _ state: Locked<State>, _ replacements: Replacements, _ logger: Logger
+  ) -> CurlTransport.Configuration {
+    var configuration = CurlTransport.Configuration()
+    configuration.fileReport = { replacements.file($0, problem: $1) }
+    configuration.faultReport = { [state] problem in
+      state.withLock { $0.problems[number] = problem }
+      if let problem {
+        logger.error("no request can be set up", metadata: ["problem": .string(problem)])
+      } else {
+        logger.notice("requests can be set up again")
+      }
+    }
+    return configuration
+  }
+}
+
+extension TransportState {
+  fileprivate mutating func add(_ statistics: CurlTransport.Statistics?) {
+    guard let statistics else { return }
+    connectionsDiscarded += statistics.connectionsDiscarded
+    handlesRejected += statistics.handlesRejected
+  }
+}

@@ -1,0 +1,50 @@
+import Testing
+
+@testable import Sidecar
+
+@Suite("How descriptors are shared out")
+struct DescriptorBudgetTests {
+  @Test("fewer than are needed, or connections for nobody", arguments: [(223, nil), (224, 16), (234, 16), (235, 17)])
+  func least(free: Int, connections: Int?) {
+    #expect(DescriptorBudget.least == 224)
+    #expect(DescriptorBudget(limit: free + 30, open: 30)?.connections == connections)
+  }
+
+  /// With a limit, what upstreams have: connections, those of the common transport, and those of the only resource with HTTP/2.
+  static let shares: [(Int, [Int])] = [
+    // 48 descriptors: the least. 16 are for certificates, three for each request.
+    (224, [10, 7, 1]),
+    (1024, [80, 60, 19]),
+    // 1,043: the most.
+    (65_536, [342, 256, 64]),
+  ]
+
+  @Test("upstreams have a quarter of all, within bounds, and three descriptors for each request", arguments: shares)
+  func upstream(free: Int, expected: [Int]) throws {
+    let budget = try #require(DescriptorBudget(limit: free, open: 0))
+    #expect([budget.upstreamConnections, budget.commonConnections, budget.connections(ofOneIn: 1)] == expected)
+  }
+
+  @Test("everything together takes more than there is", arguments: 224...3000)
+  func sum(free: Int) throws {
+    let budget = try #require(DescriptorBudget(limit: free, open: 0))
+    // What the process itself has, refusals, and certificates.
+    #expect(budget.connections + 96 + 64 + 16 + budget.upstreamConnections * 3 <= free)
+    #expect(budget.commonConnections + budget.upstreamConnections / 4 <= budget.upstreamConnections)
+  }
+
+  @Test("several resources with HTTP/2 exhaust the descriptors together", arguments: 1...12)
+  func resources(count: Int) throws {
+    let budget = try #require(DescriptorBudget(limit: 1024, open: 0))
+    let each = budget.connections(ofOneIn: count)
+    #expect(each >= 1)
+    // For each transport the pair by which it is woken, for each request three.
+    #expect(count * (2 + each * 3) <= (budget.upstreamConnections - budget.commonConnections) * 3)
+  }
+
+  @Test("a resource has no connection where very many have HTTP/2")
+  func many() throws {
+    let budget = try #require(DescriptorBudget(limit: 224, open: 0))
+    #expect(budget.connections(ofOneIn: 50) == 1)
+  }
+}

@@ -1,0 +1,222 @@
+import AuthEngine
+import HTTPMessages
+import JSON
+import Support
+import TestSupport
+import Testing
+
+@testable import Sidecar
+
+/// `listTasks` and `listSessions`: pages, cursors, and whose turn it is.
+@Suite("Lists", .timeLimit(.minutes(2)))
+struct ListTests {
+  private static let yaml = """
+    peers:
+      - { uid: 7, methods: ["*"] }
+      - { uid: 9, methods: ["*"] }
+    store: { kind: memory }
+    issuers:
+      corp: { issuer: "https://idp.test", clientId: c, clientAuth: none }
+    resources:
+      open: { baseUrl: "https://a.test/", auth: none }
+    """
+
+  private static func grant() -> JSONValue {
+    ["issuer": "corp", "grant": ["type": "tokens", "accessToken": "given", "expiresIn": 3600]]
+  }
+
+  private static func tasks(_ connection: BenchConnection, _ names: Range<Int>, path: String = "x") async {
+    for name in names {
+      let params: JSONValue = ["resource": "open", "path": .string(path), "task": .string("t\(name)")]
+      _ = await connection.call("fetchResource", params)
+    }
+  }
+
+  /// All pages, each with its entries' names.
+  private static func pages(
+    _ connection: BenchConnection, _ method: String, _ member: String, _ name: String, limit: Int64?
+  ) async throws -> [[String]] {
+    var pages: [[String]] = []
+    var cursor: JSONValue?
+    repeat {
+      var params = JSONObject()
+      if let limit { params["limit"] = .integer(limit) }
+      params["cursor"] = cursor
+      let result = try #require(await connection.call(method, .object(params))["result"])
+      pages.append((result[member]?.arrayValue ?? []).compactMap { $0[name]?.stringValue })
+      cursor = result["nextCursor"]
+    } while cursor != nil && pages.count < 1000
+    return pages
+  }
+
+  @Test("a page has more than was asked for, or the pages together miss a task or have one twice")
+  func taskPages() async throws {
+    let bench = try SidecarBench(Self.yaml)
+    let connection = bench.connect(uid: 7)
+    await Self.tasks(connection, 0..<230)
+    let names = (0..<230).map { "t\($0)" }
+    let usual = try await Self.pages(connection, "listTasks", "tasks", "task", limit: nil)
+    #expect(usual.map(\.count) == [100, 100, 30] && usual.flatMap(\.self) == names)
+    let ten = try await Self.pages(connection, "listTasks", "tasks", "task", limit: 10)
+    #expect(ten.count == 23 && ten.flatMap(\.self) == names)
+    #expect(try await Self.pages(connection, "listTasks", "tasks", "task", limit: 1000).map(\.count) == [230])
+    #expect(try await Self.pages(bench.connect(uid: 9), "listTasks", "tasks", "task", limit: nil) == [[]])
+  }
+
+  @Test("tasks that come, end and go between two pages make others appear twice or not at all")
+  func taskPagesThatChange() async throws {
+    let bench = try SidecarBench(Self.yaml)
+    let connection = bench.connect(uid: 7)
+    await Self.tasks(connection, 0..<20)
+    let first = try #require(await connection.call("listTasks", ["limit": 5])["result"])
+    // A name that is used again is another task, and the last one behind all others.
+    await Self.tasks(connection, 4..<5)
+    await Self.tasks(connection, 20..<22)
+    let cursor = try #require(first["nextCursor"])
+    let second = try #require(await connection.call("listTasks", ["cursor": cursor])["result"])
+    let names = second["tasks"]?.arrayValue?.compactMap { $0["task"]?.stringValue }
+    #expect(names == (5..<20).map { "t\($0)" } + ["t4", "t20", "t21"])
+    #expect(second["nextCursor"] == nil)
+  }
+
+  @Test("a cursor shows its position, which counts what all users do; or one that was changed is taken")
+  func cursors() throws {
+    let cursors = ListCursors()
+    let (first, again) = (try cursors.cursor(5, of: "tasks", for: 7), try cursors.cursor(5, of: "tasks", for: 7))
+    #expect(first != again)
+    for cursor in [first, again] { #expect(cursors.position(cursor, of: "tasks", for: 7) == 5) }
+    #expect(cursors.position(first, of: "tasks", for: 9) == nil)
+    #expect(cursors.position(first, of: "sessions", for: 7) == nil)
+    var sums = Set<UInt64>()
+    for _ in 0..<50 {
+      let bytes = try #require(Base64URL.decode(try cursors.cursor(5, of: "tasks", for: 7)))
+      for start in stride(from: 0, to: bytes.count - 7, by: 4) {
+        let number = bytes[start..<start + 8].reduce(0) { $0 << 8 | UInt64($1) }
+        #expect(sums.insert(number).inserted, "no part of it is always the same")
+      }
+      var changed = bytes
+      changed[12] ^= 1
+      #expect(cursors.position(Base64URL.string(changed), of: "tasks", for: 7) == nil)
+    }
+    let largest = try cursors.cursor(.max, of: "tasks", for: 7)
+    #expect(cursors.position(largest, of: "tasks", for: 7) == .max)
+  }
+
+  @Test("an answer has more than 1 MiB, or the entries that do not fit are lost")
+  func bytes() async throws {
+    let bench = try SidecarBench(Self.yaml)
+    let connection = bench.connect(uid: 7)
+    await Self.tasks(connection, 0..<700, path: String(repeating: "p", count: 2000))
+    connection.send(#"{"jsonrpc":"2.0","id":"l","method":"listTasks","params":{"limit":1000}}"#)
+    let first = try #require(await connection.next()?["result"])
+    #expect(JSONWriter().write(first).count <= 1 << 20)
+    let pages = try await Self.pages(connection, "listTasks", "tasks", "task", limit: 1000)
+    #expect(pages.count == 2 && pages.flatMap(\.self) == (0..<700).map { "t\($0)" })
+  }
+
+  @Test("sessions of a page are told apart from those of the next by anything that changes")
+  func sessionPages() async throws {
+    let bench = try SidecarBench(Self.yaml)
+    let connection = bench.connect(uid: 7)
+    var made: [String] = []
+    for _ in 0..<250 {
+      let session = await connection.call("createSession", Self.grant())["result"]?["session"]?.stringValue
+      made.append(try #require(session))
+    }
+    let pages = try await Self.pages(connection, "listSessions", "sessions", "session", limit: nil)
+    #expect(pages.map(\.count) == [100, 100, 50] && pages.flatMap(\.self) == made)
+    let first = try #require(await connection.call("listSessions", ["limit": 10])["result"])
+    // The last one of the page goes, and one that is still to come.
+    for index in [9, 12] { _ = await connection.call("endSession", ["session": .string(made[index])]) }
+    let cursor = try #require(first["nextCursor"])
+    let rest = await connection.call("listSessions", ["cursor": cursor, "limit": 3])["result"]?["sessions"]?.arrayValue
+    #expect(rest?.compactMap { $0["session"]?.stringValue } == [made[10], made[11], made[13]])
+  }
+
+  @Test("a cursor is good for another user, another list or after it was changed")
+  func cursors() async throws {
+    let bench = try SidecarBench(Self.yaml)
+    let (one, other) = (bench.connect(uid: 7), bench.connect(uid: 9))
+    for connection in [one, other] { await Self.tasks(connection, 0..<3) }
+    let cursor = try #require(await one.call("listTasks", ["limit": 1])["result"]?["nextCursor"]?.stringValue)
+    #expect(await bench.connect(uid: 7).call("listTasks", ["cursor": .string(cursor)])["result"] != nil)
+    let changed = cursor.hasPrefix("A") ? "B" + cursor.dropFirst() : "A" + cursor.dropFirst()
+    let wrong: [(BenchConnection, String, String)] = [
+      (other, "listTasks", cursor), (one, "listSessions", cursor), (one, "listTasks", changed),
+      (one, "listTasks", ""), (one, "listTasks", "0"), (one, "listTasks", cursor + "AAAA"),
+      (one, "listSessions", String(repeating: "A", count: 100_000)),
+    ]
+    for (connection, method, cursor) in wrong {
+      let error = await connection.call(method, ["cursor": .string(cursor)])["error"]
+      #expect(error?["code"] == -32602 && error?["data"]?["path"] == "/cursor")
+    }
+    for limit in [0, -1, 1001] as [Int64] {
+      let error = await one.call("listTasks", ["limit": .integer(limit)])["error"]
+      #expect(error?["code"] == -32602 && error?["data"]?["path"] == "/limit")
+    }
+  }
+
+  @Test("two lists of one user are put together at the same time, or those that wait ask for any number of entries")
+  func turns() async throws {
+    let turns = ListTurns(clock: ManualClock())
+    let holder = Requester(uid: 7, connection: 1)
+    try await turns.enter(holder, entries: 1000, until: .never)
+    let entered = Locked(false)
+    let second = Task {
+      try await turns.enter(holder, entries: 9000, until: .never)
+      entered.withLock { $0 = true }
+    }
+    // Somebody else's goes on at once.
+    try await turns.enter(Requester(uid: 9, connection: 2), entries: 1000, until: .never)
+    #expect(turns.count == 2)
+    await #expect(throws: FairGate.Refusal.full) { try await turns.enter(holder, entries: 9500, until: .never) }
+    #expect(!entered.withLock { $0 })
+    turns.leave(holder, entries: 1000)
+    try await second.value
+    #expect(entered.withLock { $0 })
+    turns.leave(holder, entries: 9000)
+    turns.leave(Requester(uid: 9, connection: 2), entries: 1000)
+    #expect(turns.count == 0)
+  }
+
+  @Test("a batch of lists keeps its user from being answered, or asks for more than is held in memory")
+  func batch() async throws {
+    let bench = try SidecarBench(Self.yaml)
+    let connection = bench.connect(uid: 7)
+    await Self.tasks(connection, 0..<150)
+    func batch(_ params: String) -> String {
+      "["
+        + (0..<64).map { #"{"jsonrpc":"2.0","id":\#($0),"method":"listTasks","params":\#(params)}"# }
+        .joined(separator: ",") + "]"
+    }
+    connection.send(batch("{}"))
+    let usual = await connection.next()?.arrayValue ?? []
+    #expect(usual.count == 64 && usual.allSatisfy { $0["result"]?["tasks"]?.arrayValue?.count == 100 })
+    connection.send(batch(#"{"limit":1000}"#))
+    let long = await connection.next()?.arrayValue ?? []
+    let refused = long.filter { $0["error"]?["code"] == -32009 && $0["error"]?["data"]?["retryable"] == true }
+    let answered = long.filter { $0["result"]?["tasks"]?.arrayValue?.count == 150 }
+    #expect(answered.count >= 10 && answered.count + refused.count == 64)
+    #expect(await connection.call("listTasks", ["limit": 1])["result"] != nil)
+  }
+
+  @Test("a user with many ended tasks makes those of others be forgotten")
+  func room() async throws {
+    let clock = ManualClock()
+    let registry = TaskRegistry(clock: clock)
+    func end(_ name: String, of uid: UInt32) {
+      let task = NetworkTask(identifier: name, request: ResourceRequest(path: "x"), clock: clock)
+      #expect(registry.begin(task, for: "orders", of: uid))
+      registry.end(task, of: uid)
+    }
+    for number in 0..<10 { end("small\(number)", of: 2) }
+    for number in 0..<(TaskRegistry.capacity + 500) { end("many\(number)", of: 1) }
+    #expect(registry.tasks(of: 2, after: 0, atMost: 100).count == 10)
+    #expect(registry.tasks(of: 1, after: 0, atMost: 10_000).count == TaskRegistry.capacity - 10)
+    #expect(
+      registry.known("many0", of: 1, in: .everything) == nil && registry.known("small0", of: 2, in: .everything) != nil)
+    clock.advance(by: TaskRegistry.memory + .seconds(1))
+    #expect(registry.known("small0", of: 2, in: .everything) == nil)
+    #expect(registry.tasks(of: 1, after: 0, atMost: 10).isEmpty)
+  }
+}
