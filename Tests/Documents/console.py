@@ -3,6 +3,7 @@
 A page that is run says so in a comment, which nobody sees when it is rendered:
 
     <!-- run: sidecar -->    with a sidecar at $POSTERN_SOCKET, as proto-docs/examples/postern.yaml has it
+    <!-- run: billing -->    with a sidecar at /run/postern/postern.sock, as the README has it, and that in postern.yaml
     <!-- run: alone -->      with nothing but the commands on the PATH
 
 A command begins with `$ ` and ends where the shell says that it is complete; what follows is its output, where `…` stands for
@@ -19,7 +20,7 @@ import subprocess
 from pathlib import Path
 from typing import Dict, List, NamedTuple, Optional
 
-MODE = re.compile(r"^<!-- run: (sidecar|alone) -->$", re.MULTILINE)
+MODE = re.compile(r"^<!-- run: (sidecar|billing|alone) -->$", re.MULTILINE)
 BLOCK = re.compile(r"^(?:<!-- (not run: [^\n]+) -->\n+)?```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 MARK = "-- the next command: "
 

@@ -69,6 +69,17 @@ def test_it_is_off_by_default_and_follows_the_level(start: Start, level: str, ac
     assert all("bytesIn" not in line for line in lines(sidecar))
 
 
+@pytest.mark.parametrize("log, is_there", [({"access": True}, True), ({"level": "debug"}, True), ({}, False)])
+def test_the_trace_of_an_error_is_where_the_documents_say(start: Start, log: Dict[str, Any], is_there: bool) -> None:
+    """Catches a promise that `traceId` is found in the log, where the log has no line for the call."""
+    sidecar = start({"log": log})
+    with sidecar.connect() as connection:
+        trace = connection.error("fetchResource", {"resource": "open", "path": "../x"})["data"]["traceId"]
+    sidecar.stop()
+    assert [line["outcome"] for line in lines(sidecar) if line["traceId"] == trace] == ["invalid_url"] * is_there
+    assert (trace in sidecar.log()) is is_there
+
+
 def test_nothing_of_params_and_results_is_in_it(start: Start) -> None:
     sidecar = start({"log": {"access": True, "level": "trace"}, "tokens": {"leaveTheSidecar": True}})
     secrets = [f"secret-{number}-{os.urandom(8).hex()}" for number in range(8)]

@@ -19,6 +19,7 @@ from harness.binaries import postern
 from harness.connection import Connection
 from harness.playground import Playground
 from harness.ports import free_port
+from harness.ports import free_port
 from harness.sidecar import Sidecar, StartError
 from harness.waiting import eventually
 from test_preauthorize import call, codes, permits
@@ -542,6 +543,14 @@ def test_check_looks_and_makes_nothing(adobe: Playground, directory: Path) -> No
     assert odd.returncode == 0 and "did you mean model?" in odd.stdout + odd.stderr
     assert "credentials do nothing here" in odd.stdout + odd.stderr
     assert STATEMENT not in odd.stdout + odd.stderr
+
+
+def test_an_outage_is_no_refusal(ask: Callable[..., Connection]) -> None:
+    """Catches a server that nobody answers at being told as credentials that nobody takes."""
+    result = fetch(ask(attempts=1, baseUrl=f"http://127.0.0.1:{free_port()}/adobe"), "a")
+    assert result["outcome"] == "failure" and result["status"]["status"] == 0
+    assert (result["status"]["code"], result["status"]["action"]) == ("network_error", "retry"), result
+    assert "/o/client/register" in result["status"]["details"]
 
 
 @pytest.mark.parametrize("part, kind, words", [

@@ -174,7 +174,8 @@ def test_who_is_not_allowed_is_recorded(start: Start, log: Path) -> None:
     })
     with sidecar.connect() as connection:
         expect.error(ask_for(connection, "reloadConfig"), -32020)
-        expect.error(ask_for(connection, "fetchResource", {"resource": "orders", "path": "x"}), -32020)
+        # The caller is told that there is no such resource; the operator, that somebody asked for it.
+        expect.error(ask_for(connection, "fetchResource", {"resource": "orders", "path": "x"}), -32602)
     sidecar.stop()
     method, = of(log, event="refusal")
     assert (method["method"], method["outcome"], method["uid"]) == ("reloadConfig", "refused", os.getuid())

@@ -113,6 +113,21 @@ def test_a_notification_is_not_answered_not_even_with_an_error(connection: Conne
     assert connection.others() == []
 
 
+@pytest.mark.parametrize("params", ["[1]", "[]", "1", '"text"', '{"unknown":1}'])
+@pytest.mark.parametrize("method", ["$/cancelRequest", "getInfo", "nonsense"])
+def test_a_notification_is_not_answered_whatever_its_params_are(connection: Connection, method: str, params: str) -> None:
+    text = '{"jsonrpc":"2.0","method":"%s","params":%s}' % (method, params)
+    connection.send_text(text)
+    connection.send_text(f"[{text},{text}]")
+    assert connection.works()
+    assert connection.others() == []
+    # What is no notification either is answered all the same.
+    connection.send_text('[%s,{"jsonrpc":"2.0","params":%s}]' % (text, params))
+    answers = connection.receive()
+    assert isinstance(answers, list) and len(answers) == 1
+    expect.error(answers[0], -32600, None)
+
+
 def test_a_batch_is_answered_as_one_array(connection: Connection) -> None:
     connection.send([
         {"jsonrpc": "2.0", "id": 1, "method": "getInfo"},

@@ -75,11 +75,14 @@ def test_an_unauthorised_method_is_peer_forbidden(start: Start, connect: Connect
     expect.fault(connection.error("fetchResource", {"resource": "open", "path": "echo"}), -32020)
 
 
-def test_an_unauthorised_resource_is_peer_forbidden(start: Start, connect: Connect) -> None:
+def test_an_unauthorised_resource_does_not_exist(start: Start, connect: Connect) -> None:
     rule = {"uid": os.getuid(), "methods": ["*"], "resources": ["open"]}
     connection = connect(start({"peers": [rule]}))
     assert connection.call("fetchResource", {"resource": "open", "path": "echo"})["status"] == 200
-    expect.fault(connection.error("fetchResource", {"resource": "orders", "path": "orders"}), -32020)
+    hidden = connection.error("fetchResource", {"resource": "orders", "path": "orders"})
+    missing = connection.error("fetchResource", {"resource": "nowhere", "path": "orders"})
+    assert expect.fault(hidden, -32602, "/resource")["reason"] == "invalid_params"
+    assert hidden["message"] == missing["message"]
 
 
 def test_the_first_matching_rule_counts(start: Start, connect: Connect) -> None:

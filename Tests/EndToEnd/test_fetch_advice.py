@@ -470,14 +470,18 @@ def test_a_delegate_marks_the_request_itself(connection: Connection, session: st
     answer(connection, request, {"url": url + "&_txid=" + transaction + "&mine=1", "headers": {"X-TxID": transaction}})
     came = echo(connection.answer_to(fetch)["result"])
     assert came["query"].endswith("&mine=1") and came["headers"]["x-txid"] == [transaction]
-    for update in [{"url": "https://evil.test/"}, {"url": "/resource/orders"}, {"headers": {"Authorization": "x"}}]:
+    for update in [
+        {"url": "https://evil.test/"}, {"url": "/resource/orders"}, {"headers": {"Authorization": "x"}},
+        {"headers": {"X-Original-URL": "/"}}, {"headers": {"Cookie": "a=b\u0600; playgroundSSO=x"}},
+    ]:
         fetch = connection.request("fetchResource", gate("transaction/pay"))
         request = asked(connection, RECEIVED)
         satisfy(connection, request["params"])
         answer(connection, request, {"satisfied": True})
         answer(connection, asked(connection, UPDATE), update)
         code = 1005 if "headers" in update else 1006
-        expect.fault(connection.answer_to(fetch)["error"], code)
+        data = expect.fault(connection.answer_to(fetch)["error"], code)
+        assert data["outcome"] == "replied", "the request has been answered with advice"
 
 
 def test_a_streamed_fetch_stops_and_goes_on_streaming(connection: Connection, session: str) -> None:

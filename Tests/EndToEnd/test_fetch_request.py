@@ -3,12 +3,14 @@ from __future__ import annotations
 
 import base64
 import json
+import subprocess
+from pathlib import Path
 from typing import Any, Callable, Dict, List, Optional
 from urllib.parse import parse_qsl
 
 import pytest
 
-from harness import expect
+from harness import binaries, expect
 from harness.connection import Connection
 from harness.playground import Playground
 from harness.sidecar import Sidecar
@@ -48,7 +50,7 @@ def test_head(connection: Connection, method: str) -> None:
     assert result.get("body", "") == "" and result.get("bodyBase64", "") == ""
 
 
-@pytest.mark.parametrize("method", ["OPTIONS", "TRACE", "CONNECT", "BREW", "", "GET /x", "G\u0415T"])
+@pytest.mark.parametrize("method", ["OPTIONS", "TRACE", "CONNECT", "BREW", "", "GET /x", "G\u0415T", "po\u017ft", "GET\u0301"])
 def test_other_methods_are_refused(connection: Connection, playground: Playground, method: str) -> None:
     error = connection.error("fetchResource", {"resource": "open", "path": "echo", "method": method})
     assert error["code"] in (1004, -32602), error
@@ -211,6 +213,36 @@ def test_a_cookie_may_be_given(connection: Connection) -> None:
 )
 def test_reserved_headers_are_refused(connection: Connection, playground: Playground, name: str) -> None:
     refused(connection, playground, 1005, f"/headers/{name}", headers={name: "x"})
+
+
+@pytest.mark.parametrize("name, value", [
+    ("X-Original-URL", "/admin"), ("X_Original_URL", "/admin"), ("x-rewrite-url", "/admin"), ("X-Original-URI", "/admin"),
+    ("X-HTTP-Method-Override", "DELETE"), ("X-HTTP-Method", "DELETE"), ("X-Method-Override", "DELETE"),
+    ("X-Forwarded-Host", "evil.test"), ("Forwarded", "for=192.0.2.1;host=evil.test"),
+])
+def test_headers_that_override_the_request_pass_where_the_resource_allows_them(
+    start: Start, playground: Playground, name: str, value: str
+) -> None:
+    """A gateway authorizes what stands in the request line, what is behind it would serve what stands in such a header."""
+    allowing = start({"resources": {"allowing": {
+        "baseUrl": playground.base + "/open/", "auth": "none", "allowedHeaders": [name]}}})
+    with allowing.connect() as connection:
+        refused(connection, playground, 1005, f"/headers/{name}", headers={name: value})
+        seen = echo(connection, resource="allowing", headers={name: value, "X-Forwarded-For": "192.0.2.1"})
+        assert seen["headers"][name.lower()] == [value]
+        expect.fault(connection.error("fetchResource", {
+            "resource": "allowing", "path": "echo", "headers": {"Host": "evil.test"}}), 1005, "/headers/Host")
+
+
+@pytest.mark.parametrize("name", ["Authorization", "host", "Proxy-Authorization", "X-Orignal-URL", "X-Own", "a b"])
+def test_no_other_header_can_be_allowed(sidecar: Sidecar, directory: Path, name: str) -> None:
+    configuration = json.loads(sidecar.configuration_path.read_text())
+    configuration["resources"]["open"]["allowedHeaders"] = ["X-Rewrite-URL", name]
+    path = directory / "allowed.yaml"
+    path.write_text(json.dumps(configuration))
+    check = subprocess.run(
+        [binaries.postern(), "check-config", "--config", str(path)], capture_output=True, text=True, timeout=30)
+    assert check.returncode != 0 and "resources.open.allowedHeaders[1]" in check.stdout + check.stderr
 
 
 @pytest.mark.parametrize("name", ["", " ", "a b", "a:b", "a\r\nb", "a\nb", "\u00fc", "a(b)", "x\x7f"])

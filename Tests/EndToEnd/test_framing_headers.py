@@ -52,7 +52,7 @@ def test_a_body_may_be_pretty_printed(headers: Connection) -> None:
     assert "result" in headers.answer_to(1)
 
 
-@pytest.mark.parametrize("malformed", [b"nonsense", b"", b"{", b"\xff\xfe", b"{}{}", b'{"a":1} x'], ids=repr)
+@pytest.mark.parametrize("malformed", [b"nonsense", b"", b"{", b"\xff\xfe", b"{}{}", b'{"a":1} x', b"123\x00", b"true\x00", b"[1\x00]", b"{}\x00"], ids=repr)
 def test_a_malformed_body_costs_that_message(headers: Connection, malformed: bytes) -> None:
     headers.send_text(malformed)
     expect.error(headers.receive(), -32700, None)  # type: ignore[arg-type]

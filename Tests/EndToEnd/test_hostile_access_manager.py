@@ -54,6 +54,8 @@ def says(recorder: Recorder, body: Any, status: int = 200) -> None:
 GARBAGE = [
     {}, {"code": 500, "message": "boom"}, {"failure": True, "reason": "http-auth-failed"}, {"errorMessage": "Invalid Password"},
     {"tokenId": None}, {"tokenId": None, "realm": "/alpha"}, {"tokenId": ""}, {"result": {"authId": "x"}},
+    # No token that can stand in a cookie: the access manager's fault, not the caller's.
+    {"tokenId": "a;b=c", "successUrl": "/"}, {"tokenId": "a b", "realm": "/alpha"}, {"tokenId": "\u00e9"}, {"tokenId": "a\r\nX: y"},
 ]
 
 

@@ -9,6 +9,8 @@ import threading
 import time
 from typing import Any, Callable, Dict
 
+import pytest
+
 from harness import expect
 from harness.connection import Connection
 from harness.issuer import IssuerDouble, document
@@ -117,13 +119,44 @@ def test_on_sigterm_new_requests_are_refused(
         answer = connection.answer_to(connection.request("getInfo"))
         if "result" in answer:
             return False
-        expect.fault(answer["error"], -32021)
+        data = expect.fault(answer["error"], -32021)
+        # Clients send it to the successor, whatever it does.
+        assert data["outcome"] == "not_sent" and data["retryable"] is True
         return True
 
     eventually(refused, what="the refusal")
     gate.set()
     assert connection.answer_to(pending)["result"]["status"] == 200
     assert sidecar.wait() == 0
+
+
+@pytest.mark.parametrize(
+    "number",
+    [signal.SIGUSR1, signal.SIGUSR2, signal.SIGALRM, signal.SIGVTALRM, signal.SIGPROF, signal.SIGIO, signal.SIGPWR,
+     signal.SIGPIPE, signal.SIGRTMIN, signal.SIGRTMAX],
+)
+def test_signals_that_mean_nothing_do_not_end_it(sidecar: Sidecar, number: int) -> None:
+    with sidecar.connect() as connection:
+        for _ in range(3):
+            sidecar.signal(number)
+            assert connection.works()
+    assert sidecar.is_running()
+
+
+def test_a_second_sigterm_ends_it_at_once_with_130(
+    start: Callable[..., Sidecar], connect: Connect, issuer: IssuerDouble
+) -> None:
+    gate = threading.Event()
+    sidecar = start(held(issuer, gate))
+    connection = connect(sidecar)
+    connection.request("fetchResource", HELD)
+    eventually(lambda: issuer.count("/held") == 1)
+    sidecar.signal(signal.SIGTERM)
+    sidecar.awaits_log("draining")
+    assert sidecar.is_running()
+    sidecar.signal(signal.SIGTERM)
+    assert sidecar.wait() == 130
+    gate.set()
 
 
 def test_an_idle_sidecar_ends_at_once_on_sigterm(sidecar: Sidecar) -> None:

@@ -9,14 +9,16 @@ import socket
 import time
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, List, Optional
-from urllib.parse import urlsplit
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
 from harness.browser import announce_login, authorize
 from harness.login import Login
 from harness.playground import Playground
+from harness.ports import free_port
 from harness.sidecar import Sidecar
+from harness.users import BOB, acting_as, as_user, needs_root
 from harness.waiting import eventually
 
 
@@ -40,6 +42,11 @@ def login(sidecar: Sidecar) -> Iterator[Callable[..., Login]]:
     yield begin
     for one in started:
         one.stop()
+
+
+@pytest.fixture
+def port() -> int:
+    return free_port()
 
 
 def visit(url: str, fields: Optional[Dict[str, str]] = None) -> Any:
@@ -110,6 +117,30 @@ def test_a_callback_of_another_page_does_not_end_the_login(
     assert done.returncode == 0 and "still waiting" in done.stderr and foreign not in done.stderr
 
 
+@needs_root
+def test_a_callback_of_another_user_of_the_machine_does_not_end_the_login(
+    login: Callable[..., Login], playground: Playground
+) -> None:
+    """The address is in the browser's argument list: who reads it there logs in as himself, and comes back first."""
+    command = login("shop")
+    announce_login(playground)
+    callback = authorize(command.url)
+    for _ in range(2):
+        status, _, page = as_user(BOB, lambda: visit(callback))
+        assert status == 400 and "<h1>Not the login that is waiting</h1>" in page
+    # Who has closed his end cannot be told from root.
+    parts = urlsplit(callback)
+    with acting_as(BOB):
+        gone = socket.create_connection(("127.0.0.1", parts.port))
+    gone.sendall(f"GET {parts.path}?{parts.query} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+    gone.close()
+    time.sleep(0.2)
+    assert command.process.poll() is None
+    assert visit(callback)[0] == 200
+    done = command.end()
+    assert done.returncode == 0 and done.stderr.count("another user of this machine") == 1
+
+
 def test_connections_that_say_nothing_keep_nobody_waiting(login: Callable[..., Login], playground: Playground) -> None:
     command = login("shop")
     announce_login(playground)
@@ -144,3 +175,85 @@ def test_the_browser_is_opened_with_the_address_as_one_word(
     announce_login(playground)
     assert visit(authorize(command.url))[0] == 200
     assert command.end().returncode == 0
+
+
+def test_the_same_port_works_again_at_once(login: Callable[..., Login], playground: Playground, port: int) -> None:
+    """The end of a login leaves its connection in TIME_WAIT on that port, for a minute."""
+    for _ in range(3):
+        command = login("shop", "--port", str(port))
+        announce_login(playground)
+        callback = authorize(command.url)
+        assert urlsplit(callback).port == port
+        assert visit(callback)[0] == 200
+        done = command.end()
+        assert done.returncode == 0, done
+
+
+def test_a_user_logs_in_at_the_issuers_redirect_uri(
+    sidecar: Sidecar, login: Callable[..., Login], playground: Playground, port: int
+) -> None:
+    """Twice: the configuration names one port for all logins."""
+    configure(sidecar, f"http://127.0.0.1:{port}/callback")
+    for _ in range(2):
+        command = login("shop")
+        announce_login(playground)
+        callback = authorize(command.url)
+        assert callback.startswith(f"http://127.0.0.1:{port}/callback?")
+        assert visit(callback)[0] == 200
+        done = command.end()
+        assert done.returncode == 0 and json.loads(done.stdout)["subject"] == "user-1001", done
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "127.0.0.5", "[::1]"])
+def test_a_loopback_redirect_uri_is_listened_at(
+    sidecar: Sidecar, login: Callable[..., Login], playground: Playground, host: str, port: int
+) -> None:
+    # Without the endpoint the request would be pushed, to an issuer that knows none of these addresses.
+    configure(sidecar, f"http://{host}:{port}/signed/in", authorization=playground.issuer + "/authorize")
+    command = login("shop")
+    assert redirect(command.url) == f"http://{host}:{port}/signed/in"
+    assert fetch_page(host, port, "/callback")[0] == 404
+    state = parse_qs(urlsplit(command.url).query)["state"][0]
+    status, page = fetch_page(host, port, f"/signed/in?error=access_denied&state={state}")
+    assert status == 400 and "<h1>You are not signed in</h1>" in page
+    done = command.end()
+    assert done.returncode == 1 and json.loads(done.stdout)["code"] == 5005
+
+
+def test_a_port_takes_precedence_over_the_issuers_redirect_uri(
+    sidecar: Sidecar, login: Callable[..., Login], playground: Playground, port: int
+) -> None:
+    configure(sidecar, "http://127.0.0.1:1/signed/in", authorization=playground.issuer + "/authorize")
+    assert redirect(login("shop", "--port", str(port)).url) == f"http://127.0.0.1:{port}/callback"
+
+
+@pytest.mark.parametrize("configured, path", [
+    ("http://127.0.0.1/signed/in", "/signed/in"), ("https://shop.example/callback", "/callback")])
+def test_a_redirect_uri_without_a_port_or_elsewhere_leaves_the_port_open(
+    sidecar: Sidecar, login: Callable[..., Login], playground: Playground, configured: str, path: str
+) -> None:
+    configure(sidecar, configured, authorization=playground.issuer + "/authorize")
+    found = urlsplit(redirect(login("shop").url))
+    assert found.hostname == "127.0.0.1" and found.path == path and (found.port or 0) > 1024
+
+
+def configure(sidecar: Sidecar, redirect_uri: str, **endpoints: str) -> None:
+    configuration = json.loads(sidecar.configuration_path.read_text())
+    configuration["issuers"]["shop"].update(redirectUri=redirect_uri, endpoints=endpoints)
+    sidecar.write(configuration)
+    with sidecar.connect() as connection:
+        assert connection.call("reloadConfig")["changed"] == ["issuers"]
+
+
+def redirect(url: str) -> str:
+    return parse_qs(urlsplit(url).query)["redirect_uri"][0]
+
+
+def fetch_page(host: str, port: int, target: str) -> Any:
+    connection = http.client.HTTPConnection(host.strip("[]"), port, timeout=20)
+    try:
+        connection.request("GET", target)
+        response = connection.getresponse()
+        return response.status, response.read().decode()
+    finally:
+        connection.close()

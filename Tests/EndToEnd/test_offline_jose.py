@@ -45,6 +45,34 @@ def test_published_signatures(connection: Connection) -> None:
     assert result == {"valid": True, "header": {"alg": "EdDSA"}, "payload": "Example of Ed25519 signing"}
 
 
+# RFC 8032 section 7.4, the key of the first vector: PKCS #8 (RFC 8410 section 7), and `x` of RFC 8037 section 2.
+ED448_PRIVATE = bytes.fromhex(
+    "3047020100300506032b6571043b0439"
+    "6c82a562cb808d10d632be89c8513ebf6c929f34ddfa8c9f63c9960ef6e348a3"
+    "528c8a3fcc2f044e39a3fc5b94492f8f032e7549a20098f95b")
+ED448_PUBLIC = signing.b64url(bytes.fromhex(
+    "5fd7449b59b461fd2ce787ec616ad46a1da1342485a70e1f8a0ea75d80e96778"
+    "edf124769b46c7061bd6783df1e50f6cd1fa1abeafe8256180"))
+
+
+@pytest.mark.parametrize("alg, allowed, code", [
+    ("EdDSA", ["EdDSA"], None), ("EdDSA", ["Ed448"], None), ("Ed448", ["EdDSA"], None), ("Ed448", ["Ed448"], None),
+    ("EdDSA", None, None), ("EdDSA", ["Ed25519"], "key_alg_mismatch"), ("Ed448", ["Ed25519"], "alg_not_allowed"),
+])
+def test_a_published_ed448_key_signs_as_eddsa(
+    connection: Connection, alg: str, allowed: Optional[List[str]], code: Optional[str]
+) -> None:
+    """Catches `alg: EdDSA` that means edwards25519 only (RFC 8037 section 3.1)."""
+    key = SigningKey("Ed448", None, der=ED448_PRIVATE)
+    assert key.jwk()["x"] == ED448_PUBLIC
+    params: Dict[str, Any] = {"jws": key.sign(b"hello", alg=alg), "jwk": key.jwk()}
+    result = connection.call("verifyJws", {**params, **({"algorithms": allowed} if allowed else {})})
+    if code:
+        assert result["valid"] is False and result["error"]["code"] == code, result
+    else:
+        assert result == {"valid": True, "header": {"alg": alg}, "payload": "hello"}
+
+
 def test_a_published_encryption(connection: Connection) -> None:
     result = connection.call("decryptJwe", {"jwe": A128KW, "jwk": A128KW_KEY})
     assert result["valid"] is True and result["plaintext"] == "Live long and prosper."

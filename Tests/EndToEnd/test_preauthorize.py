@@ -18,6 +18,7 @@ from harness.connection import Connection
 from harness.decisions import DecisionDouble, DecisionEngines
 from harness.playground import Playground
 from harness.sidecar import Sidecar
+from harness.users import ALICE, BOB, BOTH, connect_as, needs_root, open_to_all
 
 Start = Callable[..., Sidecar]
 REDIRECT = "http://127.0.0.1:8765/callback"
@@ -451,3 +452,19 @@ def test_a_reload_forgets_what_another_decision_point_decided(start: Start, doub
         sidecar.write(text.replace('"kind": "authzen"', '"kind": "authzen", "action": "edit"'))
         assert connection.call("reloadConfig") == {"changed": ["preauthorization"]}
         assert call(connection, "a")["decisions"][0]["source"] == "backend"
+
+
+@needs_root
+def test_at_a_pace_users_take_turns(start: Start, double: DecisionDouble) -> None:
+    """Whose questions are many would have those of all others run out of time."""
+    authzen(double, lambda identifier: {"decision": True})
+    point = {"kind": "authzen", "baseUrl": double.url, "pace": {"perSecond": 1, "burst": 2}}
+    sidecar = start({**BOTH, "preauthorization": {"pdp": point}})
+    open_to_all(sidecar.directory)
+    with connect_as(ALICE, sidecar) as alice, connect_as(BOB, sidecar) as bob:
+        assert permits(call(alice, "first")) == [True]
+        for number in range(60):
+            alice.request("preauthorize", {
+                "resources": [f"r{number}"], "context": {"subject": "alice"}, "timeoutMs": 120_000})
+        assert alice.works()
+        assert permits(call(bob, "his", timeoutMs=20_000)) == [True]

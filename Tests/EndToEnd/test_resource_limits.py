@@ -1,10 +1,11 @@
 """`resources.NAME.limits`: so many at a time, a queue in order, and a breaker."""
 from __future__ import annotations
 
+import contextlib
 import re
 import threading
 import time
-from typing import Any, Callable, Dict, List
+from typing import Any, Callable, Dict, Iterator, List
 
 import pytest
 
@@ -13,6 +14,7 @@ from harness.connection import Connection
 from harness.issuer import Asked, IssuerDouble, document
 from harness.playground import Playground
 from harness.sidecar import Sidecar, StartError
+from harness.users import ALICE, BOB, BOTH, connect_as, needs_root, open_to_all
 from harness.waiting import eventually
 
 Start = Callable[..., Sidecar]
@@ -251,6 +253,79 @@ def test_many_callers_at_once_stay_within_the_bound(start: Start, connect: Conne
         assert connection.answer_to(identifier)["result"]["status"] == 200
     # One of them is this question's, one each the reset's before the test.
     assert playground.statistics()["connections"] <= 3 + 7
+
+
+@contextlib.contextmanager
+def both(start: Start, resources: Dict[str, Any]) -> Iterator[Any]:
+    """Two users' connections to a sidecar with these resources."""
+    sidecar = start({**BOTH, "resources": resources})
+    open_to_all(sidecar.directory)
+    with connect_as(ALICE, sidecar) as alice, connect_as(BOB, sidecar) as bob:
+        yield alice, bob
+
+
+@needs_root
+def test_places_that_one_user_holds_keep_no_other_away(start: Start, server: Server) -> None:
+    """Suspended tasks and slow requests would have all places for ever."""
+    own = {**server.resource, "timeout": "4s", "limits": {"concurrency": 2, "queue": 1}}
+    with both(start, {"own": own}) as (alice, bob):
+        for number, task in enumerate(["suspended", "slow"]):
+            held(alice, number, task=task, timeoutMs=60_000)
+        eventually(lambda: sorted(server.came) == [0, 1])
+        alice.call("suspendTask", {"task": "suspended"})
+        held(alice, 3, timeoutMs=60_000)
+        eventually(lambda: sample(alice, "postern_resource_waiting", resource="own") == 1)
+        server.let_go(2)
+        # Until the two have had their time the queue is full; then he goes without waiting.
+        eventually(lambda: "result" in bob.answer_to(held(bob, 2)), what="the other user's answer")
+        assert "result" in bob.answer_to(held(bob, 2))
+        assert sorted(set(server.came)) == [0, 1, 2], "more of the first user's than the bound allows"
+
+
+@needs_root
+def test_who_waits_for_others_places_goes_in_half_of_the_time(start: Start, server: Server) -> None:
+    """A wait for as long as the request may take would end with the request."""
+    own = {**server.resource, "timeout": "4s", "limits": {"concurrency": 1}}
+    with both(start, {"own": own}) as (alice, bob):
+        held(alice, 0, timeoutMs=60_000)
+        eventually(lambda: server.came == [0])
+        server.let_go(2)
+        answer = bob.answer_to(held(bob, 2, timeoutMs=20_000))["result"]
+        assert answer["status"] == 200 and answer["timing"]["queueMs"] < 4000
+
+
+@needs_root
+def test_one_user_alone_has_the_queue_and_shares_it(start: Start, server: Server) -> None:
+    """One that fills the queue would have all others refused."""
+    own = {**server.resource, "timeout": "60s", "limits": {"concurrency": 1, "queue": 4}}
+    with both(start, {"own": own}) as (alice, bob):
+        held(alice, 0)
+        eventually(lambda: server.came == [0])
+        waiting = []
+        for number in range(1, 5):
+            waiting.append(held(alice, number))
+            eventually(lambda: sample(alice, "postern_resource_waiting", resource="own") == number)
+        mine = held(bob, 5)
+        data = expect.fault(alice.answer_to(waiting.pop())["error"], -32009)
+        assert data["outcome"] == "not_sent" and data["retryable"] is True and data["retryAfterMs"] == 1000
+        server.let_go(*range(6))
+        assert bob.answer_to(mine)["result"]["status"] == 200
+        for identifier in waiting:
+            assert alice.answer_to(identifier)["result"]["status"] == 200
+        assert server.came[:3] == [0, 1, 5] and 4 not in server.came, "not by turns"
+
+
+@needs_root
+def test_failures_of_one_user_keep_no_other_away(start: Start, playground: Playground) -> None:
+    """Who asks for what always fails would have the server taken from all others."""
+    limits = {"breaker": {"failures": 3, "openFor": "1m"}}
+    with both(start, {"broken": {**broken(playground), "limits": limits}}) as (alice, bob):
+        for _ in range(3):
+            assert alice.answer_to(ask(alice, "status?status=503", "broken"))["result"]["status"] == 503
+        assert expect.fault(alice.answer_to(ask(alice, "ok", "broken"))["error"], 1009)["outcome"] == "not_sent"
+        assert bob.answer_to(ask(bob, "ok", "broken"))["result"]["status"] == 200
+        assert sample(bob, "postern_resource_breaker_state", resource="broken") == 2
+        expect.fault(alice.answer_to(ask(alice, "ok", "broken"))["error"], 1009)
 
 
 def test_limits_follow_a_reload(

@@ -5,6 +5,7 @@ import ctypes
 import os
 import re
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -15,9 +16,14 @@ from typing import Any, Callable, Dict, Iterator, List
 import pytest
 
 from harness import expect, settings
+from harness.browser import announce_login, authorize
+from harness.certificates import Authority
 from harness.connection import Connection
 from harness.issuer import IssuerDouble
+from harness.mutual import MutualTLS
+from harness.playground import Playground
 from harness.sidecar import Sidecar, StartError
+from harness.waiting import eventually
 
 LANDLOCK_ABI = ctypes.CDLL(None).syscall(444, None, ctypes.c_size_t(0), 1)
 
@@ -39,6 +45,9 @@ assert libc.prctl(22, 2, ctypes.byref(Program(4, ctypes.cast(program, ctypes.c_v
 os.execv(sys.argv[3], sys.argv[3:])
 """
 ENOSYS, EPERM = 38, 1
+
+
+OWN_FILTERS = int(re.findall(r"^Seccomp_filters:\t(\d+)$", Path("/proc/self/status").read_text(), re.MULTILINE)[0])
 
 
 def without(call: int, error: int) -> List[str]:
@@ -63,6 +72,8 @@ def test_the_kernel_says_the_same_of_every_thread(sidecar: Sidecar, connection: 
         except (FileNotFoundError, ProcessLookupError):
             continue  # it has ended since
         assert (status["NoNewPrivs"], status["Seccomp"]) == ("1", "2"), status["Name"]
+        # One from before the first thread, one from when the socket listened.
+        assert int(status["Seccomp_filters"]) == OWN_FILTERS + 2, status["Name"]
 
 
 @needs_ports
@@ -166,6 +177,106 @@ def test_all_of_it_can_be_required(start: Callable[..., Sidecar], connect: Calla
     required = {"landlock": "required", "seccomp": "required", "lockedMemory": "required"}
     connection = connect(start({"hardening": required}))
     assert connection.call("fetchResource", {"resource": "orders", "path": "echo"})["status"] == 200
+
+
+# While it serves
+
+
+@pytest.fixture
+def named(tmp_path: Path) -> Iterator[MutualTLS]:
+    """Servers with a certificate of `localhost`."""
+    authority = Authority(tmp_path)
+    authority.issue("server", "subjectAltName=IP:127.0.0.1,DNS:localhost", by="middle")
+    double = MutualTLS(authority)
+    yield double
+    double.stop()
+
+
+@needs_landlock
+def test_what_lasts_works_under_the_second_filter(
+    start: Callable[..., Sidecar], connect: Callable[..., Connection], playground: Playground, directory: Path,
+    named: MutualTLS,
+) -> None:
+    """Full files of the audit log, SIGHUP, a store and its write-ahead log, names, secrets: none may need what was given up."""
+    audit = directory / "audit" / "log"
+    audit.parent.mkdir(mode=0o700)
+    secret = directory / "shop-secret"
+    secret.write_text("shopsecret")
+    secret.chmod(0o600)
+    shop = {
+        "issuer": playground.issuer, "clientId": "shop", "clientAuth": "client_secret_basic",
+        "clientSecretFile": str(secret), "scope": "openid offline_access orders"}
+    sidecar = start({
+        "audit": {"path": str(audit), "maxBytes": 65536},
+        "store": {"kind": "file", "path": str(directory / "store")},
+        "issuers": {"shop": shop},
+        "resources": {
+            "mine": {"baseUrl": playground.base + "/resource/", "issuer": "shop", "auth": "user", "scope": "orders"},
+            "named": {
+                "baseUrl": named.resource.replace("127.0.0.1", "localhost") + "/", "auth": "none",
+                "tls": {"caFile": named.authority.file},
+            },
+        },
+        "hardening": {"landlock": "required", "seccomp": "required"},
+    })
+    connection = connect(sidecar)
+    announce_login(playground)
+    begun = connection.call(
+        "beginAuthorization", {"issuer": "shop", "redirectUri": "http://127.0.0.1:8765/callback"})
+    session = connection.call("completeAuthorization", {"callbackUrl": authorize(begun["authorizationUrl"])})["session"]
+    mine = {"resource": "mine", "path": "orders", "session": session}
+    assert connection.call("fetchResource", mine)["status"] == 200
+    assert connection.call("fetchResource", {"resource": "named", "path": "x"})["status"] == 200
+    for _ in range(350):
+        connection.call("fetchResource", {"resource": "orders", "path": "orders"})
+    sidecar.awaits_log("audit log rotated")
+    audit.rename(audit.with_name("moved"))
+    secret.with_suffix(".new").write_text("another")
+    secret.with_suffix(".new").chmod(0o600)
+    secret.with_suffix(".new").replace(secret)
+    sidecar.signal(signal.SIGHUP)
+    eventually(audit.exists, what="a new file after SIGHUP")
+    sidecar.awaits_log("configuration reloaded")
+    assert connection.call("fetchResource", mine)["status"] == 200
+    for file in ["sessions.db", "sessions.db-wal"]:
+        assert (directory / "store" / file).stat().st_mode & 0o777 == 0o600
+    health = connection.call("health")
+    assert health["checks"]["hardening"]["status"] == "ok", health
+    assert "Operation not permitted" not in sidecar.log()
+
+
+# Environment
+
+
+def test_the_keys_of_tls_connections_are_not_written_down(
+    start: Callable[..., Sidecar], connect: Callable[..., Connection], directory: Path, named: MutualTLS
+) -> None:
+    keys = directory / "keys"
+    target = {"baseUrl": named.resource + "/", "auth": "none", "tls": {"caFile": named.authority.file}}
+    # Landlock would hide that libcurl tried.
+    sidecar = start(
+        {"resources": {"r": target}, "hardening": {"landlock": "off"}}, environment={"SSLKEYLOGFILE": str(keys)})
+    assert connect(sidecar).call("fetchResource", {"resource": "r", "path": "x"})["status"] == 200
+    assert not keys.exists()
+    assert "SSLKEYLOGFILE was removed from the environment" in sidecar.log()
+    assert str(keys) not in sidecar.log()
+
+
+def test_variables_of_libraries_are_warned_of_by_name(start: Callable[..., Sidecar]) -> None:
+    names = ["SSL_CERT_FILE", "SSL_CERT_DIR", "https_proxy", "HTTP_PROXY", "OPENSSL_CONF", "HOSTALIASES", "RES_OPTIONS"]
+    log = start(environment={name: "/somewhere/secret" for name in names}).log()
+    for name in names:
+        assert f"{name} was removed from the environment" in log
+    assert "caFile" in log and "/somewhere/secret" not in log
+
+
+def test_authorities_of_the_environment_are_not_trusted(
+    start: Callable[..., Sidecar], connect: Callable[..., Connection], named: MutualTLS
+) -> None:
+    sidecar = start(
+        {"resources": {"r": {"baseUrl": named.resource + "/", "auth": "none"}}},
+        environment={"SSL_CERT_FILE": named.authority.file, "CURL_CA_BUNDLE": named.authority.file})
+    expect.fault(connect(sidecar).error("fetchResource", {"resource": "r", "path": "x"}), 1010)
 
 
 # Files

@@ -317,6 +317,15 @@ def test_a_session_the_issuer_ended_is_expired(connection: Connection, playgroun
     connection.call("refreshSession", {"session": session["session"]})
     playground.faults(revokeRefreshTokens=True)
     expect.fault(connection.error("refreshSession", {"session": session["session"]}), 5002)
+    # The access token that the refresh brought has a life left, and goes nowhere any more.
+    before = playground.statistics()
+    for _ in range(2):
+        expect.fault(connection.error("fetchResource", {"resource": "mine", "path": "orders"}), 1001)
+        expect.fault(connection.error("refreshSession", {"session": session["session"]}), 5002)
+    assert playground.statistics()["resourceRequests"] == before["resourceRequests"]
+    shown = connection.call("getSession", {"session": session["session"]})
+    assert "accessTokenExpiresAt" not in shown
+    connection.call("endSession", {"session": session["session"]})
     events = [message["method"] for message in connection.others() if "method" in message]
     assert events == ["event.sessionRefreshed", "event.sessionEnded"]
 
@@ -448,7 +457,8 @@ def test_a_peer_with_certain_resources_gets_tokens_for_those_only(
     assert narrow["scope"] == "orders"
     expect.fault(connection.error("getAccessToken", {"issuer": "shop", "session": session}), -32020, "/issuer")
     expect.fault(connection.error("getAccessToken", {"resource": "plain"}), -32020, "/resource")
-    expect.fault(connection.error("getAccessToken", {"resource": "other"}), -32020, "/resource")
+    expect.fault(connection.error("getAccessToken", {"resource": "orders"}), -32602, "/resource")
+    expect.fault(connection.error("getAccessToken", {"resource": "nowhere"}), -32602, "/resource")
 
 
 def test_a_session_goes_with_its_own_kind_of_token(

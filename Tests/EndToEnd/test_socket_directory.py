@@ -1,14 +1,17 @@
 """`listen.directoryMode`: the directory of the socket as callers of another user need it."""
 from __future__ import annotations
 
+import fcntl
 import os
 import stat
+import time
 from pathlib import Path
 from typing import Any, Callable, Dict
 
 import pytest
 
 from harness.sidecar import Sidecar, StartError
+from harness.users import BOB, acting_as, needs_root
 
 Start = Callable[..., Sidecar]
 
@@ -66,3 +69,35 @@ def test_what_cannot_be_made_a_directory_is_a_failure_at_start(start: Start, dir
         start(listen(own / "s"))
     assert failed.value.status == 1 and str(own) in failed.value.log
     assert mode(directory / "elsewhere") == 0o700
+
+
+@needs_root
+def test_nobody_elses_lock_keeps_it_from_starting_and_ending(start: Start, directory: Path) -> None:
+    own = directory / "shared"
+    own.mkdir()
+    for folder in (own, directory):
+        folder.chmod(0o755)
+    with acting_as(BOB):
+        handle = os.open(own, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        for _ in range(2):
+            began = time.monotonic()
+            sidecar = start({"listen": {"path": str(own / "s")}})
+            sidecar.stop()
+            assert time.monotonic() - began < 4.5 and not (own / "s").exists()
+        assert mode(own / ".s.lock") == 0o600 and "cannot be locked" not in sidecar.log()
+    finally:
+        os.close(handle)
+
+
+@needs_root
+def test_a_lock_file_of_another_user_is_told_and_does_not_matter(start: Start, directory: Path) -> None:
+    own = directory / "shared"
+    own.mkdir()
+    (own / ".s.lock").write_text("")
+    os.chown(own / ".s.lock", BOB, BOB)
+    sidecar = start({"listen": {"path": str(own / "s")}})
+    sidecar.awaits_log("cannot be locked")
+    sidecar.stop()
+    assert not (own / "s").exists()

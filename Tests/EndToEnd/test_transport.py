@@ -1,11 +1,13 @@
 """Section 1, first part: where the socket is, who may connect to it, and what may stand in its place."""
 from __future__ import annotations
 
+import ctypes
 import grp
 import os
 import re
 import socket
 import stat
+import struct
 import sys
 import threading
 from pathlib import Path
@@ -184,6 +186,30 @@ def test_the_mode_never_is_wider_than_it_will_be(start: Start, directory: Path) 
         done.set()
         watcher.join()
     assert seen <= {0o600}
+
+
+def test_the_socket_is_made_with_its_final_mode_whatever_the_umask(start: Start, directory: Path) -> None:
+    path = directory / "watched.sock"
+    libc = ctypes.CDLL(None, use_errno=True)
+    events = libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
+    assert events >= 0
+    try:
+        created, changed = 0x100, 0x4
+        assert libc.inotify_add_watch(events, bytes(directory), created | changed) > 0
+        start(
+            {"listen": {"path": str(path), "mode": "0660"}}, path=path,
+            launcher=["sh", "-c", 'umask 077; exec "$@"', "sh"])
+        data, masks = os.read(events, 1 << 16), []
+        while data:
+            _, mask, _, length = struct.unpack_from("iIII", data)
+            if data[16:16 + length].rstrip(b"\0") == b"watched.sock":
+                masks.append(mask)
+            data = data[16 + length:]
+    finally:
+        os.close(events)
+    # No change after it was made: it never had another mode.
+    assert masks == [created]
+    assert stat.S_IMODE(os.stat(path).st_mode) == 0o660
 
 
 def test_the_group_is_as_configured(start: Start) -> None:

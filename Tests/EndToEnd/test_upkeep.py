@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import email.utils
 import itertools
+import threading
 import time
 from typing import Any, Callable, Dict, Iterator
 
@@ -12,6 +13,7 @@ from harness import expect
 from harness.connection import Connection
 from harness.issuer import IssuerDouble, document
 from harness.sidecar import Sidecar
+from harness.users import ALICE, BOB, BOTH, connect_as, needs_root, open_to_all
 
 Start = Callable[..., Sidecar]
 Connect = Callable[..., Connection]
@@ -61,6 +63,44 @@ def test_a_used_token_is_renewed_and_an_end_announced_without_being_asked(
     assert issuer.count("/token") == 3, "two at the beginning, one renewal: of the session that was used"
     assert connection.call("getAccessToken", {"issuer": "double", "session": used})["accessToken"] != first
     assert 'postern_session_renewals_total{outcome="renewed"} 1' in connection.call("metrics")["text"]
+
+
+@needs_root
+def test_one_users_sessions_at_a_slow_issuer_delay_no_other_users(
+    start: Start, settings: Dict[str, Any], issuer: IssuerDouble
+) -> None:
+    """Catches an upkeep whose places one user's sessions can fill: others' tokens are renewed, and ends announced, half a minute late."""
+    slow = threading.Event()
+    answer = issuer.answers["/token"]
+
+    def token(asked: Any) -> Any:
+        if b"r-alice" in asked.body:
+            slow.wait(60)
+        return answer(asked)
+
+    issuer.answers["/token"] = token
+    sidecar = start({**settings, **BOTH})
+    open_to_all(sidecar.directory)
+    with connect_as(ALICE, sidecar) as alice, connect_as(BOB, sidecar, timeout=25) as bob:
+        bob.call("subscribe", {"events": ["event.sessionRefreshed", "event.sessionExpiring"]})
+
+        def make(connection: Connection, life: int, **more: str) -> str:
+            grant = {"type": "tokens", "accessToken": "opaque", "expiresIn": life, **more}
+            return connection.call("createSession", {"issuer": "double", "grant": grant})["session"]
+
+        def use(connection: Connection, session: str) -> None:
+            connection.call("getAccessToken", {"issuer": "double", "session": session})
+
+        for _ in range(40):
+            use(alice, make(alice, 10, refreshToken="r-alice"))
+        began = time.monotonic()
+        renewed = make(bob, 15, refreshToken="r-bob")
+        use(bob, renewed)
+        ending = make(bob, 15)
+        told = {message["method"]: message["params"]["session"] for message in (bob.receive(), bob.receive())}
+        assert told == {"event.sessionRefreshed": renewed, "event.sessionExpiring": ending}
+        assert time.monotonic() - began < 25
+        slow.set()
 
 
 @pytest.mark.parametrize("offset, sense", [(120, "ahead of"), (-120, "behind")])

@@ -63,6 +63,17 @@ def test_every_family_of_keys_verifies(validate: Any, alg: str, rsa: SigningKey,
     assert result["valid"] is True and result["key"]["alg"] == alg
 
 
+@pytest.mark.parametrize("alg", ["EdDSA", "Ed448"])
+def test_an_ed448_key_verifies_by_either_name(validate: Any, alg: str) -> None:
+    key = SigningKey("Ed448", "ed448-1")
+    token = key.sign(claims(), alg=alg)
+    for allowed in [["EdDSA"], ["Ed448"], ["EdDSA", "Ed25519"]]:
+        assert validate(token, jwks=key.jwks(), algorithms=allowed)["valid"] is True, allowed
+    refused = validate(token, jwks=key.jwks(), algorithms=["Ed25519"])
+    assert refused["valid"] is False
+    assert refused["error"]["code"] == ("key_alg_mismatch" if alg == "EdDSA" else "alg_not_allowed")
+
+
 @pytest.mark.parametrize(
     "changes, code, claim",
     [

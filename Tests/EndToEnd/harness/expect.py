@@ -23,6 +23,7 @@ REASONS = {
     -32021: "shutting_down",
     -32022: "deadline_exceeded",
     -32024: "audit_unavailable",
+    -32025: "message_too_complex",
     1001: "not_authenticated",
     1002: "not_implicitly_authenticated",
     1003: "device_not_authenticated",

@@ -33,17 +33,19 @@ def hs256(secret: bytes, header: Dict[str, Any], claims: Union[bytes, Dict[str, 
 
 
 class SigningKey:
-    """A private key of the openssl command; `alg` is RS256, ES256 or EdDSA."""
+    """A private key of the openssl command; `alg` is RS256, ES256, EdDSA (on edwards25519) or Ed448."""
 
     _NEW = {
         "RS256": ["-algorithm", "RSA", "-pkeyopt", "rsa_keygen_bits:2048"],
         "ES256": ["-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256"],
         "EdDSA": ["-algorithm", "ED25519"],
+        "Ed448": ["-algorithm", "ED448"],
     }
 
-    def __init__(self, alg: str = "RS256", kid: Optional[str] = "k1") -> None:
+    def __init__(self, alg: str = "RS256", kid: Optional[str] = "k1", der: Optional[bytes] = None) -> None:
+        """A new key, or the one in `der` (PKCS #8)."""
         self.alg, self.kid = alg, kid
-        self.pem = self._openssl("genpkey", *self._NEW[alg])
+        self.pem = self._openssl("pkey", "-inform", "DER", input=der) if der else self._openssl("genpkey", *self._NEW[alg])
         self.public_der = self._openssl("pkey", "-pubout", "-outform", "DER", input=self.pem)
 
     def jwk(self, **members: Any) -> Dict[str, Any]:
@@ -64,7 +66,7 @@ class SigningKey:
         with tempfile.NamedTemporaryFile() as key, tempfile.NamedTemporaryFile() as text:
             Path(key.name).write_bytes(self.pem)
             Path(text.name).write_bytes(data)
-            if self.alg == "EdDSA":
+            if self.alg in ("EdDSA", "Ed448"):
                 return self._openssl("pkeyutl", "-sign", "-rawin", "-inkey", key.name, "-in", text.name)
             made = self._openssl("dgst", "-sha256", "-sign", key.name, text.name)
         return made if self.alg == "RS256" else _raw(made)
@@ -78,6 +80,8 @@ class SigningKey:
         if self.alg == "ES256":
             point = self.public_der[-64:]
             return {"kty": "EC", "crv": "P-256", "x": b64url(point[:32]), "y": b64url(point[32:])}
+        if self.alg == "Ed448":
+            return {"kty": "OKP", "crv": "Ed448", "x": b64url(self.public_der[-57:])}
         return {"kty": "OKP", "crv": "Ed25519", "x": b64url(self.public_der[-32:])}
 
     @staticmethod

@@ -1,0 +1,59 @@
+"""Small bodies that decode to many megabytes: one user's are undone between the bytes of everybody else."""
+from __future__ import annotations
+
+import json
+import socket
+import time
+import zlib
+from typing import Callable
+
+from harness import expect
+from harness.loopback import Loopback
+from harness.sidecar import Sidecar
+from harness.users import ALICE, BOB, BOTH, connect_as, needs_root, open_to_all
+
+#: Just over what a body may have.
+MEBIBYTES = 17
+REQUESTS = 64
+
+
+def answer() -> bytes:
+    packer = zlib.compressobj(9, wbits=31)
+    body = b"".join([packer.compress(bytes(1 << 20)) for _ in range(MEBIBYTES)] + [packer.flush()])
+    return b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % len(body) + body
+
+
+@needs_root
+def test_another_users_fetches_go_on_meanwhile(start: Callable[..., Sidecar]) -> None:
+    """Each would be a fiftieth of a second of the transport's thread, and all that are there come before anybody's turn."""
+    wire = answer()
+
+    def serve(connection: socket.socket, _: int) -> None:
+        while connection.recv(65536):
+            connection.sendall(wire)
+
+    server = Loopback(serve)
+    server.start()
+    base = f"http://127.0.0.1:{server.port}/"
+    try:
+        sidecar = start({**BOTH, "resources": {"bombs": {"baseUrl": base, "auth": "none"}}})
+        open_to_all(sidecar.directory)
+        with connect_as(ALICE, sidecar, timeout=60) as alice, connect_as(BOB, sidecar, timeout=60) as bob:
+            fetch = {"resource": "open", "path": "echo"}
+            assert bob.call("fetchResource", fetch)["status"] == 200
+            calls = [
+                {"jsonrpc": "2.0", "id": number, "method": "fetchResource", "params": {"resource": "bombs", "path": "x"}}
+                for number in range(REQUESTS)
+            ]
+            alice.send_text("\n".join(json.dumps(call) for call in calls))
+            expect.fault(alice.answer_to(0)["error"], 1012)
+            times = []
+            for _ in range(7):
+                began = time.monotonic()
+                assert bob.call("fetchResource", fetch)["status"] == 200
+                times.append(time.monotonic() - began)
+            assert sorted(times)[3] < 0.1, times
+            for number in range(1, REQUESTS):
+                expect.fault(alice.answer_to(number)["error"], 1012)
+    finally:
+        server.stop()
