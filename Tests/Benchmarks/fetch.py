@@ -78,6 +78,7 @@ class FetchBench:
         for one in transports:
             if one.ca_file is not None:
                 resource = {"baseUrl": f"{one.base}/open/", "auth": "none", "tls": {"caFile": one.ca_file}}
+                resource["http2"] = one.http2
                 configuration["resources"][one.resource] = resource
         path = self.directory / "postern.yaml"
         path.write_text(json.dumps(configuration, indent=2), encoding="ascii")

@@ -13,7 +13,10 @@ let settings: [SwiftSetting] = [
 
 let package = Package(
   name: "postern-fuzz",
-  dependencies: [.package(name: "postern", path: "../..")],
+  dependencies: [
+    .package(name: "postern", path: "../.."),
+    .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
+  ],
   targets: [
     .target(name: "CLibFuzzer"),
     .target(
@@ -23,8 +26,19 @@ let package = Package(
     ),
     .executableTarget(name: "FuzzAdvice", dependencies: ["CLibFuzzer", "Invariants"], swiftSettings: settings),
     .executableTarget(name: "FuzzDecisions", dependencies: ["CLibFuzzer", "Invariants"], swiftSettings: settings),
+    .executableTarget(name: "FuzzHeads", dependencies: ["CLibFuzzer", "Wire"], swiftSettings: settings),
     .executableTarget(name: "FuzzKeySets", dependencies: ["CLibFuzzer", "Invariants"], swiftSettings: settings),
+    .executableTarget(name: "FuzzMessages", dependencies: ["CLibFuzzer", "Wire"], swiftSettings: settings),
     .executableTarget(name: "FuzzTokens", dependencies: ["CLibFuzzer", "Invariants"], swiftSettings: settings),
+    // Its sources are links to what reads the wire: that is internal to modules which are no products.
+    .target(
+      name: "Wire",
+      dependencies: [
+        .product(name: "AuthEngine", package: "postern"),
+        .product(name: "NIOCore", package: "swift-nio"),
+      ],
+      swiftSettings: settings
+    ),
   ],
   swiftLanguageModes: [.v6]
 )

@@ -44,6 +44,15 @@ DECISIONS = (
     "policy_decision_point access_evaluation_endpoint access_evaluations_endpoint https://pdp.test/t https://evil.test "
     "too_many_resources network_received_error retry retry-after none authentication configuration \\u0065\\u0301 \\ud83d"
 ).split()
+MESSAGES = (
+    'jsonrpc method params id error result $/cancelRequest Content-Length: Content-Type: charset=utf-8 \\" \\\\ \\u0000 '
+    "\\ud83d \\u006d 1e999 -0.0 [[[ ]]] {}{}"
+).split()
+HEADS = (
+    "HTTP/1.1 HTTP/2 100 103 200 204 302 401 Content-Length: Content-Encoding: Content-Type: Transfer-Encoding: Location: "
+    "WWW-Authenticate: chunked gzip br zstd identity X-Original-URL X_Forwarded_Host Forwarded Proxy- realm= charset= "
+    "application/ +json Bearer DPoP https:// http:// [::1] %2e %2F ../ :443 \\"
+).split()
 LOGOUT = "http://schemas.openid.net/event/backchannel-logout"
 
 
@@ -424,6 +433,68 @@ def decisions():
         yield f"none-am-{name}", answer("am", body)
 
 
+# MARK: messages
+
+
+def messages():
+    """How small the pieces are that arrive, and what a caller writes to the socket."""
+    call = '{"jsonrpc":"2.0","id":1,"method":"ping","params":{"a":[1,-2.5e3,true,null,"\\u00e9\\""]}}'
+    yield "call", "0" + call
+    yield "calls-on-one-line", "3" + call + call
+    yield "notification", '1{"jsonrpc":"2.0","method":"$/cancelRequest","params":{"id":1}}\n'
+    yield "batch", f"5[{call},{call}]\n"
+    yield "batch-of-too-many", "5[" + ",".join(['{"method":"m"}'] * 5) + "]\n"
+    yield "answer", '2{"jsonrpc":"2.0","id":"a","result":{}}'
+    yield "names-escaped", '2{"\\u006dethod":"m","p\\u0061rams":[1],"id":"\\ud83d\\ude00"}'
+    yield "names-alike", '2{"method":"m","\u00e9":1,"e\u0301":2}'
+    yield "names-twice", '2{"method":"m","params":{},"params":[]}'
+    yield "quotation-marks", '2{"method":"\\\\","params":"\\\\\\"},{","id":"\\\\\\\\"}'
+    # The most that MessageInvariants lets through, and one more.
+    for name, depth, values, length in [("most", 6, 24, 400), ("too-many", 7, 25, 401)]:
+        yield f"levels-{name}", "1" + "[" * depth + "]" * depth
+        yield f"values-{name}", "1[" + ",".join("0" * (values - 1)) + "]"
+        yield f"bytes-{name}", '1{"a":"' + "b" * (length - 8) + '"}'
+    yield "large", '1{"method":"' + "m" * 500 + '"}[]'
+    yield "malformed-then-good", '4{"a":tru}\n' + call + "\n"
+    yield "cut-off", "4" + call[:-3]
+    framed = f"Content-Length: {len(call)}\r\n\r\n{call}"
+    yield "framed", "7" + framed + framed
+    yield "framed-typed", "7" + "Content-Type: application/json; charset=utf8\r\n" + framed
+    yield "framed-scalar", "1Content-Length: 4\r\n\r\ntrue"
+    yield "framed-empty", "1Content-Length: 0\r\n\r\n"
+    yield "framed-twice-over", "1Content-Length: 5\r\n\r\n[][1]"
+    yield "framed-large", "1Content-Length: 500\r\n\r\n" + "x" * 500 + framed
+    yield "unusable", "1GET / HTTP/1.1\r\n\r\n"
+
+
+# MARK: header sections
+
+
+def heads():
+    """Header sections as they arrive."""
+    for name, lines in [
+        ("plain", ["HTTP/1.1 200 OK", "Content-Type: application/problem+json; charset=\"UTF-8\"", "Content-Length: 12"]),
+        ("interim", ["HTTP/1.1 103 Early Hints", "Link: </x>", "", "HTTP/2 204", "A: 1"]),
+        ("trailers", ["HTTP/1.1 200", "Transfer-Encoding: chunked", "", "Digest: x"]),
+        ("folded", ["HTTP/1.1 200 OK", "A: one", "  two", "Content-Encoding: gzip", " , gzip"]),
+        ("codings", ["HTTP/1.1 200 OK", "content-encoding: gzip, identity,,\tbr", "CONTENT-ENCODING: Identity"]),
+        ("codings-three", ["HTTP/1.1 200 OK", "Content-Encoding: gzip, gzip", "Content-Encoding: gzip"]),
+        ("lengths", ["HTTP/1.1 200 OK", "Content-Length: 7", "Content-Length: 007"]),
+        ("lengths-contradictory", ["HTTP/1.1 200 OK", "Content-Length: 7", "Content-Length: 8"]),
+        ("coded-twice", ["HTTP/1.1 200 OK", "Transfer-Encoding: gzip, chunked"]),
+        ("switch", ["HTTP/1.1 101 Switching", "Upgrade: x"]),
+        ("controls", ["HTTP/1.1 200 OK", "A: b\0c", "B\t: x"]),
+        ("spellings", ["HTTP/1.1 200 OK", "X_Original_URL: /", "Proxy-Authenticate: Basic", "X.Forwarded.Host: a", "Forwarded: Host=a"]),
+        ("challenges", ["HTTP/1.1 401", 'WWW-Authenticate: Basic realm="a\\"b", Bearer error=invalid_token,DPoP algs="ES256"', "WWW-Authenticate: Negotiate YWI=="]),
+        ("latin", ["HTTP/1.1 200 gr\u00fcn", "A: gr\u00fcn"]),
+    ]:
+        yield name, "\r\n".join([*lines, "", ""])
+    for number, location in enumerate(
+        ["/x/../y?z=%7e#f", "//other.test:443/%2e%2e/", "HTTPS://SHOP.test", "?q", "../../c", "http://[::1]:80/a[b]", "https://a@b.test", "%2F%2e"]
+    ):
+        yield f"location-{number}", f"HTTP/1.1 302 Found\r\nLocation: {location}\r\n\r\n"
+
+
 def dictionary(*groups):
     words = [word for group in groups for word in group]
     lines = [json.dumps(f'"{word}"') for word in words]
@@ -447,6 +518,8 @@ def main():
     write(HERE / "Corpus" / "keysets", key_sets())
     write(HERE / "Corpus" / "advice", advices())
     write(HERE / "Corpus" / "decisions", decisions())
+    write(HERE / "Corpus" / "messages", messages())
+    write(HERE / "Corpus" / "heads", heads())
     (HERE / "decisions.dict").write_text(dictionary(["evaluations"], DECISIONS) + '"\\x0a"\n"\\x09"\n"{}"\n')
     numbers = [str(NOW), str(NOW + 300), "1e18", "9223372036854775807", "0.5"]
     text = dictionary(
@@ -461,6 +534,8 @@ def main():
     )
     (HERE / "tokens.dict").write_text(text + "\n".join(f'"{number}"' for number in numbers) + "\n")
     (HERE / "advice.dict").write_text("".join(json.dumps(word) + "\n" for word in ADVICE.split()))
+    (HERE / "messages.dict").write_text("".join(json.dumps(word) + "\n" for word in MESSAGES) + '"\\x0d\\x0a\\x0d\\x0a"\n"\\x0a"\n')
+    (HERE / "heads.dict").write_text("".join(json.dumps(word) + "\n" for word in HEADS) + '"\\x0d\\x0a"\n"\\x09"\n')
     (HERE / "keysets.dict").write_text(
         dictionary(KEY, CURVES, OPERATIONS, SIGNATURES, KEY_MANAGEMENT)
         + '"-----BEGIN "\n"-----END "\n"PRIVATE KEY-----"\n"RSA "\n"EC "\n'

@@ -1,0 +1,23 @@
+import CLibFuzzer
+import Wire
+
+/// Header sections of responses; the arguments are libFuzzer's.
+@main
+enum FuzzHeads {
+  static func main() {
+    var count = CommandLine.argc
+    var arguments = CommandLine.unsafeArgv
+    _ = withUnsafeMutablePointer(to: &arguments) { arguments in
+      arguments.withMemoryRebound(to: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?.self, capacity: 1) {
+        LLVMFuzzerRunDriver(&count, $0) { start, count in
+          do {
+            _ = try HeadInvariants.check(Array(UnsafeBufferPointer(start: start, count: count)))
+          } catch {
+            fatalError("\(error)")
+          }
+          return 0
+        }
+      }
+    }
+  }
+}

@@ -1,0 +1,1 @@
+../../../../Sources/JSONRPC/EnvelopeOutline.swift

@@ -1,0 +1,1 @@
+../../../../Sources/CurlTransport/FieldSyntax.swift

@@ -1,0 +1,1 @@
+../Invariants/Invariant.swift

@@ -1,0 +1,1 @@
+../../../../Sources/CurlTransport/ResponseHead.swift

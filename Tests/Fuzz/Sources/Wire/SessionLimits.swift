@@ -1,0 +1,1 @@
+../../../../Sources/JSONRPC/SessionLimits.swift
