@@ -1,9 +1,10 @@
 import { Auth } from "./types/common";
 import { EventName, RegisterDelegateResult } from "./types/control";
 import { DelegateFunctions, Events, PosternEvent } from "./types/events";
-import { FetchResourceParams, FetchResourceResult } from "./types/fetch-resource";
+import { FetchResourceParams, FetchResourceResult, ListTasksParams, Task } from "./types/fetch-resource";
 import { CallOptions, Methods } from "./types/methods";
 import { ConnectionError, PosternError } from "./types/errors";
+import { ListSessionsParams, Session } from "./types/sessions";
 
 export * from "./types/common";
 export * from "./types/control";
@@ -81,6 +82,11 @@ export class Client {
   call(method: string, params?: object, options?: CallOptions): Promise<any>;
   /** `fetchResource` with its body as a stream, on a connection of its own. */
   stream(params: FetchResourceParams, options?: CallOptions): StreamedFetch;
+
+  /** All sessions of this user, the oldest first: `listSessions` page by page, each when it is needed. */
+  sessions(params?: ListSessionsParams, options?: CallOptions): AsyncGenerator<Session, void, undefined>;
+  /** All tasks of this user, the oldest first: `listTasks` page by page, each when it is needed. */
+  tasks(params?: ListTasksParams, options?: CallOptions): AsyncGenerator<Task, void, undefined>;
 
   /** Has these functions answer the sidecar's own requests, in place of those of before. */
   setDelegates(functions: DelegateFunctions): Promise<RegisterDelegateResult>;

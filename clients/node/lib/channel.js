@@ -4,16 +4,17 @@ const { GRACE_MS, checkedTimeout, withMeta } = require("./call-options.js");
 const { Connection } = require("./connection.js");
 const { ConnectionError, DeadlineError, UnavailableError, fromAnswer, notSent } = require("./errors.js");
 const { requestTail } = require("./message.js");
-const { isRepeatable, URGENT } = require("./methods.js");
+const { onlyReads, URGENT } = require("./methods.js");
 const { onAbort } = require("./signals.js");
 
 // The sidecar ends every call of its own accord: a fetch after ten minutes at most. This is for one that does not.
 const BACKSTOP_MS = 11 * 60 * 1000;
 const SHUTTING_DOWN = -32021;
-const MAX_SENDS = 3;
+// How often a call that may have been done, or whose connection was lost, is sent again.
+const MAX_LOSSES = 2;
 const MAX_BACKOFF_MS = 2000;
 
-/** Calls over one connection at a time: pipelined, bounded, and carried to the next connection where that is safe. */
+/** Calls over one connection at a time: pipelined, bounded, and carried to the next one as wire.md allows. */
 class Channel {
   /** @param owner `onNotification`, `onRequest`, `onConnected` (first on each connection), `onLost` */
   constructor(options, owner) {
@@ -46,8 +47,8 @@ class Channel {
         const message = `${this.queue.size} calls are waiting already`;
         throw notSent(UnavailableError, "overloaded", message, { method, retryable: true });
       }
-      const repeatable = isRepeatable(method, params);
-      const call = { method, tail, urgent, resolve, reject, sends: 0, repeatable };
+      const reads = onlyReads(method, params);
+      const call = { method, tail, urgent, resolve, reject, sends: 0, losses: 0, reads };
       this.#live(1);
       if (signal) call.stopListening = onAbort(signal, () => this.#abandon(call, signal.reason));
       const waitMs = timeoutMs === undefined ? BACKSTOP_MS : timeoutMs + GRACE_MS;
@@ -63,7 +64,7 @@ class Channel {
     return new Promise((resolve, reject) => {
       const tail = requestTail(method, params, this.options.maxRequestBytes);
       this.#live(1);
-      const call = { method, tail, resolve, reject, sends: 0, repeatable: false, urgent: true };
+      const call = { method, tail, resolve, reject, sends: 0, losses: 0, reads: false, urgent: true, isBound: true };
       call.timer = setTimeout(() => this.#expire(call), this.options.stallMs).unref();
       this.#send(connection, call);
     });
@@ -114,17 +115,18 @@ class Channel {
   }
 
   onAnswer(connection, call, message) {
-    this.backoffMs = 0;
-    if (message.error?.code === SHUTTING_DOWN && !call.done && !call.refusal && !this.hasEnded) {
-      // Refused before it was begun, by one that goes: its successor is asked.
+    const isLeaving = message.error?.code === SHUTTING_DOWN;
+    if (isLeaving) this.#retire(connection);
+    else this.backoffMs = 0;
+    if (isLeaving && this.#mayAskSuccessor(call, message.error)) {
       call.refusal = fromAnswer(message.error, call.method);
-      this.#retire(connection);
-      this.#enqueue(call, true);
+      this.queue = new Set([call, ...this.queue]);
     } else if ("result" in message) {
       this.#settle(call) && call.resolve(message.result);
     } else {
       this.#settle(call) && call.reject(fromAnswer(message.error, call.method));
     }
+    if (isLeaving && !this.connection && !this.retry && !this.hasEnded) this.#reconnect();
     if (this.queue.size > 0) this.#pump();
     if (connection !== this.connection && connection.pending.size === 0) connection.destroy(closed());
   }
@@ -143,10 +145,13 @@ class Channel {
     this.draining.delete(connection);
     const wasCurrent = connection === this.connection;
     if (wasCurrent) this.connection = undefined;
-    const repeats = error.reason === "connection_lost" && !this.hasEnded;
+    const isLoss = error.reason === "connection_lost" && !this.hasEnded;
     const again = [];
     for (const call of calls) {
-      if (repeats && call.repeatable && call.sends < MAX_SENDS && !call.done) again.push(call);
+      // No byte of it was written; or the connection itself was one too many, and nothing on it was read.
+      const isUnsent = call.batch === connection.batch || error.reason === "overloaded";
+      if (isUnsent) call.sends -= 1;
+      if (isLoss && mayGoAgain(call, isUnsent)) again.push(call);
       else this.#settle(call) && call.reject(own(error, call));
     }
     // What was sent first goes first.
@@ -154,7 +159,7 @@ class Channel {
     if (connection.isReady) this.owner.onLost(connection, error, wasCurrent);
     if (this.hasEnded) return;
     const failed = wasCurrent && !connection.isReady;
-    if (failed && !this.#mayStillCome()) this.#failQueue((call) => call.refusal ?? own(error, call));
+    if (failed && (!error.retryable || !this.#mayStillCome())) this.#failQueue((call) => call.refusal ?? own(error, call));
     if (!this.connection && !this.retry) this.#reconnect();
   }
 
@@ -167,6 +172,16 @@ class Channel {
     this.connection = new Connection(this.options, this);
     this.connection.open();
     this.#updateReference(this.connection);
+  }
+
+  /** Whether a call that a sidecar which goes did not do, or not to its end, is its successor's. */
+  #mayAskSuccessor(call, error) {
+    if (call.done || call.isBound || this.hasEnded) return false;
+    call.refusedAt ??= Date.now();
+    if (Date.now() - call.refusedAt > this.options.reconnectWaitMs) return false;
+    if (error.data?.outcome !== "not_sent") return mayGoAgain(call, false);
+    call.sends -= 1;
+    return true;
   }
 
   /** Whether a sidecar that is not there is still waited for; one that was there may be starting again. */
@@ -199,9 +214,8 @@ class Channel {
     return call.urgent || this.connection.pending.size < this.options.maxInFlight;
   }
 
-  #enqueue(call, first = false) {
-    if (first) this.queue = new Set([call, ...this.queue]);
-    else this.queue.add(call);
+  #enqueue(call) {
+    this.queue.add(call);
     if (!this.connection && !this.retry) this.#connect();
   }
 
@@ -222,9 +236,11 @@ class Channel {
     call.id = this.nextId++;
     call.sends += 1;
     call.connection = connection;
-    call.bytes = Buffer.byteLength(call.tail);
+    const text = `{"jsonrpc":"2.0","id":${call.id}${call.tail}`;
+    call.bytes = Buffer.byteLength(text);
+    call.batch = connection.batch;
     connection.pending.set(call.id, call);
-    connection.send(`{"jsonrpc":"2.0","id":${call.id}${call.tail}`);
+    connection.send(text);
   }
 
   #expire(call) {
@@ -277,11 +293,16 @@ function closed(method) {
   return notSent(ConnectionError, "connection_closed", "the client is closed", { method });
 }
 
+/** By the rule of wire.md, section 3: when it was certainly not sent, or reads; not for ever. */
+function mayGoAgain(call, isUnsent) {
+  call.losses += 1;
+  return !call.done && !call.isBound && (isUnsent || call.reads) && call.losses <= MAX_LOSSES;
+}
+
 /** An error of its own for each call that a lost connection takes along. */
 function own(error, call) {
   const { reason, code, cause } = error;
-  const refused = error instanceof UnavailableError && call.sends === 1;
-  const data = call.sends > 0 && !refused ? { ...error.data, outcome: "unknown" } : error.data;
+  const data = { ...error.data, outcome: call.sends > 0 ? "unknown" : "not_sent" };
   return new error.constructor(error.message, { reason, code, cause, data, method: call.method });
 }
 

@@ -108,6 +108,25 @@ class Client extends EventEmitter {
     }
   }
 
+  /** All sessions of this user, the oldest first: `listSessions` page by page, each when it is needed. */
+  sessions(params, options) {
+    return this.#pages("listSessions", "sessions", params, options);
+  }
+
+  /** All tasks of this user, the oldest first: `listTasks` page by page, each when it is needed. */
+  tasks(params, options) {
+    return this.#pages("listTasks", "tasks", params, options);
+  }
+
+  async *#pages(method, member, params = {}, options = {}) {
+    let { cursor } = params;
+    do {
+      const page = await this.call(method, { ...params, cursor }, options);
+      yield* page[member];
+      cursor = page.nextCursor;
+    } while (cursor !== undefined);
+  }
+
   /** `fetchResource` with its body as a stream, on a connection of its own. */
   stream(params, options) {
     return openStream(this.#options, this.#delegates, params, options);
@@ -160,7 +179,7 @@ class Client extends EventEmitter {
     Promise.all(calls).then(
       () => isFirst || this.#emit("reconnected"),
       // A connection that is lost meanwhile tells so by itself.
-      (error) => error instanceof ConnectionError || this.#emit("refused", error),
+      (error) => error instanceof ConnectionError || isLeaving(error) || this.#emit("refused", error),
     );
   }
 
@@ -204,6 +223,11 @@ for (const [name, [method]] of Object.entries(METHODS)) {
 // Node 18 has the symbol under a registered name only.
 const asyncDispose = Symbol.asyncDispose ?? Symbol.for("nodejs.asyncDispose");
 Object.defineProperty(Client.prototype, asyncDispose, { value: Client.prototype.close });
+
+/** Of a sidecar that goes: what it refused is told to its successor. */
+function isLeaving(error) {
+  return error.reason === "shutting_down";
+}
 
 /** @returns {Record<string, any>} */
 function checked(given) {

@@ -3,8 +3,12 @@
 const net = require("node:net");
 const { ConnectionError, fromAnswer, notSent } = require("./errors.js");
 const { Splitter } = require("./framing.js");
+const { mostValues } = require("./message.js");
 
+// `sun_path` has 108 bytes, with the NUL behind the path.
 const MAX_PATH_BYTES = 107;
+// Answers to the other side's requests that may wait for it to take them; then no more are made.
+const MAX_OWED_BYTES = 1024 * 1024;
 
 /**
  * One connection, from connecting to its end. Tells its owner what happens: `onReady`, `onAnswer`, `onNotification`,
@@ -19,15 +23,20 @@ class Connection {
     this.pending = new Map();
     this.isReady = false;
     this.hasEnded = false;
-    this.lastId = 0;
     this.outgoing = "";
+    this.isWriting = false;
+    /** Counts what was handed to the system; what is sent next belongs to the batch of this number. */
+    this.batch = 0;
+    /** How much of `outgoing` is answers. */
+    this.owed = 0;
     this.splitter = new Splitter(maxMessageBytes, (text) => this.#message(text));
   }
 
   open() {
-    if (Buffer.byteLength(this.path) > MAX_PATH_BYTES) {
-      const cause = new RangeError(`a socket path of more than ${MAX_PATH_BYTES} bytes`);
-      process.nextTick(() => this.#end(this.#unreachable(cause)));
+    const fault = faultOf(this.path);
+    if (fault !== undefined) {
+      const message = `${JSON.stringify(this.path)} is no path of a socket: ${fault}`;
+      process.nextTick(() => this.#end(notSent(ConnectionError, "connection_failed", message, {})));
       return;
     }
     const socket = net.createConnection({ path: this.path });
@@ -42,10 +51,21 @@ class Connection {
     socket.on("close", () => this.#end(this.isReady ? this.#lost() : this.#unreachable(this.cause)));
   }
 
-  /** Sends a whole message with its line feed; those of one turn of the event loop go out together. */
+  /**
+   * Sends a whole message with its line feed. Those of one turn of the event loop go out together, and none before the
+   * system has taken what went before: so it is known of the others that no byte of them was sent.
+   */
   send(text) {
-    if (this.outgoing === "") process.nextTick(() => this.#flush());
+    if (this.outgoing === "" && !this.isWriting) process.nextTick(() => this.#flush());
     this.outgoing += text;
+  }
+
+  /** Answers a request of the other side's. One that asks on and takes no answer is left. */
+  answer(text) {
+    if (this.hasEnded) return;
+    if (this.owed > MAX_OWED_BYTES) return this.#violation("requests, and does not take the answers");
+    this.owed += text.length;
+    this.send(text);
   }
 
   /** Ends now; `onEnd` gets the error, if it has not been called. */
@@ -75,8 +95,15 @@ class Connection {
 
   #flush() {
     const text = this.outgoing;
+    if (this.hasEnded || text === "") return;
     this.outgoing = "";
-    if (!this.hasEnded && text !== "") this.socket.write(text);
+    this.owed = 0;
+    this.batch += 1;
+    this.isWriting = true;
+    this.socket.write(text, (error) => {
+      this.isWriting = false;
+      if (!error && !this.socket.destroyed) this.#flush();
+    });
   }
 
   #data(chunk) {
@@ -114,6 +141,7 @@ class Connection {
     }
     const { id, method } = message;
     if (typeof method === "string") {
+      if (!["undefined", "string", "number"].includes(typeof id)) return this.#violation("a request with another id");
       if (id === undefined) this.owner.onNotification(this, method, message.params ?? {});
       else this.owner.onRequest(this, id, method, message.params ?? {});
       return;
@@ -131,15 +159,22 @@ class Connection {
 
   /** An error about a message whose id the sidecar did not read. */
   #unattributed(error) {
-    const { limitBytes } = error.data ?? {};
-    if (error.code === -32007 && Number.isSafeInteger(limitBytes)) {
-      for (const [id, call] of this.pending) {
-        if (call.bytes <= limitBytes) continue;
-        this.pending.delete(id);
-        return this.owner.onAnswer(this, call, { error });
-      }
-    }
-    this.#end(fromAnswer(error));
+    const [call] = this.#guilty(error);
+    if (call === undefined) return this.#end(fromAnswer(error));
+    this.pending.delete(call.id);
+    this.owner.onAnswer(this, call, { error });
+  }
+
+  /** The call that it is about, if that is certain. */
+  #guilty({ code, data }) {
+    const { limitBytes, limitValues } = data ?? {};
+    const sent = [...this.pending.values()];
+    // Of several each is refused, in order.
+    if (code === -32007) return sent.filter(({ bytes }) => bytes > limitBytes).slice(0, 1);
+    if (code !== -32025) return [];
+    // Of a call that was given up only the size is known.
+    const found = sent.filter(({ tail, bytes }) => (tail === undefined ? bytes : mostValues(tail)) > limitValues);
+    return found.length === 1 ? found : [];
   }
 
   #violation(what) {
@@ -167,6 +202,14 @@ class Connection {
     this.socket?.destroy();
     this.owner.onEnd(this, error);
   }
+}
+
+/** Why this is no path of a socket. The system would cut it at its NUL, and connect to another one. */
+function faultOf(path) {
+  if (path === "") return "it is empty";
+  if (path.includes("\0")) return "it has a NUL";
+  if (Buffer.byteLength(path) > MAX_PATH_BYTES) return `it has more than ${MAX_PATH_BYTES} bytes`;
+  return undefined;
 }
 
 module.exports = { Connection };

@@ -75,7 +75,7 @@ class Delegates {
 }
 
 function reply(connection, id, body) {
-  if (!connection.hasEnded) connection.send(`${JSON.stringify({ jsonrpc: "2.0", id, ...body })}\n`);
+  connection.answer(`${JSON.stringify({ jsonrpc: "2.0", id, ...body })}\n`);
 }
 
 module.exports = { Delegates };

@@ -123,6 +123,7 @@ const REASONS = [
   [-32022, "deadline_exceeded", DeadlineError],
   [-32023, "configuration_invalid", ConfigurationError],
   [-32024, "audit_unavailable", UnavailableError],
+  [-32025, "message_too_complex", RequestError],
   [-32800, "request_cancelled", CancelledError],
   [1001, "not_authenticated", ResourceError],
   [1002, "not_implicitly_authenticated", ResourceError],

@@ -8,14 +8,29 @@ const MAX_DEPTH = 120;
 const MAX_INTEGER = 2 ** 63;
 const LONE_SURROGATE = /(?<!\\)(?:\\\\)*\\ud[89a-f][0-9a-f]{2}/;
 
-function check(value, depth, method) {
+function check(given, depth, method) {
+  const value = written(given);
   if (typeof value === "number") {
     const size = Math.abs(value); // from 1e21 on JSON has an exponent, and it is no integer
     if (size >= MAX_INTEGER && size < 1e21) throw wrong(method, "an integer of more than 64 bits");
   } else if (typeof value === "object" && value !== null) {
     if (depth > MAX_DEPTH) throw wrong(method, `params nested deeper than ${MAX_DEPTH} levels`);
-    for (const key in value) check(value[key], depth + 1, method);
+    for (const key in value) {
+      if (key.includes("\0")) throw wrong(method, "U+0000 in the name of a member");
+      check(value[key], depth + 1, method);
+    }
   }
+}
+
+/** What JSON.stringify writes for it. */
+function written(value) {
+  const own = typeof value?.toJSON === "function" ? value.toJSON() : value;
+  return own instanceof Number ? Number(own) : own;
+}
+
+/** No fewer JSON values than a text holds: one is behind each of these. */
+function mostValues(text) {
+  return 1 + (text.match(/[,:[{]/g)?.length ?? 0);
 }
 
 function wrong(method, message) {
@@ -38,4 +53,4 @@ function requestTail(method, params, maxBytes) {
   return tail;
 }
 
-module.exports = { requestTail };
+module.exports = { mostValues, requestTail };

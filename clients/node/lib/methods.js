@@ -1,17 +1,17 @@
 "use strict";
 
-/** A fetch whose repetition has the effect of one (RFC 9110, 9.2.2), and which holds nothing that is good once. */
-function isRepeatableFetch(params) {
+/** A fetch that only reads (RFC 9110, 9.2.1), and holds nothing that is good once. */
+function isReadingFetch(params) {
   if (params.continuation !== undefined || params.task !== undefined || params.stream === true) return false;
-  return ["GET", "HEAD", "PUT", "DELETE"].includes(String(params.method ?? "GET").toUpperCase());
+  return ["GET", "HEAD"].includes(String(params.method ?? "GET").toUpperCase());
 }
 
 const always = () => true;
 const never = () => false;
 
 /**
- * Every method of the sidecar, by its name here: its name on the wire, and whether a call that was sent, and whose
- * connection was lost before the answer, may be sent again.
+ * Every method of the sidecar, by its name here: its name on the wire, and whether a call that may have been done may
+ * be done again, because it reads. The rule: proto-docs/wire.md, section 3.
  * @type {Record<string, [string, (params: any) => boolean]>}
  */
 const METHODS = {
@@ -20,14 +20,14 @@ const METHODS = {
   health: ["health", always],
   metrics: ["metrics", always],
   reloadConfig: ["reloadConfig", never], // what changed would be lost
-  fetchResource: ["fetchResource", isRepeatableFetch],
+  fetchResource: ["fetchResource", isReadingFetch],
   getTask: ["getTask", always],
   listTasks: ["listTasks", always],
-  suspendTask: ["suspendTask", always],
-  resumeTask: ["resumeTask", always],
-  cancelTask: ["cancelTask", always],
+  suspendTask: ["suspendTask", never],
+  resumeTask: ["resumeTask", never],
+  cancelTask: ["cancelTask", never],
   preauthorize: ["preauthorize", always],
-  invalidateDecisions: ["invalidateDecisions", always],
+  invalidateDecisions: ["invalidateDecisions", never],
   validateIdToken: ["validateIdToken", always],
   validateAccessToken: ["validateAccessToken", always],
   validateLogoutToken: ["validateLogoutToken", never], // a logout token is good once
@@ -50,17 +50,17 @@ const METHODS = {
   revokeToken: ["revokeToken", never],
 };
 
-/** Those whose effect is the connection's: the client has methods of its own for them. */
+/** Those whose effect ends with the connection: the client has methods of its own for them. */
 const OWN_METHODS = ["subscribe", "unsubscribe", "registerDelegate"];
 
 /** @type {Map<string, (params: any) => boolean>} */
-const REPEATABLE = new Map();
-for (const [method, isRepeatable] of Object.values(METHODS)) REPEATABLE.set(method, isRepeatable);
-for (const method of OWN_METHODS) REPEATABLE.set(method, always);
+const READS = new Map();
+for (const [method, isReading] of Object.values(METHODS)) READS.set(method, isReading);
+for (const method of OWN_METHODS) READS.set(method, always);
 
-/** Whether a call may be sent a second time although the first may have arrived. */
-function isRepeatable(method, params) {
-  return (REPEATABLE.get(method) ?? never)(params);
+/** Whether a call that may have been done may be done again. */
+function onlyReads(method, params) {
+  return (READS.get(method) ?? never)(params);
 }
 
 /** What ends or serves other calls does not wait behind them. */
@@ -69,4 +69,4 @@ const URGENT = new Set([
   ...["cancelTask", "suspendTask", "resumeTask", "getTask"],
 ]);
 
-module.exports = { METHODS, OWN_METHODS, isRepeatable, URGENT };
+module.exports = { METHODS, OWN_METHODS, onlyReads, URGENT };

@@ -3,7 +3,7 @@
 /** Where the sidecar listens: the caller's choice, `POSTERN_SOCKET`, the user's runtime directory, the system's. */
 function socketPath(given, environment = process.env) {
   if (given !== undefined) {
-    if (typeof given !== "string" || given === "") throw new TypeError("socketPath must be a path");
+    if (typeof given !== "string") throw new TypeError("socketPath must be a path");
     return given;
   }
   if (environment.POSTERN_SOCKET) return environment.POSTERN_SOCKET;

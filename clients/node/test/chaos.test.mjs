@@ -30,7 +30,7 @@ for (const seed of [1, 2, 3, 4]) {
         if (luck < 0.002 || number === 2000) socket.destroy();
         else if (luck < 0.003) socket.end(`{"jsonrpc":"2.0","id":${id},"resu`);
         else if (luck < 0.004) socket.write("babble\n");
-        else if (isRefused) refuse(socket, id, -32021, { reason: "shutting_down" });
+        else if (isRefused) refuse(socket, id, -32021, { reason: "shutting_down", outcome: "not_sent" });
         else if (luck < 0.05) refuse(socket, id, 1009, { reason: "server_unreachable" });
         else if (luck < 0.2) setTimeout(() => socket.destroyed || answer(socket, id, { number, method }), random() * 20);
         else answer(socket, id, { number, method });

@@ -9,7 +9,7 @@ import { packageRoot, repositoryRoot, typescriptPath } from "./support/consumer.
 import { differences, loadTypes } from "./support/schema.mjs";
 
 const require = createRequire(import.meta.url);
-const { METHODS, OWN_METHODS } = require("../lib/methods.js");
+const { METHODS, OWN_METHODS, onlyReads } = require("../lib/methods.js");
 const { REASONS } = require("../lib/errors.js");
 const ts = require(typescriptPath);
 
@@ -26,6 +26,15 @@ test("every method of the sidecar is a method of the client and of its types, an
   assert.deepEqual([...byWireName.keys()].sort(), methods.map(({ name }) => name).sort());
   for (const name of byWireName.values()) assert.equal(typeof Client.prototype[name], "function", name);
   assert.deepEqual(types.members("Methods").sort(), [...byWireName.values()].sort());
+});
+
+test("what is retried though it may have been done is what wire.md names", () => {
+  const page = readFileSync(path.join(repositoryRoot, "proto-docs/wire.md"), "utf8");
+  const [, list] = page.match(/These methods read, or end with their connection: ([^;]*);/);
+  const named = [...list.matchAll(/`([\w.]+)`/g)].map(([, name]) => name);
+  const reading = methods.map(({ name }) => name).filter((name) => name !== "fetchResource" && onlyReads(name, {}));
+  assert.deepEqual(named.sort(), reading.sort());
+  assert.ok(!onlyReads("aMethodOfANewerSidecar", {}));
 });
 
 for (const { name, params, result } of methods) {

@@ -181,7 +181,7 @@ test("a signal ends the fetch with its reason, before and while it waits, and th
   assert.equal((await rejection(open("echo", { signal: AbortSignal.abort() }))).name, "AbortError");
   const late = await rejection(open("slow?ms=60000", { signal: AbortSignal.timeout(50) }));
   assert.equal(late.name, "TimeoutError");
-  const running = async () => (await client.listTasks()).tasks.filter(({ state }) => state === "running");
+  const running = async () => (await client.listTasks({ limit: 1000 })).tasks.filter(({ state }) => state === "running");
   await eventually(async () => (await running()).length === 0);
   const abort = new AbortController();
   const call = rejection(open(new Request(`${playground.baseUrl}/open/slow?ms=60000`, { signal: abort.signal })));

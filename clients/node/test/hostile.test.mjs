@@ -118,7 +118,7 @@ test("delegates that are refused are told, not lost without a word", async () =>
   assert.equal((await within(refused)).reason, "peer_forbidden");
 });
 
-test("a connection cut in the middle of an answer is told, and a repeatable call is sent once more", async () => {
+test("a connection cut in the middle of an answer is told, and a call that reads is sent once more", async () => {
   const { server, client } = await fake({
     onRequest: ({ id }, socket, number) => {
       if (number === 1) socket.end('{"jsonrpc":"2.0","id":1,"res');
@@ -129,7 +129,7 @@ test("a connection cut in the middle of an answer is told, and a repeatable call
   assert.equal(server.requests.length, 2);
 });
 
-test("a server that always hangs up gets a repeatable call three times and no more", async () => {
+test("a server that always hangs up gets a call that reads three times and no more", async () => {
   const { server, client } = await fake({ onRequest: (_, socket) => socket.destroy() });
   const error = await rejection(client.getInfo());
   assert.ok(error instanceof ConnectionError);
@@ -144,6 +144,8 @@ const once = {
   completeAuthorization: { callbackUrl: "u" },
   authenticateWithAdvice: { continuation: "c" },
   validateLogoutToken: { logoutToken: "t" },
+  cancelTask: { task: "t" },
+  invalidateDecisions: {},
 };
 for (const [method, params] of Object.entries(once)) {
   test(`${method} is never sent twice`, async () => {
@@ -157,8 +159,8 @@ for (const [method, params] of Object.entries(once)) {
 const fetches = [
   [{ path: "x" }, 3],
   [{ path: "x", method: "head" }, 3],
-  [{ path: "x", method: "PUT", body: "b" }, 3],
-  [{ path: "x", method: "DELETE" }, 3],
+  [{ path: "x", method: "PUT", body: "b" }, 1],
+  [{ path: "x", method: "DELETE" }, 1],
   [{ path: "x", method: "POST", body: "b" }, 1],
   [{ path: "x", method: "patch", body: "b" }, 1],
   [{ continuation: "c" }, 1],
@@ -194,7 +196,7 @@ test("what was never sent is sent on the next connection, though it may not be r
 test("a sidecar that is going refuses, and its successor is asked, whatever the method", async () => {
   const { server, client } = await fake({
     onRequest: ({ id }, socket, number) => {
-      if (number === 1) refuse(socket, id, -32021, { reason: "shutting_down", retryable: true });
+      if (number === 1) refuse(socket, id, -32021, { reason: "shutting_down", retryable: true, outcome: "not_sent" });
       else answer(socket, id, { number });
     },
   });
@@ -206,11 +208,84 @@ test("when there is no successor the refusal is told", async () => {
   const { client, server } = await fake({
     onRequest: ({ id }, socket) => {
       server.server.close();
-      refuse(socket, id, -32021, { reason: "shutting_down", retryable: true });
+      refuse(socket, id, -32021, { reason: "shutting_down", retryable: true, outcome: "not_sent" });
     },
   });
   const error = await rejection(client.endSession({ session: "s" }));
-  assert.deepEqual([error.reason, error.code], ["shutting_down", -32021]);
+  assert.deepEqual([error.reason, error.code, error.outcome], ["shutting_down", -32021, "not_sent"]);
+});
+
+test("successors that all refuse are asked for a while, and not without a pause", async () => {
+  const { client, server } = await fake(
+    { onRequest: ({ id }, socket) => refuse(socket, id, -32021, { reason: "shutting_down", outcome: "not_sent" }) },
+    { reconnectWaitMs: 300 },
+  );
+  const error = await rejection(client.endSession({ session: "s" }));
+  assert.deepEqual([error.reason, error.outcome], ["shutting_down", "not_sent"]);
+  assert.ok(server.connections > 1 && server.connections < 12, `${server.connections} connections`);
+});
+
+for (const outcome of ["sent_no_reply", undefined, "a newer sidecar's"]) {
+  test(`what a sidecar that is going cut off with ${outcome} is retried only when it reads`, async () => {
+    const { server, client } = await fake({
+      onRequest: ({ id }, socket, number) => {
+        if (number < 3) refuse(socket, id, -32021, { reason: "shutting_down", outcome });
+        else answer(socket, id, { number });
+      },
+    });
+    const error = await rejection(client.createSession(once.createSession));
+    assert.deepEqual([error.reason, error.outcome], ["shutting_down", outcome]);
+    assert.equal((await rejection(client.fetchResource({ path: "x", method: "POST" }))).outcome, outcome);
+    assert.deepEqual(await within(client.getSession({ session: "s" })), { number: 3 });
+    assert.deepEqual(server.requests.map(({ method }) => method), ["createSession", "fetchResource", "getSession"]);
+  });
+}
+
+test("what stands behind a message that the other side does not read was not sent, and goes on the next connection", async () => {
+  const { server, client } = await fake({
+    onConnect: (socket, number) => number === 1 && socket.pause(),
+    onRequest: ({ id, method }, socket) => answer(socket, id, { method }),
+  });
+  const large = rejection(client.fetchResource({ path: "x", method: "POST", body: "x".repeat(4_000_000) }));
+  await eventually(() => server.sockets.size === 1);
+  await new Promise((resolve) => setTimeout(resolve, 50)); // its first bytes are out
+  const small = client.createSession(once.createSession);
+  await new Promise((resolve) => setImmediate(resolve));
+  for (const socket of server.sockets) socket.destroy();
+  assert.equal((await large).outcome, "unknown");
+  assert.deepEqual(await within(small), { method: "createSession" });
+});
+
+test("a sidecar that asks and asks, and takes no answer, is left: nothing piles up", async () => {
+  const question = (number) => `${JSON.stringify({ jsonrpc: "2.0", id: number, method: "delegate.ofANewerOne" })}\n`;
+  let asked = 0;
+  const { client } = await fake({
+    onRequest: (_, socket) => {
+      socket.pause();
+      const ask = () => {
+        while (!socket.destroyed && asked < 200_000 && socket.write(question((asked += 1)))) continue;
+      };
+      socket.on("drain", ask);
+      ask();
+    },
+  });
+  const error = await rejection(client.createSession(once.createSession), 30);
+  assert.deepEqual([error.reason, error.outcome], ["protocol_violation", "unknown"]);
+  assert.ok(asked < 200_000, "all questions were taken");
+});
+
+test("a sidecar that takes the answers may ask as often as it likes", async () => {
+  const { client, server } = await fake({
+    onRequest: ({ id, method, error }, socket) => {
+      if (error !== undefined) return;
+      for (let number = 0; number < 30_000; number += 1) {
+        socket.write(`${JSON.stringify({ jsonrpc: "2.0", id: `q${number}`, method: "delegate.ofANewerOne" })}\n`);
+      }
+      answer(socket, id, { method });
+    },
+  });
+  assert.equal((await within(client.getInfo(), 30)).method, "getInfo");
+  await eventually(() => server.requests.length === 30_001, 30);
 });
 
 test("nobody listens: told at once, nothing was sent", async () => {
@@ -222,10 +297,21 @@ test("nobody listens: told at once, nothing was sent", async () => {
   assert.match(error.message, /no-such-directory/);
 });
 
-test("a socket path that is too long is told, not cut", async () => {
-  const client = new Client({ socketPath: `/tmp/${"x".repeat(200)}` });
-  assert.match((await rejection(client.getInfo())).message, /107 bytes/);
-});
+for (const [what, path, message] of [
+  ["too long", `/tmp/${"x".repeat(200)}`, /107 bytes/],
+  ["empty", "", /empty/],
+  ["one with a NUL", "/tmp/s\0ocket", /NUL/],
+  ["of the abstract kind", "\0postern", /NUL/],
+]) {
+  test(`a socket path that is ${what} is told, not cut and not waited for`, async () => {
+    const client = new Client({ socketPath: path, connectWaitMs: 60_000 });
+    const error = await rejection(client.getInfo());
+    assert.ok(error instanceof ConnectionError);
+    assert.match(error.message, message);
+    assert.deepEqual([error.reason, error.outcome, error.retryable], ["connection_failed", "not_sent", false]);
+    client.destroy();
+  });
+}
 
 test("with connectWaitMs a sidecar may come late", async () => {
   const { server, client } = await fake({ onRequest: ({ id }, socket) => answer(socket, id, { late: true }) });
@@ -290,6 +376,11 @@ test("params that the sidecar could not parse are refused before they cost other
     [{ parameters: { deep } }, "invalid_params"],
     [{ parameters: cyclic }, "invalid_params"],
     [{ parameters: { n: 12345678901234567890 } }, "invalid_params"],
+    [{ parameters: { n: new Number(1e19) } }, "invalid_params"],
+    [{ parameters: { n: { toJSON: () => 1e19 } } }, "invalid_params"],
+    [{ parameters: { deep: { toJSON: () => deep } } }, "invalid_params"],
+    [{ parameters: { "a\0": 1 } }, "invalid_params"],
+    [{ parameters: { list: [{ "b\0": 1 }] } }, "invalid_params"],
     [{ body: "half \ud800" }, "invalid_params"],
     [{ body: "\ud83d\ude00\\ud800".slice(1) }, "invalid_params"],
     [{ body: "x".repeat(1001) }, "message_too_large"],
@@ -325,6 +416,43 @@ test("an error about a message that was too large goes to the call that sent it"
   assert.equal(large.reason.reason, "message_too_large");
 });
 
+// Catches everybody's calls ended by one caller's message: its size was taken without what stands before the method.
+test("an error about a message that is too large by a byte goes to the call that sent it", async () => {
+  const lengths = [];
+  const { client } = await fake({
+    onRequest: (message, socket) => {
+      lengths.push(Buffer.byteLength(JSON.stringify(message)));
+      if (message.params.body) {
+        refuse(socket, null, -32007, { reason: "message_too_large", limitBytes: lengths.at(-1) - 1 });
+      } else setTimeout(() => answer(socket, message.id, {}), 20);
+    },
+  });
+  const calls = [client.createSession(once.createSession), client.fetchResource({ body: "x".repeat(600) })];
+  const [small, large] = await Promise.allSettled(calls);
+  assert.equal(small.status, "fulfilled", small.reason);
+  assert.equal(large.reason.reason, "message_too_large");
+});
+
+test("an error about a message of too many values goes to the call that sent it, be it given up", async () => {
+  const { client, server } = await fake({
+    onRequest: ({ id, params }, socket) => {
+      if (id === undefined) return;
+      if (params.parameters) {
+        setTimeout(() => refuse(socket, null, -32025, { reason: "message_too_complex", limitValues: 100 }), 20);
+      } else setTimeout(() => answer(socket, id, {}), 60);
+    },
+  });
+  const many = { parameters: { list: Array(200).fill(0) } };
+  const others = [client.createSession(once.createSession), client.fetchResource({ body: "x".repeat(600) })];
+  assert.equal((await rejection(client.fetchResource(many))).reason, "message_too_complex");
+  await within(Promise.all(others));
+  const left = rejection(client.fetchResource(many, { signal: AbortSignal.timeout(5) }));
+  const other = client.createSession(once.createSession);
+  assert.equal((await left).name, "TimeoutError");
+  await within(other);
+  assert.equal(server.connections, 1);
+});
+
 test("a connection that is one too many is told as such", async () => {
   const { client } = await fake({
     onConnect: (socket) => {
@@ -333,7 +461,7 @@ test("a connection that is one too many is told as such", async () => {
     },
   });
   const error = await rejection(client.createSession(once.createSession));
-  assert.deepEqual([error.reason, error.retryAfterMs], ["overloaded", 500]);
+  assert.deepEqual([error.reason, error.retryAfterMs, error.outcome], ["overloaded", 500, "not_sent"]);
 });
 
 const oddErrors = [
@@ -439,7 +567,7 @@ test("a stream whose connection is cut is an error, never a short body", async (
 });
 
 test("options that are misspelt or senseless are refused", () => {
-  for (const options of [{ socketpath: "x" }, { maxInFlight: 0 }, { maxMessageBytes: "1" }, { socketPath: "" }]) {
+  for (const options of [{ socketpath: "x" }, { maxInFlight: 0 }, { maxMessageBytes: "1" }, { socketPath: 1 }]) {
     assert.throws(() => new Client(options), (error) => error instanceof TypeError || error instanceof RangeError);
   }
 });

@@ -10,11 +10,16 @@ import { binary, Playground, Sidecar, signOn } from "./support/upstream.mjs";
 const pages = [path.join(packageRoot, "README.md"), path.join(repositoryRoot, "proto-docs/node.md")];
 const texts = await Promise.all(pages.map((page) => readFile(page, "utf8")));
 const programs = texts.flatMap((text) => [...text.matchAll(/^```js\n(.*?)^```$/gms)].map(([, program]) => program));
+// What the guide names, and a reader starts.
+const shown = await readFile(path.join(repositoryRoot, "proto-docs/examples/postern.yaml"), "utf8");
 
 let playground, sidecar, consumer, client;
 before(async () => {
   playground = await Playground.start();
-  sidecar = await Sidecar.start(playground);
+  const address = playground.baseUrl.replace("http://", "");
+  sidecar = await Sidecar.startWith(
+    (directory) => `${shown.replaceAll("127.0.0.1:8080", address)}\nlisten: { path: ${directory}/postern.sock }\n`,
+  );
   consumer = await makeConsumer();
   // The commands, as they are on a PATH.
   const commands = path.join(consumer.directory, "bin");
@@ -49,11 +54,11 @@ test("there are as many programs as there were", () => assert.equal(programs.len
 for (const [number, program] of programs.entries()) {
   const [name] = program.match(/(?<=await )[a-z.]+\w*/i);
   test(`program ${number + 1} (${name}) does what its comments say`, async () => {
-    const { session } = await signOn(client, playground);
+    const { session } = await signOn(client, playground, "am");
     const file = path.join(consumer.directory, `program-${number}.mjs`);
     await writeFile(file, program);
     await writeFile(path.join(consumer.directory, "reader.mjs"), readersPart(session));
-    await sidecar.configure({ ...sidecar.configuration, limits: { batch: 64 - number } });
+    await sidecar.configure(`${sidecar.configuration}limits: { batch: ${64 - number} }\n`);
     const { status, stdout, stderr } = await runNode(["--import", "./reader.mjs", file], {
       cwd: consumer.directory,
       env: {

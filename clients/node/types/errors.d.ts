@@ -11,6 +11,7 @@ export type Reason =
   | "message_too_large"
   | "overloaded"
   | "batch_too_large"
+  | "message_too_complex"
   | "peer_forbidden"
   | "shutting_down"
   | "deadline_exceeded"

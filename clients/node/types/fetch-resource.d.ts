@@ -75,7 +75,11 @@ export type ResumeTaskParams = TaskParams;
 export type ResumeTaskResult = Task;
 export type CancelTaskParams = TaskParams;
 export type CancelTaskResult = Task;
-export interface ListTasksParams extends WithMeta {}
+export interface ListTasksParams extends WithMeta {
+  limit?: number;
+  cursor?: string;
+}
 export interface ListTasksResult {
   tasks: Task[];
+  nextCursor?: string;
 }

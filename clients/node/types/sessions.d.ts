@@ -40,7 +40,7 @@ export type CreateSessionResult = Session;
 
 export interface BeginAuthorizationParams extends WithMeta {
   issuer: string;
-  redirectUri: string;
+  redirectUri?: string;
   scope?: string;
   prompt?: string;
   acrValues?: string[];
@@ -52,6 +52,7 @@ export interface BeginAuthorizationResult {
   authorizationUrl: string;
   state: string;
   expiresAt: string;
+  redirectUri?: string;
 }
 
 export interface CompleteAuthorizationParams extends WithMeta {
@@ -90,9 +91,13 @@ export interface EndSessionResult {
   upstream: "ended" | "failed" | "none";
 }
 
-export interface ListSessionsParams extends WithMeta {}
+export interface ListSessionsParams extends WithMeta {
+  limit?: number;
+  cursor?: string;
+}
 export interface ListSessionsResult {
   sessions: Session[];
+  nextCursor?: string;
 }
 
 export interface GetAccessTokenParams extends WithMeta {

@@ -11,7 +11,7 @@ from typing import Any, Callable
 import pytest
 from double import Double, Peer, obliging
 from harness.sidecar import Sidecar
-from loop import in_loop
+from loop import connection_of, in_loop
 from test_connection import PARAMS, half, leaving, says, silent
 
 import postern
@@ -50,7 +50,7 @@ async def test_cancelling_the_task_cancels_the_call(sidecar: Sidecar) -> None:
     async with AsyncClient(sidecar.path) as client:
         call = client.fetch_resource("open", "slow?ms=20000", task="cancelled-async")
         task = asyncio.ensure_future(call)
-        while "cancelled-async" not in [one.task for one in (await client.list_tasks()).tasks]:
+        while "cancelled-async" not in [one.task async for one in client.iter_tasks(limit=1000)]:
             await asyncio.sleep(0.005)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -163,7 +163,8 @@ async def test_a_sidecar_that_restarts_is_waited_for(double: Double) -> None:
 async def test_a_sidecar_that_drains(double: Double) -> None:
     def drain(peer: Peer) -> None:
         message = peer.receive()
-        peer.send({"id": message["id"], "error": {"code": -32021, "message": "draining"}})
+        error = {"code": -32021, "message": "draining", "data": {"outcome": "not_sent"}}
+        peer.send({"id": message["id"], "error": error})
         peer.receive()
 
     double.scripts = [drain, obliging]
@@ -216,7 +217,7 @@ def test_one_client_may_serve_several_loops(sidecar: Sidecar) -> None:
 async def test_a_closed_client_says_so(sidecar: Sidecar) -> None:
     client = AsyncClient(sidecar.path)
     call = asyncio.ensure_future(client.fetch_resource("open", "slow?ms=20000"))
-    while client._connection is None or not client._connection._pending:
+    while connection_of(client) is None or not connection_of(client)._pending:
         await asyncio.sleep(0.005)
     await client.aclose()
     with pytest.raises(postern.ClientClosed):

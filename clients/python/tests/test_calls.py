@@ -242,7 +242,7 @@ def test_one_waiter_reads_for_others_until_its_own_answer(client: Client) -> Non
 
 def test_tasks_can_be_steered(client: Client) -> None:
     call = client.start("fetchResource", {"resource": "open", "path": "slow?ms=20000", "task": "steered"})
-    eventually(lambda: [task for task in client.list_tasks().tasks if task.task == "steered"])
+    eventually(lambda: [task for task in client.iter_tasks(limit=1000) if task.task == "steered"])
     assert client.suspend_task("steered").state == "suspended"
     assert client.resume_task("steered").state == "running"
     assert client.cancel_task("steered").state == "cancelled"

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import math
 import os
+import re
 import signal
 import socket
 import threading
@@ -19,8 +21,8 @@ from harness.sidecar import Sidecar
 from harness.waiting import eventually
 
 import postern
-from postern import Client, Limits, _connection
-from postern._repeat import IDEMPOTENT, is_idempotent
+from postern import AsyncClient, Client, Limits, _connection
+from postern._repeat import READS, only_reads
 
 QUICK = Limits(connect=1, reconnect=1)
 PARAMS = {"resource": "r", "path": "p"}
@@ -67,9 +69,28 @@ def test_a_socket_nobody_listens_at(directory: Path) -> None:
         client.get_info()
 
 
-def test_a_path_too_long(directory: Path) -> None:
-    with Client(directory / ("x" * 200)) as client, pytest.raises(postern.ConnectionFailed, match="too long"):
+@pytest.mark.parametrize(
+    ("path", "why"),
+    [
+        ("/tmp/" + "x" * 200, "too long"),
+        ("", "empty"),
+        ("/tmp/s\0ocket", "NUL"),
+        ("\0postern", "NUL"),
+        ("/tmp/\ud800", "no path in the encoding"),
+    ],
+)
+def test_what_is_no_path_of_a_socket(path: str, why: str) -> None:
+    """Catches a ValueError of Python's own, and a path that is cut at its NUL and leads to another socket."""
+    with Client(path) as client, pytest.raises(postern.ConnectionFailed, match=why) as raised:
         client.get_info()
+    assert (raised.value.outcome, raised.value.retryable) == ("not_sent", False)
+
+    async def call() -> None:
+        async with AsyncClient(path) as client:
+            await client.get_info()
+
+    with pytest.raises(postern.ConnectionFailed, match=why):
+        asyncio.run(call())
 
 
 def test_a_queue_that_is_full_is_not_waited_for_for_ever(directory: Path) -> None:
@@ -151,7 +172,7 @@ def test_errors_nobody_knows_yet(double: Double) -> None:
 # Repetition
 
 
-def test_what_was_sent_is_repeated_when_that_changes_nothing(double: Double) -> None:
+def test_what_was_sent_is_repeated_when_it_reads(double: Double) -> None:
     double.scripts = [leaving, obliging]
     with Client(double.path) as client:
         assert client.call("fetchResource", PARAMS)["method"] == "fetchResource"
@@ -163,6 +184,10 @@ def test_what_was_sent_is_repeated_when_that_changes_nothing(double: Double) -> 
     [
         ("fetchResource", {**PARAMS, "method": "POST"}),
         ("fetchResource", {**PARAMS, "method": "patch"}),
+        ("fetchResource", {**PARAMS, "method": "PUT"}),
+        ("fetchResource", {**PARAMS, "method": "DELETE"}),
+        ("cancelTask", {"task": "t"}),
+        ("invalidateDecisions", {}),
         ("fetchResource", {"continuation": "c"}),
         ("fetchResource", {**PARAMS, "task": "named"}),
         ("createSession", {}),
@@ -181,13 +206,18 @@ def test_what_was_sent_is_not_repeated_otherwise(double: Double, method: str, pa
     assert double.connections == 1
 
 
-def test_what_is_idempotent() -> None:
-    document = json.loads((Path(__file__).resolve().parents[3] / "proto-docs" / "openrpc.json").read_text())
-    assert {method["name"] for method in document["methods"]} >= IDEMPOTENT
-    for method, expected in [("GET", True), ("head", True), ("PUT", True), ("DELETE", True), ("POST", False)]:
-        assert is_idempotent("fetchResource", {"method": method}) is expected
-    assert is_idempotent("fetchResource", {})
-    assert not is_idempotent("fetchResource", {"stream": True})
+def test_what_only_reads_is_what_the_protocol_names() -> None:
+    """One rule for all clients, written down once."""
+    documents = Path(__file__).resolve().parents[3] / "proto-docs"
+    found = re.search(
+        r"These methods read, or end with their connection: ([^;]*);", (documents / "wire.md").read_text()
+    )
+    assert found and set(re.findall(r"`([\w.]+)`", found.group(1))) == READS
+    assert {method["name"] for method in json.loads((documents / "openrpc.json").read_text())["methods"]} >= READS
+    for method, expected in [("GET", True), ("head", True), ("PUT", False), ("DELETE", False), ("POST", False)]:
+        assert only_reads("fetchResource", {"method": method}) is expected
+    assert only_reads("fetchResource", {})
+    assert not only_reads("fetchResource", {"stream": True})
 
 
 def test_repetitions_end(double: Double) -> None:
@@ -247,7 +277,7 @@ def test_but_not_for_ever(double: Double) -> None:
 
 
 def test_a_draining_sidecar_is_left_for_its_successor(double: Double) -> None:
-    draining = {"code": -32021, "message": "draining", "data": {"reason": "shutting_down"}}
+    draining = {"code": -32021, "message": "draining", "data": {"reason": "shutting_down", "outcome": "not_sent"}}
     held: list[dict[str, Any]] = []
 
     def drain(peer: Peer) -> None:
@@ -264,8 +294,10 @@ def test_a_draining_sidecar_is_left_for_its_successor(double: Double) -> None:
         assert early.result() == "finished", "what was under way is still answered there"
 
 
-def test_what_was_cut_off_is_repeated_only_if_that_does_no_harm(double: Double) -> None:
-    cut = {"code": -32021, "message": "cut", "data": {"reason": "shutting_down", "outcome": "sent_no_reply"}}
+@pytest.mark.parametrize("outcome", ["sent_no_reply", None, "a newer sidecar's"])
+def test_what_was_cut_off_is_repeated_only_if_it_reads(double: Double, outcome: str | None) -> None:
+    data = {"reason": "shutting_down", **({} if outcome is None else {"outcome": outcome})}
+    cut = {"code": -32021, "message": "cut", "data": data}
 
     def cut_off(peer: Peer) -> None:
         peer.send({"jsonrpc": "2.0", "id": peer.receive()["id"], "error": cut})
@@ -275,14 +307,14 @@ def test_what_was_cut_off_is_repeated_only_if_that_does_no_harm(double: Double) 
     with Client(double.path) as client:
         with pytest.raises(postern.Unavailable) as raised:
             client.call("createSession")
-        assert raised.value.outcome == "sent_no_reply"
+        assert raised.value.outcome == outcome
         assert client.call("getSession")["method"] == "getSession"
 
 
 def test_draining_without_a_successor_is_told(double: Double) -> None:
     def drain(peer: Peer) -> None:
         for message in peer.messages():
-            peer.send({"id": message["id"], "error": {"code": -32021, "message": "m"}})
+            peer.send({"id": message["id"], "error": {"code": -32021, "message": "m", "data": {"outcome": "not_sent"}}})
 
     double.scripts = [drain]
     with Client(double.path, limits=Limits(reconnect=0.3)) as client, pytest.raises(postern.Unavailable) as raised:

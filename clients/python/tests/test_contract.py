@@ -33,7 +33,7 @@ STANDS_FOR = {
     ("$/cancelRequest", "id"): "identifier",
 }
 #: Methods of the clients that are none of the protocol.
-OWN = {"call", "start", "close", "aclose", "events", "stream_resource"}
+OWN = {"call", "start", "close", "aclose", "events", "stream_resource", "iter_sessions", "iter_tasks"}
 
 
 def offered(client: type) -> set[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -247,3 +248,66 @@ async def test_asynchronous_delegates_have_a_deadline(double: Double) -> None:
                 break
             await asyncio.sleep(0.005)
     assert answers[0]["error"]["code"] == -32603
+
+
+QUESTION = b'{"jsonrpc":"2.0","id":"q%d","method":"delegate.ofANewerOne","params":{}}\n'
+MANY = 300_000
+
+
+def asking(peer: Peer) -> None:
+    """Asks and asks, and takes no answer."""
+    peer.receive()
+    for number in range(0, MANY, 100):
+        peer.socket.sendall(b"".join(QUESTION % one for one in range(number, number + 100)))
+    ended.append("asked all")
+
+
+def curious(peer: Peer) -> None:
+    """Asks as often, and takes every answer."""
+    message = peer.receive()
+    for number in range(0, 30_000, 100):
+        peer.socket.sendall(b"".join(QUESTION % one for one in range(number, number + 100)))
+        for _ in range(100):
+            assert peer.receive()["error"]["code"] == -32601
+    peer.answer(message, "done")
+    peer.receive()
+
+
+ended: list[str] = []
+
+
+def test_a_sidecar_that_takes_no_answer_is_left(directory: Path) -> None:
+    """Catches answers that pile up until the memory is full."""
+    ended.clear()
+    double = Double(directory / "asking.sock", asking)
+    with Client(double.path) as client, pytest.raises(postern.ProtocolViolation) as raised:
+        client.call("createSession", timeout=30)
+    assert raised.value.outcome == "unknown"
+    eventually(lambda: double.ended == 1)
+    assert not ended, "all questions were taken"
+    double.stop()
+
+
+@in_loop
+async def test_an_asynchronous_client_leaves_it_too(directory: Path) -> None:
+    ended.clear()
+    double = Double(directory / "asking.sock", asking)
+    async with AsyncClient(double.path) as client:
+        with pytest.raises(postern.ProtocolViolation) as raised:
+            await client.call("createSession", timeout=30)
+    assert raised.value.outcome == "unknown"
+    assert not ended, "all questions were taken"
+    double.stop()
+
+
+def test_a_sidecar_that_takes_the_answers_may_ask_on(directory: Path) -> None:
+    double = Double(directory / "curious.sock", curious, curious)
+    with Client(double.path) as client:
+        assert client.call("getInfo", timeout=50) == "done"
+
+    async def call() -> Any:
+        async with AsyncClient(double.path) as client:
+            return await client.call("getInfo", timeout=50)
+
+    assert asyncio.run(call()) == "done"
+    double.stop()

@@ -16,7 +16,7 @@ import pytest
 from double import Double, Peer
 from harness.sidecar import Sidecar
 from harness.waiting import eventually
-from loop import in_loop
+from loop import connection_of, in_loop
 from test_streams import RESULT, chunk
 
 import postern
@@ -59,7 +59,7 @@ async def test_more_tasks_than_places(sidecar: Sidecar) -> None:
     async with AsyncClient(sidecar.path) as client:
         answers = await asyncio.gather(*(client.fetch_resource("open", "slow?ms=20") for _ in range(600)))
         assert {answer.status for answer in answers} == {200}
-        assert client._connection is not None and client._connection.places.is_unused
+        assert connection_of(client).places.is_unused
 
 
 def silent_until(release: threading.Event) -> Callable[[Peer], None]:
@@ -117,12 +117,12 @@ async def test_asynchronous_ones_wait_alike(double: Double) -> None:
     double.scripts = [silent_until(release)]
     async with AsyncClient(double.path, limits=Limits(in_flight=1, queued=1)) as client:
         first = asyncio.ensure_future(client.call("health"))
-        while client._connection is None or not client._connection._pending:
+        while connection_of(client) is None or not connection_of(client)._pending:
             await asyncio.sleep(0.005)
         with pytest.raises(postern.DeadlineExceeded):
             await client.call("health", timeout=0.05)
         left = asyncio.ensure_future(client.call("health"))
-        while not client._connection.places._waiting:
+        while not connection_of(client).places._waiting:
             await asyncio.sleep(0.005)
         with pytest.raises(postern.Unavailable):
             await client.call("health")
@@ -131,7 +131,7 @@ async def test_asynchronous_ones_wait_alike(double: Double) -> None:
         assert await client.call("getTask", timeout=5) == {"urgent": True}
         release.set()
         assert await first == {}
-        assert client._connection is not None and client._connection.places.is_unused
+        assert connection_of(client).places.is_unused
 
 
 def test_who_waits_goes_on_over_a_lost_connection(double: Double) -> None:
@@ -300,10 +300,12 @@ def test_a_stream_waits_for_the_user_until_its_head(double: Double) -> None:
 
 
 def test_a_stream_that_is_begun_again_begins_anew(double: Double) -> None:
-    """What an attempt on a connection that was lost at once left behind must not be the next one's."""
+    """What an attempt on a connection that was lost at once left behind must not be the next one's; one is sent."""
+    heard: list[dict[str, Any]] = []
 
     def script(peer: Peer) -> None:
         for message in peer.messages():
+            heard.append(message)
             if message["method"] == "fetchResource":
                 peer.send(chunk(message["params"]["task"], 0, b"x"))
                 peer.answer(message, RESULT)
@@ -322,6 +324,8 @@ def test_a_stream_that_is_begun_again_begins_anew(double: Double) -> None:
         monkeypatch.setattr(postern._connection.Connection, "_write", breaking)
         with Client(double.path, timeout=5) as client, client.stream_resource("r", "p") as stream:
             assert stream.read() == b"x"
+            time.sleep(0.2)
+            assert len(heard) == 1
 
 
 @pytest.mark.parametrize("call", ["client.call('getInfo')", "client.stream_resource('r', 'p').read()"])

@@ -11,7 +11,7 @@ from naming import BY_HAND, method_name, snake
 Method = dict[str, Any]
 
 #: Parameters that may be given by position although they are optional.
-BY_POSITION = {"fetchResource": ["resource", "path"]}
+BY_POSITION = {"fetchResource": ["resource", "path"], "beginAuthorization": ["redirectUri"]}
 #: Two members of the wire that are one parameter here: str is the first, bytes the second.
 FOLDED = {"bodyBase64": "body"}
 #: Parameters that a method of its own stands for.

@@ -11,6 +11,7 @@ ENVELOPE = {
     -32601: ("method_not_found", "No such method"),
     -32007: ("message_too_large", "A message over the size limit"),
     -32010: ("batch_too_large", "A batch of too many members"),
+    -32025: ("message_too_complex", "A message of too many JSON values"),
 }
 
 HEADER = '''"""Codes and reasons of errors. Generated from proto-docs/openrpc.json by tools/generate.py: do not edit."""

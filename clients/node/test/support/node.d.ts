@@ -37,8 +37,9 @@ declare module "node:events" {
 
 declare module "node:net" {
   interface Socket {
+    readonly destroyed: boolean;
     on(name: string, listener: (...values: any[]) => void): this;
-    write(data: string): boolean;
+    write(data: string, done?: (error?: Error | null) => void): boolean;
     pause(): this;
     resume(): this;
     ref(): this;

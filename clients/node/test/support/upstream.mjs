@@ -75,14 +75,19 @@ function configuration(directory, playground) {
 }
 
 export class Sidecar {
-  static async start(playground, changes = {}) {
+  static start(playground, changes = {}) {
+    return Sidecar.startWith((directory) => ({ ...configuration(directory, playground), ...changes }));
+  }
+
+  /** `configurationIn` gives the configuration, text or object, for a sidecar that has this directory for itself. */
+  static async startWith(configurationIn) {
     const directory = await mkdtemp("/tmp/postern-node-");
     await writeFile(`${directory}/svc`, "svcsecret", { mode: 0o600 });
     await writeFile(`${directory}/shop`, "shopsecret", { mode: 0o600 });
     const sidecar = new Sidecar();
     sidecar.directory = directory;
     sidecar.socketPath = `${directory}/postern.sock`;
-    sidecar.configuration = { ...configuration(directory, playground), ...changes };
+    sidecar.configuration = configurationIn(directory);
     await sidecar.configure(sidecar.configuration);
     await sidecar.run();
     return sidecar;
@@ -90,7 +95,8 @@ export class Sidecar {
 
   /** JSON is YAML. */
   configure(configuration) {
-    return writeFile(`${this.directory}/postern.yaml`, JSON.stringify(configuration));
+    const text = typeof configuration === "string" ? configuration : JSON.stringify(configuration);
+    return writeFile(`${this.directory}/postern.yaml`, text);
   }
 
   async run() {
@@ -107,6 +113,11 @@ export class Sidecar {
       if (this.child.exitCode !== null) throw new Error(`postern ended: ${log}`);
       return isListening(this.socketPath);
     });
+  }
+
+  /** The socket of the one before is gone: the next one may have its path. */
+  isAway() {
+    return eventually(async () => !(await isListening(this.socketPath)));
   }
 
   async kill(signal = "SIGTERM") {
@@ -143,7 +154,7 @@ export async function login(client, playground) {
 }
 
 /** A user's session from a single sign-on token of the access manager. */
-export async function signOn(client, playground, user = "alice") {
+export async function signOn(client, playground, issuer = "shop", user = "alice") {
   const { tokenId } = await playground.ask("POST", "/playground/ssoTokens", { user });
-  return client.createSession({ issuer: "shop", grant: { type: "sso", ssoToken: tokenId } });
+  return client.createSession({ issuer, grant: { type: "sso", ssoToken: tokenId } });
 }

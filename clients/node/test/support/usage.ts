@@ -52,6 +52,9 @@ export async function usage(signal: AbortSignal): Promise<void> {
     else one.params.status === "down";
   }
 
+  for await (const { subject } of client.sessions({ limit: 500 }, { signal })) subject?.toUpperCase();
+  for await (const { state } of client.tasks()) state === "running";
+
   const { body, result: streamed } = client.stream({ path: "export" });
   const bytes: Uint8Array | undefined = (await body.getReader().read()).value;
   bytes?.byteLength.toFixed();

@@ -7,6 +7,7 @@ import contextlib
 import itertools
 import logging
 import math
+import os
 import socket
 import time
 from collections.abc import Mapping
@@ -15,12 +16,12 @@ from typing import Any, Callable, Protocol, Union
 from . import _framing
 from ._chunks import STREAMED
 from ._connection import lost
-from ._dial import failure
-from ._limits import Deadline, Limits
-from ._pending import Message
+from ._dial import address, failure
+from ._limits import OWED_BYTES, Deadline, Limits
+from ._pending import Message, blamed
 from ._places import URGENT_PLACES, AsyncPlaces, is_urgent
 from ._wire import members
-from .errors import ConnectionLost, DeadlineExceeded, PosternError, ProtocolViolation, from_answer
+from .errors import ConnectionLost, DeadlineExceeded, PosternError, ProtocolViolation, from_answer, inherited
 
 _READ = 1 << 18
 log = logging.getLogger("postern")
@@ -42,14 +43,15 @@ class AsyncHandler(Protocol):
 class AsyncPending:
     """One request under way."""
 
-    __slots__ = ("deadline", "future", "identifier", "method", "places", "size")
+    __slots__ = ("deadline", "future", "identifier", "method", "places", "size", "values")
 
     def __init__(
-        self, identifier: int, method: str, size: int, future: asyncio.Future[Settled], places: AsyncPlaces | None
+        self, identifier: int, method: str, line: bytes, future: asyncio.Future[Settled], places: AsyncPlaces | None
     ) -> None:
         self.identifier = identifier
         self.method = method
-        self.size = size
+        self.size = len(line)
+        self.values = _framing.most_values(line)
         self.future = future
         #: To which its place goes back with its answer.
         self.places = places
@@ -59,6 +61,12 @@ class AsyncPending:
     @property
     def last(self) -> float:
         return math.inf if self.deadline is None else self.deadline.last
+
+    def take(self, settled: Settled) -> None:
+        """What the sidecar said: its place is the next one's."""
+        if self.places is not None:
+            self.places.give()
+        self.settle(settled)
 
     def settle(self, settled: Settled) -> None:
         if not self.future.done():
@@ -75,14 +83,15 @@ class AsyncConnection(asyncio.BufferedProtocol):
         self._limits = limits
         self._handler = handler
         self.loop = asyncio.get_running_loop()
+        self._process = os.getpid()
         self._lines = _framing.Lines(limits.answer_bytes)
         # One for all that is read: a fresh one of this size for each read would be given back to the system each time.
         self._buffer = memoryview(bytearray(_READ))
         self._pending: dict[int, AsyncPending] = {}
         self.places = AsyncPlaces(in_flight or limits.in_flight, limits.queued)
         self._urgent = AsyncPlaces(URGENT_PLACES, limits.queued)
-        #: Places of calls that nobody waits for any more, whose answers still come.
-        self._left: dict[int, AsyncPlaces] = {}
+        #: Calls that nobody waits for any more, whose answers still come.
+        self._left: dict[int, AsyncPending] = {}
         #: Delegates that are registered here, and whether the sidecar has said that it is going; for streams.
         self.registered: frozenset[str] = frozenset()
         self.is_leaving = False
@@ -91,6 +100,8 @@ class AsyncConnection(asyncio.BufferedProtocol):
         self._farewell: PosternError | None = None
         self._transport: asyncio.WriteTransport | None = None
         self._may_write: asyncio.Future[None] | None = None
+        #: Bytes of answers since the sidecar last took what was sent.
+        self._owed = 0
         self._timer: asyncio.TimerHandle | None = None
         self._timer_moment = math.inf
         self._gone = self.loop.create_future()
@@ -103,10 +114,11 @@ class AsyncConnection(asyncio.BufferedProtocol):
     ) -> AsyncConnection:
         """Connects. On a Unix socket that is done at once, or not to be done now."""
         loop = asyncio.get_running_loop()
+        name = address(path)
         own = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         own.setblocking(False)
         try:
-            own.connect(path)
+            own.connect(name)
             _, connection = await loop.create_unix_connection(lambda: cls(limits, handler, in_flight), sock=own)
         except OSError as error:
             own.close()
@@ -117,7 +129,24 @@ class AsyncConnection(asyncio.BufferedProtocol):
     def is_open(self) -> bool:
         return self._error is None
 
+    @property
+    def is_inherited(self) -> bool:
+        """Whether this is a forked child, and the connection its parent's."""
+        return self._process != os.getpid()
+
     # Requests
+
+    def reserve(self, task: str) -> bool:
+        """Takes a place for a stream. One of each name at a time: only the name tells their parts apart."""
+        if task in self.streams or not self.places.try_take():
+            return False
+        self.streams[task] = lambda _: None
+        return True
+
+    def release(self, task: str) -> None:
+        """Gives it back."""
+        self.streams.pop(task, None)
+        self.places.give()
 
     async def turn(self, method: str, deadline: Deadline) -> AsyncPlaces:
         """Waits until a call may be sent; what is returned goes to `ask`."""
@@ -178,7 +207,7 @@ class AsyncConnection(asyncio.BufferedProtocol):
                 places.give()
             raise
         # In the loop's own thread no answer can come before this.
-        pending = AsyncPending(identifier, method, len(line), self.loop.create_future(), places)
+        pending = AsyncPending(identifier, method, line, self.loop.create_future(), places)
         self._pending[identifier] = pending
         return pending
 
@@ -204,8 +233,7 @@ class AsyncConnection(asyncio.BufferedProtocol):
         """Ends a request for both sides. False when it had been settled."""
         if self._pending.pop(pending.identifier, None) is None:
             return False
-        if pending.places is not None:
-            self._left[pending.identifier] = pending.places
+        self._left[pending.identifier] = pending
         self.cancel_request(pending.identifier)
         return True
 
@@ -221,10 +249,20 @@ class AsyncConnection(asyncio.BufferedProtocol):
                 self._write(_framing.notification("$/cancelRequest", {"id": identifier}))
 
     def answer(self, message: Message) -> None:
-        """Answers a request of the sidecar's."""
-        self._write(_framing.encoded(message, self._limits.request_bytes))
+        """Answers a request of the sidecar's. One that asks on and takes no answer is left."""
+        line = _framing.encoded(message, self._limits.request_bytes)
+        if self._may_write is None:
+            self._owed = 0
+        elif self._owed > OWED_BYTES:
+            fault = ProtocolViolation("the sidecar asks, and does not take the answers")
+            self.close(fault)
+            raise lost(fault, "unknown")
+        self._owed += len(line)
+        self._write(line)
 
     def _write(self, line: bytes) -> None:
+        if self.is_inherited:
+            raise lost(inherited("this is a connection"), "not_sent")
         transport = self._transport
         if self._error is not None or transport is None or transport.is_closing():
             raise lost(self._error or ConnectionLost("the sidecar is gone"), "not_sent")
@@ -282,37 +320,32 @@ class AsyncConnection(asyncio.BufferedProtocol):
                 self._handler.on_notification(self, message)
             return
         identifier = message.get("id")
-        is_error = "error" in message and members(message["error"]) is not None
-        if identifier is None and is_error:
+        is_error = "error" in message
+        is_whole = ("result" in message) != is_error and (not is_error or members(message["error"]) is not None)
+        if identifier is None and is_error and is_whole:
             self._blame(from_answer(message["error"]))
             return
-        if not isinstance(identifier, int) or ("result" in message) == is_error:
+        if type(identifier) is not int or not is_whole:  # True is 1 to a dictionary
             raise ProtocolViolation("an answer of another shape came from the socket")
-        pending = self._pending.pop(identifier, None)
-        places = self._left.pop(identifier, None) if pending is None else pending.places
-        if places is not None:
-            places.give()
-        if pending is not None:
-            pending.settle(message)
+        answered = self._pending.pop(identifier, None) or self._left.pop(identifier, None)
+        if answered is None:  # each answer comes once: this one may have been meant for somebody else
+            raise ProtocolViolation("an answer to nothing came from the socket")
+        answered.take(message)
 
     def _blame(self, error: PosternError) -> None:
-        """Finds the request that an error without an id is about."""
-        waiting = list(self._pending.values())
-        limit = error.data.get("limitBytes")
+        """Settles the request that an error without an id is about."""
         if error.reason == "overloaded":
             self._farewell = lost(error, "not_sent")  # the connection itself is refused, and closed behind this
             return
-        if error.reason == "message_too_large" and isinstance(limit, int):
-            guilty = [pending for pending in waiting if pending.size > limit]
-        else:
-            guilty = waiting if len(waiting) == 1 else []
-        if waiting and not guilty:
+        sent = [*self._pending.values(), *self._left.values()]
+        guilty = blamed(error, sent)
+        if guilty is None and sent:
             raise ProtocolViolation(f"the sidecar did not understand one of several requests: {error.message}")
-        for pending in guilty:
-            self._pending.pop(pending.identifier, None)
-            if pending.places is not None:
-                pending.places.give()
-            pending.settle(lost(error, "not_sent"))
+        if guilty is None:
+            return
+        self._pending.pop(guilty.identifier, None)
+        self._left.pop(guilty.identifier, None)
+        guilty.take(lost(error, "not_sent"))
 
     # The end
 
@@ -334,6 +367,14 @@ class AsyncConnection(asyncio.BufferedProtocol):
         for pending in waiting:
             pending.settle(lost(error, outcome))
         self._handler.on_end(self, error)
+
+    def drop(self) -> None:
+        """When its loop is closed, which hears of nothing any more: tells the sidecar."""
+        self._error = self._error or ConnectionLost("the event loop is closed")
+        own = None if self._transport is None else self._transport.get_extra_info("socket")
+        if own is not None and not self.is_inherited:
+            with contextlib.suppress(OSError):  # gone already
+                own.shutdown(socket.SHUT_RDWR)
 
     async def closed(self) -> None:
         """Waits until the socket is closed."""

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import functools
 import inspect
 import logging
+import os
 import warnings
 import weakref
 from collections.abc import Awaitable
@@ -16,7 +19,7 @@ from ._limits import DELEGATE_CALLS, DELEGATE_SECONDS, Deadline
 from ._pending import Message
 from ._places import serving
 from ._wire import members
-from .errors import ClientClosed, PosternError
+from .errors import ClientClosed, PosternError, inherited
 from .events import Backlog, Event
 
 log = logging.getLogger("postern")
@@ -44,39 +47,43 @@ class AsyncDispatch:
         self.delegate_seconds = DELEGATE_SECONDS
         self._asked: set[asyncio.Task[None]] = set()
         # Weakly: a stream that nobody has any more is not filled for ever.
-        self._streams: dict[int, tuple[frozenset[str], weakref.ref[AsyncEventStream]]] = {}
+        self._streams: dict[int, weakref.ref[AsyncEventStream]] = {}
 
     # Events
 
     def open(self, stream: AsyncEventStream) -> None:
-        self._streams[id(stream)] = (stream.names, weakref.ref(stream))
+        self._streams[id(stream)] = weakref.ref(stream)
 
     def drop(self, stream: AsyncEventStream) -> None:
         self._streams.pop(id(stream), None)
 
-    def wanted(self) -> frozenset[str]:
-        """The events that some stream is about."""
-        return frozenset(name for names, _ in list(self._streams.values()) for name in names)
+    def wanted(self, loop: asyncio.AbstractEventLoop) -> frozenset[str]:
+        """The events that some stream of a loop is about."""
+        return frozenset(name for stream in self._all() if stream.loop is loop for name in stream.names)
 
-    def _about(self, name: str | None = None) -> list[AsyncEventStream]:
-        found = [stream() for names, stream in list(self._streams.values()) if name is None or name in names]
-        return [stream for stream in found if stream is not None]
+    def _all(self) -> list[AsyncEventStream]:
+        found = [stream() for stream in list(self._streams.values())]
+        return [stream for stream in found if stream is not None and not stream.is_inherited]
+
+    def _of(self, connection: AsyncConnection) -> list[AsyncEventStream]:
+        return [stream for stream in self._all() if stream.loop is connection.loop]
 
     def end(self) -> None:
         """The client was closed."""
-        for stream in self._about():
-            stream.interrupt(ClientClosed("the client was closed"))
-        for task in self._asked:
-            task.cancel()
+        for stream in self._all():
+            _in_loop(stream.loop, functools.partial(stream.interrupt, ClientClosed("the client was closed")))
+        for task in list(self._asked):
+            _in_loop(task.get_loop(), task.cancel)
 
     def on_notification(self, connection: AsyncConnection, message: Message) -> None:
         name, params = message["method"], members(message.get("params"))
         if params is not None and isinstance(params.get("at"), str):
-            for stream in self._about(name):
-                stream.put(message)
+            for stream in self._of(connection):
+                if name in stream.names:
+                    stream.put(message)
 
     def on_end(self, connection: AsyncConnection, error: PosternError) -> None:
-        for stream in self._about():
+        for stream in self._of(connection):
             stream.interrupt(error)
 
     # Delegates
@@ -111,6 +118,15 @@ class AsyncDispatch:
             log.warning("postern: the answer of the delegate for %s could not be sent: %s", name, error)
 
 
+def _in_loop(loop: asyncio.AbstractEventLoop, work: Callable[[], object]) -> None:
+    """Now in this loop, soon in another one."""
+    if loop is asyncio.get_running_loop():
+        work()
+        return
+    with contextlib.suppress(RuntimeError):  # it is closed
+        loop.call_soon_threadsafe(work)
+
+
 class AsyncEventStream:
     """Events as an asynchronous iterator. Ends when it is closed; goes on over reconnections.
 
@@ -126,6 +142,8 @@ class AsyncEventStream:
         on_drop: Callable[[AsyncEventStream], None],
     ) -> None:
         self._closed = True
+        self._process = os.getpid()
+        self.loop = asyncio.get_running_loop()
         self.names = names
         self._restore = restore
         self._on_close = on_close
@@ -134,6 +152,11 @@ class AsyncEventStream:
         self._backlog = Backlog(names, size)
         self._interruption: PosternError | None = None
         self._closed = False
+
+    @property
+    def is_inherited(self) -> bool:
+        """Whether this is a forked child, and the stream its parent's."""
+        return self._process != os.getpid()
 
     def put(self, message: Message) -> None:
         self._backlog.put(message)
@@ -147,6 +170,8 @@ class AsyncEventStream:
     async def get(self, timeout: float | None = None) -> Event | None:
         """The next event; None when there is none in time, or the stream was closed."""
         deadline = Deadline(timeout)
+        if self.is_inherited:
+            raise inherited("these are events")
         while True:
             self._news.clear()
             if len(self._backlog):
@@ -191,7 +216,7 @@ class AsyncEventStream:
         await self.aclose()
 
     def __del__(self) -> None:
-        if not getattr(self, "_closed", True):
+        if not getattr(self, "_closed", True) and not self.is_inherited:
             self._closed = True
             warnings.warn("unclosed postern.AsyncEventStream", ResourceWarning, source=self, stacklevel=2)
             self._on_drop(self)

@@ -4,16 +4,65 @@ from __future__ import annotations
 
 import asyncio
 import collections
-from typing import TYPE_CHECKING, Any
+from collections.abc import Awaitable, Coroutine
+from typing import TYPE_CHECKING, Any, Callable
 
 from ._chunks import HEAD, ResponseHead, Sequence, piece, weakly
 from ._flow import MOST_REFUSALS, Flow, pause_after
 from ._limits import Deadline
-from .errors import DeadlineExceeded, PosternError, ProtocolViolation, from_answer
+from ._repeat import Repeats
+from .errors import ClientClosed, DeadlineExceeded, PosternError, ProtocolViolation, from_answer, inherited
 from .types import FetchResult
 
 if TYPE_CHECKING:
     from ._async_connection import AsyncConnection, AsyncPending
+
+
+class AsyncBeginning:
+    """How a stream is begun: again and again, by the rule of all calls.
+
+    :param connect: Gives a connection with a place for a stream of that name.
+    :param is_closed: Whether the client was closed.
+    """
+
+    def __init__(
+        self,
+        connect: Callable[[Deadline, str], Awaitable[AsyncConnection]],
+        is_closed: Callable[[], bool],
+        params: dict[str, Any],
+        deadline: Deadline,
+        window: float,
+    ) -> None:
+        self._connect = connect
+        self._is_closed = is_closed
+        self._params = params
+        self._deadline = deadline
+        self._repeats = Repeats("fetchResource", params, deadline, window)
+
+    async def begin(self, stream: AsyncResourceStream) -> None:
+        while True:
+            try:
+                connection = await self._connect(self._deadline, stream.task)
+                await stream.begin(connection, self._params, self._deadline)
+                return
+            except PosternError as error:
+                pause = self._repeats.pause_after(error)
+                if pause is None or self._is_closed():
+                    raise
+                await asyncio.sleep(pause)
+
+    def pause_after(self, error: PosternError) -> float | None:
+        return self._repeats.pause_after(error)
+
+    async def begin_again(self, stream: AsyncResourceStream, pause: float) -> None:
+        try:
+            await asyncio.sleep(pause)
+            if self._is_closed():
+                raise ClientClosed("the client was closed", data={"outcome": "not_sent"})
+            if not stream.is_left:
+                await self.begin(stream)
+        except PosternError as error:
+            stream.fail(error)
 
 
 class AsyncResourceStream:
@@ -23,11 +72,18 @@ class AsyncResourceStream:
     that the body is not whole.
     """
 
-    def __init__(self, task: str, timeout: float | None = None, until_head: float | None = None) -> None:
+    def __init__(
+        self,
+        task: str,
+        timeout: float | None = None,
+        until_head: float | None = None,
+        beginning: AsyncBeginning | None = None,
+    ) -> None:
         #: The task's name, for `get_task` and its like.
         self.task = task
         self._timeout = timeout
         self._until_head = until_head
+        self._beginning = beginning
         #: Why steering was refused last.
         self._why = ""
         self._news = asyncio.Event()
@@ -40,12 +96,14 @@ class AsyncResourceStream:
         self._head: ResponseHead | None = None
         self._settled: Any = None
         self._closed = False
-        self._steering: set[asyncio.Future[None]] = set()
+        #: What is asked meanwhile: steering, or a successor.
+        self._asking: set[asyncio.Future[None]] = set()
 
     async def begin(self, connection: AsyncConnection, params: dict[str, Any], deadline: Deadline) -> None:
-        """Sends the request, on a connection of which a place was taken."""
-        self._connection = connection
-        connection.streams[self.task] = weakly(self._take)
+        """Sends the request, on a connection that was reserved for it."""
+        task = self.task
+        self._connection, self._pending = connection, None
+        connection.streams[task] = weakly(self._take)
         try:
             try:
                 await connection.room(deadline)
@@ -54,14 +112,25 @@ class AsyncResourceStream:
                 raise
             self._pending = connection.start("fetchResource", params, None, connection.places)
         except BaseException:
-            connection.streams.pop(self.task, None)
+            connection.streams.pop(task, None)
             self._connection = None
             raise
+        # Not before: parts that are still on their way must not be those of the next stream of that name.
+        self._pending.future.add_done_callback(lambda _: connection.streams.pop(task, None))
         self._pending.future.add_done_callback(weakly(self._end))
+        if self.is_left:  # meanwhile
+            self._abandon()
 
     # What the connection does
 
+    @property
+    def is_left(self) -> bool:
+        """Whether nobody wants it any more."""
+        return self._closed or self._settled is not None
+
     def _take(self, message: dict[str, Any]) -> None:
+        if self.is_left:
+            return
         if message["method"] == HEAD:
             self._head = ResponseHead.from_json(message["params"])
             self._news.set()
@@ -71,19 +140,27 @@ class AsyncResourceStream:
         self._news.set()
         method = self._flow.arrived(len(data))
         if self._flow.is_over:
-            self._fail(ProtocolViolation(f"more comes than is read, and the task is not suspended{self._why}"))
+            self.fail(ProtocolViolation(f"more comes than is read, and the task is not suspended{self._why}"))
         self._steer(method)
 
     def _end(self, future: asyncio.Future[Any]) -> None:
-        if self._connection is not None:
-            self._connection.streams.pop(self.task, None)
-        if self._settled is None and not future.cancelled():
-            self._settled = future.result()
-        if self._connection is not None and reason_of(self._settled) == "shutting_down":
+        if future.cancelled():
+            return
+        error = error_of(future.result())
+        if error is not None and error.reason == "shutting_down" and self._connection is not None:
             self._connection.is_leaving = True
+        is_refused = error is not future.result() and self._head is None and not self._sequence.has_begun
+        if error is not None and is_refused and not self.is_left and self._beginning is not None:
+            pause = self._beginning.pause_after(error)
+            if pause is not None:
+                self._ask_for(self._beginning.begin_again(self, pause))
+                return
+        if self._settled is None:
+            self._settled = future.result()
         self._news.set()
 
-    def _fail(self, error: PosternError) -> None:
+    def fail(self, error: PosternError) -> None:
+        """Ends it, for its reader and for the sidecar."""
         self._settled = error
         self._pieces.clear()
         self._abandon()
@@ -91,9 +168,12 @@ class AsyncResourceStream:
 
     def _steer(self, method: str | None) -> None:
         if method is not None and self._connection is not None:
-            task = asyncio.ensure_future(self._ask(self._connection, method))
-            self._steering.add(task)
-            task.add_done_callback(self._steering.discard)
+            self._ask_for(self._ask(self._connection, method))
+
+    def _ask_for(self, what: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.ensure_future(what)
+        self._asking.add(task)
+        task.add_done_callback(self._asking.discard)
 
     async def _ask(self, connection: AsyncConnection, method: str) -> None:
         asked: str | None = method
@@ -110,7 +190,7 @@ class AsyncResourceStream:
                     return
                 refusals += 1
                 if refusals > MOST_REFUSALS or error.reason == "peer_forbidden":
-                    self._fail(ProtocolViolation(f"the task does not go on: {last} was refused{self._why}"))
+                    self.fail(ProtocolViolation(f"the task does not go on: {last} was refused{self._why}"))
                     return
                 await asyncio.sleep(pause_after(refusals))
             else:
@@ -118,10 +198,8 @@ class AsyncResourceStream:
 
     def _abandon(self) -> None:
         connection, pending = self._connection, self._pending
-        if connection is not None and pending is not None:
-            connection.streams.pop(self.task, None)
-            if not pending.future.done():
-                connection.cancel(pending)
+        if connection is not None and pending is not None and not pending.future.done():
+            connection.cancel(pending)
 
     # What the reader does
 
@@ -159,12 +237,14 @@ class AsyncResourceStream:
 
     async def _something(self) -> None:
         """Waits for more of the response. Until the head is there the user may be asked for something."""
+        if self._connection is not None and self._connection.is_inherited:
+            raise inherited("this is a stream")
         self._news.clear()
         try:
             await asyncio.wait_for(self._news.wait(), self._until_head if self._head is None else self._timeout)
         except asyncio.TimeoutError:
             error = DeadlineExceeded("nothing more of the response came in time", data={"outcome": "sent_no_reply"})
-            self._fail(error)
+            self.fail(error)
             raise error from None
         if self._closed:
             raise ValueError("the stream was closed")
@@ -206,7 +286,6 @@ class AsyncResourceStream:
     def __del__(self) -> None:
         connection, pending = self._connection, self._pending
         if connection is not None and pending is not None and not self._closed and not pending.future.done():
-            connection.streams.pop(self.task, None)
             connection.cancel_later(pending)
 
     async def __aenter__(self) -> AsyncResourceStream:
@@ -216,8 +295,8 @@ class AsyncResourceStream:
         self.close()
 
 
-def reason_of(settled: Any) -> str | None:
-    """The reason of an answer that is an error."""
-    if isinstance(settled, dict) and "error" in settled:
-        return from_answer(settled["error"]).reason  # pyright: ignore[reportUnknownArgumentType]
-    return None
+def error_of(settled: Any) -> PosternError | None:
+    """The error that a request was settled with."""
+    if isinstance(settled, PosternError):
+        return settled
+    return None if "result" in settled else from_answer(settled["error"])

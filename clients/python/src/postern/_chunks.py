@@ -63,6 +63,10 @@ class Sequence:
     def __init__(self) -> None:
         self._next = 0
 
+    @property
+    def has_begun(self) -> bool:
+        return self._next > 0
+
     def encoded(self, params: dict[str, Any]) -> str:
         """A piece's data, still encoded."""
         data = params.get("dataBase64")

@@ -19,12 +19,12 @@ from typing import Any, Callable, Protocol
 
 from . import _framing
 from ._chunks import STREAMED
-from ._dial import failure
-from ._limits import Deadline, Limits
-from ._pending import Message, Pending
+from ._dial import address, failure
+from ._limits import OWED_BYTES, Deadline, Limits
+from ._pending import Message, Pending, blamed
 from ._places import URGENT_PLACES, Places, is_urgent
 from ._wire import members
-from .errors import ConnectionLost, DeadlineExceeded, PosternError, ProtocolViolation, from_answer
+from .errors import ConnectionLost, DeadlineExceeded, PosternError, ProtocolViolation, from_answer, inherited
 
 _FLAGS = socket.MSG_DONTWAIT | getattr(socket, "MSG_NOSIGNAL", 0)
 _READ = 1 << 16
@@ -72,6 +72,7 @@ class Connection:
     """
 
     def __init__(self, path: str, limits: Limits, handler: Handler, in_flight: int | None = None) -> None:
+        own = address(path)
         self._limits = limits
         self._handler = handler
         self._process = os.getpid()
@@ -86,14 +87,16 @@ class Connection:
         self._pending: dict[int, Pending] = {}
         self.places = Places(in_flight or limits.in_flight, limits.queued)
         self._urgent = Places(URGENT_PLACES, limits.queued)
-        #: Places of calls that nobody waits for any more, whose answers still come.
-        self._left: dict[int, Places] = {}
+        #: Calls that nobody waits for any more, whose answers still come.
+        self._left: dict[int, Pending] = {}
         #: Delegates that are registered here, and whether the sidecar has said that it is going; for streams.
         self.registered: frozenset[str] = frozenset()
         self.is_leaving = False
         self._identifiers = itertools.count(1)
         self._error: PosternError | None = None
         self._farewell: PosternError | None = None
+        #: Bytes of answers that wait to be sent.
+        self._owed = 0
         self._errands: queue.SimpleQueue[Callable[[], None] | None] | None = None
         #: Where parts of streams go, by the names of their tasks.
         self.streams: dict[str, Callable[[Message], None]] = {}
@@ -101,7 +104,7 @@ class Connection:
         try:
             # A full queue of callers is waited for, and only then.
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, interval(limits.connect))
-            self._socket.connect(path)
+            self._socket.connect(own)
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, interval(0))
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, interval(_NAP))
         except OSError as error:
@@ -114,7 +117,24 @@ class Connection:
     def is_open(self) -> bool:
         return self._error is None
 
+    @property
+    def is_inherited(self) -> bool:
+        """Whether this is a forked child, and the connection its parent's."""
+        return self._process != os.getpid()
+
     # Requests
+
+    def reserve(self, task: str) -> bool:
+        """Takes a place for a stream. One of each name at a time: only the name tells their parts apart."""
+        if task in self.streams or not self.places.try_take():
+            return False
+        self.streams[task] = lambda _: None
+        return True
+
+    def release(self, task: str) -> None:
+        """Gives it back."""
+        self.streams.pop(task, None)
+        self.places.give()
 
     def turn(self, method: str, deadline: Deadline) -> Places:
         """Waits until a call may be sent; what is returned goes to `start`."""
@@ -135,7 +155,7 @@ class Connection:
         try:
             identifier = next(self._identifiers)
             line = _framing.request(identifier, method, params, self._limits.request_bytes, timeout_ms)
-            pending = Pending(identifier, method, len(line), on_settled, places)
+            pending = Pending(identifier, method, line, on_settled, places)
             with self._lock:
                 if self._error is not None:
                     raise lost(self._error, "not_sent")
@@ -153,6 +173,8 @@ class Connection:
 
     def result(self, pending: Pending, deadline: Deadline) -> Any:
         """Waits for an answer; time that runs out, and an interrupt, cancel the request."""
+        if self.is_inherited:
+            raise inherited("this is a call")
         try:
             while not pending.is_settled:
                 left = deadline.patience()
@@ -175,8 +197,8 @@ class Connection:
         """Ends a request for both sides. False when it had been settled."""
         with self._lock:
             forgotten = self._pending.pop(pending.identifier, None)
-            if forgotten is not None and forgotten.places is not None:
-                self._left[pending.identifier] = forgotten.places
+            if forgotten is not None:
+                self._left[pending.identifier] = forgotten
         if forgotten is None:
             while not pending.is_settled:  # whoever took it settles it next
                 pending.wait(1.0)
@@ -194,9 +216,25 @@ class Connection:
         """Answers a request of the sidecar's."""
         self._write(_framing.encoded(message, self._limits.request_bytes), deadline)
 
+    def answer_later(self, message: Message) -> None:
+        """The same for who reads. A sidecar that asks on and takes no answer is left."""
+        line = _framing.encoded(message, self._limits.request_bytes)
+        with self._lock:
+            if self._owed > OWED_BYTES:
+                raise ProtocolViolation("the sidecar asks, and does not take the answers")
+            self._owed += len(line)
+        self.later(lambda: self._send_owed(line))
+
+    def _send_owed(self, line: bytes) -> None:
+        try:
+            self._write(line, Deadline(5.0))
+        finally:
+            with self._lock:
+                self._owed -= len(line)
+
     def later(self, errand: Callable[[], Any]) -> None:
         """Has something done that may wait, by another thread, in order."""
-        if sys.is_finalizing() or self._process != os.getpid():
+        if sys.is_finalizing() or self.is_inherited:
             return  # no thread can start any more; a forked child does not speak for its parent
         with self._lock:
             if self._error is not None:
@@ -235,7 +273,8 @@ class Connection:
             ready.register(self._socket, select.POLLOUT)
             while sent < len(line):
                 if not ready.poll(min(deadline.left() * 1000, _LONGEST_POLL)):
-                    raise DeadlineExceeded("the sidecar does not read in time", data={"outcome": "not_sent"})
+                    outcome = "unknown" if sent == len(line) - 1 else "not_sent"
+                    raise DeadlineExceeded("the sidecar does not read in time", data={"outcome": outcome})
                 sent += self._send(view[sent:], whole=len(line) - 1 - sent)
         except BaseException as error:
             # Nothing can follow half a message, and what interrupts does not say how much is out.
@@ -366,39 +405,42 @@ class Connection:
                 self._handler.on_notification(self, message)
             return
         identifier = message.get("id")
-        is_error = "error" in message and members(message["error"]) is not None
-        if identifier is None and is_error:
+        is_error = "error" in message
+        is_whole = ("result" in message) != is_error and (not is_error or members(message["error"]) is not None)
+        if identifier is None and is_error and is_whole:
             self._blame(from_answer(message["error"]))
             return
-        if not isinstance(identifier, int) or ("result" in message) == is_error:
+        if type(identifier) is not int or not is_whole:  # True is 1 to a dictionary
             raise ProtocolViolation("an answer of another shape came from the socket")
         with self._lock:
             pending = self._pending.pop(identifier, None)
-            places = self._left.pop(identifier, None) if pending is None else pending.places
-        if places is not None:
-            places.give()
+            left = self._left.pop(identifier, None) if pending is None else None
+        answered = pending or left
+        if answered is None:  # each answer comes once: this one may have been meant for somebody else
+            raise ProtocolViolation("an answer to nothing came from the socket")
+        if answered.places is not None:
+            answered.places.give()
         if pending is not None:
             pending.settle(message)
 
     def _blame(self, error: PosternError) -> None:
-        """Finds the request that an error without an id is about."""
-        with self._lock:
-            waiting = list(self._pending.values())
-        limit = error.data.get("limitBytes")
+        """Settles the request that an error without an id is about."""
         if error.reason == "overloaded":
             self._farewell = lost(error, "not_sent")  # the connection itself is refused, and closed behind this
             return
-        if error.reason == "message_too_large" and isinstance(limit, int):
-            guilty = [pending for pending in waiting if pending.size > limit]
-        else:
-            guilty = waiting if len(waiting) == 1 else []
-        if waiting and not guilty:
-            raise ProtocolViolation(f"the sidecar did not understand one of several requests: {error.message}")
-        for pending in guilty:
-            if self._forget(pending.identifier) is not None:
-                if pending.places is not None:
-                    pending.places.give()
-                pending.settle(None, lost(error, "not_sent"))
+        with self._lock:
+            sent = [*self._pending.values(), *self._left.values()]
+            guilty = blamed(error, sent)
+            if guilty is None and sent:
+                raise ProtocolViolation(f"the sidecar did not understand one of several requests: {error.message}")
+            if guilty is None:
+                return
+            is_waited_for = self._pending.pop(guilty.identifier, None) is not None
+            self._left.pop(guilty.identifier, None)
+        if guilty.places is not None:
+            guilty.places.give()
+        if is_waited_for:
+            guilty.settle(None, lost(error, "not_sent"))
 
     # The end
 

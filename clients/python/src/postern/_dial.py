@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 from collections.abc import Iterator
 
 from .errors import ConnectionFailed
@@ -18,6 +19,29 @@ _HINTS = {
     errno.EAGAIN: "the sidecar takes no connection at the moment",
     errno.ETIMEDOUT: "the sidecar takes no connection",
 }
+
+
+#: `sun_path` has 108 bytes, with the NUL behind the path.
+_MOST_BYTES = 107
+
+
+def address(path: str) -> bytes:
+    """The path as the system takes it. The system would cut one at its NUL, and connect to another socket."""
+    try:
+        name = os.fsencode(path)
+    except UnicodeEncodeError:
+        raise _no_path(path, "this is no path in the encoding of the file system") from None
+    if not name:
+        raise _no_path(path, "the path of the socket is empty")
+    if b"\0" in name:
+        raise _no_path(path, "there is a NUL in the path of the socket")
+    if len(name) > _MOST_BYTES:
+        raise _no_path(path, f"the path of the socket is too long: more than {_MOST_BYTES} bytes")
+    return name
+
+
+def _no_path(path: str, why: str) -> ConnectionFailed:
+    return ConnectionFailed(f"{path!r}: {why}", data={"outcome": "not_sent", "errno": None, "retryable": False})
 
 
 def failure(path: str, error: OSError) -> ConnectionFailed:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import sys
 import threading
 import time
@@ -17,7 +18,7 @@ from ._limits import DELEGATE_CALLS, DELEGATE_SECONDS, Deadline
 from ._pending import Message
 from ._places import serving
 from ._wire import members
-from .errors import ClientClosed, PosternError
+from .errors import ClientClosed, PosternError, inherited
 from .events import Backlog, Event
 
 log = logging.getLogger("postern")
@@ -43,14 +44,14 @@ class Dispatch:
     def __init__(self) -> None:
         self.delegates: dict[str, Callable[[Any], Any]] = {}
         self.delegate_seconds = DELEGATE_SECONDS
-        # Weakly: a stream that nobody has any more is not filled for ever.
-        self._streams: dict[int, tuple[frozenset[str], weakref.ref[EventStream]]] = {}
         self.renew()
 
     def renew(self) -> None:
-        """In a forked child: what its parent's threads held is never released."""
+        """In a forked child: what its parent's threads held is never released, and the streams are its parent's."""
         self._places = threading.BoundedSemaphore(DELEGATE_CALLS)
         self._lock = threading.RLock()  # re-entrant: the collector may drop a stream in the middle of anything
+        # Weakly: a stream that nobody has any more is not filled for ever.
+        self._streams: dict[int, tuple[frozenset[str], weakref.ref[EventStream]]] = {}
 
     # Events
 
@@ -94,11 +95,9 @@ class Dispatch:
         name, identifier = message["method"], message["id"]
         delegate = self.delegates.get(name)
         if delegate is None:
-            answer = delegates.refused(identifier, -32601, "no such delegate", "method_not_found")
-            connection.later(lambda: connection.answer(answer, Deadline(5)))
+            connection.answer_later(delegates.refused(identifier, -32601, "no such delegate", "method_not_found"))
         elif not self._places.acquire(blocking=False):
-            answer = delegates.refused(identifier, -32009, "too many delegate calls", "overloaded")
-            connection.later(lambda: connection.answer(answer, Deadline(5)))
+            connection.answer_later(delegates.refused(identifier, -32009, "too many delegate calls", "overloaded"))
         else:
             arguments = (connection, delegate, name, message)
             threading.Thread(target=self._ask, args=arguments, name="postern-delegate", daemon=True).start()
@@ -143,6 +142,7 @@ class EventStream:
         on_drop: Callable[[EventStream], None],
     ) -> None:
         self._closed = True
+        self._process = os.getpid()
         self.names = names
         self._restore = restore
         self._on_close = on_close
@@ -166,6 +166,8 @@ class EventStream:
     def get(self, timeout: float | None = None) -> Event | None:
         """The next event; None when there is none in time, or the stream was closed."""
         deadline = Deadline(timeout)
+        if self._process != os.getpid():
+            raise inherited("these are events")
         while True:
             with self._changed:
                 if not self._changed.wait_for(self._has_news, min(deadline.left(), threading.TIMEOUT_MAX)):
@@ -199,6 +201,9 @@ class EventStream:
 
     def close(self) -> None:
         """No more events; who waits for one is let go."""
+        if self._process != os.getpid():
+            self._closed = True
+            return
         with self._changed:
             if self._closed:
                 return
@@ -213,7 +218,7 @@ class EventStream:
         self.close()
 
     def __del__(self) -> None:
-        if not getattr(self, "_closed", True) and not sys.is_finalizing():
+        if not getattr(self, "_closed", True) and not sys.is_finalizing() and self._process == os.getpid():
             self._closed = True
             warnings.warn("unclosed postern.EventStream", ResourceWarning, source=self, stacklevel=2)
             self._on_drop(self)

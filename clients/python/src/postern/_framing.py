@@ -9,11 +9,14 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from ._limits import DEPTH
 from .errors import ProtocolViolation, RequestError
+
+#: The sidecar's integers have 64 bits.
+_INTEGERS = 1 << 63
 
 
 def _other(value: Any) -> Any:
@@ -35,13 +38,45 @@ def encoded(message: Any, limit: int | None = None) -> bytes:
 
 
 def _text(value: Any) -> str:
-    try:
-        text = _encode(value)
-    except RecursionError:
-        raise too_deep() from None
-    if text.count("{") + text.count("[") >= DEPTH and _depth(value) >= DEPTH:
-        raise too_deep()
-    return text
+    _check(value)
+    return _encode(value)
+
+
+def _check(value: Any, depth: int = 1) -> None:
+    """Refuses what the sidecar could not parse: its answer has no id, and leaves every other call in doubt."""
+    if value is None or isinstance(value, (str, float)):
+        return
+    if isinstance(value, int):
+        if not -_INTEGERS <= value < _INTEGERS:
+            raise refused("an integer of more than 64 bits")
+    elif isinstance(value, dict):
+        _check_level(depth)
+        _check_names(value)  # pyright: ignore[reportUnknownArgumentType]
+        for member in cast("Mapping[Any, Any]", value).values():
+            _check(member, depth + 1)
+    elif isinstance(value, (list, tuple)):
+        _check_level(depth)
+        for member in cast("Sequence[Any]", value):
+            _check(member, depth + 1)
+    else:
+        _check(_other(value), depth)
+
+
+def _check_level(depth: int) -> None:
+    if depth >= DEPTH:
+        raise refused("nested too deeply")
+
+
+def _check_names(members: dict[Any, Any]) -> None:
+    is_other = False
+    for name in members:
+        if not isinstance(name, str):
+            is_other = True
+        elif "\0" in name:
+            raise refused("U+0000 in the name of a member")
+    # 1 and "1" are one name in JSON.
+    if is_other and len({_encode({name: None}) for name in members}) < len(members):
+        raise refused("two members of one name")
 
 
 def _checked(text: str, limit: int | None) -> bytes:
@@ -74,19 +109,13 @@ def notification(method: str, params: Mapping[str, Any]) -> bytes:
     return encoded({"jsonrpc": "2.0", "method": method, "params": params})
 
 
-def too_deep() -> RequestError:
-    return RequestError("nested too deeply", -32602, {"reason": "invalid_params", "outcome": "not_sent"})
+def refused(why: str) -> RequestError:
+    return RequestError(why, -32602, {"reason": "invalid_params", "outcome": "not_sent"})
 
 
-def _depth(value: Any) -> int:
-    inner: Iterable[Any]
-    if isinstance(value, Mapping):
-        inner = cast("Mapping[str, Any]", value).values()
-    elif isinstance(value, (list, tuple)):
-        inner = cast("Sequence[Any]", value)
-    else:
-        return 0
-    return 1 + max(map(_depth, inner), default=0)
+def most_values(line: bytes) -> int:
+    """No fewer JSON values than a line holds: one is behind each of these."""
+    return 1 + line.count(b",") + line.count(b":") + line.count(b"[") + line.count(b"{")
 
 
 def decoded(line: bytes) -> dict[str, Any]:

@@ -15,6 +15,8 @@ DEPTH = 128
 DELEGATE_SECONDS = 180.0
 #: Delegate calls under way at a time; more are refused, so that the sidecar takes its default.
 DELEGATE_CALLS = 32
+#: Bytes of answers to the sidecar's requests that may wait for it to take them; then no more are made.
+OWED_BYTES = 1 << 20
 #: Undelivered bytes of a stream at which its task is suspended, and at which it goes on.
 STREAM_HIGH = 1 << 20
 STREAM_LOW = 256 << 10

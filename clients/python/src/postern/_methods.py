@@ -292,14 +292,21 @@ class Methods:
     def list_tasks(
         self,
         *,
+        limit: int | None = None,
+        cursor: str | None = None,
         timeout: float | None = None,
         traceparent: str | None = None,
     ) -> TaskList:
         """Lists the caller's tasks.
 
-        Those of the caller's uid, on whatever connection, the oldest first.
+        A page of those of the caller's uid, on whatever connection, the oldest first; and where the next page
+        begins.
+
+        :param limit: How many entries at most, from 1 to 1,000; default 100. There may be fewer where they are
+            large.
+        :param cursor: The nextCursor of the page before; good for the same user id, until the sidecar restarts.
         """
-        params: dict[str, Any] = {}
+        params: dict[str, Any] = present({"limit": limit, "cursor": cursor})
         return self._invoke("listTasks", params, TaskList.from_json, timeout, traceparent)
 
     def suspend_task(
@@ -678,7 +685,7 @@ class Methods:
     def begin_authorization(
         self,
         issuer: str,
-        redirect_uri: str,
+        redirect_uri: str | None = None,
         *,
         scope: str | None = None,
         prompt: str | None = None,
@@ -695,7 +702,7 @@ class Methods:
         that.
 
         :param issuer: A configured issuer's name.
-        :param redirect_uri: Where the issuer sends the user back to.
+        :param redirect_uri: Where the issuer sends the user back to; default: the issuer's configured redirectUri.
         :param scope: The scope; default: the issuer's, else openid.
         :param prompt: none, login, consent or select_account.
         :param acr_values: Authentication contexts, of which the ID token must have one.
@@ -783,11 +790,21 @@ class Methods:
     def list_sessions(
         self,
         *,
+        limit: int | None = None,
+        cursor: str | None = None,
         timeout: float | None = None,
         traceparent: str | None = None,
     ) -> SessionList:
-        """Lists the sessions of the caller's user id."""
-        params: dict[str, Any] = {}
+        """Lists the sessions of the caller's user id.
+
+        A page of them, and where the next one begins. A session that is there all the time is on one page, whatever
+        comes and goes meanwhile.
+
+        :param limit: How many entries at most, from 1 to 1,000; default 100. There may be fewer where they are
+            large.
+        :param cursor: The nextCursor of the page before; good for the same user id, until the sidecar restarts.
+        """
+        params: dict[str, Any] = present({"limit": limit, "cursor": cursor})
         return self._invoke("listSessions", params, SessionList.from_json, timeout, traceparent)
 
     def refresh_session(

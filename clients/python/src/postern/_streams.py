@@ -4,20 +4,75 @@ from __future__ import annotations
 
 import collections
 import io
+import sys
 import threading
-from typing import TYPE_CHECKING, Any
+import weakref
+from typing import TYPE_CHECKING, Any, Callable
 
 from ._chunks import HEAD, ResponseHead, Sequence, piece, weakly
 from ._flow import MOST_REFUSALS, Flow, pause_after
 from ._limits import Deadline
 from ._pending import Pending
-from .errors import DeadlineExceeded, PosternError, ProtocolViolation, from_answer
+from ._repeat import Repeats
+from .errors import ClientClosed, DeadlineExceeded, PosternError, ProtocolViolation, from_answer, inherited
 from .types import FetchResult
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
     from ._connection import Connection
+
+
+class Beginning:
+    """How a stream is begun: again and again, by the rule of all calls.
+
+    :param connect: Gives a connection with a place for a stream of that name.
+    :param pause: Waits so many seconds; True when the client was closed meanwhile.
+    """
+
+    def __init__(
+        self,
+        connect: Callable[[Deadline, str], Connection],
+        pause: Callable[[float], bool],
+        params: dict[str, Any],
+        deadline: Deadline,
+        window: float,
+    ) -> None:
+        self._connect = connect
+        self._pause = pause
+        self._params = params
+        self._deadline = deadline
+        self._repeats = Repeats("fetchResource", params, deadline, window)
+
+    def begin(self, stream: ResourceStream) -> None:
+        while True:
+            try:
+                stream.begin(self._connect(self._deadline, stream.task), self._params, self._deadline)
+                return
+            except PosternError as error:
+                pause = self._repeats.pause_after(error)
+                if pause is None or self._pause(pause):
+                    raise
+            except BaseException:
+                stream.is_left = True
+                raise
+
+    def begin_again(self, stream: ResourceStream, error: PosternError) -> bool:
+        """Whether it is, by a thread of its own: who tells of the error reads for others."""
+        pause = self._repeats.pause_after(error)
+        if pause is None or sys.is_finalizing():
+            return False
+        threading.Thread(target=self._later, args=(stream, pause), name="postern-again", daemon=True).start()
+        return True
+
+    def _later(self, stream: ResourceStream, pause: float) -> None:
+        try:
+            if self._pause(pause):
+                raise ClientClosed("the client was closed", data={"outcome": "not_sent"})
+            if not stream.is_left:
+                self.begin(stream)
+        except PosternError as error:
+            stream.fail(error)
 
 
 class ResourceStream(io.RawIOBase):
@@ -27,12 +82,19 @@ class ResourceStream(io.RawIOBase):
     that the body is not whole. Wrap it in `io.BufferedReader` to read lines.
     """
 
-    def __init__(self, task: str, timeout: float | None = None, until_head: float | None = None) -> None:
+    def __init__(
+        self,
+        task: str,
+        timeout: float | None = None,
+        until_head: float | None = None,
+        beginning: Beginning | None = None,
+    ) -> None:
         super().__init__()
         #: The task's name, for `get_task` and its like.
         self.task = task
         self._timeout = timeout
         self._until_head = until_head
+        self._beginning = beginning
         #: How often steering was refused, one after the other, and why.
         self._refusals = 0
         self._why = ""
@@ -43,6 +105,10 @@ class ResourceStream(io.RawIOBase):
         self._sequence = Sequence()
         self._connection: Connection | None = None
         self._pending: Pending | None = None
+        #: The attempt that counts.
+        self._attempt: object = None
+        #: Whether nobody wants it any more.
+        self.is_left = False
         self._head: ResponseHead | None = None
         self._answer: dict[str, Any] | None = None
         self._error: PosternError | None = None
@@ -50,20 +116,34 @@ class ResourceStream(io.RawIOBase):
     # What the connection does
 
     def begin(self, connection: Connection, params: dict[str, Any], deadline: Deadline) -> None:
-        """Sends the request, on a connection of which a place was taken."""
-        self._connection = connection
-        connection.streams[self.task] = weakly(self._take)
+        """Sends the request, on a connection that was reserved for it."""
+        task, attempt, me = self.task, object(), weakref.ref(self)
+
+        def settled(pending: Pending) -> None:
+            # Not before: parts that are still on their way must not be those of the next stream of that name.
+            connection.streams.pop(task, None)
+            stream = me()
+            if stream is not None and stream._attempt is attempt:
+                stream._settled(connection, pending, attempt)
+
+        self._connection, self._attempt = connection, attempt
+        connection.streams[task] = weakly(self._take)
         connection.keep()
         try:
-            self._pending = connection.start(
-                "fetchResource", params, None, deadline, weakly(self._settled), connection.places
-            )
+            self._pending = connection.start("fetchResource", params, None, deadline, settled, connection.places)
         except BaseException:
-            connection.streams.pop(self.task, None)
-            self._connection = None
+            connection.streams.pop(task, None)
+            with self._changed:
+                self._connection = self._attempt = None
+                if not self.is_left:  # what raises is told to who begins, not to who reads
+                    self._error = None
             raise
+        if self.is_left:  # meanwhile
+            self._abandon()
 
     def _take(self, message: dict[str, Any]) -> None:
+        if self.is_left:
+            return
         if message["method"] == HEAD:
             with self._changed:
                 self._head = ResponseHead.from_json(message["params"])
@@ -76,20 +156,33 @@ class ResourceStream(io.RawIOBase):
             is_over = self._flow.is_over
             self._changed.notify_all()
         if is_over:
-            self._fail(ProtocolViolation(f"more comes than is read, and the task is not suspended{self._why}"))
+            self.fail(ProtocolViolation(f"more comes than is read, and the task is not suspended{self._why}"))
         self._steer(method)
 
-    def _settled(self, pending: Pending) -> None:
-        if self._connection is not None:
-            self._connection.streams.pop(self.task, None)
-            self._connection.is_leaving |= refusal(pending) == "shutting_down"
+    def _settled(self, connection: Connection, pending: Pending, attempt: object) -> None:
+        error = pending.failure()
+        if error is not None:
+            connection.is_leaving |= error.reason == "shutting_down"
+            # Only the sidecar's own answer: of what ends the connection meanwhile `begin` tells whoever called it.
+            is_refused = pending.error is None and self._head is None and not self._sequence.has_begun
+            if (
+                is_refused
+                and not self.is_left
+                and self._beginning is not None
+                and self._beginning.begin_again(self, error)
+            ):
+                return
         with self._changed:
+            if self._attempt is not attempt:
+                return
             self._answer = pending.answer
             self._error = self._error or pending.error
             self._changed.notify_all()
 
-    def _fail(self, error: PosternError) -> None:
+    def fail(self, error: PosternError) -> None:
+        """Ends it, for its reader and for the sidecar."""
         with self._changed:
+            self.is_left = True
             self._error = error
             self._pieces.clear()
             self._changed.notify_all()
@@ -103,7 +196,8 @@ class ResourceStream(io.RawIOBase):
         connection.later(lambda: connection.start(method, params, None, Deadline(30), steered))
 
     def _steered(self, pending: Pending) -> None:
-        reason = refusal(pending)
+        error = pending.failure()
+        reason = None if error is None else error.reason
         if reason == "task_not_found":  # it has ended meanwhile: nothing to do about that
             return
         with self._changed:
@@ -117,7 +211,7 @@ class ResourceStream(io.RawIOBase):
             return
         self._refusals += 1
         if self._refusals > MOST_REFUSALS or reason == "peer_forbidden":
-            self._fail(ProtocolViolation(f"the task does not go on: {pending.method} was refused{self._why}"))
+            self.fail(ProtocolViolation(f"the task does not go on: {pending.method} was refused{self._why}"))
             return
         again = threading.Timer(pause_after(self._refusals), weakly(self._steer), (method,))
         again.daemon = True
@@ -126,7 +220,6 @@ class ResourceStream(io.RawIOBase):
     def _abandon(self) -> None:
         connection, pending = self._connection, self._pending
         if connection is not None and pending is not None and not pending.is_settled:
-            connection.streams.pop(self.task, None)
             connection.cancel_request(pending.identifier)
 
     # What the reader does
@@ -141,12 +234,17 @@ class ResourceStream(io.RawIOBase):
         view = memoryview(buffer).cast("B")
         if not view:
             return 0
+        self._check_process()
         if not self._rest:
             self._rest = memoryview(self._next())
         size = min(len(view), len(self._rest))
         view[:size] = self._rest[:size]
         self._rest = self._rest[size:]
         return size
+
+    def _check_process(self) -> None:
+        if self._connection is not None and self._connection.is_inherited:
+            raise inherited("this is a stream")
 
     def _next(self) -> bytes:
         """The next piece; nothing at the end."""
@@ -165,7 +263,7 @@ class ResourceStream(io.RawIOBase):
     def _punctual(self, in_time: bool) -> None:
         if not in_time:
             error = DeadlineExceeded("nothing more of the response came in time", data={"outcome": "sent_no_reply"})
-            self._fail(error)
+            self.fail(error)
             raise error
 
     def _has_head_or_news(self) -> bool:
@@ -186,6 +284,7 @@ class ResourceStream(io.RawIOBase):
     @property
     def head(self) -> ResponseHead:
         """Status and headers: waits until they are there, which is before the body is."""
+        self._check_process()
         with self._changed:
             in_time = self._changed.wait_for(lambda: self._head is not None or self._is_settled(), self._until_head)
         self._punctual(in_time)
@@ -197,6 +296,7 @@ class ResourceStream(io.RawIOBase):
     @property
     def result(self) -> FetchResult:
         """The rest, which comes behind the body: what is left of that is read and dropped for this."""
+        self._check_process()
         while not self.closed and self._next():
             self._rest = memoryview(b"")
         self._raise_error()
@@ -207,13 +307,7 @@ class ResourceStream(io.RawIOBase):
     def close(self) -> None:
         """Ends the fetch if it has not ended."""
         if not self.closed:
+            self.is_left = True
             self._pieces.clear()
             self._abandon()
         super().close()
-
-
-def refusal(pending: Pending) -> str | None:
-    """The reason of an answer that is an error."""
-    if pending.answer is not None and "error" in pending.answer:
-        return from_answer(pending.answer["error"]).reason
-    return None

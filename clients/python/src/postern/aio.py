@@ -9,7 +9,7 @@ import math
 import os
 import time
 import warnings
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from typing import Any, Callable, TypeVar
 
 from . import delegates
@@ -17,23 +17,41 @@ from ._address import Path, socket_path
 from ._async_connection import AsyncConnection
 from ._async_dispatch import AsyncAsking, AsyncDispatch, AsyncEventStream
 from ._async_methods import AsyncMethods
-from ._async_streams import AsyncResourceStream
+from ._async_streams import AsyncBeginning, AsyncResourceStream
 from ._connection import lost
 from ._dial import PASSING, pauses
 from ._limits import STREAMS_EACH, Deadline, Limits
 from ._repeat import Repeats
-from .client import bounded, new_task, read
+from .client import bounded, new_task, parameters, read
 from .errors import ClientClosed, ConnectionFailed, DeadlineExceeded, PosternError
 from .events import checked
-from .types import DelegateName, EventName, Subscription
+from .types import DelegateName, EventName, Session, Subscription, Task
 
 __all__ = ["AsyncClient"]
 
 _Result = TypeVar("_Result")
 
 
+class _Home:
+    """What a client has in one event loop."""
+
+    def __init__(self) -> None:
+        self.process = os.getpid()
+        self.connecting = asyncio.Lock()
+        self.connection: AsyncConnection | None = None
+        self.retired: list[AsyncConnection] = []
+        #: Streams have connections of their own, which they share.
+        self.streaming: list[AsyncConnection] = []
+        #: When an attempt to connect failed last, and why.
+        self.failure: tuple[float, PosternError] | None = None
+        self.subscribed: set[str] = set()
+
+    def connections(self) -> list[AsyncConnection]:
+        return [one for one in (self.connection, *self.retired, *self.streaming) if one is not None]
+
+
 class AsyncClient(AsyncMethods):
-    """Calls the sidecar over one connection, from any number of tasks of one event loop.
+    """Calls the sidecar from any number of tasks, over one connection for each event loop.
 
     Everything else is as with `Client`. Cancelling the task that waits for a call cancels the call.
 
@@ -48,17 +66,10 @@ class AsyncClient(AsyncMethods):
         self.timeout = timeout
         self._limits = limits or Limits()
         self._dispatch = AsyncDispatch()
-        self._home: Any = None
-        self._connecting: asyncio.Lock | None = None
-        self._connection: AsyncConnection | None = None
-        self._retired: list[AsyncConnection] = []
-        #: Streams have connections of their own, which they share.
-        self._streaming: list[AsyncConnection] = []
+        #: By loop; those of loops that are closed, and of a parent process, go when another one comes.
+        self._homes: dict[asyncio.AbstractEventLoop, _Home] = {}
         self._was_there = False
-        #: When an attempt to connect failed last, and why.
-        self._failure: tuple[float, PosternError] | None = None
         self._is_closed = False
-        self._subscribed: set[str] = set()
 
     # Calls
 
@@ -72,7 +83,7 @@ class AsyncClient(AsyncMethods):
     ) -> Any:
         """Calls a method by its name in the protocol and returns its result as it came."""
         deadline = self._deadline(method, timeout)
-        own = params or {}
+        own = parameters(method, params)
         repeats: Repeats | None = None
         while True:
             connection: AsyncConnection | None = None
@@ -91,8 +102,9 @@ class AsyncClient(AsyncMethods):
 
     def cancel_request(self, identifier: int) -> None:
         """Ends the request of that id on this connection. Cancelling the task that waits for it does it, too."""
-        if self._connection is not None:
-            self._connection.cancel_request(identifier)
+        connection = self._home().connection
+        if connection is not None:
+            connection.cancel_request(identifier)
 
     async def _invoke(
         self,
@@ -113,17 +125,11 @@ class AsyncClient(AsyncMethods):
         if traceparent is not None:
             own["meta"] = {"traceparent": traceparent}
         bound = None if patience.seconds == math.inf else patience.seconds
-        repeats = Repeats("fetchResource", own, patience, self._limits.reconnect)
-        while True:
-            stream = AsyncResourceStream(task, bound, None if bound is None else bound + self.step_up_seconds)
-            try:
-                await stream.begin(await self._stream_connection(patience), own, patience)
-                return stream
-            except PosternError as error:
-                pause = repeats.pause_after(error)
-                if pause is None or self._is_closed:
-                    raise
-                await asyncio.sleep(pause)
+        window = self._limits.reconnect
+        beginning = AsyncBeginning(self._stream_connection, lambda: self._is_closed, own, patience, window)
+        stream = AsyncResourceStream(task, bound, None if bound is None else bound + self.step_up_seconds, beginning)
+        await beginning.begin(stream)
+        return stream
 
     def _deadline(self, method: str, timeout: float | None) -> Deadline:
         chosen = self.timeout if timeout is None else timeout
@@ -135,6 +141,42 @@ class AsyncClient(AsyncMethods):
     def step_up_seconds(self) -> float:
         """By how much longer a fetch may take: the user's time, where a delegate has the user do something."""
         return self._dispatch.delegate_seconds * (delegates.ADVICE_RECEIVED in self._dispatch.delegates)
+
+    # Lists
+
+    async def iter_sessions(
+        self, *, limit: int | None = None, timeout: float | None = None, traceparent: str | None = None
+    ) -> AsyncIterator[Session]:
+        """All sessions of this user, the oldest first: `list_sessions` page by page, each when it is needed.
+
+        :param limit: How many a page has at most.
+        :param timeout: For each page.
+        """
+        cursor: str | None = None
+        while True:
+            page = await self.list_sessions(limit=limit, cursor=cursor, timeout=timeout, traceparent=traceparent)
+            for one in page.sessions:
+                yield one
+            cursor = page.next_cursor
+            if cursor is None:
+                return
+
+    async def iter_tasks(
+        self, *, limit: int | None = None, timeout: float | None = None, traceparent: str | None = None
+    ) -> AsyncIterator[Task]:
+        """All tasks of this user, the oldest first: `list_tasks` page by page, each when it is needed.
+
+        :param limit: How many a page has at most.
+        :param timeout: For each page.
+        """
+        cursor: str | None = None
+        while True:
+            page = await self.list_tasks(limit=limit, cursor=cursor, timeout=timeout, traceparent=traceparent)
+            for one in page.tasks:
+                yield one
+            cursor = page.next_cursor
+            if cursor is None:
+                return
 
     # Delegates and events
 
@@ -179,7 +221,7 @@ class AsyncClient(AsyncMethods):
     ) -> Subscription:
         """Sends the named events to this connection from now on; `events` does it and hands them over, too."""
         subscription = await super().subscribe(events, timeout=timeout, traceparent=traceparent)
-        self._subscribed = set(subscription.subscribed)
+        self._home().subscribed = set(subscription.subscribed)
         return subscription
 
     async def unsubscribe(
@@ -187,86 +229,90 @@ class AsyncClient(AsyncMethods):
     ) -> Subscription:
         """Stops the named events on this connection."""
         subscription = await super().unsubscribe(events, timeout=timeout, traceparent=traceparent)
-        self._subscribed = set(subscription.subscribed)
+        self._home().subscribed = set(subscription.subscribed)
         return subscription
 
     def _ended(self, stream: AsyncEventStream) -> None:
         self._dispatch.drop(stream)
-        self._unsubscribe(stream.names)
+        if stream.loop is asyncio.get_running_loop():
+            self._unsubscribe(stream.names)
 
     def _forgotten(self, stream: AsyncEventStream) -> None:
         self._dispatch.drop(stream)
-        if self._connection is not None and self._home[0] == os.getpid():
-            with contextlib.suppress(RuntimeError):  # the loop is closed, and with it the connection
-                self._connection.loop.call_soon_threadsafe(self._unsubscribe, stream.names)
+        with contextlib.suppress(RuntimeError):  # the loop is closed, and with it the connection
+            stream.loop.call_soon_threadsafe(self._unsubscribe, stream.names)
 
     def _unsubscribe(self, names: frozenset[str]) -> None:
         """Stops those that nobody wants any more."""
-        unwanted = names - self._dispatch.wanted()
-        self._subscribed -= unwanted
-        if unwanted and self._connection is not None and self._connection.is_open:
+        home = self._home()
+        unwanted = names - self._dispatch.wanted(asyncio.get_running_loop())
+        home.subscribed -= unwanted
+        if unwanted and home.connection is not None and home.connection.is_open:
             with contextlib.suppress(PosternError):  # a connection that has ended has no subscriptions
-                self._connection.start("unsubscribe", {"events": sorted(unwanted)})
+                home.connection.start("unsubscribe", {"events": sorted(unwanted)})
 
     async def _restore(self) -> None:
         await self._connected(Deadline(self._limits.connect + self._limits.reconnect))
 
     # The connection
 
+    def _home(self) -> _Home:
+        """What there is in the loop that runs here."""
+        loop = asyncio.get_running_loop()
+        home = self._homes.get(loop)
+        if home is None or home.process != os.getpid():
+            for other, left in list(self._homes.items()):
+                if other.is_closed() or left.process != os.getpid():
+                    self._homes.pop(other, None)
+                    for one in left.connections():
+                        one.drop()
+            home = self._homes[loop] = _Home()
+        return home
+
     def _current(self) -> AsyncConnection | None:
         """The connection, when there is one that can be used here and now."""
-        connection = self._connection
-        if connection is None or not connection.is_open:
-            return None
-        is_here = connection.loop is asyncio.get_running_loop() and self._home[0] == os.getpid()
-        return connection if is_here else None
+        connection = self._home().connection
+        return connection if connection is not None and connection.is_open else None
 
     async def _connected(self, deadline: Deadline) -> AsyncConnection:
-        connection = self._current()
-        if connection is not None:
-            return connection
-        async with self._door(deadline) as begun:
-            if self._connection is None or not self._connection.is_open:
-                self._connection = None
-                self._connection = await self._made(begun, deadline, None)
-            return self._connection
+        home = self._home()
+        async with self._door(home, deadline) as begun:
+            if home.connection is None or not home.connection.is_open:
+                home.connection = None
+                home.connection = await self._made(home, begun, deadline, None)
+            return home.connection
 
-    async def _stream_connection(self, deadline: Deadline) -> AsyncConnection:
-        """One with a place for a stream, which is taken. Delegates are asked there, too."""
-        async with self._door(deadline) as begun:
-            there = [one for one in self._streaming if one.is_open]
-            found = next((one for one in there if not one.is_leaving and one.places.try_take()), None)
+    async def _stream_connection(self, deadline: Deadline, task: str) -> AsyncConnection:
+        """One that is reserved for a stream of that name. Delegates are asked there, too."""
+        home = self._home()
+        async with self._door(home, deadline) as begun:
+            there = [one for one in home.streaming if one.is_open]
+            found = next((one for one in there if not one.is_leaving and one.reserve(task)), None)
             for one in there:
                 if one is not found and one.places.is_unused:
                     one.close(ClientClosed("a connection that no stream needs"))
-            self._streaming = [one for one in there if one.is_open]
+            home.streaming = [one for one in there if one.is_open]
             if found is None:
-                found = await self._made(begun, deadline, AsyncAsking(self._dispatch))
-                found.places.try_take()
-                self._streaming.append(found)
+                found = await self._made(home, begun, deadline, AsyncAsking(self._dispatch))
+                found.reserve(task)
+                home.streaming.append(found)
             try:
                 wanted = frozenset(self._dispatch.delegates)
                 if found.registered != wanted:
                     await found.ask("registerDelegate", {"methods": sorted(wanted)}, None, deadline)
                     found.registered = wanted
             except BaseException:
-                found.places.give()
+                found.release(task)
                 raise
             return found
 
     @contextlib.asynccontextmanager
-    async def _door(self, deadline: Deadline) -> AsyncGenerator[float, None]:
+    async def _door(self, home: _Home, deadline: Deadline) -> AsyncGenerator[float, None]:
         """One at a time, and not after the end. Gives the moment at which the caller came."""
-        here = (os.getpid(), asyncio.get_running_loop())
-        if self._home != here:  # another loop, or a forked child
-            self._home, self._connecting = here, asyncio.Lock()
-            self._connection, self._retired, self._streaming = None, [], []
-        assert self._connecting is not None
-        connecting = self._connecting
         begun = time.monotonic()
         left = deadline.left()
         try:
-            await asyncio.wait_for(connecting.acquire(), None if left == math.inf else left)
+            await asyncio.wait_for(home.connecting.acquire(), None if left == math.inf else left)
         except asyncio.TimeoutError:
             raise DeadlineExceeded("no connection in time", data={"outcome": "not_sent"}) from None
         try:
@@ -274,17 +320,17 @@ class AsyncClient(AsyncMethods):
                 raise ClientClosed("the client is closed", data={"outcome": "not_sent"})
             yield begun
         finally:
-            connecting.release()
+            home.connecting.release()
 
-    async def _made(self, begun: float, deadline: Deadline, asking: AsyncAsking | None) -> AsyncConnection:
+    async def _made(self, home: _Home, begun: float, deadline: Deadline, asking: AsyncAsking | None) -> AsyncConnection:
         """A new connection, for streams if there is an `asking`."""
-        if self._failure is not None and self._failure[0] > begun:  # whom this one waited for has tried
-            raise lost(self._failure[1], "not_sent")
+        if home.failure is not None and home.failure[0] > begun:  # whom this one waited for has tried
+            raise lost(home.failure[1], "not_sent")
         try:
             connection = await self._connect(deadline, asking)
         except ConnectionFailed as error:
             if deadline.left():  # it was not this caller's hurry
-                self._failure = (time.monotonic(), error)
+                home.failure = (time.monotonic(), error)
             raise
         self._was_there = True
         if self._is_closed:  # meanwhile
@@ -316,7 +362,7 @@ class AsyncClient(AsyncMethods):
         wishes: dict[str, dict[str, Any]] = {}
         if self._was_there and self._dispatch.delegates:
             wishes["registerDelegate"] = {"methods": sorted(self._dispatch.delegates)}
-        subscribed = self._subscribed | self._dispatch.wanted()
+        subscribed = self._home().subscribed | self._dispatch.wanted(connection.loop)
         if self._was_there and subscribed:
             wishes["subscribe"] = {"events": sorted(subscribed)}
         try:
@@ -333,9 +379,10 @@ class AsyncClient(AsyncMethods):
 
     def _retire(self, connection: AsyncConnection | None) -> None:
         """Sends nothing more on it, and lets it answer what it has."""
-        if connection is not None and self._connection is connection:
-            self._connection = None
-            self._retired = [one for one in self._retired if one.is_open] + [connection]
+        home = self._home()
+        if connection is not None and home.connection is connection:
+            home.connection = None
+            home.retired = [one for one in home.retired if one.is_open] + [connection]
 
     # The end
 
@@ -344,12 +391,19 @@ class AsyncClient(AsyncMethods):
         self._is_closed = True
         self._dispatch.end()
         for connection in self._connections():
-            if self._home == (os.getpid(), asyncio.get_running_loop()):
+            if connection.loop is asyncio.get_running_loop():
                 connection.close(ClientClosed("the client was closed"))
                 await connection.closed()
+            elif connection.loop.is_closed():
+                connection.drop()
+            else:
+                with contextlib.suppress(RuntimeError):  # it has been closed meanwhile
+                    connection.loop.call_soon_threadsafe(connection.close, ClientClosed("the client was closed"))
 
     def _connections(self) -> list[AsyncConnection]:
-        return [one for one in (self._connection, *self._retired, *self._streaming) if one is not None]
+        """All of this process."""
+        homes = [home for home in list(self._homes.values()) if home.process == os.getpid()]
+        return [one for home in homes for one in home.connections()]
 
     async def __aenter__(self) -> AsyncClient:
         return self
@@ -358,10 +412,10 @@ class AsyncClient(AsyncMethods):
         await self.aclose()
 
     def __del__(self) -> None:
-        if not hasattr(self, "_subscribed"):
+        if not hasattr(self, "_is_closed"):
             return  # it was never whole
         connections = [one for one in self._connections() if one.is_open]
-        if not connections or self._home[0] != os.getpid():
+        if not connections:
             return
         warnings.warn(f"unclosed {self!r}", ResourceWarning, source=self, stacklevel=2)
         # The loop would keep the connections for as long as it runs.

@@ -10,7 +10,7 @@ import threading
 import time
 import uuid
 import warnings
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from typing import Any, Callable, TypeVar
 
 from . import delegates
@@ -22,22 +22,31 @@ from ._limits import STREAMS_EACH, Deadline, Limits
 from ._methods import Methods
 from ._pending import Pending
 from ._repeat import Repeats
-from ._streams import ResourceStream
+from ._streams import Beginning, ResourceStream
 from .errors import ClientClosed, ConnectionFailed, DeadlineExceeded, PosternError, ProtocolViolation
 from .events import checked
-from .types import DelegateName, EventName, Subscription
+from .types import DelegateName, EventName, Session, Subscription, Task
 
 __all__ = ["Call", "Client"]
 
 _Result = TypeVar("_Result")
+#: Held by who makes a client of a parent process one of a forked child.
+_adopting = threading.Lock()
+
+
+def _renew_adopting() -> None:
+    global _adopting  # noqa: PLW0603 - a thread of the parent may have held it
+    _adopting = threading.Lock()
+
+
+os.register_at_fork(after_in_child=_renew_adopting)
 
 
 class Client(Methods):
     """Calls the sidecar over one connection, from any number of threads.
 
-    The connection is made with the first call and again when it was lost. A call whose connection is lost is repeated
-    when it was never sent, or when doing it twice is the same as doing it once; otherwise `ConnectionLost` is raised
-    with the outcome `unknown`.
+    The connection is made with the first call and again when it was lost. A call whose connection is lost is retried
+    when it was certainly not sent, or only reads; otherwise `ConnectionLost` is raised with the outcome `unknown`.
 
     :param path: The socket; default: $POSTERN_SOCKET, $XDG_RUNTIME_DIR/postern.sock, /run/postern/postern.sock.
     :param timeout: Seconds that a call may take when it says nothing else; None: no bound.
@@ -61,7 +70,6 @@ class Client(Methods):
 
     def _renew(self) -> None:
         """Locks of this process: what threads of a forked child's parent held is never released."""
-        self._process = os.getpid()
         self._connecting = threading.Lock()
         self._interest = threading.RLock()
         #: When an attempt to connect failed last, and why.
@@ -69,6 +77,7 @@ class Client(Methods):
         closed, self._closed = self._closed.is_set(), threading.Event()
         if closed:
             self._closed.set()
+        self._process = os.getpid()  # the last: from now on others use them
 
     # Calls
 
@@ -82,7 +91,7 @@ class Client(Methods):
     ) -> Any:
         """Calls a method by its name in the protocol and returns its result as it came."""
         deadline = self._deadline(method, timeout)
-        own = params or {}
+        own = parameters(method, params)
         repeats: Repeats | None = None
         while True:
             connection: Connection | None = None
@@ -109,10 +118,11 @@ class Client(Methods):
     ) -> Call:
         """Sends a request and does not wait for its answer. Such a call is never repeated."""
         deadline = self._deadline(method, timeout)
+        own = parameters(method, params)
         connection = self._connected(deadline)
         connection.keep()
         places = connection.turn(method, deadline)
-        sent = bounded(params or {}, deadline, traceparent)
+        sent = bounded(own, deadline, traceparent)
         return Call(connection, connection.start(method, *sent, deadline, None, places), deadline)
 
     def cancel_request(self, identifier: int) -> None:
@@ -138,16 +148,13 @@ class Client(Methods):
         if traceparent is not None:
             own["meta"] = {"traceparent": traceparent}
         bound = None if patience.seconds == math.inf else patience.seconds
-        repeats = Repeats("fetchResource", own, patience, self._limits.reconnect)
-        while True:
-            stream = ResourceStream(task, bound, None if bound is None else bound + self.step_up_seconds)
-            try:
-                stream.begin(self._stream_connection(patience), own, patience)
-                return stream
-            except PosternError as error:
-                pause = repeats.pause_after(error)
-                if pause is None or self._closed.wait(pause):
-                    raise
+        beginning = Beginning(self._stream_connection, self._paused, own, patience, self._limits.reconnect)
+        stream = ResourceStream(task, bound, None if bound is None else bound + self.step_up_seconds, beginning)
+        beginning.begin(stream)
+        return stream
+
+    def _paused(self, seconds: float) -> bool:
+        return self._closed.wait(seconds)
 
     def _deadline(self, method: str, timeout: float | None) -> Deadline:
         chosen = self.timeout if timeout is None else timeout
@@ -159,6 +166,40 @@ class Client(Methods):
     def step_up_seconds(self) -> float:
         """By how much longer a fetch may take: the user's time, where a delegate has the user do something."""
         return self._dispatch.delegate_seconds * (delegates.ADVICE_RECEIVED in self._dispatch.delegates)
+
+    # Lists
+
+    def iter_sessions(
+        self, *, limit: int | None = None, timeout: float | None = None, traceparent: str | None = None
+    ) -> Iterator[Session]:
+        """All sessions of this user, the oldest first: `list_sessions` page by page, each when it is needed.
+
+        :param limit: How many a page has at most.
+        :param timeout: For each page.
+        """
+        cursor: str | None = None
+        while True:
+            page = self.list_sessions(limit=limit, cursor=cursor, timeout=timeout, traceparent=traceparent)
+            yield from page.sessions
+            cursor = page.next_cursor
+            if cursor is None:
+                return
+
+    def iter_tasks(
+        self, *, limit: int | None = None, timeout: float | None = None, traceparent: str | None = None
+    ) -> Iterator[Task]:
+        """All tasks of this user, the oldest first: `list_tasks` page by page, each when it is needed.
+
+        :param limit: How many a page has at most.
+        :param timeout: For each page.
+        """
+        cursor: str | None = None
+        while True:
+            page = self.list_tasks(limit=limit, cursor=cursor, timeout=timeout, traceparent=traceparent)
+            yield from page.tasks
+            cursor = page.next_cursor
+            if cursor is None:
+                return
 
     # Delegates and events
 
@@ -256,18 +297,18 @@ class Client(Methods):
                 self._connection = self._made(begun, deadline, None)
             return self._connection
 
-    def _stream_connection(self, deadline: Deadline) -> Connection:
-        """One with a place for a stream, which is taken. Delegates are asked there, too."""
+    def _stream_connection(self, deadline: Deadline, task: str) -> Connection:
+        """One that is reserved for a stream of that name. Delegates are asked there, too."""
         with self._door(deadline) as begun:
             there = [one for one in self._streaming if one.is_open]
-            found = next((one for one in there if not one.is_leaving and one.places.try_take()), None)
+            found = next((one for one in there if not one.is_leaving and one.reserve(task)), None)
             for one in there:
                 if one is not found and one.places.is_unused:
                     one.close(ClientClosed("a connection that no stream needs"))
             self._streaming = [one for one in there if one.is_open]
             if found is None:
                 found = self._made(begun, deadline, Asking(self._dispatch))
-                found.places.try_take()
+                found.reserve(task)
                 self._streaming.append(found)
             try:
                 wanted = frozenset(self._dispatch.delegates)
@@ -277,19 +318,27 @@ class Client(Methods):
                     found.result(found.start("registerDelegate", params, None, deadline), deadline)
                     found.registered = wanted
             except BaseException:
-                found.places.give()
+                found.release(task)
                 raise
             return found
+
+    def _adopt(self) -> None:
+        """In a forked child, which has none of its parent's threads."""
+        with _adopting:
+            if self._process == os.getpid():
+                return
+            for one in self._connections():
+                one.forsake()
+            self._connection, self._retired, self._streaming = None, [], []
+            self._subscribed = set()
+            self._dispatch.renew()
+            self._renew()
 
     @contextlib.contextmanager
     def _door(self, deadline: Deadline) -> Generator[float, None, None]:
         """One at a time, and not after the end. Gives the moment at which the caller came."""
-        if self._process != os.getpid():  # a forked child has none of its parent's threads
-            for one in self._connections():
-                one.forsake()
-            self._renew()
-            self._connection, self._retired, self._streaming = None, [], []
-            self._dispatch.renew()
+        if self._process != os.getpid():
+            self._adopt()
         begun = time.monotonic()
         if not self._connecting.acquire(timeout=seconds(deadline.left())):
             raise DeadlineExceeded("no connection in time", data={"outcome": "not_sent"})
@@ -365,12 +414,11 @@ class Client(Methods):
 
     def close(self) -> None:
         """Ends the connection, and everything that waits for it, with `ClientClosed`."""
+        if self._process != os.getpid():
+            self._adopt()
         self._closed.set()
         for connection in self._connections():
-            if self._process == os.getpid():
-                connection.close(ClientClosed("the client was closed"))
-            else:
-                connection.forsake()
+            connection.close(ClientClosed("the client was closed"))
         self._dispatch.end()
 
     def __enter__(self) -> Client:
@@ -429,6 +477,18 @@ class Call:
 
 def new_task() -> str:
     return "py-" + uuid.uuid4().hex
+
+
+def parameters(method: str, params: Mapping[str, Any] | None) -> Mapping[str, Any]:
+    """Params that a request can be made of: refused before a place is taken for it, and not by the sidecar's parser."""
+    own = params or {}
+    if not _is_mapping(own) or not _is_mapping(own.get("meta") or {}):
+        raise TypeError(f"the params of {method}, and their meta, must be mappings")
+    return own
+
+
+def _is_mapping(value: object) -> bool:
+    return isinstance(value, Mapping)
 
 
 def bounded(

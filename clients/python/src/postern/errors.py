@@ -86,7 +86,7 @@ class PosternError(Exception):
 
     @property
     def trace_id(self) -> str | None:
-        """Under which the sidecar's log has more."""
+        """The id of the call's trace: in spans, and in the sidecar's log where that has a line for the call."""
         trace = self.data.get("traceId")
         return trace if isinstance(trace, str) else None
 
@@ -217,6 +217,11 @@ class ConnectionLost(PosternError, ConnectionError):
     _own_reason = "connection_lost"
 
 
+def inherited(what: str) -> ConnectionLost:
+    """For a forked child, which must not speak for its parent, or read what is its parent's."""
+    return ConnectionLost(f"{what} of the process that forked this one", data={"outcome": "unknown"})
+
+
 class ProtocolViolation(ConnectionLost):
     """What came from the socket is not the protocol. The connection was closed."""
 
@@ -236,6 +241,7 @@ _CLASSES: dict[int, type[PosternError]] = {
     -32602: RequestError,
     -32007: RequestError,
     -32010: RequestError,
+    -32025: RequestError,
     -32603: InternalError,
     -32800: Cancelled,
     -32022: DeadlineExceeded,

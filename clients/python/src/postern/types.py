@@ -600,12 +600,15 @@ class TaskList:
 
     #: The tasks.
     tasks: list[Task]
+    #: Where the next page begins; left out when there is none.
+    next_cursor: str | None = None
 
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> TaskList:
         """Reads it from the protocol's members."""
         return cls(
             tasks=items(Task.from_json, value["tasks"]),
+            next_cursor=value.get("nextCursor"),
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -613,6 +616,7 @@ class TaskList:
         return present(
             {
                 "tasks": wire(self.tasks),
+                "nextCursor": wire(self.next_cursor),
             }
         )
 
@@ -1167,6 +1171,8 @@ class AuthorizationRequest:
     state: str = field(repr=False)
     #: Until when the callback is taken.
     expires_at: datetime
+    #: Where the issuer sends the user back to, where the call left it out.
+    redirect_uri: str | None = None
 
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> AuthorizationRequest:
@@ -1175,6 +1181,7 @@ class AuthorizationRequest:
             authorization_url=value["authorizationUrl"],
             state=value["state"],
             expires_at=time(value["expiresAt"]),
+            redirect_uri=value.get("redirectUri"),
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -1184,6 +1191,7 @@ class AuthorizationRequest:
                 "authorizationUrl": wire(self.authorization_url),
                 "state": wire(self.state),
                 "expiresAt": wire(self.expires_at),
+                "redirectUri": wire(self.redirect_uri),
             }
         )
 
@@ -1237,12 +1245,15 @@ class SessionList:
 
     #: The sessions.
     sessions: list[Session]
+    #: Where the next page begins; left out when there is none.
+    next_cursor: str | None = None
 
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> SessionList:
         """Reads it from the protocol's members."""
         return cls(
             sessions=items(Session.from_json, value["sessions"]),
+            next_cursor=value.get("nextCursor"),
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -1250,6 +1261,7 @@ class SessionList:
         return present(
             {
                 "sessions": wire(self.sessions),
+                "nextCursor": wire(self.next_cursor),
             }
         )
 
