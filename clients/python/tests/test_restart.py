@@ -29,8 +29,8 @@ def stop(sidecar: Sidecar) -> None:
 
 
 def idle_connections(sidecar: Sidecar, count: int = 4) -> list[socket.socket]:
-    """Connections on which nothing is ever asked: a sidecar that drains closes them. Until then, which is a moment after its
-    socket is gone, it answers what comes on connections that it has."""
+    """Connections on which nothing is ever asked: a sidecar that drains closes them. Until then, which is a moment after
+    its socket is gone, it answers what comes on connections that it has."""
     connections = [socket.socket(socket.AF_UNIX) for _ in range(count)]
     for connection in connections:
         connection.settimeout(20)
@@ -200,8 +200,12 @@ def test_a_stream_that_a_draining_sidecar_refuses(
     caller = Caller(old.path, is_async)
     held = caller.stream("held")
     eventually(lambda: origin.seen["POST /held"] == 1, what="the stream that is held")
+    idle = idle_connections(old)
     stop(old)
     start(changes(origin, "30s"))
+    for connection in idle:
+        assert connection.recv(1) == b""
+        connection.close()
     # On the connection that the held stream keeps open.
     posted = [caller.stream(f"pay{number}") for number in range(3)]
     eventually(lambda: len(origin.seen) == 4, what="all requests")
