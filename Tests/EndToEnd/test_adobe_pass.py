@@ -19,7 +19,6 @@ from harness.binaries import postern
 from harness.connection import Connection
 from harness.playground import Playground
 from harness.ports import free_port
-from harness.ports import free_port
 from harness.sidecar import Sidecar, StartError
 from harness.waiting import eventually
 from test_preauthorize import call, codes, permits

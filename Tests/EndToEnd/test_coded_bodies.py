@@ -5,9 +5,10 @@ import json
 import socket
 import time
 import zlib
-from typing import Callable
+from typing import Any, Callable, Dict
 
 from harness import expect
+from harness.connection import Connection
 from harness.loopback import Loopback
 from harness.sidecar import Sidecar
 from harness.users import ALICE, BOB, BOTH, connect_as, needs_root, open_to_all
@@ -21,6 +22,16 @@ def answer() -> bytes:
     packer = zlib.compressobj(9, wbits=31)
     body = b"".join([packer.compress(bytes(1 << 20)) for _ in range(MEBIBYTES)] + [packer.flush()])
     return b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % len(body) + body
+
+
+def middle_of_seven(connection: Connection, fetch: Dict[str, Any]) -> float:
+    """How long the fourth longest of seven fetches took."""
+    times = []
+    for _ in range(7):
+        began = time.monotonic()
+        assert connection.call("fetchResource", fetch)["status"] == 200
+        times.append(time.monotonic() - began)
+    return sorted(times)[3]
 
 
 @needs_root
@@ -40,19 +51,16 @@ def test_another_users_fetches_go_on_meanwhile(start: Callable[..., Sidecar]) ->
         open_to_all(sidecar.directory)
         with connect_as(ALICE, sidecar, timeout=60) as alice, connect_as(BOB, sidecar, timeout=60) as bob:
             fetch = {"resource": "open", "path": "echo"}
-            assert bob.call("fetchResource", fetch)["status"] == 200
+            undisturbed = middle_of_seven(bob, fetch)
             calls = [
                 {"jsonrpc": "2.0", "id": number, "method": "fetchResource", "params": {"resource": "bombs", "path": "x"}}
                 for number in range(REQUESTS)
             ]
             alice.send_text("\n".join(json.dumps(call) for call in calls))
             expect.fault(alice.answer_to(0)["error"], 1012)
-            times = []
-            for _ in range(7):
-                began = time.monotonic()
-                assert bob.call("fetchResource", fetch)["status"] == 200
-                times.append(time.monotonic() - began)
-            assert sorted(times)[3] < 0.1, times
+            # Ten times as long only where the machine is busy, and was before.
+            took = middle_of_seven(bob, fetch)
+            assert took < max(0.1, 10 * undisturbed), f"{took:.3f} s, before {undisturbed:.3f} s"
             for number in range(1, REQUESTS):
                 expect.fault(alice.answer_to(number)["error"], 1012)
     finally:

@@ -16,6 +16,7 @@ from harness import expect
 from harness.connection import Connection
 from harness.sidecar import Sidecar, StartError
 from harness.waiting import eventually
+from test_resource_limits import sample
 from test_status_server import get, port_of
 
 Start = Callable[..., Sidecar]
@@ -69,11 +70,12 @@ def descriptors(sidecar: Sidecar) -> Set[int]:
 
 
 @contextlib.contextmanager
-def none_left(sidecar: Sidecar) -> Iterator[None]:
-    """The sidecar can open nothing more."""
+def none_left(sidecar: Sidecar, connection: Connection) -> Iterator[None]:
+    """The sidecar, with this one connection, can open nothing more."""
     before = resource.prlimit(sidecar.process.pid, resource.RLIMIT_NOFILE)
-    used = descriptors(sidecar)
     # Those of the connection by which the start was noticed go away late.
+    eventually(lambda: sample(connection, "postern_connections") == 1, what="the end of other connections")
+    used = descriptors(sidecar)
     time.sleep(0.2)
     while used != descriptors(sidecar):
         used = descriptors(sidecar)
@@ -96,7 +98,7 @@ def test_a_fetch_without_descriptors_says_that_the_sidecar_has_run_out(start: St
     sidecar = start()
     with sidecar.connect() as connection:
         assert connection.works()
-        with none_left(sidecar):
+        with none_left(sidecar, connection):
             for path in ("x", "y"):
                 data = expect.fault(connection.error("fetchResource", {"resource": "open", "path": path}), -32009)
                 assert data["outcome"] == "not_sent" and data["retryable"] is True and data["retryAfterMs"] > 0
@@ -107,7 +109,7 @@ def test_a_reload_without_descriptors_is_made_up_for(start: Start) -> None:
     sidecar = start()
     with sidecar.connect() as connection:
         assert connection.call("health")["status"] == "ok"
-        with none_left(sidecar):
+        with none_left(sidecar, connection):
             sidecar.signal(signal.SIGHUP)
             eventually(lambda: connection.call("health")["status"] == "degraded", what="health that tells of it")
         eventually(lambda: connection.call("health")["status"] == "ok", what="a reload that nobody asked for")
@@ -118,7 +120,7 @@ def test_the_status_listener_rests_while_descriptors_are_out(start: Start) -> No
     sidecar = start({"http": {"listen": "127.0.0.1:0"}})
     port = port_of(sidecar)
     assert get(port, "/healthz")[0] == 200
-    with none_left(sidecar), socket.create_connection(("127.0.0.1", port)):
+    with sidecar.connect() as connection, none_left(sidecar, connection), socket.create_connection(("127.0.0.1", port)):
         time.sleep(0.2)
         before = processor_time(sidecar)
         time.sleep(1)

@@ -2,13 +2,13 @@
 from __future__ import annotations
 
 import random
-import socket
 from typing import Any, Callable, Dict
 
 import pytest
 
 from harness.connection import Connection
 from harness.playground import Playground
+from harness.ports import free_port
 from harness.sidecar import Sidecar
 
 Start = Callable[..., Sidecar]
@@ -27,9 +27,8 @@ WAYS = {
 
 @pytest.fixture
 def failing(start: Start, connect: Connect, playground: Playground) -> Connection:
-    with socket.socket() as closed:
-        closed.bind(("127.0.0.1", 0))
-        port = closed.getsockname()[1]
+    # One that the kernel gives to nobody else meanwhile.
+    port = free_port()
     misbehaving = playground.misbehaving + "/"
     bases = {
         "resolution": "https://no-such-host.invalid/", "refusal": f"http://127.0.0.1:{port}/",

@@ -18,6 +18,8 @@ from harness.users import ALICE, BOB, connect_as, needs_root
 
 MEBIBYTE = 1 << 20
 SIZE = 16 * MEBIBYTE
+#: How often a long text is sent or asked for while the other user's answers are timed.
+CALLS = 3
 
 pytestmark = needs_root
 
@@ -46,7 +48,7 @@ def shared(start: Callable[..., Sidecar], directory: Path, playground: Any) -> I
 
 
 class Neighbour:
-    """Another user who asks all the time, on every event loop; how long each answer took. In a process of its own: what this one does
+    """Another user who asks all the time, on every event loop; how long answers took. In a process of its own: what this one does
     with long texts must not keep it waiting."""
 
     def __init__(self, sidecar: Sidecar) -> None:
@@ -63,8 +65,8 @@ class Neighbour:
         os.close(reader)
         os.close(writer)
 
-    def _asks(self, reader: int) -> float:
-        longest = 0.0
+    def _asks(self, reader: int) -> List[float]:
+        longest = [0.0] * CALLS
         while True:
             try:
                 os.read(reader, 1)
@@ -74,12 +76,13 @@ class Neighbour:
             for connection in self.connections:
                 begin = time.monotonic()
                 assert connection.works()
-                longest = max(longest, time.monotonic() - begin)
+                longest = sorted([*longest, time.monotonic() - begin])[-CALLS:]
                 time.sleep(0.002)
 
-    def longest(self) -> float:
+    def longest(self) -> List[float]:
+        """The times of as many answers as there were long calls, the longest ones."""
         os.close(self.ending)
-        text = os.read(self.times, 100)
+        text = os.read(self.times, 1000)
         os.waitpid(self.child, 0)
         os.close(self.times)
         for connection in self.connections:
@@ -102,19 +105,20 @@ def read_line(connection: Connection) -> int:
             return count
 
 
-#: On a debug binary and a busy machine; what is to be kept out takes at least as long as the call itself.
-def assert_undisturbed(longest: float, took: float) -> None:
-    assert longest < max(0.5, took / 3), f"{longest:.3f} s, of {took:.3f} s"
+#: On a debug binary and a busy machine; what is to be kept out takes at least as long as the call itself, with every call. What the
+#: machine keeps waiting once or twice does not count.
+def assert_undisturbed(longest: List[float], took: float) -> None:
+    assert min(longest) < max(0.5, took / 3), f"{longest} s, of {took:.3f} s"
 
 
 def test_an_answer_of_16_mib_holds_up_no_other_user(shared: Sidecar) -> None:
     with connect_as(ALICE, shared, timeout=120) as alice:
         neighbour = Neighbour(shared)
         begin = time.monotonic()
-        for _ in range(2):
+        for _ in range(CALLS):
             alice.request("fetchResource", fetch("control"))
             assert read_line(alice) > 6 * SIZE
-        took = (time.monotonic() - begin) / 2
+        took = (time.monotonic() - begin) / CALLS
         assert_undisturbed(neighbour.longest(), took)
         assert alice.works()
 
@@ -140,10 +144,10 @@ def test_a_message_of_16_mib_holds_up_no_other_user(shared: Sidecar, kind: str) 
     with connect_as(ALICE, shared, timeout=120) as alice:
         neighbour = Neighbour(shared)
         begin = time.monotonic()
-        for _ in range(3):
+        for _ in range(CALLS):
             alice.send_text(text)
             assert alice.answer_to(1)["result"]["body"] == "ok"
-        took = (time.monotonic() - begin) / 3
+        took = (time.monotonic() - begin) / CALLS
         assert_undisturbed(neighbour.longest(), took)
 
 

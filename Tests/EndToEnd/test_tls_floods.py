@@ -8,12 +8,23 @@ from typing import Callable
 import pytest
 
 from harness.certificates import Authority
+from harness.connection import Connection
 from harness.sidecar import Sidecar
 from harness.tls_floods import TLSFlood
 from harness.waiting import eventually
 
 #: A body of which nothing comes.
 START = b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n"
+
+
+def longest_of_twenty(connection: Connection) -> float:
+    """How long the longest of twenty fetches took."""
+    longest = 0.0
+    for _ in range(20):
+        began = time.monotonic()
+        assert connection.call("fetchResource", {"resource": "open", "path": "echo"})["status"] == 200
+        longest = max(longest, time.monotonic() - began)
+    return longest
 
 
 @pytest.mark.parametrize("kind", ["key updates", "session tickets"])
@@ -29,15 +40,12 @@ def test_nobody_else_waits_for_their_end(start: Callable[..., Sidecar], tmp_path
             flooded = connection.request("fetchResource", {"resource": "flood", "path": "x", "task": "t", "timeoutMs": 4000})
             eventually(lambda: server.requests, what="the request")
             other.call("suspendTask", {"task": "t"})
-            eventually(lambda: server.sent == (time.sleep(0.5), server.sent)[1], 60, "a full buffer")
-            assert server.sent > 1000
+            eventually(
+                lambda: server.sent == (time.sleep(0.5), server.sent)[1] and server.sent > 1000, 60, "a full buffer")
+            undisturbed = longest_of_twenty(other)
             other.call("resumeTask", {"task": "t"})
-            longest = 0.0
-            for _ in range(20):
-                began = time.monotonic()
-                assert other.call("fetchResource", {"resource": "open", "path": "echo"})["status"] == 200
-                longest = max(longest, time.monotonic() - began)
-            assert longest < 0.5
+            # Ten times as long only where the machine is busy, and was before.
+            assert longest_of_twenty(other) < max(0.5, 10 * undisturbed)
             assert connection.answer_to(flooded)["error"]["code"] == -32022
     finally:
         server.stop()

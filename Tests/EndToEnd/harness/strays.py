@@ -15,6 +15,10 @@ from .loopback import Loopback
 from .waiting import eventually
 
 
+#: The state of a connection that is no more, in <netinet/tcp.h>.
+TCP_CLOSE = 7
+
+
 class Request(NamedTuple):
     """One request as it came."""
 
@@ -102,8 +106,13 @@ class StrayServer:
 
     @staticmethod
     def _deliver(connection: socket.socket) -> None:
-        """Returns when the other side's kernel has everything."""
-        while struct.unpack("i", fcntl.ioctl(connection.fileno(), termios.TIOCOUTQ, b"\0" * 4))[0]:
+        """Returns when the other side's kernel has everything, or has reset the connection: then it acknowledges nothing more."""
+        def waiting() -> int:
+            if connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0] == TCP_CLOSE:
+                return 0
+            return struct.unpack("i", fcntl.ioctl(connection.fileno(), termios.TIOCOUTQ, b"\0" * 4))[0]
+
+        while waiting():
             time.sleep(0.0005)
 
     @staticmethod
