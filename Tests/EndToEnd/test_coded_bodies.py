@@ -49,11 +49,13 @@ def test_another_users_fetches_go_on_meanwhile(start: Callable[..., Sidecar]) ->
     try:
         sidecar = start({**BOTH, "resources": {"bombs": {"baseUrl": base, "auth": "none"}}})
         open_to_all(sidecar.directory)
-        with connect_as(ALICE, sidecar, timeout=60) as alice, connect_as(BOB, sidecar, timeout=60) as bob:
+        with connect_as(ALICE, sidecar, timeout=120) as alice, connect_as(BOB, sidecar, timeout=60) as bob:
             fetch = {"resource": "open", "path": "echo"}
             undisturbed = middle_of_seven(bob, fetch)
+            # All of them are a gigabyte to undo: on a busy machine the usual deadline passes meanwhile.
+            bomb = {"resource": "bombs", "path": "x", "timeoutMs": 100_000}
             calls = [
-                {"jsonrpc": "2.0", "id": number, "method": "fetchResource", "params": {"resource": "bombs", "path": "x"}}
+                {"jsonrpc": "2.0", "id": number, "method": "fetchResource", "params": bomb}
                 for number in range(REQUESTS)
             ]
             alice.send_text("\n".join(json.dumps(call) for call in calls))
