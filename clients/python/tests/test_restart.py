@@ -29,8 +29,8 @@ def stop(sidecar: Sidecar) -> None:
 
 
 def idle_connections(sidecar: Sidecar, count: int = 4) -> list[socket.socket]:
-    """Connections on which nothing is ever asked: a sidecar that drains closes them. Until then, which is a moment after
-    its socket is gone, it answers what comes on connections that it has."""
+    """Connections on which nothing is ever asked: a sidecar that drains closes them. Until then, which is a moment
+    after its socket is gone, it answers what comes on connections that it has."""
     connections = [socket.socket(socket.AF_UNIX) for _ in range(count)]
     for connection in connections:
         connection.settimeout(20)
