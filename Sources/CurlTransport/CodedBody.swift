@@ -12,6 +12,8 @@ final class CodedBody {
   /// As they are undone: the last coding first.
   private let layers: [Inflation]
   private let limit: Int
+  /// No bytes are no body, whatever codings are named.
+  private let isEmpty: Bool
   /// What the layers but the last have made.
   private var between = 0
   private var isBroken: Bool
@@ -22,6 +24,7 @@ final class CodedBody {
   init(_ bytes: [UInt8], codings: [String], limit: Int) {
     layers = codings.reversed().compactMap { Inflation($0) }
     self.limit = limit
+    isEmpty = bytes.isEmpty
     isBroken = layers.count != codings.count
     layers.first?.feed(bytes)
   }
@@ -35,12 +38,16 @@ final class CodedBody {
   /// Does a step, of the layer that is nearest to the end and has anything to do.
   func step() -> Progress {
     guard !isBroken else { return .broken }
+    guard !isEmpty else { return .done }
     for (place, layer) in layers.enumerated().reversed() {
       if layer.hasWork { return step(layer, before: layers.dropFirst(place + 1).first) }
       // What comes before it makes no difference any more.
-      if layer.isOver { return .done }
+      if layer.isOver { break }
     }
-    return .done
+    // A coding says itself where it ends. One that has not come to its end was cut off, also where all the bytes have
+    // come that the server declared.
+    isBroken = layers.last?.isOver != true
+    return isBroken ? .broken : .done
   }
 
   private func step(_ layer: Inflation, before next: Inflation?) -> Progress {

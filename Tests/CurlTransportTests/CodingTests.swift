@@ -123,6 +123,34 @@ struct CodingTests {
     }
   }
 
+  /// What the sidecar undoes itself.
+  static let cut = ["gzip", "x-gzip", "deflate", "gzip, gzip"]
+
+  @Test("a body is handed out as whole though its coding was cut off, or an empty one is not", arguments: cut)
+  func cutOff(coding: String) async throws {
+    let whole = Self.bytes(coding)
+    let body = Array(whole.dropLast(12))
+    let chunk = Array("\(String(body.count, radix: 16))\r\n".utf8) + body + Array("\r\n0\r\n\r\n".utf8)
+    let head = "HTTP/1.1 200 OK\r\nContent-Encoding: \(coding)\r\nTransfer-Encoding: chunked\r\n\r\n"
+    let wires = [Self.wire(coding, body), Array(head.utf8) + chunk]
+    try await withServer { connection in
+      for wire in wires {
+        guard connection.readRequest() != nil else { return }
+        connection.send(wire)
+      }
+      guard connection.readRequest() != nil else { return }
+      connection.send(Self.wire(coding, []))
+    } _: { server, transport in
+      for _ in wires {
+        let error = try await transport.failure(server.url())
+        #expect(error?.code == .protocolError && error?.outcome == .replied)
+      }
+      #expect(try await transport.send(server.url()).body.isEmpty)
+      // The exchange itself went well: the connection is fit for the next.
+      #expect(server.requests.count == 3)
+    }
+  }
+
   @Test("what cannot be decoded is the peer's fault, never a body", arguments: rubbish)
   func undecodable(rubbish: Rubbish) async throws {
     try await withServer { connection in
@@ -137,15 +165,28 @@ struct CodingTests {
 /// A gzip stream without its end: one zero, then copies of it, 258 at a time (RFC 1951 section 3.2.6).
 enum GzipBomb {
   static func bytes(decodingTo count: Int) -> [UInt8] {
-    var bits = BitWriter(bytes: [0x1F, 0x8B, 8, 0, 0, 0, 0, 0, 0, 255])
-    bits.append(0b0, count: 1)  // not the last block
+    deflated([0x1F, 0x8B, 8, 0, 0, 0, 0, 0, 0, 255], count, isLast: false).bytes
+  }
+
+  /// The same with its end, in zlib's frame (RFC 1950), whose checksum of zeros needs no sum.
+  static func whole(decodingTo count: Int) -> [UInt8] {
+    var bits = deflated([0x78, 0x01], count, isLast: true)
+    bits.appendCode(0b0000000, count: 7)  // the block's end
+    let zeros = 1 + count / 258 * 258
+    let sum = UInt32(zeros % 65521) << 16 | 1
+    return bits.bytes + [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: sum >> $0) }
+  }
+
+  private static func deflated(_ frame: [UInt8], _ count: Int, isLast: Bool) -> BitWriter {
+    var bits = BitWriter(bytes: frame)
+    bits.append(isLast ? 0b1 : 0b0, count: 1)
     bits.append(0b01, count: 2)  // fixed codes
     bits.appendCode(0b00110000, count: 8)  // literal 0
     for _ in 0..<(count / 258) {
       bits.appendCode(0b11000101, count: 8)  // length 258
       bits.appendCode(0b00000, count: 5)  // distance 1
     }
-    return bits.bytes
+    return bits
   }
 
   private struct BitWriter {
