@@ -49,20 +49,14 @@ final class PoolExecutor: TaskExecutor {
 private final class PoolCore: @unchecked Sendable {
   // Sendable because the semaphore may be used by all threads, and the rest is behind the lock.
   typealias Flow = FairQueue<Work>.Flow
+  typealias State = PoolState<Work>
 
   struct Work {
     let job: UnownedJob
     let executor: PoolExecutor
   }
 
-  private struct State {
-    var queue = FairQueue<Work>()
-    var threadCount = 0
-    var isStopped = false
-  }
-
-  private static let size = max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN)))
-  private let state = Locked(State())
+  private let state = Locked(State(size: max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN)))))
   private let semaphore: UnsafeMutablePointer<sem_t>
 
   init() {
@@ -75,39 +69,22 @@ private final class PoolCore: @unchecked Sendable {
     semaphore.deallocate()
   }
 
-  func open(owner: UInt32) -> Flow { state.withLock { $0.queue.open(owner: owner) } }
+  func open(owner: UInt32) -> Flow { state.withLock { $0.open(owner: owner) } }
 
-  func close(_ flow: Flow) { state.withLock { $0.queue.close(flow) } }
+  func close(_ flow: Flow) { state.withLock { $0.close(flow) } }
 
   /// Adds work; false when there is nobody to do it.
   func add(_ work: Work, of flow: Flow) -> Bool {
-    guard startThreads() else { return false }
-    state.withLock { $0.queue.add(work, of: flow) }
+    // Threads are started behind the lock too: nobody adds work meanwhile for one that may not begin.
+    guard state.withLock({ $0.add(work, of: flow, startThread: startThread) }) else { return false }
     sem_post(semaphore)
     return true
   }
 
   /// The threads end when nothing is left to be done.
   func stop() {
-    let count = state.withLock { state in
-      state.isStopped = true
-      return state.threadCount
-    }
+    let count = state.withLock { $0.stop() }
     for _ in 0..<count { sem_post(semaphore) }
-  }
-
-  private func startThreads() -> Bool {
-    let missing = state.withLock { state -> Int in
-      guard !state.isStopped else { return 0 }
-      defer { state.threadCount = Self.size }
-      return Self.size - state.threadCount
-    }
-    guard missing > 0 else { return state.withLock { $0.threadCount > 0 } }
-    let started = (0..<missing).count { _ in startThread() }
-    return state.withLock { state in
-      state.threadCount -= missing - started
-      return state.threadCount > 0
-    }
   }
 
   private func startThread() -> Bool {
@@ -120,15 +97,11 @@ private final class PoolCore: @unchecked Sendable {
   private func work() {
     while true {
       while sem_wait(semaphore) != 0 {}
-      let next = state.withLock { $0.queue.next() }
-      guard let next else {
-        if state.withLock({ $0.isStopped }) { return }
-        continue
-      }
+      guard let next = state.withLock({ $0.next() }) else { return }
       let begin = ThreadTime.now
       next.work.executor.run(next.work.job)
       let cost = ThreadTime.now - begin
-      state.withLock { $0.queue.charge(next.flow, cost) }
+      state.withLock { $0.charge(next.flow, cost) }
     }
   }
 }
