@@ -141,6 +141,41 @@ def test_a_callback_of_another_user_of_the_machine_does_not_end_the_login(
     assert done.returncode == 0 and done.stderr.count("another user of this machine") == 1
 
 
+@needs_root
+def test_a_connection_from_the_same_port_of_another_address_is_somebody_elses(
+    login: Callable[..., Login], playground: Playground
+) -> None:
+    """Who looks for the port alone takes a connection of the user's own for the one that another user has made."""
+    command = login("shop")
+    announce_login(playground)
+    callback = authorize(command.url)
+    parts = urlsplit(callback)
+
+    def connect(address: str, source: int) -> socket.socket:
+        made = socket.socket()
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        made.bind((address, source))
+        made.settimeout(20)
+        made.connect(("127.0.0.1", parts.port))
+        return made
+
+    # The order of the system's table is anybody's guess: with twelve beside it the foreign one is rarely first, and
+    # hardly ever three times.
+    for _ in range(3):
+        own = [connect("127.0.0.3", 0)]
+        source = own[0].getsockname()[1]
+        own += [connect(f"127.0.0.{last}", source) for last in range(4, 15)]
+        try:
+            with acting_as(BOB), connect("127.0.0.2", source) as foreign:
+                foreign.sendall(f"GET {parts.path}?{parts.query} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+                assert foreign.recv(65536).startswith(b"HTTP/1.1 400 ")
+        finally:
+            for connection in own:
+                connection.close()
+    assert visit(callback)[0] == 200
+    assert command.end().returncode == 0
+
+
 def test_connections_that_say_nothing_keep_nobody_waiting(login: Callable[..., Login], playground: Playground) -> None:
     command = login("shop")
     announce_login(playground)

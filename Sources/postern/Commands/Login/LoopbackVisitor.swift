@@ -6,19 +6,19 @@ enum LoopbackVisitor {
   /// the other end is closed already, so that it cannot tell. Connections that come from elsewhere, through a container's port, it does not
   /// know.
   static func isOwn(_ descriptor: Int32) -> Bool {
-    guard let (port, family) = peer(of: descriptor), let own = peer(of: descriptor, isLocal: true)?.port
+    guard let peer = Place(of: descriptor, getpeername), let own = Place(of: descriptor, getsockname)
     else { return true }
-    for table in family == AF_INET6 ? ["/proc/net/tcp6"] : ["/proc/net/tcp", "/proc/net/tcp6"] {
-      for socket in sockets(table) where socket.port == port && socket.remotePort == own {
+    for table in ["/proc/net/tcp", "/proc/net/tcp6"] {
+      for socket in sockets(table) where socket.place == peer && socket.remote == own {
         return socket.isOpen && [0, geteuid()].contains(socket.uid)
       }
     }
     return true
   }
 
-  private typealias Entry = (port: UInt16, remotePort: UInt16, isOpen: Bool, uid: UInt32)
+  private typealias Entry = (place: Place, remote: Place, isOpen: Bool, uid: UInt32)
 
-  /// The lines of a table (proc_pid_net(5)): number, own and other address, state, …, uid at the eighth place. Ports are the last four digits.
+  /// The lines of a table (proc_pid_net(5)): number, own and other address, state, …, uid at the eighth place.
   private static func sockets(_ table: String) -> [Entry] {
     guard let file = fopen(table, "re") else { return [] }
     defer { fclose(file) }
@@ -27,23 +27,55 @@ enum LoopbackVisitor {
     var entries: [Entry] = []
     while getline(&line, &capacity, file) > 0, let text = line {
       let words = String(cString: text).split(separator: " ")
-      guard words.count > 7, let port = UInt16(words[1].suffix(4), radix: 16),
-        let remotePort = UInt16(words[2].suffix(4), radix: 16), let uid = UInt32(words[7])
+      guard words.count > 7, let place = Place(words[1]), let remote = Place(words[2]), let uid = UInt32(words[7])
       else { continue }
-      entries.append((port, remotePort, words[3] == "01", uid))
+      entries.append((place, remote, words[3] == "01", uid))
     }
     return entries
   }
 
-  /// The port stands at the same place in the addresses of both families.
-  private static func peer(of descriptor: Int32, isLocal: Bool = false) -> (port: UInt16, family: Int32)? {
-    var address = sockaddr_in6()
-    var length = socklen_t(MemoryLayout<sockaddr_in6>.size)
-    let isKnown = withUnsafeMutablePointer(to: &address) {
-      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-        (isLocal ? getsockname(descriptor, $0, &length) : getpeername(descriptor, $0, &length)) == 0
+  /// Where a socket is. A port alone is no such place: each loopback address has all of them.
+  private struct Place: Equatable {
+    /// An IPv4 address as IPv6 maps it (RFC 4291 section 2.5.5.2): a socket of either family may have connected.
+    private let address: [UInt8]
+    private let port: UInt16
+
+    private static let mapped: [UInt8] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF]
+
+    /// As a table has it: the address in words of four bytes, each as the number that it is on this machine; a colon;
+    /// the port.
+    init?(_ text: Substring) {
+      let parts = text.split(separator: ":")
+      guard parts.count == 2, [8, 32].contains(parts[0].utf8.count), let port = UInt16(parts[1], radix: 16)
+      else { return nil }
+      self.port = port
+      var (bytes, rest) = ([UInt8](), parts[0])
+      while !rest.isEmpty {
+        guard let word = UInt32(rest.prefix(8), radix: 16) else { return nil }
+        bytes += withUnsafeBytes(of: word, Array.init)
+        rest = rest.dropFirst(8)
+      }
+      address = bytes.count == 4 ? Self.mapped + bytes : bytes
+    }
+
+    /// One end of a connection: which, `name` says. Nil where it is none of IP.
+    init?(
+      of descriptor: Int32,
+      _ name: (Int32, UnsafeMutablePointer<sockaddr>, UnsafeMutablePointer<socklen_t>) -> Int32
+    ) {
+      var found = sockaddr_in6()
+      var length = socklen_t(MemoryLayout<sockaddr_in6>.size)
+      let isKnown = withUnsafeMutablePointer(to: &found) {
+        $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { name(descriptor, $0, &length) == 0 }
+      }
+      guard isKnown else { return nil }
+      // The port stands at the same place in the addresses of both families, and an IPv4 address behind it.
+      port = UInt16(bigEndian: found.sin6_port)
+      switch Int32(found.sin6_family) {
+      case AF_INET: address = Self.mapped + withUnsafeBytes(of: found.sin6_flowinfo, Array.init)
+      case AF_INET6: address = withUnsafeBytes(of: found.sin6_addr, Array.init)
+      default: return nil
       }
     }
-    return isKnown ? (UInt16(bigEndian: address.sin6_port), Int32(address.sin6_family)) : nil
   }
 }
