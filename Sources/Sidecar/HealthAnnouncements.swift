@@ -1,25 +1,20 @@
 import Protocol
 import Support
 
-/// What subscribers were told of health last, and whether they can be told again: five times at once and once a second in the long run. What
-/// changes more often is told as it is when its time has come.
+/// What subscribers were told of health last, and whether they can be told again (`AnnouncementPace`).
 final class HealthAnnouncements: Sendable {
   private struct State {
     /// By what subscribers' rules show; nothing yet: that all is well.
     var told: [PeerScope: Health.Status] = [:]
-    var bucket: TokenBucket
-    /// Somebody waits until it can be told.
-    var isPutOff = false
+    var pace: AnnouncementPace
   }
-
-  private static let rate = AccessRules.Rate(perSecond: 1, burst: 5)
 
   private let clock: any EngineClock
   private let state: Locked<State>
 
   init(clock: any EngineClock) {
     self.clock = clock
-    state = Locked(State(bucket: TokenBucket(Self.rate, at: clock.monotonicNow)))
+    state = Locked(State(pace: AnnouncementPace(at: clock.monotonicNow)))
   }
 
   /// Has `tell` told of what is not as it was told last. `look` finds how things are, and nothing while that is about to be known. Returns how
@@ -29,12 +24,9 @@ final class HealthAnnouncements: Sendable {
     _ look: () -> [PeerScope: Health.Status]?, tell: (PeerScope, Health.Status) -> Void
   ) -> Duration? {
     state.withLock { state in
-      guard !state.isPutOff, let statuses = look() else { return nil }
+      guard !state.pace.isPutOff, let statuses = look() else { return nil }
       let news = statuses.filter { $0.value != state.told[$0.key] ?? .ok }
-      if !news.isEmpty, let wait = state.bucket.take(Self.rate, at: clock.monotonicNow) {
-        state.isPutOff = true
-        return wait
-      }
+      if !news.isEmpty, let wait = state.pace.take(at: clock.monotonicNow) { return wait }
       for (scope, status) in news { tell(scope, status) }
       state.told = statuses
       return nil
@@ -42,5 +34,5 @@ final class HealthAnnouncements: Sendable {
   }
 
   /// The wait is over.
-  func goOn() { state.withLock { $0.isPutOff = false } }
+  func goOn() { state.withLock { $0.pace.goOn() } }
 }

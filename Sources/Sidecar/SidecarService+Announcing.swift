@@ -14,11 +14,35 @@ extension SidecarService {
     } tell: { scope, status in
       hub.publish(.healthChanged, ["status": .string(status.rawValue)]) { $0 == scope }
     }
+    later(wait) { service in
+      service.announcements.goOn()
+      service.publishHealthChange()
+    }
+  }
+
+  /// Tells subscribers that the configuration was reloaded, and of very many reloads once a second: any caller whose rule allows
+  /// `reloadConfig` can have everybody told.
+  func publishReload(_ changed: [String]) {
+    reloadAnnouncements.add(changed)
+    publishReloads()
+  }
+
+  private func publishReloads() {
+    let wait = reloadAnnouncements.update { changed in
+      hub.publish(.configReloaded, ["changed": .array(changed.map(JSONValue.string))])
+    }
+    later(wait) { service in
+      service.reloadAnnouncements.goOn()
+      service.publishReloads()
+    }
+  }
+
+  /// Runs `body` after `wait`, if it is given.
+  private func later(_ wait: Duration?, _ body: @escaping @Sendable (SidecarService) -> Void) {
     guard let wait else { return }
     Task { [weak self, clock] in
       try? await clock.sleep(for: wait)
-      self?.announcements.goOn()
-      self?.publishHealthChange()
+      if let self { body(self) }
     }
   }
 }

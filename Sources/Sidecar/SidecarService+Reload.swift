@@ -115,7 +115,7 @@ extension SidecarService {
     for key in loaded.configuration.keysThatTakeARestart(from: before.configuration) {
       logger.warning("\(key) has changed: what of it is read at start only takes a restart")
     }
-    hub.publish(.configReloaded, ["changed": .array(changed.map(JSONValue.string))])
+    publishReload(changed)
     return changed
   }
 

@@ -93,6 +93,7 @@ public final class SidecarService: Sendable {
   let reloading = Locked(Reloading())
   private let draining = Locked(false)
   let announcements: HealthAnnouncements
+  let reloadAnnouncements: ReloadAnnouncements
   private let connectionLog: ConnectionLog
   let surroundings: Surroundings
   let identity: ProcessIdentity
@@ -113,6 +114,7 @@ public final class SidecarService: Sendable {
     let news = HealthNews()
     ledger = CallerLedger(clock: clock)
     announcements = HealthAnnouncements(clock: clock)
+    reloadAnnouncements = ReloadAnnouncements(clock: clock)
     connectionLog = ConnectionLog(surroundings.logger, clock: clock)
     hardening = HardeningWatch(clock: clock, look: surroundings.hardening ?? { HardeningReport() })
     self.surroundings = surroundings

@@ -26,6 +26,29 @@ struct ReloadTests {
     #expect(await connection.call("fetchResource", ["path": "x"])["result"]?["url"] == "https://b.test/x")
   }
 
+  /// Would catch: a caller who reloads in a loop and so fills the outboxes of everybody who is subscribed; a bound that swallows the last.
+  @Test("a user who reloads without end has everybody told each time, or the last reload is never told")
+  func bounded() async throws {
+    let bench = try SidecarBench(Self.before)
+    let listener = bench.connect()
+    _ = await listener.call("subscribe", ["events": ["event.configReloaded"]])
+    let changed = { (event: JSONValue?) in event?["params"]?["changed"]?.arrayValue?.compactMap(\.stringValue) }
+    for _ in 0..<5 { #expect(try bench.service.reload() == []) }
+    for _ in 0..<5 { #expect(await listener.next().map(changed) == []) }
+    for _ in 0..<100 { _ = try bench.service.reload() }
+    for text in [Self.after, Self.after + "\nlog: { level: debug }"] {
+      bench.write(text)
+      #expect(try bench.service.reload().count == 1)
+    }
+    // The task that waits may not have begun to. A call's answer comes after whatever was told before it.
+    #expect(await eventually { bench.clock.sleeperCount > 0 })
+    #expect(await listener.call("getInfo")["result"] != nil)
+    bench.clock.advance(by: .seconds(1.001))
+    #expect(await listener.next().map(changed) == ["resources", "log"])
+    #expect(await listener.call("getInfo")["result"] != nil)
+    #expect(bench.clock.sleeperCount == 0)
+  }
+
   @Test("a bad file changes nothing, is reported whole, and shows in health until it is mended")
   func bad() async throws {
     let bench = try SidecarBench(Self.before)
