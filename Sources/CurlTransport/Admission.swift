@@ -30,9 +30,6 @@ struct Admission<Key: Hashable, Element> {
     var first = 0
   }
 
-  /// A uid may have so many times what is free.
-  private static var share: Int { 3 }
-
   private let bound: Int
   private let boundPerKey: Int
   private var inside = 0
@@ -107,7 +104,7 @@ struct Admission<Key: Hashable, Element> {
     guard free > 0, freeForKey > 0 else { return false }
     guard spot.requester != .process else { return true }
     let held = holdings[Holding(key: spot.key, uid: spot.requester.uid)] ?? 0
-    return held / Self.share < freeForKey && load.turn(of: spot.requester).uid / Self.share < free
+    return FairShare.allows(held, free: freeForKey) && FairShare.allows(load.turn(of: spot.requester).uid, free: free)
   }
 
   private mutating func admit(_ spot: Spot) {

@@ -22,6 +22,22 @@ struct WorkQueueTests {
     await queue.closeAndWait()
   }
 
+  /// Would catch: another user's login that fails because the store is full of one user's calls.
+  @Test("one user fills the queue, or the process has a share like one")
+  func shares() {
+    let queue = WorkQueue<Int>(capacity: 100)
+    var taken = 0
+    while taken < 100, queue.submit(taken, of: 1) == nil { taken += 1 }
+    #expect(taken == 75)
+    #expect(queue.submit(0, of: 1)?.isOutage == false)
+    for number in 0..<10 { #expect(queue.submit(number, of: 2) == nil) }
+    // What waits no longer is somebody else's again, and the last places are the process's.
+    for number in 0..<15 { #expect(queue.submit(number, of: Requester.process.uid) == nil) }
+    #expect(queue.submit(0, of: 3) != nil)
+    _ = queue.next(atMost: 50)
+    #expect(queue.submit(0, of: 3) == nil && queue.submit(0, of: 1) == nil)
+  }
+
   @Test("what one user has asked for stands before what another asks for later")
   func turns() {
     let queue = WorkQueue<String>(capacity: 1000)

@@ -3,7 +3,7 @@ import Glibc
 import Support
 
 /// Work on its way to the one thread that does it, in turns of the users it is done for: what one user has asked for does not stand before
-/// what another asks for later. The work of one user stays in order.
+/// what another asks for later. The work of one user stays in order. Nobody fills the queue alone.
 final class WorkQueue<Work: Sendable>: @unchecked Sendable {
   // Sendable because `arrivals` is only used through the functions for semaphores.
   private struct Item {
@@ -70,12 +70,19 @@ final class WorkQueue<Work: Sendable>: @unchecked Sendable {
 
   /// Adds an item, which is done when it is the turn of `owner` (nil: of whoever the running task works for); or returns why not. `cost`
   /// tells about how many ordinary items it is worth.
+  ///
+  /// With the default of `limits.inFlight` the calls of one user cannot fill a queue, with a greater one they could.
   func submit(_ work: Work, of owner: UInt32? = nil, cost: Int64 = 1) -> StoreError? {
     let item = Item(work: work, owner: owner ?? Requesting.uid ?? Requester.process.uid, cost: cost)
     let refusal = state.withLock { state -> StoreError? in
       if state.isClosed { return StoreError(.unavailable, "the store is closed") }
       if state.count >= capacity {
         return StoreError(.unavailable, "too much is waiting for the store", isOverload: true)
+      }
+      // What the process does for nobody in particular has no share.
+      let own = item.owner == Requester.process.uid ? 0 : state.shares[item.owner]?.waitingCount ?? 0
+      guard FairShare.allows(own, free: capacity - state.count) else {
+        return StoreError(.unavailable, "too much of this user is waiting for the store", isOverload: true)
       }
       state.add(item)
       return nil

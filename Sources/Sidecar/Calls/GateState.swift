@@ -30,7 +30,7 @@ struct GateState {
   }
 
   /// A holder may have so many times what is free.
-  private static let share = 3
+  private static let share = FairShare.times
 
   private(set) var inFlight = 0
   private(set) var waitingCount = 0

@@ -1,3 +1,5 @@
+import Support
+
 /// How many connections are open, in total and by uid; decides who may come in.
 ///
 /// Beside others nobody who has some gets one more where that is three times what is free: the last places are for those who have few.
@@ -16,8 +18,6 @@ struct AdmissionLedger: Sendable {
   static let connectionsPerStranger = 16
   /// All strangers together have one in so many connections.
   static let strangersPart = 4
-  /// A uid has at most so many times what is free.
-  private static let share = 3
 
   private let connections: Int
   private let connectionsPerUid: Int
@@ -62,7 +62,9 @@ struct AdmissionLedger: Sendable {
       guard strangersTotal < max(1, connections / Self.strangersPart) else { return .connections(limit: connections) }
     }
     // Who is alone may have all that is configured.
-    guard own == total || own < Self.share * (connections - total) else { return .connections(limit: connections) }
+    guard own == total || FairShare.allows(own, free: connections - total) else {
+      return .connections(limit: connections)
+    }
     return nil
   }
 

@@ -34,7 +34,7 @@ struct DecisionLedger: Sendable {
 
   /// How many renewals may be under way, and how many times what is free an owner may have of them.
   static let maxRenewals = 16
-  private static let share = 3
+  private static let share = FairShare.times
 
   var memory: DecisionMemory
   var lookups: [UInt64: Lookup] = [:]

@@ -44,7 +44,7 @@ final class RenewalSchedule: Sendable {
   /// How many may be under way at a time.
   static let places = 16
   /// An owner may have so many times what is still free.
-  private static let share = 3
+  private static let share = FairShare.times
 
   private let state = Locked(State())
   private let capacity: Int

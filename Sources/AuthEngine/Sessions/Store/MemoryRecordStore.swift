@@ -19,8 +19,6 @@ public final class MemoryRecordStore: RecordStore {
   }
 
   private static let purgeLimit = 1000
-  /// An owner may have so many times what is still free: those who have much leave room for one who comes later.
-  private static let share = 3
 
   private let capacity: Int
   private let state = Locked(State())
@@ -60,7 +58,8 @@ public final class MemoryRecordStore: RecordStore {
       guard record.version == 1, state.records[record.key] == nil else {
         throw StoreError(.conflict, "\(record.key) exists")
       }
-      guard state.owners[record.owner]?.count ?? 0 < Self.share * (capacity - state.records.count) else {
+      // Those who have much leave room for one who comes later.
+      guard FairShare.allows(state.owners[record.owner]?.count ?? 0, free: capacity - state.records.count) else {
         // The next one's may fit: nothing is wrong with the store.
         throw StoreError(.unavailable, "the store has no room for more of this user", isOverload: true)
       }
