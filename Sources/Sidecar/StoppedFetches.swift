@@ -33,7 +33,7 @@ final class StoppedFetches: Sendable {
 
   /// A delegate has as long to answer as its fetch is kept: that much later it is still there.
   private static let margin = Duration.seconds(5)
-  /// The largest request that a message can hold fits into one peer's share.
+  /// The largest request that a message can hold fits into one peer's share, as long as not two others have taken theirs.
   private static let limits = WaitingRoom<Fetch>.Limits(
     most: 2048, mostOfOne: 256, maxBytes: 64 << 20, maxBytesOfOne: 32 << 20, margin: margin)
 

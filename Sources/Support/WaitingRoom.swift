@@ -1,4 +1,5 @@
-/// What waits for its owner under a name that is good once: for a time, and bounded in number and bytes, for each owner and all together.
+/// What waits for its owner under a name that is good once: for a time, and bounded in number and bytes, for each owner and all together. What
+/// is one owner's is at most three times what it leaves free (`FairShare`), so that a few do not take everybody's room.
 ///
 /// In memory only. Names are given by whoever keeps something here, and must not be guessable.
 public final class WaitingRoom<Value: Sendable>: Sendable {
@@ -67,7 +68,8 @@ public final class WaitingRoom<Value: Sendable>: Sendable {
       let own = entries.values.filter { $0.owner == entry.owner }
       let ownBytes = own.reduce(0) { $0 + $1.byteCount }
       return own.count < limits.mostOfOne && ownBytes + entry.byteCount <= limits.maxBytesOfOne
-        && entries.count < limits.most && byteCount + entry.byteCount <= limits.maxBytes
+        && FairShare.allows(own.count, free: limits.most - entries.count)
+        && FairShare.allows(ownBytes + entry.byteCount, free: limits.maxBytes - byteCount - entry.byteCount)
     }
   }
 

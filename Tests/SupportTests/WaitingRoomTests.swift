@@ -37,7 +37,7 @@ struct WaitingRoomTests {
     arguments: [
       ([(1, 1), (1, 1), (1, 1)], [true, true, false]),
       ([(1, 40), (1, 21), (2, 21)], [true, false, true]),
-      ([(1, 60), (2, 41), (2, 40), (3, 1)], [true, false, true, false]),
+      ([(1, 60), (2, 31), (2, 29), (3, 1)], [true, false, true, true]),
       ([(1, 1), (1, 1), (2, 1), (2, 1), (3, 1)], [true, true, true, true, false]),
     ] as [([(UInt32, Int)], [Bool])])
   func bounds(given: [(owner: UInt32, bytes: Int)], isKept: [Bool]) {
@@ -51,6 +51,26 @@ struct WaitingRoomTests {
     #expect(given.enumerated().map { keep(room, "again \($0)", of: $1.owner, bytes: $1.bytes) } == isKept)
   }
 
+  /// Would catch: two users who between them leave no room for a third, in number or bytes.
+  @Test("a few owners take all the room")
+  func shares() {
+    for bytes in [1, 100] {
+      let room = room(most: 100, mostOfOne: 100, maxBytes: bytes * 100, maxBytesOfOne: bytes * 100)
+      var kept: [Int] = []
+      for owner in 1...3 as ClosedRange<UInt32> {
+        kept.append((0..<100).prefix { keep(room, "\(owner) \($0)", of: owner, bytes: bytes) }.count)
+      }
+      #expect(kept[0] < 76 && kept[1] > 15 && kept[2] > 3, "\(kept)")
+      #expect(keep(room, "one more", of: 4, bytes: bytes))
+      // What goes is there for those who have less, not for who has most.
+      room.remove("1 0")
+      #expect(!keep(room, "1 again", of: 1, bytes: bytes) && keep(room, "5 0", of: 5, bytes: bytes))
+    }
+    // Nobody's neighbours: what one may have is not less.
+    let alone = self.room()
+    #expect(keep(alone, "a", bytes: 30) && keep(alone, "b", bytes: 30))
+  }
+
   @Test("what is put back waits anew, is counted twice, or can be taken once more than it was")
   func back() throws {
     let room = room()
@@ -59,7 +79,7 @@ struct WaitingRoomTests {
     let taken = try #require(room.take("a", of: 1))
     room.putBack(taken)
     room.putBack(taken)
-    #expect(room.count == 1 && !keep(room, "b", bytes: 1) && keep(room, "c", of: 2, bytes: 40))
+    #expect(room.count == 1 && !keep(room, "b", bytes: 1) && keep(room, "c", of: 2, bytes: 19))
     clock.advance(by: .seconds(1))
     #expect(room.take("a", of: 1) == nil)
     #expect(keep(room, "d", bytes: 60))
