@@ -1,5 +1,6 @@
 import JSON
 import Support
+import TestSupport
 import Testing
 
 @testable import JSONRPC

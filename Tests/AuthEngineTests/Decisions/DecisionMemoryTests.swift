@@ -94,6 +94,31 @@ struct DecisionMemoryTests {
     #expect(sizes.allSatisfy { (25...300).contains($0) }, "\(sizes)")
   }
 
+  /// Would catch: a user with very many scopes who has the thread that serves others look through all of them at once.
+  @Test("a thread is held until all that is to be forgotten has been looked for")
+  func inTurns() throws {
+    let board = DecisionBoard()
+    let point = try DecisionEngine.authzen { _ in .decisions([]) }.point()
+    let (name, now) = (ResourceName("x"), MonotonicInstant(nanoseconds: 1))
+    for number in 0..<640 {
+      let scope = DecisionScope(point, DecisionSubject(id: "user-\(number)", owner: 1), context: [:])
+      let lookup = try #require(board.begin([name], in: scope, disabled: [], at: now, DecisionWait()).lookup)
+      #expect(board.resolve(lookup, [(name, permit(60))]))
+    }
+    let executor = ManualExecutor()
+    let removed = Locked<Int?>(nil)
+    Task(executorPreference: executor) {
+      let count = await board.removeInTurns(DecisionSelection(owner: 1))
+      removed.withLock { $0 = count }
+    }
+    var left = board.count
+    while executor.runOne() {
+      #expect(left - board.count < 64)
+      left = board.count
+    }
+    #expect(removed.withLock { $0 } == 640 && left == 0)
+  }
+
   @Test("who looks something up is told wrongly whether anybody wanted it to the end")
   func wanted() throws {
     let board = DecisionBoard()

@@ -46,6 +46,9 @@ public final class Preauthorizer: Sendable {
   /// Forgets what `selection` names, also what is being asked; tells how many decisions were kept.
   public func forget(_ selection: DecisionSelection) -> Int { board.remove(selection) }
 
+  /// As `forget`, for callers: they may have very many, and ask again and again. Others have turns on the thread meanwhile.
+  public func forgetInTurns(_ selection: DecisionSelection) async -> Int { await board.removeInTurns(selection) }
+
   private func decisions(
     _ call: PreauthorizeCall, _ deadline: Deadline, _ trace: TraceContext?
   ) async -> (known: [KeptDecision?], arrived: [ResourceName: KeptDecision]) {

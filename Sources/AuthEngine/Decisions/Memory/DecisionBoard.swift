@@ -57,10 +57,28 @@ final class DecisionBoard: Sendable {
   /// many and has them looked through again and again keeps others waiting for one part at most.
   func remove(_ selection: DecisionSelection) -> Int {
     let names = selection.names
+    close(selection, names)
+    return (0..<DecisionScope.parts).reduce(0) { count, part in count + remove(selection, names, part: part) }
+  }
+
+  /// As `remove`, and after each part it is somebody else's turn on this thread.
+  func removeInTurns(_ selection: DecisionSelection) async -> Int {
+    let names = selection.names
+    close(selection, names)
+    var count = 0
+    for part in 0..<DecisionScope.parts {
+      count += remove(selection, names, part: part)
+      await Task.yield()
+    }
+    return count
+  }
+
+  private func close(_ selection: DecisionSelection, _ names: Set<ResourceName>?) {
     let abandoned = ledger.withLock { $0.close(selection, names) }
     for task in abandoned { task.cancel() }
-    return (0..<DecisionScope.parts).reduce(0) { count, part in
-      count + ledger.withLock { $0.memory.remove(selection, names, part: part) }
-    }
+  }
+
+  private func remove(_ selection: DecisionSelection, _ names: Set<ResourceName>?, part: Int) -> Int {
+    ledger.withLock { $0.memory.remove(selection, names, part: part) }
   }
 }

@@ -29,12 +29,13 @@ struct InvalidateDecisionsHandler: Sendable {
     }
     // All at once where nothing is hidden: that also forgets what decision points of earlier configurations said.
     guard !context.runtime.hidesDecisions else {
-      let removed = context.runtime.ownDecisionPoints.filter { params.provider ?? $0 == $0 }.reduce(0) { count, name in
+      var removed = 0
+      for name in context.runtime.ownDecisionPoints where params.provider ?? name == name {
         selection.provider = name
-        return count + engine.preauthorizer.forget(selection)
+        removed += await engine.preauthorizer.forgetInTurns(selection)
       }
       return InvalidateDecisions.Result(removed: removed)
     }
-    return InvalidateDecisions.Result(removed: engine.preauthorizer.forget(selection))
+    return InvalidateDecisions.Result(removed: await engine.preauthorizer.forgetInTurns(selection))
   }
 }
