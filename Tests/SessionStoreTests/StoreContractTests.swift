@@ -1,5 +1,6 @@
 import AuthEngine
 import SessionStore
+import Support
 import Testing
 
 @Suite("What every store does")
@@ -33,6 +34,43 @@ struct StoreContractTests {
     #expect(refusal?.kind == .unavailable && refusal?.isOutage == false)
     #expect(try await store.usage(of: 1).count(in: .session) == 75)
     for number in 200..<210 { try await store.insert(Records.record(number, owner: 2)) }
+  }
+
+  /// Would catch: a purge that looks at everybody's records, though whoever is at their limit has one with each attempt to log in.
+  @Test("to look for what has expired in a store in memory costs more, the more others have that has not")
+  func memoryPurge() async throws {
+    let store = MemoryRecordStore()
+    let expiry = Records.farFuture
+    for number in 0..<20_000 { try await store.insert(Records.record(number, expiresAt: expiry, size: 1)) }
+    let begin = ContinuousClock.now
+    for _ in 0..<2000 { #expect(try await store.purge(expiredAt: expiry) == 0) }
+    #expect(ContinuousClock.now - begin < .seconds(3))
+    #expect(try await store.purge(expiredAt: expiry + .milliseconds(1)) == 1000)
+  }
+
+  @Test("a record in memory goes at the time it had once, or stays after the time it has now")
+  func memoryExpiry() async throws {
+    let store = MemoryRecordStore()
+    let start = Records.farFuture
+    for number in 0..<500 {
+      try await store.insert(Records.record(number, expiresAt: start + .seconds(number * 37 % 100)))
+    }
+    // Many times, so that what is left behind of the old times is tidied up.
+    for version in 2...10 as ClosedRange<UInt64> {
+      for number in 0..<100 {
+        try await store.replace(
+          Records.record(number, version: version, expiresAt: start + .seconds(200 + Int(version))), under: nil)
+      }
+    }
+    for number in 100..<200 { #expect(try await store.remove(Records.key(number))) }
+    try await store.insert(Records.record(100, expiresAt: start + .seconds(300)))
+    let late = (200..<500).count { $0 * 37 % 100 < 50 }
+    #expect(try await store.purge(expiredAt: start + .seconds(50)) == late)
+    #expect(try await store.purge(expiredAt: start + .seconds(210)) == 300 - late)
+    #expect(try await store.purge(expiredAt: start + .seconds(211)) == 100)
+    #expect(try await store.purge(expiredAt: start + .seconds(300)) == 0)
+    #expect(try await store.purge(expiredAt: start + .seconds(301)) == 1)
+    #expect(try await store.count(in: .session) == 0)
   }
 
   @Test("a store in a file breaks a promise of the port", arguments: StoreContract.allCases)

@@ -5,8 +5,18 @@ public final class MemoryRecordStore: RecordStore {
   private struct State {
     var records: [RecordKey: StoredRecord] = [:]
     var owners: [UInt32: Owned] = [:]
+    /// Those that expire; who replaces or removes a record leaves the old entry behind.
+    var expiries = ExpiryOrder()
     var lastNumber: Int64 = 0
     var isClosed = false
+
+    mutating func noteExpiry(of record: StoredRecord) {
+      guard let expiry = record.expiresAt else { return }
+      expiries.add(record.key, at: expiry)
+      guard expiries.count > 2 * records.count + MemoryRecordStore.slack else { return }
+      expiries = ExpiryOrder()
+      for record in records.values { if let expiry = record.expiresAt { expiries.add(record.key, at: expiry) } }
+    }
   }
 
   /// What is one owner's.
@@ -19,6 +29,8 @@ public final class MemoryRecordStore: RecordStore {
   }
 
   private static let purgeLimit = 1000
+  /// So many entries of records that have gone, or expire at another time now, stay at most, beside as many as there are records.
+  private static let slack = 64
 
   private let capacity: Int
   private let state = Locked(State())
@@ -68,6 +80,7 @@ public final class MemoryRecordStore: RecordStore {
       state.owners[record.owner, default: Owned()].orders[record.key.collection, default: ArrivalOrder()]
         .add(record.key, number: state.lastNumber)
       state.owners[record.owner]?.bytes += record.contents.byteCount
+      state.noteExpiry(of: record)
     }
   }
 
@@ -79,6 +92,7 @@ public final class MemoryRecordStore: RecordStore {
       else { throw StoreError(.conflict, "\(record.key) has changed") }
       state.records[record.key] = record
       state.owners[record.owner]?.bytes += record.contents.byteCount - stored.contents.byteCount
+      if record.expiresAt != stored.expiresAt { state.noteExpiry(of: record) }
     }
   }
 
@@ -117,10 +131,13 @@ public final class MemoryRecordStore: RecordStore {
   /// Removes what expired before `now`.
   public func purge(expiredAt now: Timestamp) async throws(StoreError) -> Int {
     try access { state throws(StoreError) in
-      let expired = state.records.values.lazy.filter { $0.expiresAt.map { $0 < now } == true }.map(\.key)
-      let keys = Array(expired.prefix(Self.purgeLimit))
-      for key in keys { Self.remove(key, from: &state) }
-      return keys.count
+      var purged = 0
+      while purged < Self.purgeLimit, let entry = state.expiries.next(before: now) {
+        guard state.records[entry.key]?.expiresAt == entry.expiry else { continue }
+        Self.remove(entry.key, from: &state)
+        purged += 1
+      }
+      return purged
     }
   }
 
