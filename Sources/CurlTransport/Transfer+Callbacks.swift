@@ -43,6 +43,7 @@ extension Transfer {
 
   /// A piece of the body, content codings undone.
   func receiveBody(_ bytes: UnsafeBufferPointer<UInt8>) -> Reception {
+    guard mayReceive() else { return .paused }
     if isStreaming, let control = exchange?.options.control {
       guard control.takesBytes else {
         paused |= CURLPAUSE_RECV
@@ -62,10 +63,29 @@ extension Transfer {
     return .taken
   }
 
-  /// Tells libcurl to pause or to go on, as the control has it.
+  /// Counts a piece of the body; false when there were too many in this turn of the loop: they come again when the queue resumes it.
+  private func mayReceive() -> Bool {
+    if received.turn != receiveQueue.turn { received = (receiveQueue.turn, 0) }
+    received.callbacks += 1
+    // HTTP/2 has a thread of its own, with a watchdog.
+    guard received.callbacks > ReceiveQueue.callbacksPerTurn, !speaksHTTP2, let exchange else { return true }
+    isInReceiveQueue = true
+    paused |= CURLPAUSE_RECV
+    receiveQueue.add(owner: uid) { [weak self, weak exchange] in
+      // By then the handle may be another exchange's.
+      guard let self, isInReceiveQueue, let exchange, self.exchange === exchange else { return }
+      isInReceiveQueue = false
+      received.callbacks = 0
+      obeyControl()
+    }
+    return false
+  }
+
+  /// Tells libcurl to pause or to go on, as the control and the receive queue have it.
   func obeyControl() {
-    guard let control = exchange?.options.control else { return }
-    let wanted = control.isHeld ? CURLPAUSE_ALL : control.takesBytes ? CURLPAUSE_CONT : CURLPAUSE_RECV
+    let control = exchange?.options.control
+    let takesBytes = !isInReceiveQueue && control?.takesBytes != false
+    let wanted = control?.isHeld == true ? CURLPAUSE_ALL : takesBytes ? CURLPAUSE_CONT : CURLPAUSE_RECV
     guard wanted != paused else { return }
     paused = wanted
     if isStreaming, wanted == CURLPAUSE_CONT { streamMovedAt = clock?.monotonicNow }

@@ -74,7 +74,7 @@ extension Transfer {
   /// OpenSSL's SSL of the connection; nil without TLS.
   private var tls: UnsafeMutableRawPointer? { shape?.isSecure == true ? postern_curl_get_tls(easy) : nil }
 
-  private var speaksHTTP2: Bool { tls.map { ctls_speaks_http2($0) == 1 } ?? false }
+  var speaksHTTP2: Bool { tls.map { ctls_speaks_http2($0) == 1 } ?? false }
 
   /// Whether the request may be sent twice (RFC 9110 section 9.2.2).
   var isIdempotent: Bool {

@@ -15,6 +15,7 @@ final class Transfer {
   let fieldLines = FieldLines()
   let connections: ConnectionCount
   let codedStreams: CodedStreams
+  let receiveQueue: ReceiveQueue
   let limits: ResponseHead.Limits
 
   /// What the handle is set up for; nil when it must be reset first.
@@ -38,6 +39,10 @@ final class Transfer {
   var clock: (any EngineClock)?
   /// Which directions libcurl has been told to pause.
   var paused: Int32 = 0
+  /// In which turn of the loop libcurl handed over a piece of the body last, and how many in that turn.
+  var received = (turn: UInt64(0), callbacks: 0)
+  /// Paused after too many of them, until the receive queue resumes it.
+  var isInReceiveQueue = false
   /// Of the bytes sent, those that the control knows of.
   var bytesReported: Int64 = 0
   var objection: Objection?
@@ -59,11 +64,14 @@ final class Transfer {
   var usesProxy = false
 
   /// Nil when libcurl has no memory.
-  init?(connections: ConnectionCount, codedStreams: CodedStreams, limits: ResponseHead.Limits) {
+  init?(
+    connections: ConnectionCount, codedStreams: CodedStreams, receiveQueue: ReceiveQueue, limits: ResponseHead.Limits
+  ) {
     guard let easy = curl_easy_init() else { return nil }
     self.easy = easy
     self.connections = connections
     self.codedStreams = codedStreams
+    self.receiveQueue = receiveQueue
     self.limits = limits
     head = ResponseHead(limits: limits)
     errorText = .allocate(capacity: Int(CURL_ERROR_SIZE))
@@ -88,6 +96,7 @@ final class Transfer {
     isStreaming = false
     streamMovedAt = nil
     paused = 0
+    isInReceiveQueue = false
     bytesReported = 0
     objection = nil
     discarded = nil

@@ -18,6 +18,7 @@ final class TransferLoop {
   private let configuration: CurlTransport.Configuration
   private let connections: ConnectionCount
   private let codedStreams = CodedStreams()
+  private let receiveQueue = ReceiveQueue()
   private let files: TrustFiles
   private let uptime = SystemClock()
 
@@ -61,10 +62,12 @@ final class TransferLoop {
       batch.removeAll()
       expire()
       admitWaiting()
+      receiveQueue.startTurn()
       var isWell = multi.perform()
       collectFinished()
       admitWaiting()
       decode()
+      receiveQueue.resume()
       resumeEnded()
       if inbox.fallAsleep(publishing: snapshot()) {
         isWell = multi.poll(milliseconds: patience()) && isWell
@@ -150,7 +153,8 @@ final class TransferLoop {
       guard
         let transfer = pooled
           ?? Transfer(
-            connections: connections, codedStreams: codedStreams, limits: ResponseHead.Limits(configuration))
+            connections: connections, codedStreams: codedStreams, receiveQueue: receiveQueue,
+            limits: ResponseHead.Limits(configuration))
       else { continue }
       do throws(TransportError) {
         let refusal = try transfer.prepare(
@@ -320,7 +324,7 @@ final class TransferLoop {
 
   /// How long to wait at most, in milliseconds; libcurl cuts it short for its own timers.
   private func patience() -> Int32 {
-    guard decodings.isEmpty else { return 0 }
+    guard decodings.isEmpty, receiveQueue.isEmpty else { return 0 }
     var wait = max(.zero, configuration.pollInterval)
     if let earliestDeadline { wait = min(wait, max(.zero, earliestDeadline - configuration.clock.monotonicNow)) }
     // Rounded up, so that the deadline has passed afterwards.

@@ -336,7 +336,7 @@ struct LifecycleTests {
 
 extension TransferControl {
   /// The next part, which is a piece, or nil.
-  fileprivate func piece() async -> [UInt8]? {
+  func piece() async -> [UInt8]? {
     guard case .piece(let piece) = await next() else { return nil }
     return piece
   }
