@@ -14,6 +14,9 @@
 #ifndef SO_PEERPIDFD
 #define SO_PEERPIDFD 77
 #endif
+#ifndef SO_PASSRIGHTS
+#define SO_PASSRIGHTS 83
+#endif
 
 int clinux_peer_credentials(int fd, uid_t *uid, gid_t *gid, pid_t *pid) {
   struct ucred credentials;
@@ -37,6 +40,11 @@ int clinux_peer_pidfd(int fd) {
   socklen_t length = sizeof descriptor;
   if (getsockopt(fd, SOL_SOCKET, SO_PEERPIDFD, &descriptor, &length) != 0) return -errno;
   return descriptor;
+}
+
+int clinux_refuse_descriptors(int fd) {
+  int off = 0;
+  return setsockopt(fd, SOL_SOCKET, SO_PASSRIGHTS, &off, sizeof off) != 0 ? errno : 0;
 }
 
 int clinux_forbid_dumps(void) { return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0 ? errno : 0; }

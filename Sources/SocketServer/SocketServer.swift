@@ -9,6 +9,8 @@ import Support
 public final class SocketServer: Sendable {
   /// The path clients connect to; nil when the inherited socket has none.
   public let path: String?
+  /// Whether the kernel rejects descriptors that clients send (Linux 6.16). Where it does not, a client can make an event loop wait.
+  public let rejectsDescriptors: Bool
 
   private let group: MultiThreadedEventLoopGroup
   private let listener: any Channel
@@ -23,13 +25,14 @@ public final class SocketServer: Sendable {
   }
 
   private init(
-    path: String?, group: MultiThreadedEventLoopGroup, listener: any Channel, file: SocketFile?,
-    registry: ConnectionRegistry
+    path: String?, rejectsDescriptors: Bool, group: MultiThreadedEventLoopGroup, listener: any Channel,
+    file: SocketFile?, registry: ConnectionRegistry
   ) {
     self.path = path
     self.group = group
     self.listener = listener
     self.file = file
+    self.rejectsDescriptors = rejectsDescriptors
     self.registry = registry
   }
 
@@ -52,7 +55,8 @@ public final class SocketServer: Sendable {
       _ = listen(listening.descriptor, ListeningSocket.backlog)
       let listener = try await bound.get()
       return SocketServer(
-        path: listening.path, group: group, listener: listener, file: listening.file, registry: registry)
+        path: listening.path, rejectsDescriptors: listening.rejectsDescriptors, group: group, listener: listener,
+        file: listening.file, registry: registry)
     } catch {
       listening.file?.remove()
       try? await group.shutdownGracefully()

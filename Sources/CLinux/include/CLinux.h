@@ -20,6 +20,10 @@ int clinux_peer_groups(int fd, gid_t *groups, size_t capacity, size_t *count);
 // A new descriptor (close-on-exec) for that peer's process (SO_PEERPIDFD, Linux 6.5), or -errno.
 int clinux_peer_pidfd(int fd);
 
+// Has the kernel reject descriptors (SCM_RIGHTS) that are sent to the Unix socket `fd`, or to the connections that it accepts
+// (SO_PASSRIGHTS, Linux 6.16). Returns 0, or errno; ENOPROTOOPT from an older kernel.
+int clinux_refuse_descriptors(int fd);
+
 // No core dump of this process, and no debugger of its own user either (PR_SET_DUMPABLE 0). Returns 0, or errno.
 int clinux_forbid_dumps(void);
 
