@@ -16,6 +16,15 @@ enum KeySetPlace: Sendable, Hashable {
     }
   }
 
+  /// Whether callers of several users share the set. What a caller names is kept for each user, and requested in the user's name: such
+  /// requests would otherwise take the connections of everybody.
+  var isEverybodys: Bool {
+    switch self {
+    case .issuer: true
+    case .location: false
+    }
+  }
+
   /// How the key set is fetched: on a connection of its own, as everything that decides for all (`Issuer.transferOptions`).
   func transferOptions(deadline: Deadline, connectTimeout: Duration, maxBodyBytes: Int) -> TransferOptions {
     switch self {
@@ -25,7 +34,8 @@ enum KeySetPlace: Sendable, Hashable {
     case .location(let url, let caFile, let allowed):
       TransferOptions(
         deadline: deadline, connectTimeout: connectTimeout, maxBodyBytes: maxBodyBytes, allowsPlainHTTP: allowed,
-        caFile: caFile, allowsLinkLocal: url.origin.isLinkLocalAddress, reusesConnections: false)
+        caFile: caFile, allowsLinkLocal: url.origin.isLinkLocalAddress,
+        requester: Requesting.uid.map { Requester(uid: $0, connection: 0) } ?? .process, reusesConnections: false)
     }
   }
 

@@ -55,15 +55,17 @@ public final class KeySetStore: Sendable {
   }
 
   /// The key set at `url`, for the peer `requester`. Whether callers may name its origin is decided before. The budget is that of
-  /// the origin and the peer.
+  /// the origin and the peer, and none is forgotten for another as long as there are `originCount` origins at most.
   public func source(
-    at url: HTTPURL, for requester: UInt32 = 0, caFile: String? = nil, allowsPlainHTTPOnLoopback: Bool = false,
-    policy: KeySetPolicy = KeySetPolicy()
+    at url: HTTPURL, for requester: UInt32 = 0, amongOrigins originCount: Int = 16, caFile: String? = nil,
+    allowsPlainHTTPOnLoopback: Bool = false, policy: KeySetPolicy = KeySetPolicy()
   ) -> PublishedKeySource {
     let key = Key(
       place: .location(url, caFile: caFile, allowsPlainHTTPOnLoopback: allowsPlainHTTPOnLoopback), policy: policy)
     return state.withLock { state in
       var locations = state.requesters[requester] ?? Locations()
+      // A budget that is forgotten begins anew: whoever names the origins in turn would have no bound.
+      locations.budgets.grow(to: originCount)
       let budget = locations.budgets[url.origin] ?? Locked(RequestBudget())
       locations.budgets[url.origin] = budget
       let source = locations.sources[key] ?? make(key, budget: budget)

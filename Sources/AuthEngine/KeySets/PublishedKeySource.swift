@@ -1,5 +1,5 @@
 import HTTPMessages
-import JOSE
+public import JOSE
 public import Support
 
 /// The key set of one issuer, or at one URL: fetched when first needed, kept, and refreshed before it expires.
@@ -8,6 +8,13 @@ public import Support
 /// timers, and an issuer nobody asks about is not polled. The state is behind a lock; requests run in tasks of their
 /// own, which no caller's cancellation ends.
 public final class PublishedKeySource: KeySource {
+  /// What is known of a key before anything is requested.
+  private enum Look {
+    /// The newer set, with the key or without it; nil: there is none.
+    case settled(KeySetSnapshot?)
+    case open
+  }
+
   private let place: KeySetPlace
   private let context: KeySetContext
   private let budget: Locked<RequestBudget>
@@ -15,15 +22,15 @@ public final class PublishedKeySource: KeySource {
   /// The requests for a set that is due.
   let loads: SingleFlight<KeySetName, KeySetSnapshot, KeySetError>
   /// Apart from loads: one that began before the unknown `kid` was seen may bring a set that is older than the key.
-  private let refetches: SingleFlight<KeySetName, KeySetSnapshot?, KeySetError>
+  let refetches: SingleFlight<KeySetName, KeySetSnapshot?, KeySetError>
 
   init(place: KeySetPlace, policy: KeySetPolicy, context: KeySetContext, budget: Locked<RequestBudget>) {
     self.place = place
     self.context = context
     self.budget = budget
     state = Locked(KeySetState(policy: policy))
-    loads = SingleFlight(clock: context.upstream.clock, servesEverybody: true)
-    refetches = SingleFlight(clock: context.upstream.clock, servesEverybody: true)
+    loads = SingleFlight(clock: context.upstream.clock, servesEverybody: place.isEverybodys)
+    refetches = SingleFlight(clock: context.upstream.clock, servesEverybody: place.isEverybodys)
   }
 
   /// What the set is called.
@@ -55,29 +62,42 @@ public final class PublishedKeySource: KeySource {
   public func keySet(
     newerThan snapshot: KeySetSnapshot, deadline: Deadline
   ) async throws(KeySetError) -> KeySetSnapshot? {
-    try await keySet(newerThan: snapshot, deadline: deadline, trace: nil)
+    try await keySet(newerThan: snapshot, holding: { _ in true }, deadline: deadline, trace: nil)
+  }
+
+  /// The same for a key that `isSought` finds: what came meanwhile counts without it only if its request began after this call.
+  public func keySet(
+    newerThan snapshot: KeySetSnapshot, holding isSought: @escaping @Sendable (JWKSet) -> Bool, deadline: Deadline
+  ) async throws(KeySetError) -> KeySetSnapshot? {
+    try await keySet(newerThan: snapshot, holding: isSought, deadline: deadline, trace: nil)
   }
 
   func keySet(
-    newerThan snapshot: KeySetSnapshot, deadline: Deadline, trace: TraceContext?
+    newerThan snapshot: KeySetSnapshot, holding isSought: @escaping @Sendable (JWKSet) -> Bool, deadline: Deadline,
+    trace: TraceContext?
   ) async throws(KeySetError) -> KeySetSnapshot? {
     let uid = Requesting.uid ?? Requester.process.uid
+    // Attempts with a higher number begin after the question: only they can tell that the key does not exist.
+    let question = context.nextAttempt()
     while true {
-      if let newer = held(newerThan: snapshot) { return newer }
+      if case .settled(let answer) = look(newerThan: snapshot, since: question, isSought) { return answer }
       let isOwn = Locked(false)
       do throws(SingleFlightError<KeySetError>) {
         let fetched = try await refetches.value(for: name, deadline: deadline) {
           [self] () async throws(KeySetError) in
           isOwn.withLock { $0 = true }
-          if let newer = held(newerThan: snapshot) { return newer }
+          if case .settled(let answer) = look(newerThan: snapshot, since: question, isSought) { return answer }
           return try await refetch(for: uid, trace)
         }
-        if let fetched, fetched.sequence > snapshot.sequence { return fetched }
+        if isOwn.withLock({ $0 }), let fetched, fetched.sequence > snapshot.sequence { return fetched }
       } catch {
         throw KeySetError(error)
       }
       // One that was begun for somebody else may have been forbidden to them, or have been older.
-      if isOwn.withLock({ $0 }) { return nil }
+      if isOwn.withLock({ $0 }) { return held(newerThan: snapshot) }
+      if case .settled(let answer) = look(newerThan: snapshot, since: question, isSought) { return answer }
+      // Those who may make no request do not go round one after the other.
+      guard try mayRefetch(at: now, for: uid) else { return held(newerThan: snapshot) }
     }
   }
 
@@ -99,6 +119,17 @@ public final class PublishedKeySource: KeySource {
     return state.withLock { state in
       state.snapshot(at: now).flatMap { $0.sequence > snapshot.sequence ? $0 : nil }
     }
+  }
+
+  /// Whether what is held answers `question`: it has the key, or its request began afterwards.
+  private func look(
+    newerThan snapshot: KeySetSnapshot, since question: UInt64, _ isSought: (JWKSet) -> Bool
+  ) -> Look {
+    let now = now
+    let known = state.withLock { state in state.snapshot(at: now).map { ($0, state.held?.attempt ?? 0) } }
+    guard let (held, attempt) = known else { return .open }
+    let newer = held.sequence > snapshot.sequence ? held : nil
+    return attempt > question || newer.map { isSought($0.keys) } == true ? .settled(newer) : .open
   }
 
   private func load(deadline: Deadline, trace: TraceContext?) async throws(KeySetError) -> KeySetSnapshot {
@@ -126,19 +157,22 @@ public final class PublishedKeySource: KeySource {
   private func refetch(for uid: UInt32, _ trace: TraceContext?) async throws(KeySetError) -> KeySetSnapshot? {
     let now = now
     // Refetches of one source never overlap: nothing changes between the question and the stamp.
-    let (isAllowed, lastError) = state.withLock {
-      ($0.allowsRefetch(at: now, for: uid), $0.toldOfKey(at: now, to: uid))
-    }
-    guard isAllowed else {
-      if let lastError { throw lastError }
-      return nil
-    }
+    guard try mayRefetch(at: now, for: uid) else { return nil }
     guard budget.withLock({ $0.take(at: now, for: uid) }) else { return nil }
     state.withLock { $0.stampRefetch(at: now, for: uid) }
     let snapshot = try await attempt(trace)
     let end = self.now
     if let error = state.withLock({ $0.toldOfKey(at: end, to: uid) }) { throw error }
     return snapshot
+  }
+
+  /// Whether `uid` may cause a request for an unknown `kid`; the last error when it may not and the last one failed.
+  private func mayRefetch(at now: MonotonicInstant, for uid: UInt32) throws(KeySetError) -> Bool {
+    let (isAllowed, lastError) = state.withLock {
+      ($0.allowsRefetch(at: now, for: uid), $0.toldOfKey(at: now, to: uid))
+    }
+    if !isAllowed, let lastError { throw lastError }
+    return isAllowed
   }
 
   /// One request, wherever it leads; afterwards the set in force, or the error when there is none.

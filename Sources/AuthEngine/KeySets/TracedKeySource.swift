@@ -1,3 +1,4 @@
+public import JOSE
 public import Support
 
 /// A published key set as one call uses it: requests it causes are part of the call's trace.
@@ -20,6 +21,13 @@ public struct TracedKeySource: KeySource {
   public func keySet(
     newerThan snapshot: KeySetSnapshot, deadline: Deadline
   ) async throws(KeySetError) -> KeySetSnapshot? {
-    try await source.keySet(newerThan: snapshot, deadline: deadline, trace: trace)
+    try await keySet(newerThan: snapshot, holding: { _ in true }, deadline: deadline)
+  }
+
+  /// A set fetched after `snapshot`, for a key that `isSought` finds.
+  public func keySet(
+    newerThan snapshot: KeySetSnapshot, holding isSought: @escaping @Sendable (JWKSet) -> Bool, deadline: Deadline
+  ) async throws(KeySetError) -> KeySetSnapshot? {
+    try await source.keySet(newerThan: snapshot, holding: isSought, deadline: deadline, trace: trace)
   }
 }

@@ -9,6 +9,9 @@ struct BoundedCache<Key: Hashable & Sendable, Value: Sendable>: Sendable {
 
   var count: Int { entries.count }
 
+  /// Has room for `capacity` entries at least.
+  mutating func grow(to capacity: Int) { entries.grow(to: capacity) }
+
   subscript(key: Key) -> Value? {
     mutating get { entries[key] }
     set {

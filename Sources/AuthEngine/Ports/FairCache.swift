@@ -27,7 +27,7 @@ struct FairCache<Owner: Hashable & Sendable, Key: Hashable & Sendable, Value: Se
 
   private static var none: Int { -1 }
 
-  private let capacity: Int
+  private var capacity: Int
   private let maxWeight: Int
   private var places: [Key: Int] = [:]
   /// Without gaps: the last one moves into the place of one that is removed.
@@ -43,6 +43,9 @@ struct FairCache<Owner: Hashable & Sendable, Key: Hashable & Sendable, Value: Se
   }
 
   var count: Int { nodes.count }
+
+  /// Has room for `capacity` entries at least.
+  mutating func grow(to capacity: Int) { self.capacity = max(self.capacity, capacity) }
 
   /// The value; to look is to use.
   subscript(key: Key) -> Value? {

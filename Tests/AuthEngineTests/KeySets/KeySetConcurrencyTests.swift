@@ -1,9 +1,10 @@
-import AuthEngine
 import HTTPMessages
 import JOSE
 import Support
 import TestSupport
 import Testing
+
+@testable import AuthEngine
 
 @Suite("Many callers of one key set")
 struct KeySetConcurrencyTests {
@@ -50,6 +51,68 @@ struct KeySetConcurrencyTests {
       for try await keyIDs in group { #expect(keyIDs == ["first", "third"]) }
     }
     #expect(server.requests.count == 2)
+  }
+
+  @Test("a request that one user's unknown kid began before a rotation decides another's token under the new key")
+  func olderRequest() async throws {
+    let server = KeyServer()
+    let source = try server.source()
+    let old = try await source.keySet(deadline: .never)
+    // The one under way brings what was published when it came: not yet the new key.
+    let gate = server.holdNext()
+    let first = look(source, old, "unknown", for: 1)
+    #expect(await eventually { gate.waiterCount == 1 })
+    server.answer(.keys([.first, .second]))
+    let others = [look(source, old, "second", for: 2), look(source, old, "unknown", for: 3)]
+    #expect(await eventually { source.refetches.waiterCount(for: source.name) == 3 })
+    gate.open()
+    #expect(try await first.value == ["first"], "nothing was fetched twice for whoever began it")
+    for other in others { #expect(try await other.value == ["first", "second"]) }
+    #expect(server.requests.count == 3, "one more for both, which began after they had asked")
+  }
+
+  @Test("a set that came before a caller's question decides that a key is unknown")
+  func olderSet() async throws {
+    let server = KeyServer()
+    let source = try server.source()
+    let old = try await source.keySet(deadline: .never)
+    #expect(try await look(source, old, "unknown", for: 1).value == ["first"])
+    server.answer(.keys([.first, .second]))
+    #expect(try await look(source, old, "second", for: 2).value == ["first", "second"])
+    #expect(try await look(source, old, "second", for: 1).value == ["first", "second"], "it is there: no request")
+    #expect(server.requests.count == 3)
+    server.answer(.keys([.third]))
+    #expect(try await look(source, old, "third", for: 2).value == ["first", "second"], "the cool-down stays")
+    #expect(server.requests.count == 3)
+  }
+
+  @Test("an older request that has the key is followed by another, or many callers of one user by one each")
+  func olderRequestSuffices() async throws {
+    let server = KeyServer()
+    let source = try server.source()
+    let old = try await source.keySet(deadline: .never)
+    server.answer(.keys([.second]))
+    let gate = server.holdNext()
+    let first = look(source, old, "unknown", for: 1)
+    #expect(await eventually { gate.waiterCount == 1 })
+    let found = look(source, old, "second", for: 2)
+    let lost = (0..<50).map { _ in look(source, old, "unknown", for: 1) }
+    #expect(await eventually { source.refetches.waiterCount(for: source.name) == 52 })
+    gate.open()
+    #expect(try await found.value == ["second"])
+    for caller in [first] + lost { #expect(try await caller.value == ["second"]) }
+    #expect(server.requests.count == 2)
+  }
+
+  private func look(
+    _ source: PublishedKeySource, _ old: KeySetSnapshot, _ kid: String, for uid: UInt32
+  ) -> Task<[String]?, any Error> {
+    Task {
+      try await Requesting.$uid.withValue(uid) {
+        try await source.keySet(
+          newerThan: old, holding: { $0.keys.contains { $0.keyID == kid } }, deadline: .never)?.keyIDs
+      }
+    }
   }
 
   @Test("a caller that is cancelled stops waiting; the request goes on for the others")

@@ -143,6 +143,29 @@ struct UnknownKeyTests {
     #expect(await (try server.source()).failure() == nil)
   }
 
+  @Test("the budget of one of many origins begins anew, or one user's key sets take the connections of everybody")
+  func manyOrigins() async throws {
+    let server = KeyServer()
+    try await Requesting.$uid.withValue(7) {
+      for path in 0..<40 {
+        for origin in 0..<20 {
+          let url = try HTTPURL("https://\(origin).keys.test/\(path)")
+          _ = await server.store.source(at: url, for: 7, amongOrigins: 20).failure()
+        }
+      }
+    }
+    #expect(server.requests.count == 20 * 10)
+    #expect(server.options.withLock { $0.allSatisfy { $0.requester.uid == 7 } })
+  }
+
+  @Test("an issuer's key set, which is everybody's, waits in the line of whoever asks first")
+  func everybodys() async throws {
+    let server = KeyServer()
+    let source = try server.source()
+    _ = try await Requesting.$uid.withValue(7) { try await source.keySet(deadline: .never) }
+    #expect(server.options.withLock { $0.map(\.requester) } == [.process])
+  }
+
   @Test("a slow refresh that was begun before the refetch does not overwrite what the refetch brought")
   func lateOlderAnswer() async throws {
     let server = KeyServer()

@@ -20,7 +20,9 @@ extension TokenVerification {
       return try key(for: header, algorithm: algorithm, in: snapshot.keys)
     } catch {
       guard error.code == .keyNotFound, header.keyID != nil,
-        let newer = try await newerKeySet(of: keys, than: snapshot, deadline: deadline)
+        let newer = try await newerKeySet(
+          of: keys, than: snapshot, holding: { (try? key(for: header, algorithm: algorithm, in: $0)) != nil },
+          deadline: deadline)
       else { throw .refused(error) }
       do throws(TokenFault) {
         return try key(for: header, algorithm: algorithm, in: newer.keys)
@@ -42,10 +44,11 @@ extension TokenVerification {
   }
 
   private static func newerKeySet(
-    of keys: any KeySource, than snapshot: KeySetSnapshot, deadline: Deadline
+    of keys: any KeySource, than snapshot: KeySetSnapshot, holding isSought: @escaping @Sendable (JWKSet) -> Bool,
+    deadline: Deadline
   ) async throws(VerificationFailure) -> KeySetSnapshot? {
     do throws(KeySetError) {
-      return try await keys.keySet(newerThan: snapshot, deadline: deadline)
+      return try await keys.keySet(newerThan: snapshot, holding: isSought, deadline: deadline)
     } catch {
       throw .undecided(error)
     }

@@ -78,7 +78,8 @@ struct TokenIssuer: Sendable {
         throw RPCFault(.jwksURLNotAllowed, data: ["path": "/jwksUrl"])
       }
       let source = keySets.source(
-        at: url, for: context.owner, allowsPlainHTTPOnLoopback: rules.allowsPlainHTTPOnLoopback)
+        at: url, for: context.owner, amongOrigins: rules.keySetOrigins.count,
+        allowsPlainHTTPOnLoopback: rules.allowsPlainHTTPOnLoopback)
       return TracedKeySource(source, trace: context.traceContext)
     case (_?, _?): throw .invalidParams("At most one of jwks and jwksUrl", path: "/jwksUrl")
     case (nil, nil): throw .invalidParams("expectedIssuer needs jwks or jwksUrl", path: "/jwks")
