@@ -51,6 +51,10 @@ static inline CURLcode postern_curl_set_open_socket(CURL *easy, curl_opensocket_
   return curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, callback);
 }
 
+static inline CURLcode postern_curl_set_resolver_start(CURL *easy, curl_resolver_start_callback callback) {
+  return curl_easy_setopt(easy, CURLOPT_RESOLVER_START_FUNCTION, callback);
+}
+
 static inline CURLcode postern_curl_set_progress(CURL *easy, curl_xferinfo_callback callback) {
   return curl_easy_setopt(easy, CURLOPT_XFERINFOFUNCTION, callback);
 }

@@ -30,6 +30,12 @@ struct Admission<Key: Hashable, Element> {
     var first = 0
   }
 
+  /// A place that is free again at an instant.
+  private struct Lingering {
+    let spot: Spot
+    let end: MonotonicInstant
+  }
+
   private let bound: Int
   private let boundPerKey: Int
   private var inside = 0
@@ -39,6 +45,8 @@ struct Admission<Key: Hashable, Element> {
   private var lines: [Spot: Line] = [:]
   private var waitingElements: [UInt64: Element] = [:]
   private var nextNumber: UInt64 = 0
+  /// Places of those who are gone and whose work goes on.
+  private var lingering: [Lingering] = []
 
   init(bound: Int, boundPerKey: Int) {
     self.bound = max(1, bound)
@@ -74,6 +82,18 @@ struct Admission<Key: Hashable, Element> {
     let holding = Holding(key: key, uid: requester.uid)
     let held = (holdings[holding] ?? 0) - 1
     holdings[holding] = held > 0 ? held : nil
+  }
+
+  /// One that was inside is gone, but something of it goes on until `end`: until then the place is taken, and its uid's.
+  mutating func leave(_ key: Key, for requester: Requester, lingeringUntil end: MonotonicInstant) {
+    lingering.append(Lingering(spot: Spot(key: key, requester: requester), end: end))
+  }
+
+  /// Frees the places whose time is over.
+  mutating func releaseLingering(at now: MonotonicInstant) {
+    guard lingering.contains(where: { $0.end <= now }) else { return }
+    for place in lingering where place.end <= now { leave(place.spot.key, for: place.spot.requester) }
+    lingering.removeAll { $0.end <= now }
   }
 
   /// One that waits gives up; nil when it does not wait.

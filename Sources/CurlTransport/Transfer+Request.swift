@@ -126,7 +126,7 @@ extension Transfer {
     settings.set(CURLOPT_PRIVATE, pointer: Unmanaged.passUnretained(self).toOpaque())
     settings.set(CURLOPT_ERRORBUFFER, pointer: errorText)
     settings.set(CURLOPT_NOSIGNAL, 1)
-    // Ending an exchange must not wait for its name look-up: it would stop the whole loop.
+    // Ending an exchange must not wait for its name look-up: it would stop the whole loop. `TransferLoop.abort` waits in its place.
     settings.set(CURLOPT_QUICK_EXIT, 1)
     settings.set(CURLOPT_TCP_KEEPALIVE, 1)
     settings.set(CURLOPT_MAXAGE_CONN, Self.seconds(configuration.idleLifetime))
@@ -194,6 +194,13 @@ extension Transfer {
     settings.set(CURLOPT_POSTFIELDS, pointer: UnsafeMutableRawPointer(mutating: bytes))
   }
 
+  /// libcurl does not come to read the body any more, and must not find it when it is gone.
+  func forgetBody() {
+    var settings = Settings(easy: easy)
+    settings.set(CURLOPT_POSTFIELDSIZE_LARGE, offset: 0)
+    settings.set(CURLOPT_POSTFIELDS, pointer: UnsafeMutableRawPointer(mutating: Self.emptyBody.utf8Start))
+  }
+
   private static let emptyBody: StaticString = ""
 
   private func setCallbacks(in settings: inout Settings) {
@@ -214,6 +221,10 @@ extension Transfer {
           localAddress: local.map { String(cString: $0) } ?? "", localPort: localPort)
         return Transfer.beforeRequest(pointer, at: path)
       }, CURLOPT_PREREQFUNCTION)
+    settings.set(CURLOPT_RESOLVER_START_DATA, pointer: this)
+    settings.note(
+      postern_curl_set_resolver_start(easy) { _, _, pointer in Transfer.beginLookUp(pointer) },
+      CURLOPT_RESOLVER_START_FUNCTION)
     settings.set(CURLOPT_OPENSOCKETDATA, pointer: this)
     settings.note(
       postern_curl_set_open_socket(easy) { pointer, _, address in Transfer.openSocket(pointer, address) },

@@ -1,15 +1,54 @@
 import CCurl
 import Glibc
 import HTTPMessages
+import Support
 
 /// The sockets that libcurl opens for an exchange, one for each address it tries.
 extension Transfer {
+  /// The host is about to be looked up: what libcurl knows already, it takes without asking. Zero lets it go on.
+  static func beginLookUp(_ pointer: UnsafeMutableRawPointer?) -> Int32 {
+    guard let pointer else { return 0 }
+    let transfer = Unmanaged<Transfer>.fromOpaque(pointer).takeUnretainedValue()
+    transfer.isLookingUp = true
+    // When the time for connecting is over libcurl would leave the look-up to itself: the loop is to be first.
+    transfer.setConnectTime(transfer.connectMilliseconds + 1000)
+    return 0
+  }
+
+  /// There are addresses: from here on libcurl looks at the time by itself.
+  private func endLookUp() {
+    guard isLookingUp else { return }
+    isLookingUp = false
+    if keptPlace == nil { setConnectTime(connectMilliseconds) }
+  }
+
+  /// libcurl reads it whenever it looks at the time.
+  private func setConnectTime(_ milliseconds: Int) {
+    _ = postern_curl_set_long(easy, CURLOPT_CONNECTTIMEOUT_MS, min(milliseconds, Int(Int32.max)))
+  }
+
+  private var connectMilliseconds: Int { shape?.connectMilliseconds ?? 1 }
+
+  /// When the time for connecting is over.
+  var connectDue: MonotonicInstant { handedOverAt + .milliseconds(connectMilliseconds) }
+
+  /// Lets go of `exchange` and lets the look-up come to its end, for which its place is kept: no connection follows, and no time is set.
+  func abandon(_ exchange: Exchange) {
+    keptPlace = (exchange.request.url.origin, exchange.options.requester)
+    setConnectTime(.max)
+    exchange.transfer = nil
+    self.exchange = nil
+    forgetBody()
+  }
+
   /// A socket for a new connection.
   static func openSocket(
     _ pointer: UnsafeMutableRawPointer?, _ address: UnsafeMutablePointer<curl_sockaddr>?
   ) -> curl_socket_t {
     guard let pointer, let address else { return CURL_SOCKET_BAD }
     let transfer = Unmanaged<Transfer>.fromOpaque(pointer).takeUnretainedValue()
+    transfer.endLookUp()
+    guard transfer.keptPlace == nil else { return CURL_SOCKET_BAD }
     guard transfer.mayConnect(to: address) else {
       transfer.hasRefusedAddress = true
       return CURL_SOCKET_BAD

@@ -12,6 +12,9 @@ final class TransferLoop {
   private static let maxPooled = 64
   /// How many connections may be discarded under one exchange before it fails.
   private static let maxDiscards = 2
+  /// The longest that glibc looks for a name with the defaults of resolv.conf(5): the name as it is and in one domain of `search`, each
+  /// asked of three servers twice, for five seconds each time.
+  private static let longestLookUp: Duration = .seconds(60)
 
   private let inbox: Inbox
   private let multi: MultiHandle
@@ -25,6 +28,8 @@ final class TransferLoop {
   private var batch = Inbox.Batch()
   private var admission: Admission<HTTPURL.Origin, Exchange>
   private var active: [Transfer] = []
+  /// Those whose exchange has ended while its name was looked up. They keep its place until the look-up has ended.
+  private var lookUps: [Transfer] = []
   private var pool: [Transfer] = []
   private var decodings = Decodings()
   /// Those that were held before they began.
@@ -32,6 +37,8 @@ final class TransferLoop {
   private var ended: [EndedExchange] = []
   /// No deadline of an exchange is before this; it may belong to none any more.
   private var earliestDeadline: MonotonicInstant?
+  /// No transfer's time for connecting is over before this.
+  private var earliestConnectDue: MonotonicInstant?
   private var counts = CurlTransport.Statistics()
   /// Whether the last handle that was set up rejected an option, and that was reported.
   private var isFaulty = false
@@ -56,11 +63,13 @@ final class TransferLoop {
     while true {
       inbox.take(into: &batch)
       if batch.isClosing { break }
+      admission.releaseLingering(at: configuration.clock.monotonicNow)
       for exchange in batch.arrivals { start(exchange) }
       for exchange in batch.nudges { obeyControl(of: exchange) }
       for exchange in batch.cancellations { cancel(exchange) }
       batch.removeAll()
       expire()
+      expireLookUps()
       admitWaiting()
       receiveQueue.startTurn()
       var isWell = multi.perform()
@@ -84,6 +93,7 @@ final class TransferLoop {
       end(exchange, code: .cancelled, detail: "the transport was closed")
     }
     while let transfer = active.last { abort(transfer, code: .cancelled, detail: "the transport was closed") }
+    while let transfer = lookUps.last { endLookUp(of: transfer) }
     for exchange in decodings.exchanges {
       giveUpDecoding(exchange, code: .cancelled, detail: "the transport was closed")
     }
@@ -140,6 +150,7 @@ final class TransferLoop {
     exchange.transfer = transfer
     transfer.position = active.count
     active.append(transfer)
+    earliestConnectDue = min(transfer.connectDue, earliestConnectDue ?? transfer.connectDue)
     if exchange.discards == 0 { counts.exchangesStarted += 1 }
   }
 
@@ -216,14 +227,39 @@ final class TransferLoop {
     }
   }
 
+  /// Ends those whose names are still looked up when their time for connecting is over: libcurl, whose timers wake the loop for that, is
+  /// told a later time as long as it looks up, and does not lose sight of the look-up therefore.
+  private func expireLookUps() {
+    guard let due = earliestConnectDue else { return }
+    let now = uptime.monotonicNow
+    guard due <= now else { return }
+    earliestConnectDue = nil
+    for transfer in Array(active) {
+      let due = transfer.connectDue
+      if due > now {
+        earliestConnectDue = min(due, earliestConnectDue ?? due)
+      } else if transfer.isLookingUp {
+        abort(transfer, code: .serverUnreachable, detail: "the host's name was not resolved in the time for connecting")
+      }
+    }
+  }
+
   private func collectFinished() {
     while let (easy, code) = multi.nextFinished() {
       guard let transfer = Transfer.of(easy) else { continue }
+      guard transfer.keptPlace == nil else {
+        endLookUp(of: transfer)
+        continue
+      }
       if let reason = transfer.discarded {
         if reason == .unreadBytes || reason == .earlyResponse { counts.connectionsDiscarded += 1 }
         if beginAgain(transfer) { continue }
       }
-      complete(transfer, with: transfer.result(of: code, now: uptime.monotonicNow))
+      // This thread was held up: libcurl was first, has left the look-up to itself, and nobody tells of its end.
+      let leavesLookUp = transfer.isLookingUp && code == CURLE_OPERATION_TIMEDOUT
+      complete(
+        transfer, with: transfer.result(of: code, now: uptime.monotonicNow),
+        lingeringFor: leavesLookUp ? Self.longestLookUp : nil)
     }
   }
 
@@ -245,19 +281,44 @@ final class TransferLoop {
   }
 
   private func abort(_ transfer: Transfer, code: TransportError.Code, detail: String) {
-    let outcome = transfer.outcome
+    let error = TransportError(code: code, outcome: transfer.outcome, detail: detail)
     transfer.forbidReuse()
-    complete(transfer, with: .failure(TransportError(code: code, outcome: outcome, detail: detail)))
+    guard transfer.isLookingUp, let exchange = transfer.exchange else {
+      return complete(transfer, with: .failure(error))
+    }
+    // The look-up goes on whatever becomes of the handle, with a thread and descriptors. It keeps the exchange's place until libcurl has
+    // seen its end: whoever gives up again and again would have any number of them otherwise.
+    Self.remove(transfer, from: &active)
+    transfer.abandon(exchange)
+    transfer.position = lookUps.count
+    lookUps.append(transfer)
+    end(exchange, with: .failure(error))
   }
 
-  /// Takes the transfer out of libcurl; its exchange ends with `result`.
-  private func complete(_ transfer: Transfer, with result: Result<HTTPResponse, TransportError>) {
+  /// The look-up of an exchange that ended before has ended, too, or the transport does.
+  private func endLookUp(of transfer: Transfer) {
+    Self.remove(transfer, from: &lookUps)
+    multi.remove(transfer.easy)
+    if let place = transfer.keptPlace { admission.leave(place.origin, for: place.requester) }
+    transfer.reset()
+    transfer.cleanUp()
+  }
+
+  /// Takes the transfer out of libcurl; its exchange ends with `result`, and keeps its place for the time `lingering`.
+  private func complete(
+    _ transfer: Transfer, with result: Result<HTTPResponse, TransportError>, lingeringFor lingering: Duration? = nil
+  ) {
     guard let exchange = transfer.exchange else { return takeOut(transfer, isReusable: false) }
     var isReusable = false
     if case .success = result { isReusable = true }
     let codings = transfer.codingsToUndo
     takeOut(transfer, isReusable: isReusable)
-    admission.leave(exchange.request.url.origin, for: exchange.options.requester)
+    let (origin, requester) = (exchange.request.url.origin, exchange.options.requester)
+    if let lingering {
+      admission.leave(origin, for: requester, lingeringUntil: configuration.clock.monotonicNow + lingering)
+    } else {
+      admission.leave(origin, for: requester)
+    }
     guard !codings.isEmpty, case .success(let response) = result, !response.body.isEmpty else {
       return end(exchange, with: result)
     }
@@ -280,14 +341,18 @@ final class TransferLoop {
   private func takeOut(_ transfer: Transfer, isReusable: Bool) {
     transfer.addTraffic(to: &counts)
     multi.remove(transfer.easy)
-    let last = active.removeLast()
-    if last !== transfer {
-      active[transfer.position] = last
-      last.position = transfer.position
-    }
+    Self.remove(transfer, from: &active)
     transfer.exchange?.transfer = nil
     transfer.reset()
     if isReusable { recycle(transfer) } else { transfer.cleanUp() }
+  }
+
+  /// Takes it out of where it stands at its `position`; the last one takes its place.
+  private static func remove(_ transfer: Transfer, from list: inout [Transfer]) {
+    let last = list.removeLast()
+    guard last !== transfer else { return }
+    list[transfer.position] = last
+    last.position = transfer.position
   }
 
   private func recycle(_ transfer: Transfer) {

@@ -57,6 +57,32 @@ struct AdmissionTests {
     #expect(admission.enter(100, "d", for: others[2]) == nil)
   }
 
+  @Test("a place that is kept after its exchange counts for its uid until its time is over, and is free then, once")
+  func lingering() {
+    var admission = Admission<String, Int>(bound: 8, boundPerKey: 4)
+    let (giver, other) = (Requester(uid: 1, connection: 1), Requester(uid: 2, connection: 2))
+    func at(_ seconds: Int64) -> MonotonicInstant { MonotonicInstant(nanoseconds: seconds * 1_000_000_000) }
+    for number in 1...3 {
+      #expect(admission.enter(number, "a", for: giver) == nil)
+      admission.leave("a", for: giver, lingeringUntil: at(Int64(10 * number)))
+    }
+    #expect(admission.enter(4, "a", for: giver) != nil)
+    #expect(admission.enter(5, "a", for: other) == nil)
+    admission.leave("a", for: other)
+    admission.releaseLingering(at: at(9))
+    #expect(admission.next() == nil)
+    for _ in 0..<2 { admission.releaseLingering(at: at(10)) }
+    #expect(admission.next() == 4)
+    #expect(admission.enter(6, "a", for: giver) != nil)
+    admission.leave("a", for: giver)
+    admission.releaseLingering(at: at(1000))
+    #expect(admission.next() == 6)
+    admission.leave("a", for: giver)
+    // All places are there again, and none twice.
+    for number in 0..<4 { #expect(admission.enter(number, "a") == nil) }
+    #expect(admission.enter(4, "a") != nil)
+  }
+
   @Test("a long queue for one server holds nobody up who wants another")
   func independence() {
     var admission = filled(bound: 10, boundPerKey: 2, "slow", 2)
