@@ -84,15 +84,17 @@ public final class PosternURLProtocol: URLProtocol {
   /// Begins the fetch, or lets it go on: swift-corelibs-foundation starts anew what it stopped when its task was
   /// suspended, and whatever is resumed twice.
   public override func startLoading() {
+    // Foundation's call for a task that is resumed twice can come after the one that stops it.
+    let isHeld = isSuspended
     let (isFirst, held) = course.withLock { course -> (Bool, NetworkTask?) in
       switch course {
       case .idle:
-        course = .preparing(isHeld: false)
+        course = .preparing(isHeld: isHeld)
         return (true, nil)
       case .preparing:
-        course = .preparing(isHeld: false)
+        course = .preparing(isHeld: isHeld)
         return (false, nil)
-      case .running(let task): return (false, task)
+      case .running(let task): return (false, isHeld ? nil : task)
       case .over: return (false, nil)
       }
     }
@@ -123,6 +125,15 @@ public final class PosternURLProtocol: URLProtocol {
       return state != .running && state != .suspended
     #else
       return true
+    #endif
+  }
+
+  /// Whether the session's task is suspended. It is resumed before it is started again.
+  private var isSuspended: Bool {
+    #if canImport(FoundationNetworking)
+      return task?.state == .suspended
+    #else
+      return false
     #endif
   }
 
