@@ -21,12 +21,16 @@ struct WatchedRecordStore: RecordStore {
     }
   }
 
-  func insert(_ record: StoredRecord) async throws(StoreError) {
-    try await write({ _ in true }) { () async throws(StoreError) in try await store.insert(record) }
+  func insert(_ record: StoredRecord, within allowance: RecordAllowance) async throws(StoreError) {
+    try await write({ _ in true }) { () async throws(StoreError) in try await store.insert(record, within: allowance) }
   }
 
-  func replace(_ record: StoredRecord, under lease: RecordLease?) async throws(StoreError) {
-    try await write({ _ in true }) { () async throws(StoreError) in try await store.replace(record, under: lease) }
+  func replace(
+    _ record: StoredRecord, under lease: RecordLease?, within allowance: RecordAllowance
+  ) async throws(StoreError) {
+    try await write({ _ in true }) { () async throws(StoreError) in
+      try await store.replace(record, under: lease, within: allowance)
+    }
   }
 
   func remove(_ key: RecordKey) async throws(StoreError) -> Bool {
@@ -68,6 +72,10 @@ struct WatchedRecordStore: RecordStore {
   func usage(of owner: UInt32) async throws(StoreError) -> RecordUsage { try await store.usage(of: owner) }
 
   func check() async throws(StoreError) { try await store.check() }
+
+  func hold(isNested: Bool) throws(StoreError) { try store.hold(isNested: isNested) }
+
+  func letGo() { store.letGo() }
 
   func close() async { await store.close() }
 }

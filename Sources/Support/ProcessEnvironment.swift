@@ -7,9 +7,12 @@ public enum ProcessEnvironment {
     var variables: [String: String] = [:]
     var entry = environ
     while let text = entry.pointee {
-      let line = String(cString: text)
-      if let separator = line.firstIndex(of: "="), variables[String(line[..<separator])] == nil {
-        variables[String(line[..<separator])] = String(line[line.index(after: separator)...])
+      // By bytes: the first of the value may be a scalar that makes one character of itself and the equals sign.
+      let nameLength = strcspn(text, "=")
+      let name = String(
+        decoding: UnsafeBufferPointer(start: text, count: nameLength).map { UInt8(bitPattern: $0) }, as: UTF8.self)
+      if text[nameLength] != 0, variables[name] == nil {
+        variables[name] = String(cString: text + nameLength + 1)
       }
       entry = entry.successor()
     }

@@ -2,9 +2,9 @@
 ///
 /// The run belongs to nobody: once begun it goes to its end, whoever still waits, because an answer that is thrown away
 /// may be one that cannot be had twice (a rotating token). Each waiter can be cancelled and has a deadline of its own.
-/// The state is behind a lock; continuations are resumed outside of it, each exactly once.
+/// The state is behind a lock; waiters are answered outside of it.
 public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable, Failure: Error>: Sendable {
-  private typealias Waiter = CheckedContinuation<Result<Value, SingleFlightError<Failure>>, Never>
+  private typealias Waiter = Reply<Result<Value, SingleFlightError<Failure>>>
 
   private struct Run {
     let identifier: UInt64
@@ -27,7 +27,7 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable, Failu
   ///
   /// With `cancelsAbandonedRuns` a run ends with its last waiter: for answers that can be had again at any time, so that
   /// callers who leave do not pile up work. With `servesEverybody` callers of several users wait for the same run: it works in nobody's
-  /// name, so that it waits in no line of the user who happened to begin it.
+  /// name, so that it waits in no line of the user who happened to begin it. Any other run has the turns of that user.
   public init(clock: any EngineClock, cancelsAbandonedRuns: Bool = false, servesEverybody: Bool = false) {
     self.clock = clock
     self.cancelsAbandonedRuns = cancelsAbandonedRuns
@@ -53,6 +53,8 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable, Failu
       state.nextIdentifier += 1
       return state.nextIdentifier
     }
+    let waiter = Waiter()
+    join(key, identifier, waiter, operation)
     let timer = remaining.map { _ in
       Task { [clock] in
         // As much as is left now: this task may have waited for a thread.
@@ -62,14 +64,7 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable, Failu
     }
     defer { timer?.cancel() }
     let result = await withTaskCancellationHandler {
-      await withCheckedContinuation { (waiter: Waiter) in
-        join(key, identifier, waiter, operation)
-        // The handler below may have run before there was anybody to wake, and so may the timer.
-        if Task.isCancelled { leave(key, identifier, because: .cancelled) }
-        if deadline.instant.map({ $0 <= clock.monotonicNow }) == true {
-          leave(key, identifier, because: .deadlineExceeded)
-        }
-      }
+      await waiter.value()
     } onCancel: {
       leave(key, identifier, because: .cancelled)
     }
@@ -86,15 +81,17 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable, Failu
       return isFirst
     }
     guard isFirst else { return }
-    let task = Task {
+    let task = Task(executorPreference: servesEverybody ? nil : Requesting.executor) { [self] in
       let outcome = await Requesting.$uid.withValue(servesEverybody ? nil : Requesting.uid) {
-        await Self.outcome(of: operation)
+        await Requesting.$executor.withValue(servesEverybody ? nil : Requesting.executor) {
+          await Self.outcome(of: operation)
+        }
       }
       // An abandoned run may have a successor by now: its waiters are not this one's.
       let run = state.withLock { state in
         state.runs[key]?.identifier == identifier ? state.runs.removeValue(forKey: key) : nil
       }
-      for waiter in (run?.waiters ?? [:]).values { waiter.resume(returning: outcome) }
+      for waiter in (run?.waiters ?? [:]).values { waiter.fill(outcome) }
     }
     guard cancelsAbandonedRuns else { return }
     let isAbandoned = state.withLock { state in
@@ -122,7 +119,7 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable, Failu
       guard cancelsAbandonedRuns, waiter != nil, state.runs[key]?.waiters.isEmpty == true else { return (waiter, nil) }
       return (waiter, state.runs.removeValue(forKey: key))
     }
-    waiter?.resume(returning: .failure(error))
+    waiter?.fill(.failure(error))
     abandoned?.task?.cancel()
   }
 }

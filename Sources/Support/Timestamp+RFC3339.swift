@@ -20,7 +20,7 @@ extension Timestamp {
     let days = shifted / 400 * 146_097 + yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear - 719_468
     let instant = Timestamp(secondsSinceEpoch: days * 86_400 + hour * 3600 + minute * 60 + second)
     // The thirty-first of a shorter month would be another day.
-    guard instant.rfc3339.hasPrefix(String(text.dropLast())) else { return nil }
+    guard instant.rfc3339.startsWithBytes(of: text.dropLast()) else { return nil }
     self = instant
   }
 

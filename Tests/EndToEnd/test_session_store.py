@@ -321,16 +321,21 @@ def redis(directory: Path) -> Iterator[str]:
         process.wait(10)
 
 
+def redis_store(settings: Any, url: str, directory: Path) -> Dict[str, Any]:
+    """`store` of a sidecar at the Redis server with that URL."""
+    password = directory / "redis-password"
+    password.write_text("pw")
+    password.chmod(0o600)
+    return {
+        "kind": "redis", "keyFile": settings["store"]["keyFile"], "path": None,
+        "redis": {"url": url, "passwordFile": str(password)},
+    }
+
+
 class TestRedis:
     @pytest.fixture
     def replicas(self, start: Start, settings: Any, redis: str, directory: Path) -> List[Sidecar]:
-        password = directory / "redis-password"
-        password.write_text("pw")
-        password.chmod(0o600)
-        store = {
-            "kind": "redis", "keyFile": settings["store"]["keyFile"], "path": None,
-            "redis": {"url": redis, "passwordFile": str(password)},
-        }
+        store = redis_store(settings, redis, directory)
         return [
             start({**settings, "store": store, "listen": {"path": str(directory / f"replica-{number}.sock")}})
             for number in range(2)

@@ -2,6 +2,7 @@ import AuthEngine
 import Foundation
 import Glibc
 import Support
+import TestSupport
 import Testing
 
 @testable import SessionStore
@@ -124,6 +125,28 @@ struct FileStoreTests {
     try await first.insert(Records.record(1))
     await first.close()
     await (try await open()).close()
+  }
+
+  @Test("a store that its process is about to leave is refused at once, or one that it keeps is waited for without end")
+  func patience() async throws {
+    let first = try await open()
+    try await first.insert(Records.record(1))
+    let configuration = FileRecordStore.Configuration(directory: folder.store)
+    let clock = ManualClock()
+    let next: @Sendable () async throws -> FileRecordStore = {
+      try await FileRecordStore.open(configuration, patience: .seconds(5), clock: clock)
+    }
+    let refused = Task { try await next() }
+    #expect(await eventually { clock.sleeperCount == 1 })
+    clock.advance(by: .seconds(5))
+    await expect(.locked) { _ = try await refused.value }
+    let waiting = Task { try await next() }
+    #expect(await eventually { clock.sleeperCount == 1 })
+    await first.close()
+    clock.advance(by: .milliseconds(50))
+    let second = try await waiting.value
+    #expect(try await second.record(for: Records.key(1)) == Records.record(1))
+    await second.close()
   }
 
   @Test("a store that is dropped without being closed keeps its lock")

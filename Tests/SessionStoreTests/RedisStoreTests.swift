@@ -8,7 +8,7 @@ import Testing
 
 @Suite("Stores in Redis", .serialized)
 struct RedisStoreTests {
-  private func configuration(
+  func configuration(
     _ server: RedisServer, key: StoreKey = .random(), name: String = UUID().uuidString
   ) -> RedisRecordStore.Configuration {
     var configuration = RedisRecordStore.Configuration(url: server.url, key: key)
@@ -112,6 +112,33 @@ struct RedisStoreTests {
     await second.close()
   }
 
+  @Test("two sidecars together let an owner have more than one would, or take back no room that the other gave free")
+  func sharedAllowance() async throws {
+    let server = try RedisServer(isEncrypted: false)
+    let settings = configuration(server)
+    let clock = ManualClock()
+    let first = try await RedisRecordStore.open(settings, clock: clock)
+    let second = try await RedisRecordStore.open(settings, clock: clock)
+    let allowance = RecordAllowance(count: 1000, bytes: 10_000)
+    // Both have looked how much there is before anything is added.
+    for (number, store) in [first, second].enumerated() {
+      try await store.insert(Records.record(100 + number, owner: 1, size: 0), within: allowance)
+    }
+    let added = await successes(of: 60) { (number) async throws(StoreError) in
+      try await (number % 2 == 0 ? first : second).insert(
+        Records.record(number, owner: 1, size: 1000), within: allowance)
+    }
+    #expect(added == 10)
+    #expect(try await first.usage(of: 1).bytes == 10_000)
+    let held = try await first.records(in: .session, ownedBy: 1).filter { $0.contents.byteCount > 0 }
+    #expect(try await second.remove(held[0].key))
+    clock.advance(by: .seconds(2))
+    try await first.insert(Records.record(200, owner: 1, size: 1000), within: allowance)
+    await expect(.overdrawn) { try await second.insert(Records.record(201, owner: 1, size: 1), within: allowance) }
+    await first.close()
+    await second.close()
+  }
+
   @Test("contents or keys can be read in the server, or a record never leaves it")
   func storedForm() async throws {
     let server = try RedisServer(isEncrypted: false)
@@ -209,5 +236,5 @@ struct RedisStoreTests {
     await store.close()
   }
 
-  private func hexadecimal(_ key: RecordKey) -> String { key.id.map { String(format: "%02x", $0) }.joined() }
+  func hexadecimal(_ key: RecordKey) -> String { key.id.map { String(format: "%02x", $0) }.joined() }
 }

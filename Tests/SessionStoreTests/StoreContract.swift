@@ -14,6 +14,8 @@ enum StoreContract: String, Sendable, CaseIterable {
   case listsWhatStaysOnce
   case endsAPageWithManyBytes
   case knowsHowMuchAnOwnerHas
+  case boundsWhatIsAddedAtOnce
+  case boundsWhatGrowsAtOnce
   case removesOnce
   case takesOnce
   case purgesWhatExpired
@@ -37,6 +39,8 @@ enum StoreContract: String, Sendable, CaseIterable {
     case .listsWhatStaysOnce: try await listsWhatStaysOnce(store)
     case .endsAPageWithManyBytes: try await endsAPageWithManyBytes(store)
     case .knowsHowMuchAnOwnerHas: try await knowsHowMuchAnOwnerHas(store)
+    case .boundsWhatIsAddedAtOnce: try await boundsWhatIsAddedAtOnce(store)
+    case .boundsWhatGrowsAtOnce: try await boundsWhatGrowsAtOnce(store)
     case .removesOnce:
       try await store.insert(Records.record(1))
       #expect(try await store.remove(Records.key(1)))

@@ -62,6 +62,8 @@ struct StoreWriteTests {
   func noOutage() {
     #expect(!StoreError(.unavailable, "too much is waiting for the store", isOverload: true).isOutage)
     #expect(StoreError(.unavailable, "full").isOutage)
-    for kind in [StoreError.Kind.conflict, .leaseLost, .invalid, .corrupted] { #expect(!StoreError(kind, "").isOutage) }
+    for kind in [StoreError.Kind.conflict, .leaseLost, .overdrawn, .invalid, .corrupted] {
+      #expect(!StoreError(kind, "").isOutage)
+    }
   }
 }

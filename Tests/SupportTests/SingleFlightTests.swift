@@ -32,6 +32,25 @@ struct SingleFlightTests {
     #expect(flights.waiterCount(for: "key") == nil)
   }
 
+  @Test("what one user's calls start runs before everybody's, or everybody's run waits in one user's turns")
+  func turns() async throws {
+    let executor = ManualExecutor()
+    let own = Flights(clock: ManualClock())
+    let shared = Flights(clock: ManualClock(), servesEverybody: true)
+    try await Requesting.$executor.withValue(executor) { () async throws in
+      let run: @Sendable () async throws(Refused) -> Int = { Requesting.executor == nil ? 0 : 1 }
+      #expect(try await shared.value(for: "key", run) == 0)
+      #expect(executor.count == 0)
+      let waiter = Task { try await own.value(for: "key", run) }
+      #expect(await eventually { executor.count > 0 })
+      while own.waiterCount(for: "key") != nil {
+        _ = executor.runOne()
+        await Task.yield()
+      }
+      #expect(try await waiter.value == 1)
+    }
+  }
+
   @Test("a failed run fails everybody, and the next caller begins anew")
   func failureIsSharedAndNotKept() async throws {
     let flights = Flights(clock: ManualClock())

@@ -1,4 +1,5 @@
 import JSON
+import Support
 
 /// One line of an audit log, taken apart.
 struct AuditLine {
@@ -47,5 +48,5 @@ struct AuditLine {
   }
 
   /// The part of the hash that says how it was made.
-  var algorithm: Substring { hash.prefix { $0 != ":" } }
+  var algorithm: Substring { hash.prefix(beforeBytes: ":") }
 }

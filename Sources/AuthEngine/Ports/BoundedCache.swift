@@ -12,6 +12,9 @@ struct BoundedCache<Key: Hashable & Sendable, Value: Sendable>: Sendable {
   /// Has room for `capacity` entries at least.
   mutating func grow(to capacity: Int) { entries.grow(to: capacity) }
 
+  /// Whether there is such an entry; this look is no use of any.
+  func contains(where isWanted: (Key, Value) -> Bool) -> Bool { entries.contains(where: isWanted) }
+
   subscript(key: Key) -> Value? {
     mutating get { entries[key] }
     set {

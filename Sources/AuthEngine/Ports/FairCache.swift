@@ -44,6 +44,9 @@ struct FairCache<Owner: Hashable & Sendable, Key: Hashable & Sendable, Value: Se
 
   var count: Int { nodes.count }
 
+  /// In no order.
+  var keys: [Key] { nodes.map(\.key) }
+
   /// Has room for `capacity` entries at least.
   mutating func grow(to capacity: Int) { self.capacity = max(self.capacity, capacity) }
 
@@ -55,6 +58,12 @@ struct FairCache<Owner: Hashable & Sendable, Key: Hashable & Sendable, Value: Se
       return nodes[place].value
     }
   }
+
+  /// The value; this look is no use.
+  func peek(_ key: Key) -> Value? { places[key].map { nodes[$0].value } }
+
+  /// Whether there is such an entry; this look is no use of any.
+  func contains(where isWanted: (Key, Value) -> Bool) -> Bool { nodes.contains { isWanted($0.key, $0.value) } }
 
   /// Keeps `value`, which is `owner`'s from here on.
   mutating func set(_ value: Value, for key: Key, of owner: Owner, weight: Int = 0) {

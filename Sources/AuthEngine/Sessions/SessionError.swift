@@ -24,10 +24,14 @@ public struct SessionError: Error, Sendable {
     case issuerUnknown
     /// The grant is not to be had: not configured, or nothing to do it with.
     case grantNotSupported
+    /// The token is the sidecar's own (client credentials), which all owners share: nobody has it revoked.
+    case sharedToken
     /// The user has not decided yet (RFC 8628 section 3.5); ask again after that time.
     case pending(retryAfter: Duration)
     /// Too much of this owner's is under way or kept: ask again after that time; nil when no time will help.
     case overloaded(retryAfter: Duration?)
+    /// The grant was used, and its session is larger than what this owner may still keep: there is none, and its tokens are revoked.
+    case noRoom
     /// The caller's own input; `path` points into the grant.
     case invalid(path: String)
     /// The waiting task was cancelled.
@@ -76,7 +80,9 @@ public struct SessionError: Error, Sendable {
   }
 
   /// What a store's fault means for a session.
-  init(_ error: StoreError) { self.init(.store(error), error.detail) }
+  init(_ error: StoreError) {
+    self.init(error.kind == .overdrawn ? .overloaded(retryAfter: nil) : .store(error), error.detail)
+  }
 
   /// What the end of a wait means for a session.
   init(_ error: SingleFlightError<SessionError>) {
@@ -108,6 +114,10 @@ public struct SessionError: Error, Sendable {
   /// No login on another device of that handle is under way, for this peer.
   public static let deviceAuthorizationUnknown = SessionError(
     .stateUnknown, "no device authorization of that handle is under way for this peer")
+
+  /// The token is not one owner's.
+  static let sharedToken = SessionError(
+    .sharedToken, "the token is the sidecar's own (client credentials) and shared by its users: it is not revoked")
 
   /// The issuer is not configured, or not as it was.
   public static func issuerUnknown(_ detail: String) -> SessionError { SessionError(.issuerUnknown, detail) }

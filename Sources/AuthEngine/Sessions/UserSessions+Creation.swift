@@ -55,16 +55,17 @@ extension UserSessions {
     let provingKey = try DPoPKey.recorded(contents.dpopKey)
     contents.resource = resource
     let place = try await reserve(contents, of: handle, owner: owner)
+    let answer: TokenRequests.Answer
     do throws(SessionError) {
       try await prepare(issuer, needsKeys: expectations?.requiresIDToken == true, trace)
       try await claim?.take()
-      let answer = try await ask(grant, at: issuer, scope: scope, key: provingKey, claim, into: &contents, trace)
-      try await take(answer, at: issuer, grant: grant, expecting: expectations, into: &contents)
+      answer = try await ask(grant, at: issuer, scope: scope, key: provingKey, claim, into: &contents, trace)
+      try await take(answer, at: issuer, grant: grant, owner: owner, expecting: expectations, into: &contents)
     } catch {
       await giveUp(place)
       throw error
     }
-    let live = try await fill(place, with: contents, of: handle)
+    let live = try await settle(contents, in: place, of: handle, madeOf: answer, at: issuer)
     await register(contents, ownedBy: owner, at: issuer)
     return live.session
   }
@@ -118,12 +119,12 @@ extension UserSessions {
 
   /// The ID token that came with the first token: valid, or there is no session, and its tokens are nobody's.
   private func take(
-    _ answer: TokenRequests.Answer, at issuer: SessionIssuer, grant: SessionGrant,
+    _ answer: TokenRequests.Answer, at issuer: SessionIssuer, grant: SessionGrant, owner: UInt32,
     expecting authorization: AuthorizationExpectations?, into contents: inout SessionContents
   ) async throws(SessionError) {
     guard let idToken = answer.response.idToken else {
       guard authorization?.requiresIDToken != true else {
-        revokeNobodys(answer, issuer)
+        revokeNobodys(answer, issuer, of: owner)
         throw SessionError(
           .authorizationFailed, "the token endpoint gave no ID token", upstreamCode: "missing_id_token")
       }
@@ -139,7 +140,7 @@ extension UserSessions {
     } catch {
       // Nobody asked for it and there are no keys to judge it with: the session has no claims, rather than the grant be lost.
       if case .unreachable = error.kind, authorization == nil { return }
-      revokeNobodys(answer, issuer)
+      revokeNobodys(answer, issuer, of: owner)
       throw error
     }
   }
@@ -181,15 +182,17 @@ extension UserSessions {
   }
 
   /// Tokens came that no session will have: they must not live on at the issuer.
-  func revokeNobodys(_ answer: TokenRequests.Answer, _ issuer: SessionIssuer) {
+  func revokeNobodys(_ answer: TokenRequests.Answer, _ issuer: SessionIssuer, of owner: UInt32) {
     let token = answer.response.refreshToken ?? answer.response.accessToken
     let hint = answer.response.refreshToken == nil ? "access_token" : "refresh_token"
-    Task { [self] in
+    revokeInBackground(owner) { [self] in
       do throws(SessionError) {
-        try await revoke(Secret(token), hint: hint, at: issuer, trace: nil)
+        try await revoke(Secret(token), hint: hint, at: issuer, timeout: Self.revocationTimeout, trace: nil)
       } catch {
-        if case .grantNotSupported = error.kind { return }
-        observer?.observe(.troubled("tokens of no session cannot be revoked", detail: error.detail))
+        switch error.kind {
+        case .grantNotSupported, .sharedToken: return
+        default: observer?.observe(.troubled("tokens of no session cannot be revoked", detail: error.detail))
+        }
       }
     }
   }

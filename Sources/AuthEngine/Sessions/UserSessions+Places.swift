@@ -14,7 +14,7 @@ extension UserSessions {
     let place = StoredRecord(
       key: handle.key, owner: owner, version: 1, expiresAt: clock.wallNow + Self.placeLife,
       contents: try storable(contents))
-    try await insert(place)
+    try await insert(place, leaving: headroom)
     return place
   }
 
@@ -27,15 +27,30 @@ extension UserSessions {
     }
   }
 
+  /// Puts a new session into its place. One that is larger than what its owner may still keep is not kept: its tokens are revoked.
+  func settle(
+    _ contents: SessionContents, in place: StoredRecord, of handle: SessionHandle, madeOf answer: TokenRequests.Answer,
+    at issuer: SessionIssuer
+  ) async throws(SessionError) -> LiveSession {
+    do throws(SessionError) {
+      return try await fill(place, with: contents, of: handle, within: allowance)
+    } catch {
+      guard case .overloaded = error.kind else { throw error }
+      await giveUp(place)
+      revokeNobodys(answer, issuer, of: place.owner)
+      throw SessionError(.noRoom, "\(error.detail): the new one is not kept")
+    }
+  }
+
   /// Puts the session into its place. When the store fails it is kept in memory, and written when its owner next asks.
-  func fill(
-    _ place: StoredRecord, with contents: SessionContents, of handle: SessionHandle
+  private func fill(
+    _ place: StoredRecord, with contents: SessionContents, of handle: SessionHandle, within allowance: RecordAllowance
   ) async throws(SessionError) -> LiveSession {
     let record = StoredRecord(
       key: place.key, owner: place.owner, version: place.version + 1, expiresAt: contents.purgeable(at: clock.wallNow),
       contents: try storable(contents))
     do throws(StoreError) {
-      try await replace(record, under: nil)
+      try await replace(record, under: nil, within: allowance)
     } catch {
       if error.kind == .unavailable { state.withLock { $0.unsaved.set(contents, for: place.key, of: place.owner) } }
       throw SessionError(error)
@@ -51,7 +66,8 @@ extension UserSessions {
     else {
       return nil
     }
-    return try await fill(place, with: contents, of: handle)
+    // Its grant was used when there was room for it.
+    return try await fill(place, with: contents, of: handle, within: .unlimited)
   }
 
   func storable(_ contents: SessionContents) throws(SessionError) -> Secret<[UInt8]> {
@@ -63,10 +79,12 @@ extension UserSessions {
   }
 
   /// Writes, a few times over if the store is out of order for a moment.
-  func replace(_ record: StoredRecord, under lease: RecordLease?) async throws(StoreError) {
+  func replace(
+    _ record: StoredRecord, under lease: RecordLease?, within allowance: RecordAllowance = .unlimited
+  ) async throws(StoreError) {
     for pause in [Duration.milliseconds(50), .milliseconds(200), .seconds(1)] {
       do throws(StoreError) {
-        return try await store.replace(record, under: lease)
+        return try await store.replace(record, under: lease, within: allowance)
       } catch {
         guard error.kind == .unavailable else { throw error }
         // After `unavailable` a write may have happened all the same.
@@ -74,6 +92,6 @@ extension UserSessions {
         try? await clock.sleep(for: pause)
       }
     }
-    try await store.replace(record, under: lease)
+    try await store.replace(record, under: lease, within: allowance)
   }
 }

@@ -16,7 +16,7 @@ extension UserSessions {
   func retire(_ tokens: [RetiredToken], of live: LiveSession, _ issuer: SessionIssuer) {
     guard !tokens.isEmpty else { return }
     uses.afterwards(live.handle.key) { [self] in
-      Task { await revoke(tokens, issuer) }
+      revokeInBackground(live.owner) { [self] in await revoke(tokens, issuer) }
     }
   }
 
@@ -37,12 +37,14 @@ extension UserSessions {
 
   private func trouble(revoking token: RetiredToken, _ issuer: SessionIssuer) async -> String? {
     do throws(SessionError) {
-      try await revoke(Secret(token.value), hint: token.hint, at: issuer, trace: nil)
+      try await revoke(Secret(token.value), hint: token.hint, at: issuer, timeout: Self.revocationTimeout, trace: nil)
       return nil
     } catch {
-      // Where there is no endpoint for it they live to their end.
-      if case .grantNotSupported = error.kind { return nil }
-      return error.detail
+      switch error.kind {
+      // Where there is no endpoint for it they live to their end, and so does what others use.
+      case .grantNotSupported, .sharedToken: return nil
+      default: return error.detail
+      }
     }
   }
 }

@@ -2,12 +2,12 @@ import HTTPMessages
 public import Support
 
 extension UserSessions {
-  /// Revokes a token at its issuer (RFC 7009), for the peer `owner`.
+  /// Revokes a token at its issuer (RFC 7009), for the peer `owner`; `sharedToken` for one that is everybody's.
   public func revoke(
     _ token: Secret<String>, hint: String?, at issuer: SessionIssuer, for owner: UInt32, deadline: Deadline = .never,
     trace: TraceContext? = nil
   ) async throws(SessionError) {
-    try await finish(for: owner, by: deadline) { [self] () async throws(SessionError) in
+    try await finish(for: owner, by: deadline, isWritten: false) { [self] () async throws(SessionError) in
       try await revoke(token, hint: hint, at: issuer, trace: trace)
     }
   }
@@ -35,14 +35,17 @@ extension UserSessions {
   }
 
   func revoke(
-    _ token: Secret<String>, hint: String?, at issuer: SessionIssuer, trace: TraceContext?
+    _ token: Secret<String>, hint: String?, at issuer: SessionIssuer, timeout: Duration = ProviderClient.timeout,
+    trace: TraceContext?
   ) async throws(SessionError) {
+    // Whoever has it: the fetches of everybody else carry it.
+    guard deviceTokens?.isShared(token, at: issuer.issuer) != true else { throw .sharedToken }
     var form = [(name: "token", value: token.reveal())]
     if let hint { form.append((name: "token_type_hint", value: hint)) }
     do throws(TokenError) {
       let answer = try await requests.provider.post(
         form, to: .revocation, of: issuer.issuer, maxBytes: TokenResponse.maxBytes,
-        for: .token(issuer.issuer.name), trace: trace)
+        for: .token(issuer.issuer.name), timeout: timeout, trace: trace)
       // RFC 7009 section 2.2: 200 also for a token that is not good any more.
       guard answer.response.status == 200 else {
         throw TokenResponse.failure(answer.response, of: "revocation endpoint")

@@ -2,20 +2,11 @@ import Support
 
 /// Room in the store: what one owner adds is bounded, and what has expired goes.
 extension UserSessions {
-  /// Why an owner may add nothing.
-  private enum Shortage {
-    case records
-    case bytes
+  /// What one owner may take before nothing is added.
+  var allowance: RecordAllowance { RecordAllowance(count: Self.maxRecords, bytes: maxOwnerBytes) }
 
-    var error: SessionError {
-      switch self {
-      case .records:
-        SessionError(.overloaded(retryAfter: nil), "this peer has as many sessions or logins as it may have")
-      case .bytes:
-        SessionError(.overloaded(retryAfter: nil), "the sessions of this peer hold as many bytes as they may")
-      }
-    }
-  }
+  /// What a session's tokens are expected to need beyond its place: where there is less, no grant is sent.
+  var headroom: Int { min(16 << 10, maxOwnerBytes / 4) }
 
   /// Lets the store forget what has expired, behind whoever makes a session: what nobody adds to does not grow.
   private func purgeNowAndThen() {
@@ -38,30 +29,27 @@ extension UserSessions {
     }
   }
 
-  /// Adds a record; a store that is full, or an owner with too much, gets another try once what has expired is gone.
-  func insert(_ record: StoredRecord) async throws(SessionError) {
+  /// Adds a record, and leaves so many bytes; a store that is full, or an owner with too much, gets another try once what has expired is
+  /// gone.
+  func insert(_ record: StoredRecord, leaving headroom: Int = 0) async throws(SessionError) {
     purgeNowAndThen()
+    var allowance = allowance
+    allowance.bytes -= headroom
     do throws(StoreError) {
-      if try await insertIfRoom(record) == nil { return }
+      return try await insert(record, within: allowance)
     } catch {
-      guard error.kind == .unavailable else { throw SessionError(error) }
+      guard error.kind == .unavailable || error.kind == .overdrawn else { throw SessionError(error) }
     }
     await purge()
-    let shortage: Shortage?
     do throws(StoreError) {
-      shortage = try await insertIfRoom(record)
+      try await insert(record, within: allowance)
     } catch {
       throw SessionError(error)
     }
-    if let shortage { throw shortage.error }
   }
 
-  private func insertIfRoom(_ record: StoredRecord) async throws(StoreError) -> Shortage? {
-    let usage = try await store.usage(of: record.owner)
-    guard usage.count(in: record.key.collection) < Self.maxRecords else { return .records }
-    guard usage.bytes + record.contents.byteCount <= maxOwnerBytes else { return .bytes }
-    try await store.insert(record)
+  private func insert(_ record: StoredRecord, within allowance: RecordAllowance) async throws(StoreError) {
+    try await store.insert(record, within: allowance)
     forgetChoices(of: record.owner)
-    return nil
   }
 }

@@ -62,7 +62,7 @@ extension UserSessions {
       throw error
     }
     state.withLock { $0.held.remove(handle.key) }
-    endSSO(old, replacedBy: token, at: issuer)
+    endSSO(old, replacedBy: token, at: issuer, of: live.owner)
   }
 
   /// A login that cannot be exchanged now is the session's all the same: the old one may be gone already. One that cannot be exchanged
@@ -90,7 +90,7 @@ extension UserSessions {
           contents.unprovenSSOToken = token.reveal()
         }
         observer?.observe(.steppedUp(live.handle, owner: live.owner))
-        endSSO(old, replacedBy: token, at: issuer)
+        endSSO(old, replacedBy: token, at: issuer, of: live.owner)
         return
       } catch {
         if error.keepsChange { return }
@@ -100,9 +100,11 @@ extension UserSessions {
   }
 
   /// Ends the login that has been replaced, with its own token, behind the caller.
-  private func endSSO(_ old: String?, replacedBy token: Secret<String>, at issuer: SessionIssuer) {
+  private func endSSO(_ old: String?, replacedBy token: Secret<String>, at issuer: SessionIssuer, of owner: UInt32) {
     guard let old, old != token.reveal() else { return }
-    Task { [self] in _ = await endSSO(old, at: issuer, trace: nil) }
+    revokeInBackground(owner) { [self] in
+      _ = await endSSO(old, at: issuer, timeout: Self.revocationTimeout, trace: nil)
+    }
   }
 
   static var otherUser: String { "refresh_mismatch" }
@@ -115,13 +117,13 @@ extension UserSessions {
     do throws(SessionError) {
       try demand(verdict)
     } catch {
-      revokeNobodys(renewal.answer, issuer)
+      revokeNobodys(renewal.answer, issuer, of: live.owner)
       throw error
     }
     switch verdict {
     case .valid(let claims, _, _, _): return claims
     default:
-      revokeNobodys(renewal.answer, issuer)
+      revokeNobodys(renewal.answer, issuer, of: live.owner)
       throw SessionError(
         .authorizationFailed, "the login is another user's than the session", upstreamCode: Self.otherUser)
     }
@@ -149,7 +151,7 @@ extension UserSessions {
       let kept = Set(stepped.contents.retirable(at: clock.wallNow).map(\.value))
       retire(retired.filter { !kept.contains($0.value) }, of: live, issuer)
     } catch {
-      if case .notFound = error.kind { revokeNobodys(answer, issuer) }
+      if case .notFound = error.kind { revokeNobodys(answer, issuer, of: live.owner) }
       throw error
     }
   }

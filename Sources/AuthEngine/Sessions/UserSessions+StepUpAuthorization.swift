@@ -59,12 +59,12 @@ extension UserSessions {
       expectations.accessToken = Secret(answer.response.accessToken)
       expectations.authorizationCode = Secret(redemption.code)
       claims = try await self.claims(of: idToken, expectations, at: issuer)
-      guard live.contents.subject.map({ claims["sub"]?.stringValue == $0 }) ?? true else {
+      guard live.contents.subject.map({ claims["sub"]?.stringValue?.hasSameBytes(as: $0) == true }) ?? true else {
         throw SessionError(
           .authorizationFailed, "the login is another user's than the session", upstreamCode: Self.otherUser)
       }
     } catch {
-      revokeNobodys(answer, issuer)
+      revokeNobodys(answer, issuer, of: live.owner)
       throw error
     }
     try await exchangeTokens(of: live, with: answer, claims, issuer)

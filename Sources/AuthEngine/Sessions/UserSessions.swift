@@ -28,10 +28,10 @@ public final class UserSessions: Sendable {
     var purgedAt: MonotonicInstant?
   }
 
-  /// How many sessions, and how many logins under way, one owner may have.
+  /// How many sessions, how many logins under way and how many profiles one owner may have.
   static let maxRecords = 10_000
 
-  /// How many bytes of records one owner may have before no session or login is added, where nothing else is said.
+  /// How many bytes of records one owner may have before nothing is added, where nothing else is said.
   public static let defaultMaxOwnerBytes = 64 << 20
 
   /// How often expired records are looked for, at most.
@@ -46,6 +46,8 @@ public final class UserSessions: Sendable {
   let clock: any EngineClock
   let requests: TokenRequests
   let accessManagers: AccessManagerClient
+  /// Whose tokens are everybody's.
+  let deviceTokens: ClientCredentialsTokens?
   let observer: (any SessionObserver)?
   let validator: IDTokenValidator
   let renewals: SingleFlight<RecordKey, RenewalRun, SessionError>
@@ -57,14 +59,17 @@ public final class UserSessions: Sendable {
   let state = Locked(State())
 
   /// Sessions in `store`, which other processes use too when `isShared`. An owner whose records have `maxOwnerBytes` gets no further ones.
+  /// None has one of `deviceTokens` revoked, since all owners share them.
   public init(
     store: any RecordStore, isShared: Bool = false, maxOwnerBytes: Int = UserSessions.defaultMaxOwnerBytes,
     transport: any HTTPTransport, clock: some EngineClock, observer: any EngineObserver, userAgent: String,
-    discovery: ProviderDiscovery, sessionObserver: (any SessionObserver)? = nil
+    discovery: ProviderDiscovery, deviceTokens: ClientCredentialsTokens? = nil,
+    sessionObserver: (any SessionObserver)? = nil
   ) {
     self.store = store
     self.isShared = isShared
     self.maxOwnerBytes = maxOwnerBytes
+    self.deviceTokens = deviceTokens
     self.clock = clock
     self.observer = sessionObserver
     let provider = ProviderClient(

@@ -6,18 +6,24 @@ public import Support
 /// One token request for any number of waiters; once begun it runs to its end and its token is kept, whoever still
 /// waits. The cache is behind a lock that is never held across a call.
 public final class ClientCredentialsTokens: Sendable {
+  private struct Current: Sendable {
+    let token: AccessToken
+    let digests: [SharedTokens.Digest]
+  }
+
   private struct State: Sendable {
-    var tokens = BoundedCache<ClientCredentialsGrant, AccessToken>(capacity: 1024)
+    var tokens = BoundedCache<ClientCredentialsGrant, Current>(capacity: 1024)
     var backoffs = BoundedCache<ClientCredentialsGrant, TokenBackoff>(capacity: 1024)
     /// The keys that tokens are bound to, one for each issuer; a token has its own with it.
     var keys = BoundedCache<Issuer, DPoPKey>(capacity: 256)
+    var shared = SharedTokens()
     var lastGeneration: UInt64 = 0
   }
 
   private let upstream: Upstream
   private let requests: TokenRequests
   private let state = Locked(State())
-  private let replacements = TokenReplacements()
+  private let replacements = TokenReplacements<ClientCredentialsGrant>()
   private let flights: SingleFlight<ClientCredentialsGrant, AccessToken, TokenError>
 
   /// Tokens over `transport`; endpoints that the configuration does not give come from `discovery`.
@@ -71,10 +77,19 @@ public final class ClientCredentialsTokens: Sendable {
     return try await obtain(grant, newerThan: token.generation, deadline: deadline, trace: trace)
   }
 
+  /// Whether `token` was obtained here from `issuer`: everybody's, whoever has it. The current ones are known, whatever has been forgotten.
+  func isShared(_ token: Secret<String>, at issuer: Issuer) -> Bool {
+    let digests = Set(SharedTokens.digests(of: token, at: issuer))
+    return state.withLock { state in
+      state.shared.contains(any: digests)
+        || state.tokens.contains { _, current in current.digests.contains(where: digests.contains) }
+    }
+  }
+
   private func freshToken(for grant: ClientCredentialsGrant, newerThan generation: UInt64 = 0) -> AccessToken? {
     let now = upstream.clock.monotonicNow
     return state.withLock { state in
-      state.tokens[grant].flatMap { $0.isFresh(at: now) && $0.generation > generation ? $0 : nil }
+      (state.tokens[grant]?.token).flatMap { $0.isFresh(at: now) && $0.generation > generation ? $0 : nil }
     }
   }
 
@@ -144,13 +159,16 @@ public final class ClientCredentialsTokens: Sendable {
     let expiry = answer.sent + response.lifetime
     let expiresAt = clock.wallNow + (expiry - clock.monotonicNow)
     let renewal = answer.sent + (response.lifetime - AccessToken.margin(ofLifetime: response.lifetime))
+    let value = Secret(response.accessToken)
+    let digests = SharedTokens.digests(of: value, at: grant.issuer)
     return state.withLock { state in
       state.lastGeneration += 1
       let token = AccessToken(
-        value: Secret(response.accessToken), generation: state.lastGeneration, expiry: expiry,
+        value: value, generation: state.lastGeneration, expiry: expiry,
         lifetime: response.lifetime, expiresAt: expiresAt,
         renewal: renewal, scope: response.scope ?? grant.scope, binding: answer.binding)
-      state.tokens[grant] = token
+      state.tokens[grant] = Current(token: token, digests: digests)
+      state.shared.note(digests, of: grant)
       state.backoffs[grant] = nil
       return token
     }

@@ -33,12 +33,12 @@ struct ProviderClient: Sendable {
   func post(
     _ form: [(name: String, value: String)], to endpoint: ProviderEndpoint, of issuer: Issuer,
     accepting mediaType: String = "application/json", maxBytes: Int, for purpose: UpstreamExchange.Purpose,
-    key: DPoPKey? = nil, trace: TraceContext?
+    key: DPoPKey? = nil, timeout: Duration = timeout, trace: TraceContext?
   ) async throws(TokenError) -> Answer {
     let url = try await url(of: endpoint, at: issuer, trace: trace)
     // One bound for both attempts: nobody waits longer for a server with nonces.
     let options = issuer.transferOptions(
-      deadline: Deadline(in: Self.timeout, on: upstream.clock), maxBodyBytes: maxBytes, forCaller: true)
+      deadline: Deadline(in: timeout, on: upstream.clock), maxBodyBytes: maxBytes, forCaller: true)
     var fields = HTTPFields([.init(name: "Accept", value: mediaType)])
     trace?.add(to: &fields)
     let template = TokenEndpointRequest(

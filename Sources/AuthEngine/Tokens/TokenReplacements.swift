@@ -2,9 +2,9 @@ import Support
 
 /// How often each user may have tokens replaced that would still do for others: by showing them where they are refused, or by wanting a
 /// longer life. Each replacement costs the issuer a request, and may end the token before.
-final class TokenReplacements: Sendable {
+final class TokenReplacements<Kind: Hashable & Sendable>: Sendable {
   private struct Claim: Hashable, Sendable {
-    let grant: ClientCredentialsGrant
+    let kind: Kind
     let uid: UInt32
   }
 
@@ -17,10 +17,11 @@ final class TokenReplacements: Sendable {
 
   private let accounts = Locked(FairCache<UInt32, Claim, Account>(capacity: 1024))
 
-  /// How long until the calling user may have the token of that generation replaced; nil: now, which counts.
-  func wait(toReplace generation: UInt64, of grant: ClientCredentialsGrant, at now: MonotonicInstant) -> Duration? {
+  /// How long until the calling user may have the token of that kind and generation (from 1 on) replaced; nil: now,
+  /// which counts.
+  func wait(toReplace generation: UInt64, of kind: Kind, at now: MonotonicInstant) -> Duration? {
     let uid = Requesting.uid ?? Requester.process.uid
-    let claim = Claim(grant: grant, uid: uid)
+    let claim = Claim(kind: kind, uid: uid)
     return accounts.withLock { accounts in
       var account = accounts[claim] ?? Account()
       guard account.replaced != generation else { return nil }

@@ -1,4 +1,5 @@
 import AuthEngine
+import Support
 
 /// One call of a file store on its way through the thread.
 protocol FileCall: Sendable {

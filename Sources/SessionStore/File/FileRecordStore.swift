@@ -28,6 +28,8 @@ public final class FileRecordStore: RecordStore {
   }
 
   private static let queueCapacity = 10_000
+  /// How often a store that another process has is looked at.
+  private static let lockPause = Duration.milliseconds(50)
   /// What one batch may cost, in ordinary calls: whoever asks meanwhile waits for it.
   private static let batchLimit = 256
   /// So many bytes of a record cost as much as an ordinary call.
@@ -45,11 +47,21 @@ public final class FileRecordStore: RecordStore {
 
   deinit { queue.close() }
 
-  /// Opens the store, or makes it.
+  /// Opens the store, or makes it. One that another process has, which is about to end perhaps, is waited for as long as `patience`.
   ///
   /// - Throws: `locked`, `keyMismatch`, `corrupted`, `unusable` or `unavailable`; the files are as before then.
-  public static func open(_ configuration: Configuration) async throws(StoreError) -> FileRecordStore {
-    try await open(configuration, options: FileStoreOptions())
+  public static func open(
+    _ configuration: Configuration, patience: Duration = .zero, clock: any EngineClock = SystemClock()
+  ) async throws(StoreError) -> FileRecordStore {
+    let deadline = clock.monotonicNow + patience
+    while true {
+      do throws(StoreError) {
+        return try await open(configuration, options: FileStoreOptions())
+      } catch {
+        guard error.kind == .locked, clock.monotonicNow < deadline, (try? await clock.sleep(for: lockPause)) != nil
+        else { throw error }
+      }
+    }
   }
 
   static func open(
@@ -95,18 +107,24 @@ public final class FileRecordStore: RecordStore {
   }
 
   /// Adds a record.
-  public func insert(_ record: StoredRecord) async throws(StoreError) {
+  public func insert(_ record: StoredRecord, within allowance: RecordAllowance) async throws(StoreError) {
     try record.checkStorable()
+    if allowance != .unlimited {
+      // Where there is no room anyway nothing is written; and what has to be counted is counted once, before others wait for it.
+      try allowance.check(adding: record, to: try await usage(of: record.owner))
+    }
     try await call(writes: true, of: record.owner, cost: Self.cost(record)) { table throws(StoreError) in
-      try table.insert(record)
+      try table.insert(record, within: allowance)
     }
   }
 
   /// Replaces a record. The lease does not matter: the store belongs to one process.
-  public func replace(_ record: StoredRecord, under lease: RecordLease?) async throws(StoreError) {
+  public func replace(
+    _ record: StoredRecord, under lease: RecordLease?, within allowance: RecordAllowance
+  ) async throws(StoreError) {
     try record.checkStorable()
     try await call(writes: true, of: record.owner, cost: Self.cost(record)) { table throws(StoreError) in
-      try table.replace(record)
+      try table.replace(record, within: allowance)
     }
   }
 

@@ -66,9 +66,21 @@ struct RecordTable {
   /// What is known of how much `owner` has, without looking.
   func knownUsage(of owner: UInt32) -> RecordUsage? { usages.usage(of: owner) }
 
-  /// Summed up once, then kept with every write.
+  /// Summed up once, then kept with every write. Outside of transactions.
   mutating func usage(of owner: UInt32) throws(StoreError) -> RecordUsage {
     if let known = knownUsage(of: owner) { return known }
+    let usage = try summedUsage(of: owner)
+    usages.note(usage, of: owner)
+    return usage
+  }
+
+  /// How much `owner` has, with what the transaction has done so far.
+  private func currentUsage(of owner: UInt32) throws(StoreError) -> RecordUsage {
+    if let known = knownUsage(of: owner) { return known }
+    return try summedUsage(of: owner)
+  }
+
+  private func summedUsage(of owner: UInt32) throws(StoreError) -> RecordUsage {
     var usage = RecordUsage()
     for collection in RecordKey.Collection.allCases {
       try database.each(
@@ -78,17 +90,19 @@ struct RecordTable {
         usage.add(Int(row.integer(0) ?? 0), in: collection, bytes: Int(row.integer(1) ?? 0))
       }
     }
-    usages.note(usage, of: owner)
     return usage
   }
 
   /// Writes what the database says about itself once more, as it is.
   func rewriteFacts() throws(StoreError) { try database.run("UPDATE meta SET value = value") }
 
-  mutating func insert(_ record: StoredRecord) throws(StoreError) {
+  mutating func insert(
+    _ record: StoredRecord, within allowance: RecordAllowance = .unlimited
+  ) throws(StoreError) {
     guard record.version == 1, try sealed(record.key) == nil else {
       throw StoreError(.conflict, "\(record.key) exists")
     }
+    if allowance != .unlimited { try allowance.check(adding: record, to: try currentUsage(of: record.owner)) }
     let sealed = try cipher.seal(record)
     try database.run(
       "INSERT INTO record(\(Self.columns)) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7)",
@@ -98,16 +112,16 @@ struct RecordTable {
     usages.add(1, of: sealed.owner, in: sealed.key.collection, bytes: sealed.ciphertext.count)
   }
 
-  mutating func replace(_ record: StoredRecord) throws(StoreError) {
+  mutating func replace(_ record: StoredRecord, within allowance: RecordAllowance) throws(StoreError) {
     guard let stored = try sealed(record.key), stored.version == record.version &- 1, stored.owner == record.owner
     else { throw StoreError(.conflict, "\(record.key) has changed") }
     // What was altered must not become sound again by being written over.
     _ = try cipher.open(stored)
-    let sealed = try cipher.seal(record)
-    try overwrite(stored, with: sealed)
+    let growth = record.contents.byteCount - stored.ciphertext.count
+    if allowance != .unlimited { try allowance.check(growth: growth, of: try currentUsage(of: record.owner)) }
+    try overwrite(stored, with: try cipher.seal(record))
     manifest.remove(fingerprint(stored))
-    usages.add(
-      0, of: record.owner, in: record.key.collection, bytes: sealed.ciphertext.count - stored.ciphertext.count)
+    usages.add(0, of: record.owner, in: record.key.collection, bytes: growth)
   }
 
   mutating func take(_ key: RecordKey) throws(StoreError) -> StoredRecord? {

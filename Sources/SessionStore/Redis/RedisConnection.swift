@@ -62,7 +62,7 @@ final class RedisConnection {
       // The server's own words may quote the command.
       guard case .error(let text) = answer else { return }
       let error =
-        text.hasPrefix("LOADING")
+        text.startsWithBytes(of: "LOADING")
         ? StoreError(.unavailable, "Redis at \(name) is still loading")
         : StoreError(.unusable, "Redis at \(name) \(problem)")
       throw Failure(error: error, wasSent: true)

@@ -24,6 +24,8 @@ struct RedisKeys: Sendable {
   }
   /// What the keys of the owners' orders begin with.
   func orders(_ collection: RecordKey.Collection) -> [UInt8] { bytes("order:\(collection.rawValue):") }
+  /// How many bytes have been written for an owner, whatever has become of them.
+  func written(_ uid: UInt32) -> [UInt8] { bytes("written:\(uid)") }
   /// Counts what is added.
   var sequence: [UInt8] { bytes("sequence") }
   /// All records, by expiry.

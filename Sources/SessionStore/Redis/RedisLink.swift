@@ -2,8 +2,8 @@ import AuthEngine
 import Crypto
 import Support
 
-/// The one connection of a store, made when it is needed and again, after a growing pause, when it was lost. Used by one
-/// thread.
+/// The one connection of a store, made when it is needed and again, after a growing pause, when it was lost. What the server says no to
+/// costs the command and not the connection: others can be answered over it. Used by one thread.
 final class RedisLink {
   /// A connection and what is known of the store behind it.
   private struct Live {
@@ -12,8 +12,6 @@ final class RedisLink {
     let ciphers: [RecordCipher]
   }
 
-  private static let shortestPause = Duration.milliseconds(100)
-  private static let longestPause = Duration.seconds(5)
   private static let format = Array("1".utf8)
 
   let keys: RedisKeys
@@ -21,8 +19,10 @@ final class RedisLink {
   private let address: RedisAddress
   private let clock: any EngineClock
   private var live: Live?
-  private var pause = shortestPause
-  private var lastFailure: (error: StoreError, retryAt: MonotonicInstant)?
+  private var lastFailure: StoreError?
+  private var pause = GrowingPause()
+  /// Between connections that are made because the server that answers is not the one that takes writes.
+  private var replicaPause = GrowingPause()
 
   init(_ configuration: RedisRecordStore.Configuration, address: RedisAddress, clock: any EngineClock) {
     self.configuration = configuration
@@ -41,16 +41,25 @@ final class RedisLink {
     _ script: String, keys: [[UInt8]], _ arguments: [[UInt8]] = [], isRepeatable: Bool = true
   ) throws(StoreError) -> RedisReply {
     let command = Self.command(script, keys, arguments)
-    if !isRepeatable { try probe() }
+    if !isRepeatable { probe() }
+    let reply = try answer(to: command, isRepeatable: isRepeatable)
+    // It has done nothing. After a failover the address may lead to another server, which this connection does not.
+    guard Self.isFromReplica(reply), connectedAnew() else { return try checked(reply) }
+    let second = try answer(to: command, isRepeatable: isRepeatable)
+    if !Self.isFromReplica(second) { replicaPause = GrowingPause() }
+    return try checked(second)
+  }
+
+  private func answer(to command: [[UInt8]], isRepeatable: Bool) throws(StoreError) -> RedisReply {
     let isFresh = live == nil
     let connection = try connected().connection
-    do throws(RedisConnection.Failure) { return try checked(try connection.call(command)) } catch {
+    do throws(RedisConnection.Failure) { return try connection.call(command) } catch {
       live = nil
       // A connection that was kept may have ended long ago; one that was made just now did not.
       guard !isFresh, isRepeatable || !error.wasSent else { throw noted(error.error) }
     }
     let second = try connected().connection
-    do throws(RedisConnection.Failure) { return try checked(try second.call(command)) } catch {
+    do throws(RedisConnection.Failure) { return try second.call(command) } catch {
       live = nil
       throw noted(error.error)
     }
@@ -72,22 +81,37 @@ final class RedisLink {
 
   private func connected() throws(StoreError) -> Live {
     if let live { return live }
-    if let lastFailure, clock.monotonicNow < lastFailure.retryAt { throw lastFailure.error }
+    if let lastFailure, !pause.isOver(at: clock.monotonicNow) { throw lastFailure }
     do throws(StoreError) {
-      let connection = try RedisConnection(configuration, to: address)
-      let live = Live(connection: connection, ciphers: try meet(connection))
+      let live = try connection()
       self.live = live
       lastFailure = nil
-      pause = Self.shortestPause
+      pause = GrowingPause()
       return live
     } catch { throw noted(error) }
   }
 
+  private func connection() throws(StoreError) -> Live {
+    let connection = try RedisConnection(configuration, to: address)
+    return Live(connection: connection, ciphers: try meet(connection))
+  }
+
   /// Remembers a failure, so that nobody waits for a server that is not there.
   private func noted(_ error: StoreError) -> StoreError {
-    lastFailure = (error, clock.monotonicNow + pause)
-    pause = min(pause * 2, Self.longestPause)
+    lastFailure = error
+    pause.begin(at: clock.monotonicNow)
     return error
+  }
+
+  /// Puts a new connection in the place of one to a replica, which serves reads until then, and on when that fails. False also while
+  /// it is too early to try again.
+  private func connectedAnew() -> Bool {
+    guard replicaPause.isOver(at: clock.monotonicNow) else { return false }
+    let next = try? connection()
+    // What the attempt took does not count: others are to have their turn between two.
+    replicaPause.begin(at: clock.monotonicNow)
+    if let next { live = next }
+    return next != nil
   }
 
   /// Learns the store's salt, or gives it one, and finds out whether its keys are ours.
@@ -114,13 +138,15 @@ final class RedisLink {
   private func ask(
     _ connection: RedisConnection, _ script: String, _ keys: [[UInt8]], _ arguments: [[UInt8]]
   ) throws(StoreError) -> RedisReply {
+    let reply: RedisReply
     do throws(RedisConnection.Failure) {
-      return try checked(try connection.call(Self.command(script, keys, arguments)))
+      reply = try connection.call(Self.command(script, keys, arguments))
     } catch { throw error.error }
+    return try checked(reply)
   }
 
   /// Finds out whether a kept connection still lives, before a command that cannot be repeated.
-  private func probe() throws(StoreError) {
+  private func probe() {
     guard let live else { return }
     do throws(RedisConnection.Failure) { _ = try live.connection.call([Array("PING".utf8)]) } catch { self.live = nil }
   }
@@ -130,17 +156,25 @@ final class RedisLink {
   }
 
   /// The answer, unless it is an error. Of that only the first word is passed on: the rest may quote the command.
-  private func checked(_ reply: RedisReply) throws(RedisConnection.Failure) -> RedisReply {
+  private func checked(_ reply: RedisReply) throws(StoreError) -> RedisReply {
     guard case .error(let text) = reply else { return reply }
-    let code = text.prefix { $0.isASCII && ($0.isUppercase || $0.isNumber) }
+    let code = Substring(text.utf8.prefix { (0x30...0x39).contains($0) || (0x41...0x5A).contains($0) })
     let kind: StoreError.Kind =
       switch code {
       case "NOAUTH", "NOPERM", "WRONGPASS": .unusable
       case "WRONGTYPE": .corrupted
-      // LOADING, READONLY, OOM, MISCONF, MASTERDOWN, BUSY …
+      // LOADING, READONLY, OOM, MISCONF, NOREPLICAS, MASTERDOWN, BUSY …
       default: .unavailable
       }
-    let detail = "Redis at \(address.description) answers \(code.isEmpty ? "an error" : String(code))"
-    throw RedisConnection.Failure(error: StoreError(kind, detail), wasSent: true)
+    // The next one logs in again.
+    if code == "NOAUTH" { live = nil }
+    throw StoreError(kind, "Redis at \(address.description) answers \(code.isEmpty ? "an error" : String(code))")
+  }
+
+  /// Whether a server says that it is a replica that cannot do this. Before version 7 what a script was told stands in its own error.
+  private static func isFromReplica(_ reply: RedisReply) -> Bool {
+    guard case .error(let text) = reply else { return false }
+    return text.startsWithBytes(of: "READONLY ") || text.startsWithBytes(of: "MASTERDOWN ")
+      || text.containsBytes(of: "-READONLY ")
   }
 }

@@ -71,7 +71,7 @@ public final class RedisRecordStore: RecordStore {
     do throws(StoreError) {
       try link.open()
       ready.fill(.success(()))
-      let table = RedisTable(link: link, usages: KnownUsages(clock: clock))
+      let table = RedisTable(link: link, removals: KnownRemovals(clock: clock))
       while let calls = queue.next(atMost: 1) {
         for call in calls { call.run(table) }
       }
@@ -95,15 +95,19 @@ public final class RedisRecordStore: RecordStore {
   }
 
   /// Adds a record.
-  public func insert(_ record: StoredRecord) async throws(StoreError) {
+  public func insert(_ record: StoredRecord, within allowance: RecordAllowance) async throws(StoreError) {
     try record.checkStorable()
-    try await call(of: record.owner) { table throws(StoreError) in try table.insert(record) }
+    try await call(of: record.owner) { table throws(StoreError) in try table.insert(record, within: allowance) }
   }
 
   /// Replaces a record.
-  public func replace(_ record: StoredRecord, under lease: RecordLease?) async throws(StoreError) {
+  public func replace(
+    _ record: StoredRecord, under lease: RecordLease?, within allowance: RecordAllowance
+  ) async throws(StoreError) {
     try record.checkStorable()
-    try await call(of: record.owner) { table throws(StoreError) in try table.replace(record, under: lease) }
+    try await call(of: record.owner) { table throws(StoreError) in
+      try table.replace(record, under: lease, within: allowance)
+    }
   }
 
   /// Removes a record, a damaged one too.
@@ -131,7 +135,7 @@ public final class RedisRecordStore: RecordStore {
     try await call { table throws(StoreError) in try table.count(in: collection) }
   }
 
-  /// How much `owner` has, as of a moment ago.
+  /// How much `owner` has.
   public func usage(of owner: UInt32) async throws(StoreError) -> RecordUsage {
     try await call { table throws(StoreError) in try table.usage(of: owner) }
   }

@@ -4,15 +4,19 @@
 /// `c` contents, `f` fence. Numbers are compared as text, since Lua's have 53 bits. `insert` and `replace` know their own
 /// seal again, which holds a random nonce: repeating one after a lost answer is safe.
 enum RedisScript {
-  /// KEYS store, key ids. ARGV new salt. The salt and the format.
+  /// KEYS store, key ids. ARGV new salt. The salt and the format. Writes only into a store that has none: a server that takes no writes
+  /// can be read from.
   static let begin = """
+    local facts = redis.call('HMGET', KEYS[1], 'salt', 'format')
+    if facts[1] and facts[2] then return facts end
     redis.call('HSETNX', KEYS[1], 'salt', ARGV[1])
     redis.call('HSETNX', KEYS[1], 'format', '1')
     return redis.call('HMGET', KEYS[1], 'salt', 'format')
     """
 
-  /// KEYS key ids. ARGV the ids of our keys, the current one first. 0 when the store was written with others.
+  /// KEYS key ids. ARGV the ids of our keys, the current one first. 0 when the store was written with others. Writes only what is new.
   static let introduce = """
+    if redis.call('SISMEMBER', KEYS[1], ARGV[1]) == 1 then return 1 end
     local known = redis.call('SCARD', KEYS[1]) == 0
     for _, id in ipairs(ARGV) do
       if redis.call('SISMEMBER', KEYS[1], id) == 1 then known = true end
@@ -34,20 +38,38 @@ enum RedisScript {
     return 1
     """
 
-  /// KEYS record, all, owner, order, sequence. ARGV of `write`. 0 when it exists.
+  /// What the owner's records grow by, counted unless it is more than may be written. It counts up alone, so that a sum of the records
+  /// says for good up to where: see `KnownRemovals`.
+  private static let count = """
+    if growth > 0 then
+      if ARGV[11] ~= '' and tonumber(redis.call('GET', KEYS[6]) or '0') + growth > tonumber(ARGV[11]) then
+        return -2
+      end
+      redis.call('INCRBY', KEYS[6], growth)
+    end
+    """
+
+  /// KEYS record, all, owner, order, sequence, written. ARGV of `write`, what may be written or nothing, how many records there may be or
+  /// nothing. 0 when it exists, -2 too many bytes, -3 too many records.
   static let insert = """
     local seal = redis.call('HGET', KEYS[1], 'n')
     if seal then return seal == ARGV[5] and 1 or 0 end
+    if ARGV[12] ~= '' and redis.call('SCARD', KEYS[3]) >= tonumber(ARGV[12]) then return -3 end
+    local growth = #ARGV[6]
+    \(count)
     \(write)
     """
 
-  /// KEYS as of `insert`. ARGV of `write`, the version before, the fence or nothing. 0 conflict, -1 lease lost.
+  /// KEYS as of `insert`. ARGV of `write`, what may be written or nothing, the version before, the fence or nothing. 0 conflict, -1 lease
+  /// lost, -2 too many bytes.
   static let replace = """
     local stored = redis.call('HMGET', KEYS[1], 'v', 'o', 'f', 'n')
     if not stored[1] then return 0 end
     if stored[4] == ARGV[5] then return 1 end
-    if ARGV[12] ~= '' and (stored[3] or '0') ~= ARGV[12] then return -1 end
-    if stored[1] ~= ARGV[11] or stored[2] ~= ARGV[1] then return 0 end
+    if ARGV[13] ~= '' and (stored[3] or '0') ~= ARGV[13] then return -1 end
+    if stored[1] ~= ARGV[12] or stored[2] ~= ARGV[1] then return 0 end
+    local growth = #ARGV[6] - redis.call('HSTRLEN', KEYS[1], 'c')
+    \(count)
     \(write)
     """
 
@@ -68,7 +90,8 @@ enum RedisScript {
     """
 
   /// KEYS owner, order, sequence. ARGV prefix of the records' keys, position, count, bytes. For each record id, position and fields, and
-  /// last where to go on or nothing. Those that are gone leave the owner's sets; those of a version that knew no order get a place in it.
+  /// last where to go on or nothing. Those that are gone leave the owner's sets, if the server takes writes; those of a version that knew
+  /// no order get a place in it.
   static let list = """
     if redis.call('ZCARD', KEYS[2]) < redis.call('SCARD', KEYS[1]) then
       local ids = redis.call('SMEMBERS', KEYS[1])
@@ -95,8 +118,8 @@ enum RedisScript {
           break
         end
       else
-        redis.call('SREM', KEYS[1], id)
-        redis.call('ZREM', KEYS[2], id)
+        redis.pcall('SREM', KEYS[1], id)
+        redis.pcall('ZREM', KEYS[2], id)
       end
     end
     table.insert(found, next)

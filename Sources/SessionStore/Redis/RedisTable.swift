@@ -12,7 +12,7 @@ struct RedisTable {
   private static let tokenByteCount = 16
 
   let link: RedisLink
-  let usages: KnownUsages
+  let removals: KnownRemovals
 
   private var keys: RedisKeys { link.keys }
 
@@ -41,23 +41,31 @@ struct RedisTable {
     return page
   }
 
-  func insert(_ record: StoredRecord) throws(StoreError) {
-    let reply =
-      record.version == 1
-      ? try link.evaluate(RedisScript.insert, keys: writtenKeys(record), try written(record)) : .integer(0)
-    if reply != .integer(1) { throw StoreError(.conflict, "\(record.key) exists") }
-    usages.add(1, of: record.owner, in: record.key.collection, bytes: record.contents.byteCount)
+  func insert(_ record: StoredRecord, within allowance: RecordAllowance) throws(StoreError) {
+    let conflict = StoreError(.conflict, "\(record.key) exists")
+    guard record.version == 1 else { throw conflict }
+    let count = allowance.count == .max ? [] : Array(String(allowance.count).utf8)
+    let arguments = try written(record) + [try ceiling(of: record.owner, allowance), count]
+    switch try link.evaluate(RedisScript.insert, keys: writtenKeys(record), arguments).integer {
+    case 1: return
+    case -2: throw .tooManyBytes
+    case -3: throw .tooManyRecords
+    default: throw conflict
+    }
   }
 
-  func replace(_ record: StoredRecord, under lease: RecordLease?) throws(StoreError) {
+  func replace(
+    _ record: StoredRecord, under lease: RecordLease?, within allowance: RecordAllowance
+  ) throws(StoreError) {
     if let lease, lease.key != record.key {
       throw StoreError(.leaseLost, "\(record.key): the lease is one of \(lease.key)")
     }
     let fence = lease.map { Array(String($0.fence).utf8) } ?? []
-    let arguments = try written(record) + [Array(String(record.version - 1).utf8), fence]
+    let arguments =
+      try written(record) + [try ceiling(of: record.owner, allowance), Array(String(record.version - 1).utf8), fence]
     switch try link.evaluate(RedisScript.replace, keys: writtenKeys(record), arguments).integer {
-    // How much the record had before is not known here: for a moment it counts twice.
-    case 1: usages.add(0, of: record.owner, in: record.key.collection, bytes: record.contents.byteCount)
+    case 1: return
+    case -2: throw .tooManyBytes
     case -1: throw StoreError(.leaseLost, "\(record.key): the lease went to somebody else")
     default: throw StoreError(.conflict, "\(record.key) has changed")
     }
@@ -88,9 +96,8 @@ struct RedisTable {
     Int(try link.evaluate("return redis.call('ZCARD', KEYS[1])", keys: [keys.all(collection)]).integer ?? 0)
   }
 
-  /// Believed for a moment: the server looks at every record for it.
+  /// The server looks at every record for it.
   func usage(of owner: UInt32) throws(StoreError) -> RecordUsage {
-    if let known = usages.usage(of: owner) { return known }
     var usage = RecordUsage()
     for collection in RecordKey.Collection.allCases {
       let sums =
@@ -100,8 +107,23 @@ struct RedisTable {
       guard sums.count == 2 else { continue }
       usage.add(Int(sums[0].integer ?? 0), in: collection, bytes: Int(sums[1].integer ?? 0))
     }
-    usages.note(usage, of: owner)
     return usage
+  }
+
+  /// How many bytes may have been written for `owner`, all in all, when this call has written; nothing for any number.
+  private func ceiling(of owner: UInt32, _ allowance: RecordAllowance) throws(StoreError) -> [UInt8] {
+    guard allowance.bytes != .max else { return [] }
+    let (ceiling, isBeyondAll) = allowance.bytes.addingReportingOverflow(try removed(of: owner))
+    return isBeyondAll ? [] : Array(String(ceiling).utf8)
+  }
+
+  private func removed(of owner: UInt32) throws(StoreError) -> Int {
+    if let known = removals.bytes(of: owner) { return known }
+    // Counted before the records are: what comes in between is among them, and not taken for room.
+    let written = try link.evaluate("return redis.call('GET', KEYS[1]) or '0'", keys: [keys.written(owner)]).number ?? 0
+    let removed = Int(written) - (try usage(of: owner).bytes)
+    removals.note(removed, of: owner)
+    return removed
   }
 
   func purge(expiredAt now: Timestamp) throws(StoreError) -> Int {
@@ -113,7 +135,7 @@ struct RedisTable {
       ]
       purged += try link.evaluate(RedisScript.purge, keys: [keys.all(collection)], arguments).integer ?? 0
     }
-    if purged > 0 { usages.forgetAll() }
+    if purged > 0 { removals.forgetAll() }
     return Int(purged)
   }
 
@@ -123,7 +145,7 @@ struct RedisTable {
       RedisScript.take, keys: [keys.record(key), keys.all(key.collection)],
       [keys.owners(key.collection), keys.identifier(key), keys.orders(key.collection)], isRepeatable: false)
     if let fields = reply.array, fields.count == 6, let owner = fields[0].number.flatMap(UInt32.init(exactly:)) {
-      usages.add(-1, of: owner, in: key.collection, bytes: -(fields[5].bytes?.count ?? 0))
+      removals.add(fields[5].bytes?.count ?? 0, of: owner)
     }
     return reply
   }
@@ -132,7 +154,7 @@ struct RedisTable {
     let collection = record.key.collection
     return [
       keys.record(record.key), keys.all(collection), keys.owner(record.owner, collection),
-      keys.order(record.owner, collection), keys.sequence,
+      keys.order(record.owner, collection), keys.sequence, keys.written(record.owner),
     ]
   }
 

@@ -96,7 +96,7 @@ struct ServerProcess {
     let spans = try TelemetryAssembly.exporter(loaded.configuration.telemetry, transport, logger)
     surroundings.spans = spans
     surroundings.replacements = replacements
-    surroundings.http2Transport = { transports.makeHTTP2($0) }
+    surroundings.http2Transport = { transports.makeHTTP2($0, ofOneIn: $1) }
     surroundings.transportState = { transports.condition }
     surroundings.onReload = { manager.reload($0) }
     let memory = MemoryReturn()
@@ -160,7 +160,7 @@ struct ServerProcess {
     manager.stopping()
     await server.stopListening()
     await Self.welcome(service)
-    await Self.drain(service, for: loaded.configuration.listen.drain, logger)
+    await Self.drain(service, storage, for: loaded.configuration.listen.drain, logger)
     supervising?.cancel()
     await status?.close()
     await server.shutdown()
@@ -245,9 +245,13 @@ struct ServerProcess {
     } while service.youngestConnectionAge.map { $0 < welcomeTime } ?? false
   }
 
-  private static func drain(_ service: SidecarService, for time: Duration, _ logger: Logger) async {
+  private static func drain(
+    _ service: SidecarService, _ storage: SessionStorage, for time: Duration, _ logger: Logger
+  ) async {
+    let end = Deadline(in: time, on: SystemClock())
     service.drain()
-    guard await !ends(service, within: time) else { return }
+    let handOver = StoreHandOver(storage) { await service.writeUnsavedSessions() }
+    guard await !ends(service, within: time) else { return await handOver.finish(by: end) }
     let count = service.finish()
     logger.warning("calls were cut off", metadata: ["count": .stringConvertible(count)])
     _ = await ends(service, within: closingTime)

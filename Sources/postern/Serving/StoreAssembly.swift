@@ -6,6 +6,9 @@ import Support
 
 /// The session store that the configuration asks for.
 struct StoreAssembly {
+  /// How long the process before this one is given to leave a store in files: longer than it takes to, unless an issuer is slow.
+  private static let patience = Duration.seconds(5)
+
   private let configuration: StoreConfiguration
   private let isNeeded: Bool
   private let key: StoreKey?
@@ -56,27 +59,39 @@ struct StoreAssembly {
       ? nil : DeferredRecordStore(clock: SystemClock(), isNeeded: isNeeded, open: opening(logger: logger))
   }
 
-  /// How the store is opened, which is logged.
+  /// How the store is opened, which is logged; a failure once, until it is another one.
   func opening(logger: Logger) -> DeferredRecordStore.Opening {
-    { () async throws(StoreError) in
+    let remaining = Locked(Self.patience)
+    let failure = Locked<StoreError?>(nil)
+    return { () async throws(StoreError) in
+      // Once: a process that keeps it for longer does not end, and then every call would wait.
+      let patience = remaining.withLock { remaining in
+        defer { remaining = .zero }
+        return remaining
+      }
       do throws(StoreError) {
-        let store = try await open()
+        let store = try await open(patience)
+        failure.withLock { $0 = nil }
         logger.info("session store opened", metadata: ["kind": .string(configuration.kind.rawValue)])
         return store
       } catch {
-        logger.error("session store cannot be opened: \(error)")
+        let isKnown = failure.withLock { failure in
+          defer { failure = error }
+          return failure == error
+        }
+        if !isKnown { logger.error("session store cannot be opened: \(error)") }
         throw error
       }
     }
   }
 
-  private func open() async throws(StoreError) -> any RecordStore {
+  private func open(_ patience: Duration) async throws(StoreError) -> any RecordStore {
     guard configuration.kind == .redis else {
       var file = FileRecordStore.Configuration(
         directory: configuration.path, key: key, previousKeys: previousKeys)
       file.stateDirectories = (ProcessEnvironment.current["STATE_DIRECTORY"] ?? "").split(separator: ":").map(
         String.init)
-      return try await FileRecordStore.open(file)
+      return try await FileRecordStore.open(file, patience: patience)
     }
     guard let redis = configuration.redis, let key else { throw StoreError(.unusable, "store.redis is missing") }
     var target = RedisRecordStore.Configuration(url: redis.url, key: key)

@@ -28,20 +28,22 @@ final class UpstreamTransports: Sendable {
   private let replacements: Replacements
   private let logger: Logger
   private let descriptors: DescriptorBudget
+  private let stalled: StalledResources
 
   /// Starts the common one.
   init(_ descriptors: DescriptorBudget, replacements: Replacements, logger: Logger) throws(CurlTransport.StartError) {
     self.replacements = replacements
     self.logger = logger
     self.descriptors = descriptors
+    stalled = StalledResources(logger: logger, clock: SystemClock())
     var configuration = Self.configuration(0, state, replacements, logger)
     configuration.maxConnections = min(configuration.maxConnections, descriptors.commonConnections)
     configuration.maxConnectionsPerHost = min(configuration.maxConnectionsPerHost, configuration.maxConnections)
     common = try CurlTransport(configuration: configuration)
   }
 
-  /// A transport for one of `count` resources with HTTP/2: it starts with the first exchange, and ends with its last user.
-  func makeHTTP2(_ count: Int) -> LazyTransport {
+  /// A transport for `resource`, one of `count` with HTTP/2: it starts with the first exchange, and ends with its last user.
+  func makeHTTP2(_ resource: String, ofOneIn count: Int) -> LazyTransport {
     let number = state.withLock { state in
       state.count += 1
       return state.count
@@ -49,6 +51,7 @@ final class UpstreamTransports: Sendable {
     var configuration = Self.configuration(number, state, replacements, logger)
     configuration.allowsHTTP2 = true
     configuration.turnPatience = Self.turnPatience
+    configuration.stallReport = { [stalled] in stalled.note(resource) }
     configuration.maxConnections = descriptors.connections(ofOneIn: count)
     let transport = LazyTransport(configuration) { [state] statistics in
       state.withLock { state in
@@ -68,6 +71,7 @@ final class UpstreamTransports: Sendable {
     }
     var condition = ended
     condition.problem = problem
+    condition.stalled = stalled.recent
     condition.add(common.statistics())
     for transport in others { condition.add(transport.statistics) }
     return condition
@@ -95,5 +99,6 @@ extension TransportState {
     guard let statistics else { return }
     connectionsDiscarded += statistics.connectionsDiscarded
     handlesRejected += statistics.handlesRejected
+    stalls += statistics.stalls
   }
 }

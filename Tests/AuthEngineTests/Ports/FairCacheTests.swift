@@ -44,6 +44,16 @@ import Testing
     #expect(has(&cache, [300]) == [false] && cache.weight == 51, "what fits nowhere takes nobody's room")
   }
 
+  @Test("a look that is to be no use keeps an entry from being pushed out, or misses one")
+  func looks() {
+    var cache = Cache(capacity: 3)
+    for key in 0..<3 { cache.set(key + 10, for: key, of: 1) }
+    #expect(cache.peek(0) == 10 && cache.peek(7) == nil)
+    #expect(cache.contains { $0 == 0 && $1 == 10 } && !cache.contains { key, _ in key == 7 })
+    cache.set(13, for: 3, of: 1)
+    #expect((0..<4).map { cache.peek($0) } == [nil, 11, 12, 13])
+  }
+
   @Test("an entry that is given to another owner counts twice")
   func passedOn() {
     var cache = Cache(capacity: 4, maxWeight: 100)

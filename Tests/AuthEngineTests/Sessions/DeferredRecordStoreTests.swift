@@ -39,6 +39,18 @@ struct DeferredRecordStoreTests {
     #expect(openings.log.withLock { $0 } == ["one", "two", "bad", "two"])
   }
 
+  @Test("a store is left before what only memory has was written")
+  func lastWrites() async throws {
+    let store = DeferredRecordStore(clock: ManualClock(), open: Openings().opening("one"))
+    let found = Locked<Int?>(nil)
+    await store.giveUp {
+      let count = try? await store.count(in: .session)
+      found.withLock { $0 = count }
+    }
+    #expect(found.withLock { $0 } == 0)
+    await #expect(throws: StoreError.self) { try await store.count(in: .session) }
+  }
+
   @Test("nothing is opened by an exchange before somebody needs the store")
   func untouched() async throws {
     let openings = Openings()
@@ -69,5 +81,73 @@ struct DeferredRecordStoreTests {
       try await group.waitForAll()
     }
     #expect(try await exchanged(store, openings.opening("last")) == nil)
+  }
+
+  @Test("a store is left while something holds it, or something begins to that would keep it from the next process")
+  func leaving() async throws {
+    let openings = Openings()
+    let store = DeferredRecordStore(clock: ManualClock(), open: openings.opening("one"))
+    try store.hold(isNested: false)
+    let isOver = Locked(false)
+    let leaving = Task {
+      await store.giveUp()
+      isOver.withLock { $0 = true }
+    }
+    #expect(await eventually { Self.refusesHolds(store) })
+    // What holds it still reads and writes, and so do its parts; who only reads may meanwhile.
+    try store.hold(isNested: true)
+    #expect(try await store.count(in: .session) == 0)
+    store.letGo()
+    #expect(!isOver.withLock { $0 })
+    store.letGo()
+    await leaving.value
+    for _ in 0..<2 {
+      do throws(StoreError) {
+        _ = try await store.count(in: .session)
+        Issue.record("a store that was left was opened again")
+      } catch {
+        #expect(error.kind == .locked && error.isRetryable && error.retryAfter == .seconds(1))
+      }
+    }
+    #expect(openings.log.withLock { $0 } == ["one"])
+    await store.giveUp()
+  }
+
+  private static func refusesHolds(_ store: DeferredRecordStore) -> Bool {
+    do {
+      try store.hold(isNested: false)
+      store.letGo()
+      return false
+    } catch {
+      return true
+    }
+  }
+
+  @Test("a renewal at the issuer loses its refresh token to the hand-over of the store, or one begins in it")
+  func renewals() async throws {
+    // What is left is there for the next process.
+    let records = TroubledStore(closes: false)
+    let store = DeferredRecordStore(clock: ManualClock(), open: { () async throws(StoreError) in records })
+    let bench = try SessionBench(store: store)
+    // Its refresh token is spent on the other session: to present it would be told as reuse.
+    let other = try await bench.session(owner: 2)
+    let session = try await bench.session()
+    let (old, others) = (try await bench.token(session), try await bench.token(other, owner: 2))
+    let gate = Gate()
+    bench.gate.withLock { $0 = gate }
+    let renewal = Task { try await bench.token(session, replacing: old).value.reveal() }
+    #expect(await eventually { gate.waiterCount == 1 })
+    let leaving = Task { await store.giveUp() }
+    #expect(await eventually { Self.refusesHolds(store) })
+    // The token at hand is as good as before, a new one is for the next process to ask for.
+    #expect(try await bench.token(other, owner: 2).value.reveal() == others.value.reveal())
+    await #expect(throws: SessionError.self) { try await bench.token(other, replacing: others, owner: 2) }
+    gate.open()
+    let renewed = try await renewal.value
+    await leaving.value
+    let next = try SessionBench(store: records, beside: bench)
+    #expect(try await next.token(session).value.reveal() == renewed)
+    #expect(try await next.token(session, replacing: try await next.token(session)).value.reveal() != renewed)
+    #expect(!bench.provider.withLock { $0.isReused })
   }
 }

@@ -13,6 +13,8 @@ struct GrantBench: Sendable {
   let clock = ManualClock()
   let answers = Locked<[String: Answer]>([:])
   let forms = Locked<[(path: String, form: Form)]>([])
+  /// How long the latest request to each path may take.
+  let patience = Locked<[String: Duration]>([:])
   /// Requests to these paths wait there for their answers.
   let gates = Locked<[String: Gate]>([:])
   let transport: ScriptedTransport
@@ -27,13 +29,14 @@ struct GrantBench: Sendable {
     self.store = store
     let answers = answers
     let forms = forms
-    let gates = gates
-    transport = ScriptedTransport { request, _ throws(TransportError) in
+    let (gates, patience, clock) = (gates, patience, clock)
+    transport = ScriptedTransport { request, options throws(TransportError) in
       let text = String(decoding: request.body ?? [], as: UTF8.self)
       var form: Form = [:]
       for member in FormEncoding.decode(text) ?? [] { form[member.name] = member.value }
       let path = request.url.path
       forms.withLock { $0.append((path, form)) }
+      patience.withLock { $0[path] = options.deadline.instant.map { $0 - clock.monotonicNow } }
       await gates.withLock { $0[path] }?.pass()
       guard let answer = answers.withLock({ $0[path] }) else { return .status(200) }
       return try answer(request, form)

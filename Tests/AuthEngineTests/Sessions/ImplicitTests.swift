@@ -1,4 +1,5 @@
 import AuthEngine
+import Crypto
 import HTTPMessages
 import JOSE
 import JSON
@@ -104,6 +105,25 @@ import Testing
       Issue.record("\(String(describing: none))")
       return
     }
+  }
+
+  @Test("one user with very many profiles leaves none for others, or one that is not registered is told nobody")
+  func profileLimit() async throws {
+    let bench = try GrantBench()
+    let issuer = try bench.issuer(implicit: Self.access(bench, .clientCredentials))
+    bench.answerTokens()
+    for number in 0..<10_000 {
+      let key = RecordKey(collection: .profile, id: HashFunction.sha256.hash("test", of: ["\(number)"]))
+      try await bench.store.insert(
+        StoredRecord(
+          key: key, owner: 1, version: 1, expiresAt: bench.clock.wallNow + .seconds(60), contents: Secret([])))
+    }
+    try await bench.userSession(at: issuer)
+    #expect(bench.events.names == ["troubled"])
+    #expect(try await bench.store.count(in: .profile) == 10_000)
+    try await bench.userSession(at: issuer, owner: 2)
+    _ = try await Self.implicit(bench, issuer, owner: 2)
+    #expect(bench.events.names == ["troubled"])
   }
 
   @Test("a client that cannot prove who it is logs nobody in", arguments: ImplicitAccess.Grant.allCases)

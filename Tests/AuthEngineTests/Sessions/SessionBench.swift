@@ -23,6 +23,7 @@ struct SessionBench: Sendable {
   let transport: ScriptedTransport
   let store: any RecordStore
   let events: SessionLog
+  let deviceTokens: ClientCredentialsTokens
   let sessions: UserSessions
   let issuer: SessionIssuer
   let gate = Locked<Gate?>(nil)
@@ -47,9 +48,12 @@ struct SessionBench: Sendable {
     }
     let discovery = ProviderDiscovery(
       transport: transport, clock: clock, observer: SilentObserver(), userAgent: "postern/test")
+    deviceTokens = ClientCredentialsTokens(
+      transport: transport, clock: clock, observer: SilentObserver(), userAgent: "postern/test", discovery: discovery)
     sessions = UserSessions(
       store: self.store, isShared: other != nil, maxOwnerBytes: maxOwnerBytes, transport: transport, clock: clock,
-      observer: SilentObserver(), userAgent: "postern/test", discovery: discovery, sessionObserver: events)
+      observer: SilentObserver(), userAgent: "postern/test", discovery: discovery, deviceTokens: deviceTokens,
+      sessionObserver: events)
     issuer = SessionIssuer(
       issuer: try .testing(endpoints: [
         .token: "https://idp.test/token", .revocation: "https://idp.test/revoke",

@@ -82,4 +82,58 @@ struct SessionListingTests {
     _ = try await bench.sessions.end(made[0].handle, ownedBy: 1, at: nil)
     _ = try await bench.sessions.create(from: Self.grant(token), at: bench.issuer, ownedBy: 1)
   }
+
+  @Test("sessions that one owner makes at one moment hold more together than they may, whatever they are made from")
+  func bytesAtOnce() async throws {
+    let bench = try SessionBench(maxOwnerBytes: 100_000)
+    let token = String(repeating: "x", count: 15_000)
+    let given = await outcomes {
+      try await bench.sessions.create(from: Self.grant(token), at: bench.issuer, ownedBy: 1)
+    }
+    #expect((3...6).contains(given.made) && given.codes == ["overloaded"])
+    #expect(try await bench.store.usage(of: 1).bytes <= 100_000)
+    // All have their places before the first token comes.
+    let gate = Gate()
+    bench.gate.withLock { $0 = gate }
+    let answer = #"{"access_token":"\#(token)","token_type":"Bearer","expires_in":300}"#
+    bench.provider.withLock { $0.answers = Array(repeating: .json(answer), count: 40) }
+    Task {
+      _ = await eventually { gate.waiterCount == 40 }
+      gate.open()
+    }
+    let asked = await outcomes { try await bench.session(owner: 2) }
+    #expect((3...6).contains(asked.made) && asked.codes == ["noRoom"])
+    #expect(try await bench.store.usage(of: 2).bytes <= 100_000)
+    #expect(try await bench.store.usage(of: 2).count(in: .session) == asked.made)
+    // What nobody keeps is good for nothing.
+    #expect(await eventually { bench.transport.requests(to: "https://idp.test/revoke").count == 40 - asked.made })
+  }
+
+  /// How many of 40 sessions that are made at once there are, and why the others are not.
+  private func outcomes(
+    _ make: @escaping @Sendable () async throws -> Session
+  ) async -> (made: Int, codes: Set<String>) {
+    await withTaskGroup(of: String.self) { group in
+      for _ in 0..<40 {
+        group.addTask {
+          do {
+            _ = try await make()
+            return ""
+          } catch let error as SessionError {
+            switch error.kind {
+            case .overloaded: return "overloaded"
+            case .noRoom: return "noRoom"
+            default: return error.detail
+            }
+          } catch { return "\(error)" }
+        }
+      }
+      var made = 0
+      var codes: Set<String> = []
+      for await code in group {
+        if code.isEmpty { made += 1 } else { codes.insert(code) }
+      }
+      return (made, codes)
+    }
+  }
 }

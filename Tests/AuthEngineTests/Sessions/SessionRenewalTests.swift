@@ -140,30 +140,7 @@ import Testing
     #expect(await Self.isExpired { try await narrow() })
   }
 
-  @Test("a store that is out of order when the issuer ends a session gives its tokens back afterwards")
-  func overWithoutStore() async throws {
-    let store = TroubledStore()
-    let bench = try SessionBench(store: store)
-    let session = try await bench.session()
-    bench.provider.withLock { $0.answers = [.json(#"{"error":"invalid_grant"}"#, status: 400)] }
-    let old = try await bench.token(session)
-    store.failReplacements(1000)
-    let refused = Task { try await bench.token(session, replacing: old) }
-    // Each try to write waits for a moment.
-    #expect(
-      await eventually {
-        bench.clock.advance(by: .milliseconds(10))
-        return !bench.events.names.isEmpty
-      })
-    await #expect(throws: SessionError.self) { try await refused.value }
-    store.failReplacements(0)
-    #expect(await Self.isExpired { try await bench.token(session) })
-    #expect(bench.events.names == ["ended"])
-    let restarted = try SessionBench(store: store, beside: bench)
-    #expect(await Self.isExpired { try await restarted.token(session) }, "the store has it by now")
-  }
-
-  private static func isExpired(_ body: () async throws -> AccessToken) async -> Bool {
+  static func isExpired(_ body: () async throws -> AccessToken) async -> Bool {
     do {
       _ = try await body()
       return false
@@ -217,19 +194,6 @@ import Testing
     await #expect(throws: SessionError.self) { try await renewal.value }
     await #expect(throws: SessionError.self) { try await bench.sessions.session(session.handle, ownedBy: 1) }
     #expect(try await bench.store.count(in: .session) == 0)
-  }
-
-  @Test("what was renewed is in the store: another process goes on with the newest refresh token")
-  func handedOver() async throws {
-    let bench = try SessionBench()
-    let session = try await bench.session()
-    let first = try await bench.token(session)
-    _ = try await bench.token(session, replacing: first)
-    let successor = try SessionBench(beside: bench)
-    #expect(try await successor.token(session).value.reveal() == "a-2")
-    let token = try await successor.token(session)
-    #expect(try await successor.token(session, replacing: token).value.reveal() == "a-3")
-    #expect(bench.provider.withLock { $0.isReused } == false)
   }
 
   @Test("a session is its creator's: another peer gets the same answer as for one that is not there")
@@ -289,28 +253,6 @@ import Testing
     bench.provider.withLock { $0.answers = Array(repeating: .token("dead", expiresIn: 0), count: 20) }
     await #expect(throws: SessionError.self) { try await bench.token(session) }
     #expect(bench.refreshes.count <= 5)
-  }
-
-  @Test(
-    "a renewal that could not be stored is stored later: its refresh token is never lost, nor the old one sent again")
-  func unsaved() async throws {
-    let store = TroubledStore()
-    let bench = try SessionBench(store: store)
-    let session = try await bench.session()
-    let old = try await bench.token(session)
-    store.failReplacements(4)
-    let renewal = Task { try await bench.token(session, replacing: old) }
-    for _ in 0..<3 {
-      #expect(await eventually { bench.clock.sleeperCount == 1 })
-      bench.clock.advance(by: .seconds(1))
-    }
-    await #expect(throws: SessionError.self) { try await renewal.value }
-    #expect(bench.refreshes == ["r-0", "r-1"])
-    #expect(try await bench.token(session, replacing: old).value.reveal() == "a-2")
-    #expect(bench.refreshes == ["r-0", "r-1"])
-    let token = try await bench.token(session)
-    #expect(try await bench.token(session, replacing: token).value.reveal() == "a-3")
-    #expect(bench.provider.withLock { $0.isReused } == false)
   }
 
   @Test("a session that ends while it is being read stays ended")
@@ -389,43 +331,6 @@ import Testing
     bench.clock.advance(by: .seconds(7))
     #expect(try await ask() == nil)
     #expect(bench.refreshes.count == 6)
-  }
-
-  @Test("a renewal that comes too late goes on with the tokens of the faster process, and ends no session")
-  func overtaken() async throws {
-    let first = try SessionBench()
-    let session = try await first.session()
-    let old = try await first.token(session)
-    let second = try SessionBench(beside: first)
-    let gate = Gate()
-    first.gate.withLock { $0 = gate }
-    let late = Task { try await first.token(session, replacing: old) }
-    #expect(await eventually { gate.waiterCount == 1 })
-    let theirs = try await second.token(session)
-    #expect(try await second.token(session, replacing: theirs).value.reveal() == "a-2")
-    gate.open()
-    #expect(try await late.value.value.reveal() == "a-2")
-    #expect(first.events.names.isEmpty)
-  }
-
-  @Test("a rotated refresh token outlives the refusal that another process got in its place")
-  func refusalOfTheOldToken() async throws {
-    let store = TroubledStore()
-    let first = try SessionBench(store: store)
-    let session = try await first.session()
-    let old = try await first.token(session)
-    let second = try SessionBench(store: store, beside: first)
-    let theirs = try await second.token(session)
-    let gate = Gate()
-    store.holdNextReplacement(at: gate)
-    let slow = Task { try await first.token(session, replacing: old) }
-    #expect(await eventually { gate.waiterCount == 1 })
-    await #expect(throws: SessionError.self) { try await second.token(session, replacing: theirs) }
-    gate.open()
-    let token = try await slow.value
-    #expect(token.value.reveal() == "a-2")
-    first.provider.withLock { $0.answers = [] }
-    #expect(try await first.token(session, replacing: token).value.reveal() == "a-3")
   }
 
   @Test("tokens that come for a session that has ended meanwhile are revoked")

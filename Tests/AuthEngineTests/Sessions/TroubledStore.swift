@@ -5,12 +5,16 @@ import TestSupport
 /// A store in memory whose writes fail, or whose reads wait, when the test says so.
 final class TroubledStore: RecordStore {
   private let store = MemoryRecordStore()
+  private let closes: Bool
   private let failures = Locked(0)
   private let gate = Locked<Gate?>(nil)
 
   private let lists = Locked(0)
 
   private let largest = Locked(0)
+
+  /// With `closes` false it goes on after `close`, for the next process to use.
+  init(closes: Bool = true) { self.closes = closes }
 
   /// The most records that were read at a time.
   var largestListing: Int { largest.withLock { $0 } }
@@ -61,12 +65,14 @@ final class TroubledStore: RecordStore {
     return page
   }
 
-  func insert(_ record: StoredRecord) async throws(StoreError) {
+  func insert(_ record: StoredRecord, within allowance: RecordAllowance) async throws(StoreError) {
     guard !refusesInsertions.withLock({ $0 }) else { throw StoreError(.unavailable, "no space left") }
-    try await store.insert(record)
+    try await store.insert(record, within: allowance)
   }
 
-  func replace(_ record: StoredRecord, under lease: RecordLease?) async throws(StoreError) {
+  func replace(
+    _ record: StoredRecord, under lease: RecordLease?, within allowance: RecordAllowance
+  ) async throws(StoreError) {
     let fails = failures.withLock { count in
       defer { count = max(0, count - 1) }
       return count > 0
@@ -77,7 +83,7 @@ final class TroubledStore: RecordStore {
     }
     await held?.pass()
     guard !fails else { throw StoreError(.unavailable, "no space left") }
-    try await store.replace(record, under: lease)
+    try await store.replace(record, under: lease, within: allowance)
   }
 
   func remove(_ key: RecordKey) async throws(StoreError) -> Bool { try await store.remove(key) }
@@ -98,5 +104,5 @@ final class TroubledStore: RecordStore {
 
   func purge(expiredAt now: Timestamp) async throws(StoreError) -> Int { try await store.purge(expiredAt: now) }
 
-  func close() async { await store.close() }
+  func close() async { if closes { await store.close() } }
 }

@@ -11,9 +11,6 @@ struct Profile: RecordContents {
   static let life = Duration.seconds(90 * 86_400)
   /// How long a profile is left as it is although its user logs in again: not every login is worth a write.
   static let touchInterval = Duration.seconds(3600)
-  /// The most profiles that a store is given, for all peers together.
-  static let limit = 100_000
-
   var format = Self.currentFormat
   let subject: String
   let issuerIdentifier: String
@@ -27,11 +24,10 @@ struct Profile: RecordContents {
     read(record).flatMap { $0.format == currentFormat ? $0 : nil }
   }
 
-  /// Under what it is stored: one for each peer, issuer, client and subject. Each part with its length, so that no two are alike.
+  /// Under what it is stored: one for each peer, issuer, client and subject.
   static func key(of subject: String, at issuer: Issuer, ownedBy owner: UInt32) -> RecordKey {
     let parts = [String(owner), issuer.identifier, issuer.clientID, subject]
-    let text = "profile" + parts.map { ":\($0.utf8.count):\($0)" }.joined()
-    return RecordKey(collection: .profile, id: HashFunction.sha256.hash(Array(text.utf8)))
+    return RecordKey(collection: .profile, id: HashFunction.sha256.hash("profile", of: parts))
   }
 
   /// Until when it is good.

@@ -31,7 +31,7 @@ extension UserSessions {
     }
     contents.scope = answer.response.scope ?? access.scope
     contents.take(answer, in: .session)
-    return try await fill(place, with: contents, of: handle).session
+    return try await settle(contents, in: place, of: handle, madeOf: answer, at: issuer).session
   }
 
   /// Whether an implicit session may still be used: what it may do must be what is configured now.

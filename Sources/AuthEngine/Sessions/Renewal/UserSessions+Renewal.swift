@@ -30,6 +30,15 @@ extension UserSessions {
     } catch {
       throw SessionError(error)
     }
+    return try await store.whileHeld(SessionError.init) { () async throws(SessionError) in
+      try await renew(live, wanted, issuer, trace)
+    }
+  }
+
+  private func renew(
+    _ live: LiveSession, _ wanted: Wanted, _ issuer: SessionIssuer, _ trace: TraceContext?
+  ) async throws(SessionError) -> LiveSession {
+    let handle = live.handle
     guard let granted = try await lease(live, unless: { wanted.token(of: $0, at: self.clock.monotonicNow) != nil })
     else { return try await renewedElsewhere(handle) }
     var lease: RecordLease? = granted
@@ -111,7 +120,7 @@ extension UserSessions {
       return try await take(renewal, live, &lease, issuer)
     } catch {
       // The session was ended while its renewal was at the issuer: what came must not live on there.
-      if case .notFound = error.kind { revokeNobodys(renewal.answer, issuer) }
+      if case .notFound = error.kind { revokeNobodys(renewal.answer, issuer, of: live.owner) }
       throw error
     }
   }
@@ -145,7 +154,7 @@ extension UserSessions {
     guard current.version == stored.version else { return current }
     if let fault = verdict?.fault { observer?.observe(.idTokenRefused(issuer: issuer.issuer.name, fault: fault)) }
     if let fault = Self.otherUser(verdict, idToken, after: contents) {
-      revokeNobodys(answer, issuer)
+      revokeNobodys(answer, issuer, of: live.owner)
       return try await refuse(contents, after: stored, lease, issuer, because: fault)
     }
     switch verdict {

@@ -24,7 +24,8 @@ struct AccessManagerClient: Sendable {
   /// of the endpoints read instead.
   func send(
     _ form: [(name: String, value: String)]?, body: [UInt8]? = nil, to url: HTTPURL, token: Secret<String>,
-    version: String, of manager: AccessManager, for issuer: Issuer, trace: TraceContext?
+    version: String, of manager: AccessManager, for issuer: Issuer, timeout: Duration = ProviderClient.timeout,
+    trace: TraceContext?
   ) async throws(TokenError) -> HTTPResponse {
     guard url.origin == manager.baseURL.origin else {
       throw TokenError(.notPossible, "the single sign-on token goes to the access manager's origin only")
@@ -43,7 +44,7 @@ struct AccessManagerClient: Sendable {
     let response = try await send(
       HTTPRequest(
         method: form == nil && body == nil ? "GET" : "POST", url: url, fields: fields,
-        body: body ?? form.map { FormEncoding.encode($0) }), for: issuer, trace: trace)
+        body: body ?? form.map { FormEncoding.encode($0) }), for: issuer, timeout: timeout, trace: trace)
     // What it says may be told to callers, who must not learn the token from it. Not so the places of its own to which it leads, where
     // the request may stand as it came.
     let said =
@@ -86,7 +87,7 @@ struct AccessManagerClient: Sendable {
 
   /// Sends what is ready to be sent.
   func send(
-    _ request: HTTPRequest, for issuer: Issuer, trace: TraceContext?
+    _ request: HTTPRequest, for issuer: Issuer, timeout: Duration = ProviderClient.timeout, trace: TraceContext?
   ) async throws(TokenError) -> HTTPResponse {
     guard issuer.accepts(request.url) else {
       throw TokenError(.notPossible, "the access manager's scheme is not https")
@@ -94,7 +95,7 @@ struct AccessManagerClient: Sendable {
     var request = request
     trace?.add(to: &request.fields)
     let options = issuer.transferOptions(
-      deadline: Deadline(in: ProviderClient.timeout, on: provider.upstream.clock), maxBodyBytes: Self.maxBytes,
+      deadline: Deadline(in: timeout, on: provider.upstream.clock), maxBodyBytes: Self.maxBytes,
       forCaller: true)
     do throws(TransportError) {
       return try await provider.upstream.send(request, options: options, for: .token(issuer.name), trace: trace)

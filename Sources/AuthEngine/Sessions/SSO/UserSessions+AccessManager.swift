@@ -9,7 +9,7 @@ extension UserSessions {
   ) async -> TokenVerdict? {
     let verdict = try? await verdict(on: idToken, expectations, at: issuer)
     guard case .valid(let claims, _, _, _)? = verdict, let subject = live.contents.subject,
-      claims["sub"]?.stringValue != subject
+      claims["sub"]?.stringValue?.hasSameBytes(as: subject) != true
     else { return verdict }
     return .invalid(TokenFault(.refreshMismatch, "the login is another user's", claim: "sub"))
   }
@@ -35,13 +35,16 @@ extension UserSessions {
   }
 
   /// Tells the access manager that the user's single sign-on session is over.
-  func endSSO(_ token: String, at issuer: SessionIssuer, trace: TraceContext?) async -> UpstreamEnd {
+  func endSSO(
+    _ token: String, at issuer: SessionIssuer, timeout: Duration = ProviderClient.timeout, trace: TraceContext?
+  ) async -> UpstreamEnd {
     guard let manager = issuer.accessManager else { return .none }
     let body = JSONWriter().write(["tokenId": .string(token)])
     do throws(TokenError) {
       let response = try await accessManagers.send(
         nil, body: body, to: try manager.url("/json\(manager.realmPath)/sessions", query: "_action=logout"),
-        token: Secret(token), version: "resource=3.1, protocol=1.0", of: manager, for: issuer.issuer, trace: trace)
+        token: Secret(token), version: "resource=3.1, protocol=1.0", of: manager, for: issuer.issuer, timeout: timeout,
+        trace: trace)
       // 401: it was over already.
       return (200..<300).contains(response.status) || response.status == 401 ? .ended : .failed
     } catch {

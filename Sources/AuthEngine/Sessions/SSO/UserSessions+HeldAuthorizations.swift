@@ -111,6 +111,8 @@ extension UserSessions.State {
 extension HeldAuthorization {
   /// Whether one of `advices` is what it waits for.
   fileprivate func isHeld(by advices: [PolicyAdvice]) -> Bool {
-    self.advices.contains { own in advices.contains { $0.type == own.type && $0.value == own.value } }
+    self.advices.contains { own in
+      advices.contains { $0.type.hasSameBytes(as: own.type) && $0.value.hasSameBytes(as: own.value) }
+    }
   }
 }

@@ -3,7 +3,8 @@ public import Support
 /// A store that is opened when it is first needed: a sidecar that nobody asks for sessions needs none. While it is open another opening
 /// can take its place, with other keys: calls wait for that moment, and none fails for it.
 ///
-/// An attempt that failed is told to whoever asked, and made again for the next.
+/// An attempt that failed is told to whoever asked, and made again for the next. A store that was left to another process
+/// (`giveUp`) is not opened again.
 public final class DeferredRecordStore: RecordStore {
   /// Opens the store.
   public typealias Opening = @Sendable () async throws(StoreError) -> any RecordStore
@@ -22,7 +23,16 @@ public final class DeferredRecordStore: RecordStore {
     var next: Exchange?
     /// What has to be let go of before.
     var retiring: StoreTenure?
+    /// How much is under way whose outcome has to be written.
+    var holds = 0
+    /// Nothing of that kind begins any more.
+    var isLeaving = false
+    /// The store is another process's.
+    var hasLeft = false
+    var leavers: [CheckedContinuation<Void, Never>] = []
   }
+
+  private static let left = StoreError(.locked, "this process ends, and has left the store to the next one")
 
   private let state: Locked<State>
   private let flights: SingleFlight<Key, Void, StoreError>
@@ -31,7 +41,7 @@ public final class DeferredRecordStore: RecordStore {
 
   /// A store that `open` opens. One that `isNeeded` is opened also to find out whether it can be.
   public init(clock: some EngineClock, isNeeded: Bool = false, open: @escaping Opening) {
-    flights = SingleFlight(clock: clock)
+    flights = SingleFlight(clock: clock, servesEverybody: true)
     self.isNeeded = isNeeded
     state = Locked(State(opening: open))
   }
@@ -77,17 +87,66 @@ public final class DeferredRecordStore: RecordStore {
 
   private func open() async throws(StoreError) {
     while state.withLock({ $0.tenure == nil }) {
+      guard !state.withLock({ $0.hasLeft }) else { throw Self.left }
       // One process has the store for itself: the one before lets go first.
       if let retiring = state.withLock({ $0.retiring }) {
         await retiring.end()
         state.withLock { $0.retiring = nil }
       }
       let store = try await opened()
-      state.withLock { state in
+      let isTooLate = state.withLock { state in
+        guard !state.hasLeft else { return true }
         state.tenure = StoreTenure(store)
         if state.next != nil { _ = retire(&state) }
+        return false
+      }
+      if isTooLate {
+        await store.close()
+        throw Self.left
       }
     }
+  }
+
+  /// Leaves the store to another process, for good. What holds it is awaited, and nothing else begins to hold it; `last` may write; then
+  /// calls end in `locked`, those that are at the store are awaited, and it is closed.
+  public func giveUp(after last: @Sendable () async -> Void = {}) async {
+    await withCheckedContinuation { continuation in
+      let isIdle = state.withLock { state in
+        state.isLeaving = true
+        guard state.holds > 0 else { return true }
+        state.leavers.append(continuation)
+        return false
+      }
+      if isIdle { continuation.resume() }
+    }
+    await last()
+    let tenure = state.withLock { state in
+      defer { state.tenure = nil }
+      state.hasLeft = true
+      return state.tenure
+    }
+    await tenure?.end()
+  }
+
+  /// Something begins whose outcome has to be written.
+  public func hold(isNested: Bool) throws(StoreError) {
+    let isTooLate = state.withLock { state in
+      guard !state.isLeaving || isNested else { return true }
+      state.holds += 1
+      return false
+    }
+    if isTooLate { throw Self.left }
+  }
+
+  /// It is over.
+  public func letGo() {
+    let leavers = state.withLock { state in
+      state.holds -= 1
+      guard state.isLeaving, state.holds == 0 else { return [] as [CheckedContinuation<Void, Never>] }
+      defer { state.leavers = [] }
+      return state.leavers
+    }
+    for leaver in leavers { leaver.resume() }
   }
 
   private func opened() async throws(StoreError) -> any RecordStore {
@@ -133,13 +192,16 @@ public final class DeferredRecordStore: RecordStore {
   }
 
   /// Adds a record.
-  public func insert(_ record: StoredRecord) async throws(StoreError) {
-    try await use { (store) async throws(StoreError) in try await store.insert(record) }
+  public func insert(_ record: StoredRecord, within allowance: RecordAllowance) async throws(StoreError) {
+    try await use { (store) async throws(StoreError) in try await store.insert(record, within: allowance) }
   }
 
   /// Replaces a record.
-  public func replace(_ record: StoredRecord, under lease: RecordLease?) async throws(StoreError) {
-    try await use { (store) async throws(StoreError) in try await store.replace(record, under: lease) }
+  public func replace(
+    _ record: StoredRecord, under lease: RecordLease?, within allowance: RecordAllowance
+  ) async throws(StoreError) {
+    try await use { (store) async throws(StoreError) in try await store.replace(record, under: lease, within: allowance)
+    }
   }
 
   /// Removes a record.

@@ -26,6 +26,13 @@ public final class MemoryRecordStore: RecordStore {
 
     var count: Int { orders.values.reduce(0) { $0 + $1.count } }
     var isEmpty: Bool { orders.values.allSatisfy(\.isEmpty) }
+
+    var usage: RecordUsage {
+      var usage = RecordUsage()
+      for (collection, order) in orders { usage.add(order.count, in: collection, bytes: 0) }
+      usage.add(0, in: .session, bytes: bytes)
+      return usage
+    }
   }
 
   private static let purgeLimit = 1000
@@ -64,12 +71,13 @@ public final class MemoryRecordStore: RecordStore {
   }
 
   /// Adds a record.
-  public func insert(_ record: StoredRecord) async throws(StoreError) {
+  public func insert(_ record: StoredRecord, within allowance: RecordAllowance) async throws(StoreError) {
     try record.checkStorable()
     try access { state throws(StoreError) in
       guard record.version == 1, state.records[record.key] == nil else {
         throw StoreError(.conflict, "\(record.key) exists")
       }
+      try allowance.check(adding: record, to: state.owners[record.owner]?.usage ?? RecordUsage())
       // Those who have much leave room for one who comes later.
       guard FairShare.allows(state.owners[record.owner]?.count ?? 0, free: capacity - state.records.count) else {
         // The next one's may fit: nothing is wrong with the store.
@@ -85,13 +93,17 @@ public final class MemoryRecordStore: RecordStore {
   }
 
   /// Replaces a record.
-  public func replace(_ record: StoredRecord, under lease: RecordLease?) async throws(StoreError) {
+  public func replace(
+    _ record: StoredRecord, under lease: RecordLease?, within allowance: RecordAllowance
+  ) async throws(StoreError) {
     try record.checkStorable()
     try access { state throws(StoreError) in
       guard let stored = state.records[record.key], stored.version == record.version - 1, stored.owner == record.owner
       else { throw StoreError(.conflict, "\(record.key) has changed") }
+      let growth = record.contents.byteCount - stored.contents.byteCount
+      try allowance.check(growth: growth, of: state.owners[record.owner]?.usage ?? RecordUsage())
       state.records[record.key] = record
-      state.owners[record.owner]?.bytes += record.contents.byteCount - stored.contents.byteCount
+      state.owners[record.owner]?.bytes += growth
       if record.expiresAt != stored.expiresAt { state.noteExpiry(of: record) }
     }
   }
@@ -120,11 +132,7 @@ public final class MemoryRecordStore: RecordStore {
   /// How much `owner` has.
   public func usage(of owner: UInt32) async throws(StoreError) -> RecordUsage {
     try access { state throws(StoreError) in
-      var usage = RecordUsage()
-      guard let owned = state.owners[owner] else { return usage }
-      for (collection, order) in owned.orders { usage.add(order.count, in: collection, bytes: 0) }
-      usage.add(0, in: .session, bytes: owned.bytes)
-      return usage
+      state.owners[owner]?.usage ?? RecordUsage()
     }
   }
 

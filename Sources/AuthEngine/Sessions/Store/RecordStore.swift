@@ -15,14 +15,17 @@ public protocol RecordStore: Sendable {
     in collection: RecordKey.Collection, ownedBy owner: UInt32, after position: Int64, atMost count: Int
   ) async throws(StoreError) -> RecordPage
 
-  /// Adds a record of version 1. Durable when it returns. `conflict` when the key exists.
-  func insert(_ record: StoredRecord) async throws(StoreError)
+  /// Adds a record of version 1. Durable when it returns. `conflict` when the key exists; `overdrawn` when its owner has as much as
+  /// `allowance` says already, whatever else is added at the same time.
+  func insert(_ record: StoredRecord, within allowance: RecordAllowance) async throws(StoreError)
 
   /// Replaces a record. Durable when it returns.
   ///
   /// `conflict` unless the stored version is `record.version - 1` and the owner the same; `leaseLost` when a later
-  /// lease than `lease` has been granted.
-  func replace(_ record: StoredRecord, under lease: RecordLease?) async throws(StoreError)
+  /// lease than `lease` has been granted; `overdrawn` when it grows beyond what `allowance` says of bytes.
+  func replace(
+    _ record: StoredRecord, under lease: RecordLease?, within allowance: RecordAllowance
+  ) async throws(StoreError)
 
   /// Removes a record. Durable when it returns. True when there was one.
   func remove(_ key: RecordKey) async throws(StoreError) -> Bool
@@ -53,6 +56,13 @@ public protocol RecordStore: Sendable {
   /// Writes something that changes nothing; throws why that does not work.
   func checkWriting() async throws(StoreError)
 
+  /// Something begins whose outcome has to be written, since it may not be had again: until `letGo` the store is not left to another
+  /// process. `locked` when that has begun, unless it is a part (`isNested`) of something that holds the store. See `whileHeld`.
+  func hold(isNested: Bool) throws(StoreError)
+
+  /// It is over.
+  func letGo()
+
   /// Finishes what has begun and lets go of files and connections. Later calls fail with `unavailable`.
   func close() async
 }
@@ -62,8 +72,22 @@ extension RecordStore {
     RecordKey(collection: .session, id: [UInt8](repeating: 0, count: RecordKey.identifierByteCount))
   }
 
+  /// Adds a record, however much its owner has.
+  public func insert(_ record: StoredRecord) async throws(StoreError) { try await insert(record, within: .unlimited) }
+
+  /// Replaces a record, however much its owner has.
+  public func replace(_ record: StoredRecord, under lease: RecordLease?) async throws(StoreError) {
+    try await replace(record, under: lease, within: .unlimited)
+  }
+
   /// Reads a record that does not exist.
   public func check() async throws(StoreError) { _ = try await record(for: nobody) }
+
+  /// Nothing: it is closed when the process ends, not before.
+  public func hold(isNested: Bool) throws(StoreError) {}
+
+  /// Nothing.
+  public func letGo() {}
 
   /// Takes a lease of a record that does not exist, and gives it back.
   public func checkWriting() async throws(StoreError) {

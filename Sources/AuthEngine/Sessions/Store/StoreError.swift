@@ -16,6 +16,8 @@ public struct StoreError: Error, Sendable, Equatable {
     case keyMismatch
     /// The store cannot be used as it is: permissions, a newer format, no key. Somebody has to act.
     case unusable
+    /// The record's owner has as much as the call's `RecordAllowance` says.
+    case overdrawn
     /// The caller's record cannot be stored.
     case invalid
   }
@@ -35,14 +37,17 @@ public struct StoreError: Error, Sendable, Equatable {
   }
 
   /// Whether the same call may succeed later.
-  public var isRetryable: Bool { kind == .unavailable }
+  public var isRetryable: Bool { kind == .unavailable || kind == .locked }
+
+  /// When to ask again, where there is something to wait for: a process that ends leaves the store to the next one.
+  public var retryAfter: Duration? { kind == .locked ? .seconds(1) : nil }
 
   /// Whether the store itself cannot be used, and not only this record or this call.
   public var isOutage: Bool {
     switch kind {
     case .unavailable: !isOverload
     case .locked, .keyMismatch, .unusable: true
-    case .corrupted, .conflict, .leaseLost, .invalid: false
+    case .corrupted, .conflict, .leaseLost, .overdrawn, .invalid: false
     }
   }
 }

@@ -1,11 +1,8 @@
-import AuthEngine
-import Support
-
-/// The answer to a call, on its way from the store's thread to the one task that waits for it.
+/// The answer to a call, on its way from another thread or task to the one task that waits for it.
 ///
 /// The value passes through a lock and not through the continuation: ThreadSanitizer does not see the order of a
 /// continuation that is resumed before its task has come to wait, as a quick answer may be.
-final class Reply<Value: Sendable>: Sendable {
+public final class Reply<Value: Sendable>: Sendable {
   private struct State {
     var value: Value?
     var waiter: CheckedContinuation<Void, Never>?
@@ -13,8 +10,11 @@ final class Reply<Value: Sendable>: Sendable {
 
   private let state = Locked(State())
 
+  /// No answer yet.
+  public init() {}
+
   /// Answers. Only the first answer counts.
-  func fill(_ value: Value) {
+  public func fill(_ value: Value) {
     let waiter = state.withLock { state in
       if state.value == nil { state.value = value }
       defer { state.waiter = nil }
@@ -24,7 +24,7 @@ final class Reply<Value: Sendable>: Sendable {
   }
 
   /// Waits for the answer.
-  func value() async -> Value {
+  public func value() async -> Value {
     while true {
       if let value = state.withLock({ $0.value }) { return value }
       await withCheckedContinuation { continuation in

@@ -1,0 +1,70 @@
+import AuthEngine
+import Support
+import Testing
+
+/// How many of the calls, made all at once, did what they were to do. The others had no room.
+func successes(
+  of count: Int, _ call: @escaping @Sendable (_ number: Int) async throws(StoreError) -> Void
+) async -> Int {
+  await withTaskGroup(of: StoreError?.self) { group in
+    for number in 0..<count {
+      group.addTask {
+        do throws(StoreError) {
+          try await call(number)
+          return nil
+        } catch { return error }
+      }
+    }
+    var successes = 0
+    for await error in group {
+      #expect(error == nil || error?.kind == .overdrawn, "\(String(describing: error))")
+      if error == nil { successes += 1 }
+    }
+    return successes
+  }
+}
+
+/// What one owner may take, however many calls are under way at one moment.
+extension StoreContract {
+  /// Of many insertions at once as many as there is room for are carried out.
+  func boundsWhatIsAddedAtOnce(_ store: any RecordStore) async throws {
+    try await store.insert(Records.record(1000, owner: 2, size: 5000))
+    let few = RecordAllowance(count: 7, bytes: .max)
+    let counted = await successes(of: 60) { (number) async throws(StoreError) in
+      try await store.insert(Records.record(number, .authorization, owner: 1, size: 10), within: few)
+    }
+    #expect(counted == 7)
+    let small = RecordAllowance(count: 1000, bytes: 10_070)
+    let weighed = await successes(of: 60) { (number) async throws(StoreError) in
+      try await store.insert(Records.record(number, owner: 1, size: 1000), within: small)
+    }
+    #expect(weighed == 10)
+    #expect(try await store.usage(of: 1).bytes == 10_070)
+    // The other one's are not counted, what goes leaves its room, and nothing of that holds where nothing is said.
+    try await store.insert(Records.record(1001, owner: 2, size: 5000), within: RecordAllowance(count: 2, bytes: 10_000))
+    let gone = try #require(try await store.records(in: .session, ownedBy: 1).first)
+    #expect(try await store.remove(gone.key))
+    try await store.insert(Records.record(200, owner: 1, size: 1000), within: small)
+    await expect(.overdrawn) { try await store.insert(Records.record(201, owner: 1, size: 1), within: small) }
+    try await store.insert(Records.record(202, owner: 1, size: 1))
+  }
+
+  /// Of many records that grow at once as many grow as there is room for, and what shrinks always may.
+  func boundsWhatGrowsAtOnce(_ store: any RecordStore) async throws {
+    for number in 0..<10 { try await store.insert(Records.record(number, owner: 1, size: 100)) }
+    let allowance = RecordAllowance(count: 0, bytes: 5500)
+    let grown = await successes(of: 10) { (number) async throws(StoreError) in
+      try await store.replace(Records.record(number, owner: 1, version: 2, size: 1000), under: nil, within: allowance)
+    }
+    #expect(grown == 5)
+    #expect(try await store.usage(of: 1).bytes == 5500)
+    let none = RecordAllowance(count: 0, bytes: 0)
+    for record in try await store.records(in: .session, ownedBy: 1) {
+      var smaller = record
+      smaller.version += 1
+      smaller.contents = Secret([1, 2, 3])
+      try await store.replace(smaller, under: nil, within: none)
+    }
+    #expect(try await store.usage(of: 1).bytes == 30)
+  }
+}
