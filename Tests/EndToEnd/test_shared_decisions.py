@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import json
 import time
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, List
 
@@ -133,3 +134,31 @@ def test_too_many_for_one_user_are_not_too_many_for_another(start: Start, double
         before = len(double.posts())
         assert authorized(ask(bob, "bob", *names)) == [True] * 50
         assert len(double.posts()) == before + 1
+
+
+@needs_root
+def test_what_one_user_asks_about_at_one_time_is_bounded(start: Start, double: DecisionDouble) -> None:
+    """Would catch: hundreds of calls about ten thousand resources each, which took a gigabyte; or a few dozens refused."""
+    def script(method: str, path: str, headers: Dict[str, str], body: Any) -> Any:
+        if method == "GET":
+            return 404, {}, {}
+        if body["subject"]["id"] == "alice":
+            time.sleep(3)
+        return permits(body)
+
+    double.script = script
+    point = {"kind": "authzen", "baseUrl": double.url, "maxBatch": 1000, "timeout": "30s"}
+    sidecar = start({**BOTH, "preauthorization": {"pdp": point}})
+    open_to_all(sidecar.directory)
+    names = [f"channel-{number}" for number in range(10_000)]
+    with ExitStack() as stack:
+        alices = [stack.enter_context(connect_as(ALICE, sidecar, timeout=120)) for _ in range(8)]
+        bob = stack.enter_context(connect_as(BOB, sidecar, timeout=60))
+        params = {"resources": names, "context": {"subject": "alice"}}
+        calls = [(alices[number % 8], alices[number % 8].request("preauthorize", params)) for number in range(80)]
+        assert authorized(ask(bob, "bob", *names)) == [True] * 10_000
+        answers = [connection.answer_to(call) for connection, call in calls]
+        refused = [answer["error"] for answer in answers if "error" in answer]
+        assert {(error["code"], error["data"]["retryable"]) for error in refused} == {(-32009, True)}
+        assert 30 <= sum("result" in answer for answer in answers) < 80
+        assert authorized(ask(alices[0], "bob", "a")) == [True]

@@ -50,6 +50,13 @@ struct FetchResultTests {
     #expect(try JSONValueDecoder().decode(FetchResource.Result.self, from: json).retryAfterMs == (row.1 ? 7000 : nil))
   }
 
+  @Test("fields of one name, which a server may send by the hundred thousand, take time in the square of their number")
+  func manyHeaders() async throws {
+    let lines = (0..<200_000).map { HTTPFields.Field(name: $0 % 2 == 0 ? "A" : "a", value: "\($0)") }
+    let result = try await Self.fetch(HTTPResponse(status: 204, fields: HTTPFields(lines)))
+    #expect(result?["headers"]?["a"]?.arrayValue?.count == 200_000)
+  }
+
   @Test("headers keep repeats and order under lower-case names")
   func headers() async throws {
     let fields = HTTPFields([

@@ -21,12 +21,17 @@ extension ErrorMap {
       fault.data["advices"] = .array(advices)
       return fault
     case .stateUnknown: return session(.stateUnknown, error, retryable: false)
-    case .store(let failure): return session(.storeUnavailable, error, retryable: failure.isRetryable)
+    case .store(let failure):
+      var fault = session(.storeUnavailable, error, retryable: failure.isRetryable)
+      if let wait = failure.retryAfter { fault.data["retryAfterMs"] = .integer(wait.wholeMillisecondsUp) }
+      return fault
     case .issuerUnknown:
       var fault = session(.sessionIssuerUnknown, error, retryable: false)
       if !path.isEmpty { fault.data["path"] = .string(path) }
       return fault
     case .grantNotSupported: return session(.grantNotSupported, error, retryable: false)
+    case .sharedToken:
+      return RPCFault(.peerForbidden, error.detail, data: ["retryable": false, "outcome": "not_sent"])
     case .pending(let wait):
       var fault = session(.authorizationPending, error, retryable: true)
       fault.data["retryAfterMs"] = .integer(wait.wholeMillisecondsUp)
@@ -35,6 +40,8 @@ extension ErrorMap {
       var data: JSONObject = ["retryable": .bool(wait != nil), "outcome": "not_sent"]
       if let wait { data["retryAfterMs"] = .integer(wait.wholeMillisecondsUp) }
       return RPCFault(.overloaded, error.detail, data: data)
+    case .noRoom:
+      return RPCFault(.overloaded, error.detail, data: ["retryable": false, "outcome": "replied"])
     case .invalid(let inner): return .invalidParams(error.detail, path: path + inner)
     case .cancelled: return RPCFault(.requestCancelled)
     case .deadlineExceeded: return RPCFault(.deadlineExceeded)

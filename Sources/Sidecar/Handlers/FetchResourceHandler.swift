@@ -68,6 +68,9 @@ struct FetchResourceHandler: Sendable {
       options.advice = advice(rules, kept, progress, by: deadline, context)
     }
     options.tokenDelegate = TokenRefreshDelegate(caller: context.caller, task: task, deadline: deadline, clock: clock)
+    options.longWork = LongWork(from: RPCSession.longText) { [pool, caller = context.caller] in
+      caller.executor(in: pool)
+    }
     let networkTask = NetworkTask(identifier: task, request: request, clock: clock)
     options.task = networkTask
     if let stream {

@@ -51,12 +51,18 @@ enum FetchResult {
 
   /// Lower-case names to their values in order; names in the order of their first line.
   static func headers(_ fields: HTTPFields) -> JSONValue {
-    var object = JSONObject()
+    var places: [String: Int] = [:]
+    var found: [(name: String, values: [JSONValue])] = []
     for line in fields.lines {
       let name = line.name.lowercasedASCII()
-      object[name] = .array((object[name]?.arrayValue ?? []) + [.string(line.value)])
+      if let place = places[name] {
+        found[place].values.append(.string(line.value))
+      } else {
+        places[name] = found.count
+        found.append((name, [.string(line.value)]))
+      }
     }
-    return .object(object)
+    return .object(JSONObject(distinct: found.map { JSONObject.Member(name: $0.name, value: .array($0.values)) }))
   }
 
   private static func timing(_ timing: HTTPResponse.Timing) -> JSONValue {

@@ -1,4 +1,5 @@
 import AuthEngine
+import Configuration
 import JSON
 import JSONRPC
 import Protocol
@@ -30,7 +31,8 @@ extension SidecarService {
     }
     table.waiting(ReloadConfig.self) { [self] (_, context) async throws(RPCFault) in
       // Reads files: not on the thread that serves connections.
-      let outcome = await Task.detached { [self] in Result { () throws(ReloadFailure) in try reload() } }.value
+      let uid = context.caller.peer.uid
+      let outcome = await Task.detached { [self] in Result { () throws(ReloadFailure) in try reload(for: uid) } }.value
       do throws(ReloadFailure) {
         return ReloadConfig.Result(changed: try outcome.get())
       } catch {
@@ -169,13 +171,14 @@ extension SidecarService {
       certificates: runtime.certificates.filter { scope.contains(certificateOf: $0.owner) },
       degradations: runtime.decisionPoints.filter { scope.contains(decisionPoint: $0.key) }
         .compactMapValues(\.settings.degradation),
-      others: otherChecks, replacements: replacements)
+      others: otherChecks(for: scope), replacements: replacements)
   }
 
-  private var otherChecks: [String: Health.Check] {
-    var checks: [String: Health.Check] = [:]
+  private func otherChecks(for scope: PeerScope) -> [String: Health.Check] {
+    let resources = runtime.configuration.resources
+    var checks =
+      surroundings.transportState?().checks { scope.contains(resource: $0) && resources[$0]?.http2 == true } ?? [:]
     checks["audit"] = trail?.check
-    checks["transport"] = surroundings.transportState?().fault
     if surroundings.hardening != nil { checks["hardening"] = hardening.report.check }
     return checks
   }

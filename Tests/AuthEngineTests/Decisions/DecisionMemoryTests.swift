@@ -31,16 +31,16 @@ struct DecisionMemoryTests {
     let now = MonotonicInstant(nanoseconds: 1)
     let scope = try scope("a")
     var memory = DecisionMemory(maxEntries: 10)
-    memory.keep(permit(60), about: ResourceName("used"), in: scope)
+    memory.take([(ResourceName("used"), permit(60))], in: scope)
     for number in 0..<1000 {
-      memory.keep(permit(60), about: ResourceName("\(number)"), in: scope)
+      memory.take([(ResourceName("\(number)"), permit(60))], in: scope)
       #expect(memory.count <= 11)
       #expect(memory.decisions(about: [ResourceName("used")], in: scope, at: now)[0] != nil)
     }
     var small = DecisionMemory(maxBytes: 100_000)
     for number in 0..<100 {
-      small.keep(
-        permit(60), about: ResourceName(String(repeating: "\(number % 10)", count: 10_000 + number)), in: scope)
+      let name = ResourceName(String(repeating: "\(number % 10)", count: 10_000 + number))
+      small.take([(name, permit(60))], in: scope)
     }
     #expect(small.count <= 12)
   }
@@ -51,10 +51,10 @@ struct DecisionMemoryTests {
     let (mine, others) = (try scope("a", owner: 1), try scope("a", owner: 2))
     for (limits, pad) in [(DecisionMemory(maxEntries: 100), 0), (DecisionMemory(maxBytes: 100_000), 10_000)] {
       var memory = limits
-      memory.keep(permit(60), about: ResourceName("x"), in: others)
+      memory.take([(ResourceName("x"), permit(60))], in: others)
       for number in 0..<1000 {
         let name = ResourceName(String(repeating: "n", count: pad) + "\(number)")
-        memory.keep(permit(60), about: name, in: mine)
+        memory.take([(name, permit(60))], in: mine)
         #expect(memory.count <= 100)
       }
       #expect(memory.decisions(about: [ResourceName("x")], in: others, at: now)[0] != nil)
@@ -69,7 +69,7 @@ struct DecisionMemoryTests {
     var memory = DecisionMemory()
     let (first, second) = (try scope("a"), try scope("b"))
     for scope in [first, second] {
-      for name in ["x", "y"] { memory.keep(permit(60), about: ResourceName(name), in: scope) }
+      for name in ["x", "y"] { memory.take([(ResourceName(name), permit(60))], in: scope) }
     }
     #expect(remove(DecisionSelection(owner: 2), from: &memory) == 0)
     #expect(remove(DecisionSelection(owner: 1, provider: "other"), from: &memory) == 0)
@@ -86,7 +86,7 @@ struct DecisionMemoryTests {
     let point = try DecisionEngine.authzen { _ in .decisions([]) }.point()
     for number in 0..<6400 {
       let subject = DecisionSubject(id: "user-\(number)", owner: 1)
-      memory.keep(permit(60), about: ResourceName("x"), in: DecisionScope(point, subject, context: [:]))
+      memory.take([(ResourceName("x"), permit(60))], in: DecisionScope(point, subject, context: [:]))
     }
     let selection = DecisionSelection(owner: 1, resources: ["x", "y"])
     let sizes = (0..<DecisionScope.parts).map { memory.remove(selection, selection.names, part: $0) }

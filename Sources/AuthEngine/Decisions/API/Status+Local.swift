@@ -27,6 +27,10 @@ extension Status {
       message: "The sidecar has no credentials that the decision point accepts.", details: details)
   }
 
+  /// A user has had the sidecar's credentials replaced too often by now.
+  static let replacedTooOften = accessTokenUnavailable(
+    "the access token has been replaced too often in a short time")
+
   /// What came back could not be understood.
   static func formatUnknown(_ details: String, trace: String? = nil) -> Status {
     Status(

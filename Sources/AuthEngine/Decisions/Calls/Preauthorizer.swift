@@ -62,7 +62,7 @@ public final class Preauthorizer: Sendable {
       // Whoever waits longest decides how long it may take.
       let bound = deadline.instant.map { Deadline(instant: max($0, budget.instant ?? $0)) } ?? budget
       let link = link(call, bound, trace)
-      board.carry(lookup, by: Task { [self] in _ = await look(up: beginning.missing, lookup, call, link) })
+      board.carry(lookup, by: Requesting.task { [self] in _ = await look(up: beginning.missing, lookup, call, link) })
     }
     let timer = deadline.remaining(on: upstream.clock).map { remaining in
       Task { [clock = upstream.clock] in
@@ -76,7 +76,7 @@ public final class Preauthorizer: Sendable {
     } onCancel: {
       wait.end()
     }
-    if arrived.count < beginning.awaited { board.leave(wait, beginning.joined) }
+    board.leave(wait, beginning.joined)
     return (beginning.known, arrived)
   }
 
@@ -84,7 +84,7 @@ public final class Preauthorizer: Sendable {
   private func renew(_ resources: [ResourceName], _ renewal: UInt64, _ call: PreauthorizeCall) {
     var link = link(call, Deadline(in: call.point.budget, on: upstream.clock), nil)
     link.isRenewal = true
-    let task = Task { [self, link] in
+    let task = Requesting.task { [self, link] in
       // One that was forgotten meanwhile was ended on purpose. The task's own flag does not tell that: one that is over before it
       // is carried is cancelled, too.
       guard let renewed = await look(up: resources, renewal, call, link) else { return }

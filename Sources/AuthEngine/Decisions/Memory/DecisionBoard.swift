@@ -34,20 +34,12 @@ final class DecisionBoard: Sendable {
 
   /// Decisions have come. False when nobody wants them any more: what was asked has been forgotten, or all have left.
   func resolve(_ identifier: UInt64, _ decisions: [(ResourceName, KeptDecision)]) -> Bool {
-    let (isWanted, deliveries) = ledger.withLock { ledger in
-      (ledger.lookups[identifier] != nil, ledger.resolve(identifier, decisions))
-    }
-    // Mostly all of them are one call's.
-    var rest = deliveries[...]
-    while let wait = rest.first?.0 {
-      let own = rest.prefix { $0.0 === wait }
-      wait.deliver(own.lazy.map { ($0.1, $0.2) })
-      rest = rest[own.endIndex...]
-    }
-    return isWanted
+    guard let (waiters, decisions) = ledger.withLock({ $0.resolve(identifier, decisions) }) else { return false }
+    for waiter in waiters { waiter.deliver(decisions) }
+    return true
   }
 
-  /// A call waits no longer for the lookups that it had joined. Those that nobody waits for any more end.
+  /// A call is over that had joined lookups. Those that nobody waits for any more end.
   func leave(_ wait: DecisionWait, _ joined: Set<UInt64>) {
     let abandoned = ledger.withLock { $0.leave(wait, joined) }
     for task in abandoned { task.cancel() }
@@ -57,14 +49,12 @@ final class DecisionBoard: Sendable {
   /// many and has them looked through again and again keeps others waiting for one part at most.
   func remove(_ selection: DecisionSelection) -> Int {
     let names = selection.names
-    close(selection, names)
     return (0..<DecisionScope.parts).reduce(0) { count, part in count + remove(selection, names, part: part) }
   }
 
   /// As `remove`, and after each part it is somebody else's turn on this thread.
   func removeInTurns(_ selection: DecisionSelection) async -> Int {
     let names = selection.names
-    close(selection, names)
     var count = 0
     for part in 0..<DecisionScope.parts {
       count += remove(selection, names, part: part)
@@ -73,12 +63,13 @@ final class DecisionBoard: Sendable {
     return count
   }
 
-  private func close(_ selection: DecisionSelection, _ names: Set<ResourceName>?) {
-    let abandoned = ledger.withLock { $0.close(selection, names) }
-    for task in abandoned { task.cancel() }
-  }
-
   private func remove(_ selection: DecisionSelection, _ names: Set<ResourceName>?, part: Int) -> Int {
-    ledger.withLock { $0.memory.remove(selection, names, part: part) }
+    let (removed, abandoned) = ledger.withLock { ledger in
+      // What is being asked first: nothing of it is remembered after this.
+      let abandoned = ledger.close(selection, names, part: part)
+      return (ledger.memory.remove(selection, names, part: part), abandoned)
+    }
+    for task in abandoned { task.cancel() }
+    return removed
   }
 }

@@ -5,15 +5,6 @@ import Support
 /// A value: `DecisionBoard` guards it. A lookup belongs to nobody and ends early only when nobody waits for it any more. What is purged, or
 /// asked anew around the memory, is joined by no later call and remembered by none.
 struct DecisionLedger: Sendable {
-  /// Something that is being asked.
-  struct Lookup: Sendable {
-    let scope: DecisionScope
-    let bypassesRemoteCache: Bool
-    /// Who waits for what; resources that are answered are gone.
-    var waits: [ResourceName: [DecisionWait]]
-    var task: Task<Void, Never>?
-  }
-
   /// What a call finds, and what it has to ask.
   struct Beginning: Sendable {
     /// What is remembered, in the order of the resources.
@@ -37,11 +28,10 @@ struct DecisionLedger: Sendable {
   private static let share = FairShare.times
 
   var memory: DecisionMemory
-  var lookups: [UInt64: Lookup] = [:]
+  var lookups: [UInt64: DecisionLookup] = [:]
   /// Those that began with nobody waiting; they do not end with those who join them.
   var renewals: Set<UInt64> = []
-  /// Which lookup a call may join.
-  private var joinable: [DecisionScope: [ResourceName: UInt64]] = [:]
+  private var joinable = JoinableLookups()
   private var lastIdentifier: UInt64 = 0
 
   init(memory: DecisionMemory) { self.memory = memory }
@@ -56,33 +46,60 @@ struct DecisionLedger: Sendable {
     var beginning = Beginning(
       known: isLocal
         ? memory.decisions(about: resources, in: scope, at: now) : Array(repeating: nil, count: resources.count))
+    var unknown: [ResourceName] = []
+    var hot: [ResourceName] = []
     for (place, resource) in resources.enumerated() {
-      if let kept = beginning.known[place] {
-        if kept.isHot(at: now), joinable[scope]?[resource] == nil { beginning.expiring.append(resource) }
+      guard let kept = beginning.known[place] else {
+        unknown.append(resource)
         continue
       }
-      beginning.awaited += 1
-      if isLocal, let identifier = joinable[scope]?[resource],
-        lookups[identifier].map({ $0.bypassesRemoteCache || !bypasses }) == true
-      {
-        lookups[identifier]?.waits[resource]?.append(wait)
-        beginning.joined.insert(identifier)
-      } else {
-        beginning.missing.append(resource)
-      }
+      if kept.isHot(at: now) { hot.append(resource) }
     }
+    guard !unknown.isEmpty || !hot.isEmpty else { return beginning }
+    var open = joinable.take(scope)
+    beginning.awaited = unknown.count
+    beginning.missing = isLocal ? join(unknown, in: open, bypasses, wait, &beginning.joined) : unknown
     if !beginning.missing.isEmpty {
-      let identifier = open(beginning.missing, in: scope, bypasses, [wait])
+      let identifier = begin(beginning.missing, in: scope, bypasses, wait, &open)
       beginning.joined.insert(identifier)
       beginning.lookup = identifier
     }
+    beginning.expiring = hot.filter { open[$0] == nil }
     if !beginning.expiring.isEmpty, mayRenew(for: scope.owner) {
-      for resource in beginning.expiring { memory.beginRenewal(of: resource, in: scope) }
-      let identifier = open(beginning.expiring, in: scope, bypasses, [])
+      memory.beginRenewal(of: beginning.expiring, in: scope)
+      let identifier = begin(beginning.expiring, in: scope, bypasses, nil, &open)
       renewals.insert(identifier)
       beginning.renewal = identifier
     }
+    joinable.put(open, in: scope)
     return beginning
+  }
+
+  /// Has `wait` join what is being asked of `resources`; returns what is not.
+  private mutating func join(
+    _ resources: [ResourceName], in open: JoinableLookups.Names, _ bypassesRemoteCache: Bool, _ wait: DecisionWait,
+    _ joined: inout Set<UInt64>
+  ) -> [ResourceName] {
+    guard !open.isEmpty else { return resources }
+    var missing: [ResourceName] = []
+    var wanted: [UInt64: Set<ResourceName>] = [:]
+    for resource in resources {
+      let identifier = open[resource].flatMap { wanted[$0] != nil || mayJoin($0, bypassesRemoteCache) ? $0 : nil }
+      if let identifier {
+        wanted[identifier, default: []].insert(resource)
+      } else {
+        missing.append(resource)
+      }
+    }
+    for (identifier, names) in wanted {
+      lookups[identifier]?.join(wait, for: names)
+      joined.insert(identifier)
+    }
+    return missing
+  }
+
+  private func mayJoin(_ identifier: UInt64, _ bypassesRemoteCache: Bool) -> Bool {
+    lookups[identifier].map { $0.bypassesRemoteCache || !bypassesRemoteCache } ?? false
   }
 
   /// Whether `owner` leaves room for the renewals of others.
@@ -91,83 +108,67 @@ struct DecisionLedger: Sendable {
     return own < Self.share * (Self.maxRenewals - renewals.count)
   }
 
-  private mutating func open(
-    _ resources: [ResourceName], in scope: DecisionScope, _ bypassesRemoteCache: Bool, _ waits: [DecisionWait]
+  private mutating func begin(
+    _ resources: [ResourceName], in scope: DecisionScope, _ bypassesRemoteCache: Bool, _ wait: DecisionWait?,
+    _ open: inout JoinableLookups.Names
   ) -> UInt64 {
     lastIdentifier += 1
-    var open = joinable.removeValue(forKey: scope) ?? [:]
     for resource in resources { open[resource] = lastIdentifier }
-    joinable[scope] = open
-    lookups[lastIdentifier] = Lookup(
-      scope: scope, bypassesRemoteCache: bypassesRemoteCache,
-      waits: Dictionary(resources.map { ($0, waits) }, uniquingKeysWith: { first, _ in first }))
+    let pending = Set(resources)
+    var lookup = DecisionLookup(pending, in: scope, bypassesRemoteCache: bypassesRemoteCache)
+    if let wait { lookup.join(wait, for: pending) }
+    lookups[lastIdentifier] = lookup
     return lastIdentifier
   }
 
-  /// Decisions have come; they are remembered where they may be, and nothing has happened meanwhile that makes them old. Returns who is to
-  /// be told.
+  /// Decisions have come; they are remembered where they may be, and nothing has happened meanwhile that makes them
+  /// old. Returns what had not been answered yet, and who is to be told; nil when nobody wants it any more.
   mutating func resolve(
     _ identifier: UInt64, _ decisions: [(ResourceName, KeptDecision)]
-  ) -> [(DecisionWait, ResourceName, KeptDecision)] {
+  ) -> (waiters: [DecisionLookup.Waiter], decisions: [(ResourceName, KeptDecision)])? {
     // Taken out for the while: to find either costs more than what is done with it.
-    guard var lookup = lookups.removeValue(forKey: identifier) else { return [] }
-    let scope = lookup.scope
-    var open = joinable.removeValue(forKey: scope) ?? [:]
-    var deliveries: [(DecisionWait, ResourceName, KeptDecision)] = []
-    for (resource, decision) in decisions {
-      for wait in lookup.waits.removeValue(forKey: resource) ?? [] { deliveries.append((wait, resource, decision)) }
-      guard open[resource] == identifier else { continue }
-      open[resource] = nil
-      if decision.expiry != nil {
-        memory.keep(decision, about: resource, in: scope)
-      } else if decision.verdict.isDecided {
-        // A newer word than the one that is kept.
-        memory.remove(resource, in: scope)
-      }
-    }
-    if !open.isEmpty { joinable[scope] = open }
-    if lookup.waits.isEmpty {
+    guard var lookup = lookups.removeValue(forKey: identifier) else { return nil }
+    var open = joinable.take(lookup.scope)
+    let answered = decisions.filter { lookup.pending.remove($0.0) != nil }
+    let newest = decisions.filter { open[$0.0] == identifier }
+    for (resource, _) in newest { open[resource] = nil }
+    memory.take(newest, in: lookup.scope)
+    joinable.put(open, in: lookup.scope)
+    if lookup.pending.isEmpty {
       renewals.remove(identifier)
     } else {
       lookups[identifier] = lookup
     }
-    return deliveries
+    return (Array(lookup.waiters.values), answered)
   }
 
-  /// A call waits no longer for the lookups that it had joined. Returns those that nobody waits for any more.
+  /// A call is over that had joined lookups. Returns the tasks of those that nobody waits for any more.
   mutating func leave(_ wait: DecisionWait, _ joined: Set<UInt64>) -> [Task<Void, Never>] {
     var abandoned: [Task<Void, Never>] = []
     for identifier in joined {
-      guard let lookup = lookups[identifier] else { continue }
-      for resource in lookup.waits.keys { lookups[identifier]?.waits[resource]?.removeAll { $0 === wait } }
-      guard !renewals.contains(identifier), lookups[identifier]?.waits.values.allSatisfy(\.isEmpty) == true else {
-        continue
-      }
-      for resource in lookup.waits.keys where joinable[lookup.scope]?[resource] == identifier {
-        close(resource, in: lookup.scope)
-      }
+      lookups[identifier]?.leave(wait)
+      guard !renewals.contains(identifier), let lookup = lookups[identifier], lookup.waiters.isEmpty else { continue }
+      var open = joinable.take(lookup.scope)
+      for resource in lookup.pending where open[resource] == identifier { open[resource] = nil }
+      joinable.put(open, in: lookup.scope)
       if let task = drop(identifier) { abandoned.append(task) }
     }
     return abandoned
   }
 
-  /// What is being asked of what `selection`, whose names are `names`, means is remembered by nobody. Returns renewals that nobody needs any
-  /// more.
-  mutating func close(_ selection: DecisionSelection, _ names: Set<ResourceName>?) -> [Task<Void, Never>] {
-    for scope in Array(joinable.keys) where selection.includes(scope) {
-      guard let names else {
-        joinable[scope] = nil
-        continue
-      }
-      for name in names { close(name, in: scope) }
-    }
+  /// What is being asked of what `selection`, whose names are `names`, means in one part is remembered by nobody.
+  /// Returns renewals that nobody needs any more.
+  mutating func close(_ selection: DecisionSelection, _ names: Set<ResourceName>?, part: Int) -> [Task<Void, Never>] {
+    joinable.close(selection, names, part: part)
     var abandoned: [Task<Void, Never>] = []
     for identifier in renewals {
-      guard let lookup = lookups[identifier], selection.includes(lookup.scope) else { continue }
-      for name in names ?? Set(lookup.waits.keys) where lookup.waits[name]?.isEmpty == true {
-        lookups[identifier]?.waits[name] = nil
+      guard let lookup = lookups[identifier], lookup.scope.part == part, lookup.waiters.isEmpty,
+        selection.includes(lookup.scope)
+      else { continue }
+      if let names { lookups[identifier]?.pending.subtract(names.intersection(lookup.pending)) }
+      if names == nil || lookups[identifier]?.pending.isEmpty == true, let task = drop(identifier) {
+        abandoned.append(task)
       }
-      if lookups[identifier]?.waits.isEmpty == true, let task = drop(identifier) { abandoned.append(task) }
     }
     return abandoned
   }
@@ -175,10 +176,5 @@ struct DecisionLedger: Sendable {
   private mutating func drop(_ identifier: UInt64) -> Task<Void, Never>? {
     renewals.remove(identifier)
     return lookups.removeValue(forKey: identifier)?.task
-  }
-
-  private mutating func close(_ resource: ResourceName, in scope: DecisionScope) {
-    joinable[scope]?[resource] = nil
-    if joinable[scope]?.isEmpty == true { joinable[scope] = nil }
   }
 }

@@ -29,18 +29,16 @@ struct DecisionMemory: Sendable {
     return change(scope.owner) { $0.decisions(about: resources, in: scope, at: now) }
   }
 
-  /// Remembers `decision`, in place of what is kept about the resource.
-  mutating func keep(_ decision: KeptDecision, about resource: ResourceName, in scope: DecisionScope) {
-    change(scope.owner) { $0.keep(decision, about: resource, in: scope) }
+  /// Remembers those of `decisions` that may be, in place of what is kept about the resources; forgets that about the
+  /// others that are decided: they are a newer word.
+  mutating func take(_ decisions: [(ResourceName, KeptDecision)], in scope: DecisionScope) {
+    guard !decisions.isEmpty else { return }
+    change(scope.owner) { $0.take(decisions, in: scope) }
   }
 
-  /// The decision is renewed now: to be asked for again does not begin that again.
-  mutating func beginRenewal(of resource: ResourceName, in scope: DecisionScope) {
-    owners[scope.owner]?.beginRenewal(of: resource, in: scope)
-  }
-
-  mutating func remove(_ resource: ResourceName, in scope: DecisionScope) {
-    change(scope.owner) { $0.remove(resource, in: scope) }
+  /// The decisions are renewed now: to be asked for again does not begin that again.
+  mutating func beginRenewal(of resources: [ResourceName], in scope: DecisionScope) {
+    owners[scope.owner]?.beginRenewal(of: resources, in: scope)
   }
 
   /// Forgets what `selection`, whose names are `names`, means in one part of the scopes; tells how many that were.

@@ -34,7 +34,10 @@ struct DecisionScope: Sendable, Hashable {
     session = subject.session?.handle
   }
 
-  static func == (left: DecisionScope, right: DecisionScope) -> Bool { left.bytes == right.bytes }
+  static func == (left: DecisionScope, right: DecisionScope) -> Bool {
+    // Those that differ mostly do so here, however much they begin with in common.
+    left.digest == right.digest && left.bytes == right.bytes
+  }
 
   func hash(into hasher: inout Hasher) { hasher.combine(digest) }
 
@@ -71,5 +74,12 @@ public struct DecisionSelection: Sendable {
     if let provider, !provider.hasSameBytes(as: scope.provider) { return false }
     if let session, session != scope.session { return false }
     return true
+  }
+}
+
+extension Set<ResourceName> {
+  /// Those that have an entry. Goes over the smaller of the two: the other may be somebody's very many.
+  func found<Value>(in entries: [ResourceName: Value]) -> [ResourceName] {
+    count < entries.count ? lazy.filter { entries[$0] != nil }.map(\.self) : entries.keys.filter(contains)
   }
 }

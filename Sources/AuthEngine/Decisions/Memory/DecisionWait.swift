@@ -14,9 +14,10 @@ final class DecisionWait: Sendable {
 
   init() {}
 
-  /// Decisions have arrived.
+  /// Decisions have arrived. Who does not wait any more takes none.
   func deliver(_ decisions: some Sequence<(ResourceName, KeptDecision)>) {
     wake { state in
+      guard !state.isOver else { return }
       for (resource, decision) in decisions { state.arrived[resource] = decision }
     }
   }

@@ -3,16 +3,31 @@ import Support
 /// One owner's decisions by what they are about, in two generations: what was not used for longest goes first. Each is divided into parts, so that
 /// what looks at all scopes can do so a part at a time.
 struct OwnedDecisions: Sendable {
-  private typealias Shelf = [ResourceName: KeptDecision]
-
   private struct Generation {
-    var shelves = [[DecisionScope: Shelf]](repeating: [:], count: DecisionScope.parts)
-    var count = 0
-    var bytes = 0
-  }
+    private(set) var shelves = [[DecisionScope: DecisionShelf]](repeating: [:], count: DecisionScope.parts)
+    private(set) var count = 0
+    private(set) var bytes = 0
 
-  /// What an entry takes beside its texts.
-  private static let overhead = 192
+    /// Takes a shelf out, to be put back: to find it compares everything that its decisions depend on, which is too
+    /// much to do for each.
+    mutating func take(_ scope: DecisionScope) -> DecisionShelf? {
+      guard let shelf = shelves[scope.part].removeValue(forKey: scope) else { return nil }
+      count -= shelf.decisions.count
+      bytes -= shelf.bytes + scope.bytes.count
+      return shelf
+    }
+
+    mutating func put(_ shelf: DecisionShelf, in scope: DecisionScope) {
+      guard !shelf.decisions.isEmpty else { return }
+      shelves[scope.part][scope] = shelf
+      count += shelf.decisions.count
+      bytes += shelf.bytes + scope.bytes.count
+    }
+
+    mutating func beginRenewal(of resources: [ResourceName], in scope: DecisionScope) {
+      shelves[scope.part][scope]?.beginRenewal(of: resources)
+    }
+  }
 
   private var young = Generation()
   private var old = Generation()
@@ -37,41 +52,46 @@ struct OwnedDecisions: Sendable {
   mutating func decisions(
     about resources: [ResourceName], in scope: DecisionScope, at now: MonotonicInstant
   ) -> [KeptDecision?] {
-    let shelf = young.shelves[scope.part][scope]
-    let older = old.count > 0 ? old.shelves[scope.part][scope] : nil
-    guard shelf != nil || older != nil else { return Array(repeating: nil, count: resources.count) }
-    return resources.map { resource in
-      if let kept = shelf?[resource] { return kept.isFresh(at: now) ? kept : nil }
-      guard let kept = older?[resource], kept.isFresh(at: now) else { return nil }
-      keep(kept, about: resource, in: scope)
-      return kept
+    guard old.count > 0, var older = old.take(scope) else {
+      let shelf = young.shelves[scope.part][scope]
+      return resources.map { resource in shelf?.fresh(resource, at: now) }
     }
-  }
-
-  /// Remembers `decision`, in place of what is kept about the resource.
-  mutating func keep(_ decision: KeptDecision, about resource: ResourceName, in scope: DecisionScope) {
-    // In its place where it can be: renewed decisions come again and again.
-    if case .permit = decision.verdict, case .permit? = young.shelves[scope.part][scope]?[resource]?.verdict {
-      young.shelves[scope.part][scope]?[resource] = decision
-      return
+    var shelf = young.take(scope) ?? DecisionShelf()
+    let found = resources.map { resource in
+      if shelf.decisions[resource] == nil, let kept = older.fresh(resource, at: now) {
+        older.remove(resource)
+        shelf.keep(kept, about: resource)
+      }
+      return shelf.fresh(resource, at: now)
     }
-    remove(resource, in: scope)
-    let weight = Self.weight(decision, resource)
-    let isNewShelf = young.shelves[scope.part][scope] == nil
-    young.shelves[scope.part][scope, default: [:]][resource] = decision
-    young.count += 1
-    young.bytes += weight + (isNewShelf ? scope.bytes.count : 0)
+    old.put(older, in: scope)
+    young.put(shelf, in: scope)
+    return found
   }
 
-  /// The decision is renewed now: to be asked for again does not begin that again.
-  mutating func beginRenewal(of resource: ResourceName, in scope: DecisionScope) {
-    young.shelves[scope.part][scope]?[resource]?.renewal = nil
-    if old.count > 0 { old.shelves[scope.part][scope]?[resource]?.renewal = nil }
+  /// Remembers those of `decisions` that may be, in place of what is kept about the resources; forgets that about the
+  /// others that are decided: they are a newer word.
+  mutating func take(_ decisions: [(ResourceName, KeptDecision)], in scope: DecisionScope) {
+    var shelf = young.take(scope) ?? DecisionShelf()
+    var older = old.count > 0 ? old.take(scope) : nil
+    for (resource, decision) in decisions {
+      if decision.expiry != nil {
+        shelf.keep(decision, about: resource)
+      } else if decision.verdict.isDecided {
+        shelf.remove(resource)
+      } else {
+        continue
+      }
+      older?.remove(resource)
+    }
+    young.put(shelf, in: scope)
+    if let older { old.put(older, in: scope) }
   }
 
-  @discardableResult
-  mutating func remove(_ resource: ResourceName, in scope: DecisionScope) -> Int {
-    Self.remove(resource, in: scope, from: &young) + (old.count > 0 ? Self.remove(resource, in: scope, from: &old) : 0)
+  /// The decisions are renewed now: to be asked for again does not begin that again.
+  mutating func beginRenewal(of resources: [ResourceName], in scope: DecisionScope) {
+    young.beginRenewal(of: resources, in: scope)
+    if old.count > 0 { old.beginRenewal(of: resources, in: scope) }
   }
 
   /// Forgets what `selection`, whose names are `names`, means in one part; tells how many that were.
@@ -83,39 +103,14 @@ struct OwnedDecisions: Sendable {
     _ selection: DecisionSelection, _ names: Set<ResourceName>?, _ part: Int, from generation: inout Generation
   ) -> Int {
     var removed = 0
-    for scope in Array(generation.shelves[part].keys) where selection.includes(scope) {
-      for resource in found(names, on: generation.shelves[part][scope, default: [:]]) {
-        removed += remove(resource, in: scope, from: &generation)
-      }
+    for scope in generation.shelves[part].keys.filter(selection.includes) {
+      guard var shelf = generation.take(scope) else { continue }
+      removed += shelf.decisions.count
+      guard let names else { continue }
+      for resource in names.found(in: shelf.decisions) { shelf.remove(resource) }
+      removed -= shelf.decisions.count
+      generation.put(shelf, in: scope)
     }
     return removed
-  }
-
-  /// What of `names` is there; nil: everything.
-  private static func found(_ names: Set<ResourceName>?, on shelf: Shelf) -> [ResourceName] {
-    guard let names else { return Array(shelf.keys) }
-    return names.count < shelf.count ? names.filter { shelf[$0] != nil } : shelf.keys.filter(names.contains)
-  }
-
-  private static func remove(_ resource: ResourceName, in scope: DecisionScope, from generation: inout Generation)
-    -> Int
-  {
-    guard let kept = generation.shelves[scope.part][scope]?.removeValue(forKey: resource) else { return 0 }
-    generation.count -= 1
-    generation.bytes -= weight(kept, resource)
-    if generation.shelves[scope.part][scope]?.isEmpty == true {
-      generation.shelves[scope.part][scope] = nil
-      generation.bytes -= scope.bytes.count
-    }
-    return 1
-  }
-
-  private static func weight(_ decision: KeptDecision, _ resource: ResourceName) -> Int {
-    var weight = overhead + resource.text.utf8.count
-    if case .deny(let status, _) = decision.verdict {
-      for text in [status.code, status.action, status.message] { weight += text.utf8.count }
-      for text in [status.details, status.helpURL, status.trace] { weight += text?.utf8.count ?? 0 }
-    }
-    return weight
   }
 }

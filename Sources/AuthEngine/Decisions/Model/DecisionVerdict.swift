@@ -5,11 +5,11 @@ public enum DecisionVerdict: Sendable, Hashable {
   /// Yes; `lifetime` is how long the decision point says that holds.
   case permit(lifetime: Duration?)
   /// No, for that reason.
-  case deny(Status, lifetime: Duration?)
+  indirect case deny(Status, lifetime: Duration?)
   /// An operator's rule at the decision point said so, in place of whoever decides: nil is yes. Never remembered.
-  case degraded(Status?)
+  indirect case degraded(Status?)
   /// Neither: there is no decision.
-  case fault(DecisionFault)
+  indirect case fault(DecisionFault)
 
   /// Whether it is a decision, of whatever kind.
   var isDecided: Bool { if case .fault = self { false } else { true } }

@@ -16,7 +16,12 @@ struct PreauthorizeHandler: Sendable {
   let engine: Engine
 
   func callAsFunction(_ params: Preauthorize.Params, _ context: CallContext) async throws(RPCFault) -> JSONText {
-    let request = try Self.request(params)
+    let (request, weight) = try Self.request(params)
+    guard engine.decisionLoad.begin(weight, of: context.owner) else {
+      throw ConnectionDispatcher.overloaded(
+        "Too many resources of this user are being asked about", retryAfter: ConnectionDispatcher.pause)
+    }
+    defer { engine.decisionLoad.end(weight, of: context.owner) }
     var deadline = context.deadline
     if let timeout = params.timeoutMs {
       guard (1...Self.maxTimeout).contains(timeout) else {
@@ -57,20 +62,28 @@ struct PreauthorizeHandler: Sendable {
     return PreauthorizeResult.text(of: response)
   }
 
-  private static func request(_ params: Preauthorize.Params) throws(RPCFault) -> PreauthorizeRequest {
+  /// The question, and what it takes while it is asked.
+  private static func request(
+    _ params: Preauthorize.Params
+  ) throws(RPCFault) -> (request: PreauthorizeRequest, weight: Int) {
     guard (1...maxResources).contains(params.resources.count) else {
       throw .invalidParams("resources must be 1 to \(maxResources)", path: "/resources")
     }
     if let place = params.resources.firstIndex(where: { !(1...maxBytes).contains($0.utf8.count) }) {
       throw .invalidParams("A resource has 1 to \(maxBytes) bytes", path: "/resources/\(place)")
     }
+    var contextBytes = 0
     if let object = params.context?.object, !object.isEmpty {
-      guard JSONWriter().write(.object(object)).count <= maxBytes else {
+      contextBytes = JSONWriter().write(.object(object)).count
+      guard contextBytes <= maxBytes else {
         throw .invalidParams("context has more than \(maxBytes) bytes", path: "/context")
       }
     }
     let disabled = (params.disableFeatures ?? []).map(PreauthorizeRequest.Feature.init)
-    return PreauthorizeRequest(resources: params.resources, disabledFeatures: Set(disabled))
+    return (
+      PreauthorizeRequest(resources: params.resources, disabledFeatures: Set(disabled)),
+      DecisionLoad.weight(of: params.resources, contextBytes: contextBytes)
+    )
   }
 }
 

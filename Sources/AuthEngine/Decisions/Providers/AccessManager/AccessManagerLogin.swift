@@ -2,16 +2,26 @@ import HTTPMessages
 import JSON
 import Support
 
+/// What the evaluator's session is known by.
+struct AccessManagerToken: Sendable {
+  let value: Secret<String>
+  /// Counts upwards.
+  let generation: UInt64
+}
+
 /// The evaluator's session: a fixed one, or one got with name and password, once for all who wait. Guarded by its own lock.
 final class AccessManagerLogin: Sendable {
   /// How many steps a login may take.
   private static let maxSteps = 3
+  /// There is one login, and one run of it.
+  private static let run = "login"
 
   private let evaluator: AccessManagerEvaluator
   private let location: HTTPURL
   private let cookieName: String
-  private let current = Locked<Secret<String>?>(nil)
-  private let flights: SingleFlight<String, Secret<String>, DecisionFault>
+  private let current = Locked<AccessManagerToken?>(nil)
+  private let replacements = TokenReplacements<String>()
+  private let flights: SingleFlight<String, AccessManagerToken, DecisionFault>
 
   init(_ settings: AccessManagerProvider.Settings, clock: any EngineClock) throws(HTTPURLError) {
     evaluator = settings.evaluator
@@ -21,22 +31,31 @@ final class AccessManagerLogin: Sendable {
     flights = SingleFlight(clock: clock, servesEverybody: true)
   }
 
-  /// The session's token, or a newer one than `rejected`.
-  func token(replacing rejected: Secret<String>?, over link: DecisionLink)
-    async throws(DecisionFault) -> Secret<String>
-  {
+  /// The session's token, or a newer one than `rejected`. Nobody has sessions replaced without end that others use.
+  func token(
+    replacing rejected: AccessManagerToken?, over link: DecisionLink
+  ) async throws(DecisionFault) -> AccessManagerToken {
     guard case .user(let name, let password) = evaluator else {
       guard case .ssoToken(let token) = evaluator, rejected == nil else { throw Self.refused }
-      return token
+      return AccessManagerToken(value: token, generation: 0)
     }
-    if let token = current.withLock({ $0 }), token != rejected { return token }
+    let generation = rejected?.generation ?? 0
+    if let token = current.withLock({ $0 }) {
+      guard token.generation <= generation else { return token }
+      guard replacements.wait(toReplace: token.generation, of: Self.run, at: link.clock.monotonicNow) == nil else {
+        throw DecisionFault(.replacedTooOften)
+      }
+    }
     do throws(SingleFlightError<DecisionFault>) {
-      return try await flights.value(for: "login", deadline: link.deadline) {
+      return try await flights.value(for: Self.run, deadline: link.deadline) {
         [self] () async throws(DecisionFault) in
-        if let token = current.withLock({ $0 }), token != rejected { return token }
-        let token = try await logIn(name, password, over: link.forEverybody(patience: link.point.budget))
-        current.withLock { $0 = token }
-        return token
+        if let token = current.withLock({ $0 }), token.generation > generation { return token }
+        let value = try await logIn(name, password, over: link.forEverybody(patience: link.point.budget))
+        return current.withLock { current in
+          let token = AccessManagerToken(value: value, generation: (current?.generation ?? 0) + 1)
+          current = token
+          return token
+        }
       }
     } catch {
       switch error {

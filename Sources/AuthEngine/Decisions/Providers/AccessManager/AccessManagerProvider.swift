@@ -60,13 +60,13 @@ public final class AccessManagerProvider: DecisionProvider {
   }
 
   private func post(
-    _ body: [UInt8], _ token: Secret<String>, _ batch: DecisionBatch, _ link: DecisionLink
+    _ body: [UInt8], _ token: AccessManagerToken, _ batch: DecisionBatch, _ link: DecisionLink
   ) async throws(DecisionFault) -> HTTPResponse {
     var fields = HTTPFields([
       .init(name: "Accept", value: "application/json"),
       .init(name: "Content-Type", value: "application/json"),
       .init(name: "Accept-API-Version", value: "resource=2.1, protocol=1.0"),
-      .init(name: settings.cookieName, value: token.reveal()),
+      .init(name: settings.cookieName, value: token.value.reveal()),
     ])
     if batch.bypassesRemoteCache { fields["Cache-Control"] = "no-cache" }
     return try await link.exchange(

@@ -23,9 +23,7 @@ struct AdobePassClient: Sendable {
     self.serviceProvider = serviceProvider
     self.softwareStatement = softwareStatement
     let statement = HashFunction.sha256.hash(Array(softwareStatement.reveal().utf8))
-    // Each part with its length, so that no two are alike.
     let parts = [server, serviceProvider, Base64URL.string(statement)]
-    let text = "adobe-pass" + parts.map { ":\($0.utf8.count):\($0)" }.joined()
-    key = RecordKey(collection: .registration, id: HashFunction.sha256.hash(Array(text.utf8)))
+    key = RecordKey(collection: .registration, id: HashFunction.sha256.hash("adobe-pass", of: parts))
   }
 }

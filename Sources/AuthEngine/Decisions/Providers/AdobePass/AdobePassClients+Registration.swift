@@ -23,7 +23,9 @@ extension AdobePassClients {
     {
       throw .trouble("the decision point refuses the client, which has just been registered again")
     }
-    return try await registered(requests, instead: refused)
+    return try await store.whileHeld({ Self.trouble("the client's credentials cannot be stored", $0) }) {
+      () async throws(AdobePassRefusal) in try await registered(requests, instead: refused)
+    }
   }
 
   /// Registers, unless somebody else does so first: one at a time, in all processes that share the store.
@@ -118,6 +120,6 @@ extension AdobePassClients {
   }
 
   private static func trouble(_ what: String, _ error: StoreError) -> AdobePassRefusal {
-    .trouble("\(what): \(error.description)", retry: error.isRetryable ? .after(nil) : .never)
+    .trouble("\(what): \(error.description)", retry: error.isRetryable ? .after(error.retryAfter) : .never)
   }
 }

@@ -30,6 +30,7 @@ final class AdobePassClients: Sendable {
   let store: any RecordStore
   let clock: any EngineClock
   let state = Locked(State())
+  private let replacements = TokenReplacements<RecordKey>()
   private let flights: SingleFlight<RecordKey, AdobePassToken, DecisionFault>
 
   /// Clients whose credentials are in `store`.
@@ -39,13 +40,19 @@ final class AdobePassClients: Sendable {
     flights = SingleFlight(clock: clock, servesEverybody: true)
   }
 
-  /// A token of `client`: newer than `rejected`, and of another registration than that one's where it `isForeign`, which the server said.
+  /// A token of `client`: newer than `rejected`, and of another registration than that one's where it `isForeign`,
+  /// which the server said. Nobody has tokens replaced without end that others use.
   func token(
     of client: AdobePassClient, replacing rejected: AdobePassToken? = nil, isForeign: Bool = false,
     device: AdobePassDevice, over link: DecisionLink
   ) async throws(DecisionFault) -> AdobePassToken {
     let generation = rejected?.generation ?? 0
-    if let token = fresh(client, newerThan: generation) { return token }
+    if let current = fresh(client) {
+      guard current.generation <= generation else { return current }
+      guard replacements.wait(toReplace: current.generation, of: client.key, at: clock.monotonicNow) == nil else {
+        throw DecisionFault(.replacedTooOften)
+      }
+    }
     while true {
       let token: AdobePassToken
       do throws(SingleFlightError<DecisionFault>) {
@@ -68,7 +75,7 @@ final class AdobePassClients: Sendable {
     }
   }
 
-  private func fresh(_ client: AdobePassClient, newerThan generation: UInt64) -> AdobePassToken? {
+  private func fresh(_ client: AdobePassClient, newerThan generation: UInt64 = 0) -> AdobePassToken? {
     let now = clock.monotonicNow
     return state.withLock { state in
       state.tokens[client.key].flatMap { $0.renewal > now && $0.generation > generation ? $0 : nil }
