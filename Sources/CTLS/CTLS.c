@@ -1,4 +1,5 @@
 #include "CTLS.h"
+#include "certificates.h"
 #include "staple.h"
 
 #include <openssl/err.h>
@@ -17,6 +18,12 @@
 #define SEEN_SIZE (MAXIMUM_SEEN * 56)
 // Certificates behind the client's own.
 #define MAXIMUM_CHAIN 16
+// What a server's handshake may ask of the one thread that serves everybody. No finite field: a handshake with ffdhe8192 takes a tenth of
+// a second. The certificates with what is stapled: OpenSSL's own bound is 100 KiB.
+#define GROUPS "X25519:P-256:P-384:P-521"
+#define MAXIMUM_CERTIFICATE_BYTES (32 << 10)
+// Certificates between the server's own and the authority that is trusted.
+#define MAXIMUM_DEPTH 9
 
 struct ctls_authorities {
   X509_STORE *store;
@@ -271,12 +278,30 @@ static void note_seen(ctls_guard *guard, const uint8_t *digest) {
   snprintf(guard->seen + used, SEEN_SIZE - used, "%ssha256/%s", used > 0 ? ", " : "", (const char *)text);
 }
 
+// Before OpenSSL reads a message: the server's certificates are looked at as long as they are bytes. The callback returns nothing, and
+// its message is the one that is read next: with lengths that fit nothing the handshake ends there, and the certificates stay unread.
+static void inspect(int is_sent, int version, int type, const void *message, size_t count, SSL *ssl, void *context) {
+  (void)version;
+  uint8_t *bytes = (uint8_t *)message;
+  if (is_sent || type != SSL3_RT_HANDSHAKE || count < SSL3_HM_HEADER_LENGTH || bytes[0] != SSL3_MT_CERTIFICATE) return;
+  ctls_guard *guard = context;
+  uint8_t *body = bytes + SSL3_HM_HEADER_LENGTH;
+  count -= SSL3_HM_HEADER_LENGTH;
+  guard->problem = ctls_certificates_problem(body, count, SSL_version(ssl) == TLS1_3_VERSION);
+  if (guard->problem != NULL) memset(body, 0xFF, count < 4 ? count : 4);
+}
+
 // In place of OpenSSL's own verification: that first, then the pins, over the chain that was verified and not over what
 // the server sent along.
 static int verify(X509_STORE_CTX *store, void *context) {
   ctls_guard *guard = context;
+  // Where `inspect` has not ended the handshake.
+  if (guard->problem != NULL) {
+    X509_STORE_CTX_set_error(store, X509_V_ERR_APPLICATION_VERIFICATION);
+    return 0;
+  }
   int verdict = X509_verify_cert(store);
-  if (verdict <= 0) return verdict;
+  if (verdict <= 0 || guard->pin_count == 0) return verdict;
   ctls_guard_forget(guard);
   STACK_OF(X509) *chain = X509_STORE_CTX_get0_chain(store);
   int count = sk_X509_num(chain);
@@ -301,6 +326,25 @@ static int check_staple(SSL *ssl, void *context) {
   return guard->problem == NULL;
 }
 
+// What the handshake may cost.
+static int bound(ctls_guard *guard, SSL_CTX *context) {
+  if (SSL_CTX_set1_groups_list(context, GROUPS) != 1) return 0;
+  SSL_CTX_set_max_cert_list(context, MAXIMUM_CERTIFICATE_BYTES);
+  SSL_CTX_set_verify_depth(context, MAXIMUM_DEPTH);
+#ifdef SSL_OP_NO_RX_CERTIFICATE_COMPRESSION
+  // From OpenSSL 3.2 on: `inspect` does not see what comes compressed (RFC 8879).
+  SSL_CTX_set_options(context, SSL_OP_NO_RX_CERTIFICATE_COMPRESSION);
+#endif
+  // A server that was offered it may ask for a certificate, and a signature, again and again.
+  SSL_CTX_set_post_handshake_auth(context, 0);
+  // One handshake for each connection.
+  SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION);
+  SSL_CTX_set_msg_callback(context, inspect);
+  SSL_CTX_set_msg_callback_arg(context, guard);
+  SSL_CTX_set_cert_verify_callback(context, verify, guard);
+  return 1;
+}
+
 int ctls_guard_attach(ctls_guard *guard, void *pointer) {
   SSL_CTX *context = pointer;
   if (guard->authorities != NULL) SSL_CTX_set1_cert_store(context, guard->authorities);
@@ -315,7 +359,7 @@ int ctls_guard_attach(ctls_guard *guard, void *pointer) {
   if (SSL_CTX_set_tlsext_status_type(context, TLSEXT_STATUSTYPE_ocsp) != 1) return 0;
   SSL_CTX_set_tlsext_status_cb(context, check_staple);
   SSL_CTX_set_tlsext_status_arg(context, guard);
-  if (guard->pin_count > 0) SSL_CTX_set_cert_verify_callback(context, verify, guard);
+  if (!bound(guard, context)) return 0;
   // A read ends with each message that is not for the application (key updates, session tickets): by default it goes on for as long as
   // they come, and the thread with it.
   SSL_CTX_clear_mode(context, SSL_MODE_AUTO_RETRY);

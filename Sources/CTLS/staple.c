@@ -1,5 +1,7 @@
 #include "staple.h"
 
+#include "certificates.h"
+
 #include <openssl/err.h>
 #include <openssl/ocsp.h>
 #include <openssl/x509v3.h>
@@ -84,8 +86,10 @@ const char *ctls_staple_problem(SSL *ssl) {
   const unsigned char *bytes = NULL;
   long count = SSL_get_tlsext_status_ocsp_resp(ssl, &bytes);
   const char *problem = NULL;
-  if (bytes != NULL && count > 0) problem = judge(ssl, bytes, count, chain);
-  else if (demands_staple(sk_X509_value(chain, 0)))
+  if (bytes != NULL && count > 0) {
+    problem = ctls_response_problem(bytes, (size_t)count);
+    if (problem == NULL) problem = judge(ssl, bytes, count, chain);
+  } else if (demands_staple(sk_X509_value(chain, 0)))
     problem = "the server's certificate demands a stapled OCSP response (RFC 7633), and there is none";
   ERR_clear_error();
   return problem;

@@ -34,13 +34,14 @@ struct ConnectionTrust: Equatable {
       throw TransportError(
         code: .tlsFailure, outcome: .notSent, detail: "the client certificate cannot be used: \(error.text)")
     }
-    authorities = (self.caFile ?? CurlLibrary.authorities).map { files.authorities.authorities($0) }
-    guard self.caFile != nil || pins != nil || identity != nil else {
+    let path = self.caFile ?? CurlLibrary.authorities
+    authorities = path.map { files.authorities.authorities($0) }
+    guard path != nil || pins != nil || identity != nil else {
       mark = nil
       return
     }
-    let stamp = self.caFile == nil ? nil : authorities?.stamp?.description
-    var text = Array("\(self.caFile ?? "")\u{0}\(stamp ?? "")\u{0}".utf8)
+    // With its stamp: a session that was begun with an authority ends with it, when the file is replaced.
+    var text = Array("\(path ?? "")\u{0}\(authorities?.stamp?.description ?? "")\u{0}".utf8)
     if let pins {
       text += Array("pins \(pins.scope)".utf8)
       for hash in pins.hashes.sorted(by: { $0.lexicographicallyPrecedes($1) }) { text += hash }

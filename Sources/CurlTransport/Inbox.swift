@@ -29,6 +29,8 @@ final class Inbox: Sendable {
     /// Threads between leaving the lock and the end of their wake-up: the multi handle must outlive them.
     var wakers = 0
     var statistics = CurlTransport.Statistics()
+    /// How often the loop was found stuck: it cannot count that itself.
+    var stalls = 0
     /// How often the loop has looked in.
     var turns: UInt64 = 0
     /// The loop is over: nothing of it is at work any more.
@@ -106,10 +108,14 @@ final class Inbox: Sendable {
 
   var hasEnded: Bool { state.withLock { $0.hasEnded } }
 
+  /// The loop did not come back from libcurl in time.
+  func noteStall() { state.withLock { $0.stalls += 1 } }
+
   func statistics() -> CurlTransport.Statistics {
     state.withLock { state in
       var statistics = state.statistics
       statistics.exchangesQueued += state.batch.arrivals.count
+      statistics.stalls = state.stalls
       return statistics
     }
   }

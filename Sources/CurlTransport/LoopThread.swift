@@ -14,7 +14,7 @@ final class LoopThread: Sendable {
     do throws(SystemThread.StartError) {
       // First: without the loop it ends by itself.
       if let patience = configuration.turnPatience {
-        try LoopWatch.start(inbox, connections, patience: patience)
+        try LoopWatch.start(inbox, connections, patience: patience, report: configuration.stallReport)
       }
       handle = Locked(
         try SystemThread.startJoinable("postern-curl") {

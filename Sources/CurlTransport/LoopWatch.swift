@@ -17,23 +17,22 @@ struct LoopWatch {
     self.patience = patience
   }
 
-  /// Runs a thread of its own until the loop has ended.
+  /// Runs a thread of its own until the loop has ended. `report` is told on it each time connections were shut down.
   static func start(
-    _ inbox: Inbox, _ connections: ConnectionCount, patience: Duration
+    _ inbox: Inbox, _ connections: ConnectionCount, patience: Duration, report: (@Sendable () -> Void)?
   ) throws(SystemThread.StartError) {
     let pause = UInt32(clamping: max(1, patience.wholeMilliseconds / 4) * 1000)
     try SystemThread.start("postern-watch") {
       let clock = SystemClock()
       var watch = LoopWatch(inbox, connections, patience: patience)
       while !inbox.hasEnded {
-        watch.look(at: clock.monotonicNow)
+        if watch.look(at: clock.monotonicNow) { report?() }
         usleep(pause)
       }
     }
   }
 
   /// Shuts the connections down if the loop has been in the same turn for too long; whether it did.
-  @discardableResult
   mutating func look(at now: MonotonicInstant) -> Bool {
     let turn = inbox.turnAtWork
     if turn == nil || turn != seen {
@@ -42,6 +41,7 @@ struct LoopWatch {
     }
     guard turn != nil, now - since >= patience else { return false }
     connections.shutDownAll()
+    inbox.noteStall()
     since = now
     return true
   }

@@ -23,7 +23,7 @@ extension Transfer {
         let detail = "none of the pins is a key of the server's certificate chain; its keys: \(seen)"
         return .failure(TransportError(code: .pinMismatch, outcome: outcome, detail: detail))
       }
-      if let problem = guardian?.stapleProblem, !problem.isEmpty {
+      if let problem = guardian?.problem, !problem.isEmpty {
         return .failure(TransportError(code: .tlsFailure, outcome: outcome, detail: problem))
       }
       let failure = CurlFailure(
@@ -54,8 +54,10 @@ extension Transfer {
 
   /// `text` with the authorities' file as it was given.
   private func plain(_ text: String) -> String {
-    guard let trust = shape?.trust, let caFile = trust.caFile, trust.mark != nil else { return text }
-    return text.replacing(trust.spelled(caFile), with: caFile)
+    guard let trust = shape?.trust, let path = trust.caFile ?? CurlLibrary.authorities, trust.mark != nil else {
+      return text
+    }
+    return text.replacing(trust.spelled(path), with: path)
   }
 
   private func response(now: MonotonicInstant) -> HTTPResponse {

@@ -27,9 +27,9 @@ final class TransferLoop {
 
   private var batch = Inbox.Batch()
   private var admission: Admission<HTTPURL.Origin, Exchange>
-  private var active: [Transfer] = []
+  private var active = TransferList()
   /// Those whose exchange has ended while its name was looked up. They keep its place until the look-up has ended.
-  private var lookUps: [Transfer] = []
+  private var lookUps = TransferList()
   private var pool: [Transfer] = []
   private var decodings = Decodings()
   /// Those that were held before they began.
@@ -148,7 +148,6 @@ final class TransferLoop {
       return end(exchange, code: error.code, detail: error.detail)
     }
     exchange.transfer = transfer
-    transfer.position = active.count
     active.append(transfer)
     earliestConnectDue = min(transfer.connectDue, earliestConnectDue ?? transfer.connectDue)
     if exchange.discards == 0 { counts.exchangesStarted += 1 }
@@ -211,7 +210,7 @@ final class TransferLoop {
     let now = configuration.clock.monotonicNow
     guard due <= now else { return }
     earliestDeadline = nil
-    for exchange in active.compactMap(\.exchange) + admission.waiting + decodings.exchanges {
+    for exchange in active.transfers.compactMap(\.exchange) + admission.waiting + decodings.exchanges {
       // Time stands still for what is held.
       guard let instant = exchange.due(at: now), exchange.options.control?.isHeld != true else { continue }
       if instant > now {
@@ -234,7 +233,7 @@ final class TransferLoop {
     let now = uptime.monotonicNow
     guard due <= now else { return }
     earliestConnectDue = nil
-    for transfer in Array(active) {
+    for transfer in active.transfers {
       let due = transfer.connectDue
       if due > now {
         earliestConnectDue = min(due, earliestConnectDue ?? due)
@@ -288,16 +287,15 @@ final class TransferLoop {
     }
     // The look-up goes on whatever becomes of the handle, with a thread and descriptors. It keeps the exchange's place until libcurl has
     // seen its end: whoever gives up again and again would have any number of them otherwise.
-    Self.remove(transfer, from: &active)
+    active.remove(transfer)
     transfer.abandon(exchange)
-    transfer.position = lookUps.count
     lookUps.append(transfer)
     end(exchange, with: .failure(error))
   }
 
   /// The look-up of an exchange that ended before has ended, too, or the transport does.
   private func endLookUp(of transfer: Transfer) {
-    Self.remove(transfer, from: &lookUps)
+    lookUps.remove(transfer)
     multi.remove(transfer.easy)
     if let place = transfer.keptPlace { admission.leave(place.origin, for: place.requester) }
     transfer.reset()
@@ -341,18 +339,10 @@ final class TransferLoop {
   private func takeOut(_ transfer: Transfer, isReusable: Bool) {
     transfer.addTraffic(to: &counts)
     multi.remove(transfer.easy)
-    Self.remove(transfer, from: &active)
+    active.remove(transfer)
     transfer.exchange?.transfer = nil
     transfer.reset()
     if isReusable { recycle(transfer) } else { transfer.cleanUp() }
-  }
-
-  /// Takes it out of where it stands at its `position`; the last one takes its place.
-  private static func remove(_ transfer: Transfer, from list: inout [Transfer]) {
-    let last = list.removeLast()
-    guard last !== transfer else { return }
-    list[transfer.position] = last
-    last.position = transfer.position
   }
 
   private func recycle(_ transfer: Transfer) {

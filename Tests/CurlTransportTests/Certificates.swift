@@ -61,6 +61,34 @@ struct Certificates: Sendable {
     let chain = try ["deep", "middle"].map { try String(contentsOfFile: certificate($0), encoding: .utf8) }
     try chain.joined().write(toFile: certificate("chain"), atomically: true, encoding: .utf8)
     try FileManager.default.copyItem(atPath: key("deep"), toPath: key("chain"))
+    try addCompany()
+  }
+
+  /// `good` with certificates behind it that belong to nothing: `NAME.pem` and `NAME.key`.
+  private func addCompany() throws {
+    let names = (0..<1100).map { "DNS:\($0).a-name-that-is-not-short.example" }.joined(separator: ",")
+    try accompany("costlyExponent", by: [["rsa:2048", "-pkeyopt", "rsa_keygen_pubexp:36893488147419103233"]])
+    let parameters = ["-pkeyopt", "ec_paramgen_curve:P-256", "-pkeyopt", "ec_param_enc:explicit"]
+    try accompany("costlyCurve", by: [["ec"] + parameters])
+    try accompany("otherCurve", by: [["ec", "-pkeyopt", "ec_paramgen_curve:secp224r1"]])
+    try accompany("tooMany", by: Array(repeating: ["ed25519"], count: 10))
+    try accompany("tooLarge", by: [["ed25519", "-addext", "subjectAltName=\(names)"]])
+    try accompany(
+      "manySorts",
+      by: [["rsa:3072"], ["rsa-pss"], ["ed25519"], ["ed448"]]
+        + ["P-256", "P-384", "P-521"].map { ["ec", "-pkeyopt", "ec_paramgen_curve:\($0)"] })
+  }
+
+  private func accompany(_ name: String, by keys: [[String]]) throws {
+    var files = [certificate("good")]
+    for (index, newKey) in keys.enumerated() {
+      files.append(path("\(name)\(index).pem"))
+      let output = ["-keyout", path("company.key"), "-out", path("\(name)\(index).pem")]
+      try openssl(["req", "-x509", "-nodes", "-days", "2", "-subj", "/CN=company"] + output + ["-newkey"] + newKey)
+    }
+    let texts = try files.map { try String(contentsOfFile: $0, encoding: .utf8) }
+    try texts.joined().write(toFile: certificate(name), atomically: true, encoding: .utf8)
+    try FileManager.default.copyItem(atPath: key("good"), toPath: key(name))
   }
 
   func path(_ name: String) -> String { "\(folder)/\(name)" }

@@ -5,7 +5,9 @@ import Testing
 
 @Suite("What becomes of a loop that does not come back from libcurl")
 struct LoopWatchTests {
-  @Test("a loop that waits, or has new turns, is taken for a stuck one; a stuck one is left alone, or met at each look")
+  @Test(
+    "a loop that waits, or has new turns, is taken for a stuck one; a stuck one is left alone, met at each look or not counted"
+  )
   func looks() throws {
     let inbox = Inbox(multi: try MultiHandle(configuration: CurlTransport.Configuration()))
     var watch = LoopWatch(inbox, ConnectionCount(), patience: .seconds(3))
@@ -29,5 +31,6 @@ struct LoopWatchTests {
     #expect(look(34))
     inbox.end(publishing: CurlTransport.Statistics())
     #expect(!look(40))
+    #expect(inbox.statistics().stalls == 3)
   }
 }

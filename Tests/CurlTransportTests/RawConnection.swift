@@ -25,6 +25,16 @@ final class RawConnection {
     }
   }
 
+  /// The next record of TLS; nil at the end of the connection.
+  func readRecord() -> [UInt8]? {
+    while buffer.count < 5 || buffer.count < 5 + Int(buffer[3]) << 8 + Int(buffer[4]) {
+      guard readMore() else { return nil }
+    }
+    let count = 5 + Int(buffer[3]) << 8 + Int(buffer[4])
+    defer { buffer.removeFirst(count) }
+    return Array(buffer[..<count])
+  }
+
   /// Answers every request with what `answer` returns, until the peer leaves.
   func serve(_ answer: (RawRequest) -> String) {
     while let request = readRequest() {

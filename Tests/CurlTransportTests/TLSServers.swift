@@ -29,9 +29,16 @@ final class TLSServers: Sendable {
     case deepAndOld
     /// Answers 400 without a client certificate of authority A, or with one that has expired.
     case demanding
+    /// Send certificates along that belong to nothing, which cost too much: an RSA exponent of 66 bits, with TLS 1.3 and 1.2; a curve
+    /// given by its parameters, with both; a small curve; ten of any sort; one of more than 32 KiB.
+    case costlyExponent, costlyExponentAndOld, costlyCurve, costlyCurveAndOld, otherCurve, tooMany, tooLarge
+    /// Sends seven along that are in use elsewhere.
+    case manySorts
   }
 
   let certificates: Certificates
+  /// The file in which nginx says what went wrong with its clients.
+  let log: String
   /// What nginx passes `/upstream/…` on to.
   let upstream: RawServer
   private let ports: [Int]
@@ -41,6 +48,7 @@ final class TLSServers: Sendable {
     let folder = FileManager.default.temporaryDirectory.appendingPathComponent("postern-tls-\(UUID().uuidString)").path
     try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
     certificates = try Certificates(in: folder)
+    log = "\(folder)/error.log"
     upstream = try RawServer { $0.serveUpstream() }
     // Another process may take a port between its choice and the server's bind.
     var attempt = 1
@@ -120,7 +128,7 @@ final class TLSServers: Sendable {
     let clients = "ssl_client_certificate \(certificates.authority);"
     let temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map { "\($0)_temp_path \(folder)/\($0);" }
     return """
-      daemon off; master_process off; pid \(folder)/nginx.pid; error_log \(folder)/error.log;
+      daemon off; master_process off; pid \(folder)/nginx.pid; error_log \(folder)/error.log info;
       events { worker_connections 1024; }
       http {
         access_log off; client_max_body_size 0; \(temporary.joined(separator: " "))
@@ -132,6 +140,11 @@ final class TLSServers: Sendable {
       \(server(.deep, "chain", "ssl_verify_client optional; \(clients)"))
       \(server(.deepAndOld, "chain", http2: false, "ssl_protocols TLSv1.2; ssl_verify_client optional; \(clients)"))
       \(server(.demanding, "good", "ssl_verify_client on; \(clients)"))
+      \(server(.costlyExponent, "costlyExponent"))
+      \(server(.costlyExponentAndOld, "costlyExponent", "ssl_protocols TLSv1.2;"))
+      \(server(.costlyCurve, "costlyCurve"))\(server(.costlyCurveAndOld, "costlyCurve", "ssl_protocols TLSv1.2;"))
+      \(server(.otherCurve, "otherCurve"))\(server(.tooMany, "tooMany"))\(server(.tooLarge, "tooLarge"))
+      \(server(.manySorts, "manySorts"))
       }
       """
   }

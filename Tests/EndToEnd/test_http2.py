@@ -2,24 +2,31 @@
 from __future__ import annotations
 
 import base64
+import json
+import re
 import ssl
 import struct
+import threading
 import time
 from resource import RLIMIT_NOFILE, getrlimit, prlimit
-from typing import Any, Callable, Dict, Iterator
+from typing import Any, Callable, Dict, Iterator, List, Set
 
 import pytest
 
 from harness.certificates import Authority
 from harness.connection import Connection
-from harness.http2 import DATA, PRIORITY, RST_STREAM, HTTP2Server, frame, head, whole
+from harness.http2 import (
+    ACK, ALTSVC, DATA, GOAWAY, PING, PRIORITY, RST_STREAM, SETTINGS, HTTP2Server, frame, head, whole)
 from harness.sidecar import Sidecar
+from harness.strays import deliver
 from harness.users import ALICE, BOB, BOTH, connect_as, needs_root, open_to_all
 from harness.waiting import eventually
 
 Start = Callable[..., Sidecar]
 Connect = Callable[..., Connection]
 NO_ERROR, REFUSED_STREAM = struct.pack(">I", 0), struct.pack(">I", 7)
+#: SETTINGS_MAX_CONCURRENT_STREAMS: not one.
+NO_STREAMS = struct.pack(">HI", 3, 0)
 
 
 @pytest.fixture(scope="module")
@@ -92,9 +99,8 @@ def test_the_connection_of_a_fetch_that_ran_out_of_time_is_closed(
         if number > 0:
             well(connection, number, stream)
 
-    # SETTINGS_MAX_CONCURRENT_STREAMS: not one.
     def settings(number: int) -> bytes:
-        return struct.pack(">HI", 3, 0) if kind == "no streams" and number == 0 else b""
+        return NO_STREAMS if kind == "no streams" and number == 0 else b""
 
     server = serve(answer, settings)
     connection = connect(start({"resources": {"r": resource(server, authority)}}))
@@ -106,30 +112,53 @@ def test_the_connection_of_a_fetch_that_ran_out_of_time_is_closed(
         assert fetch(connection) in [f"connection {number}" for number in range(1, 4)]
 
 
-@pytest.mark.parametrize("kind", ["priority", "empty data"])
+#: Frames without content for whoever waits on `stream`, of a connection on which stream 1 has ended.
+FLOODS: Dict[str, Callable[[int], bytes]] = {
+    "priority": lambda _: frame(PRIORITY, 0, 1001, b"\0\0\0\0\x10"),
+    "empty data": lambda stream: frame(DATA, 0, stream),
+    "reset of an old stream": lambda _: frame(RST_STREAM, 0, 1, NO_ERROR),
+    "headers of an old stream": lambda _: head(1),
+    "unknown type": lambda _: frame(0xFA, 0, 0, b"unknown"),
+    "altsvc": lambda stream: frame(ALTSVC, 0, stream, b"\0\0" + b'h2=":1"'),
+    "ping ack": lambda _: frame(PING, ACK, 0, b"12345678"),
+    "goaway": lambda stream: frame(GOAWAY, 0, 0, struct.pack(">I", stream) + NO_ERROR),
+    "no streams": lambda _: frame(SETTINGS, 0, 0, NO_STREAMS),
+}
+#: What a fetch may take, the three seconds after which its connection is shut down, and what a busy machine may take on top.
+DEADLINE = 2.0
+ENDS_WITHIN = DEADLINE + 3 + 7
+
+
+@pytest.mark.parametrize("kind", FLOODS)
 def test_frames_without_end_stop_nobody_else(
-    start: Start, connect: Connect, serve: Callable[..., HTTP2Server], authority: Authority, kind: str
+    start: Start, serve: Callable[..., HTTP2Server], authority: Authority, kind: str
 ) -> None:
     def flood(connection: ssl.SSLSocket, number: int, stream: int) -> None:
-        one = frame(PRIORITY, 0, 1001, b"\0\0\0\0\x10") if kind == "priority" else frame(DATA, 0, stream)
+        if (number, stream) == (0, 1) or number > 0:
+            return well(connection, number, stream)
         connection.sendall(head(stream))
         while not server.is_stopped:
-            connection.sendall(one * 1000)
+            connection.sendall(FLOODS[kind](stream) * 1000)
 
     server = serve(flood)
     sidecar = start({"resources": {"r": resource(server, authority)}})
-    connection = connect(sidecar)
-    flooded = connection.request("fetchResource", {"resource": "r", "path": "x", "timeoutMs": 2000})
-    eventually(lambda: server.requests, what="the request")
-    with sidecar.connect() as other:
+    with sidecar.connect(timeout=60) as connection, sidecar.connect() as other:
+        assert fetch(connection) == "connection 0"
+        begun = time.monotonic()
+        flooded = connection.request(
+            "fetchResource", {"resource": "r", "path": "x", "timeoutMs": int(DEADLINE * 1000)})
+        eventually(lambda: len(server.requests) == 2, what="the request")
         for _ in range(30):
             result = other.call("fetchResource", {"resource": "open", "path": "echo"})
             assert result["status"] == 200
         assert other.call("fetchResource", {"resource": "orders", "path": "echo"})["status"] == 200
         assert other.call("health")["status"] != "down"
-    server.stop()
-    connection.socket.settimeout(60)
-    assert "error" in connection.answer_to(flooded)
+        assert time.monotonic() - begun < ENDS_WITHIN, "others waited for the end of the frames"
+        error = connection.answer_to(flooded)["error"]
+        assert time.monotonic() - begun < ENDS_WITHIN, error
+        # Its time is over, or its connection is; the head of a response had come either way.
+        assert error["code"] in (-32022, 1013) and error["data"]["outcome"] == "replied", error
+        assert not server.is_stopped and fetch(connection) == "connection 1"
 
 
 def test_without_a_descriptor_it_is_said_at_once(
@@ -174,6 +203,75 @@ def test_frames_without_end_end_with_their_connection(
         assert fetch(alice).startswith("connection ")
 
 
+def test_a_server_that_keeps_the_thread_busy_is_named(
+    start: Start, serve: Callable[..., HTTP2Server], authority: Authority
+) -> None:
+    frames = FLOODS["priority"](0) * 100_000
+
+    def flood(connection: ssl.SSLSocket, number: int, stream: int) -> None:
+        connection.sendall(head(stream))
+        while not server.is_stopped:
+            connection.sendall(frames)
+
+    server = serve(flood)
+    sidecar = start({"resources": {"busy": resource(server, authority), "r": resource(server, authority)}})
+
+    def stalls(connection: Connection) -> bool:
+        # On a busy machine the server may be too slow to keep anybody.
+        connection.error("fetchResource", {"resource": "busy", "path": "x", "timeoutMs": 10_000})
+        return re.search(r"(?m)^postern_upstream_stalls_total [1-9]", connection.call("metrics")["text"]) is not None
+
+    with sidecar.connect(timeout=60) as connection:
+        eventually(lambda: stalls(connection), seconds=60, what="connections that are shut down")
+        checks = connection.call("health")["checks"]
+        assert checks["resource.busy"]["status"] == "degraded" and "resource.r" not in checks
+    line = next(line for line in sidecar.awaits_log("were shut down").splitlines() if "were shut down" in line)
+    said = json.loads(line)
+    assert said["level"] == "warning" and said["resource"] == "busy", said
+
+
+@needs_root
+@pytest.mark.parametrize("kind", ["next stream", "duplicate", "half of the next"])
+@pytest.mark.parametrize("moment", ["with the answer", "later"])
+def test_what_nobody_asked_for_answers_nothing(
+    start: Start, serve: Callable[..., HTTP2Server], authority: Authority, kind: str, moment: str
+) -> None:
+    """The next stream's number is no secret: what comes for it before there is a request is not its answer."""
+    may_stray = threading.Event()
+    settled: List[bytes] = []
+
+    def answer(connection: ssl.SSLSocket, number: int, stream: int) -> None:
+        body = server.bodies[number, stream]
+        stray = {
+            "next stream": whole(stream + 2, b"stray"), "duplicate": whole(stream, b"stray"),
+            "half of the next": head(stream + 2, 5) + frame(DATA, 0, stream + 2, b"str"),
+        }[kind]
+        connection.sendall(whole(stream, body) + (stray if moment == "with the answer" else b""))
+        if moment == "later":
+            deliver(connection)
+            may_stray.wait(30)
+            may_stray.clear()
+            connection.sendall(stray)
+        deliver(connection)
+        settled.append(body)
+
+    server = serve(answer)
+    sidecar = start({**BOTH, "resources": {"r": resource(server, authority)}})
+    open_to_all(sidecar.directory)
+    with connect_as(ALICE, sidecar) as alice, connect_as(BOB, sidecar) as bob:
+        for number in range(4):
+            for name, connection in (("alice", alice), ("bob", bob)):
+                text = f"{name} {number}"
+                assert fetch(connection, method="POST", body=text) == text
+                may_stray.set()
+                eventually(lambda: text.encode() in settled, what="the stray")
+    users: Dict[int, Set[bytes]] = {}
+    for (number, _), body in server.bodies.items():
+        users.setdefault(number, set()).add(body.split()[0])
+    assert all(len(names) == 1 for names in users.values()), "a connection served two users"
+    assert len(server.requests) == 8, "each was sent once"
+
+
 def test_a_refused_stream_is_not_tried_without_end(
     start: Start, connect: Connect, serve: Callable[..., HTTP2Server], authority: Authority
 ) -> None:
@@ -182,10 +280,13 @@ def test_a_refused_stream_is_not_tried_without_end(
 
     server = serve(refuse)
     connection = connect(start({"resources": {"r": resource(server, authority)}}))
-    connection.error("fetchResource", {"resource": "r", "path": "x"})
+    error = connection.error("fetchResource", {"resource": "r", "path": "x"})
+    # libcurl does not tell that the server has certainly not begun.
+    assert error["data"]["outcome"] == "sent_no_reply", error
     assert 1 <= len(server.requests) <= 3
     asked = len(server.requests)
-    connection.error("fetchResource", {"resource": "r", "path": "x", "method": "POST", "body": "x"})
+    error = connection.error("fetchResource", {"resource": "r", "path": "x", "method": "POST", "body": "x"})
+    assert error["data"]["outcome"] == "sent_no_reply", error
     assert len(server.requests) == asked + 1
 
 

@@ -245,6 +245,7 @@ def test_decisions_are_their_own_answers(start: Start, serve: Callable[..., Stra
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("framing", ["stream"], indirect=True)
 def test_ten_thousand_requests_with_strays_at_random(
     start: Start, connect: Connect, serve: Callable[..., StrayServer], authority: Authority
 ) -> None:

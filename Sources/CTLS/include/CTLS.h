@@ -1,6 +1,6 @@
 // What libcurl leaves to its callers in TLS: a client certificate held in memory, pins that are compared with the
-// verified chain, OCSP responses that servers staple, and a mark on every connection that says what it was made with. OpenSSL's headers are not seen from
-// outside.
+// verified chain, OCSP responses that servers staple, bounds of what a handshake costs, and a mark on every connection that says what it
+// was made with. OpenSSL's headers are not seen from outside.
 #ifndef POSTERN_CTLS_H
 #define POSTERN_CTLS_H
 
@@ -45,12 +45,13 @@ ctls_guard *ctls_guard_create(const ctls_authorities *authorities, const ctls_id
 // Connections made with it keep what they need of it.
 void ctls_guard_free(ctls_guard *guard);
 
-// Sets up the SSL_CTX of a new connection. Returns 1, or 0 when the connection must not be made.
+// Sets up the SSL_CTX of a new connection, and bounds what its handshake costs. Returns 1, or 0 when the connection must not be made.
 int ctls_guard_attach(ctls_guard *guard, void *context);
 
 // The keys of the last server that had none of the pins, `sha256/…` separated by `, `; empty when there was none.
 const char *ctls_guard_seen(const ctls_guard *guard);
-// What was wrong with the last server's stapled OCSP response, or with its absence; empty when nothing was.
+// What was wrong with the last server's certificates before they were read, or with its stapled OCSP response or the absence of one; empty
+// when nothing was.
 const char *ctls_guard_problem(const ctls_guard *guard);
 void ctls_guard_forget(ctls_guard *guard);
 

@@ -5,12 +5,12 @@ import socket
 import ssl
 import struct
 import threading
-from typing import Callable, List, Optional, Tuple
+from typing import Callable, Dict, List, Optional, Tuple
 
 from .certificates import Authority
 from .loopback import Loopback
 
-DATA, HEADERS, PRIORITY, RST_STREAM, SETTINGS, PING = 0, 1, 2, 3, 4, 6
+DATA, HEADERS, PRIORITY, RST_STREAM, SETTINGS, PING, GOAWAY, ALTSVC = 0, 1, 2, 3, 4, 6, 7, 10
 END_STREAM, ACK, END_HEADERS = 1, 1, 4
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 
@@ -47,6 +47,8 @@ class HTTP2Server:
         self.protocols: List[Optional[str]] = []
         #: The connection and stream of each request.
         self.requests: List[Tuple[int, int]] = []
+        #: What came with each of them.
+        self.bodies: Dict[Tuple[int, int], bytes] = {}
         self.open = 0
         self._stopped = threading.Event()
         self._context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -105,7 +107,9 @@ class HTTP2Server:
                 connection.sendall(frame(SETTINGS, ACK, 0))
             elif kind == PING and not flags & ACK:
                 connection.sendall(frame(PING, ACK, 0, payload))
-            elif kind in (HEADERS, DATA) and flags & END_STREAM:
+            if kind == DATA:
+                self.bodies[number, stream] = self.bodies.get((number, stream), b"") + payload
+            if kind in (HEADERS, DATA) and flags & END_STREAM:
                 self.requests.append((number, stream))
                 self.answer(connection, number, stream)
 

@@ -48,6 +48,17 @@ def echo(request: Request) -> bytes:
     return response({"path": request.path, "method": request.method, "body": request.body.decode()})
 
 
+def deliver(connection: socket.socket) -> None:
+    """Returns when the other side's kernel has everything, or has reset the connection: then it acknowledges nothing more."""
+    def waiting() -> int:
+        if connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0] == TCP_CLOSE:
+            return 0
+        return struct.unpack("i", fcntl.ioctl(connection.fileno(), termios.TIOCOUTQ, b"\0" * 4))[0]
+
+    while waiting():
+        time.sleep(0.0005)
+
+
 class StrayServer:
     """Answers by `answer`, and sends what `stray` gives for the request afterwards. Serves on loopback until `stop`."""
 
@@ -94,26 +105,15 @@ class StrayServer:
                 stray = self.stray(request, answer)
                 if stray is not None:
                     # In a segment of its own.
-                    self._deliver(connection)
+                    deliver(connection)
                     self.may_stray.wait(30)
                     connection.sendall(stray.bytes)
-                    self._deliver(connection)
+                    deliver(connection)
                 self.settled.append(request.path)
                 if stray is not None and stray.closes:
                     return
         finally:
             connection.close()
-
-    @staticmethod
-    def _deliver(connection: socket.socket) -> None:
-        """Returns when the other side's kernel has everything, or has reset the connection: then it acknowledges nothing more."""
-        def waiting() -> int:
-            if connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0] == TCP_CLOSE:
-                return 0
-            return struct.unpack("i", fcntl.ioctl(connection.fileno(), termios.TIOCOUTQ, b"\0" * 4))[0]
-
-        while waiting():
-            time.sleep(0.0005)
 
     @staticmethod
     def _read(connection: socket.socket, received: bytes, number: int) -> Tuple[Optional[Request], bytes]:
