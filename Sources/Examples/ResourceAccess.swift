@@ -42,7 +42,7 @@ public struct ResourceAccess: Sendable {
 
     let sessions = UserSessions(
       store: MemoryRecordStore(), transport: transport, clock: clock, observer: observer,
-      userAgent: "shop/1.0", discovery: discovery)
+      userAgent: "shop/1.0", discovery: discovery, deviceTokens: tokens)
     let keys = KeySetStore(
       transport: transport, clock: clock, observer: observer, userAgent: "shop/1.0", discovery: discovery)
     let sessionIssuer = SessionIssuer(

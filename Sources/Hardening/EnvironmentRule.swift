@@ -29,6 +29,8 @@ public struct EnvironmentRule: Sendable, Equatable {
   }
 
   func covers(_ variable: String) -> Bool {
-    names.contains { $0.hasSuffix("*") ? variable.hasPrefix($0.dropLast()) : $0 == variable }
+    names.contains { name in
+      name.utf8.last == UInt8(ascii: "*") ? variable.utf8.starts(with: name.utf8.dropLast()) : name == variable
+    }
   }
 }

@@ -24,14 +24,14 @@ enum LateLibraries {
 
   /// The services of a line such as `hosts: files mdns4_minimal [NOTFOUND=return] dns # mine`.
   private static func named(in line: String) -> [String] {
-    let rule = line.prefix { $0 != "#" }.split(separator: ":", maxSplits: 1)
+    let rule = line.utf8.prefix { $0 != UInt8(ascii: "#") }.split(separator: UInt8(ascii: ":"), maxSplits: 1)
     guard rule.count == 2 else { return [] }
     var isAction = false
-    return rule[1].split { $0 == " " || $0 == "\t" || $0 == "\n" }.compactMap { word in
-      if word.hasPrefix("[") { isAction = true }
-      defer { if word.hasSuffix("]") { isAction = false } }
+    return rule[1].split(whereSeparator: " \t\n".utf8.contains).compactMap { word in
+      if word.first == UInt8(ascii: "[") { isAction = true }
+      defer { if word.last == UInt8(ascii: "]") { isAction = false } }
       // Nothing with a slash: a name, not a place.
-      let isName = word.utf8.allSatisfy { $0 == UInt8(ascii: "_") || isalnum(CInt($0)) != 0 }
+      let isName = word.allSatisfy { $0 == UInt8(ascii: "_") || isalnum(CInt($0)) != 0 }
       return isAction || !isName ? nil : String(word)
     }
   }

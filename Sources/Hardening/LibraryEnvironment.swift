@@ -104,7 +104,9 @@ public enum LibraryEnvironment {
     var names: Set<String> = []
     var entry = environ
     while let text = entry.pointee {
-      names.insert(String(String(cString: text).prefix { $0 != "=" }))
+      // By bytes: the first of the value may be a scalar that makes one character of itself and the equals sign.
+      let name = UnsafeBufferPointer(start: text, count: strcspn(text, "=")).map { UInt8(bitPattern: $0) }
+      names.insert(String(decoding: name, as: UTF8.self))
       entry = entry.successor()
     }
     return names.sorted()

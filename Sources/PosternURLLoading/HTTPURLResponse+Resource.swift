@@ -31,7 +31,7 @@ extension HTTPURLResponse {
     #if canImport(FoundationNetworking)
       guard response.status == 401 else { return response.fields.lines }
       return response.fields.lines.map { line in
-        guard line.name.lowercased() == "www-authenticate", asksForPassword(line.value) else { return line }
+        guard line.name.hasSameASCIILetters(as: "WWW-Authenticate"), asksForPassword(line.value) else { return line }
         return HTTPFields.Field(name: withheldChallenges, value: line.value)
       }
     #else

@@ -18,6 +18,7 @@ struct Engine: Sendable {
   let sessions: UserSessions
   let journeys: Journeys
   let preauthorizer: Preauthorizer
+  let decisionLoad = DecisionLoad()
 
   init(
     transport: any HTTPTransport, clock: any EngineClock, store: SessionStorage, maxOwnerBytes: Int,
@@ -44,7 +45,7 @@ struct Engine: Sendable {
       store: store.store)
     sessions = UserSessions(
       store: store.store, isShared: store.isShared, maxOwnerBytes: maxOwnerBytes, transport: transport, clock: clock,
-      observer: observer, userAgent: userAgent, discovery: discovery,
+      observer: observer, userAgent: userAgent, discovery: discovery, deviceTokens: deviceTokens,
       sessionObserver: DecisionPurge(
         preauthorizer: preauthorizer, next: CookieForgetting(from: fetcher.cookies, then: observer)))
     journeys = Journeys(sessions: sessions)

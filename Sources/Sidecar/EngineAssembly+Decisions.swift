@@ -80,7 +80,10 @@ extension EngineAssembly {
         if let metadata = given.metadataURL { settings.metadataURL = try HTTPURL(metadata) }
         settings.subjectType = given.subjectType
         settings.resourceType = given.resourceType
-        settings.reasons = AuthZENReasons(code: given.reasons.code, message: given.reasons.message) ?? .usual
+        guard let reasons = AuthZENReasons(code: given.reasons.code, message: given.reasons.message) else {
+          throw problem("\(path).reasons", "must be JSON Pointers, as in /reason_code")
+        }
+        settings.reasons = reasons
         return try AuthZENProvider(settings, clock: clock)
       case .opa:
         var settings = OPAProvider.Settings(baseURL: baseURL, path: given.path ?? "")

@@ -87,19 +87,34 @@ struct EngineAssembly {
       }
     }
     let secretBits = (issuer.clientSecret?.value.reveal().utf8.count ?? 0) * 8
-    let symmetric = given.algorithms.compactMap(SignatureAlgorithm.init(name:)).filter(\.isSymmetric)
+    let algorithms = try named(given.algorithms, "issuers.\(name).idToken.algorithms", SignatureAlgorithm.init(name:))
+    let symmetric = algorithms.filter(\.isSymmetric)
     if let weak = symmetric.first(where: { $0.minimumKeyBitCount > secretBits }) {
       throw problem(
         "issuers.\(name).idToken.algorithms",
         "\(weak.name) needs a client secret of \(weak.minimumKeyBitCount / 8) bytes")
     }
     return AuthEngine.IDTokenConfiguration(
-      issuer: issuer.issuer, algorithms: given.algorithms.compactMap(SignatureAlgorithm.init(name:)),
+      issuer: issuer.issuer, algorithms: algorithms,
       clockSkew: given.clockSkew, trustedAudiences: given.trustedAudiences, requiresAuthorizedParty: given.requireAzp,
       clientSecret: issuer.clientSecret?.value,
       encryption: TokenEncryptionPolicy(
         isRequired: given.encryption.isRequired, keys: keys,
-        algorithms: given.encryption.algorithms.compactMap(KeyManagementAlgorithm.init(name:))))
+        algorithms: try named(
+          given.encryption.algorithms, "issuers.\(name).idToken.encryption.algorithms",
+          KeyManagementAlgorithm.init(name:))))
+  }
+
+  /// What the engine has under each of `names`: one that it does not know is a problem, and is not left out.
+  private func named<Value>(
+    _ names: [String], _ path: String, _ value: (String) -> Value?
+  ) throws(ConfigurationProblems) -> [Value] {
+    var values: [Value] = []
+    for (index, name) in names.enumerated() {
+      guard let value = value(name) else { throw problem("\(path)[\(index)]", "is not supported: \(name)") }
+      values.append(value)
+    }
+    return values
   }
 
   private func server(

@@ -35,7 +35,7 @@ final class Runtime: Sendable {
   init(
     _ configuration: PosternConfiguration, _ identity: ProcessIdentity, clock: any EngineClock,
     after previous: Runtime? = nil, isTrial: Bool = false, replacements: Replacements? = nil,
-    http2Transport: (@Sendable (_ count: Int) -> any HTTPTransport)? = nil
+    http2Transport: (@Sendable (_ resource: String, _ count: Int) -> any HTTPTransport)? = nil
   ) throws(ConfigurationProblems) {
     self.configuration = configuration
     access = AccessRules(configuration.peers, ownUID: getuid(), unmapped: identity.unmapped)
@@ -69,7 +69,8 @@ final class Runtime: Sendable {
       let kept = previous?.configuration.resources[name] == resource ? previous?.servers[name] : nil
       if let kept { servers[name]?.cookies = kept.cookies }
       // It ends with the last call that has it.
-      if resource.http2 { servers[name]?.transport = (isShareKept ? kept?.transport : nil) ?? http2Transport?(sharing) }
+      guard resource.http2 else { continue }
+      servers[name]?.transport = (isShareKept ? kept?.transport : nil) ?? http2Transport?(name, sharing)
     }
     self.servers = servers
     decisionPoints = try assembly.decisionPoints(of: issuers, devices, after: previous)

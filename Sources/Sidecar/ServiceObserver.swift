@@ -5,13 +5,14 @@ import Logging
 import Protocol
 import Support
 
-/// Turns what the engine does into metrics, health and log lines.
+/// Turns what the engine does into metrics, health and log lines: of those only so many of each user, who may have very many calls fail.
 struct ServiceObserver: EngineObserver, KeySetObserver, SessionObserver {
   let metrics: MetricsRegistry
   let health: HealthBoard
   let news: HealthNews
   let hub: EventHub
   let logger: Logger
+  let log: BoundedLog
   var trail: AuditTrail?
 
   func observe(_ event: EngineEvent) {
@@ -23,33 +24,36 @@ struct ServiceObserver: EngineObserver, KeySetObserver, SessionObserver {
       tokenUsed(issuer, fault: nil)
     case .tokenFailed(let issuer, let error):
       metrics.tokenCache("failed")
-      logger.warning("no token", metadata: ["issuer": .string(issuer), "error": .string("\(error)")])
+      log.log(.warning, "no token", about: issuer, ["issuer": .string(issuer), "error": .string("\(error)")])
       tokenUsed(issuer, fault: "no token: \(error.publicDetail)")
     case .tokenRejected(let resource):
       metrics.tokenCache("rejected")
-      logger.info("token refused by the resource, renewing", metadata: ["resource": .string(resource)])
+      log.log(
+        .info, "token refused by the resource, renewing", about: resource, ["resource": .string(resource)])
     case .foreignAdvice(let resource):
-      logger.warning(
-        "the resource gives advice of another access manager, which is not followed",
-        metadata: ["resource": .string(resource)])
+      log.log(
+        .warning, "the resource gives advice of another access manager, which is not followed", about: resource,
+        ["resource": .string(resource)])
     case .metadataLoaded(let issuer): issuerUsed(issuer, fault: nil)
     case .metadataFailed(let issuer, let error, let servesStaleCopy):
-      logger.warning("no issuer metadata", metadata: ["issuer": .string(issuer), "error": .string("\(error)")])
+      log.log(
+        .warning, "no issuer metadata", about: issuer, ["issuer": .string(issuer), "error": .string("\(error)")])
       issuerUsed(issuer, fault: "no metadata\(servesStaleCopy ? ", an older copy is used" : ""): \(error)")
     case .introspected(let issuer): issuerUsed(issuer, fault: nil)
     case .introspectionFailed(let issuer, let error):
-      logger.warning("no introspection", metadata: ["issuer": .string(issuer), "error": .string("\(error)")])
+      log.log(
+        .warning, "no introspection", about: issuer, ["issuer": .string(issuer), "error": .string("\(error)")])
       issuerUsed(issuer, fault: "no introspection: \(error.publicDetail)")
     case .clockCompared(let issuer, let skew): clockCompared(issuer, skew)
     case .fetchRefused(let resource, let reason): metrics.fetchRefused(resource, reason.rawValue)
     case .breakerOpened(let resource, let origin):
-      logger.warning(
-        "the origin failed too often and is left alone",
-        metadata: ["resource": .string(resource), "origin": .stringConvertible(origin)])
+      log.log(
+        .warning, "the origin failed too often and is left alone", about: resource,
+        ["resource": .string(resource), "origin": .stringConvertible(origin)])
     case .breakerClosed(let resource, let origin):
-      logger.info(
-        "the origin answers again",
-        metadata: ["resource": .string(resource), "origin": .stringConvertible(origin)])
+      log.log(
+        .info, "the origin answers again", about: resource,
+        ["resource": .string(resource), "origin": .stringConvertible(origin)])
     case .decided(let provider, let tally): decided(provider, tally)
     case .decisionsRenewed(let provider, let renewed, let failed):
       metrics.decisionsRenewed(provider, renewed: renewed, failed: failed)
@@ -68,15 +72,17 @@ struct ServiceObserver: EngineObserver, KeySetObserver, SessionObserver {
     case .loaded(let source, _):
       if case .issuer(let name) = source { keysUsed(name, fault: nil) }
     case .failed(let source, let error, let servesOlderSet):
-      logger.warning("no key set", metadata: ["source": .string("\(source)"), "error": .string("\(error)")])
+      log.log(
+        .warning, "no key set", about: source.configured ?? "",
+        ["source": .string("\(source)"), "error": .string("\(error)")])
       if case .issuer(let name) = source {
         let fault = "no key set\(servesOlderSet ? ", an older one is used" : ""): \(error)"
         keysUsed(name, fault: fault, hasOlder: servesOlderSet)
       }
     case .rotated(let source, let added, let removed):
-      logger.info(
-        "keys rotated",
-        metadata: [
+      log.log(
+        .info, "keys rotated", about: source.configured ?? "",
+        [
           "source": .string("\(source)"), "added": .stringConvertible(added.count),
           "removed": .stringConvertible(removed.count),
         ])
@@ -100,24 +106,24 @@ struct ServiceObserver: EngineObserver, KeySetObserver, SessionObserver {
     case .steppedUp: break
     case .expiring(let session, let owner): tell(.sessionExpiring, session, owner)
     case .ended(let handle, let issuer, let owner):
-      logger.info(
-        "session ended", metadata: ["session": .stringConvertible(handle), "issuer": .string(issuer)])
+      log.log(
+        .info, "session ended", of: owner, ["session": .stringConvertible(handle), "issuer": .string(issuer)])
       hub.publish(.sessionEnded, ["session": .string(handle.text), "issuer": .string(issuer)], to: owner) {
         $0.contains(issuer: issuer)
       }
     case .renewalFailed(let handle, let issuer, let error):
       metrics.sessionRenewal("failed")
-      logger.warning(
-        "no renewal ahead of time",
-        metadata: [
+      log.log(
+        .warning, "no renewal ahead of time", about: issuer,
+        [
           "session": .stringConvertible(handle), "issuer": .string(issuer), "error": .string("\(error)"),
         ])
     case .idTokenRefused(let issuer, let fault):
-      logger.warning(
-        "the ID token of a renewal is not valid",
-        metadata: ["issuer": .string(issuer), "error": .string(fault.code.rawValue)])
+      log.log(
+        .warning, "the ID token of a renewal is not valid", about: issuer,
+        ["issuer": .string(issuer), "error": .string(fault.code.rawValue)])
     case .troubled(let what, let detail):
-      logger.warning("\(what)", metadata: ["error": .string(detail)])
+      log.log(.warning, what, ["error": .string(detail)])
     }
   }
 
@@ -131,9 +137,9 @@ struct ServiceObserver: EngineObserver, KeySetObserver, SessionObserver {
   private func clockCompared(_ issuer: String, _ skew: Duration) {
     metrics.clockSkew(issuer, skew)
     guard health.clock(of: issuer, skew: skew) else { return }
-    logger.warning(
-      "the issuer's clock differs from this machine's",
-      metadata: ["issuer": .string(issuer), "seconds": .stringConvertible(Int64(skew.inSeconds))])
+    log.log(
+      .warning, "the issuer's clock differs from this machine's", about: issuer,
+      ["issuer": .string(issuer), "seconds": .stringConvertible(Int64(skew.inSeconds))])
     news.tell()
   }
 
@@ -152,9 +158,9 @@ struct ServiceObserver: EngineObserver, KeySetObserver, SessionObserver {
       provider, permits: tally.permits, denies: tally.denies, faults: tally.faults, local: tally.local)
     guard tally.asked else { return }
     if let trouble = tally.trouble {
-      logger.warning(
-        "no decisions",
-        metadata: ["provider": .string(provider), "error": .string(trouble), "cause": .string(tally.cause ?? "")])
+      log.log(
+        .warning, "no decisions", about: provider,
+        ["provider": .string(provider), "error": .string(trouble), "cause": .string(tally.cause ?? "")])
     }
     health.decisionPoint(provider, fault: tally.trouble.map { "no decisions: \($0)" })
     news.tell()
@@ -180,4 +186,9 @@ struct ServiceObserver: EngineObserver, KeySetObserver, SessionObserver {
         "ms": .stringConvertible(exchange.duration.wholeMilliseconds),
       ])
   }
+}
+
+extension KeySetName {
+  /// The issuer's name in the configuration; nil for a set that a caller named.
+  fileprivate var configured: String? { if case .issuer(let name) = self { name } else { nil } }
 }

@@ -10,6 +10,8 @@ extension SidecarService {
   struct Reloading {
     var isBusy = false
     var again = false
+    /// What was wrong when the configuration was last read.
+    var problems: [String] = []
     /// It is to be tried again when there are descriptors.
     var isRetryDue = false
   }
@@ -24,36 +26,37 @@ extension SidecarService {
       reloading.again = true
       return false
     }
-    if isFirst { _ = reloadUntilDone() }
+    if isFirst { _ = reloadUntilDone(for: nil) }
   }
 
-  /// Reads the configuration again: checked whole before anything changes. Returns the keys that differ.
-  public func reload() throws(ReloadFailure) -> [String] {
+  /// Reads the configuration again: checked whole before anything changes. Returns the keys that differ. Where a caller asks for it, `uid`,
+  /// the log says so only now and then, but for what changes.
+  public func reload(for uid: UInt32? = nil) throws(ReloadFailure) -> [String] {
     let isFirst = reloading.withLock { reloading in
       defer { reloading.isBusy = true }
       return !reloading.isBusy
     }
     guard isFirst else { throw .busy }
-    return try reloadUntilDone().get()
+    return try reloadUntilDone(for: uid).get()
   }
 
   /// The outcome of the first: whoever asked meanwhile does not wait for an answer.
-  private func reloadUntilDone() -> Result<[String], ReloadFailure> {
-    let outcome = reloadOnce()
+  private func reloadUntilDone(for uid: UInt32?) -> Result<[String], ReloadFailure> {
+    let outcome = reloadOnce(for: uid)
     while reloading.withLock({ reloading in
       defer { reloading.again = false }
       reloading.isBusy = reloading.again
       return reloading.again
     }) {
-      _ = reloadOnce()
+      _ = reloadOnce(for: nil)
     }
     return outcome
   }
 
-  private func reloadOnce() -> Result<[String], ReloadFailure> {
+  private func reloadOnce(for uid: UInt32?) -> Result<[String], ReloadFailure> {
     surroundings.onReload(.began)
     do throws(ConfigurationProblems) {
-      let changed = try takeConfiguration()
+      let changed = try takeConfiguration(for: uid)
       metrics.reloaded("ok")
       surroundings.onReload(.succeeded)
       return .success(changed)
@@ -61,11 +64,27 @@ extension SidecarService {
       metrics.reloaded("failed")
       health.configurationFailed()
       publishHealthChange()
-      for problem in error.problems { logger.error("configuration not reloaded: \(problem.description)") }
+      let problems = error.problems.map(\.description)
+      if let metadata = metadata(ofReload: "configuration not reloaded", for: uid, changes: false, problems) {
+        for problem in problems { logger.error("configuration not reloaded: \(problem)", metadata: metadata) }
+      }
       surroundings.onReload(.failed(error.problems.first?.description ?? "the configuration has problems"))
       if surroundings.areDescriptorsOut() { retryReload() }
       return .failure(.problems(error))
     }
+  }
+
+  /// What goes along with the log lines about a reload; nil when there are to be none: a caller may ask for it without end. Always told is
+  /// what the operator asks for, what changes something, and what comes out in another way than the last one.
+  private func metadata(
+    ofReload text: String, for uid: UInt32?, changes: Bool, _ problems: [String]
+  ) -> Logger.Metadata? {
+    let isNew = reloading.withLock { reloading in
+      defer { reloading.problems = problems }
+      return changes || reloading.problems != problems
+    }
+    guard let uid, !isNew else { return [:] }
+    return callersLog.admit(text, of: uid).map { BoundedLog.metadata([:], $0) }
   }
 
   /// How long after a reload that could not read the files it is tried again.
@@ -86,7 +105,7 @@ extension SidecarService {
     }
   }
 
-  private func takeConfiguration() throws(ConfigurationProblems) -> [String] {
+  private func takeConfiguration(for uid: UInt32?) throws(ConfigurationProblems) -> [String] {
     let loaded = try surroundings.loadConfiguration()
     let before = runtime
     let next = try Runtime(
@@ -109,11 +128,14 @@ extension SidecarService {
         decisionPoints: Set(next.decisionPoints.filter { before.decisionPoints[$0.key] !== $0.value }.keys)
       ))
     publishHealthChange()
-    for warning in loaded.warnings { logger.warning("\(warning.description)") }
-    logNotes(next)
-    logger.info("configuration reloaded", metadata: ["changed": .string(changed.joined(separator: ", "))])
-    for key in loaded.configuration.keysThatTakeARestart(from: before.configuration) {
-      logger.warning("\(key) has changed: what of it is read at start only takes a restart")
+    if var metadata = metadata(ofReload: "configuration reloaded", for: uid, changes: !changed.isEmpty, []) {
+      metadata["changed"] = .string(changed.joined(separator: ", "))
+      for warning in loaded.warnings { logger.warning("\(warning.description)") }
+      logNotes(next)
+      logger.info("configuration reloaded", metadata: metadata)
+      for key in loaded.configuration.keysThatTakeARestart(from: before.configuration) {
+        logger.warning("\(key) has changed: what of it is read at start only takes a restart")
+      }
     }
     publishReload(changed)
     return changed

@@ -96,6 +96,8 @@ extension SidecarService {
       wait = await lookAtStore() ? Self.storeInterval : min(wait * 2, .seconds(30))
       // Whether writing works again only a write can tell, and perhaps nobody tries. It tells by itself how it went.
       if health.isStoreUnwritable { _ = try? await watchedStore.checkWriting() }
+      // Here and not when a write succeeds: where small writes succeed and large ones fail, that alternates with each call.
+      if !health.isStoreUnwritable { await writeUnsavedSessions() }
       guard (try? await clock.sleep(for: wait)) != nil else { return }
     }
   }

@@ -44,7 +44,7 @@ public final class SidecarService: Sendable {
     /// The ids of peers that are nobody's own.
     public var unmapped = UnmappedIDs.none
     /// Makes the transport of one of so many resources that have HTTP/2; nil: the common one carries all.
-    public var http2Transport: (@Sendable (_ count: Int) -> any HTTPTransport)?
+    public var http2Transport: (@Sendable (_ resource: String, _ count: Int) -> any HTTPTransport)?
     /// How transports fare, now; nil where nobody can tell.
     public var transportState: (@Sendable () -> TransportState)?
     /// Reads the configuration again, from where it came.
@@ -78,7 +78,10 @@ public final class SidecarService: Sendable {
   let stopped: StoppedFetches
   let ledger: CallerLedger
   let gate: FairGate
+  /// For what may take a processor for long.
   let pool = FairPool()
+  /// For what calls start beside themselves, in short steps, which would wait for long ones in `pool`.
+  let background = FairPool()
   let trail: AuditTrail?
   /// How many of the traces that begin here are sampled.
   let sampleRatio: Double
@@ -95,6 +98,8 @@ public final class SidecarService: Sendable {
   let announcements: HealthAnnouncements
   let reloadAnnouncements: ReloadAnnouncements
   private let connectionLog: ConnectionLog
+  /// What callers bring about.
+  let callersLog: BoundedLog
   let surroundings: Surroundings
   let identity: ProcessIdentity
   let engine: Engine
@@ -116,6 +121,7 @@ public final class SidecarService: Sendable {
     announcements = HealthAnnouncements(clock: clock)
     reloadAnnouncements = ReloadAnnouncements(clock: clock)
     connectionLog = ConnectionLog(surroundings.logger, clock: clock)
+    callersLog = BoundedLog(surroundings.logger, clock: clock)
     hardening = HardeningWatch(clock: clock, look: surroundings.hardening ?? { HardeningReport() })
     self.surroundings = surroundings
     sampleRatio = configuration.telemetry.otlp?.sampleRatio ?? 0
@@ -130,7 +136,7 @@ public final class SidecarService: Sendable {
       store: SessionStorage(watchedStore, isShared: surroundings.storage.isShared),
       maxOwnerBytes: configuration.limits.sessionBytesPerUid,
       observer: ServiceObserver(
-        metrics: metrics, health: health, news: news, hub: hub, logger: logger, trail: trail))
+        metrics: metrics, health: health, news: news, hub: hub, logger: logger, log: callersLog, trail: trail))
     identity = ProcessIdentity(startedAt: startedAt, libraries: surroundings.libraries, unmapped: surroundings.unmapped)
     let runtime = try Runtime(
       configuration, identity, clock: clock, replacements: surroundings.replacements,
@@ -252,6 +258,9 @@ public final class SidecarService: Sendable {
     for session in sessions { session.finish() }
     return count
   }
+
+  /// Writes the sessions that the store could not take, as far as it takes them now.
+  public func writeUnsavedSessions() async { await engine.sessions.writeUnsaved() }
 
   /// What is not done, and what will not work for long, is said at once, not found out later.
   func logNotes(_ runtime: Runtime) {

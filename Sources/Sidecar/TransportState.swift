@@ -1,4 +1,5 @@
 import Protocol
+import Support
 
 /// How the transports fare.
 public struct TransportState: Sendable {
@@ -8,14 +9,28 @@ public struct TransportState: Sendable {
   public var connectionsDiscarded: Int
   /// Handles thrown away because the library rejected an option.
   public var handlesRejected: Int
+  /// How often all connections of a resource with HTTP/2 were shut down, because its thread did not come back from libcurl.
+  public var stalls: Int
+  /// How long ago that was the last time, by resource, of those where it was not long ago.
+  public var stalled: [String: Duration] = [:]
 
   /// A state of those parts.
-  public init(problem: String? = nil, connectionsDiscarded: Int = 0, handlesRejected: Int = 0) {
+  public init(problem: String? = nil, connectionsDiscarded: Int = 0, handlesRejected: Int = 0, stalls: Int = 0) {
     self.problem = problem
     self.connectionsDiscarded = connectionsDiscarded
     self.handlesRejected = handlesRejected
+    self.stalls = stalls
   }
 
-  /// The check of `health`; nil when nothing is wrong.
-  var fault: Health.Check? { problem.map { Health.Check(status: .degraded, detail: $0) } }
+  /// The checks of `health` for whom `isVisible` tells which resources there are; none when nothing is wrong.
+  func checks(_ isVisible: (_ resource: String) -> Bool) -> [String: Health.Check] {
+    var checks: [String: Health.Check] = [:]
+    checks["transport"] = problem.map { Health.Check(status: .degraded, detail: $0) }
+    for (resource, age) in stalled where isVisible(resource) {
+      checks["resource.\(resource)"] = Health.Check(
+        status: .degraded, detail: "its server kept its thread busy, and its connections were shut down",
+        ageMs: age.wholeMilliseconds)
+    }
+    return checks
+  }
 }

@@ -342,8 +342,12 @@ def test_the_table_of_what_rules_bound_is_the_code():
     assert len(declared) > 30 and documented == declared
 
 
-# What reads protocol text: header fields, cookies, URLs, schemes, media types, parts of tokens, documents of other servers.
-READS_PROTOCOL_TEXT = ["AuthEngine", "CurlTransport", "HTTPMessages", "JOSE", "Sidecar", "StatusServer", "XML"]
+# Every module of the product but what only reads the operator's own configuration: header fields, cookies, URLs, schemes, media types,
+# parts of tokens, documents of other servers, the environment.
+READS_PROTOCOL_TEXT = sorted(
+    path.name for path in (ROOT / "Sources").iterdir()
+    if any(path.rglob("*.swift")) and path.name not in
+    {"Configuration", "Examples", "HardeningProbe", "Playground", "PlaygroundCommand", "TestSupport"})
 
 # Forms that cut, find or compare text by `Character` or by canonical equivalence, and what to write in their place.
 TEXT_BY_CHARACTER = {
@@ -360,12 +364,29 @@ TEXT_BY_CHARACTER = {
 
 # Files that use one of these forms all the same: (file, what stands there, why it is no text of a protocol, or cannot go wrong).
 CHARACTERS_ALLOWED = [
+    ("Audit/Writing/AuditFile.swift", "path.hasSuffix", "the path of a file"),
+    ("Audit/Writing/AuditFileNames.swift", "name.hasPrefix(prefix)", "the name of a file"),
     ("CurlTransport/ConnectionTrust.swift", 'path.hasPrefix("/")', "the path of a file"),
+    ("Hardening/Landlock.swift", 'path.hasPrefix("/proc/")', "the path of a file"),
+    ("Hardening/Sandbox.swift", 'allowed.contains("/")', "a list of directories"),
+    ("Hardening/LateLibraries.swift", "whereSeparator:", "bytes"),
+    ("SessionStore/Encryption/StoreKey.swift", "Character(UnicodeScalar($0)).hexDigitValue", "one byte"),
+    ("SessionStore/File/StoreDirectory.swift", 'given.hasSuffix("/")', "the path of a file"),
+    ("SessionStore/File/StoreDirectory.swift", 'path.lastIndex(of: "/")', "the path of a file"),
+    ("SessionStore/Redis/RedisAddress.swift", "", "an address of the configuration"),
+    ("SessionStore/Redis/RedisTable.swift", "Character(UnicodeScalar($0)).hexDigitValue", "one byte"),
+    ("SocketServer/Framing/JSONTextScanner.swift", "Self.isHexDigit(byte)", "a byte"),
     ("Sidecar/Replacements.swift", 'check.hasPrefix("file.")', "the name of a check of ours"),
     ("Sidecar/Runtime.swift", 'names.contains("*")', "a list of names of the configuration"),
     ("StatusServer/ListenPlace.swift", 'text.lastIndex(of: ":")', "a place of the configuration"),
     ("StatusServer/ListenPlace.swift", 'name.hasPrefix("[")', "a place of the configuration"),
     ("StatusServer/ListenPlace.swift", 'name.hasPrefix("127.")', "a place of the configuration"),
+    ("postern/Commands/Login/LoopbackVisitor.swift", "", "tables of the kernel"),
+    ("postern/Serving/FilePlaces.swift", "", "paths of files"),
+    ("postern/Serving/ProcessHardening.swift", "real.hasPrefix", "paths of files"),
+    ("postern/Serving/SandboxPlan.swift", "", "paths of files, and a place of the configuration"),
+    ("postern/Serving/ServiceManager.swift", "Character($0)", "a line of ours for systemd"),
+    ("postern/Serving/StoreAssembly.swift", '["STATE_DIRECTORY"]', "paths of files"),
     ("AuthEngine/Sessions/SSO/AuthorizeAnswer.swift", 'names.contains("', "a list of names; nothing else equals ASCII without K, ; and `"),
     ("AuthEngine/Sessions/Authorization/ProviderClient+Authorization.swift", 'methods.contains("S256")', "a list of names"),
 ]
@@ -377,6 +398,21 @@ def text_by_character(text):
         for form, instead in TEXT_BY_CHARACTER.items():
             if re.search(form, line):
                 yield number, line.strip(), instead
+
+
+def assert_only_allowed(modules, scan, allowed):
+    """Fails for each line that `scan` finds in `modules` and no entry of `allowed` names, and for each entry that names none."""
+    offences, used = [], set()
+    for path in (path for module in modules for path in sorted((ROOT / "Sources" / module).rglob("*.swift"))):
+        name = str(path.relative_to(ROOT / "Sources"))
+        for number, line, instead in scan(path.read_text(encoding="utf-8")):
+            entries = [entry for entry in allowed if entry[0] == name and entry[1] in line]
+            used.update(entries)
+            if not entries:
+                offences.append(f"Sources/{name}:{number}: {line}: write {instead}")
+    assert not offences, "\n".join(offences)
+    unused = [entry for entry in allowed if entry not in used]
+    assert not unused, f"allowed, but not there any more: {unused}"
 
 
 def test_the_scan_for_characters_sees_them():
@@ -399,14 +435,36 @@ def test_protocol_text_is_read_by_bytes():
     U+0600 makes one character of itself and the semicolon behind it, a combining scalar of itself and the one before it, and
     U+212A is equal to `K`: what every other program reads as two cookies would be one here, which no rule looks at.
     """
-    offences, used = [], set()
-    for path in (path for module in READS_PROTOCOL_TEXT for path in sorted((ROOT / "Sources" / module).rglob("*.swift"))):
-        name = str(path.relative_to(ROOT / "Sources"))
-        for number, line, instead in text_by_character(path.read_text(encoding="utf-8")):
-            allowed = [entry for entry in CHARACTERS_ALLOWED if entry[0] == name and entry[1] in line]
-            used.update(allowed)
-            if not allowed:
-                offences.append(f"Sources/{name}:{number}: {line}: write {instead}")
-    assert not offences, "\n".join(offences)
-    unused = [entry for entry in CHARACTERS_ALLOWED if entry not in used]
-    assert not unused, f"allowed, but not there any more: {unused}"
+    assert_only_allowed(READS_PROTOCOL_TEXT, text_by_character, CHARACTERS_ALLOWED)
+
+
+# Tasks that the engine starts on the runtime's own threads: (file, what stands there, why no user has turns there).
+BARE_TASKS_ALLOWED = [
+    ("AuthEngine/Decisions/API/AccessEnablerCallback.swift", "Task { [self] in", "for Swift programs, which have one user"),
+    ("AuthEngine/Decisions/Calls/Preauthorizer.swift", "Task { [clock = upstream.clock] in", "a timer"),
+    ("AuthEngine/KeySets/PublishedKeySource.swift", "Task { [self] in", "waits for a run that has turns, or is everybody's"),
+    ("AuthEngine/Resources/Limits/OriginGate.swift", "let watch = Task {", "a timer"),
+    ("AuthEngine/Resources/ResourceFetcher+Completion.swift", "Task { [options] in", "for Swift programs, which have one user"),
+    ("AuthEngine/Sessions/Renewal/UserSessions+Background.swift", "Task { [self] in", "the schedule has turns of its own"),
+    ("AuthEngine/Sessions/Store/DeferredRecordStore.swift", "Task { [self] in", "everybody's store"),
+    ("AuthEngine/Sessions/UserSessions+Room.swift", "Task { [self] in", "everybody's store"),
+]
+
+
+def bare_tasks(text):
+    """(number of the line, line, what to write instead) for each task that is started without an executor."""
+    for number, line in enumerate(without_comments(text).splitlines(), 1):
+        if re.search(r"(?<![\w.])Task(?:\.detached)?(?:\(priority:[^)]*\))? ?\{", line):
+            yield number, line.strip(), "Requesting.task"
+
+
+def test_the_scan_for_bare_tasks_sees_them():
+    for line in ["Task { [self] in", "let a = Task { 1 }", "Task.detached { }", "Task(priority: .low) {"]:
+        assert list(bare_tasks(line)), line
+    for line in ["Requesting.task { }", "-> NetworkTask {", "withTaskGroup(of: Int.self) { group in", "group.addTask { }", "// Task { }"]:
+        assert not list(bare_tasks(line)), line
+
+
+def test_what_a_call_starts_has_the_turns_of_its_user():
+    """Catches a task of the engine that a call starts on the runtime's own threads, where one user's stand before everybody's."""
+    assert_only_allowed(["AuthEngine"], bare_tasks, BARE_TASKS_ALLOWED)

@@ -8,38 +8,9 @@ import Testing
 /// The limits of a resource's origins: who goes, who waits, who is refused, and that nothing is left behind.
 @Suite("Limits of origins", .timeLimit(.minutes(1)))
 struct OriginGateTests {
-  private struct Bench {
-    let clock = ManualClock()
-    let observer = RecordingObserver()
-    let gate: OriginGate
-    let key: OriginGate.Key
-
-    init() throws {
-      gate = OriginGate(clock: clock, observer: observer)
-      key = OriginGate.Key(resource: "r", origin: try HTTPURL("https://api.test").origin)
-    }
-
-    func enter(
-      _ limits: OriginLimits, deadline: Deadline = .never, control: TransferControl? = nil,
-      for requester: Requester = .process
-    ) async throws(OriginGate.Refusal) -> OriginGate.Place {
-      let clock = clock
-      let visitor = OriginGate.Visitor(
-        deadline: {
-          Deadline(instant: deadline.instant.map { $0 + (control?.heldTime(at: clock.monotonicNow) ?? .zero) })
-        }, control: control, requester: requester)
-      return try await gate.enter(key, limits, visitor)
-    }
-
-    func waits(_ count: Int) async {
-      let gate = gate
-      #expect(await eventually { gate.states.first?.waiting ?? 0 == count })
-    }
-  }
-
   @Test("those who wait go in the order in which they came, one for each that leaves")
   func order() async throws {
-    let bench = try Bench()
+    let bench = try OriginGateBench()
     let limits = OriginLimits(concurrency: 2, queue: 10)
     let first = try await bench.enter(limits)
     let second = try await bench.enter(limits)
@@ -69,7 +40,7 @@ struct OriginGateTests {
 
   @Test("a place goes to the uid that has fewest, whatever another one has waiting")
   func fairness() async throws {
-    let bench = try Bench()
+    let bench = try OriginGateBench()
     let limits = OriginLimits(concurrency: 1, queue: 10)
     let (busy, other) = (Requester(uid: 1, connection: 1), Requester(uid: 2, connection: 2))
     let inside = try await bench.enter(limits, for: busy)
@@ -98,7 +69,7 @@ struct OriginGateTests {
   /// Would catch: one place, which all have as few of, and a uid before all of whose queue nobody else comes.
   @Test("where all have as many, uids go by turns")
   func turns() async throws {
-    let bench = try Bench()
+    let bench = try OriginGateBench()
     let limits = OriginLimits(concurrency: 1, queue: 10)
     let inside = try await bench.enter(limits, for: Self.alice)
     let log = Locked<[OriginGate.Place]>([])
@@ -129,7 +100,7 @@ struct OriginGateTests {
   /// Would catch: a uid alone that may not have all places, one that keeps a place from others for ever, or more beside it than the bound.
   @Test("what a uid holds for too long keeps nobody away who has none; alone it may hold all, and never more")
   func lasting() async throws {
-    let bench = try Bench()
+    let bench = try OriginGateBench()
     let limits = OriginLimits(concurrency: 2, queue: 10, patience: .seconds(15))
     var places = [try await bench.enter(limits, for: Self.alice), try await bench.enter(limits, for: Self.alice)]
     let more = Task { try await bench.enter(limits, for: Self.alice) }
@@ -158,7 +129,7 @@ struct OriginGateTests {
   /// Would catch: a place that is lent twice because the one that left was not the one that is forgotten.
   @Test("a place that was given back lends nothing any more")
   func lentOnce() async throws {
-    let bench = try Bench()
+    let bench = try OriginGateBench()
     let limits = OriginLimits(concurrency: 1, queue: 0, patience: .seconds(15))
     let first = try await bench.enter(limits, for: Self.alice)
     await #expect(throws: OriginGate.Refusal.full) { try await bench.enter(limits, for: Self.bob) }
@@ -175,7 +146,7 @@ struct OriginGateTests {
   /// Would catch: a uid that fills the queue and has all others refused, or two that drive out each other by turns.
   @Test("a full queue has room for a uid that has fewer there: the last of the one that has most is refused instead")
   func shares() async throws {
-    let bench = try Bench()
+    let bench = try OriginGateBench()
     let limits = OriginLimits(concurrency: 1, queue: 4)
     let inside = try await bench.enter(limits, for: Self.alice)
     var tasks: [Task<OriginGate.Place, any Error>] = []
@@ -202,7 +173,7 @@ struct OriginGateTests {
   /// Would catch: a uid whose requests fail, by the path that they ask for, and that has the origin taken from all others.
   @Test("a breaker is one uid's: another one's requests go on, also those that wait")
   func breakers() async throws {
-    let bench = try Bench()
+    let bench = try OriginGateBench()
     let limits = OriginLimits(concurrency: 1, queue: 4, breaker: .init(failures: 2, openFor: .seconds(30)))
     bench.gate.leave(try await bench.enter(limits, for: Self.alice), .failure)
     let failing = try await bench.enter(limits, for: Self.alice)
@@ -235,7 +206,7 @@ struct OriginGateTests {
 
   @Test("who comes to a full queue is refused at once, and that is counted")
   func full() async throws {
-    let bench = try Bench()
+    let bench = try OriginGateBench()
     let limits = OriginLimits(concurrency: 1, queue: 1)
     let inside = try await bench.enter(limits)
     let waiting = Task { try await bench.enter(limits) }
@@ -248,7 +219,7 @@ struct OriginGateTests {
 
   @Test("a wait ends with its task, and with its deadline, and the next in line is not harmed")
   func givingUp() async throws {
-    let bench = try Bench()
+    let bench = try OriginGateBench()
     let limits = OriginLimits(concurrency: 1, queue: 10)
     let inside = try await bench.enter(limits)
     let cancelled = Task { try await bench.enter(limits) }
@@ -277,7 +248,7 @@ struct OriginGateTests {
 
   @Test("one that is held lets those behind it go, keeps its place before them, and its time stands still")
   func held() async throws {
-    let bench = try Bench()
+    let bench = try OriginGateBench()
     let limits = OriginLimits(concurrency: 1, queue: 2)
     let control = TransferControl()
     let inside = try await bench.enter(limits)
@@ -301,123 +272,9 @@ struct OriginGateTests {
     #expect(bench.gate.states == [])
   }
 
-  private static let rule = OriginLimits(breaker: .init(failures: 3, openFor: .seconds(30)))
-
-  private func run(_ bench: Bench, _ verdicts: CircuitBreaker.Verdict...) async throws {
-    for verdict in verdicts { bench.gate.leave(try await bench.enter(Self.rule), verdict) }
-  }
-
-  @Test("failures in a row open the breaker; a success between them, or one that says nothing, does not count")
-  func opening() async throws {
-    let bench = try Bench()
-    try await run(bench, .failure, .failure, .success, .failure, .neither, .failure)
-    #expect(bench.gate.states.first?.circuit == .closed)
-    try await run(bench, .failure)
-    #expect(bench.gate.states.first?.circuit == .open)
-    await #expect(throws: OriginGate.Refusal.open(.seconds(30))) { try await bench.enter(Self.rule) }
-    bench.clock.advance(by: .seconds(29))
-    await #expect(throws: OriginGate.Refusal.open(.seconds(1))) { try await bench.enter(Self.rule) }
-  }
-
-  @Test("then one goes to see, and decides", arguments: [CircuitBreaker.Verdict.success, .failure, .neither])
-  func probing(verdict: CircuitBreaker.Verdict) async throws {
-    let bench = try Bench()
-    try await run(bench, .failure, .failure, .failure)
-    bench.clock.advance(by: .seconds(30))
-    #expect(bench.gate.states.first?.circuit == .halfOpen)
-    let probe = try await bench.enter(Self.rule)
-    await #expect(throws: OriginGate.Refusal.open(.seconds(1))) { try await bench.enter(Self.rule) }
-    bench.gate.leave(probe, verdict)
-    switch verdict {
-    case .success: #expect(bench.gate.states == [])
-    case .failure:
-      await #expect(throws: OriginGate.Refusal.open(.seconds(30))) { try await bench.enter(Self.rule) }
-    case .neither:
-      let another = try await bench.enter(Self.rule)
-      await #expect(throws: OriginGate.Refusal.open(.seconds(1))) { try await bench.enter(Self.rule) }
-      bench.gate.leave(another, .success)
-    }
-  }
-
-  @Test("one that goes to see and does not come back keeps the others away no longer than the breaker was open")
-  func lostProbe() async throws {
-    let bench = try Bench()
-    try await run(bench, .failure, .failure, .failure)
-    bench.clock.advance(by: .seconds(30))
-    let held = try await bench.enter(Self.rule)
-    bench.clock.advance(by: .milliseconds(29_500))
-    await #expect(throws: OriginGate.Refusal.open(.milliseconds(500))) { try await bench.enter(Self.rule) }
-    bench.clock.advance(by: .milliseconds(500))
-    let second = try await bench.enter(Self.rule)
-    await #expect(throws: OriginGate.Refusal.open(.seconds(1))) { try await bench.enter(Self.rule) }
-    bench.gate.leave(second, .failure)
-    // Late, it says nothing of the server as it is now.
-    bench.gate.leave(held, .success)
-    await #expect(throws: OriginGate.Refusal.open(.seconds(30))) { try await bench.enter(Self.rule) }
-    let told = bench.observer.events.map {
-      switch $0 {
-      case .breakerOpened: "opened"
-      case .breakerClosed: "closed"
-      default: "refused"
-      }
-    }
-    #expect(told.filter { $0 != "refused" } == ["opened", "opened"])
-  }
-
-  @Test("one that goes to see and comes back when no breaker is configured leaves nothing for the next breaker")
-  func reconfigured() async throws {
-    let bench = try Bench()
-    let with = OriginLimits(concurrency: 1, queue: 1, breaker: .init(failures: 1, openFor: .seconds(30)))
-    let without = OriginLimits(concurrency: 1, queue: 1)
-    bench.gate.leave(try await bench.enter(with), .failure)
-    bench.clock.advance(by: .seconds(30))
-    let probe = try await bench.enter(with)
-    let waiting = Task { try await bench.enter(without) }
-    await bench.waits(1)
-    waiting.cancel()
-    await #expect(throws: OriginGate.Refusal.cancelled) { try await waiting.value }
-    bench.gate.leave(probe, .success)
-    bench.gate.leave(try await bench.enter(with), .success)
-    #expect(bench.gate.states == [])
-  }
-
-  @Test("those who went before it opened change nothing; those who wait are refused with it")
-  func together() async throws {
-    let bench = try Bench()
-    let limits = OriginLimits(concurrency: 4, queue: 4, breaker: .init(failures: 2, openFor: .seconds(30)))
-    var places: [OriginGate.Place] = []
-    for _ in 0..<4 { places.append(try await bench.enter(limits)) }
-    let waiting = Task { try await bench.enter(limits) }
-    await bench.waits(1)
-    bench.gate.leave(places[0], .failure)
-    // That one's place is the waiting one's now.
-    let fifth = try await waiting.value
-    let more = Task { try await bench.enter(limits) }
-    await bench.waits(1)
-    bench.gate.leave(places[1], .failure)
-    await #expect(throws: OriginGate.Refusal.open(.seconds(30))) { try await more.value }
-    bench.clock.advance(by: .seconds(10))
-    bench.gate.leave(places[2], .success)
-    bench.gate.leave(places[3], .failure)
-    bench.gate.leave(fifth, .failure)
-    await #expect(throws: OriginGate.Refusal.open(.seconds(20))) { try await bench.enter(limits) }
-    #expect(bench.gate.states.first?.inFlight == 0)
-  }
-
-  @Test("any number of origins that fail take a bounded room")
-  func bounded() async throws {
-    let bench = try Bench()
-    for number in 0..<(OriginGate.bound + 100) {
-      let key = OriginGate.Key(resource: "r", origin: try HTTPURL("https://h\(number).test").origin)
-      let visitor = OriginGate.Visitor(deadline: { .never }, control: nil)
-      bench.gate.leave(try await bench.gate.enter(key, Self.rule, visitor), .failure)
-    }
-    #expect(bench.gate.states.count == OriginGate.bound)
-  }
-
   @Test("a storm of callers that come, go, hold and give up leaves nothing and lets in no more than allowed")
   func storm() async throws {
-    let bench = try Bench()
+    let bench = try OriginGateBench()
     let limits = OriginLimits(concurrency: 3, queue: 1000, breaker: .init(failures: 2, openFor: .seconds(1)))
     let inside = Locked(0)
     let most = Locked(0)

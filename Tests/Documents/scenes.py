@@ -89,6 +89,11 @@ class Scene:
     def set_access_token(self) -> None:
         self.samples["eyJ0eXAiOiJhdCtqd3Qi…"] = self.connection.call("getAccessToken", {"resource": "orders"})["accessToken"]
 
+    def set_users_token(self) -> None:
+        session = self.connection.call("completeAuthorization", {"callbackUrl": self._begin()})["session"]
+        given = self.connection.call("getAccessToken", {"issuer": "corp", "session": session})
+        self.samples["eyJhbGciOiJSUzI1NiIs…"] = given["accessToken"]
+
     def set_id_token(self) -> None:
         """One that an application got itself, with the nonce `n-0S6_WzA2Mj`."""
         announce_login(self.stage.playground)

@@ -18,8 +18,6 @@ from harness.waiting import eventually
 
 Start = Callable[..., Sidecar]
 OTHER = 65534
-# On a debug binary and a busy machine; what is to be kept out takes far longer.
-PATIENCE = 5.0
 
 
 @pytest.fixture
@@ -68,10 +66,11 @@ def make_tasks(sidecar: Sidecar, count: int) -> None:
 
 
 class Neighbour:
-    """Another user, who calls all the time; how long each call took."""
+    """Another user, who calls all the time; how long each call took, a second long alone and then beside others."""
 
     def __init__(self, sidecar: Sidecar, directory: Path) -> None:
         self.stop = directory / "stop"
+        self.crowd = directory / "crowd"
         self.reader, writer = os.pipe()
         self.child = os.fork()
         if self.child == 0:
@@ -83,13 +82,17 @@ class Neighbour:
             finally:
                 os._exit(0)
         os.close(writer)
+        time.sleep(1)
+        self.crowd.touch()
 
-    def _calls(self, sidecar: Sidecar) -> Dict[str, List[float]]:
-        times: Dict[str, List[float]] = {"getInfo": [], "createSession": []}
+    def _calls(self, sidecar: Sidecar) -> Dict[str, Any]:
+        alone: Dict[str, List[float]] = {"getInfo": [], "createSession": []}
+        beside: Dict[str, List[float]] = {"getInfo": [], "createSession": []}
 
         def call(method: str, params: Dict[str, Any]) -> None:
             with sidecar.connect(timeout=60) as connection:
                 while not self.stop.exists():
+                    times = beside if self.crowd.exists() else alone
                     begin = time.monotonic()
                     connection.call(method, params)
                     times[method].append(time.monotonic() - begin)
@@ -101,9 +104,9 @@ class Neighbour:
             thread.start()
         for thread in threads:
             thread.join()
-        return {method: [len(taken), max(taken)] for method, taken in times.items()}
+        return {method: [len(taken), max(alone[method]), max(taken)] for method, taken in beside.items()}
 
-    def ends(self) -> Dict[str, List[float]]:
+    def ends(self) -> Dict[str, Any]:
         self.stop.touch()
         text = b""
         while piece := os.read(self.reader, 65536):
@@ -113,9 +116,10 @@ class Neighbour:
         return json.loads(text)
 
 
-def assert_undisturbed(times: Dict[str, List[float]]) -> None:
-    for method, (count, longest) in times.items():
-        assert count > 10 and longest < PATIENCE, times
+def assert_undisturbed(times: Dict[str, Any]) -> None:
+    """Half a second is for a busy machine: on a quiet one no call took longer than 32 ms."""
+    for method, (count, alone, beside) in times.items():
+        assert count > 10 and beside < max(0.5, 5 * alone), times
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="needs another uid")
@@ -137,8 +141,9 @@ def test_a_batch_of_lists_holds_up_no_other_user(shared: Sidecar, directory: Pat
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="needs another uid")
-def test_lists_of_many_sessions_hold_up_no_other_user(shared: Sidecar, directory: Path) -> None:
-    make_sessions(shared, 2000)
+@pytest.mark.parametrize("count", [2000, pytest.param(9984, marks=pytest.mark.slow)])
+def test_lists_of_many_sessions_hold_up_no_other_user(shared: Sidecar, directory: Path, count: int) -> None:
+    make_sessions(shared, count)
     neighbour = Neighbour(shared, directory)
     callers = [shared.connect(timeout=120) for _ in range(8)]
     for caller in callers:
@@ -156,7 +161,7 @@ def test_lists_of_many_sessions_hold_up_no_other_user(shared: Sidecar, directory
         cursor = {"cursor": page["nextCursor"]}
     for caller in callers:
         caller.close()
-    assert len(names) == len(set(names)) == 2000
+    assert len(names) == len(set(names)) == count
     assert_undisturbed(neighbour.ends())
 
 
@@ -207,6 +212,27 @@ def test_what_the_sessions_of_one_user_hold_is_bounded(start: Start, connect: Ca
     assert fault["retryable"] is False and "bytes" in answer["error"]["message"]
     connection.call("endSession", {"session": made[0]})
     connection.call("createSession", grant(8_000))
+
+
+@pytest.mark.parametrize("kind", ["memory", "file"])
+def test_what_is_made_at_one_moment_is_bounded_as_well(start: Start, directory: Path, kind: str) -> None:
+    """Catches a bound that each call compares with what there was before the others."""
+    store = {"kind": kind, **({"path": str(directory / "store")} if kind == "file" else {})}
+    sidecar = start({"limits": {"sessionBytesPerUid": "128KiB"}, "store": store})
+    connections = [sidecar.connect(timeout=60) for _ in range(8)]
+    try:
+        # 256 of one user may be under way.
+        identifiers = [(each, each.request("createSession", grant(10_000))) for each in connections for _ in range(25)]
+        answers = [each.answer_to(identifier) for each, identifier in identifiers]
+    finally:
+        for each in connections:
+            each.close()
+    made = [answer for answer in answers if "result" in answer]
+    assert 5 <= len(made) and len(made) * 10_000 <= 128 << 10
+    for answer in answers:
+        if "error" in answer:
+            fault = expect.fault(answer["error"], -32009)
+            assert fault["retryable"] is False and "bytes" in answer["error"]["message"]
 
 
 def test_a_write_that_failed_shows_in_health_at_once(start: Start, directory: Path) -> None:

@@ -3,7 +3,8 @@ from __future__ import annotations
 
 import itertools
 import time
-from typing import Any, Callable, Dict, Iterator
+from typing import Any, Callable, Dict, Iterator, List
+from urllib.parse import parse_qs
 
 import pytest
 
@@ -91,3 +92,41 @@ def test_replacements_of_a_shared_token_are_bounded(
         issuer.answers["/token"](None)
         result = fetch()
         assert result["status"] == 200 and result["tokenRefreshed"] is True
+
+
+def revocations(issuer: IssuerDouble) -> List[str]:
+    """The tokens that the issuer was asked to revoke."""
+    forms = [parse_qs(asked.body.decode()) for asked in issuer.asked if asked.path == "/revoke"]
+    return [form["token"][0] for form in forms]
+
+
+def test_a_shared_token_is_not_revoked_for_everybody(
+    start: Start, issuer: IssuerDouble, settings: Dict[str, Any]
+) -> None:
+    """Catches a user who has the token revoked that another one's fetches carry."""
+    issuer.metadata["revocation_endpoint"] = f"{issuer.base}/revoke"
+    issuer.answers["/revoke"] = lambda _: document({})
+    issuer.answers["/token"] = lambda _: document(
+        {"access_token": "identifies-the-token.signs-the-token-here", "token_type": "Bearer", "expires_in": 600})
+    issuer.answers["/good"] = lambda _: document({})
+    sidecar = start(settings)
+    open_to_all(sidecar.directory)
+    with connect_as(ALICE, sidecar) as alice, connect_as(BOB, sidecar) as bob:
+        assert bob.call("fetchResource", {"resource": "r", "path": "good"})["status"] == 200
+        shared = alice.call("getAccessToken", {"resource": "r"})["accessToken"]
+        # Some servers look a token up by its last part, or without regard to case.
+        for spelling in (shared, f" {shared}\n", shared.upper(), "x.signs-the-token-here", "identifies-the-token.x"):
+            fault = expect.fault(alice.error("revokeToken", {"issuer": "double", "token": spelling}), -32020)
+            assert fault["retryable"] is False and fault["outcome"] == "not_sent"
+        for grant in ({"accessToken": shared}, {"accessToken": "own", "refreshToken": shared}):
+            made = alice.call("createSession", {"issuer": "double", "grant": {"type": "tokens", **grant}})
+            session = {"session": made["session"]}
+            expect.fault(alice.error("revokeToken", session), -32020)
+            upstream = "ended" if "refreshToken" in grant else "none"
+            assert alice.call("endSession", session) == {"ended": True, "upstream": upstream}
+        assert revocations(issuer) == ["own"]
+        # What is a user's own is revoked as ever.
+        assert alice.call("revokeToken", {"issuer": "double", "token": "another"}) == {"revoked": True}
+        assert revocations(issuer) == ["own", "another"]
+        assert bob.call("fetchResource", {"resource": "r", "path": "good"})["status"] == 200
+    assert issuer.count("/token") == 1

@@ -8,7 +8,8 @@ struct EnvironmentTests {
   @Test("a variable that makes libraries do something else stays, or its value is told")
   func cleared() throws {
     let set = [
-      "SSLKEYLOGFILE": "/tmp/never-made", "HTTPS_PROXY": "http://name:hidden@proxy.test", "no_proxy": "all",
+      // U+0301 and the equals sign before it are one character.
+      "SSLKEYLOGFILE": "\u{301}never-made", "HTTPS_PROXY": "http://name:hidden@proxy.test", "no_proxy": "all",
       "SSL_CERT_FILE": "/x", "OPENSSL_CONF": "/x", "OPENSSL_NEW_IN_4": "x", "RES_OPTIONS": "x", "GCONV_PATH": "/x",
       "CURL_HOME": "/x", "TZ": ":/x", "TMPDIR": "/x", "MALLOC_ARENA_MAX": "2", "LANG": "C", "HOME": "/x",
       "POSTERN__LOG__LEVEL": "debug", "OWN": "SSLKEYLOGFILE=x",

@@ -1,9 +1,10 @@
 import HTTPMessages
 import JSON
-import Sidecar
 import Support
 import TestSupport
 import Testing
+
+@testable import Sidecar
 
 @Suite("What is said of the transports, and who carries what")
 struct TransportStateTests {
@@ -15,7 +16,7 @@ struct TransportStateTests {
 
   @Test("health is degraded while no request can be set up, and metrics count what was thrown away")
   func health() async throws {
-    let state = Locked(TransportState(connectionsDiscarded: 3, handlesRejected: 2))
+    let state = Locked(TransportState(connectionsDiscarded: 3, handlesRejected: 2, stalls: 4))
     let bench = try SidecarBench("{}", changing: { $0.transportState = { state.withLock { $0 } } })
     let connection = bench.connect()
     for problem in [nil, "libcurl rejects option 98", nil] {
@@ -27,6 +28,47 @@ struct TransportStateTests {
     let text = await connection.call("metrics")["result"]?["text"]?.stringValue ?? ""
     #expect(text.contains("\npostern_upstream_connections_discarded_total 3\n"))
     #expect(text.contains("\npostern_upstream_handles_rejected_total 2\n"))
+    #expect(text.contains("\npostern_upstream_stalls_total 4\n"))
+  }
+
+  @Test("health is ok while a server keeps a resource's thread busy, or names the resource to whom its rule hides it")
+  func stalls() async throws {
+    let state = Locked(TransportState())
+    let peers = """
+      peers:
+        - { uid: 7, methods: ["*"] }
+        - { uid: 8, methods: ["*"], resources: [old] }
+
+      """
+    let bench = try SidecarBench(peers + Self.resources, changing: { $0.transportState = { state.withLock { $0 } } })
+    // The second is no resource any more.
+    state.withLock { $0.stalled = ["new": .seconds(2), "gone": .seconds(1)] }
+    let all = await bench.connect(uid: 7).call("health")["result"]
+    #expect(all?["status"]?.stringValue == "degraded")
+    #expect(all?["checks"]?["resource.new"]?["status"]?.stringValue == "degraded")
+    #expect(all?["checks"]?["resource.new"]?["ageMs"]?.integerValue == 2000)
+    #expect(all?["checks"]?["resource.gone"] == nil)
+    let part = await bench.connect(uid: 8).call("health")["result"]
+    #expect(part?["status"]?.stringValue == "ok" && part?["checks"]?["resource.new"] == nil)
+  }
+
+  @Test("a server that keeps a resource's thread busy for ever fills the log, or shows for ever after it has stopped")
+  func stallLog() async throws {
+    let bench = try SidecarBench("{}")
+    let stalled = StalledResources(logger: bench.service.logger, clock: bench.clock)
+    func lines(_ resource: String) -> [String] {
+      bench.lines.withLock { $0.filter { $0.contains("shut down") && $0.contains(#""resource":"\#(resource)""#) } }
+    }
+    for _ in 0..<100 { stalled.note("r") }
+    stalled.note("other")
+    #expect(lines("r").count == 10 && lines("other").count == 1)
+    bench.clock.advance(by: .seconds(10))
+    stalled.note("r")
+    #expect(lines("r").last?.contains(#""notLogged":"90""#) == true)
+    #expect(lines("r").allSatisfy { $0.contains(#""warning""#) })
+    #expect(stalled.recent == ["r": .zero, "other": .seconds(10)])
+    bench.clock.advance(by: .seconds(50))
+    #expect(stalled.recent == ["r": .seconds(50)])
   }
 
   @Test("a transport that does not work is not the caller's fault")
@@ -48,7 +90,7 @@ struct TransportStateTests {
     let bench = try SidecarBench(
       Self.resources,
       changing: {
-        $0.http2Transport = { _ in
+        $0.http2Transport = { _, _ in
           let transport = ScriptedTransport { _, _ async throws(TransportError) in HTTPResponse(status: 204) }
           made.withLock { $0.append(transport) }
           return transport
@@ -79,7 +121,7 @@ struct TransportStateTests {
     let bench = try SidecarBench(
       Self.resources,
       changing: {
-        $0.http2Transport = { count in
+        $0.http2Transport = { _, count in
           counts.withLock { $0.append(count) }
           return ScriptedTransport { _, _ async throws(TransportError) in HTTPResponse(status: 204) }
         }

@@ -30,6 +30,8 @@ public struct FetchOptions: Sendable {
   public var advice: FetchAdvice?
   /// The task as which the fetch can be watched, held and ended, a task for each fetch; nil: nobody does.
   public var task: NetworkTask?
+  /// Where long bodies are encrypted and decrypted; nil: where the fetch is carried out.
+  public var longWork: LongWork?
   /// Takes the body in pieces, in order, before the response is returned, which has none then; nil: the response has it. What does not
   /// return lets the server wait; false ends the transfer, and the fetch as `request_cancelled`.
   public var deliver: (@Sendable ([UInt8]) async -> Bool)?

@@ -12,6 +12,7 @@ struct ResourceCall {
   private(set) var options: TransferOptions
   private let followsRedirects: Bool
   private let trace: TraceContext?
+  private let longWork: LongWork?
   private let policy: TokenManagementPolicy
   private let started: MonotonicInstant
   /// The bound of the caller's own patience.
@@ -41,6 +42,7 @@ struct ResourceCall {
     self.cookies = cookies
     followsRedirects = fetch.followsRedirects
     trace = fetch.trace
+    longWork = fetch.longWork
     policy = fetch.tokenPolicy?.within(server) ?? server.tokenPolicy(fetch.tokenDelegate)
     options = TransferOptions(
       deadline: deadline, maxBodyBytes: server.maxBodyBytes, allowsPlainHTTP: server.allowsPlainHTTPOnLoopback,
@@ -269,7 +271,7 @@ struct ResourceCall {
     if token != nil, request.fields["Authorization"] != nil { advice?.ask(&request) }
     if let token, request.fields["Authorization"] != nil { proof = try prove(&request, token, by: terms) }
     cookies?.attach(to: &request, now: upstream.clock.wallNow)
-    if let encryption = server.payloadEncryption { request = try encryption.sealed(request) }
+    request = try await sealed(request)
     var options = options
     // Wherever a request goes the configuration has named: such an address only if it stands there as one.
     options.allowsLinkLocal = request.url.origin.isLinkLocalAddress
@@ -283,7 +285,23 @@ struct ResourceCall {
     timing.connect += response.timing.connect
     timing.firstByte += response.timing.firstByte
     cookies?.keep(response, from: request.url, now: upstream.clock.wallNow)
-    return try server.payloadEncryption?.opened(response) ?? response
+    return try await opened(response)
+  }
+
+  private func sealed(_ request: HTTPRequest) async throws(ResourceError) -> HTTPRequest {
+    guard let encryption = server.payloadEncryption else { return request }
+    guard let longWork else { return try encryption.sealed(request) }
+    return try await longWork.run(on: request.body?.count ?? 0) { () throws(ResourceError) in
+      try encryption.sealed(request)
+    }
+  }
+
+  private func opened(_ response: HTTPResponse) async throws(ResourceError) -> HTTPResponse {
+    guard let encryption = server.payloadEncryption else { return response }
+    guard let longWork else { return try encryption.opened(response) }
+    return try await longWork.run(on: response.body.count) { () throws(ResourceError) in
+      try encryption.opened(response)
+    }
   }
 
   /// The proof that goes with a token that is bound to a key (RFC 9449 section 7.1).

@@ -23,13 +23,16 @@ extension ResourceError {
       self.init(
         .adviceRequired, detail, upstream: error.upstreamCode.map { Upstream(code: $0) }, retryable: false,
         stop: AdviceStop(advices: held.advices, response: nil, progress: AdviceProgress()))
-    case .store(let failure): self.init(.storeUnavailable, error.detail, retryable: failure.isRetryable)
+    case .store(let failure):
+      self.init(
+        .storeUnavailable, error.detail, retryable: failure.isRetryable, retryAfter: failure.retryAfter)
     case .cancelled: self.init(.requestCancelled, detail)
     case .deadlineExceeded: self.init(.deadlineExceeded, detail, retryable: true)
     case .overloaded(let wait):
       self.init(.tokenEndpointUnreachable, detail, retryable: wait != nil, retryAfter: wait)
     case .invalid(let path): self.init(.invalidRequest, error.detail, path: path)
-    case .expired, .authorizationFailed, .stateUnknown, .issuerUnknown, .grantNotSupported, .pending:
+    case .expired, .authorizationFailed, .stateUnknown, .issuerUnknown, .grantNotSupported, .sharedToken, .noRoom,
+      .pending:
       self.init(code, detail, upstream: error.upstreamCode.map { Upstream(code: $0) }, retryable: false)
     }
   }

@@ -1,6 +1,7 @@
 import AuthEngine
 
 extension ResourceError.Code {
+  static let peerForbidden = Self(number: -32_020, reason: "peer_forbidden")
   static let jwksFetchFailed = Self(number: 2001, reason: "jwks_fetch_failed")
   static let discoveryFailed = Self(number: 2002, reason: "discovery_failed")
   static let discoveryIssuerMismatch = Self(number: 2003, reason: "discovery_issuer_mismatch")

@@ -16,8 +16,9 @@ extension SessionError: FoundationError {
     case .store: .storeUnavailable
     case .issuerUnknown: .issuerUnknown
     case .grantNotSupported: .grantNotSupported
+    case .sharedToken: .peerForbidden
     case .pending: .authorizationPending
-    case .overloaded: .overloaded
+    case .overloaded, .noRoom: .overloaded
     case .invalid: .invalidRequest
     case .cancelled: .requestCancelled
     case .deadlineExceeded: .deadlineExceeded
@@ -35,13 +36,14 @@ extension SessionError: FoundationError {
     case .unreachable(let error):
       facts.take(error)
       facts.isRetryable = true
-    case .store(let error): facts.isRetryable = error.isRetryable
+    case .store(let error): (facts.isRetryable, facts.retryAfter) = (error.isRetryable, error.retryAfter)
     case .pending(let wait): (facts.isRetryable, facts.retryAfter) = (true, wait)
     case .overloaded(let wait): (facts.isRetryable, facts.retryAfter) = (wait != nil, wait)
     case .invalid(let path): facts.path = path
     case .cancelled: facts.isRetryable = nil
     case .deadlineExceeded: facts.isRetryable = true
-    case .notFound, .expired, .authorizationFailed, .adviceRequired, .stateUnknown, .issuerUnknown, .grantNotSupported:
+    case .notFound, .expired, .authorizationFailed, .adviceRequired, .stateUnknown, .issuerUnknown, .grantNotSupported,
+      .sharedToken, .noRoom:
       break
     }
     return facts
@@ -54,5 +56,9 @@ extension StoreError: FoundationError {
   /// Its kind and detail.
   public var explanation: String { description }
   /// Whether the same call may succeed later.
-  public var facts: PosternErrorFacts { PosternErrorFacts(isRetryable: isRetryable) }
+  public var facts: PosternErrorFacts {
+    var facts = PosternErrorFacts(isRetryable: isRetryable)
+    facts.retryAfter = retryAfter
+    return facts
+  }
 }

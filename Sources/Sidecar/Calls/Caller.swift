@@ -9,7 +9,7 @@ final class Caller: Sendable {
     var events: Set<EventName> = []
     var delegates: Set<DelegateMethod> = []
     var session: RPCSession?
-    var executor: PoolExecutor?
+    var executors: [ObjectIdentifier: PoolExecutor] = [:]
   }
 
   /// Unique in this process.
@@ -32,12 +32,12 @@ final class Caller: Sendable {
 
   var session: RPCSession? { state.withLock { $0.session } }
 
-  /// Its share of the threads for what takes long.
+  /// Its share of the threads of `pool`, which lives as long as the service.
   func executor(in pool: FairPool) -> PoolExecutor {
     state.withLock { state in
-      if let executor = state.executor { return executor }
+      if let executor = state.executors[ObjectIdentifier(pool)] { return executor }
       let executor = pool.executor(for: peer.uid)
-      state.executor = executor
+      state.executors[ObjectIdentifier(pool)] = executor
       return executor
     }
   }

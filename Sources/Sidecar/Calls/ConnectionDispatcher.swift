@@ -75,9 +75,11 @@ final class ConnectionDispatcher: CallDispatcher {
       }
       return .work { [self, context] in
         let outcome = await Requesting.$uid.withValue(caller.peer.uid) {
-          await recorded(name, context) {
-            await self.inTurn(context, isFree: pass != nil) {
-              await self.bounded(context) { () throws(RPCFault) in try await body(params, context) }
+          await Requesting.$executor.withValue(caller.executor(in: service.background)) {
+            await recorded(name, context) {
+              await self.inTurn(context, isFree: pass != nil) {
+                await self.bounded(context) { () throws(RPCFault) in try await body(params, context) }
+              }
             }
           }
         }

@@ -14,5 +14,9 @@ enum TransportMetrics {
       + family(
         "postern_upstream_handles_rejected_total", "libcurl handles thrown away because an option was rejected.",
         state.handlesRejected)
+      + family(
+        "postern_upstream_stalls_total",
+        "Times a server kept the thread of a resource with HTTP/2 busy until its connections were shut down.",
+        state.stalls)
   }
 }

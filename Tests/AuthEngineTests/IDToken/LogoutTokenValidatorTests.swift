@@ -127,6 +127,17 @@ import Testing
     #expect(!isNew("l", "peer 1", life: 60) && replays.count == 8)
   }
 
+  @Test("a caller fills the memory with long issuers, or two tokens whose names join to one text are one")
+  func longNames() {
+    func entry(_ issuer: String, _ client: String, _ name: String) -> LogoutReplayCache.Entry {
+      LogoutReplayCache.Entry(realm: "peer 1", issuer: issuer, clientID: client, identifier: name)
+    }
+    let long = String(repeating: "x", count: 100_000)
+    #expect(entry(long, "c", "l").digest.count == 32)
+    let names = [entry(long, "c", "l"), entry("a", "bc", "d"), entry("ab", "c", "d"), entry("a", "b", "cd")]
+    #expect(Set(names).count == 4 && Set(names + names).count == 4)
+  }
+
   @Test("what is remembered is bounded, and what came first goes first")
   func bounded() async throws {
     let replays = LogoutReplayCache(maxEntries: 8)

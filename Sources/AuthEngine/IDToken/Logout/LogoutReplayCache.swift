@@ -1,22 +1,25 @@
+import Crypto
 import Support
 
 /// The logout tokens that were accepted, by realm, issuer, client and `jti`, each until it expires (Back-Channel Logout 1.0 section 2.6).
 ///
-/// Bounded: when it is full the realm that has most loses those that came first, so that no caller's own keys bring another's token back
-/// into use. Guarded by its own lock.
+/// Bounded, in bytes too, since a digest stands for each. When it is full the realm that has most loses those that came first, so that no
+/// caller's own keys bring another's token back into use. Guarded by its own lock.
 public final class LogoutReplayCache: Sendable {
   /// What tells one token from another.
   struct Entry: Hashable {
-    fileprivate let realm: [UInt8]
-    private let bytes: [[UInt8]]
+    /// Short, and of the sidecar's own making.
+    fileprivate let realm: String
+    /// Of what callers write, who may write as much as a message holds.
+    let digest: [UInt8]
 
     init(realm: String, issuer: String, clientID: String, identifier: String) {
-      self.realm = Array(realm.utf8)
-      bytes = [issuer, clientID, identifier].map { Array($0.utf8) }
+      self.realm = realm
+      digest = HashFunction.sha256.hash("logout", of: [realm, issuer, clientID, identifier])
     }
   }
 
-  private let seen: Locked<FairCache<[UInt8], Entry, Timestamp>>
+  private let seen: Locked<FairCache<String, Entry, Timestamp>>
 
   /// A cache of at most `maxEntries` tokens.
   public init(maxEntries: Int = 10_000) { seen = Locked(FairCache(capacity: maxEntries)) }

@@ -1,4 +1,5 @@
 import Glibc
+import Support
 
 /// One connection of a browser: one request, one page.
 final class LoopbackConnection {
@@ -46,8 +47,8 @@ final class LoopbackConnection {
 
   private var target: String? {
     let line = request.prefix { $0 != UInt8(ascii: "\r") && $0 != UInt8(ascii: "\n") }
-    let words = String(decoding: line, as: UTF8.self).split(separator: " ", omittingEmptySubsequences: false)
-    guard words.count == 3, words[0] == "GET", words[2].hasPrefix("HTTP/1.") else { return nil }
+    let words = String(decoding: line, as: UTF8.self).split(atByte: " ", omittingEmptySubsequences: false)
+    guard words.count == 3, words[0] == "GET", words[2].startsWithBytes(of: "HTTP/1.") else { return nil }
     return String(words[1])
   }
 

@@ -78,7 +78,7 @@ struct LoopbackReceiver: ~Copyable {
       case .more: continue
       case .nothing: break
       case .request(let target):
-        if target == redirect.path || target.hasPrefix("\(redirect.path)?") {
+        if target.hasSameBytes(as: redirect.path) || target.startsWithBytes(of: "\(redirect.path)?") {
           connections.removeAll { $0 === connection }
           guard LoopbackVisitor.isOwn(connection.descriptor) else {
             connection.answer(.notThisLogin)

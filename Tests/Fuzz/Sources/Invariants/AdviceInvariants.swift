@@ -52,7 +52,8 @@ public enum AdviceInvariants {
     guard AdviceRecognizer(accessManager: manager).finding(in: response)?.source == .redirect else { return }
     let scheme = location.prefix(8).lowercased()
     try demand(scheme == "https://", "advice of another scheme")
-    let host = location.dropFirst(8).prefix { $0 != "/" && $0 != "?" }.lowercased()
+    // RFC 3986 section 3.2.
+    let host = location.dropFirst(8).prefix { !"/?#".contains($0) }.lowercased()
     try demand(
       ["am.test", "am.test:", "am.test:443"].contains(host) || host.hasPrefix("am.test:0"), "advice of another server")
   }

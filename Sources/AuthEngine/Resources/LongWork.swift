@@ -1,0 +1,19 @@
+/// Where work is done that takes the processor for long: not on the thread that serves somebody's connection, and others with it.
+public struct LongWork: Sendable {
+  private let bytes: Int
+  private let executor: @Sendable () -> any TaskExecutor
+
+  /// Work on `bytes` and more counts as long, and is done on what `executor` returns.
+  public init(from bytes: Int, on executor: @escaping @Sendable () -> any TaskExecutor) {
+    self.bytes = bytes
+    self.executor = executor
+  }
+
+  /// What `body`, which works on `count` bytes, returns.
+  func run<Value: Sendable, Failure: Error>(
+    on count: Int, _ body: @escaping @Sendable () throws(Failure) -> Value
+  ) async throws(Failure) -> Value {
+    guard count >= bytes else { return try body() }
+    return try await Task(executorPreference: executor()) { Result(catching: body) }.value.get()
+  }
+}

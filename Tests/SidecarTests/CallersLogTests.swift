@@ -1,0 +1,70 @@
+import AuthEngine
+import Logging
+import Support
+import TestSupport
+import Testing
+
+@testable import Sidecar
+
+@Suite("What the log says of what callers bring about")
+struct CallersLogTests {
+  private func lines(_ bench: SidecarBench, _ text: String) -> [String] {
+    bench.lines.withLock { $0.filter { $0.contains(text) } }
+  }
+
+  @Test("one user's failing calls fill the log, or keep others' lines and other kinds out of it")
+  func kinds() throws {
+    let bench = try SidecarBench("{}")
+    let log = bench.service.callersLog
+    func fail(_ uid: UInt32, _ text: String = "no introspection", _ issuer: String = "corp") {
+      Requesting.$uid.withValue(uid) { log.log(.warning, text, about: issuer, ["of": .stringConvertible(uid)]) }
+    }
+    for _ in 0..<1000 { fail(5) }
+    fail(6)
+    fail(5, "no introspection", "other")
+    fail(5, "no token")
+    #expect(lines(bench, "no introspection").count == 12 && lines(bench, "no token").count == 1)
+    bench.clock.advance(by: .seconds(10))
+    fail(5)
+    #expect(lines(bench, "no introspection").last?.contains(#""notLogged":"990""#) == true)
+  }
+
+  @Test("names that come and go with each reload are remembered without end")
+  func names() throws {
+    let bench = try SidecarBench("{}")
+    for number in 0..<5000 { bench.service.callersLog.log(.warning, "no token", about: "\(number)", [:]) }
+    #expect(lines(bench, "no token").count == 1024 + 10)
+  }
+
+  @Test("a user who reloads without end fills the log, or what changes and what the operator asks for is not told")
+  func reloads() async throws {
+    let bench = try SidecarBench("{}")
+    let caller = bench.connect()
+    func reload() async { _ = await caller.call("reloadConfig") }
+    for _ in 0..<100 { await reload() }
+    #expect(lines(bench, "configuration reloaded").count == 10)
+    _ = try bench.service.reload()
+    #expect(lines(bench, "configuration reloaded").count == 11)
+    bench.write("nonsense: 1")
+    for _ in 0..<100 { await reload() }
+    #expect(lines(bench, "configuration not reloaded").count == 11)
+    bench.write("{}")
+    await reload()
+    #expect(lines(bench, "configuration reloaded").count == 12)
+    bench.write("log: {level: debug}")
+    await reload()
+    #expect(lines(bench, "configuration reloaded").count == 13)
+  }
+
+  @Test("one user who makes and ends sessions without end fills the log")
+  func ended() throws {
+    let bench = try SidecarBench("{}")
+    let observer = ServiceObserver(
+      metrics: bench.service.metrics, health: bench.service.health, news: HealthNews(), hub: bench.service.hub,
+      logger: bench.service.logger, log: bench.service.callersLog)
+    func end(_ owner: UInt32) { observer.observe(.ended(SessionHandle.random(), issuer: "corp", owner: owner)) }
+    for _ in 0..<1000 { end(5) }
+    end(6)
+    #expect(lines(bench, "session ended").count == 11)
+  }
+}
