@@ -134,6 +134,11 @@ test-e2e: release providers ## Black-box tests of the built binaries over the so
 	[ $$status = 0 ] || { cat .build/end-to-end-*.log; grep -hE '^(FAILED|ERROR) ' .build/end-to-end-*.log || true; }; \
 	tail -qn 1 .build/end-to-end-*.log; exit $$status
 
+.PHONY: test-slow
+test-slow: release providers ## Black-box tests that wait for limits of half a minute, or call ten thousand times
+	POSTERN_BIN=$(RELEASE)/postern PLAYGROUND_BIN=$(RELEASE)/playground \
+	  $(PYTHON) -m pytest -q -p no:cacheprovider --slow -m slow Tests/EndToEnd
+
 .PHONY: test-documents
 test-documents: release docc ## What the documents show is what happens: examples, guides, the site's links and looks
 	POSTERN_BIN=$(RELEASE)/postern PLAYGROUND_BIN=$(RELEASE)/playground \
@@ -262,7 +267,7 @@ asan: deps ## Swift tests under AddressSanitizer
 	$(call each-test-target,$(SWIFT) test --skip-build --no-parallel --sanitize=address --scratch-path .build-asan)
 
 # A value that a continuation was resumed with before its task came to wait looks like a race and is none: the Swift runtime does not tell
-# ThreadSanitizer of that order. Where it would show often, the value passes through a lock (see `Reply`).
+# ThreadSanitizer of that order. The value passes through a lock there (see `Reply`).
 .PHONY: tsan
 tsan: deps ## Swift tests under ThreadSanitizer
 	$(SWIFT) build $(BUILD_FLAGS) --build-tests --sanitize=thread --scratch-path .build-tsan

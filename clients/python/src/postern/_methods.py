@@ -878,7 +878,8 @@ class Methods:
     ) -> TokenRevocation:
         """Revokes a token at its issuer (RFC 7009).
 
-        Either a session, whose refresh token (or else access token) is revoked, or a token with its issuer.
+        Either a session, whose refresh token (or else access token) is revoked, or a token with its issuer. Refused
+        (peer_forbidden) for the sidecar's own tokens (client credentials), which its users share.
 
         :param session: A session's handle; excludes the others.
         :param issuer: A configured issuer's name.
