@@ -311,7 +311,7 @@ docc: build ## Swift reference of the engine: .build/docc (serve it, or read doc
 	@rm -rf $(DOCC) $(DOCC)-graphs; mkdir -p $(DOCC)-graphs
 	@for module in $(DOCC_MODULES); do \
 	  swift-symbolgraph-extract -module-name $$module -target $$($(SWIFT) -print-target-info | jq -r .target.unversionedTriple) \
-	    -I .build/debug/Modules -I .build/debug/CLinux.build $(foreach folder,$(wildcard Sources/C*/),-I $(folder) -I $(folder)include) \
+	    -I .build/debug/Modules -I .build/debug/CPosternLinux.build $(foreach folder,$(wildcard Sources/C*/),-I $(folder) -I $(folder)include) \
 	    -minimum-access-level public -skip-synthesized-members -output-dir $(DOCC)-graphs; \
 	done
 	@docc convert Sources/AuthEngine/AuthEngine.docc --additional-symbol-graph-dir $(DOCC)-graphs --warnings-as-errors \

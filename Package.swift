@@ -26,93 +26,102 @@ let package = Package(
   targets: [
     // MARK: - Layer C: system libraries
 
-    .systemLibrary(name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
-    .systemLibrary(name: "CExpat", pkgConfig: "expat", providers: [.apt(["libexpat1-dev"])]),
-    .systemLibrary(name: "CJansson", pkgConfig: "jansson", providers: [.apt(["libjansson-dev"])]),
-    .systemLibrary(name: "COpenSSL", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
-    .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
-    .systemLibrary(name: "CYAML", pkgConfig: "yaml-0.1", providers: [.apt(["libyaml-dev"])]),
-    .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
+    .systemLibrary(name: "CPosternCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
+    .systemLibrary(name: "CPosternExpat", pkgConfig: "expat", providers: [.apt(["libexpat1-dev"])]),
+    .systemLibrary(name: "CPosternJansson", pkgConfig: "jansson", providers: [.apt(["libjansson-dev"])]),
+    .systemLibrary(name: "CPosternOpenSSL", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
+    .systemLibrary(name: "CPosternSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
+    .systemLibrary(name: "CPosternYAML", pkgConfig: "yaml-0.1", providers: [.apt(["libyaml-dev"])]),
+    .systemLibrary(name: "CPosternZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
     .target(
-      name: "CHiredis",
+      name: "CPosternHiredis",
       linkerSettings: [.linkedLibrary("hiredis"), .linkedLibrary("ssl"), .linkedLibrary("crypto")]
     ),
-    .target(name: "CLinux"),
-    .target(name: "CTLS", linkerSettings: [.linkedLibrary("ssl"), .linkedLibrary("crypto")]),
+    .target(name: "CPosternLinux"),
+    .target(name: "CPosternTLS", linkerSettings: [.linkedLibrary("ssl"), .linkedLibrary("crypto")]),
 
     // MARK: - Layer 0: Support
 
-    .target(name: "Support", dependencies: ["CLinux"]),
-    .testTarget(name: "SupportTests", dependencies: ["Support", "TestSupport"]),
+    .target(name: "PosternSupport", dependencies: ["CPosternLinux"]),
+    .testTarget(name: "PosternSupportTests", dependencies: ["PosternSupport", "PosternTestSupport"]),
 
     // MARK: - Layer 0: Hardening
 
-    .target(name: "Hardening", dependencies: ["CLinux"]),
-    .testTarget(name: "HardeningTests", dependencies: ["Hardening", "TestSupport"]),
+    .target(name: "PosternHardening", dependencies: ["CPosternLinux"]),
+    .testTarget(name: "PosternHardeningTests", dependencies: ["PosternHardening", "PosternTestSupport"]),
     // What HardeningTests start: it gives itself a sandbox and tries what is forbidden there.
-    .executableTarget(name: "HardeningProbe", dependencies: ["CLinux", "Hardening"]),
+    .executableTarget(name: "PosternHardeningProbe", dependencies: ["CPosternLinux", "PosternHardening"]),
 
     // MARK: - Layer 1: JSON
 
-    .target(name: "JSON", dependencies: ["CJansson", "Support"]),
-    .testTarget(name: "JSONTests", dependencies: ["JSON", "TestSupport"]),
+    .target(name: "PosternJSON", dependencies: ["CPosternJansson", "PosternSupport"]),
+    .testTarget(name: "PosternJSONTests", dependencies: ["PosternJSON", "PosternTestSupport"]),
 
     // MARK: - Layer 1: Crypto
 
-    .target(name: "Crypto", dependencies: ["COpenSSL", "Support"]),
-    .testTarget(name: "CryptoTests", dependencies: ["Crypto", "TestSupport"]),
+    .target(name: "PosternCrypto", dependencies: ["CPosternOpenSSL", "PosternSupport"]),
+    .testTarget(name: "PosternCryptoTests", dependencies: ["PosternCrypto", "PosternTestSupport"]),
 
     // MARK: - Layer 1: HTTPMessages
 
-    .target(name: "HTTPMessages", dependencies: ["Support"]),
-    .testTarget(name: "HTTPMessagesTests", dependencies: ["HTTPMessages", "TestSupport"]),
+    .target(name: "HTTPMessages", dependencies: ["PosternSupport"]),
+    .testTarget(name: "HTTPMessagesTests", dependencies: ["HTTPMessages", "PosternTestSupport"]),
 
     // MARK: - Layer 1: XML
 
-    .target(name: "XML", dependencies: ["CExpat"]),
-    .testTarget(name: "XMLTests", dependencies: ["XML"]),
+    .target(name: "PosternXML", dependencies: ["CPosternExpat"]),
+    .testTarget(name: "PosternXMLTests", dependencies: ["PosternXML"]),
 
     // MARK: - Layer 2: Audit
 
-    .target(name: "Audit", dependencies: ["Crypto", "JSON", "Support"]),
-    .testTarget(name: "AuditTests", dependencies: ["Audit", "JSON", "Support", "TestSupport"]),
+    .target(name: "PosternAudit", dependencies: ["PosternCrypto", "PosternJSON", "PosternSupport"]),
+    .testTarget(
+      name: "PosternAuditTests", dependencies: ["PosternAudit", "PosternJSON", "PosternSupport", "PosternTestSupport"]),
 
     // MARK: - Layer 2: CurlTransport
 
-    .target(name: "CurlTransport", dependencies: ["CCurl", "CLinux", "CTLS", "CZlib", "HTTPMessages", "Support"]),
-    .testTarget(name: "CurlTransportTests", dependencies: ["CurlTransport", "HTTPMessages", "Support", "TestSupport"]),
+    .target(
+      name: "CurlTransport",
+      dependencies: ["CPosternCurl", "CPosternLinux", "CPosternTLS", "CPosternZlib", "HTTPMessages", "PosternSupport"]),
+    .testTarget(
+      name: "CurlTransportTests",
+      dependencies: ["CurlTransport", "HTTPMessages", "PosternSupport", "PosternTestSupport"]),
 
     // MARK: - Layer 2: Telemetry
 
-    .target(name: "Telemetry", dependencies: ["HTTPMessages", "JSON", "Support"]),
-    .testTarget(name: "TelemetryTests", dependencies: ["HTTPMessages", "JSON", "Support", "Telemetry", "TestSupport"]),
+    .target(name: "PosternTelemetry", dependencies: ["HTTPMessages", "PosternJSON", "PosternSupport"]),
+    .testTarget(
+      name: "PosternTelemetryTests",
+      dependencies: ["HTTPMessages", "PosternJSON", "PosternSupport", "PosternTelemetry", "PosternTestSupport"]),
 
     // MARK: - Layer 2: JOSE
 
-    .target(name: "JOSE", dependencies: ["Crypto", "JSON", "Support"]),
+    .target(name: "JOSE", dependencies: ["PosternCrypto", "PosternJSON", "PosternSupport"]),
     .testTarget(
       name: "JOSETests",
-      dependencies: ["Crypto", "JOSE", "JSON", "Support", "TestSupport"],
+      dependencies: ["JOSE", "PosternCrypto", "PosternJSON", "PosternSupport", "PosternTestSupport"],
       exclude: ["Vectors"]
     ),
 
     // MARK: - Layer 2: JSONRPC
 
-    .target(name: "JSONRPC", dependencies: ["JSON", "Support"]),
-    .testTarget(name: "JSONRPCTests", dependencies: ["JSON", "JSONRPC", "Support", "TestSupport"]),
+    .target(name: "PosternJSONRPC", dependencies: ["PosternJSON", "PosternSupport"]),
+    .testTarget(
+      name: "PosternJSONRPCTests",
+      dependencies: ["PosternJSON", "PosternJSONRPC", "PosternSupport", "PosternTestSupport"]),
 
     // MARK: - Layer 2: SocketServer
 
     .target(
       name: "SocketServer",
       dependencies: [
-        "CLinux",
+        "CPosternLinux",
         .product(name: "NIOCore", package: nio),
         .product(name: "NIOPosix", package: nio),
-        "Support",
+        "PosternSupport",
       ]
     ),
-    .testTarget(name: "SocketServerTests", dependencies: ["SocketServer", "Support", "TestSupport"]),
+    .testTarget(name: "SocketServerTests", dependencies: ["PosternSupport", "PosternTestSupport", "SocketServer"]),
 
     // MARK: - Layer 2: StatusServer, HTTP for probes and metrics
 
@@ -122,87 +131,99 @@ let package = Package(
         .product(name: "NIOCore", package: nio),
         .product(name: "NIOHTTP1", package: nio),
         .product(name: "NIOPosix", package: nio),
+        "PosternSupport",
         "SocketServer",
-        "Support",
       ]
     ),
-    .testTarget(name: "StatusServerTests", dependencies: ["StatusServer", "Support", "TestSupport"]),
+    .testTarget(name: "StatusServerTests", dependencies: ["PosternSupport", "PosternTestSupport", "StatusServer"]),
 
     // MARK: - Layer 3: AuthEngine
 
-    .target(name: "AuthEngine", dependencies: ["Crypto", "HTTPMessages", "JOSE", "JSON", "Support", "XML"]),
+    .target(
+      name: "AuthEngine",
+      dependencies: ["HTTPMessages", "JOSE", "PosternCrypto", "PosternJSON", "PosternSupport", "PosternXML"]),
     .testTarget(
       name: "AuthEngineTests",
-      dependencies: ["AuthEngine", "Crypto", "HTTPMessages", "JOSE", "JSON", "Support", "TestSupport"]
+      dependencies: [
+        "AuthEngine", "HTTPMessages", "JOSE", "PosternCrypto", "PosternJSON", "PosternSupport", "PosternTestSupport",
+      ]
     ),
 
     // MARK: - Layer 4: PosternURLLoading, the engine behind Foundation's URLSession; no part of the sidecar
 
-    .target(name: "PosternURLLoading", dependencies: ["AuthEngine", "HTTPMessages", "Support"]),
+    .target(name: "PosternURLLoading", dependencies: ["AuthEngine", "HTTPMessages", "PosternSupport"]),
     .testTarget(
       name: "PosternURLLoadingTests",
-      dependencies: ["AuthEngine", "HTTPMessages", "PosternURLLoading", "Support", "TestSupport"]
+      dependencies: ["AuthEngine", "HTTPMessages", "PosternSupport", "PosternTestSupport", "PosternURLLoading"]
     ),
 
     // MARK: - Layer 3: Protocol
 
-    .target(name: "Protocol", dependencies: ["JSON", "JSONRPC", "Support"]),
-    .testTarget(name: "ProtocolTests", dependencies: ["JSON", "JSONRPC", "Protocol", "TestSupport"]),
+    .target(name: "PosternProtocol", dependencies: ["PosternJSON", "PosternJSONRPC", "PosternSupport"]),
+    .testTarget(
+      name: "PosternProtocolTests",
+      dependencies: ["PosternJSON", "PosternJSONRPC", "PosternProtocol", "PosternTestSupport"]),
 
     // MARK: - Layer 4: SessionStore
 
-    .target(name: "SessionStore", dependencies: ["AuthEngine", "CHiredis", "CSQLite", "Crypto", "Support"]),
+    .target(
+      name: "SessionStore",
+      dependencies: ["AuthEngine", "CPosternHiredis", "CPosternSQLite", "PosternCrypto", "PosternSupport"]),
     .testTarget(
       name: "SessionStoreTests",
-      dependencies: ["AuthEngine", "Crypto", "CSQLite", "SessionStore", "Support", "TestSupport"]
+      dependencies: [
+        "AuthEngine", "CPosternSQLite", "PosternCrypto", "PosternSupport", "PosternTestSupport", "SessionStore",
+      ]
     ),
 
     // MARK: - Layer 4: Configuration
 
     .target(
-      name: "Configuration",
+      name: "PosternConfiguration",
       dependencies: [
-        "CYAML",
-        "JSON",
-        "Support",
+        "CPosternYAML",
+        "PosternJSON",
+        "PosternSupport",
       ]
     ),
-    .testTarget(name: "ConfigurationTests", dependencies: ["Configuration", "JSON", "Support", "TestSupport"]),
+    .testTarget(
+      name: "PosternConfigurationTests",
+      dependencies: ["PosternConfiguration", "PosternJSON", "PosternSupport", "PosternTestSupport"]),
 
     // MARK: - Layer 4: Sidecar
 
     .target(
       name: "Sidecar",
       dependencies: [
-        "Audit",
         "AuthEngine",
-        "Configuration",
-        "Crypto",
         "HTTPMessages",
         "JOSE",
-        "JSON",
-        "JSONRPC",
         .product(name: "Logging", package: "swift-log"),
-        "Protocol",
-        "Support",
-        "Telemetry",
+        "PosternAudit",
+        "PosternConfiguration",
+        "PosternCrypto",
+        "PosternJSON",
+        "PosternJSONRPC",
+        "PosternProtocol",
+        "PosternSupport",
+        "PosternTelemetry",
       ]
     ),
     .testTarget(
       name: "SidecarTests",
       dependencies: [
-        "Audit",
         "AuthEngine",
-        "Configuration",
         "HTTPMessages",
         "JOSE",
-        "JSON",
-        "JSONRPC",
         .product(name: "Logging", package: "swift-log"),
-        "Protocol",
+        "PosternAudit",
+        "PosternConfiguration",
+        "PosternJSON",
+        "PosternJSONRPC",
+        "PosternProtocol",
+        "PosternSupport",
+        "PosternTestSupport",
         "Sidecar",
-        "Support",
-        "TestSupport",
       ]
     ),
 
@@ -212,22 +233,22 @@ let package = Package(
       name: "postern",
       dependencies: [
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
-        "Audit",
         "AuthEngine",
-        "CLinux",
-        "Configuration",
+        "CPosternLinux",
         "CurlTransport",
-        "Hardening",
         "HTTPMessages",
-        "JSON",
-        "JSONRPC",
         .product(name: "Logging", package: "swift-log"),
+        "PosternAudit",
+        "PosternConfiguration",
+        "PosternHardening",
+        "PosternJSON",
+        "PosternJSONRPC",
+        "PosternSupport",
+        "PosternTelemetry",
         "SessionStore",
         "Sidecar",
         "SocketServer",
         "StatusServer",
-        "Support",
-        "Telemetry",
       ]
     ),
 
@@ -236,13 +257,13 @@ let package = Package(
     .target(
       name: "Playground",
       dependencies: [
-        "Crypto",
         "JOSE",
-        "JSON",
         .product(name: "NIOCore", package: nio),
         .product(name: "NIOHTTP1", package: nio),
         .product(name: "NIOPosix", package: nio),
-        "Support",
+        "PosternCrypto",
+        "PosternJSON",
+        "PosternSupport",
       ],
       exclude: ["README.md"]
     ),
@@ -251,36 +272,38 @@ let package = Package(
       dependencies: [
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
         "Playground",
-        "Support",
+        "PosternSupport",
       ]
     ),
     .testTarget(
       name: "PlaygroundTests",
-      dependencies: ["Crypto", "JOSE", "JSON", "Playground", "Support", "TestSupport"]
+      dependencies: ["JOSE", "Playground", "PosternCrypto", "PosternJSON", "PosternSupport", "PosternTestSupport"]
     ),
 
     // MARK: - Examples: what the documentation shows, compiled; no product depends on it
 
     .target(
-      name: "Examples",
+      name: "PosternExamples",
       dependencies: [
         "AuthEngine",
         "CurlTransport",
         "HTTPMessages",
-        "JSON",
         "Playground",
+        "PosternJSON",
+        "PosternSupport",
         "PosternURLLoading",
-        "Support",
       ]
     ),
     .testTarget(
-      name: "ExamplesTests",
-      dependencies: ["AuthEngine", "Examples", "HTTPMessages", "JSON", "Support", "TestSupport"]
+      name: "PosternExamplesTests",
+      dependencies: [
+        "AuthEngine", "HTTPMessages", "PosternExamples", "PosternJSON", "PosternSupport", "PosternTestSupport",
+      ]
     ),
 
     // MARK: - Test support: may import everything, imported by tests only
 
-    .target(name: "TestSupport", dependencies: ["HTTPMessages", "Support"]),
+    .target(name: "PosternTestSupport", dependencies: ["HTTPMessages", "PosternSupport"]),
   ],
   swiftLanguageModes: [.v6]
 )
@@ -288,7 +311,8 @@ let package = Package(
 // One loop, so that no target can opt out.
 // ExistentialAny SE-0335 · InternalImportsByDefault SE-0409 · MemberImportVisibility SE-0444 ·
 // NonisolatedNonsendingByDefault SE-0461 · treatAllWarnings SE-0480
-for target in package.targets where target.type != .system && !["CHiredis", "CLinux", "CTLS"].contains(target.name) {
+for target in package.targets
+where target.type != .system && !["CPosternHiredis", "CPosternLinux", "CPosternTLS"].contains(target.name) {
   target.swiftSettings = [
     .enableUpcomingFeature("ExistentialAny"),
     .enableUpcomingFeature("InternalImportsByDefault"),

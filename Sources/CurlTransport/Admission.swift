@@ -1,4 +1,4 @@
-import Support
+import PosternSupport
 
 /// Who may go now and who waits: a bound per key and one over all, and for each uid not more than three times what is still free: whatever
 /// somebody holds, and for how long, there is a place for somebody else, with bounds of four or more (as in `FairGate`). Of those for whom there is a place the one goes whose uid has fewest

@@ -1,4 +1,4 @@
-import Support
+import PosternSupport
 
 /// The files of authorities in use, looked at again when they are replaced. Owned by the loop.
 ///

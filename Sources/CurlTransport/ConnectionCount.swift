@@ -1,6 +1,6 @@
-import CCurl
+import CPosternCurl
 import Glibc
-import Support
+import PosternSupport
 
 /// The connections libcurl holds: how many, for whom each was made, and by which descriptor. Kept by the loop, which outlives every
 /// connection; `LoopWatch` shuts them down from outside.

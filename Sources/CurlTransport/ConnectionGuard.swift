@@ -1,4 +1,4 @@
-import CTLS
+import CPosternTLS
 import HTTPMessages
 
 /// What new connections of one transfer are set up with; connections keep what they need of it.

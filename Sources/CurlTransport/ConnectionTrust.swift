@@ -1,6 +1,6 @@
-import CTLS
+import CPosternTLS
 import HTTPMessages
-import Support
+import PosternSupport
 
 /// Whom a connection trusts and who it is: two exchanges share connections and TLS sessions only where this is equal.
 ///

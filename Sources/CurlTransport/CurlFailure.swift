@@ -1,7 +1,7 @@
-import CCurl
+import CPosternCurl
 import Glibc
 import HTTPMessages
-import Support
+import PosternSupport
 
 /// libcurl's verdict on an exchange without a response, and its translation: the one place that knows libcurl's codes.
 struct CurlFailure {

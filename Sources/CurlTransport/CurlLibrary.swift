@@ -1,4 +1,4 @@
-import CCurl
+import CPosternCurl
 
 /// The libcurl of this process: initialised once, never torn down, because other threads may still be inside it when
 /// the process ends.

@@ -1,4 +1,4 @@
-public import Support
+public import PosternSupport
 
 extension CurlTransport {
   /// What holds for the whole transport; what differs between exchanges is in `TransferOptions`.

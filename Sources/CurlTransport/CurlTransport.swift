@@ -1,5 +1,5 @@
 public import HTTPMessages
-import Support
+import PosternSupport
 
 /// HTTP over libcurl: one dedicated thread owns every libcurl handle, callers only exchange messages with it.
 ///

@@ -1,5 +1,5 @@
 import HTTPMessages
-import Support
+import PosternSupport
 
 /// The exchanges whose bodies are there and have content codings to be undone: a step at a time, of one uid after the other, so that
 /// everybody's bytes move in between. Owned by the loop.

@@ -1,5 +1,5 @@
 import HTTPMessages
-import Support
+import PosternSupport
 
 /// One call of `CurlTransport.send`, from the calling task to the loop and back.
 ///

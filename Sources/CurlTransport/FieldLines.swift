@@ -1,4 +1,4 @@
-import CCurl
+import CPosternCurl
 import Glibc
 import HTTPMessages
 

@@ -1,5 +1,5 @@
 import HTTPMessages
-import Support
+import PosternSupport
 
 /// The client certificates in use, read again when their files are replaced. Owned by the loop.
 ///

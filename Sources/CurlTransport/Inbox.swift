@@ -1,6 +1,6 @@
 import Glibc
 import HTTPMessages
-import Support
+import PosternSupport
 
 /// What callers want from the loop. The lock is the truth, waking the loop only a hint.
 final class Inbox: Sendable {

@@ -1,4 +1,4 @@
-import CZlib
+import CPosternZlib
 
 /// One content coding, gzip or deflate, undone in small steps.
 final class Inflation {

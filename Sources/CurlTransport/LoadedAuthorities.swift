@@ -1,4 +1,4 @@
-import CTLS
+import CPosternTLS
 
 /// A file of authorities as OpenSSL holds it: parsed once, for all connections that trust it.
 final class LoadedAuthorities {

@@ -1,6 +1,6 @@
-import CTLS
+import CPosternTLS
 import HTTPMessages
-import Support
+import PosternSupport
 
 /// A client certificate and its key as OpenSSL holds them.
 final class LoadedIdentity {

@@ -1,5 +1,5 @@
-import CCurl
-import Support
+import CPosternCurl
+import PosternSupport
 
 /// The thread named `postern-curl`: started once, joined at most once.
 ///

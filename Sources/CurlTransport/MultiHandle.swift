@@ -1,5 +1,5 @@
-import CCurl
-import Support
+import CPosternCurl
+import PosternSupport
 
 /// libcurl's multi handle: made before the thread starts, then used and cleaned up by the thread alone, except for
 /// the wake-up.

@@ -1,4 +1,4 @@
-import Support
+import PosternSupport
 
 /// Limits how much of the loop's thread bodies in very small chunks take, and shares that among uids.
 ///

@@ -1,4 +1,4 @@
-import CLinux
+import CPosternLinux
 
 /// The place in a TCP connection's stream where a request begins.
 ///

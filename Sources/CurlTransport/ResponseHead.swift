@@ -1,5 +1,5 @@
 import HTTPMessages
-import Support
+import PosternSupport
 
 /// Reads the header section line by line as libcurl hands it over: interim responses dropped, trailers dropped, both
 /// counted.

@@ -1,4 +1,4 @@
-import CCurl
+import CPosternCurl
 
 /// Sets options of one easy handle and remembers the first that failed.
 struct Settings {

@@ -1,7 +1,7 @@
-import CCurl
+import CPosternCurl
 import Glibc
 import HTTPMessages
-import Support
+import PosternSupport
 
 /// What libcurl calls while it performs, always on the loop's thread.
 extension Transfer {

@@ -1,8 +1,8 @@
-import CCurl
-import CTLS
+import CPosternCurl
+import CPosternTLS
 import Glibc
 import HTTPMessages
-import Support
+import PosternSupport
 
 /// The look at the connection before a request goes out over it.
 ///

@@ -1,6 +1,6 @@
-import CCurl
+import CPosternCurl
 import HTTPMessages
-import Support
+import PosternSupport
 
 extension Transfer {
   /// What the options of a handle depend on. A handle whose last exchange had the same shape needs no reset:

@@ -1,7 +1,7 @@
-import CCurl
+import CPosternCurl
 import Glibc
 import HTTPMessages
-import Support
+import PosternSupport
 
 extension Transfer {
   /// What the exchange came to, now that libcurl is done with it.

@@ -1,7 +1,7 @@
-import CCurl
+import CPosternCurl
 import Glibc
 import HTTPMessages
-import Support
+import PosternSupport
 
 /// The sockets that libcurl opens for an exchange, one for each address it tries.
 extension Transfer {

@@ -1,6 +1,6 @@
-import CCurl
+import CPosternCurl
 import HTTPMessages
-import Support
+import PosternSupport
 
 /// Whom to trust and who to be.
 extension Transfer {

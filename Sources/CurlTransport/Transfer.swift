@@ -1,6 +1,6 @@
-import CCurl
+import CPosternCurl
 import HTTPMessages
-import Support
+import PosternSupport
 
 /// One easy handle and what it has received: used for one exchange after the other, by the loop's thread alone.
 final class Transfer {

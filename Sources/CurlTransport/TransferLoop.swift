@@ -1,7 +1,7 @@
-import CCurl
+import CPosternCurl
 import Glibc
 import HTTPMessages
-import Support
+import PosternSupport
 
 /// The life of the transport's thread: take the inbox, start and end exchanges, let libcurl work, wait.
 ///

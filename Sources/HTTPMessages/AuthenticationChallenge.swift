@@ -1,4 +1,4 @@
-import Support
+import PosternSupport
 
 /// One challenge of a `WWW-Authenticate` field (RFC 9110 section 11.3).
 public struct AuthenticationChallenge: Sendable, Hashable {

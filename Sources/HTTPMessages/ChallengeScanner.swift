@@ -1,4 +1,4 @@
-import Support
+import PosternSupport
 
 /// Reads one `WWW-Authenticate` value from front to back; every step consumes something, so that it always ends.
 struct ChallengeScanner {

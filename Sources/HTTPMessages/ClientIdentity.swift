@@ -1,4 +1,4 @@
-public import Support
+public import PosternSupport
 
 /// A client certificate for TLS: where it is, never what it is. The transport follows replaced files by itself.
 public struct ClientIdentity: Sendable, Hashable {

@@ -1,4 +1,4 @@
-import Support
+import PosternSupport
 
 /// What header field lines a caller may give: a grammar, and names that are not theirs to set.
 public enum HTTPFieldRules {

@@ -1,4 +1,4 @@
-import Support
+import PosternSupport
 
 /// HTTP header fields: ordered, repeats kept, names compared without case (RFC 9110 section 5.1).
 public struct HTTPFields: Sendable, Hashable {

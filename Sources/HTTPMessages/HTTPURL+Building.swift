@@ -1,4 +1,4 @@
-import Support
+import PosternSupport
 
 extension HTTPURL {
   /// `text`, a relative path with or without a leading slash and perhaps a query, put behind this URL's path with one

@@ -1,4 +1,4 @@
-import Support
+import PosternSupport
 
 /// Public keys of which a server's verified chain must hold one, besides the ordinary checks.
 public struct KeyPins: Sendable, Hashable {

@@ -1,4 +1,4 @@
-import Support
+import PosternSupport
 
 /// A media type as `Content-Type` gives it (RFC 9110 section 8.3.1).
 public struct MediaType: Sendable, Hashable {

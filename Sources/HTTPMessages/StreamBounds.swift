@@ -1,4 +1,4 @@
-public import Support
+public import PosternSupport
 
 /// How long a body may take that comes in pieces and may have no end, such as the events of a server.
 public struct StreamBounds: Sendable, Hashable {

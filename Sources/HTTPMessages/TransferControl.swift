@@ -1,4 +1,4 @@
-public import Support
+public import PosternSupport
 
 /// A hand on a request while it is carried out: how far it is, holding it still, and its body in pieces.
 ///

@@ -1,4 +1,4 @@
-public import Support
+public import PosternSupport
 
 /// How one exchange is carried out: bounds and trust, never content.
 public struct TransferOptions: Sendable, Hashable {

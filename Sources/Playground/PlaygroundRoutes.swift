@@ -1,4 +1,4 @@
-import Support
+import PosternSupport
 
 /// Puts the parts together: each part is a folder of endpoints, and here is where it gets its place.
 enum PlaygroundRoutes {

@@ -1,8 +1,8 @@
-import JSON
 import NIOCore
 import NIOHTTP1
 import NIOPosix
-public import Support
+import PosternJSON
+public import PosternSupport
 
 /// A running playground: a development upstream on loopback. Whoever starts it stops it.
 public final class PlaygroundServer: Sendable {

@@ -1,4 +1,4 @@
-import JSON
+import PosternJSON
 
 /// A user of the playground's provider. The passwords are as well-known as the clients' secrets.
 struct PlaygroundUser: Sendable {

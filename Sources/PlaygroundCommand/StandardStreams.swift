@@ -1,5 +1,5 @@
 import Glibc
-import Support
+import PosternSupport
 
 /// The process's standard input and output, unbuffered.
 enum StandardStreams {

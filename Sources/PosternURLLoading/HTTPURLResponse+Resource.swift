@@ -1,7 +1,7 @@
 import AuthEngine
 import Foundation
 import HTTPMessages
-import Support
+import PosternSupport
 
 #if canImport(FoundationNetworking)
   import FoundationNetworking

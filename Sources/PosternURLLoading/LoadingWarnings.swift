@@ -1,5 +1,5 @@
 import Foundation
-import Support
+import PosternSupport
 
 /// Tells of mistakes that have no other effect than that the engine is not used, each of them once in a process.
 struct LoadingWarnings: Sendable {

@@ -1,6 +1,6 @@
 public import AuthEngine
 public import Foundation
-import Support
+import PosternSupport
 
 #if canImport(FoundationNetworking)
   public import FoundationNetworking

@@ -1,6 +1,6 @@
 public import AuthEngine
 import Foundation
-import Support
+import PosternSupport
 
 #if canImport(FoundationNetworking)
   public import FoundationNetworking

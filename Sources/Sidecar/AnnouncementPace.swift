@@ -1,4 +1,4 @@
-import Support
+import PosternSupport
 
 /// How often subscribers are told of one thing: five times at once and once a second in the long run. What comes more often is told, as it
 /// is then, when its time has come. Belongs behind the lock of whoever tells.

@@ -1,6 +1,6 @@
-import Configuration
-import Crypto
-import Support
+import PosternConfiguration
+import PosternCrypto
+import PosternSupport
 
 /// A client certificate of the configuration as it was when that was loaded. The transport follows replaced files by itself.
 struct ClientCertificate: Sendable {

@@ -1,7 +1,7 @@
-import Configuration
 import Glibc
-import JSON
-import Support
+import PosternConfiguration
+import PosternJSON
+import PosternSupport
 
 /// A decision point's device: the id that its users' logins are tied to, from its file.
 struct DeviceIdentifier: Sendable {

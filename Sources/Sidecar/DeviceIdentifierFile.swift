@@ -1,5 +1,5 @@
-import Crypto
 import Glibc
+import PosternCrypto
 
 /// The file that keeps a device's id: made once, whole or not at all, never written again.
 struct DeviceIdentifierFile {

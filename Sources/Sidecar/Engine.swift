@@ -1,6 +1,6 @@
 import AuthEngine
 import HTTPMessages
-import Support
+import PosternSupport
 
 /// The parts of the engine that outlive a reload: caches and connections are keyed by full values, so nothing stale is ever hit.
 struct Engine: Sendable {

@@ -1,7 +1,7 @@
 import AuthEngine
-import Configuration
 import HTTPMessages
-import Support
+import PosternConfiguration
+import PosternSupport
 
 extension EngineAssembly {
   /// Every configured decision point. One that is configured just as for `previous` is kept, with what it has said; one that is asked just

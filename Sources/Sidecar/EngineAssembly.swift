@@ -1,8 +1,8 @@
 import AuthEngine
-import Configuration
 import HTTPMessages
 import JOSE
-import Support
+import PosternConfiguration
+import PosternSupport
 
 /// Configuration values to engine values.
 struct EngineAssembly {

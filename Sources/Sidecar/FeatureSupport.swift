@@ -1,4 +1,4 @@
-import Configuration
+import PosternConfiguration
 
 /// What a configuration asks for that this release does not do yet, or that does not go well together.
 struct FeatureSupport {

@@ -1,5 +1,5 @@
-import JSON
-import Protocol
+import PosternJSON
+import PosternProtocol
 
 /// How the process protects itself, for `getInfo` and `health`: what is in force now.
 public struct HardeningReport: Sendable, Equatable {

@@ -1,7 +1,7 @@
-import JSON
-import JSONRPC
-import Protocol
-import Support
+import PosternJSON
+import PosternJSONRPC
+import PosternProtocol
+import PosternSupport
 
 /// Looks at how the process protects itself, no more than once a second: looking costs a few system calls, and `getInfo` none.
 final class HardeningWatch: Sendable {

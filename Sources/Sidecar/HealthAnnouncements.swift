@@ -1,5 +1,5 @@
-import Protocol
-import Support
+import PosternProtocol
+import PosternSupport
 
 /// What subscribers were told of health last, and whether they can be told again (`AnnouncementPace`).
 final class HealthAnnouncements: Sendable {

@@ -1,6 +1,6 @@
 import AuthEngine
-import Protocol
-import Support
+import PosternProtocol
+import PosternSupport
 
 /// What the last real use of each part showed, and the watch over what must be there to begin with. Never calls anybody to find out.
 final class HealthBoard: Sendable {

@@ -1,4 +1,4 @@
-import Support
+import PosternSupport
 
 /// Tells whoever publishes health that something may have changed. What tells is made before what publishes.
 final class HealthNews: Sendable {

@@ -1,4 +1,4 @@
-import Support
+import PosternSupport
 
 /// When each issuer is to be asked for its keys: until it has given them again and again, at growing intervals, then so often that a set
 /// is renewed in time. Without input and output.

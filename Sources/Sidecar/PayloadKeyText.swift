@@ -1,6 +1,6 @@
-import Crypto
 import JOSE
-import JSON
+import PosternCrypto
+import PosternJSON
 
 /// What a key file of payload encryption holds: PEM, a JWK, or a JWK Set (RFC 7517).
 struct PayloadKeyText {

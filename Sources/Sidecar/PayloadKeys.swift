@@ -1,8 +1,8 @@
 import AuthEngine
-import Configuration
-import Crypto
 import JOSE
-import Support
+import PosternConfiguration
+import PosternCrypto
+import PosternSupport
 
 /// The keys of one resource's payload encryption, read again when their files are replaced.
 ///

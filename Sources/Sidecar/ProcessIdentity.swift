@@ -1,6 +1,6 @@
-import JSON
-import Protocol
-import Support
+import PosternJSON
+import PosternProtocol
+import PosternSupport
 
 /// What `getInfo` says about the process, as far as no configuration changes it.
 struct ProcessIdentity: Sendable {

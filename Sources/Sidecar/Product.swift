@@ -1,6 +1,6 @@
 import Glibc
-public import JSON
-import Protocol
+public import PosternJSON
+import PosternProtocol
 
 /// What this build is.
 public enum Product {

@@ -1,4 +1,4 @@
-import Support
+import PosternSupport
 
 /// Whether anybody wants to know if the sidecar is ready. Providers are left alone until then: a sidecar that nobody watches asks them
 /// when a call needs them, and a watched one before.

@@ -1,4 +1,4 @@
-import Support
+import PosternSupport
 
 /// What has changed in the configuration since subscribers were last told of a reload. Whoever may reload can do so without end: reloads that
 /// come more often than `AnnouncementPace` allows are told as one, with all that they changed.

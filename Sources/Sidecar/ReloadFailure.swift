@@ -1,4 +1,4 @@
-public import Configuration
+public import PosternConfiguration
 
 /// Why the configuration was not reloaded; the running one stays.
 public enum ReloadFailure: Error, Sendable {

@@ -1,5 +1,5 @@
 public import Logging
-import Support
+import PosternSupport
 
 /// What was replaced in a running process by something of no use, so that what was there before stays in force: files of certificates
 /// and keys, the store's key.

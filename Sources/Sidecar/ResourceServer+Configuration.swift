@@ -1,6 +1,6 @@
 import AuthEngine
-import Configuration
-import Protocol
+import PosternConfiguration
+import PosternProtocol
 
 // One case each: a case that only one side has does not compile, instead of becoming a fetch without a token or with an unbound one.
 

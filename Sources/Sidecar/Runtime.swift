@@ -1,11 +1,11 @@
 import AuthEngine
-import Configuration
 import Glibc
 import HTTPMessages
-import JSON
-import JSONRPC
-import Protocol
-import Support
+import PosternConfiguration
+import PosternJSON
+import PosternJSONRPC
+import PosternProtocol
+import PosternSupport
 
 /// One configuration made ready to run on. Immutable: a reload makes another.
 final class Runtime: Sendable {

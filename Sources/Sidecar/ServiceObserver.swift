@@ -1,9 +1,9 @@
 import AuthEngine
 import HTTPMessages
-import JSON
 import Logging
-import Protocol
-import Support
+import PosternJSON
+import PosternProtocol
+import PosternSupport
 
 /// Turns what the engine does into metrics, health and log lines: of those only so many of each user, who may have very many calls fail.
 struct ServiceObserver: EngineObserver, KeySetObserver, SessionObserver {

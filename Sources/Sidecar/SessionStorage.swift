@@ -1,5 +1,5 @@
 public import AuthEngine
-public import Configuration
+public import PosternConfiguration
 
 /// Where this process keeps its sessions.
 public struct SessionStorage: Sendable {

@@ -1,6 +1,6 @@
-import JSON
-import Protocol
-import Support
+import PosternJSON
+import PosternProtocol
+import PosternSupport
 
 extension SidecarService {
   /// Tells subscribers when the whole is not what they were told last; nothing while it is about to be known, and what changes very often

@@ -1,9 +1,9 @@
 import AuthEngine
-import Configuration
-import JSON
 import Logging
-import Protocol
-import Support
+import PosternConfiguration
+import PosternJSON
+import PosternProtocol
+import PosternSupport
 
 extension SidecarService {
   /// Whether a reload is at work, and whether another was asked for meanwhile.

@@ -1,6 +1,6 @@
-import JSON
-import Protocol
-import Support
+import PosternJSON
+import PosternProtocol
+import PosternSupport
 
 extension SidecarService {
   /// The exposition of all metrics, in Prometheus' text format 0.0.4.

@@ -1,8 +1,8 @@
 import AuthEngine
-import Configuration
 import HTTPMessages
 import Logging
-import Support
+import PosternConfiguration
+import PosternSupport
 
 extension SidecarService {
   /// How often the store is looked at.

@@ -1,13 +1,13 @@
-public import Audit
 import AuthEngine
-public import Configuration
 public import HTTPMessages
-import JSON
-public import JSONRPC
 public import Logging
-import Protocol
-public import Support
-public import Telemetry
+public import PosternAudit
+public import PosternConfiguration
+import PosternJSON
+public import PosternJSONRPC
+import PosternProtocol
+public import PosternSupport
+public import PosternTelemetry
 
 /// The sidecar without its socket: opens conversations, carries out their calls on the running configuration, reloads, drains.
 ///

@@ -1,5 +1,5 @@
 public import Logging
-public import Support
+public import PosternSupport
 
 /// The resources with HTTP/2 whose server kept their thread busy until all their connections were shut down. Each is logged, at a bounded
 /// rate, and degrades `health` for a minute.

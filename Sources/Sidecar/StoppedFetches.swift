@@ -1,7 +1,7 @@
 import AuthEngine
 import HTTPMessages
-import JSON
-import Support
+import PosternJSON
+import PosternSupport
 
 /// Fetches that wait for advice to be satisfied, under continuations: the request as it was, so that nothing else can ride on what the
 /// user agrees to.

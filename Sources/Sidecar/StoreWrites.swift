@@ -1,5 +1,5 @@
 import AuthEngine
-import Support
+import PosternSupport
 
 /// Passes on how writes into the session store go. What tells is made before who is told.
 final class StoreWrites: Sendable {

@@ -1,7 +1,7 @@
 import AuthEngine
 import HTTPMessages
-import Protocol
-import Support
+import PosternProtocol
+import PosternSupport
 
 /// The tasks of `fetchResource`, per uid: those that run, and for a minute those that have ended.
 final class TaskRegistry: Sendable {

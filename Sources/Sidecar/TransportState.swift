@@ -1,5 +1,5 @@
-import Protocol
-import Support
+import PosternProtocol
+import PosternSupport
 
 /// How the transports fare.
 public struct TransportState: Sendable {

@@ -1,5 +1,5 @@
 import AuthEngine
-import Support
+import PosternSupport
 
 /// A store whose writes tell at once whether writing works, and not only those who look after it now and then.
 struct WatchedRecordStore: RecordStore {

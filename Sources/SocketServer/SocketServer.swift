@@ -1,7 +1,7 @@
 import Glibc
 import NIOCore
 import NIOPosix
-import Support
+import PosternSupport
 
 /// Listens on a Unix stream socket, admits connections and gives each a delegate. Knows bytes and peers only.
 ///

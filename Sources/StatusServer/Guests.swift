@@ -1,5 +1,5 @@
 import NIOCore
-import Support
+import PosternSupport
 
 /// The connections that are open, in the order in which each was last answered.
 final class Guests: Sendable {

@@ -2,8 +2,8 @@ import Glibc
 import NIOCore
 import NIOHTTP1
 import NIOPosix
+import PosternSupport
 import SocketServer
-import Support
 
 /// Answers a handful of paths over plain HTTP, on a loopback address as a rule, for probes and for what scrapes metrics.
 ///

@@ -1,5 +1,5 @@
 import NIOHTTP1
-import Support
+import PosternSupport
 
 /// What a request asks for, and of whom (RFC 9112 section 3.2).
 struct RequestTarget {

@@ -1,5 +1,5 @@
 import ArgumentParser
-import CLinux
+import CPosternLinux
 import Sidecar
 
 /// `postern`: the sidecar and its tools.

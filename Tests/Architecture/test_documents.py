@@ -126,7 +126,7 @@ def first_cells(page, pattern):
 
 def test_errors_page_lists_every_error():
     """Number and reason of every RPCErrorCode, both ways."""
-    code = sources("JSONRPC") + sources("Protocol")
+    code = sources("PosternJSONRPC") + sources("PosternProtocol")
     declared = set(re.findall(r'RPCErrorCode\(\s*(-?[\d_]+), "(\w+)"', code))
     declared = {(number.replace("_", ""), reason) for number, reason in declared}
     page = (PAGES / "errors.md").read_text(encoding="utf-8")
@@ -157,7 +157,7 @@ def test_wire_page_names_every_method():
 
 @pytest.mark.parametrize("method, section", [("FetchResource", "4.1"), ("ValidateIDToken", "4.3")])
 def test_wire_page_lists_every_param(method, section):
-    source = (ROOT / f"Sources/Protocol/Methods/{method}.swift").read_text(encoding="utf-8")
+    source = (ROOT / f"Sources/PosternProtocol/Methods/{method}.swift").read_text(encoding="utf-8")
     params = source.split("struct Params", 1)[1].split("memberDocs", 1)[0]
     declared = set(re.findall(r"public (?:var|let) (\w+):", params))
     text = (PAGES / "wire.md").read_text(encoding="utf-8").split(f"### {section}", 1)[1].split("\n### ", 1)[0]
@@ -171,14 +171,14 @@ def test_wire_page_lists_every_param(method, section):
 
 
 def test_swift_page_shows_what_is_compiled():
-    """Every Swift block of the guide stands in Sources/Examples, line by line; there it is built and run."""
-    compiled = "\n".join(line.strip() for line in sources("Examples").splitlines() if line.strip())
+    """Every Swift block of the guide stands in Sources/PosternExamples, line by line; there it is built and run."""
+    compiled = "\n".join(line.strip() for line in sources("PosternExamples").splitlines() if line.strip())
     page = (PAGES / "swift.md").read_text(encoding="utf-8")
     blocks = re.findall(r"^```swift\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
     assert len(blocks) >= 4, "the scan of the page finds too little"
     for block in blocks:
         shown = "\n".join(line.strip() for line in block.splitlines() if line.strip())
-        assert shown in compiled, f"not in Sources/Examples as it stands in swift.md:\n{block}"
+        assert shown in compiled, f"not in Sources/PosternExamples as it stands in swift.md:\n{block}"
 
 
 def test_operations_page_lists_every_metric():

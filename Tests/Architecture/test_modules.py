@@ -15,21 +15,21 @@ MODULES_PAGE = ROOT / "proto-docs" / "modules.md"
 
 # A module name (or a prefix ending in *) and the only modules under Sources/ that may import it.
 CONFINED = {
-    "CCurl": {"CurlTransport"},
-    "CExpat": {"XML"},
-    "CHiredis": {"SessionStore"},
-    "CJansson": {"JSON"},
-    "COpenSSL": {"Crypto"},
-    "CLinux": {"CurlTransport", "Hardening", "HardeningProbe", "SocketServer", "Support", "postern"},
-    "CSQLite": {"SessionStore"},
-    "CTLS": {"CurlTransport"},
-    "CYAML": {"Configuration"},
-    "CZlib": {"CurlTransport"},
+    "CPosternCurl": {"CurlTransport"},
+    "CPosternExpat": {"PosternXML"},
+    "CPosternHiredis": {"SessionStore"},
+    "CPosternJansson": {"PosternJSON"},
+    "CPosternOpenSSL": {"PosternCrypto"},
+    "CPosternLinux": {"CurlTransport", "PosternHardening", "PosternHardeningProbe", "SocketServer", "PosternSupport", "postern"},
+    "CPosternSQLite": {"SessionStore"},
+    "CPosternTLS": {"CurlTransport"},
+    "CPosternYAML": {"PosternConfiguration"},
+    "CPosternZlib": {"CurlTransport"},
     "NIO*": {"SocketServer", "StatusServer", "Playground"},
 }
 
 # No part of the sidecar: may use Foundation, may not be reached by a product (but by the playground itself).
-DEVELOPMENT_ONLY = {"Examples", "HardeningProbe", "Playground", "PlaygroundCommand", "TestSupport"}
+DEVELOPMENT_ONLY = {"PosternExamples", "PosternHardeningProbe", "Playground", "PlaygroundCommand", "PosternTestSupport"}
 
 # For programs that use Foundation anyway, and no part of the sidecar either.
 FOR_FOUNDATION = {"PosternURLLoading"}
@@ -46,7 +46,7 @@ SETTINGS = [
     ("treatAllWarnings", "error"),
 ]
 # C code: Swift settings mean nothing to it.
-WITHOUT_SETTINGS = {"CHiredis", "CLinux", "CTLS"}
+WITHOUT_SETTINGS = {"CPosternHiredis", "CPosternLinux", "CPosternTLS"}
 
 
 # MARK: the package
@@ -155,7 +155,7 @@ def test_test_targets_import_only_what_their_module_reaches(targets):
         subject = name.removesuffix("Tests")
         assert name.endswith("Tests") and subject in targets, f"{name}: a test target is called after its module"
         allowed, products = reach(targets, subject)
-        allowed |= reach(targets, "TestSupport")[0]
+        allowed |= reach(targets, "PosternTestSupport")[0]
         if subject not in ours:
             differences.append(f"{name} does not depend on {subject}")
         differences += [f"{name} -> {edge}: {subject} does not reach it" for edge in sorted(ours - allowed)]
@@ -165,7 +165,7 @@ def test_test_targets_import_only_what_their_module_reaches(targets):
 
 def test_products_reach_no_development_code(package, targets):
     for name, (kind, ours, _) in targets.items():
-        assert kind == "test" or "TestSupport" not in ours, f"{name} imports TestSupport, which is for tests"
+        assert kind == "test" or "PosternTestSupport" not in ours, f"{name} imports TestSupport, which is for tests"
     for product in package["products"]:
         if product["name"] == "playground":
             continue
@@ -236,7 +236,7 @@ def test_the_import_scan_sees_imports():
     """Guards the guard: a scan that finds nothing would pass every test below."""
     text = '@preconcurrency public import NIOCore\nimport struct CCurl.curl_slist\n'
     text += '// import A\n/* import B */\nlet s = """\nimport C\n"""\n'
-    assert IMPORT.findall(without_comments(text)) == ["NIOCore", "CCurl"]
+    assert IMPORT.findall(without_comments(text)) == ["NIOCore", "CPosternCurl"]
     assert len(swift_imports("Sources")) > 100
 
 
@@ -324,7 +324,7 @@ def test_no_enumerations_are_joined_by_their_raw_values():
 def test_the_table_of_what_rules_bound_is_the_code():
     """Catches a method whose bounds changed in the code and not in operations.md, or that is in no row."""
     declared = {}
-    for path in sorted((ROOT / "Sources/Protocol/Methods").rglob("*.swift")):
+    for path in sorted((ROOT / "Sources/PosternProtocol/Methods").rglob("*.swift")):
         found = re.search(
             r'static let name = "([^"]+)"\n  public static let bounds: PeerBounds = ([^\n]+)', path.read_text(encoding="utf-8"))
         if found:
@@ -347,7 +347,7 @@ def test_the_table_of_what_rules_bound_is_the_code():
 READS_PROTOCOL_TEXT = sorted(
     path.name for path in (ROOT / "Sources").iterdir()
     if any(path.rglob("*.swift")) and path.name not in
-    {"Configuration", "Examples", "HardeningProbe", "Playground", "PlaygroundCommand", "TestSupport"})
+    {"PosternConfiguration", "PosternExamples", "PosternHardeningProbe", "Playground", "PlaygroundCommand", "PosternTestSupport"})
 
 # Forms that cut, find or compare text by `Character` or by canonical equivalence, and what to write in their place.
 TEXT_BY_CHARACTER = {

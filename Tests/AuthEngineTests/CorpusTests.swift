@@ -1,6 +1,6 @@
 import Foundation
 import JOSE
-import JSON
+import PosternJSON
 import Testing
 
 /// The committed corpus of the fuzzers, once through what they check. `make fuzz` goes on from there.

@@ -1,7 +1,7 @@
 import AuthEngine
 import HTTPMessages
-import Support
-import TestSupport
+import PosternSupport
+import PosternTestSupport
 
 /// An engine over a scripted transport and a manual clock, with an observer that remembers.
 struct Engine: Sendable {

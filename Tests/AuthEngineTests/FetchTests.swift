@@ -1,7 +1,7 @@
 import AuthEngine
 import HTTPMessages
-import Support
-import TestSupport
+import PosternSupport
+import PosternTestSupport
 import Testing
 
 @Suite("A fetch gets its token, repeats once when it is refused, and tells what happened")

@@ -1,6 +1,6 @@
 import AuthEngine
 import HTTPMessages
-import TestSupport
+import PosternTestSupport
 import Testing
 
 @Suite("A caller's headers are checked before anything is sent")

@@ -1,7 +1,7 @@
 import HTTPMessages
 import JOSE
-import Support
-import TestSupport
+import PosternSupport
+import PosternTestSupport
 import Testing
 
 @testable import AuthEngine

@@ -1,7 +1,7 @@
 import AuthEngine
 import HTTPMessages
-import JSON
-import TestSupport
+import PosternJSON
+import PosternTestSupport
 import Testing
 
 /// Multipart bodies: names cannot break out of their quotes, whatever they hold.

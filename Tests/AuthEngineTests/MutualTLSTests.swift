@@ -1,7 +1,7 @@
 import AuthEngine
 import HTTPMessages
-import Support
-import TestSupport
+import PosternSupport
+import PosternTestSupport
 import Testing
 
 /// RFC 8705: the client's certificate authenticates it, and tokens are bound to it.

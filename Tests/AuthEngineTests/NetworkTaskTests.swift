@@ -1,7 +1,7 @@
 import AuthEngine
 import HTTPMessages
-import Support
-import TestSupport
+import PosternSupport
+import PosternTestSupport
 import Testing
 
 /// Tasks: what acts on which state, and who wins.

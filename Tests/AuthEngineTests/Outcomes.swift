@@ -1,6 +1,6 @@
 import AuthEngine
-import Support
-import TestSupport
+import PosternSupport
+import PosternTestSupport
 
 /// What completions were told.
 final class Outcomes: Sendable {

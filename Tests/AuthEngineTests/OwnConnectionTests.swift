@@ -1,8 +1,8 @@
 import AuthEngine
 import HTTPMessages
 import JOSE
-import Support
-import TestSupport
+import PosternSupport
+import PosternTestSupport
 import Testing
 
 /// What decides for everybody, or brings tokens, goes over a connection that nothing else went over: what a server sends unasked can then

@@ -1,7 +1,7 @@
 import AuthEngine
 import HTTPMessages
-import JSON
-import TestSupport
+import PosternJSON
+import PosternTestSupport
 import Testing
 
 @Suite("Parameters go where and how the contract says")

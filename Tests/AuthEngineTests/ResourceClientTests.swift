@@ -1,7 +1,7 @@
 import AuthEngine
 import HTTPMessages
-import Support
-import TestSupport
+import PosternSupport
+import PosternTestSupport
 import Testing
 
 /// `UserClient` and `DeviceClient`: four kinds of requests, each with its token, in two forms.

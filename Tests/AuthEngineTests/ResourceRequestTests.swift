@@ -1,7 +1,7 @@
 import AuthEngine
 import HTTPMessages
-import JSON
-import TestSupport
+import PosternJSON
+import PosternTestSupport
 import Testing
 
 /// Requests as Swift code makes them: factory and builder say the same as the initialiser.

@@ -1,6 +1,6 @@
 import Foundation
 import HTTPMessages
-import Support
+import PosternSupport
 import Testing
 
 @testable import CurlTransport

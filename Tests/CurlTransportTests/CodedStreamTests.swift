@@ -1,5 +1,5 @@
 import HTTPMessages
-import Support
+import PosternSupport
 import Testing
 
 @testable import CurlTransport

@@ -1,6 +1,6 @@
 import CurlTransport
 import HTTPMessages
-import Support
+import PosternSupport
 import Testing
 
 @Suite("Connections", .timeLimit(.minutes(3)))

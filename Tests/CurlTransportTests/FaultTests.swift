@@ -1,7 +1,7 @@
 import CurlTransport
 import Glibc
 import HTTPMessages
-import Support
+import PosternSupport
 import Testing
 
 @Suite("Faults of peer and network", .timeLimit(.minutes(3)))

@@ -1,5 +1,5 @@
 import Glibc
-import Support
+import PosternSupport
 
 /// A door between the threads of a test server and the tasks of a test: once open it stays open.
 final class Gate: Sendable {

@@ -1,7 +1,7 @@
 import CurlTransport
 import Glibc
 import HTTPMessages
-import Support
+import PosternSupport
 import Testing
 
 /// What is left of an exchange that failed must not touch another. libcurl 7.88 keeps the buffer of a handle whose name did not resolve

@@ -1,8 +1,8 @@
 import CurlTransport
 import Foundation
 import HTTPMessages
-import Support
-import TestSupport
+import PosternSupport
+import PosternTestSupport
 import Testing
 
 @Suite("TLS: what a handshake may cost", .timeLimit(.minutes(3)))

@@ -1,7 +1,7 @@
 import CurlTransport
 import Glibc
 import HTTPMessages
-import Support
+import PosternSupport
 import Testing
 
 /// Servers that never come to an end: nobody else waits for them, and their own exchange ends at its bounds.

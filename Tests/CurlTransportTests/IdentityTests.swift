@@ -1,7 +1,7 @@
 import CurlTransport
 import Foundation
 import HTTPMessages
-import Support
+import PosternSupport
 import Testing
 
 @Suite("TLS: client certificates", .timeLimit(.minutes(3)))

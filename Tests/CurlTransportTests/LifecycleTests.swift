@@ -1,8 +1,8 @@
 import CurlTransport
 import Glibc
 import HTTPMessages
-import Support
-import TestSupport
+import PosternSupport
+import PosternTestSupport
 import Testing
 
 @Suite("Cancellation, closing and deadlines", .timeLimit(.minutes(3)))

@@ -1,5 +1,5 @@
 import Glibc
-import Support
+import PosternSupport
 
 /// A server on 127.0.0.1 whose every byte the test decides: one thread per connection runs the script.
 final class RawServer: Sendable {

@@ -1,7 +1,7 @@
 import CurlTransport
 import Glibc
 import HTTPMessages
-import Support
+import PosternSupport
 import Testing
 
 /// Bytes that came before a request was sent are nobody's answer. libcurl 7.88 takes up a connection on which they wait: every later

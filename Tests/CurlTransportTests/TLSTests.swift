@@ -1,6 +1,6 @@
 import CurlTransport
 import HTTPMessages
-import Support
+import PosternSupport
 import Testing
 
 @Suite("TLS and HTTP/2", .timeLimit(.minutes(3)))

@@ -1,6 +1,6 @@
 import CurlTransport
 import HTTPMessages
-import Support
+import PosternSupport
 
 /// Runs `body` with a server and a transport, and ends both.
 func withServer<Result>(

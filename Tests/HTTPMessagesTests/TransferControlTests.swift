@@ -1,6 +1,6 @@
 import HTTPMessages
-import Support
-import TestSupport
+import PosternSupport
+import PosternTestSupport
 import Testing
 
 /// The hand on a request: holding, time, and pieces with back-pressure.

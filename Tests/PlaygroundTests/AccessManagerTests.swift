@@ -1,7 +1,7 @@
-import JSON
 import Playground
-import Support
-import TestSupport
+import PosternJSON
+import PosternSupport
+import PosternTestSupport
 import Testing
 
 /// The access manager's double: who is signed on gets codes without a click, and nobody else.

@@ -1,7 +1,7 @@
-import JSON
 import Playground
-import Support
-import TestSupport
+import PosternJSON
+import PosternSupport
+import PosternTestSupport
 import Testing
 
 /// The double of Adobe Pass: who is registered gets tokens, who has a token gets decisions, and nobody too fast.

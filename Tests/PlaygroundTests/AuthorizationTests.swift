@@ -1,7 +1,7 @@
-import JSON
 import Playground
-import Support
-import TestSupport
+import PosternJSON
+import PosternSupport
+import PosternTestSupport
 import Testing
 
 @Suite struct AuthorizationTests {

@@ -1,5 +1,5 @@
-import JSON
 import Playground
+import PosternJSON
 import Testing
 
 @Suite struct BoundsTests {

@@ -1,6 +1,6 @@
-import JSON
 import Playground
-import Support
+import PosternJSON
+import PosternSupport
 import Testing
 
 @Suite struct DiscoveryTests {

@@ -1,4 +1,4 @@
-import TestSupport
+import PosternTestSupport
 import Testing
 
 @testable import Playground

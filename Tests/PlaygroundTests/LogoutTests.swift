@@ -1,8 +1,8 @@
 import JOSE
-import JSON
 import Playground
-import Support
-import TestSupport
+import PosternJSON
+import PosternSupport
+import PosternTestSupport
 import Testing
 
 @Suite struct LogoutTests {

@@ -1,4 +1,4 @@
-import JSON
+import PosternJSON
 import Testing
 
 @testable import Playground

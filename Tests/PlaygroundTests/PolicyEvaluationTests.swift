@@ -1,7 +1,7 @@
-import JSON
 import Playground
-import Support
-import TestSupport
+import PosternJSON
+import PosternSupport
+import PosternTestSupport
 import Testing
 
 /// The double of the policy evaluation: what it refuses, and that it answers as an access manager may.

@@ -1,5 +1,5 @@
 import Glibc
-import JSON
+import PosternJSON
 
 /// HTTP/1.1 over a plain socket, written by hand so that a test sees and says exactly what it means.
 enum RawHTTP {

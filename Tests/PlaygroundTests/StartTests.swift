@@ -1,6 +1,6 @@
-import JSON
 import Playground
-import TestSupport
+import PosternJSON
+import PosternTestSupport
 import Testing
 
 @Suite struct StartTests {

@@ -1,9 +1,9 @@
-import Crypto
 import JOSE
-import JSON
 import Playground
-import Support
-import TestSupport
+import PosternCrypto
+import PosternJSON
+import PosternSupport
+import PosternTestSupport
 import Testing
 
 @Suite struct TokenExchangeTests {

@@ -1,9 +1,9 @@
 import AuthEngine
 import Foundation
 import HTTPMessages
+import PosternSupport
+import PosternTestSupport
 import PosternURLLoading
-import Support
-import TestSupport
 
 #if canImport(FoundationNetworking)
   import FoundationNetworking

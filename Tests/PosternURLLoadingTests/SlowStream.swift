@@ -1,5 +1,5 @@
 import Foundation
-import Support
+import PosternSupport
 
 /// A body whose reader waits until the test lets it go on.
 final class SlowStream: InputStream {

@@ -1,5 +1,5 @@
 import Foundation
-import Support
+import PosternSupport
 
 #if canImport(FoundationNetworking)
   import FoundationNetworking

@@ -1,7 +1,7 @@
 import AuthEngine
 import Foundation
 import Glibc
-import Support
+import PosternSupport
 import Testing
 
 @testable import SessionStore

@@ -1,8 +1,8 @@
 import AuthEngine
 import Foundation
 import Glibc
-import Support
-import TestSupport
+import PosternSupport
+import PosternTestSupport
 import Testing
 
 @testable import SessionStore

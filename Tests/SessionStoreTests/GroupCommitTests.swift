@@ -1,5 +1,5 @@
 import AuthEngine
-import Support
+import PosternSupport
 import Testing
 
 @testable import SessionStore

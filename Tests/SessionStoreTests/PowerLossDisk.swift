@@ -1,6 +1,6 @@
-import CSQLite
+import CPosternSQLite
 import Foundation
-import Support
+import PosternSupport
 
 /// A virtual file system for SQLite that remembers what has been synced, and can tell what a disk would hold if the power
 /// went now: everything synced, and of the rest any part in any order.

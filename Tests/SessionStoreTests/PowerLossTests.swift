@@ -1,6 +1,6 @@
 import AuthEngine
 import Foundation
-import Support
+import PosternSupport
 import Testing
 
 @testable import SessionStore

@@ -1,6 +1,6 @@
 import AuthEngine
-import Crypto
-import Support
+import PosternCrypto
+import PosternSupport
 
 /// Makes records for tests.
 enum Records {

@@ -1,6 +1,6 @@
 import Foundation
 import Glibc
-import Support
+import PosternSupport
 
 /// A Redis server of our own, on a Unix socket or on a port of the loopback interface; ends with the last reference.
 final class RedisServer: Sendable {

@@ -1,7 +1,7 @@
 import AuthEngine
 import Foundation
-import Support
-import TestSupport
+import PosternSupport
+import PosternTestSupport
 import Testing
 
 @testable import SessionStore

@@ -1,5 +1,5 @@
 import AuthEngine
-import Support
+import PosternSupport
 import Testing
 
 /// How many of the calls, made all at once, did what they were to do. The others had no room.

@@ -1,5 +1,5 @@
 import AuthEngine
-import Support
+import PosternSupport
 import Testing
 
 /// What every store does, whatever it is made of.

@@ -1,6 +1,6 @@
 import AuthEngine
+import PosternSupport
 import SessionStore
-import Support
 import Testing
 
 @Suite("What every store does")

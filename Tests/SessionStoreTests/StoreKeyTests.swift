@@ -1,6 +1,6 @@
 import AuthEngine
-import Crypto
 import Foundation
+import PosternCrypto
 import Testing
 
 @testable import SessionStore

@@ -1,5 +1,5 @@
 import AuthEngine
-import CSQLite
+import CPosternSQLite
 import Foundation
 import Glibc
 import Testing

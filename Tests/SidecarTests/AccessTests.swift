@@ -1,4 +1,4 @@
-import JSON
+import PosternJSON
 import Testing
 
 @Suite("Peers: who may call what")

@@ -1,6 +1,6 @@
-import JSON
-import Protocol
-import TestSupport
+import PosternJSON
+import PosternProtocol
+import PosternTestSupport
 import Testing
 
 @Suite("getAccessToken: the answer on the wire")

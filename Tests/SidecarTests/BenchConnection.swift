@@ -1,8 +1,8 @@
 import Glibc
-import JSON
-import JSONRPC
+import PosternJSON
+import PosternJSONRPC
+import PosternSupport
 import Sidecar
-import Support
 
 extension SidecarBench {
   static var ownUID: UInt32 { getuid() }

@@ -1,8 +1,8 @@
 import HTTPMessages
-import JSON
-import JSONRPC
-import Support
-import TestSupport
+import PosternJSON
+import PosternJSONRPC
+import PosternSupport
+import PosternTestSupport
 import Testing
 
 @testable import Sidecar

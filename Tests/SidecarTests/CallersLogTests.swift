@@ -1,7 +1,7 @@
 import AuthEngine
 import Logging
-import Support
-import TestSupport
+import PosternSupport
+import PosternTestSupport
 import Testing
 
 @testable import Sidecar

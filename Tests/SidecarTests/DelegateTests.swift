@@ -1,7 +1,7 @@
 import HTTPMessages
-import JSON
-import Support
-import TestSupport
+import PosternJSON
+import PosternSupport
+import PosternTestSupport
 import Testing
 
 @Suite("delegate.evaluateTokenRefresh: the caller decides whether a response calls for a new token")

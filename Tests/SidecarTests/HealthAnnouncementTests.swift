@@ -1,7 +1,7 @@
-import JSON
-import Protocol
-import Support
-import TestSupport
+import PosternJSON
+import PosternProtocol
+import PosternSupport
+import PosternTestSupport
 import Testing
 
 @testable import Sidecar

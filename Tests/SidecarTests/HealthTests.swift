@@ -1,9 +1,9 @@
 import AuthEngine
 import HTTPMessages
-import JSON
-import Protocol
-import Support
-import TestSupport
+import PosternJSON
+import PosternProtocol
+import PosternSupport
+import PosternTestSupport
 import Testing
 
 @testable import Sidecar

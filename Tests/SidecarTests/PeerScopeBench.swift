@@ -1,9 +1,9 @@
 import AuthEngine
 import HTTPMessages
-import JSON
+import PosternJSON
+import PosternSupport
+import PosternTestSupport
 import Sidecar
-import Support
-import TestSupport
 import Testing
 
 /// A sidecar with two of everything, and two processes of one uid: the rule of one of them shows half of it.

@@ -1,7 +1,7 @@
-import JSON
-import Protocol
+import PosternJSON
+import PosternProtocol
+import PosternTestSupport
 import Sidecar
-import TestSupport
 import Testing
 
 /// What the lists of a peer's rule hide.

@@ -1,7 +1,7 @@
 import HTTPMessages
-import JSON
-import Support
-import TestSupport
+import PosternJSON
+import PosternSupport
+import PosternTestSupport
 import Testing
 
 /// The delegate requests about policy advice, each with its default: for silence, errors and nonsense, in the time that is configured.

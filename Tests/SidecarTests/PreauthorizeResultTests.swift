@@ -1,6 +1,6 @@
-import JSON
-import Protocol
-import Support
+import PosternJSON
+import PosternProtocol
+import PosternSupport
 import Testing
 
 @testable import AuthEngine

@@ -1,5 +1,5 @@
-import Support
-import TestSupport
+import PosternSupport
+import PosternTestSupport
 import Testing
 
 @testable import Sidecar

@@ -1,7 +1,7 @@
-import JSON
+import PosternJSON
+import PosternSupport
+import PosternTestSupport
 import Sidecar
-import Support
-import TestSupport
 import Testing
 
 @Suite("Reload and events")

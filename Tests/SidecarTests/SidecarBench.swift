@@ -1,12 +1,12 @@
 import AuthEngine
-import Configuration
 import HTTPMessages
-import JSON
-import JSONRPC
 import Logging
+import PosternConfiguration
+import PosternJSON
+import PosternJSONRPC
+import PosternSupport
+import PosternTestSupport
 import Sidecar
-import Support
-import TestSupport
 
 /// A sidecar without socket and network: texts in, answers out.
 final class SidecarBench: Sendable {

@@ -1,9 +1,9 @@
 import AuthEngine
 import HTTPMessages
-import JSON
+import PosternJSON
+import PosternSupport
+import PosternTestSupport
 import Sidecar
-import Support
-import TestSupport
 import Testing
 
 /// Fetches that wait for advice, by their continuations: for how long, for whom, how many, and that they stay what they were.

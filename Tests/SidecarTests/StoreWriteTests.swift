@@ -1,7 +1,7 @@
 import AuthEngine
-import JSON
-import Support
-import TestSupport
+import PosternJSON
+import PosternSupport
+import PosternTestSupport
 import Testing
 
 @testable import Sidecar

@@ -1,7 +1,7 @@
 import HTTPMessages
-import JSON
-import Protocol
-import TestSupport
+import PosternJSON
+import PosternProtocol
+import PosternTestSupport
 import Testing
 
 @Suite("Token methods: results on the wire")

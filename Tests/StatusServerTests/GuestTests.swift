@@ -1,5 +1,5 @@
 import Glibc
-import TestSupport
+import PosternTestSupport
 import Testing
 
 @testable import StatusServer

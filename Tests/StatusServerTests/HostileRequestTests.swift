@@ -1,6 +1,6 @@
 import Glibc
-import Support
-import TestSupport
+import PosternSupport
+import PosternTestSupport
 import Testing
 
 @testable import StatusServer

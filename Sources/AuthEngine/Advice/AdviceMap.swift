@@ -1,5 +1,5 @@
-import JSON
-import Support
+import PosternJSON
+import PosternSupport
 
 /// Advices in JSON: `{"TransactionConditionAdvice": ["…"]}`, by itself, as the member `advices` of a policy decision, or in an array of
 /// these.

@@ -1,5 +1,5 @@
 import HTTPMessages
-import Support
+import PosternSupport
 
 extension AdviceRecognizer {
   private static let maxACRValues = 32

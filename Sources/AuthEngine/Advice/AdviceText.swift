@@ -1,5 +1,5 @@
 import HTTPMessages
-import Support
+import PosternSupport
 
 /// The wrappings in which servers put advice, undone.
 enum AdviceText {

@@ -1,5 +1,5 @@
-import Support
-import XML
+import PosternSupport
+import PosternXML
 
 /// Advices as an access manager writes them into one parameter:
 /// `<Advices><AttributeValuePair><Attribute name="TYPE"/><Value>VALUE</Value></AttributeValuePair></Advices>`.

@@ -1,5 +1,5 @@
 public import HTTPMessages
-import Support
+import PosternSupport
 
 /// A configured authorization server and this sidecar's registration there.
 ///

@@ -1,6 +1,6 @@
 public import HTTPMessages
-import JSON
-public import Support
+import PosternJSON
+public import PosternSupport
 
 /// Authorization servers' metadata, fetched when first needed and kept.
 ///

@@ -1,5 +1,5 @@
 public import HTTPMessages
-import JSON
+import PosternJSON
 
 /// What an authorization server says about itself (RFC 8414 section 2, OpenID Connect Discovery section 3).
 public struct ProviderMetadata: Sendable {

@@ -1,5 +1,5 @@
 public import JOSE
-public import Support
+public import PosternSupport
 
 /// What is configured about an issuer's tokens, the same for every call.
 public struct IDTokenConfiguration: Sendable {

@@ -1,5 +1,5 @@
 public import JOSE
-public import Support
+public import PosternSupport
 
 /// What one call asks of an ID token.
 public struct IDTokenExpectations: Sendable {

@@ -1,5 +1,5 @@
 import JOSE
-import Support
+import PosternSupport
 
 extension IDTokenPolicy {
   /// What a verdict depends on. Neither the client secret, on which no verdict that is kept rests, nor the time, which is asked

@@ -1,6 +1,6 @@
 public import HTTPMessages
 public import JOSE
-public import Support
+public import PosternSupport
 
 /// Validates ID tokens (OpenID Connect Core section 3.1.3.7 and what the other flows add to it).
 ///

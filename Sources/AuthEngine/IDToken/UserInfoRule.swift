@@ -1,4 +1,4 @@
-public import JSON
+public import PosternJSON
 
 /// What ties a UserInfo answer to an ID token (OpenID Connect Core section 5.3.2).
 public enum UserInfoRule {

@@ -1,6 +1,6 @@
 import HTTPMessages
-import JSON
-import Support
+import PosternJSON
+import PosternSupport
 
 extension AccessManagerClient {
   /// The authenticate endpoint's protocol version.

@@ -1,6 +1,6 @@
 import HTTPMessages
-import JSON
-import Support
+import PosternJSON
+import PosternSupport
 
 /// What an access manager's authenticate endpoint said.
 enum AuthenticateAnswer {

@@ -1,5 +1,5 @@
-import JSON
-import Support
+import PosternJSON
+import PosternSupport
 
 /// The access manager's `authId`: a JWT that is not ours to check, but that says until when it is of use.
 enum AuthenticationID {

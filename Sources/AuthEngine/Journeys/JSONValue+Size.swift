@@ -1,4 +1,4 @@
-import JSON
+import PosternJSON
 
 extension JSONValue {
   /// About how much memory it takes: small values take many times their text.

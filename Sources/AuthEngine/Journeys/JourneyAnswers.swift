@@ -1,4 +1,4 @@
-public import JSON
+public import PosternJSON
 
 /// Answers that are known beforehand, by callback type or by what a callback is called.
 public struct JourneyAnswers: Sendable {

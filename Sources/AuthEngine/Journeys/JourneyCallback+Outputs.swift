@@ -1,4 +1,4 @@
-public import JSON
+public import PosternJSON
 
 /// What the common types of callbacks say beside their prompt.
 extension JourneyCallback {

@@ -1,5 +1,5 @@
-public import JSON
-import Support
+public import PosternJSON
+import PosternSupport
 
 /// One thing that a journey asks or says, around the access manager's own JSON.
 public struct JourneyCallback: Sendable, Hashable {

@@ -1,5 +1,5 @@
 import HTTPMessages
-import Support
+import PosternSupport
 
 /// What the access manager sets during a journey beside its single sign-on cookie: a balancer's, mostly.
 struct JourneyCookies: Sendable {

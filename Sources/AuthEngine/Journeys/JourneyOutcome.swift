@@ -1,5 +1,5 @@
-public import JSON
-public import Support
+public import PosternJSON
+public import PosternSupport
 
 /// How far a journey has come.
 public enum JourneyOutcome: Sendable {

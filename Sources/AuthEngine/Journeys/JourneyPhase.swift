@@ -1,4 +1,4 @@
-import Support
+import PosternSupport
 
 /// One login of a journey; an answer may ask for several.
 enum JourneyPhase: Sendable {

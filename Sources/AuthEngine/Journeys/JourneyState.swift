@@ -1,5 +1,5 @@
-import JSON
-import Support
+import PosternJSON
+import PosternSupport
 
 /// A journey on its way, as it is kept between its steps.
 struct JourneyState: Sendable {

@@ -1,4 +1,4 @@
-import JSON
+import PosternJSON
 
 extension JourneySubmission {
   /// What a caller sends for the step of `state`: as many callbacks as there were, of the same types in the same order.

@@ -1,6 +1,6 @@
 import HTTPMessages
-import JSON
-import Support
+import PosternJSON
+import PosternSupport
 
 /// What is sent to the access manager next.
 enum JourneySubmission: Sendable {

@@ -1,4 +1,4 @@
-import Support
+import PosternSupport
 
 /// What belongs to one call.
 struct JourneyWalk: Sendable {

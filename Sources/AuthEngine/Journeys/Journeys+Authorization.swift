@@ -1,5 +1,5 @@
-import JSON
-import Support
+import PosternJSON
+import PosternSupport
 
 extension Journeys {
   /// A phase in the user's browser: an authorization with what RFC 9470 asks for, as a step like the access manager's own redirects.

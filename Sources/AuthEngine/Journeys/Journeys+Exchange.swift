@@ -1,6 +1,6 @@
 import HTTPMessages
-import JSON
-import Support
+import PosternJSON
+import PosternSupport
 
 extension Journeys {
   /// Sends one submission and sees what comes of it; where a phase is over, begins the next.

@@ -1,4 +1,4 @@
-import Support
+import PosternSupport
 
 extension Journeys {
   /// A phase is over, with the token that the access manager gave.

@@ -1,5 +1,5 @@
-public import JSON
-public import Support
+public import PosternJSON
+public import PosternSupport
 
 /// Walks through access managers' authentication: logins, and what policies ask of users who are logged in.
 ///

@@ -1,6 +1,6 @@
 public import JOSE
-public import JSON
-public import Support
+public import PosternJSON
+public import PosternSupport
 
 /// Keys that were handed in: they are what they are, and never fetched again.
 public struct FixedKeySource: KeySource {

@@ -1,4 +1,4 @@
-import Support
+import PosternSupport
 
 /// What all key sources of one engine share.
 final class KeySetContext: Sendable {

@@ -1,4 +1,4 @@
-import Support
+import PosternSupport
 
 extension KeySetError {
   /// What a waiter of a shared request is told.

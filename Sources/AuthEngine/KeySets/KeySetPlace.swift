@@ -1,5 +1,5 @@
 import HTTPMessages
-import Support
+import PosternSupport
 
 /// Where a key set is published, with everything that decides what is trusted there: a change in any part makes another
 /// place, with a cache of its own.

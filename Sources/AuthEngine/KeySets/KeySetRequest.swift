@@ -1,6 +1,6 @@
 import HTTPMessages
 import JOSE
-import Support
+import PosternSupport
 
 /// One request for a key set and the judgement of its answer.
 struct KeySetRequest: Sendable {

@@ -1,5 +1,5 @@
 public import JOSE
-public import Support
+public import PosternSupport
 
 /// A key set as it stood when it was fetched. A value: a validation works on one snapshot from beginning to end.
 public struct KeySetSnapshot: Sendable {

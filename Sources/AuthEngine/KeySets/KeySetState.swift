@@ -1,6 +1,6 @@
 import HTTPMessages
 import JOSE
-import Support
+import PosternSupport
 
 /// What is known of one published key set: the set in force, its times, and what went wrong last. A pure state machine:
 /// the owner keeps it behind a lock and acts on what it returns outside of it.

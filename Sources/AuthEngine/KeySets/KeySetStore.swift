@@ -1,5 +1,5 @@
 public import HTTPMessages
-public import Support
+public import PosternSupport
 
 /// The published key sets of one engine: one source per place and policy, however often it is asked for.
 ///

@@ -1,5 +1,5 @@
 public import JOSE
-public import Support
+public import PosternSupport
 
 /// Where verification keys come from.
 public protocol KeySource: Sendable {

@@ -1,6 +1,6 @@
 import HTTPMessages
 public import JOSE
-public import Support
+public import PosternSupport
 
 /// The key set of one issuer, or at one URL: fetched when first needed, kept, and refreshed before it expires.
 ///

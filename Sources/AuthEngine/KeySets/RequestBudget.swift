@@ -1,4 +1,4 @@
-import Support
+import PosternSupport
 
 /// At most so many requests within any stretch of time of the given length, and a few more for users who have had none of them. A value;
 /// the owner guards it.

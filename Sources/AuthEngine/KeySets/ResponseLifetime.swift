@@ -1,5 +1,5 @@
 import HTTPMessages
-import Support
+import PosternSupport
 
 /// How long a response may be kept by what its fields say (RFC 9111 sections 4.2 and 5.2.2), before any clamping.
 enum ResponseLifetime {

@@ -1,5 +1,5 @@
 public import JOSE
-public import Support
+public import PosternSupport
 
 /// A published key set as one call uses it: requests it causes are part of the call's trace.
 public struct TracedKeySource: KeySource {

@@ -1,5 +1,5 @@
 public import HTTPMessages
-import Support
+import PosternSupport
 
 /// Finds policy advice in answers, has it satisfied, and marks the request that is sent again.
 ///

@@ -1,5 +1,5 @@
 public import HTTPMessages
-import Support
+import PosternSupport
 
 /// Puts access tokens into requests, and says of answers whether the token must be renewed.
 ///

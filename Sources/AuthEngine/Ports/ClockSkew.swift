@@ -1,5 +1,5 @@
 import HTTPMessages
-import Support
+import PosternSupport
 
 /// How far a server's clock is from this machine's, by the `Date` of its answer (RFC 9110 section 6.6.1).
 enum ClockSkew {

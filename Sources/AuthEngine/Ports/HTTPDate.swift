@@ -1,4 +1,4 @@
-import Support
+import PosternSupport
 
 /// A date in an HTTP field (RFC 9110 section 5.6.7): the fixed-length form, which is the only one senders may use.
 ///

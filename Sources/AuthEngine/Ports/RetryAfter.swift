@@ -1,5 +1,5 @@
 import HTTPMessages
-import Support
+import PosternSupport
 
 /// How long a server asks to be left alone (RFC 9110 section 10.2.3): advice to whoever asked, which nothing here obeys by itself.
 enum RetryAfter {

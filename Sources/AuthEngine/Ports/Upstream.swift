@@ -1,5 +1,5 @@
 import HTTPMessages
-import Support
+import PosternSupport
 
 /// The transport as the engine uses it: every request carries the sidecar's name, every exchange is told to the
 /// observer.

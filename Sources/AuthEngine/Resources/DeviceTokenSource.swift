@@ -1,4 +1,4 @@
-import Support
+import PosternSupport
 
 /// The sidecar's own tokens (client credentials).
 struct DeviceTokenSource: TokenSource {

@@ -1,5 +1,5 @@
 public import HTTPMessages
-public import Support
+public import PosternSupport
 
 /// What a caller may decide about one fetch.
 public struct FetchOptions: Sendable {

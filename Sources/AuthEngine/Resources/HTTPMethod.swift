@@ -1,4 +1,4 @@
-import Support
+import PosternSupport
 
 /// The methods a fetch may use.
 public enum HTTPMethod: String, Sendable, Hashable, CaseIterable {

@@ -1,5 +1,5 @@
 import HTTPMessages
-import Support
+import PosternSupport
 
 /// What header fields a caller may give; every fault is `invalid_headers` with the path of the offending one.
 ///

@@ -1,6 +1,6 @@
-import Crypto
 import HTTPMessages
-import Support
+import PosternCrypto
+import PosternSupport
 
 /// A `multipart/form-data` body (RFC 7578): fields first, then parts in order.
 struct MultipartBody {

@@ -1,5 +1,5 @@
 import HTTPMessages
-import JSON
+import PosternJSON
 
 /// Parameters as names and values, for queries, forms and multipart fields: nested objects `a[b]`, arrays `a[]` repeated, booleans
 /// `true` and `false`, null a bare name. Members are sorted by name at every level, array elements keep their order. Empty objects

@@ -1,5 +1,5 @@
 import HTTPMessages
-import JSON
+import PosternJSON
 
 /// A call's request, checked against its resource server and ready to be sent but for `Authorization`.
 struct PreparedRequest {

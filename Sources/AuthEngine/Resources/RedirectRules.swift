@@ -1,5 +1,5 @@
 import HTTPMessages
-import Support
+import PosternSupport
 
 /// Whether and how a redirect is followed (RFC 9110 section 15.4). A pure function of request, response and resource
 /// server.

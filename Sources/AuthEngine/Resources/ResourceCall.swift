@@ -1,5 +1,5 @@
 import HTTPMessages
-import Support
+import PosternSupport
 
 /// One fetch on its way: exchanges, redirects, at most one repetition with a newer token.
 struct ResourceCall {

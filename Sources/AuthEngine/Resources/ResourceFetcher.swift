@@ -1,5 +1,5 @@
 public import HTTPMessages
-public import Support
+public import PosternSupport
 
 /// Fetches protected resources: checks the call, gets the token, follows redirects, renews a refused token once.
 ///

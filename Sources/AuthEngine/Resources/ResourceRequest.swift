@@ -1,5 +1,5 @@
 public import HTTPMessages
-public import JSON
+public import PosternJSON
 
 /// What to fetch: an immutable value. `ResourceRequestFactory` and `ResourceRequestBuilder` make one part by part.
 ///

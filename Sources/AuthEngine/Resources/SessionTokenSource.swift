@@ -1,4 +1,4 @@
-import Support
+import PosternSupport
 
 /// A session's tokens for one resource.
 struct SessionTokenSource: TokenSource {

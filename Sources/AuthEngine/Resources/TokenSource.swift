@@ -1,4 +1,4 @@
-import Support
+import PosternSupport
 
 /// Where one fetch gets its token and its replacement from.
 protocol TokenSource: Sendable {

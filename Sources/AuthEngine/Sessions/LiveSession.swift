@@ -1,4 +1,4 @@
-import Support
+import PosternSupport
 
 /// A session in memory: its record read, its tokens with generations of this process.
 struct LiveSession: Sendable {

@@ -1,5 +1,5 @@
 import HTTPMessages
-import Support
+import PosternSupport
 
 extension ProviderClient {
   /// Tells the issuer that the user's session is over (RP-Initiated Logout 1.0 section 2), without the user's browser: what the

@@ -1,5 +1,5 @@
-import JSON
-import Support
+import PosternJSON
+import PosternSupport
 
 extension SessionContents {
   /// The longest life a caller may give a token.

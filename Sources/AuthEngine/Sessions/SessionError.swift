@@ -1,4 +1,4 @@
-import Support
+import PosternSupport
 
 /// Why a session could not be made, used or ended.
 public struct SessionError: Error, Sendable {

@@ -1,4 +1,4 @@
-import Support
+import PosternSupport
 
 extension SessionGrant {
   /// The type of an access token as a subject (RFC 8693 section 3).

@@ -1,4 +1,4 @@
-import Support
+import PosternSupport
 
 /// Which fetches may still carry a session's tokens: what a step-up has replaced is revoked behind the last of them.
 final class SessionUses: Sendable {

@@ -1,4 +1,4 @@
-import Support
+import PosternSupport
 
 /// The session that is meant when a call names none.
 public enum SessionChoice: Sendable, Equatable {

@@ -1,5 +1,5 @@
-import JSON
-public import Support
+import PosternJSON
+public import PosternSupport
 
 extension UserSessions {
   /// Makes a session from `grant`, owned by the peer `owner`.

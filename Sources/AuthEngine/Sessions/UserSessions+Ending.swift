@@ -1,4 +1,4 @@
-public import Support
+public import PosternSupport
 
 extension UserSessions {
   /// What became of a session at its issuer.

@@ -1,4 +1,4 @@
-import Support
+import PosternSupport
 
 /// Places in the store for sessions to be: what a grant brings is written where it has been seen that writing works.
 extension UserSessions {

@@ -1,5 +1,5 @@
-import JSON
-import Support
+import PosternJSON
+import PosternSupport
 
 extension UserSessions {
   /// A fresh key for a session at `issuer`, as records keep it; nil where tokens are not bound.

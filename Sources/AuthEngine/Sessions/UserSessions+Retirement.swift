@@ -1,4 +1,4 @@
-import Support
+import PosternSupport
 
 /// A token that a step-up has replaced.
 struct RetiredToken: Sendable, Hashable {

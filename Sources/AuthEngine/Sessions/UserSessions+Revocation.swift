@@ -1,5 +1,5 @@
 import HTTPMessages
-public import Support
+public import PosternSupport
 
 extension UserSessions {
   /// Revokes a token at its issuer (RFC 7009), for the peer `owner`; `sharedToken` for one that is everybody's.

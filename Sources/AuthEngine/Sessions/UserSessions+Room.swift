@@ -1,4 +1,4 @@
-import Support
+import PosternSupport
 
 /// Room in the store: what one owner adds is bounded, and what has expired goes.
 extension UserSessions {

@@ -1,6 +1,6 @@
 import HTTPMessages
-import JSON
-import Support
+import PosternJSON
+import PosternSupport
 
 extension UserSessions {
   /// The single sign-on token of a user's session; nil where it was made without.

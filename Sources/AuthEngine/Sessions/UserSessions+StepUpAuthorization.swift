@@ -1,5 +1,5 @@
-import JSON
-import Support
+import PosternJSON
+import PosternSupport
 
 extension UserSessions {
   /// Begins an authorization that is to renew a session's login (RFC 9470 section 5): in one of these contexts, not longer ago.

@@ -1,4 +1,4 @@
-public import Support
+public import PosternSupport
 
 extension UserSessions {
   /// How often one call may wait for a renewal: an issuer that answers with the same token, or with a dead one, would be asked

@@ -1,4 +1,4 @@
-import Support
+import PosternSupport
 
 /// What an issuer has given and the store could not take: it is in memory only until it is written.
 extension UserSessions {

@@ -1,4 +1,4 @@
-import Support
+import PosternSupport
 
 extension UserSessions {
   /// How many logins, ends and revocations of one owner may be under way, whoever still waits for them.

@@ -1,6 +1,6 @@
 public import HTTPMessages
-import JSON
-public import Support
+import PosternJSON
+public import PosternSupport
 
 /// Sessions: callers hold a handle, the engine holds the tokens, in a store that outlives the process.
 ///

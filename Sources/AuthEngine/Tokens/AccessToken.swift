@@ -1,4 +1,4 @@
-public import Support
+public import PosternSupport
 
 /// An access token as the token endpoint gave it.
 public struct AccessToken: Sendable {

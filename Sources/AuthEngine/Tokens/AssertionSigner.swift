@@ -1,7 +1,7 @@
-import Crypto
 public import JOSE
-import JSON
-public import Support
+import PosternCrypto
+import PosternJSON
+public import PosternSupport
 
 /// Signs short-lived JWTs in the client's name: what it says of itself, and of others (RFC 7523 section 3).
 public struct AssertionSigner: Sendable {

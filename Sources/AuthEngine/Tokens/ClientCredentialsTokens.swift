@@ -1,5 +1,5 @@
 public import HTTPMessages
-public import Support
+public import PosternSupport
 
 /// Tokens of the sidecar itself (client credentials, RFC 6749 section 4.4), cached and renewed: the device's tokens.
 ///

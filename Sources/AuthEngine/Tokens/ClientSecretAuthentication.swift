@@ -1,5 +1,5 @@
 import HTTPMessages
-public import Support
+public import PosternSupport
 
 /// `client_secret_basic` (RFC 6749 section 2.3.1): identifier and secret, each form-encoded first, as HTTP Basic
 /// credentials.

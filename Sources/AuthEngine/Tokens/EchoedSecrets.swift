@@ -1,6 +1,6 @@
 import HTTPMessages
-import JSON
-import Support
+import PosternJSON
+import PosternSupport
 
 extension TokenEndpointRequest {
   /// Members of the form that are nobody's business but the endpoint's.

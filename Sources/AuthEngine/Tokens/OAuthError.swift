@@ -1,4 +1,4 @@
-import JSON
+import PosternJSON
 
 /// An error as an authorization server words it (RFC 6749 section 5.2).
 public struct OAuthError: Sendable, Hashable {

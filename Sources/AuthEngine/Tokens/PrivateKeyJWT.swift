@@ -1,5 +1,5 @@
 public import JOSE
-public import Support
+public import PosternSupport
 
 /// `private_key_jwt` (RFC 7523 section 2.2, OpenID Connect Core section 9): a short-lived assertion signed with the client's key.
 ///

@@ -1,5 +1,5 @@
 import HTTPMessages
-import Support
+import PosternSupport
 
 /// Requests to those endpoints of an authorization server at which the client says who it is (RFC 6749 section 2.3): tokens,
 /// introspection, revocation.

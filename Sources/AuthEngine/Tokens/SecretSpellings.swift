@@ -1,5 +1,5 @@
 import HTTPMessages
-import Support
+import PosternSupport
 
 /// The ways in which a server may write down secrets that it was sent: as they came, in a form, percent-encoded, in base64 or base64url
 /// by themselves or within something longer, all of it in any case.

@@ -1,5 +1,5 @@
-import Crypto
-import Support
+import PosternCrypto
+import PosternSupport
 
 /// The digests of the client-credentials tokens that were obtained: all users share such a token, and none of them has it revoked.
 ///

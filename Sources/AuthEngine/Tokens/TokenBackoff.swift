@@ -1,4 +1,4 @@
-import Support
+import PosternSupport
 
 /// The pause after a token endpoint said no, doubling up to 30 s.
 ///

@@ -1,4 +1,4 @@
-import Support
+import PosternSupport
 
 /// How often each user may have tokens replaced that would still do for others: by showing them where they are refused, or by wanting a
 /// longer life. Each replacement costs the issuer a request, and may end the token before.

@@ -1,5 +1,5 @@
 import HTTPMessages
-import Support
+import PosternSupport
 
 /// Requests to token endpoints.
 struct TokenRequests: Sendable {

@@ -1,6 +1,6 @@
 import HTTPMessages
-import JSON
-import Support
+import PosternJSON
+import PosternSupport
 
 /// A token endpoint's answer, read strictly (RFC 6749 sections 5.1 and 5.2).
 struct TokenResponse: Sendable {

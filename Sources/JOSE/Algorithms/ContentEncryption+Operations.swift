@@ -1,4 +1,4 @@
-import Crypto
+import PosternCrypto
 
 extension ContentEncryption {
   /// Encrypts `plaintext` under `key` with a fresh initialization vector.

@@ -1,5 +1,5 @@
-import Crypto
-import Support
+import PosternCrypto
+import PosternSupport
 
 /// One row of the table of content encryptions: everything the code needs to know about an `enc` value (RFC 7518 section 5).
 public struct ContentEncryption: Sendable {

@@ -1,5 +1,5 @@
-import Crypto
-import Support
+import PosternCrypto
+import PosternSupport
 
 extension KeyManagementAlgorithm {
   /// Why `key` does not belong to this algorithm with `encryption`; nil when it does.

@@ -1,5 +1,5 @@
-import Crypto
-import Support
+import PosternCrypto
+import PosternSupport
 
 extension KeyManagementAlgorithm {
   /// RSAES-OAEP with SHA-1, the default of RFC 8017. SHA-1's collisions do not matter here.

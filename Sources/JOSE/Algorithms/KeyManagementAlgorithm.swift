@@ -1,4 +1,4 @@
-import Crypto
+import PosternCrypto
 
 /// One row of the table of JWE key management algorithms: everything the code needs to know about an `alg` value (RFC 7518
 /// section 4).

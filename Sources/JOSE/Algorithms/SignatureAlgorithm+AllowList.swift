@@ -1,5 +1,5 @@
-import Crypto
-import Support
+import PosternCrypto
+import PosternSupport
 
 extension SignatureAlgorithm {
   /// The row for a header's `alg`, as far as `allowed` lets it be used.

@@ -1,4 +1,4 @@
-import Support
+import PosternSupport
 
 extension SignatureAlgorithm {
   /// Why `key` does not belong to this algorithm; nil when it does. Its size is not looked at.

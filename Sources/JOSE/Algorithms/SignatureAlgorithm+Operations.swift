@@ -1,4 +1,4 @@
-import Crypto
+import PosternCrypto
 
 extension SignatureAlgorithm {
   /// Whether `signature` is one of `key` over `message`. False for a key of another kind, whatever the caller has checked.

@@ -1,5 +1,5 @@
-import Crypto
-import Support
+import PosternCrypto
+import PosternSupport
 
 extension SignatureAlgorithm {
   /// RSASSA-PKCS1-v1_5 with SHA-256.

@@ -1,4 +1,4 @@
-import Crypto
+import PosternCrypto
 
 /// One row of the table of JWS algorithms: everything the code needs to know about an `alg` value.
 ///

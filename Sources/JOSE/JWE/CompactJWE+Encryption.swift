@@ -1,6 +1,6 @@
-import Crypto
-public import JSON
-import Support
+import PosternCrypto
+public import PosternJSON
+import PosternSupport
 
 extension CompactJWE {
   /// An encrypted token over `plaintext` for the holder of `key`. The header is `alg`, `enc`, the key's `kid` if it has one,

@@ -1,6 +1,6 @@
-import Crypto
-import JSON
-import Support
+import PosternCrypto
+import PosternJSON
+import PosternSupport
 
 /// A JWE in compact serialization (RFC 7516), decoded but not decrypted.
 public struct CompactJWE: Sendable {

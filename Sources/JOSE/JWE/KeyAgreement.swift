@@ -1,6 +1,6 @@
-import Crypto
-import JSON
-import Support
+import PosternCrypto
+import PosternJSON
+import PosternSupport
 
 /// ECDH-ES (RFC 7518 section 4.6): one static key of the recipient, one ephemeral key of the sender.
 enum KeyAgreement {

@@ -1,6 +1,6 @@
-import Crypto
-import JSON
-import Support
+import PosternCrypto
+import PosternJSON
+import PosternSupport
 
 extension KeyManagementAlgorithm {
   /// The content encryption key of a received token; nil when it cannot be found, for whatever reason. The caller goes on with

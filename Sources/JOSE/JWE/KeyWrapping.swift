@@ -1,6 +1,6 @@
-import Crypto
-import JSON
-import Support
+import PosternCrypto
+import PosternJSON
+import PosternSupport
 
 extension KeyManagementAlgorithm {
   /// What a sender makes for a token: the content encryption key, its encrypted form, and the parameters the recipient needs.

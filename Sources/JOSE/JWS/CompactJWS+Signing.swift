@@ -1,5 +1,5 @@
-public import JSON
-import Support
+public import PosternJSON
+import PosternSupport
 
 extension CompactJWS {
   /// A signed token over `payload`. The header is `alg`, the key's `kid` if it has one, then `header` in its order;

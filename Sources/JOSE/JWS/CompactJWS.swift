@@ -1,5 +1,5 @@
-public import JSON
-import Support
+public import PosternJSON
+import PosternSupport
 
 /// A JWS in compact serialization (RFC 7515), decoded but not trusted: only `verifiedPayload` says that it is genuine.
 public struct CompactJWS: Sendable {

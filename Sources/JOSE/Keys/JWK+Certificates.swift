@@ -1,6 +1,6 @@
-import Crypto
-import JSON
-import Support
+import PosternCrypto
+import PosternJSON
+import PosternSupport
 
 extension JWK {
   /// The chain in `x5c` (RFC 7517 section 4.7), with the thumbprints of sections 4.8 and 4.9 compared where both are there.

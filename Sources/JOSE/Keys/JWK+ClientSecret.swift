@@ -1,5 +1,5 @@
-import Crypto
-public import Support
+import PosternCrypto
+public import PosternSupport
 
 extension JWK {
   /// The key of HS256, HS384 and HS512 that a client secret is: its UTF-8 octets (OpenID Connect Core section 10.1).

@@ -1,6 +1,6 @@
-public import Crypto
-public import JSON
-import Support
+public import PosternCrypto
+public import PosternJSON
+import PosternSupport
 
 extension JWK {
   /// The public key as JSON; nil for a symmetric key, which has no public half.

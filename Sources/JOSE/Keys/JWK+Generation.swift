@@ -1,4 +1,4 @@
-public import Crypto
+public import PosternCrypto
 
 extension JWK {
   /// A fresh RSA key pair.

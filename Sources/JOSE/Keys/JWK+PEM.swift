@@ -1,4 +1,4 @@
-import Crypto
+import PosternCrypto
 
 extension JWK {
   /// The private key of a PEM text: PKCS#8, SEC 1 or PKCS#1, unencrypted.

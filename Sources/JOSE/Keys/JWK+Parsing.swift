@@ -1,5 +1,5 @@
-public import JSON
-import Support
+public import PosternJSON
+import PosternSupport
 
 extension JWK {
   /// Longer chains are not looked at.

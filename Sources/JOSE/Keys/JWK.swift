@@ -1,6 +1,6 @@
-public import Crypto
-import JSON
-import Support
+public import PosternCrypto
+import PosternJSON
+import PosternSupport
 
 /// A JSON Web Key (RFC 7517): key material, parsed once, with the metadata that restricts its use. Immutable, shared freely.
 public final class JWK: Sendable {

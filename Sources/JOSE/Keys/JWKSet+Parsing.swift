@@ -1,5 +1,5 @@
-public import JSON
-import Support
+public import PosternJSON
+import PosternSupport
 
 extension JWKSet {
   /// Parses the text of a set. One unusable entry never costs the others; `jwks_invalid` when the set as a whole is unusable.

@@ -1,4 +1,4 @@
-import Support
+import PosternSupport
 
 extension JWKSet {
   /// The one key that may verify a token with `header` under `algorithm`.

@@ -1,4 +1,4 @@
-public import JSON
+public import PosternJSON
 
 /// A JWK Set (RFC 7517 section 5), with the entries that could not be used and why.
 public struct JWKSet: Sendable {

@@ -1,6 +1,6 @@
-import Crypto
-import JSON
-import Support
+import PosternCrypto
+import PosternJSON
+import PosternSupport
 
 extension KeyMaterial {
   /// The members of the public key besides `kty` (RFC 7518 section 6, RFC 8037 section 2), in the order of their names:

@@ -1,4 +1,4 @@
-public import Crypto
+public import PosternCrypto
 
 /// A key without its metadata. One case per kind, so that no kind's bytes can ever be taken for another's.
 public enum KeyMaterial: Sendable {

@@ -1,4 +1,4 @@
-import Support
+import PosternSupport
 
 /// What a key may be for: the two registered values of `use` with the operations of `key_ops` that belong to them (RFC 7517
 /// sections 4.2 and 4.3).

@@ -1,4 +1,4 @@
-import JSON
+import PosternJSON
 
 extension JOSEHeader {
   /// The names that RFC 7515, 7516 and 7518 define: they must be understood anyway and must not be listed in `crit`.

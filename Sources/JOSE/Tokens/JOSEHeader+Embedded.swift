@@ -1,4 +1,4 @@
-import JSON
+import PosternJSON
 
 extension JOSEHeader {
   /// The parameters by which a sender would choose the key that judges him.

@@ -1,5 +1,5 @@
-import JSON
-import Support
+import PosternJSON
+import PosternSupport
 
 extension JOSEHeader {
   /// Decodes and checks the first part of a token.

@@ -1,4 +1,4 @@
-import Support
+import PosternSupport
 
 extension JOSEHeader {
   /// Refuses a token of another kind (RFC 8725 section 3.11): `typ` must be one of `accepted`, or absent where that is allowed.

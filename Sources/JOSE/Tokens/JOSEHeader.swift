@@ -1,4 +1,4 @@
-public import JSON
+public import PosternJSON
 
 /// A protected header whose general rules have been checked: one JSON object, `alg` there, the parameters everybody reads of the
 /// right type, and nothing critical that is not understood.

@@ -1,5 +1,5 @@
-public import JSON
-public import Support
+public import PosternJSON
+public import PosternSupport
 
 /// The claims of a JWT whose registered members have been found to be of the right JSON type (RFC 7519 section 4.1, OpenID
 /// Connect Core section 2). Whether they are true is another question.

@@ -1,5 +1,5 @@
 import Glibc
-import Support
+import PosternSupport
 
 /// The headers that were parsed last, by their text: the tokens of one issuer have the same few headers, and parsing one is
 /// half of what reading a token costs.

@@ -1,5 +1,5 @@
-import Crypto
-import Support
+import PosternCrypto
+import PosternSupport
 
 /// The hash claims of OpenID Connect (`at_hash`, `c_hash`, `s_hash`): the left half of a hash of the value, base64url
 /// (Core section 3.1.3.6, 3.3.2.11; FAPI 1.0 Advanced for `s_hash`).

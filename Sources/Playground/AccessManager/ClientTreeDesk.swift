@@ -1,4 +1,4 @@
-import Support
+import PosternSupport
 
 /// Authorizations that wait for their user, whose client has a tree of its own.
 struct ClientTreeDesk: Sendable {

@@ -1,7 +1,7 @@
-import Crypto
-import JSON
 import NIOHTTP1
-import Support
+import PosternCrypto
+import PosternJSON
+import PosternSupport
 
 /// `/gateway/{policy}/**`: a policy enforcement point in the manner of PingGateway before an echo.
 ///

@@ -1,5 +1,5 @@
-import JSON
 import NIOHTTP1
+import PosternJSON
 
 /// `POST /am/json/…/policies?_action=evaluate`: asks the policies about a subject, for whoever may.
 struct PoliciesEndpoint: Endpoint {

@@ -1,4 +1,4 @@
-import JSON
+import PosternJSON
 
 /// What the policies say: those of the gateway, by the first part of a resource's path, for `GET` and `POST`.
 struct PolicyEvaluation: Sendable {

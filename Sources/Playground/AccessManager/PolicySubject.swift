@@ -1,5 +1,5 @@
-import JSON
-import Support
+import PosternJSON
+import PosternSupport
 
 /// Who a policy is asked about.
 enum PolicySubject: Sendable {

@@ -1,4 +1,4 @@
-import Support
+import PosternSupport
 
 /// The users who are signed on, by their single sign-on tokens.
 final class SSOSessions: Sendable {

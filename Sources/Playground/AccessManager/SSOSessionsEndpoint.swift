@@ -1,4 +1,4 @@
-import JSON
+import PosternJSON
 
 /// `POST /am/json/…/sessions?_action=logout` and `getSessionInfo`: about the session of the cookie, or of the `tokenId` in the body.
 struct SSOSessionsEndpoint: Endpoint {

@@ -1,4 +1,4 @@
-import JSON
+import PosternJSON
 
 /// `POST /playground/ssoTokens` signs a user on without a journey: `{"user": "alice"}` gives `{tokenId, cookieName, realm}`.
 /// `DELETE` signs everybody off.

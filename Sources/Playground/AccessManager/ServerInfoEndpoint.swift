@@ -1,4 +1,4 @@
-import JSON
+import PosternJSON
 
 /// `GET /am/json/serverinfo/*`: what anybody may know of the server, the cookie's name among it.
 struct ServerInfoEndpoint: Endpoint {

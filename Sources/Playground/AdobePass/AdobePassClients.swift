@@ -1,4 +1,4 @@
-import Support
+import PosternSupport
 
 /// The registered clients and their tokens.
 final class AdobePassClients: Sendable {

@@ -1,4 +1,4 @@
-import JSON
+import PosternJSON
 
 /// `GET /playground/adobe` shows settings and the latest requests; `POST` changes settings, and with `"endTokens": true` or
 /// `"forgetClients": true` ends all tokens or registrations. `DELETE` goes back to the start, but for registrations.

@@ -1,5 +1,5 @@
-import JSON
-import Support
+import PosternJSON
+import PosternSupport
 
 /// What is decided, by what a resource's text contains.
 final class AdobePassDecisions: Sendable {

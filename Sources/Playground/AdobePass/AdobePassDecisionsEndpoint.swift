@@ -1,5 +1,5 @@
-import JSON
 import NIOHTTP1
+import PosternJSON
 
 /// `POST /adobe/api/v2/{serviceProvider}/decisions/preauthorize/{mvpd}`.
 struct AdobePassDecisionsEndpoint: Endpoint {

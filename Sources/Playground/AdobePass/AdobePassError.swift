@@ -1,4 +1,4 @@
-import JSON
+import PosternJSON
 
 /// An enhanced error.
 struct AdobePassError: Sendable {

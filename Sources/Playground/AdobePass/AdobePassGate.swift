@@ -1,6 +1,6 @@
-import JSON
 import NIOHTTP1
-import Support
+import PosternJSON
+import PosternSupport
 
 /// What every request goes through: the log, the throttle and the headers that all must have.
 struct AdobePassGate: Sendable {

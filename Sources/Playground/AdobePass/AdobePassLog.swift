@@ -1,6 +1,6 @@
-import JSON
 import NIOHTTP1
-import Support
+import PosternJSON
+import PosternSupport
 
 /// What the latest requests said, for tests that look at their bytes.
 final class AdobePassLog: Sendable {

@@ -1,5 +1,5 @@
-import JSON
-import Support
+import PosternJSON
+import PosternSupport
 
 /// `POST /adobe/o/client/register` (RFC 7591): a software statement for credentials. Any JWT will do as a statement.
 struct AdobePassRegistrationEndpoint: Endpoint {

@@ -1,5 +1,5 @@
-import JSON
-import Support
+import PosternJSON
+import PosternSupport
 
 /// What can be changed of Adobe Pass while it runs.
 final class AdobePassSettings: Sendable {

@@ -1,4 +1,4 @@
-import JSON
+import PosternJSON
 
 /// Answers to a request for decisions as they have been recorded, each good for one.
 enum AdobePassShape: String, Sendable, CaseIterable {

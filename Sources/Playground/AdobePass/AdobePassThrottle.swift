@@ -1,4 +1,4 @@
-import Support
+import PosternSupport
 
 /// How many requests each device may still make: one a second, after ten at once.
 final class AdobePassThrottle: Sendable {

@@ -1,5 +1,5 @@
-import JSON
-import Support
+import PosternJSON
+import PosternSupport
 
 /// `POST /adobe/o/client/token`: a token for the credentials of a registered client.
 struct AdobePassTokenEndpoint: Endpoint {

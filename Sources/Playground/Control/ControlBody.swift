@@ -1,4 +1,4 @@
-import JSON
+import PosternJSON
 
 /// The JSON object in the body of a control request, read strictly.
 struct ControlBody {

@@ -1,4 +1,4 @@
-import JSON
+import PosternJSON
 
 /// `POST /playground/device`: decides about a device as its page would. The body: `{"userCode": "WDJB-MJHT", "user": "alice"}`, or
 /// `"deny": true` instead of a user.

@@ -1,4 +1,4 @@
-import JSON
+import PosternJSON
 
 /// `GET /playground/families`: what became of every refresh token, and which answers went out whole. `DELETE` forgets all families,
 /// and with that makes their tokens void.

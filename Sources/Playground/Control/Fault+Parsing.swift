@@ -1,4 +1,4 @@
-import JSON
+import PosternJSON
 
 extension Fault {
   /// Why a request to switch faults is not understood.

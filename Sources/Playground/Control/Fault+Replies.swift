@@ -1,4 +1,4 @@
-import JSON
+import PosternJSON
 
 extension Fault {
   /// The answer of the kinds that are the same everywhere; nil for the others.

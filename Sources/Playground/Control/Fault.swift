@@ -1,4 +1,4 @@
-import JSON
+import PosternJSON
 
 /// A way for one part of the playground to go wrong.
 struct Fault: Sendable, Equatable {

@@ -1,5 +1,5 @@
-import JSON
-import Support
+import PosternJSON
+import PosternSupport
 
 /// The faults that are switched on.
 final class Faults: Sendable {

@@ -1,4 +1,4 @@
-import JSON
+import PosternJSON
 
 /// `GET /playground/faults` shows the faults, `POST` switches some, `DELETE` switches all off.
 ///

@@ -1,5 +1,5 @@
-import JSON
-import Support
+import PosternJSON
+import PosternSupport
 
 /// `POST /playground/logoutToken`: a signed logout token (OpenID Connect Back-Channel Logout 1.0 section 2.4), to be posted to a
 /// client by the test that asks for it.

@@ -1,5 +1,5 @@
-import JSON
-import Support
+import PosternJSON
+import PosternSupport
 
 /// `POST /playground/login` announces logins, `GET` shows what is announced, `DELETE` forgets it.
 ///

@@ -1,4 +1,4 @@
-import JSON
+import PosternJSON
 
 /// `POST /playground/rotateNonces`: proofs with the nonces handed out so far are refused from now on.
 struct NonceRotationEndpoint: Endpoint {

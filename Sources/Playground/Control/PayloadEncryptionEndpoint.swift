@@ -1,5 +1,5 @@
 import JOSE
-import JSON
+import PosternJSON
 
 /// `GET /playground/payloadEncryption` shows the public key that requests are encrypted to, and whom answers go to. `POST` changes
 /// `key` (a private JWK), `recipient` (a JWK) and `answers` (`encrypted`, `clear`, `tampered`), `DELETE` goes back.

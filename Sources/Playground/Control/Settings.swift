@@ -1,5 +1,5 @@
-import JSON
-import Support
+import PosternJSON
+import PosternSupport
 
 /// What can be changed while the playground runs.
 final class Settings: Sendable {

@@ -1,4 +1,4 @@
-import JSON
+import PosternJSON
 
 /// `GET /playground/settings` shows the settings, `POST` changes those that its body names, `DELETE` goes back to
 /// those of the start.

@@ -1,4 +1,4 @@
-import JSON
+import PosternJSON
 
 extension Statistics.Counters {
   /// The counters as `GET /playground/statistics` shows them.

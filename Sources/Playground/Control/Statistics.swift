@@ -1,4 +1,4 @@
-import Support
+import PosternSupport
 
 /// What has been asked of the playground since the start or the last reset; tests read it to count upstream calls.
 final class Statistics: Sendable {

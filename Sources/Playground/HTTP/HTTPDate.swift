@@ -1,5 +1,5 @@
 import Glibc
-import Support
+import PosternSupport
 
 /// The date format of HTTP (RFC 9110 section 5.6.7).
 enum HTTPDate {

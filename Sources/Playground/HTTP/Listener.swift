@@ -1,6 +1,6 @@
 import NIOCore
 import NIOPosix
-import Support
+import PosternSupport
 
 /// A port on which connections of one kind are served. Bound first and opened later, because who serves may have to know the port.
 struct Listener<Inbound: Sendable, Outbound: Sendable>: Sendable {

@@ -1,5 +1,5 @@
 import NIOCore
-import Support
+import PosternSupport
 
 /// The connections that are being served, so that their number is bounded and all of them end before the event loops do.
 final class OpenConnections<Inbound: Sendable, Outbound: Sendable>: Sendable {

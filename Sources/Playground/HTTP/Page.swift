@@ -1,5 +1,5 @@
-import Crypto
-import Support
+import PosternCrypto
+import PosternSupport
 
 /// A small web page: no scripts, nothing loaded from anywhere, readable at any width and in the dark.
 struct Page: Sendable {

@@ -1,5 +1,5 @@
-import JSON
 import NIOHTTP1
+import PosternJSON
 
 /// One answer.
 struct Reply: Sendable {

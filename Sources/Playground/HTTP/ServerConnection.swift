@@ -1,6 +1,6 @@
 import NIOCore
 import NIOHTTP1
-import Support
+import PosternSupport
 
 /// One client's connection: requests are read whole, answered one after another, and dropped when the client goes.
 struct ServerConnection: Sendable {

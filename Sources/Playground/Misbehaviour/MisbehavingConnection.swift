@@ -1,6 +1,6 @@
 import Glibc
 import NIOCore
-import Support
+import PosternSupport
 
 /// One connection to the misbehaving server: each request is read and then answered in the way its path names.
 struct MisbehavingConnection: Sendable {

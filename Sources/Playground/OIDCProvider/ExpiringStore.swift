@@ -1,4 +1,4 @@
-import Support
+import PosternSupport
 
 /// Values under keys, each for a while, never more than a fixed number.
 final class ExpiringStore<Value: Sendable>: Sendable {

@@ -1,5 +1,5 @@
-import JSON
-import Support
+import PosternJSON
+import PosternSupport
 
 /// `POST /oidc/introspect` (RFC 7662): any client that authenticates may ask about any token. Signed on request (RFC 9701).
 struct IntrospectionEndpoint: Endpoint {

@@ -1,5 +1,5 @@
-import JSON
 import NIOHTTP1
+import PosternJSON
 
 /// `GET /oidc/jwks`: the public keys (RFC 7517 section 5), with an entity tag so that an unchanged set costs nothing.
 struct KeySetEndpoint: Endpoint {

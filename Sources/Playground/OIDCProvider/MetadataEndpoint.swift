@@ -1,5 +1,5 @@
 import JOSE
-import JSON
+import PosternJSON
 
 /// The provider's metadata (OpenID Connect Discovery 1.0 section 4, RFC 8414 section 3), the same document under every path.
 struct MetadataEndpoint: Endpoint {

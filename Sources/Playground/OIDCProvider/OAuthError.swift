@@ -1,5 +1,5 @@
-import JSON
 import NIOHTTP1
+import PosternJSON
 
 /// An error answer of an OAuth endpoint (RFC 6749 section 5.2).
 struct OAuthError: Error {

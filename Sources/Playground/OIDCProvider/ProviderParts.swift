@@ -1,4 +1,4 @@
-import Support
+import PosternSupport
 
 /// What the provider and its surroundings share: every store and every check, made once.
 struct ProviderParts: Sendable {

@@ -1,5 +1,5 @@
-import Crypto
-import Support
+import PosternCrypto
+import PosternSupport
 
 /// Text that nobody guesses: 256 random bits as base64url.
 enum RandomText {

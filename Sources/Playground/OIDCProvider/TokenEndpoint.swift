@@ -1,4 +1,4 @@
-import JSON
+import PosternJSON
 
 /// `POST /oidc/token` (RFC 6749 section 3.2): who asks, which proof, which grant.
 struct TokenEndpoint: Endpoint {

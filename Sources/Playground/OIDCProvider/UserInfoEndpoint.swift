@@ -1,4 +1,4 @@
-import JSON
+import PosternJSON
 
 /// `GET` and `POST /oidc/userinfo` (OpenID Connect Core section 5.3): any access token of a user that has the scope `openid`.
 struct UserInfoEndpoint: Endpoint {

@@ -1,4 +1,4 @@
-import Support
+import PosternSupport
 
 /// What a resource asks of the login behind a token (RFC 9470): the query says it, so that a test can ask for anything.
 struct AuthenticationRequirement: Sendable {

@@ -1,6 +1,6 @@
 import JOSE
-import JSON
 import NIOHTTP1
+import PosternJSON
 
 /// The errors a resource server answers tokens with (RFC 6750 section 3, RFC 9449 section 7.1).
 struct BearerChallenge: Error {

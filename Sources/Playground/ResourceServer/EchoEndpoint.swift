@@ -1,5 +1,5 @@
-import JSON
-import Support
+import PosternJSON
+import PosternSupport
 
 /// `/echo`: the request as it arrived. Credentials come back as a short hash, so that a test can tell two tokens apart without
 /// either of them being in an answer or a log.

@@ -1,7 +1,7 @@
 import JOSE
-import JSON
 import NIOHTTP1
-import Support
+import PosternJSON
+import PosternSupport
 
 /// `/jose/echo`: as `/echo`, about what was encrypted; the answer goes out as compact JWE (RFC 7516), too.
 ///

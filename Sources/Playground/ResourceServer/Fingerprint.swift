@@ -1,4 +1,4 @@
-import Crypto
+import PosternCrypto
 
 /// What is shown in place of a credential.
 enum Fingerprint {

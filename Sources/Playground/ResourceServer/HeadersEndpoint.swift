@@ -1,4 +1,4 @@
-import JSON
+import PosternJSON
 
 /// `/headers`: fields that repeat, are empty, or differ in case.
 struct HeadersEndpoint: Endpoint {

@@ -1,4 +1,4 @@
-import JSON
+import PosternJSON
 
 /// `GET /resource/orders`: something worth protecting.
 struct OrdersEndpoint: Endpoint {

@@ -1,5 +1,5 @@
 import JOSE
-import Support
+import PosternSupport
 
 /// With which keys bodies are encrypted, and how well answers are.
 final class PayloadSettings: Sendable {

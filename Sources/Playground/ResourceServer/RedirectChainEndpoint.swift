@@ -1,4 +1,4 @@
-import JSON
+import PosternJSON
 
 /// `/redirects/{n}`: the first of `n` redirects, each to a relative reference, with an answer at their end.
 struct RedirectChainEndpoint: Endpoint {

@@ -1,4 +1,4 @@
-import Support
+import PosternSupport
 
 /// The resource server: the same endpoints behind the token check under `/resource` and without it under `/open`.
 struct ResourceServer: Sendable {

@@ -1,5 +1,5 @@
-import JSON
 import NIOHTTP1
+import PosternJSON
 
 /// `/cookies?set=LINE`: each `set` of the query becomes a `Set-Cookie` field as it stands (RFC 6265 section 4.1); the body has the
 /// `Cookie` fields of the request. With `to` it is a redirection there.

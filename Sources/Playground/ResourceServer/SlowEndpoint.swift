@@ -1,5 +1,5 @@
-import JSON
-import Support
+import PosternJSON
+import PosternSupport
 
 /// `/slow?ms=…`: an answer after a while, at most a minute. Ends at once when the client goes.
 struct SlowEndpoint: Endpoint {

@@ -1,5 +1,5 @@
-import JSON
 import NIOHTTP1
+import PosternJSON
 
 /// `/status/{n}`: an answer of that status, 200 to 599; `?challenge=bearer|basic` adds a `WWW-Authenticate` field.
 struct StatusEndpoint: Endpoint {

@@ -1,4 +1,4 @@
-import JSON
+import PosternJSON
 
 /// `GET /resource/vault?acr=…&maxAge=…`: something that a password alone does not open.
 struct VaultEndpoint: Endpoint {

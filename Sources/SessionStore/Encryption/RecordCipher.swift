@@ -1,6 +1,6 @@
 import AuthEngine
-import Crypto
-import Support
+import PosternCrypto
+import PosternSupport
 
 /// Encrypts the records of one store, with AES-256-GCM.
 ///

@@ -1,6 +1,6 @@
 public import AuthEngine
-import Crypto
-import Support
+import PosternCrypto
+import PosternSupport
 
 /// The 256-bit key that a store's own keys are derived from. Never printed.
 public struct StoreKey: Sendable {

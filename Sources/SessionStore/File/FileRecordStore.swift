@@ -1,5 +1,5 @@
 public import AuthEngine
-public import Support
+public import PosternSupport
 
 /// A store in a directory of its own: SQLite, every record encrypted with AES-256-GCM.
 ///

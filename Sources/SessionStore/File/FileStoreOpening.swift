@@ -1,7 +1,7 @@
 import AuthEngine
-import CSQLite
-import Crypto
+import CPosternSQLite
 import Glibc
+import PosternCrypto
 
 /// Opens, checks and where needed makes a file store.
 struct FileStoreOpening {

@@ -1,6 +1,6 @@
 import AuthEngine
-import Crypto
 import Glibc
+import PosternCrypto
 
 /// The key that is made beside a file store when none is configured.
 enum KeyFile {

@@ -1,5 +1,5 @@
 import AuthEngine
-import CSQLite
+import CPosternSQLite
 
 /// A connection to a SQLite database, used by one thread.
 final class SQLiteDatabase {

@@ -1,4 +1,4 @@
-import CSQLite
+import CPosternSQLite
 
 /// A value for a parameter of a statement.
 enum SQLiteValue {

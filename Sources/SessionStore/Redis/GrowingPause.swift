@@ -1,4 +1,4 @@
-import Support
+import PosternSupport
 
 /// A pause that is twice as long each time, up to five seconds.
 struct GrowingPause {

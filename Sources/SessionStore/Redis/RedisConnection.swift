@@ -1,6 +1,6 @@
 import AuthEngine
-import CHiredis
-import Support
+import CPosternHiredis
+import PosternSupport
 
 /// A connection to the server, logged in and with its database chosen; used by one thread.
 final class RedisConnection {

@@ -1,5 +1,5 @@
 import AuthEngine
-import CHiredis
+import CPosternHiredis
 
 /// An answer of the server, copied out of hiredis.
 enum RedisReply: Sendable, Equatable {

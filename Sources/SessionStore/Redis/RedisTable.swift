@@ -1,6 +1,6 @@
 import AuthEngine
-import Crypto
-import Support
+import PosternCrypto
+import PosternSupport
 
 /// What the calls of a Redis store do.
 struct RedisTable {

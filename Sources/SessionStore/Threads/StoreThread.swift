@@ -1,5 +1,5 @@
 import AuthEngine
-import Support
+import PosternSupport
 
 /// A thread for calls that block.
 enum StoreThread {

@@ -1,4 +1,4 @@
-import Support
+import PosternSupport
 
 /// What of the configuration a rule of `peers` lets its callers see and use.
 ///

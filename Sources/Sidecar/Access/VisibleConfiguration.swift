@@ -1,8 +1,8 @@
 import AuthEngine
-import Configuration
-import JSONRPC
-import Protocol
-import Support
+import PosternConfiguration
+import PosternJSONRPC
+import PosternProtocol
+import PosternSupport
 
 /// The running configuration as one call sees it: without what the rule that let the call in hides.
 ///

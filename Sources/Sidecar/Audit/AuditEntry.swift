@@ -1,6 +1,6 @@
 import AuthEngine
-import JSON
-import Support
+import PosternJSON
+import PosternSupport
 
 /// What is known of a call that will be recorded: from its params, and what its handler adds.
 final class AuditEntry: Sendable {

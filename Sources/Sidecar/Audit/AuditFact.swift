@@ -1,7 +1,7 @@
 import AuthEngine
-import Crypto
-import JSON
-import Support
+import PosternCrypto
+import PosternJSON
+import PosternSupport
 
 /// Values as they stand in a record: short, and never a handle.
 enum AuditFact {

@@ -1,5 +1,5 @@
-import Audit
-import Protocol
+import PosternAudit
+import PosternProtocol
 
 extension AuditTrail {
   /// Whether what must be recorded may begin now.

@@ -1,10 +1,10 @@
-import Audit
 import AuthEngine
-import Configuration
-import JSON
-import JSONRPC
-import Protocol
-import Support
+import PosternAudit
+import PosternConfiguration
+import PosternJSON
+import PosternJSONRPC
+import PosternProtocol
+import PosternSupport
 
 /// What of the calls goes into the audit log, and what becomes of a call that cannot be recorded.
 struct AuditTrail: Sendable {

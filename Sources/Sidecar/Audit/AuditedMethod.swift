@@ -1,5 +1,5 @@
-import JSON
-import Protocol
+import PosternJSON
+import PosternProtocol
 
 /// The methods that decide something, or hand something out: what is recorded of them.
 enum AuditedMethod {

@@ -1,4 +1,4 @@
-import Support
+import PosternSupport
 
 /// Which refusals of users whom no rule lets in are recorded one by one, and which ends of connections are logged: whoever may knock may
 /// not fill the disk by it.

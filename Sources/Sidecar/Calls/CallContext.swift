@@ -1,5 +1,5 @@
-import JSONRPC
-import Support
+import PosternJSONRPC
+import PosternSupport
 
 /// What a handler knows about the call it carries out.
 struct CallContext: Sendable {

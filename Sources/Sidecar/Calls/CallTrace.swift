@@ -1,4 +1,4 @@
-import Support
+import PosternSupport
 
 /// The W3C trace context of one call (https://www.w3.org/TR/trace-context/).
 struct CallTrace: Sendable, Hashable {

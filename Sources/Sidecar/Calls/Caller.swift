@@ -1,7 +1,7 @@
-import JSON
-import JSONRPC
-import Protocol
-import Support
+import PosternJSON
+import PosternJSONRPC
+import PosternProtocol
+import PosternSupport
 
 /// One connection as the handlers see it: who it is, what it subscribed to, which delegate requests it answers.
 final class Caller: Sendable {

@@ -1,6 +1,6 @@
-import JSON
-import JSONRPC
-import Support
+import PosternJSON
+import PosternJSONRPC
+import PosternSupport
 
 /// How much each uid has called, where the rule of `peers` that lets it in has `rate` or `concurrency`.
 ///

@@ -1,7 +1,7 @@
-import JSON
-import JSONRPC
-import Protocol
-import Support
+import PosternJSON
+import PosternJSONRPC
+import PosternProtocol
+import PosternSupport
 
 /// What bounds calls beside access: how often, how many at a time, and whose turn it is.
 extension ConnectionDispatcher {

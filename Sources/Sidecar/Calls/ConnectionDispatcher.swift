@@ -1,8 +1,8 @@
-import JSON
-import JSONRPC
 import Logging
-import Protocol
-import Support
+import PosternJSON
+import PosternJSONRPC
+import PosternProtocol
+import PosternSupport
 
 /// Carries out the calls of one connection: authorisation, `meta`, the method, the deadline, metrics and the log.
 final class ConnectionDispatcher: CallDispatcher {

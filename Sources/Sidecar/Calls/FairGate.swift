@@ -1,4 +1,4 @@
-import Support
+import PosternSupport
 
 /// Lets so many calls be under way at a time, and shares the places fairly: between uids, and between the connections of each.
 ///

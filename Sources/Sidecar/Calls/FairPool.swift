@@ -1,5 +1,5 @@
 import Glibc
-import Support
+import PosternSupport
 
 /// As many threads as there are processors, for work that may take one for long: shared fairly between uids, and between the connections
 /// of each. The threads are started when they are first needed.

@@ -1,4 +1,4 @@
-import Support
+import PosternSupport
 
 /// Who is inside a `FairGate` and who waits before it. Without input and output; behind the gate's lock.
 struct GateState {

@@ -1,6 +1,6 @@
-import JSON
-import JSONRPC
-import Protocol
+import PosternJSON
+import PosternJSONRPC
+import PosternProtocol
 
 /// The methods of this sidecar by name, their types erased. Built once, then immutable.
 struct MethodTable: Sendable {

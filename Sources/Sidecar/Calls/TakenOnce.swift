@@ -1,5 +1,5 @@
-import JSON
-import Support
+import PosternJSON
+import PosternSupport
 
 /// The params of a call until its method has taken them: afterwards nothing that waits for the method's end keeps them, and a body of many
 /// megabytes is not kept twice.

@@ -1,4 +1,4 @@
-import Support
+import PosternSupport
 
 /// So many at once after a pause, so many a second in the long run. Time comes from outside.
 struct TokenBucket: Sendable {

@@ -1,6 +1,6 @@
-import JSON
-import Protocol
-import Support
+import PosternJSON
+import PosternProtocol
+import PosternSupport
 
 /// All connections, for what concerns more than one: events and draining.
 final class EventHub: Sendable {

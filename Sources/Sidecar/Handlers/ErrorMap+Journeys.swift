@@ -1,9 +1,9 @@
 import AuthEngine
 import HTTPMessages
-import JSON
-import JSONRPC
-import Protocol
-import Support
+import PosternJSON
+import PosternJSONRPC
+import PosternProtocol
+import PosternSupport
 
 extension ErrorMap {
   /// A journey's error.

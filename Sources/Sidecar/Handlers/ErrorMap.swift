@@ -1,10 +1,10 @@
 import AuthEngine
-import Configuration
 import HTTPMessages
-import JSON
-import JSONRPC
-import Protocol
-import Support
+import PosternConfiguration
+import PosternJSON
+import PosternJSONRPC
+import PosternProtocol
+import PosternSupport
 
 /// The one place where the engine's errors become errors of the wire.
 enum ErrorMap {

@@ -1,10 +1,10 @@
 import AuthEngine
-import Configuration
 import HTTPMessages
-import JSON
-import JSONRPC
-import Protocol
-import Support
+import PosternConfiguration
+import PosternJSON
+import PosternJSONRPC
+import PosternProtocol
+import PosternSupport
 
 /// `fetchResource`: params to a resource request, the engine, and its response to a result.
 struct FetchResourceHandler: Sendable {

@@ -1,8 +1,8 @@
 import AuthEngine
 import HTTPMessages
-import JSON
-import Protocol
-import Support
+import PosternJSON
+import PosternProtocol
+import PosternSupport
 
 /// A resource's response as it goes over the wire: `FetchResource.Result`, built as a value because it is the hot path. A test decodes it
 /// as that type, strictly.

@@ -1,8 +1,8 @@
 import AuthEngine
 import HTTPMessages
-import JSONRPC
-import Protocol
-import Support
+import PosternJSONRPC
+import PosternProtocol
+import PosternSupport
 
 extension ResourceRequest {
   /// No request has so many headers.

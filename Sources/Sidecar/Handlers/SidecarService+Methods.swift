@@ -1,9 +1,9 @@
 import AuthEngine
-import Configuration
-import JSON
-import JSONRPC
-import Protocol
-import Support
+import PosternConfiguration
+import PosternJSON
+import PosternJSONRPC
+import PosternProtocol
+import PosternSupport
 
 extension SidecarService {
   /// Every method of this build with what carries it out.

@@ -1,9 +1,9 @@
 import AuthEngine
 import HTTPMessages
-import JSON
-import JSONRPC
-import Protocol
-import Support
+import PosternJSON
+import PosternJSONRPC
+import PosternProtocol
+import PosternSupport
 
 /// Asks the calling connection whether a response calls for a new token (`delegate.evaluateTokenRefresh`, wire.md section 6).
 struct TokenRefreshDelegate: TokenManagementPolicyDelegate {

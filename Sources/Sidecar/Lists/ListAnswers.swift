@@ -1,8 +1,8 @@
-import Crypto
-import JSON
-import JSONRPC
-import Protocol
-import Support
+import PosternCrypto
+import PosternJSON
+import PosternJSONRPC
+import PosternProtocol
+import PosternSupport
 
 /// Answers methods that list something: away from the threads that serve connections, one list of a uid at a time, a page at a time.
 struct ListAnswers: Sendable {

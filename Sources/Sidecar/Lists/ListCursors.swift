@@ -1,5 +1,5 @@
-import Crypto
-import Support
+import PosternCrypto
+import PosternSupport
 
 /// Makes cursors, which say behind which entry a list goes on: good for the list and the uid they were made for, until the process ends.
 /// Nobody else's position can be made of one, nor can one be made up. What stands in one is encrypted: positions count what all users have,

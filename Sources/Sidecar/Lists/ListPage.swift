@@ -1,6 +1,6 @@
-import Crypto
-import JSON
-import JSONRPC
+import PosternCrypto
+import PosternJSON
+import PosternJSONRPC
 
 /// An answer that lists something, written entry by entry until it is full. For one task.
 final class ListPage {

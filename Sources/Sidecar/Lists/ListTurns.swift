@@ -1,5 +1,5 @@
 import AuthEngine
-import Support
+import PosternSupport
 
 /// Whose list is put together: one of a uid at a time, its connections by turns. The others of that uid wait, as long as they do not ask for
 /// too much together.

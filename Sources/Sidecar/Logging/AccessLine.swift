@@ -1,7 +1,7 @@
-import JSON
-import JSONRPC
 import Logging
-import Support
+import PosternJSON
+import PosternJSONRPC
+import PosternSupport
 
 /// What the log has of a call: never its params, nor anything of its result.
 struct AccessLine {

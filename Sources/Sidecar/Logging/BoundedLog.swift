@@ -1,5 +1,5 @@
 import Logging
-import Support
+import PosternSupport
 
 /// A log of what callers can bring about as often as they like: of each kind of line only so many of each user, the first ones among them.
 /// The next one that is written tells how many were not.

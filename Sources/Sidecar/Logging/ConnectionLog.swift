@@ -1,5 +1,5 @@
 import Logging
-import Support
+import PosternSupport
 
 /// What the log says of connections: only so much of each user, for whoever may connect may be anybody.
 struct ConnectionLog: Sendable {

@@ -1,5 +1,5 @@
 import Glibc
-import Support
+import PosternSupport
 
 /// Standard error as the log's end: never waits. Lines that a reader too slow to take them would hold up are counted and dropped, and the
 /// next line that goes out says how many: a full pipe must not stop the sidecar.

@@ -1,6 +1,6 @@
-import JSON
 public import Logging
-import Support
+import PosternJSON
+import PosternSupport
 
 /// swift-log's back end: one line an event to standard error, written with one `write`, so that lines never mix.
 ///

@@ -1,4 +1,4 @@
-import Audit
+import PosternAudit
 
 /// How the audit log is, in the Prometheus sense.
 enum AuditMetrics {

@@ -1,4 +1,4 @@
-import Support
+import PosternSupport
 
 /// A cumulative histogram in the Prometheus sense. Not synchronised: its owner holds a lock.
 struct Histogram: Sendable {

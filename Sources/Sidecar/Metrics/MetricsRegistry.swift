@@ -1,4 +1,4 @@
-import Support
+import PosternSupport
 
 /// Everything counted in this process. Label values come from closed sets, so that no caller can make it grow.
 final class MetricsRegistry: Sendable {

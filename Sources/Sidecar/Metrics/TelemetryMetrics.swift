@@ -1,4 +1,4 @@
-import Telemetry
+import PosternTelemetry
 
 /// What became of spans, in the Prometheus sense.
 enum TelemetryMetrics {

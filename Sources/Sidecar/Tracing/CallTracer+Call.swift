@@ -1,6 +1,6 @@
-import JSONRPC
-import Support
-import Telemetry
+import PosternJSONRPC
+import PosternSupport
+import PosternTelemetry
 
 extension CallTracer {
   /// Ends the span of the call itself, which `trace` is the place of.

@@ -1,6 +1,6 @@
 import AuthEngine
-import Support
-import Telemetry
+import PosternSupport
+import PosternTelemetry
 
 /// Begins spans that one span of a sampled call causes.
 struct CallTracer: EngineTracer {

@@ -1,5 +1,5 @@
-import Support
-import Telemetry
+import PosternSupport
+import PosternTelemetry
 
 extension SidecarService {
   /// The place of a new call in the caller's trace, or in one of its own.

@@ -1,6 +1,6 @@
 import AuthEngine
 import HTTPMessages
-import Telemetry
+import PosternTelemetry
 
 /// A span of the engine's: a wait for a token, or an exchange.
 struct WorkSpan: EngineSpan {

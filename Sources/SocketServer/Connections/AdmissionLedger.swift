@@ -1,4 +1,4 @@
-import Support
+import PosternSupport
 
 /// How many connections are open, in total and by uid; decides who may come in.
 ///

@@ -1,4 +1,4 @@
-import Support
+import PosternSupport
 
 /// How many bytes are kept for the connections of one uid: what somebody can make this process keep who does not read what was sent to him,
 /// or does not finish what he sends.

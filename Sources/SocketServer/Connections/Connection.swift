@@ -1,5 +1,5 @@
 import NIOCore
-import Support
+import PosternSupport
 
 /// One peer's connection: what the layer above holds to answer on. Everything here may be called from any thread.
 ///

@@ -1,5 +1,5 @@
 import NIOCore
-import Support
+import PosternSupport
 
 extension ConnectionChannelHandler {
   /// Bytes came and a message is incomplete: starts or feeds the stall clock.

@@ -1,5 +1,5 @@
 import NIOCore
-import Support
+import PosternSupport
 
 /// One connection's end of the channel pipeline: bytes to events, outbox to bytes, and the clocks.
 final class ConnectionChannelHandler: ChannelDuplexHandler, @unchecked Sendable {

@@ -1,6 +1,6 @@
 import NIOCore
 import NIOPosix
-import Support
+import PosternSupport
 
 /// The open connections of one server: admits new ones and sets up their pipelines.
 final class ConnectionRegistry: Sendable {

@@ -1,4 +1,4 @@
-import Support
+import PosternSupport
 
 /// Decides when a peer that has begun a message has stalled: a pure clockwork, driven by the event loop's timer.
 ///

@@ -1,4 +1,4 @@
-import Support
+import PosternSupport
 
 /// Decides when a peer has stopped reading: a pure clockwork that samples how much the kernel has taken.
 struct WriteWatch: Sendable {

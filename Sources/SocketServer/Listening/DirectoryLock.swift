@@ -1,5 +1,5 @@
 import Glibc
-import Support
+import PosternSupport
 
 /// A directory of socket files, held by descriptor and locked (`SocketLock`) while a socket file is put there or taken away:
 /// between looking at what stands on the path and replacing it, and between `bind` and `listen`, no other starter may

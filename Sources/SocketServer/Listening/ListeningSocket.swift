@@ -1,4 +1,4 @@
-import CLinux
+import CPosternLinux
 import Glibc
 
 /// A listening Unix stream socket, ready to be given to the event loop, which then owns the descriptor.

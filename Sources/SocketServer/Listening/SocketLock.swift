@@ -1,5 +1,5 @@
 import Glibc
-public import Support
+public import PosternSupport
 
 /// How processes take turns at putting a socket on a path, or taking it away: by `.NAME.lock` beside it. To be made before the process is in a
 /// sandbox.

@@ -1,4 +1,4 @@
-import CLinux
+import CPosternLinux
 import Glibc
 
 /// Who connected, as the kernel recorded it when the peer called `connect()`: it cannot be forged, and it does not

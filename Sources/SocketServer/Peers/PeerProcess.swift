@@ -1,4 +1,4 @@
-import CLinux
+import CPosternLinux
 import Glibc
 
 /// A peer's process, held by a descriptor (SO_PEERPIDFD, Linux 6.5): unlike a process id it never comes to mean another

@@ -1,5 +1,5 @@
 import NIOCore
-import Support
+import PosternSupport
 
 /// Shares one event loop's time among its connections: fairly between uids, and between the connections of each.
 ///

@@ -1,4 +1,4 @@
-import Support
+import PosternSupport
 
 /// Tells what pieces of work have cost by the time that passed, which is cheap to know, and corrects it by processor time where a piece
 /// took so long that its thread may have been kept waiting: nobody is to pay for what other processes did. On one thread.

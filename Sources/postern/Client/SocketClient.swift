@@ -1,5 +1,5 @@
 import Glibc
-import Support
+import PosternSupport
 
 /// A blocking client of one request at a time, for `call` and `probe`: one line out, one line back.
 struct SocketClient: ~Copyable {

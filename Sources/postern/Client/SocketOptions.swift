@@ -1,6 +1,6 @@
 import ArgumentParser
-import Configuration
-import Support
+import PosternConfiguration
+import PosternSupport
 
 /// How to reach a running sidecar.
 struct SocketOptions: ParsableArguments {

@@ -1,6 +1,6 @@
 import ArgumentParser
 import Glibc
-import JSON
+import PosternJSON
 
 /// `postern call METHOD [PARAMS]`.
 struct CallMethod: ParsableCommand {

@@ -1,6 +1,6 @@
 import ArgumentParser
-import Configuration
-import JSON
+import PosternConfiguration
+import PosternJSON
 
 /// `postern configuration`: what can be configured.
 struct PrintConfiguration: ParsableCommand {

@@ -1,5 +1,5 @@
 import ArgumentParser
-import JSON
+import PosternJSON
 import Sidecar
 
 /// `postern openrpc`.

@@ -1,5 +1,5 @@
 import ArgumentParser
-import JSON
+import PosternJSON
 
 /// `postern probe`: for exec probes of containers, where neither socat nor curl is at hand.
 struct Probe: ParsableCommand {

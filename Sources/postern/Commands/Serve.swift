@@ -1,7 +1,7 @@
 import ArgumentParser
-import Configuration
+import PosternConfiguration
+import PosternSupport
 import Sidecar
-import Support
 
 /// `postern serve`.
 struct Serve: AsyncParsableCommand {

@@ -1,10 +1,10 @@
-import Audit
-import Configuration
 import Glibc
-import JSON
 import Logging
+import PosternAudit
+import PosternConfiguration
+import PosternJSON
+import PosternSupport
 import Sidecar
-import Support
 
 /// The audit log that the configuration asks for.
 enum AuditAssembly {

@@ -1,5 +1,5 @@
 import Glibc
-import Support
+import PosternSupport
 
 /// Whether somebody traces this process: `TracerPid` of `/proc/self/status`. Only what attaches to the whole process, as debuggers
 /// do, is seen.

@@ -1,6 +1,6 @@
 import CurlTransport
 import HTTPMessages
-import Support
+import PosternSupport
 
 /// A transport that starts with its first exchange.
 final class LazyTransport: HTTPTransport {

@@ -1,5 +1,5 @@
-import Configuration
 import Logging
+import PosternConfiguration
 import Sidecar
 
 extension Logger.Level {

@@ -1,5 +1,5 @@
+import PosternSupport
 import Sidecar
-import Support
 
 /// Gives memory back to the system a moment after a large message, and after the call it was: many small values leave
 /// holes all over malloc's arenas, which by itself it keeps for good.

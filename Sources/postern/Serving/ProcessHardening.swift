@@ -1,8 +1,8 @@
-import Configuration
 import Glibc
-import Hardening
+import PosternConfiguration
+import PosternHardening
+import PosternSupport
 import Sidecar
-import Support
 
 /// The sidecar's protections as they were wished for, set up, and are in force.
 final class ProcessHardening: Sendable {

@@ -1,4 +1,4 @@
-import CLinux
+import CPosternLinux
 import Glibc
 
 /// The limits of this process, set before it serves.

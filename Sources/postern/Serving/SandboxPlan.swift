@@ -1,6 +1,6 @@
-import Configuration
 import Glibc
-import Hardening
+import PosternConfiguration
+import PosternHardening
 
 /// What the sidecar needs of files and the network under a configuration.
 struct SandboxPlan: Sendable {

@@ -1,16 +1,16 @@
-import Audit
 import AuthEngine
-import Configuration
 import CurlTransport
 import Glibc
-import Hardening
-import JSON
 import Logging
+import PosternAudit
+import PosternConfiguration
+import PosternHardening
+import PosternJSON
+import PosternSupport
+import PosternTelemetry
 import Sidecar
 import SocketServer
 import StatusServer
-import Support
-import Telemetry
 
 /// One run of the sidecar, from reading the configuration to the last answer.
 struct ServerProcess {

@@ -1,5 +1,5 @@
 import Glibc
-import Support
+import PosternSupport
 
 /// What the sidecar does with signals: SIGHUP reloads, the first SIGTERM or SIGINT drains, a second one ends the process at once.
 final class ServerSignals: Sendable {

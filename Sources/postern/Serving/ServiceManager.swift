@@ -1,6 +1,6 @@
 import Glibc
+import PosternSupport
 import Sidecar
-import Support
 
 /// What the service manager is told as the sidecar goes through its life (sd_notify(3)), and how often it wants to hear that it is well.
 final class ServiceManager: Sendable {

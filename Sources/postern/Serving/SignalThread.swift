@@ -1,5 +1,5 @@
 import Glibc
-import Support
+import PosternSupport
 
 /// Takes the process's signals on threads of its own, where everything may be done, unlike in a signal handler.
 ///

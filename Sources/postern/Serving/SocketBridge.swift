@@ -1,7 +1,7 @@
-import JSONRPC
+import PosternJSONRPC
+import PosternSupport
 import Sidecar
 import SocketServer
-import Support
 
 /// Between one connection's bytes and its conversation.
 final class SocketBridge: ConnectionDelegate {

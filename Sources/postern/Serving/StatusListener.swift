@@ -1,7 +1,7 @@
-import Configuration
 import Logging
+import PosternConfiguration
+import PosternSupport
 import StatusServer
-import Support
 
 /// The status server where the configuration wants one. A process that takes over from another one waits for its address.
 final class StatusListener: Sendable {

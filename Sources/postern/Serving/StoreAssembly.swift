@@ -1,8 +1,8 @@
 import AuthEngine
-import Configuration
 import Logging
+import PosternConfiguration
+import PosternSupport
 import SessionStore
-import Support
 
 /// The session store that the configuration asks for.
 struct StoreAssembly {

@@ -1,8 +1,8 @@
 import AuthEngine
-import Configuration
 import Logging
+import PosternConfiguration
+import PosternSupport
 import Sidecar
-import Support
 
 /// The session store with what it is opened with: its keys and passwords change with the configuration while it runs.
 final class StoreRotation: Sendable {

@@ -1,8 +1,8 @@
 import CurlTransport
 import Logging
+import PosternSupport
 import Sidecar
 import SocketServer
-import Support
 
 /// Looks again and again whether the sidecar still works, and tells the service manager: a sidecar that hangs gives no sign of life, and
 /// is started anew.

@@ -1,10 +1,10 @@
-import Configuration
 import Glibc
 import HTTPMessages
 import Logging
+import PosternConfiguration
+import PosternSupport
+import PosternTelemetry
 import Sidecar
-import Support
-import Telemetry
 
 /// The exporter of spans that the configuration asks for.
 enum TelemetryAssembly {

@@ -1,7 +1,7 @@
 import CurlTransport
 import Logging
+import PosternSupport
 import Sidecar
-import Support
 
 /// The process's transports: the common one, and those of resources that have HTTP/2, each with a thread of its own.
 final class UpstreamTransports: Sendable {

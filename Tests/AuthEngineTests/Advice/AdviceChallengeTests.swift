@@ -1,6 +1,6 @@
 import AuthEngine
 import HTTPMessages
-import Support
+import PosternSupport
 import Testing
 
 /// Advice in `WWW-Authenticate`.

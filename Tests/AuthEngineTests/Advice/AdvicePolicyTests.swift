@@ -1,6 +1,6 @@
 import AuthEngine
 import HTTPMessages
-import TestSupport
+import PosternTestSupport
 import Testing
 
 /// A fetch whose authorization policy cannot take effect: an error at once, not an answer whose advice nobody looks

@@ -1,6 +1,6 @@
 import AuthEngine
 import HTTPMessages
-import Support
+import PosternSupport
 import Testing
 
 /// Advice in the target of a redirect, in every spelling that servers have, and what only looks like it.

@@ -1,7 +1,7 @@
 import AuthEngine
 import HTTPMessages
-import Support
-import TestSupport
+import PosternSupport
+import PosternTestSupport
 import Testing
 
 /// One fetch and the advice it meets: bounded rounds, each transaction once and named once, and only the resource's word for success.

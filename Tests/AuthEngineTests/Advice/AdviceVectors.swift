@@ -1,6 +1,6 @@
 import AuthEngine
 import HTTPMessages
-import Support
+import PosternSupport
 
 /// Answers that hold advice in every form there is.
 enum AdviceVectors {

@@ -1,8 +1,8 @@
 import HTTPMessages
 import JOSE
-import JSON
-import Support
-import TestSupport
+import PosternJSON
+import PosternSupport
+import PosternTestSupport
 
 @testable import AuthEngine
 

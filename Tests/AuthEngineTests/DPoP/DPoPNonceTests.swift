@@ -1,9 +1,9 @@
-import Crypto
 import HTTPMessages
 import JOSE
-import JSON
-import Support
-import TestSupport
+import PosternCrypto
+import PosternJSON
+import PosternSupport
+import PosternTestSupport
 import Testing
 
 @testable import AuthEngine

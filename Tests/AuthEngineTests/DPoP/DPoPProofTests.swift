@@ -1,9 +1,9 @@
 import AuthEngine
 import HTTPMessages
 import JOSE
-import JSON
-import Support
-import TestSupport
+import PosternJSON
+import PosternSupport
+import PosternTestSupport
 import Testing
 
 /// Proofs of possession as they go out (RFC 9449 sections 4.2 and 7.1).

@@ -1,6 +1,6 @@
 import HTTPMessages
 import JOSE
-import JSON
+import PosternJSON
 import Testing
 
 /// The proof in a request, read with the key it names.

@@ -1,6 +1,6 @@
 import HTTPMessages
-import JSON
-import Support
+import PosternJSON
+import PosternSupport
 import Testing
 
 @testable import AuthEngine

@@ -1,8 +1,8 @@
 import AuthEngine
 import HTTPMessages
-import JSON
-import Support
-import TestSupport
+import PosternJSON
+import PosternSupport
+import PosternTestSupport
 
 /// Adobe Pass as far as these tests go: counts registrations and tokens, and answers questions by a script.
 final class AdobePassServer: Sendable {

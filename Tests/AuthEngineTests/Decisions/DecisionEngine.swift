@@ -1,8 +1,8 @@
 import AuthEngine
 import HTTPMessages
-import JSON
-import Support
-import TestSupport
+import PosternJSON
+import PosternSupport
+import PosternTestSupport
 
 /// A preauthorizer over a scripted transport and a manual clock.
 struct DecisionEngine: Sendable {

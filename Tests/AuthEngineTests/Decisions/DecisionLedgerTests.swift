@@ -1,6 +1,6 @@
-import JSON
-import Support
-import TestSupport
+import PosternJSON
+import PosternSupport
+import PosternTestSupport
 import Testing
 
 @testable import AuthEngine

@@ -1,7 +1,7 @@
 import AuthEngine
 import JOSE
-import JSON
-import Support
+import PosternJSON
+import PosternSupport
 import Testing
 
 /// RFC 9068.

@@ -1,8 +1,8 @@
 import AuthEngine
-import Crypto
 import JOSE
-import JSON
-import Support
+import PosternCrypto
+import PosternJSON
+import PosternSupport
 import Testing
 
 /// What was done to other validators (D2 of the reference), done to this one.

@@ -1,8 +1,8 @@
 import AuthEngine
 import JOSE
-import JSON
-import Support
-import TestSupport
+import PosternJSON
+import PosternSupport
+import PosternTestSupport
 import Testing
 
 /// C4: the claims, one wrong at a time.

@@ -1,7 +1,7 @@
 import AuthEngine
 import JOSE
-import JSON
-import Support
+import PosternJSON
+import PosternSupport
 import Testing
 
 /// C1: size, parts, base64url, JSON, types.

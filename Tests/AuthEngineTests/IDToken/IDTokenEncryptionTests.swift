@@ -1,8 +1,8 @@
 import AuthEngine
-import Crypto
 import JOSE
-import JSON
-import Support
+import PosternCrypto
+import PosternJSON
+import PosternSupport
 import Testing
 
 /// C7: ID tokens that are signed, then encrypted.

@@ -1,8 +1,8 @@
 import AuthEngine
-import Crypto
 import JOSE
-import JSON
-import Support
+import PosternCrypto
+import PosternJSON
+import PosternSupport
 import Testing
 
 /// Tokens that belong together: the two of a hybrid authorization, and those before and after a refresh.

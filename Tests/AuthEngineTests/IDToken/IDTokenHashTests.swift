@@ -1,7 +1,7 @@
 import AuthEngine
 import JOSE
-import JSON
-import Support
+import PosternJSON
+import PosternSupport
 import Testing
 
 /// The hash claims by algorithm and flow.

@@ -1,7 +1,7 @@
 import AuthEngine
 import JOSE
-import JSON
-import Support
+import PosternJSON
+import PosternSupport
 import Testing
 
 /// C2: algorithm, critical extensions, type.

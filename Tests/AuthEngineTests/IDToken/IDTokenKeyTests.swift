@@ -1,8 +1,8 @@
 import AuthEngine
-import Crypto
 import JOSE
-import JSON
-import Support
+import PosternCrypto
+import PosternJSON
+import PosternSupport
 import Testing
 
 /// C5: which key is asked, and C3: what it says.

@@ -1,8 +1,8 @@
 import AuthEngine
-import Crypto
 import JOSE
-import JSON
-import Support
+import PosternCrypto
+import PosternJSON
+import PosternSupport
 import Testing
 
 /// RFC 7662 answers, plain and signed (RFC 9701).

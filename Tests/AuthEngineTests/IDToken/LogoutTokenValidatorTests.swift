@@ -1,7 +1,7 @@
 import JOSE
-import JSON
-import Support
-import TestSupport
+import PosternJSON
+import PosternSupport
+import PosternTestSupport
 import Testing
 
 @testable import AuthEngine

@@ -1,6 +1,6 @@
 import AuthEngine
 import JOSE
-import Support
+import PosternSupport
 
 /// A key source whose sets the test chooses, and that counts how often it is asked.
 final class ScriptedKeySource: KeySource {

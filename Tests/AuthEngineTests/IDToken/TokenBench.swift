@@ -1,9 +1,9 @@
 import AuthEngine
-import Crypto
 import JOSE
-import JSON
-import Support
-import TestSupport
+import PosternCrypto
+import PosternJSON
+import PosternSupport
+import PosternTestSupport
 
 /// An issuer, its keys and a validator on one manual clock: what every test of a token starts from.
 struct TokenBench: Sendable {

@@ -1,7 +1,7 @@
 import AuthEngine
 import JOSE
-import JSON
-import TestSupport
+import PosternJSON
+import PosternTestSupport
 import Testing
 
 /// A token as a person looks at it: everything that can be read, everything that is wrong, nothing trusted.

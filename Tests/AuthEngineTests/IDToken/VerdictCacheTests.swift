@@ -1,9 +1,9 @@
 import AuthEngine
-import Crypto
 import JOSE
-import JSON
-import Support
-import TestSupport
+import PosternCrypto
+import PosternJSON
+import PosternSupport
+import PosternTestSupport
 import Testing
 
 /// Repeated tokens: what may be remembered, and what must be asked again.

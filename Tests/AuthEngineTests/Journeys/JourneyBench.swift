@@ -1,8 +1,8 @@
 import AuthEngine
 import HTTPMessages
-import JSON
-import Support
-import TestSupport
+import PosternJSON
+import PosternSupport
+import PosternTestSupport
 import Testing
 
 /// Journeys over an access manager whose answers a test writes one after the other, on a manual clock.

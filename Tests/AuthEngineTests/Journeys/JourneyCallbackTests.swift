@@ -1,5 +1,5 @@
 import AuthEngine
-import JSON
+import PosternJSON
 import Testing
 
 /// The access manager's callbacks by name: what they say, and where answers go.

@@ -1,8 +1,8 @@
 import AuthEngine
 import HTTPMessages
-import JSON
-import Support
-import TestSupport
+import PosternJSON
+import PosternSupport
+import PosternTestSupport
 import Testing
 
 /// What goes to the access manager: realm and tree in the query, callbacks as they came, cookies, and nothing of the caller's own making.

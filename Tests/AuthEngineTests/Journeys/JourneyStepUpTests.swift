@@ -1,8 +1,8 @@
 import AuthEngine
 import HTTPMessages
-import JSON
-import Support
-import TestSupport
+import PosternJSON
+import PosternSupport
+import PosternTestSupport
 import Testing
 
 /// The session after a journey: the new login or the old one, whole, and nobody signed on whom nobody knows.

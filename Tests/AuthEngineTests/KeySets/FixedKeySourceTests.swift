@@ -1,6 +1,6 @@
 import AuthEngine
 import JOSE
-import Support
+import PosternSupport
 import Testing
 
 @Suite("Keys that are handed in")

@@ -1,8 +1,8 @@
 import AuthEngine
 import HTTPMessages
 import JOSE
-import Support
-import TestSupport
+import PosternSupport
+import PosternTestSupport
 
 /// An issuer's server whose answers a test changes, and a key-set store that asks it.
 struct KeyServer: Sendable {

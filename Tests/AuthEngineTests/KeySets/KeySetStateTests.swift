@@ -1,6 +1,6 @@
 import HTTPMessages
 import JOSE
-import Support
+import PosternSupport
 import Testing
 
 @testable import AuthEngine

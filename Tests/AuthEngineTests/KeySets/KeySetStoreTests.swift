@@ -1,8 +1,8 @@
 import AuthEngine
 import HTTPMessages
 import JOSE
-import Support
-import TestSupport
+import PosternSupport
+import PosternTestSupport
 import Testing
 
 @Suite("The store of key sets")

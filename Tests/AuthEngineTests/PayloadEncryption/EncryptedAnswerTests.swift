@@ -1,10 +1,10 @@
 import AuthEngine
-import Crypto
 import HTTPMessages
 import JOSE
-import JSON
-import Support
-import TestSupport
+import PosternCrypto
+import PosternJSON
+import PosternSupport
+import PosternTestSupport
 import Testing
 
 @Suite("Answers must be encrypted where that is configured")

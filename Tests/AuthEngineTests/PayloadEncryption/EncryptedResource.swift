@@ -1,9 +1,9 @@
 import AuthEngine
-import Crypto
 import HTTPMessages
 import JOSE
-import JSON
-import Support
+import PosternCrypto
+import PosternJSON
+import PosternSupport
 
 /// A resource server with encrypted bodies, both sides' keys at hand.
 struct EncryptedResource: Sendable {

@@ -1,7 +1,7 @@
 import AuthEngine
 import HTTPMessages
-import Support
-import TestSupport
+import PosternSupport
+import PosternTestSupport
 import Testing
 
 /// The policy's URLs and their look-alikes, and what it does about refusals.

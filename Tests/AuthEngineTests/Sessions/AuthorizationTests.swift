@@ -1,8 +1,8 @@
 import AuthEngine
 import HTTPMessages
 import JOSE
-import Support
-import TestSupport
+import PosternSupport
+import PosternTestSupport
 import Testing
 
 /// An authorization is good for one answer of the token endpoint, and says what the issuer's metadata demand.

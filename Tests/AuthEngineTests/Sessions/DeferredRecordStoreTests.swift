@@ -1,6 +1,6 @@
 import AuthEngine
-import Support
-import TestSupport
+import PosternSupport
+import PosternTestSupport
 import Testing
 
 @Suite("A store that is opened when it is needed, and anew with other keys")

@@ -1,9 +1,9 @@
 import AuthEngine
 import HTTPMessages
 import JOSE
-import JSON
-import Support
-import TestSupport
+import PosternJSON
+import PosternSupport
+import PosternTestSupport
 
 /// Sessions over endpoints whose answers a test writes, with ID tokens that are really signed.
 struct GrantBench: Sendable {

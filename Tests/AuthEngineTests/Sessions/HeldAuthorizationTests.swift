@@ -1,8 +1,8 @@
 import AuthEngine
 import HTTPMessages
-import JSON
-import Support
-import TestSupport
+import PosternJSON
+import PosternSupport
+import PosternTestSupport
 import Testing
 
 /// An authorization that the access manager holds up for advice: it goes on as the very request that it was, once, and nowhere else.

@@ -1,10 +1,10 @@
 import AuthEngine
-import Crypto
 import HTTPMessages
 import JOSE
-import JSON
-import Support
-import TestSupport
+import PosternCrypto
+import PosternJSON
+import PosternSupport
+import PosternTestSupport
 import Testing
 
 /// Implicit access: a registered profile, logged in without its user, never with more than is configured.

@@ -1,4 +1,4 @@
-import Support
+import PosternSupport
 import Testing
 
 @testable import AuthEngine

@@ -1,7 +1,7 @@
 import AuthEngine
 import HTTPMessages
-import Support
-import TestSupport
+import PosternSupport
+import PosternTestSupport
 import Testing
 
 /// Sessions from a single sign-on token, and their renewal: the token goes nowhere but to the access manager, and an outage never

@@ -1,8 +1,8 @@
 import AuthEngine
 import HTTPMessages
 import JOSE
-import Support
-import TestSupport
+import PosternSupport
+import PosternTestSupport
 
 /// Sessions over a scripted token endpoint that rotates refresh tokens and detects reuse, on a manual clock.
 struct SessionBench: Sendable {

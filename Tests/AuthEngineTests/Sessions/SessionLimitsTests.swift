@@ -1,8 +1,8 @@
 import AuthEngine
-import Crypto
 import HTTPMessages
-import Support
-import TestSupport
+import PosternCrypto
+import PosternSupport
+import PosternTestSupport
 import Testing
 
 /// What grows with use is bounded, forgotten when nobody uses it, and not read through at every call.

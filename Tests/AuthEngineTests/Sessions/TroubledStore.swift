@@ -1,6 +1,6 @@
 import AuthEngine
-import Support
-import TestSupport
+import PosternSupport
+import PosternTestSupport
 
 /// A store in memory whose writes fail, or whose reads wait, when the test says so.
 final class TroubledStore: RecordStore {

@@ -1,5 +1,5 @@
 import AuthEngine
-import Support
+import PosternSupport
 
 extension UserSessions {
   /// All sessions of `owner`, the oldest first.

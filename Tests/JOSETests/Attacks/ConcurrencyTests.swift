@@ -1,5 +1,5 @@
 import JOSE
-import JSON
+import PosternJSON
 import Testing
 
 @Suite("Keys under concurrency")

@@ -1,7 +1,7 @@
-import Crypto
 import JOSE
-import JSON
-import Support
+import PosternCrypto
+import PosternJSON
+import PosternSupport
 import Testing
 
 @Suite("Attacks: encrypted tokens")

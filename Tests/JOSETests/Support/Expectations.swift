@@ -1,6 +1,6 @@
 import JOSE
-import JSON
-import Support
+import PosternJSON
+import PosternSupport
 import Testing
 
 /// Expects that `body` throws a `JOSEError` of `code`.

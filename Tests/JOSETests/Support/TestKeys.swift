@@ -1,5 +1,5 @@
-import Crypto
 import JOSE
+import PosternCrypto
 import Testing
 
 /// Keys made once for all tests: RSA keys take a while.

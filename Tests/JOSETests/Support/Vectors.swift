@@ -1,7 +1,7 @@
 import Foundation
 import JOSE
-import JSON
-import Support
+import PosternJSON
+import PosternSupport
 import Testing
 
 /// One entry of a file in `Vectors/`.

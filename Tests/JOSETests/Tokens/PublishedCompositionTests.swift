@@ -1,5 +1,5 @@
 import JOSE
-import JSON
+import PosternJSON
 import Testing
 
 /// Published examples in which one thing is inside another, or in which a part is left out on purpose.

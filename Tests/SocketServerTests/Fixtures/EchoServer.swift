@@ -1,5 +1,5 @@
 import Glibc
-import Support
+import PosternSupport
 
 @testable import SocketServer
 

@@ -1,4 +1,4 @@
-import Support
+import PosternSupport
 
 /// Lines that the server's side of a test writes down and the test waits for.
 final class EventLog: Sendable {

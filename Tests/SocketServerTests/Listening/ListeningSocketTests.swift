@@ -1,6 +1,6 @@
 import Foundation
 import Glibc
-import Support
+import PosternSupport
 import Testing
 
 @testable import SocketServer

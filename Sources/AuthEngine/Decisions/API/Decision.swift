@@ -1,4 +1,4 @@
-public import Support
+public import PosternSupport
 
 /// What was decided about one resource. A permit has no error; everything else has one.
 public struct Decision: Sendable, Hashable {

@@ -1,5 +1,5 @@
 public import HTTPMessages
-public import Support
+public import PosternSupport
 
 /// The way to a decision point for one lookup: pace, bounds, the token that goes along and its one renewal.
 public struct DecisionLink: Sendable {

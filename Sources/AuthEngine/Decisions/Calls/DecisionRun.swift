@@ -1,4 +1,4 @@
-import Support
+import PosternSupport
 
 /// Asks about one batch: splits what is refused as a whole, repeats what may be repeated, and ends with a verdict for each resource.
 struct DecisionRun {

@@ -1,5 +1,5 @@
-import JSON
-import Support
+import PosternJSON
+import PosternSupport
 
 /// One preauthorization: what is asked, and how verdicts become its answer.
 struct PreauthorizeCall: Sendable {

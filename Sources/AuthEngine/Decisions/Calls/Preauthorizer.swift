@@ -1,6 +1,6 @@
 public import HTTPMessages
-public import JSON
-public import Support
+public import PosternJSON
+public import PosternSupport
 
 /// Asks decision points, remembers what they say, and never takes a fault for a permit.
 ///

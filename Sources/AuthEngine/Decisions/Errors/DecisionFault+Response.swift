@@ -1,6 +1,6 @@
 import HTTPMessages
-import JSON
-import Support
+import PosternJSON
+import PosternSupport
 
 extension DecisionFault {
   /// The longest pause that a server can ask for.

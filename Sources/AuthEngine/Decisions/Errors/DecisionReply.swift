@@ -1,5 +1,5 @@
 import HTTPMessages
-import JSON
+import PosternJSON
 
 /// Reads what decision points answer.
 enum DecisionReply {

@@ -1,4 +1,4 @@
-import JSON
+import PosternJSON
 
 /// Reads enhanced errors, as leniently as their servers write them.
 enum EnhancedError {

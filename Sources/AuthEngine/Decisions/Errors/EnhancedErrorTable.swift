@@ -1,4 +1,4 @@
-import Support
+import PosternSupport
 
 /// The codes of enhanced errors that are known, with the status and the action they are published with.
 ///

@@ -1,4 +1,4 @@
-import Support
+import PosternSupport
 
 /// The ledger of what is known and what is being asked, behind one lock. Waits are resumed and tasks cancelled outside of it.
 final class DecisionBoard: Sendable {

@@ -1,4 +1,4 @@
-import Support
+import PosternSupport
 
 /// What is known and what is being asked: the memory, and one lookup for each resource however many calls wait for it.
 ///

@@ -1,4 +1,4 @@
-import Support
+import PosternSupport
 
 /// Decisions by what they are about. Bounded in entries and bytes: the owner who has most loses what was not used for longest.
 ///

@@ -1,5 +1,5 @@
-import JSON
-import Support
+import PosternJSON
+import PosternSupport
 
 /// Everything a decision depends on beside the resource: full values, never digests, so that nobody is answered with what was decided about
 /// somebody or something else.

@@ -1,4 +1,4 @@
-import Support
+import PosternSupport
 
 /// What is remembered in one scope.
 struct DecisionShelf: Sendable {

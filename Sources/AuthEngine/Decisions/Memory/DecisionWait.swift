@@ -1,4 +1,4 @@
-import Support
+import PosternSupport
 
 /// One call that waits for decisions, of its own lookups and of others'. Its state is behind a lock; it is resumed once, outside of it.
 final class DecisionWait: Sendable {

@@ -1,4 +1,4 @@
-import Support
+import PosternSupport
 
 /// A decision as it is remembered, or handed to those who wait for it.
 struct KeptDecision: Sendable {

@@ -1,4 +1,4 @@
-import Support
+import PosternSupport
 
 /// One owner's decisions by what they are about, in two generations: what was not used for longest goes first. Each is divided into parts, so that
 /// what looks at all scopes can do so a part at a time.

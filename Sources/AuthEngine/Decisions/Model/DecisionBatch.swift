@@ -1,4 +1,4 @@
-public import JSON
+public import PosternJSON
 
 /// One question to a decision point: about several resources at once, each once.
 public struct DecisionBatch: Sendable {

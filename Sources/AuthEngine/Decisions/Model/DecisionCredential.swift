@@ -1,4 +1,4 @@
-public import Support
+public import PosternSupport
 
 /// Whose token goes along to a decision point.
 public enum DecisionCredential: Sendable {

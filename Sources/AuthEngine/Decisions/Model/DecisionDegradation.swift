@@ -1,4 +1,4 @@
-public import Support
+public import PosternSupport
 
 /// What an operator says in place of a decision point, for a while.
 public struct DecisionDegradation: Sendable, Hashable {

@@ -1,4 +1,4 @@
-import Support
+import PosternSupport
 
 /// Why there is no decision. Never a deny, and never a permit.
 public struct DecisionFault: Error, Sendable, Hashable {

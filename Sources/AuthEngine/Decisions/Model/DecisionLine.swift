@@ -1,4 +1,4 @@
-import Support
+import PosternSupport
 
 /// Those who wait for one device's turns at a decision point: the uids take turns, and those of a uid go in their order. So one that is its
 /// uid's first waits for one of each other uid at most, whatever these have waiting.

@@ -1,4 +1,4 @@
-import Support
+import PosternSupport
 
 /// How fast requests go out: a bound on the rate for each device that they are made for, since that is whom servers count. Those who wait for
 /// one device's turns get them by uid, see `DecisionLine`. All of it is behind a lock.

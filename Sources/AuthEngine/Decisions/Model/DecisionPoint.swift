@@ -1,4 +1,4 @@
-import Support
+import PosternSupport
 
 /// A configured decision point: how it is asked, how long its word is kept, and what was learnt of it meanwhile.
 ///

@@ -1,5 +1,5 @@
-public import JSON
-public import Support
+public import PosternJSON
+public import PosternSupport
 
 /// Who a decision is about.
 public struct DecisionSubject: Sendable {

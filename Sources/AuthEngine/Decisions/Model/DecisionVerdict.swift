@@ -1,4 +1,4 @@
-import Support
+import PosternSupport
 
 /// What a decision point says about one resource. A deny and a fault stay different all the way.
 public enum DecisionVerdict: Sendable, Hashable {

@@ -1,4 +1,4 @@
-import Support
+import PosternSupport
 
 /// A resource as callers write it, compared by its bytes: for Swift's own comparison `é` in one scalar and in two are the same.
 public struct ResourceName: Sendable, Hashable {

@@ -1,4 +1,4 @@
-public import JSON
+public import PosternJSON
 
 /// Why a call's `context` cannot be used.
 public struct DecisionContextComplaint: Sendable, Hashable {

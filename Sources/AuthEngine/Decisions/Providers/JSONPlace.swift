@@ -1,5 +1,5 @@
-import JSON
-import Support
+import PosternJSON
+import PosternSupport
 
 /// A place in a document: a JSON Pointer (RFC 6901).
 struct JSONPlace: Sendable, Hashable {

@@ -1,5 +1,5 @@
 import HTTPMessages
-import Support
+import PosternSupport
 
 /// `X-Request-ID`: what both sides call one request.
 enum RequestIdentifier {

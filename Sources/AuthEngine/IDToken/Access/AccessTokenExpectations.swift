@@ -1,4 +1,4 @@
-public import Support
+public import PosternSupport
 
 /// What one call asks of a JWT access token.
 public struct AccessTokenExpectations: Sendable {

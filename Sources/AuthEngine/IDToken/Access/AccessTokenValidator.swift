@@ -1,5 +1,5 @@
 public import JOSE
-public import Support
+public import PosternSupport
 
 /// Validates JWT access tokens (RFC 9068 section 4). Order of checks and verdicts as for ID tokens.
 public struct AccessTokenValidator: Sendable {

@@ -1,4 +1,4 @@
-import Support
+import PosternSupport
 
 /// Everything a verdict depends on beside the token, in bytes: every value whole and with its length before it, so that no two
 /// policies have the same.

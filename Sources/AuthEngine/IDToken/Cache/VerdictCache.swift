@@ -1,4 +1,4 @@
-import Support
+import PosternSupport
 
 /// Tokens that were found valid, so that the signature of a repeated one need not be verified again.
 ///

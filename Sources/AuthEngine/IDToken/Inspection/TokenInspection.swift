@@ -1,4 +1,4 @@
-public import JSON
+public import PosternJSON
 
 /// What can be read of a token that nobody has vouched for, and what a validation would find wrong with it.
 ///

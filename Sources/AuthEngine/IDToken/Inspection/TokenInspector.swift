@@ -1,6 +1,6 @@
 public import JOSE
-import JSON
-public import Support
+import PosternJSON
+public import PosternSupport
 
 /// Reads a token without trusting it, and says everything that would make it fail: for the command line.
 ///

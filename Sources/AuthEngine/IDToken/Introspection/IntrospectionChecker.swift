@@ -1,6 +1,6 @@
 public import JOSE
-public import JSON
-public import Support
+public import PosternJSON
+public import PosternSupport
 
 /// Judges what an introspection endpoint answered (RFC 7662 section 2.2, RFC 9701): a function over the body, without HTTP.
 public struct IntrospectionChecker: Sendable {

@@ -1,4 +1,4 @@
-public import Support
+public import PosternSupport
 
 /// What one call asks of an introspected token.
 public struct IntrospectionExpectations: Sendable {

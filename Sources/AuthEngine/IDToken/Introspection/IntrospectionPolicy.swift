@@ -1,6 +1,6 @@
 import JOSE
-import JSON
-import Support
+import PosternJSON
+import PosternSupport
 
 /// A configuration and one call's expectations of an introspected token made into what is to be checked.
 struct IntrospectionPolicy: Sendable {

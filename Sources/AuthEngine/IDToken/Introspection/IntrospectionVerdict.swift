@@ -1,4 +1,4 @@
-public import JSON
+public import PosternJSON
 
 /// What an authorization server's answer means for a token.
 public enum IntrospectionVerdict: Sendable {

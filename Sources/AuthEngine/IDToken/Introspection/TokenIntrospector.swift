@@ -1,7 +1,7 @@
 public import HTTPMessages
 import JOSE
-import JSON
-public import Support
+import PosternJSON
+public import PosternSupport
 
 /// Asks an authorization server about a token (RFC 7662), and judges its answer, plain or signed (RFC 9701).
 ///

@@ -1,5 +1,5 @@
-import Crypto
-import Support
+import PosternCrypto
+import PosternSupport
 
 /// The logout tokens that were accepted, by realm, issuer, client and `jti`, each until it expires (Back-Channel Logout 1.0 section 2.6).
 ///

@@ -1,4 +1,4 @@
-public import Support
+public import PosternSupport
 
 /// What one call asks of a logout token.
 public struct LogoutTokenExpectations: Sendable {

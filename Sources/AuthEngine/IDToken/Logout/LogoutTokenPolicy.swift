@@ -1,5 +1,5 @@
 import JOSE
-import Support
+import PosternSupport
 
 /// A configuration and one call's expectations of a logout token made into what is to be checked.
 struct LogoutTokenPolicy: Sendable {

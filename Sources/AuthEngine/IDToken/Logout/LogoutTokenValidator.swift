@@ -1,6 +1,6 @@
 public import JOSE
-import JSON
-public import Support
+import PosternJSON
+public import PosternSupport
 
 /// Validates logout tokens (OpenID Connect Back-Channel Logout 1.0 section 2.6). Order of checks and verdicts as for ID tokens;
 /// that the token is used for the first time is asked last, because asking it changes something.

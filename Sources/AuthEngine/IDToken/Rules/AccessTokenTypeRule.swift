@@ -1,6 +1,6 @@
 import JOSE
-import JSON
-import Support
+import PosternJSON
+import PosternSupport
 
 /// `token_type`, if present, is the one the token is used as; names are compared without regard to case (RFC 7662 section 2.2,
 /// RFC 6749 section 5.1).

@@ -1,5 +1,5 @@
 import JOSE
-import JSON
+import PosternJSON
 
 /// The authorization server says that the token is active (RFC 7662 section 2.2).
 struct ActiveRule: ClaimRule {

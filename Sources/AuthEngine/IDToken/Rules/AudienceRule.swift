@@ -1,5 +1,5 @@
 import JOSE
-import JSON
+import PosternJSON
 
 /// `aud` contains whom the token must be for (OpenID Connect Core section 3.1.3.7 rule 3; RFC 9068 section 4).
 struct AudienceRule: ClaimRule {

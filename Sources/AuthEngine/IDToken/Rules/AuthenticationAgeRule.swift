@@ -1,6 +1,6 @@
 import JOSE
-import JSON
-import Support
+import PosternJSON
+import PosternSupport
 
 /// `auth_time` is at most `max_age` ago, skew granted (OpenID Connect Core sections 2 and 3.1.3.7 rule 13).
 struct AuthenticationAgeRule: ClaimRule {

@@ -1,5 +1,5 @@
 import JOSE
-import JSON
+import PosternJSON
 
 /// `acr` is one of the values that were asked for (OpenID Connect Core section 3.1.3.7 rule 12).
 struct AuthenticationContextRule: ClaimRule {

@@ -1,5 +1,5 @@
 import JOSE
-import JSON
+import PosternJSON
 
 /// `azp`, if present, is the client; where several audiences call for one, it is present (OpenID Connect Core section 3.1.3.7
 /// rules 4 and 5 before, section 2 since errata set 2, which leaves the demand to the client).

@@ -1,5 +1,5 @@
 import JOSE
-import Support
+import PosternSupport
 
 /// One thing that must be true of the claims of a token whose signature has been verified. A value without state, so that it
 /// can be asked again at every use of a cached verdict.

@@ -1,5 +1,5 @@
 import JOSE
-import JSON
+import PosternJSON
 
 /// `client_id` is present, and the presenting client where that is known (RFC 9068 section 2.2; RFC 7662 section 2.2).
 struct ClientIDRule: ClaimRule {

@@ -1,5 +1,5 @@
 import JOSE
-import JSON
+import PosternJSON
 
 /// The key in `cnf` is the one whose possession was shown; a token that is bound to a key is not accepted as a bearer token
 /// (RFC 7800 section 3.1, RFC 8705 section 3, RFC 9449 section 6.1).

@@ -1,5 +1,5 @@
 import JOSE
-import JSON
+import PosternJSON
 
 /// `cty` is not `JWT`: what is signed here are claims, not one more token (RFC 7519 section 5.2).
 struct ContentTypeRule: HeaderRule {

@@ -1,6 +1,6 @@
 import JOSE
-import JSON
-import Support
+import PosternJSON
+import PosternSupport
 
 /// `exp` is not reached, skew granted (OpenID Connect Core section 3.1.3.7 rule 9; RFC 7519 section 4.1.4).
 struct ExpirationRule: ClaimRule {

@@ -1,6 +1,6 @@
 import JOSE
-import JSON
-import Support
+import PosternJSON
+import PosternSupport
 
 /// `iat` is not in the future, lies before `exp`, and is not older than what is accepted (OpenID Connect Core section 3.1.3.7
 /// rule 10).

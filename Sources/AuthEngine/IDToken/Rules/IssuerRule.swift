@@ -1,5 +1,5 @@
 import JOSE
-import JSON
+import PosternJSON
 
 /// `iss` is the issuer, byte by byte (OpenID Connect Core section 3.1.3.7 rule 2; RFC 9068 section 4).
 struct IssuerRule: ClaimRule {

@@ -1,5 +1,5 @@
 import JOSE
-import JSON
+import PosternJSON
 
 /// `events` has the member that makes the token a logout token, with an object for its value (Back-Channel Logout 1.0 section
 /// 2.4).

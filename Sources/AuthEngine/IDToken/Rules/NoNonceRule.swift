@@ -1,5 +1,5 @@
 import JOSE
-import JSON
+import PosternJSON
 
 /// There is no `nonce`, so that no logout token passes for an ID token (Back-Channel Logout 1.0 section 2.4).
 struct NoNonceRule: ClaimRule {

@@ -1,5 +1,5 @@
 import JOSE
-import JSON
+import PosternJSON
 
 /// The token is not a logout token, whose `typ` may be absent, so that only its event tells (Back-Channel Logout 1.0 section
 /// 2.4, RFC 8725 section 3.12).

@@ -1,6 +1,6 @@
 import JOSE
-import JSON
-import Support
+import PosternJSON
+import PosternSupport
 
 /// `nbf`, if present, is past, skew granted (RFC 7519 section 4.1.5).
 struct NotBeforeRule: ClaimRule {

@@ -1,5 +1,5 @@
 import JOSE
-import JSON
+import PosternJSON
 
 /// A claim is there, whatever it says: for looking at a token without knowing what it must say.
 struct PresenceRule: ClaimRule {

@@ -1,5 +1,5 @@
 import JOSE
-import JSON
+import PosternJSON
 
 /// Claims that the header of an encrypted token repeats are those inside (RFC 7519 section 5.3): what was sent on by its header is what is
 /// judged by its claims.

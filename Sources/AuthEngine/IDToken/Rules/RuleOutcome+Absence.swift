@@ -1,4 +1,4 @@
-import Support
+import PosternSupport
 
 extension RuleOutcome {
   /// `claim` is absent: `missing_claim`, unless that is allowed.

@@ -1,6 +1,6 @@
 import JOSE
-import JSON
-import Support
+import PosternJSON
+import PosternSupport
 
 /// `scope` grants everything that is needed (RFC 9068 section 4, RFC 6750 section 3.1).
 struct ScopeRule: ClaimRule {

@@ -1,5 +1,5 @@
 import JOSE
-import Support
+import PosternSupport
 
 /// A hash claim is the hash of the value it stands for, by the hash of the token's own algorithm.
 struct TokenHashRule: ClaimRule {

@@ -1,5 +1,5 @@
 import JOSE
-import JSON
+import PosternJSON
 
 /// `typ` is that of the expected kind of token (RFC 8725 section 3.11; RFC 9068 section 4 for access tokens).
 struct TokenTypeRule: HeaderRule {

@@ -1,5 +1,5 @@
 import JOSE
-import JSON
+import PosternJSON
 
 /// Every audience beside the client is a trusted one (OpenID Connect Core section 3.1.3.7 rule 3).
 struct TrustedAudienceRule: ClaimRule {

@@ -1,5 +1,5 @@
 public import JOSE
-public import JSON
+public import PosternJSON
 
 /// Why a token is refused: the first check that failed.
 ///

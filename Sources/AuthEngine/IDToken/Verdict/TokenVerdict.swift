@@ -1,4 +1,4 @@
-public import JSON
+public import PosternJSON
 
 /// What the validator says about a token. A "no" is a verdict, not an error.
 public enum TokenVerdict: Sendable {

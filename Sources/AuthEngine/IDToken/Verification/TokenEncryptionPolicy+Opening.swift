@@ -1,5 +1,5 @@
 import JOSE
-import Support
+import PosternSupport
 
 /// A token after its encryption, if it had one, has been taken off.
 struct OpenedToken: Sendable {

@@ -1,5 +1,5 @@
 import JOSE
-import Support
+import PosternSupport
 
 /// One kind of token with everything that is asked of it in one call: what `TokenVerification` works through.
 struct TokenProfile: Sendable {

@@ -1,6 +1,6 @@
 import JOSE
-import JSON
-import Support
+import PosternJSON
+import PosternSupport
 
 /// A signed token as it reads, nothing of it verified: the checks of encoding and types come to their end here.
 struct TokenReading: Sendable {

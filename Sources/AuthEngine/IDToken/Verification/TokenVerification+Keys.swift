@@ -1,6 +1,6 @@
 import JOSE
-import JSON
-import Support
+import PosternJSON
+import PosternSupport
 
 extension TokenVerification {
   /// The one key that may verify a token with `header`: the client secret for a symmetric algorithm, else a key of the issuer's

@@ -1,6 +1,6 @@
 import JOSE
-import JSON
-import Support
+import PosternJSON
+import PosternSupport
 
 /// The steps every kind of token goes through, in the order in which faults are told: encoding, header and algorithm, choice
 /// of key, signature, claims.

@@ -1,5 +1,5 @@
 import JOSE
-import JSON
+import PosternJSON
 
 /// A token whose signature has been verified.
 struct VerifiedToken: Sendable {

@@ -1,5 +1,5 @@
-import Crypto
-import Support
+import PosternCrypto
+import PosternSupport
 
 /// Has the advice of many fetches satisfied once, where one satisfaction is enough for all.
 final class AdviceFlights: Sendable {

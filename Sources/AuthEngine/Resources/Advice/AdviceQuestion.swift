@@ -1,4 +1,4 @@
-import Support
+import PosternSupport
 
 /// The question that one fetch asks for all that wait for its answer, with the continuation that stands in it: good as long as somebody
 /// may go by it.

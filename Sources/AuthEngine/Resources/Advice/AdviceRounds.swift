@@ -1,5 +1,5 @@
 import HTTPMessages
-import Support
+import PosternSupport
 
 /// The advice side of one fetch: what answers ask for, and the request as it is sent again.
 struct AdviceRounds: Sendable {

@@ -1,5 +1,5 @@
 import HTTPMessages
-import Support
+import PosternSupport
 
 /// The cookies of one fetch: those that go along, and those that come.
 struct CallCookies {

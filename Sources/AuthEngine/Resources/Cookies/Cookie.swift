@@ -1,5 +1,5 @@
 import HTTPMessages
-import Support
+import PosternSupport
 
 /// A cookie as it is kept (RFC 6265 section 5.3).
 struct Cookie {

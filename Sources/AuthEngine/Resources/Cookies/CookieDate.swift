@@ -1,4 +1,4 @@
-import Support
+import PosternSupport
 
 /// The dates in `Expires`, of whatever form servers write (RFC 6265 section 5.1.1).
 enum CookieDate {

@@ -1,5 +1,5 @@
 import HTTPMessages
-import Support
+import PosternSupport
 
 /// The cookies of one owner at one resource, in bounds.
 struct CookieJar {

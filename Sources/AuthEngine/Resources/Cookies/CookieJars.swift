@@ -1,5 +1,5 @@
 import HTTPMessages
-import Support
+import PosternSupport
 
 /// All jars, in memory only: for each resource, owner and kind of authentication one.
 public final class CookieJars: Sendable {

@@ -1,5 +1,5 @@
 import HTTPMessages
-import Support
+import PosternSupport
 
 /// One `Set-Cookie` field taken apart (RFC 6265 section 5.2), nothing judged yet but its grammar.
 struct CookieLine {

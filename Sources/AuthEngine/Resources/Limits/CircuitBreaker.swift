@@ -1,4 +1,4 @@
-import Support
+import PosternSupport
 
 /// Counts failures in a row, and says who may go. Without input and output; time comes from outside.
 struct CircuitBreaker: Sendable {

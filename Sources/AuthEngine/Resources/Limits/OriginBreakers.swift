@@ -1,4 +1,4 @@
-import Support
+import PosternSupport
 
 /// The circuit breakers of one origin: one for each uid, since what one's requests come to (a path that always answers 503, say) tells
 /// another uid nothing about its own.

@@ -1,5 +1,5 @@
 import HTTPMessages
-import Support
+import PosternSupport
 
 /// The limits of resources, kept: who may ask an origin now, who waits, and who is refused.
 ///

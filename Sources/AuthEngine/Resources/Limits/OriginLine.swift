@@ -1,4 +1,4 @@
-import Support
+import PosternSupport
 
 /// One origin: who is inside, who waits, and the breakers. The uid goes first that has fewest inside, equals by turns; of a uid the
 /// connection that has fewest, then who came first.

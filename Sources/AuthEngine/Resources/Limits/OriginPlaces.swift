@@ -1,4 +1,4 @@
-import Support
+import PosternSupport
 
 /// The places of one origin that are taken: by whom, and since when.
 struct OriginPlaces: Sendable {

@@ -1,5 +1,5 @@
 import HTTPMessages
-import Support
+import PosternSupport
 
 /// What an exchange says about its server, for the breaker.
 extension ResourceCall {

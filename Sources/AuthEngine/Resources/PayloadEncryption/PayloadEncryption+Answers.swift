@@ -1,6 +1,6 @@
 import HTTPMessages
 import JOSE
-import Support
+import PosternSupport
 
 extension PayloadEncryption {
   /// Fields that were true of the encrypted body only.

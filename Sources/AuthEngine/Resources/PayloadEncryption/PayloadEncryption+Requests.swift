@@ -1,7 +1,7 @@
 import HTTPMessages
 import JOSE
-import JSON
-import Support
+import PosternJSON
+import PosternSupport
 
 extension PayloadEncryption {
   /// Fields that speak of the body's bytes: of the ones on the wire they would be wrong, and digests of the others betray them.

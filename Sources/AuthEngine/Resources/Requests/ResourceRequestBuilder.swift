@@ -1,5 +1,5 @@
 public import HTTPMessages
-public import JSON
+public import PosternJSON
 
 /// The mutable twin of `ResourceRequest`: properties to set one by one, or in a chain, and `build()`.
 ///

@@ -1,5 +1,5 @@
 public import HTTPMessages
-public import JSON
+public import PosternJSON
 
 /// Makes requests in one call.
 public enum ResourceRequestFactory {

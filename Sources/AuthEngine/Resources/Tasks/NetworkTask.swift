@@ -1,5 +1,5 @@
 public import HTTPMessages
-public import Support
+public import PosternSupport
 
 /// One fetch as others see it while it runs: the seed's `NetworkTask`.
 ///

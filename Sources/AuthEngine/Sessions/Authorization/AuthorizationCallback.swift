@@ -1,5 +1,5 @@
 import HTTPMessages
-import Support
+import PosternSupport
 
 /// The URL to which the issuer sent the user back, taken apart (RFC 6749 section 4.1.2).
 struct AuthorizationCallback: Sendable {

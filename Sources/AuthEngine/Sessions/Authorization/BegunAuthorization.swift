@@ -1,4 +1,4 @@
-public import Support
+public import PosternSupport
 
 /// An authorization that waits for its user.
 public struct BegunAuthorization: Sendable {

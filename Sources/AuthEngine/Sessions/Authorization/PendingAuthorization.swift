@@ -1,5 +1,5 @@
-import Crypto
-import JSON
+import PosternCrypto
+import PosternJSON
 
 /// What must be remembered of an authorization until its callback comes; stored under the hash of its `state`, read once.
 struct PendingAuthorization: RecordContents {

@@ -1,5 +1,5 @@
-import Crypto
-import Support
+import PosternCrypto
+import PosternSupport
 
 /// Proof Key for Code Exchange (RFC 7636) with S256, the only method.
 struct ProofKey: Sendable {

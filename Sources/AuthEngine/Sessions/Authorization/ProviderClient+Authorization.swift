@@ -1,6 +1,6 @@
 import HTTPMessages
-import JSON
-import Support
+import PosternJSON
+import PosternSupport
 
 extension ProviderClient {
   /// Where to send the browser: with the request itself, or with the name of one that was pushed (RFC 9126).

@@ -1,4 +1,4 @@
-import Support
+import PosternSupport
 
 /// A list of scopes as it stands in a request or a token: names between spaces, told apart byte by byte (RFC 6749 section 3.3).
 enum ScopeText {

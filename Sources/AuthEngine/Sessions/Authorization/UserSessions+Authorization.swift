@@ -1,7 +1,7 @@
-import Crypto
 import HTTPMessages
-import JSON
-public import Support
+import PosternCrypto
+import PosternJSON
+public import PosternSupport
 
 extension UserSessions {
   /// How long a user has to log in.

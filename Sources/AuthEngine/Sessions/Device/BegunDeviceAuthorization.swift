@@ -1,4 +1,4 @@
-public import Support
+public import PosternSupport
 
 /// A device authorization that waits for its user (RFC 8628 section 3.2).
 public struct BegunDeviceAuthorization: Sendable {

@@ -1,5 +1,5 @@
-import Crypto
-import JSON
+import PosternCrypto
+import PosternJSON
 
 /// What must be remembered of a device authorization until its user has decided; stored under the hash of its handle.
 struct PendingDevice: RecordContents {

@@ -1,6 +1,6 @@
 import HTTPMessages
-import JSON
-public import Support
+import PosternJSON
+public import PosternSupport
 
 extension UserSessions {
   /// RFC 8628 section 3.2: five seconds where the issuer does not say.

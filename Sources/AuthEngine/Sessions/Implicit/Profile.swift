@@ -1,5 +1,5 @@
-import Crypto
-import Support
+import PosternCrypto
+import PosternSupport
 
 /// A user who has logged in here before: whom the client may log in again by itself, where the issuer lets it.
 ///

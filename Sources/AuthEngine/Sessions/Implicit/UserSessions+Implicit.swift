@@ -1,4 +1,4 @@
-import Support
+import PosternSupport
 
 extension UserSessions {
   /// Logs a registered profile in with the client's own credentials, no user being there.

@@ -1,5 +1,5 @@
-import JSON
-import Support
+import PosternJSON
+import PosternSupport
 
 extension UserSessions {
   /// Registers the user of a session that has just been made, or whose ID token is a new one, where the issuer has implicit access.

@@ -1,4 +1,4 @@
-import Support
+import PosternSupport
 
 /// A text that rests in `SecretMemory`, and is a text where it is used. In a record it is written as the text.
 @propertyWrapper struct KeptSecret: Sendable, Codable {

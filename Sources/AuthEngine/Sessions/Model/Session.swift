@@ -1,5 +1,5 @@
-public import JSON
-public import Support
+public import PosternJSON
+public import PosternSupport
 
 /// A session as a caller may see it; never a token.
 public struct Session: Sendable {

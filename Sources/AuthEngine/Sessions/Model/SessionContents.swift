@@ -1,5 +1,5 @@
-import JSON
-import Support
+import PosternJSON
+import PosternSupport
 
 /// What a store keeps of a session, encrypted: everything that cannot be had again without the user.
 struct SessionContents: Sendable, Codable {

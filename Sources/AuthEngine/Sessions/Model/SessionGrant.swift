@@ -1,4 +1,4 @@
-public import Support
+public import PosternSupport
 
 /// From what a session is made.
 public enum SessionGrant: Sendable {

@@ -1,5 +1,5 @@
-import Crypto
-import Support
+import PosternCrypto
+import PosternSupport
 
 /// What a caller holds instead of tokens: 256 random bits in base64url.
 ///

@@ -1,4 +1,4 @@
-import Support
+import PosternSupport
 
 /// An access token as it is stored: with times of the wall clock, which go on while nothing runs.
 struct StoredToken: Sendable, Codable {

@@ -1,4 +1,4 @@
-import Support
+import PosternSupport
 
 /// What is to be done at which time about the sessions of one owner.
 struct OwnerAgenda {

@@ -1,4 +1,4 @@
-import Support
+import PosternSupport
 
 /// What came of asking for another token, by whatever way.
 struct Renewal: Sendable {

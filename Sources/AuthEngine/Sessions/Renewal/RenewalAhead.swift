@@ -1,4 +1,4 @@
-import Support
+import PosternSupport
 
 /// When a token that is still good is renewed behind its user's back: between 75 % and 88 % of its life, at another point for each
 /// session, so that sessions that began together do not renew together.

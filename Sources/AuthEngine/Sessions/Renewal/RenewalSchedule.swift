@@ -1,4 +1,4 @@
-import Support
+import PosternSupport
 
 /// What is to be done about sessions at which time, without anybody asking: in turns of their owners, of whom none has all the places.
 ///

@@ -1,4 +1,4 @@
-import Support
+import PosternSupport
 
 /// What is done about sessions while nobody asks: tokens in use are renewed before they expire, ends are announced.
 ///

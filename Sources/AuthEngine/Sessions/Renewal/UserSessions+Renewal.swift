@@ -1,6 +1,6 @@
 import JOSE
-import JSON
-import Support
+import PosternJSON
+import PosternSupport
 
 extension UserSessions {
   /// How long a lease is asked for: longer than a token request can take.

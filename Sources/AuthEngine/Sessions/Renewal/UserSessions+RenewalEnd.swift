@@ -1,4 +1,4 @@
-import Support
+import PosternSupport
 
 extension UserSessions {
   /// Ends a session that was renewed with somebody else's tokens (OpenID Connect Core section 12.2).

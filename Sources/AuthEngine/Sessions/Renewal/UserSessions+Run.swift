@@ -1,4 +1,4 @@
-import Support
+import PosternSupport
 
 extension UserSessions {
   /// A renewal, begun now or joined: of all of a session's tokens one is renewed at a time.

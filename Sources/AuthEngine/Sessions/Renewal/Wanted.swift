@@ -1,4 +1,4 @@
-import Support
+import PosternSupport
 
 /// Which token a caller needs.
 struct Wanted: Sendable {

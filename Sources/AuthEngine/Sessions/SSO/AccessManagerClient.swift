@@ -1,6 +1,6 @@
 import HTTPMessages
-import JSON
-import Support
+import PosternJSON
+import PosternSupport
 
 /// Requests to access managers that carry a single sign-on token, or ask in which cookie it goes.
 ///

@@ -1,6 +1,6 @@
 import HTTPMessages
-import JSON
-import Support
+import PosternJSON
+import PosternSupport
 
 /// What an access manager's authorization endpoint said to a request that needed nobody's click (RFC 6749 section 4.1.2).
 enum AuthorizeAnswer {

@@ -1,6 +1,6 @@
 import HTTPMessages
-import JSON
-import Support
+import PosternJSON
+import PosternSupport
 
 /// Whether what an access manager says has a user's token in it, however it is spelt there.
 enum EchoedToken {

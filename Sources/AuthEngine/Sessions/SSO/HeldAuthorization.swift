@@ -1,6 +1,6 @@
 import HTTPMessages
-import JSON
-import Support
+import PosternJSON
+import PosternSupport
 
 /// An authorization by single sign-on that the access manager holds up: it wants the user to do something first, logged in or not, as it
 /// does for a client with a tree of its own.

@@ -1,4 +1,4 @@
-import Support
+import PosternSupport
 
 extension SessionGrant {
   /// The single sign-on token from which alone a session is to be made.

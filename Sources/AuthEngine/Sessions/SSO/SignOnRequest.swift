@@ -1,5 +1,5 @@
 import HTTPMessages
-import Support
+import PosternSupport
 
 /// A request for a code by a single sign-on token, as it is sent, and sent again where the access manager wants something else first.
 struct SignOnRequest: Sendable {

@@ -1,4 +1,4 @@
-import Support
+import PosternSupport
 
 /// A code that a single sign-on token got, with all that belongs to it.
 struct SingleSignOn: Sendable {

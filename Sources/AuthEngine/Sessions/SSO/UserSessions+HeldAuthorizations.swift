@@ -1,4 +1,4 @@
-import Support
+import PosternSupport
 
 /// A renewal that waits for its user.
 struct HeldRenewal: Sendable {

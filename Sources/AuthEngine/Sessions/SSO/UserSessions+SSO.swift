@@ -1,7 +1,7 @@
-import Crypto
 import HTTPMessages
-import JSON
-import Support
+import PosternCrypto
+import PosternJSON
+import PosternSupport
 
 extension UserSessions {
   /// Makes a session from a single sign-on token: an authorization code without a browser, with PKCE, `state` and `nonce`. With `held`

@@ -1,4 +1,4 @@
-public import Support
+public import PosternSupport
 
 /// A store that is opened when it is first needed: a sidecar that nobody asks for sessions needs none. While it is open another opening
 /// can take its place, with other keys: calls wait for that moment, and none fails for it.

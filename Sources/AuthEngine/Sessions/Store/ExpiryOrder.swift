@@ -1,4 +1,4 @@
-import Support
+import PosternSupport
 
 /// Keys in the order in which their records expire, so that to look for what has expired costs nothing where nothing has. A heap: adding and
 /// taking cost the logarithm of how many there are.

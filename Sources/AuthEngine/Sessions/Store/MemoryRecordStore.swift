@@ -1,4 +1,4 @@
-public import Support
+public import PosternSupport
 
 /// A store that forgets everything at the end of the process.
 public final class MemoryRecordStore: RecordStore {

@@ -1,4 +1,4 @@
-import Support
+import PosternSupport
 
 /// How much of a store one owner may take. A store compares it with what there is in the same step in which it writes, so that calls of one
 /// owner that are under way together take no more than it says.

@@ -1,5 +1,5 @@
-import JSON
-import Support
+import PosternJSON
+import PosternSupport
 
 /// What a record holds as JSON: an authorization under way, a profile.
 protocol RecordContents: Codable, Sendable {}

@@ -1,4 +1,4 @@
-public import Support
+public import PosternSupport
 
 /// Where sessions, authorizations under way and profiles are kept.
 ///

@@ -1,4 +1,4 @@
-import Support
+import PosternSupport
 
 /// An open store and how many calls are at work on it: it is closed when the last of them is done.
 final class StoreTenure: Sendable {

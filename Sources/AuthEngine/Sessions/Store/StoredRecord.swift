@@ -1,4 +1,4 @@
-public import Support
+public import PosternSupport
 
 /// One record. A store does not look into `contents`.
 public struct StoredRecord: Sendable, Equatable {

@@ -1,7 +1,7 @@
-import Crypto
 import JOSE
-import JSON
-import Support
+import PosternCrypto
+import PosternJSON
+import PosternSupport
 
 /// The key that tokens are bound to (RFC 9449): made in this process, kept encrypted with its session, shown to nobody.
 struct DPoPKey: Sendable {

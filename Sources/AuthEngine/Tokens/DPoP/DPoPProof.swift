@@ -1,5 +1,5 @@
 import HTTPMessages
-import Support
+import PosternSupport
 
 /// A proof that has gone out: what its answer says is about this.
 struct DPoPProof: Sendable {

@@ -1,7 +1,7 @@
-import Crypto
 import HTTPMessages
-import JSON
-import Support
+import PosternCrypto
+import PosternJSON
+import PosternSupport
 
 /// Makes proofs of possession (RFC 9449 section 4.2) with what one kind of server wants of them.
 ///

@@ -1,5 +1,5 @@
 import HTTPMessages
-import JSON
+import PosternJSON
 
 /// Why a server did not take a proof.
 enum DPoPRejection: Sendable {

@@ -1,5 +1,5 @@
 import HTTPMessages
-import Support
+import PosternSupport
 
 /// What a server wants of the proofs of one key.
 struct DPoPTerms: Sendable, Equatable {

@@ -1,4 +1,4 @@
-import Support
+import PosternSupport
 
 /// How a token is used (RFC 6749 section 7.1): the types that are understood.
 public enum TokenType: String, Sendable, Hashable {

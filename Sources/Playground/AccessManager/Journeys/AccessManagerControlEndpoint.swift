@@ -1,4 +1,4 @@
-import JSON
+import PosternJSON
 
 /// `GET /playground/accessManager` shows settings, transactions and the links that e-mails would hold; `POST` changes settings, or
 /// makes a transaction: `{"transaction": "alice"}`. `DELETE` goes back to the start.

@@ -1,5 +1,5 @@
-import JSON
-import Support
+import PosternJSON
+import PosternSupport
 
 /// What can be changed of the access manager while it runs.
 final class AccessManagerSettings: Sendable {

@@ -1,5 +1,5 @@
-import JSON
 import NIOHTTP1
+import PosternJSON
 
 /// `POST /am/json/…/authenticate`: begins a journey (tree, composite advice, transaction), takes pages, resumes.
 struct AuthenticateEndpoint: Endpoint {

@@ -1,4 +1,4 @@
-import Support
+import PosternSupport
 
 /// Journeys on their way, and which trees the sessions have gone through.
 final class JourneyDesk: Sendable {

@@ -1,4 +1,4 @@
-import JSON
+import PosternJSON
 
 /// One page of a tree.
 enum JourneyNode: Sendable, Equatable {

@@ -1,4 +1,4 @@
-import JSON
+import PosternJSON
 
 /// One user on the way through a tree.
 struct JourneyWalk: Sendable {

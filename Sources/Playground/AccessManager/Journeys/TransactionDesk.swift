@@ -1,5 +1,5 @@
-import JSON
-import Support
+import PosternJSON
+import PosternSupport
 
 /// Transactions of policies: made when a policy is evaluated, confirmed by a journey, good for one request.
 final class TransactionDesk: Sendable {

@@ -1,6 +1,6 @@
-import JSON
 import NIOHTTP1
-import Support
+import PosternJSON
+import PosternSupport
 
 /// Carries an authorization request from its arrival to the redirect back: at once where the user is logged in, otherwise by way
 /// of the login page.

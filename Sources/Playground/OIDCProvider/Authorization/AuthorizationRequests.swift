@@ -1,5 +1,5 @@
-import JSON
-import Support
+import PosternJSON
+import PosternSupport
 
 /// Reads authorization requests, directly or pushed, strictly.
 struct AuthorizationRequests: Sendable {

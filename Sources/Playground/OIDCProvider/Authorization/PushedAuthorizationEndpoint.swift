@@ -1,4 +1,4 @@
-import JSON
+import PosternJSON
 
 /// `POST /oidc/par` (RFC 9126 section 2).
 struct PushedAuthorizationEndpoint: Endpoint {

@@ -1,4 +1,4 @@
-import Support
+import PosternSupport
 
 /// Pushed authorization requests (RFC 9126): each reference is good for a minute and once.
 final class PushedRequests: Sendable {

@@ -1,6 +1,6 @@
 import JOSE
-import JSON
-import Support
+import PosternJSON
+import PosternSupport
 
 /// JWT assertions of registered clients (RFC 7523 section 3), each good once.
 struct AssertionCheck: Sendable {

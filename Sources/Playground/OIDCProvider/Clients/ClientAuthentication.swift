@@ -1,7 +1,7 @@
-import Crypto
 import JOSE
 import NIOHTTP1
-import Support
+import PosternCrypto
+import PosternSupport
 
 /// Client authentication by secret (RFC 6749 section 2.3.1), by signed assertion (RFC 7523 section 2.2), or none.
 struct ClientAuthentication: Sendable {

@@ -1,5 +1,5 @@
 import JOSE
-import JSON
+import PosternJSON
 
 /// The registered clients and their keys.
 struct ClientDirectory: Sendable {

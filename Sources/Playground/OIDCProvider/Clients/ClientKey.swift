@@ -1,6 +1,6 @@
-import Crypto
 import JOSE
-import Support
+import PosternCrypto
+import PosternSupport
 
 /// The key of clients that sign: made at the start, or given.
 struct ClientKey: Sendable {

@@ -1,8 +1,8 @@
-import Crypto
 import JOSE
-import JSON
 import NIOHTTP1
-import Support
+import PosternCrypto
+import PosternJSON
+import PosternSupport
 
 /// Proofs of possession as one server checks them (RFC 9449 section 4.3), each good once.
 struct DPoPCheck: Sendable {

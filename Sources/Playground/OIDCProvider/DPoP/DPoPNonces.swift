@@ -1,4 +1,4 @@
-import Support
+import PosternSupport
 
 /// The nonces one server hands out for proofs (RFC 9449 section 8): a new one each minute, the one before still taken.
 final class DPoPNonces: Sendable {

@@ -1,5 +1,5 @@
-import JSON
-import Support
+import PosternJSON
+import PosternSupport
 
 /// `POST /oidc/device_authorization` (RFC 8628 section 3.1).
 struct DeviceAuthorizationEndpoint: Endpoint {

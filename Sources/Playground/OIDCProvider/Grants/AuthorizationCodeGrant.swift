@@ -1,5 +1,5 @@
-import Crypto
-import Support
+import PosternCrypto
+import PosternSupport
 
 /// `authorization_code` (RFC 6749 section 4.1.3, RFC 7636 section 4.6, OpenID Connect Core section 3.1.3).
 struct AuthorizationCodeGrant: GrantHandler {

@@ -1,4 +1,4 @@
-import Support
+import PosternSupport
 
 /// Authorization codes (RFC 6749 section 4.1.2): good for a minute and once, remembered a while longer to notice a second use.
 final class AuthorizationCodes: Sendable {

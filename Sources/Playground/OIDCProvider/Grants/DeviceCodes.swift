@@ -1,5 +1,5 @@
-import Crypto
-import Support
+import PosternCrypto
+import PosternSupport
 
 /// Device codes (RFC 8628): what the user decides by the user code, the device learns by asking again and again.
 final class DeviceCodes: Sendable {

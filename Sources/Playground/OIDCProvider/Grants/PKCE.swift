@@ -1,5 +1,5 @@
-import Crypto
-import Support
+import PosternCrypto
+import PosternSupport
 
 /// Proof Key for Code Exchange with S256 (RFC 7636 section 4).
 enum PKCE {

@@ -1,5 +1,5 @@
 import JOSE
-import JSON
+import PosternJSON
 
 /// `urn:ietf:params:oauth:grant-type:token-exchange` (RFC 8693): an access token for another audience or with fewer scopes, in the
 /// name of the subject, or with an actor beside it.

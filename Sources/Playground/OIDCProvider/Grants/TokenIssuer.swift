@@ -1,5 +1,5 @@
-import JSON
-import Support
+import PosternJSON
+import PosternSupport
 
 /// Puts token answers together, the same for all grants.
 struct TokenIssuer: Sendable {

@@ -1,4 +1,4 @@
-import JSON
+import PosternJSON
 
 /// A token request whose client has proven who it is.
 struct TokenRequest: Sendable {

@@ -1,5 +1,5 @@
-import Crypto
-import Support
+import PosternCrypto
+import PosternSupport
 
 /// Where users prove who they are.
 struct LoginDesk: Sendable {

@@ -1,4 +1,4 @@
-import JSON
+import PosternJSON
 
 /// `GET` and `POST /oidc/logout` (OpenID Connect RP-Initiated Logout 1.0).
 struct LogoutEndpoint: Endpoint {

@@ -1,5 +1,5 @@
-import JSON
-import Support
+import PosternJSON
+import PosternSupport
 
 /// Logins that tests have announced: they happen at once, where a user would see the login page.
 final class NextLogins: Sendable {

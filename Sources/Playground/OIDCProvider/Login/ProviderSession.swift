@@ -1,4 +1,4 @@
-import Support
+import PosternSupport
 
 /// A user who is logged in at the provider.
 struct ProviderSession: Sendable {

@@ -1,5 +1,5 @@
-import JSON
-import Support
+import PosternJSON
+import PosternSupport
 
 /// The claims of an access token (RFC 9068 section 2.2).
 struct AccessToken: Sendable {

@@ -1,5 +1,5 @@
-import JSON
-import Support
+import PosternJSON
+import PosternSupport
 
 /// Access tokens as signed JWTs (RFC 9068): made, checked and revoked here.
 final class AccessTokens: Sendable {

@@ -1,6 +1,6 @@
 import JOSE
-import JSON
-import Support
+import PosternJSON
+import PosternSupport
 
 /// ID tokens (OpenID Connect Core section 2).
 struct IDTokens: Sendable {

@@ -1,6 +1,6 @@
-import Crypto
-import JSON
-import Support
+import PosternCrypto
+import PosternJSON
+import PosternSupport
 
 /// Refresh tokens and the grants behind them (RFC 6749 section 6), replaced at every use and watched for reuse (RFC 9700 section
 /// 4.14.2).

@@ -1,5 +1,5 @@
-import JSON
-import Support
+import PosternJSON
+import PosternSupport
 
 /// All refresh tokens of one grant, the living one and those before it, with what became of each.
 struct RefreshFamily: Sendable {

@@ -1,7 +1,7 @@
-import Crypto
 import JOSE
-import JSON
-import Support
+import PosternCrypto
+import PosternJSON
+import PosternSupport
 
 /// The provider's signing keys: an RSA, an EC and an Ed25519 pair at a time, and those before them as long as they stay published.
 final class SigningKeys: Sendable {

@@ -1,5 +1,5 @@
-import JSON
-import Support
+import PosternJSON
+import PosternSupport
 
 /// When and how a user logged in.
 struct UserAuthentication: Sendable, Equatable {

@@ -1,7 +1,7 @@
 import AuthEngine
 import HTTPMessages
-import JSONRPC
-import Protocol
+import PosternJSONRPC
+import PosternProtocol
 
 /// `parseAdvice`.
 enum AdviceParsing {

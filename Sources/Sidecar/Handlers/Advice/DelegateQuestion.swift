@@ -1,7 +1,7 @@
-import JSON
-import JSONRPC
-import Protocol
-import Support
+import PosternJSON
+import PosternJSONRPC
+import PosternProtocol
+import PosternSupport
 
 /// A request of the sidecar to the calling connection, which has only so long to answer (wire.md section 6).
 enum DelegateQuestion {

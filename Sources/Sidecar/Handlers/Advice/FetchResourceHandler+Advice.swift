@@ -1,9 +1,9 @@
 import AuthEngine
 import HTTPMessages
-import JSON
-import JSONRPC
-import Protocol
-import Support
+import PosternJSON
+import PosternJSONRPC
+import PosternProtocol
+import PosternSupport
 
 extension FetchResourceHandler {
   /// Goes on with a fetch that had stopped at an advice: with the very request of then, on the configuration of now.

@@ -1,6 +1,6 @@
 import HTTPMessages
-import JSONRPC
-import Protocol
+import PosternJSONRPC
+import PosternProtocol
 
 extension HTTPResponse {
   /// A response that a caller got elsewhere.

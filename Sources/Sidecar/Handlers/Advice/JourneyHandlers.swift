@@ -1,8 +1,8 @@
 import AuthEngine
-import JSON
-import JSONRPC
-import Protocol
-import Support
+import PosternJSON
+import PosternJSONRPC
+import PosternProtocol
+import PosternSupport
 
 /// `authenticate` and `authenticateWithAdvice`.
 struct JourneyHandlers: Sendable {

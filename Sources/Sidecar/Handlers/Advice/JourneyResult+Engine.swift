@@ -1,6 +1,6 @@
 import AuthEngine
-import Protocol
-import Support
+import PosternProtocol
+import PosternSupport
 
 extension JourneyResult {
   /// The engine's outcome as it goes over the wire.

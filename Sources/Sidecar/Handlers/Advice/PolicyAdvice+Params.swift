@@ -1,6 +1,6 @@
 import AuthEngine
-import JSONRPC
-import Protocol
+import PosternJSONRPC
+import PosternProtocol
 
 extension PolicyAdvice {
   private static let most = 16

@@ -1,5 +1,5 @@
 import AuthEngine
-import Protocol
+import PosternProtocol
 
 extension PolicyAdviceDescription {
   /// The engine's advice as it goes over the wire.

@@ -1,9 +1,9 @@
 import AuthEngine
 import HTTPMessages
-import JSON
-import JSONRPC
-import Protocol
-import Support
+import PosternJSON
+import PosternJSONRPC
+import PosternProtocol
+import PosternSupport
 
 /// Asks the calling connection about policy advice: `delegate.onPolicyAdviceReceived`, `evaluateAuthorizationPolicy` and
 /// `updateRequest` (wire.md section 6), each as far as it has registered for it.

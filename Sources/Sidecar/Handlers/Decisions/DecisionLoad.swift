@@ -1,6 +1,6 @@
-import JSON
-import Protocol
-import Support
+import PosternJSON
+import PosternProtocol
+import PosternSupport
 
 /// What the calls of `preauthorize` under way hold, by uid: each keeps its resources, and what it hears of them, until
 /// all are answered.

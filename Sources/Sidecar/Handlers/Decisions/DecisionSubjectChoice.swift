@@ -1,8 +1,8 @@
 import AuthEngine
-import JSON
-import JSONRPC
-import Protocol
-import Support
+import PosternJSON
+import PosternJSONRPC
+import PosternProtocol
+import PosternSupport
 
 /// Why a call has no subject: told as its failure, not as an error.
 struct DecisionSubjectAbsence: Error {

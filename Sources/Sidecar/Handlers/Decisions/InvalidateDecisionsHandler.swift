@@ -1,7 +1,7 @@
 import AuthEngine
-import Configuration
-import JSONRPC
-import Protocol
+import PosternConfiguration
+import PosternJSONRPC
+import PosternProtocol
 
 /// `invalidateDecisions`: of the calling user's own decisions only.
 struct InvalidateDecisionsHandler: Sendable {

@@ -1,8 +1,8 @@
 import AuthEngine
-import JSON
-import JSONRPC
-import Protocol
-import Support
+import PosternJSON
+import PosternJSONRPC
+import PosternProtocol
+import PosternSupport
 
 /// `preauthorize`: params to a question, the engine, and its response to a result.
 struct PreauthorizeHandler: Sendable {

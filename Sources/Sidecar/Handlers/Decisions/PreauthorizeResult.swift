@@ -1,7 +1,7 @@
 import AuthEngine
-import JSON
-import Protocol
-import Support
+import PosternJSON
+import PosternProtocol
+import PosternSupport
 
 /// A preauthorization's answer as it goes over the wire: `Preauthorize.Result`, written at once because it is a hot path. A test decodes it
 /// as that type, strictly.

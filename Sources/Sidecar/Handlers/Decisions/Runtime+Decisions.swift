@@ -1,5 +1,5 @@
 import AuthEngine
-import Configuration
+import PosternConfiguration
 
 /// Why there is no decision point to ask.
 struct DecisionPointAbsence: Error {

@@ -1,9 +1,9 @@
 import AuthEngine
-import Configuration
-import JSON
-import JSONRPC
-import Protocol
-import Support
+import PosternConfiguration
+import PosternJSON
+import PosternJSONRPC
+import PosternProtocol
+import PosternSupport
 
 /// `getAccessToken`: the one way for a token out of the sidecar, where the configuration opens it.
 struct AccessTokenHandler: Sendable {

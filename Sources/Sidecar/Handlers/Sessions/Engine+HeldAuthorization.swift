@@ -1,8 +1,8 @@
 import AuthEngine
-import JSON
-import JSONRPC
-import Protocol
-import Support
+import PosternJSON
+import PosternJSONRPC
+import PosternProtocol
+import PosternSupport
 
 extension Engine {
   /// What a call ends with. Where the access manager wants the user to do something first it says how to go on: for `session`, or for the

@@ -1,7 +1,7 @@
 import AuthEngine
-import JSONRPC
-import Protocol
-import Support
+import PosternJSONRPC
+import PosternProtocol
+import PosternSupport
 
 extension Engine {
   /// The session of that handle. One of an issuer that the call's rule hides is as unknown as one that is not there.

@@ -1,7 +1,7 @@
 import AuthEngine
-import JSON
-import Protocol
-import Support
+import PosternJSON
+import PosternProtocol
+import PosternSupport
 
 extension SessionDescription {
   /// A session of the engine as it goes over the wire.

@@ -1,8 +1,8 @@
 import AuthEngine
-import JSON
-import JSONRPC
-import Protocol
-import Support
+import PosternJSON
+import PosternJSONRPC
+import PosternProtocol
+import PosternSupport
 
 extension SessionGrant {
   /// The grant of a call: exactly the members that belong to its type.

@@ -1,8 +1,8 @@
 import AuthEngine
-import JSON
-import JSONRPC
-import Protocol
-import Support
+import PosternJSON
+import PosternJSONRPC
+import PosternProtocol
+import PosternSupport
 
 /// The methods of sessions: params to the engine, what it says to results.
 struct SessionHandlers: Sendable {

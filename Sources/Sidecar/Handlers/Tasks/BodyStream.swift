@@ -1,5 +1,5 @@
-import JSONRPC
-import Protocol
+import PosternJSONRPC
+import PosternProtocol
 
 /// How a body goes out while it comes.
 enum BodyStream: Sendable {

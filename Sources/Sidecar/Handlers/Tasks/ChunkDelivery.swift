@@ -1,7 +1,7 @@
 import HTTPMessages
-import JSON
-import JSONRPC
-import Support
+import PosternJSON
+import PosternJSONRPC
+import PosternSupport
 
 /// Sends a response in pieces to the connection that asked for it, no faster than it reads: its head as `fetchResource.head`, its body as
 /// `fetchResource.chunk`.

@@ -1,7 +1,7 @@
 import AuthEngine
-import JSON
-import JSONRPC
-import Protocol
+import PosternJSON
+import PosternJSONRPC
+import PosternProtocol
 
 /// `getTask`, `listTasks`, `suspendTask`, `resumeTask`, `cancelTask`.
 struct TaskHandlers: Sendable {

@@ -1,7 +1,7 @@
 import AuthEngine
 import JOSE
-import JSONRPC
-import Support
+import PosternJSONRPC
+import PosternSupport
 
 /// What a caller may say about time and algorithms, checked.
 struct CallerBounds {

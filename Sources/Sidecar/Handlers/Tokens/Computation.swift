@@ -1,6 +1,6 @@
-import JSON
-import JSONRPC
-import Support
+import PosternJSON
+import PosternJSONRPC
+import PosternSupport
 
 /// Work that may take the processor for long, away from the threads that serve connections.
 ///

@@ -1,9 +1,9 @@
 import AuthEngine
 import JOSE
-public import JSON
-public import JSONRPC
-import Protocol
-public import Support
+public import PosternJSON
+public import PosternJSONRPC
+import PosternProtocol
+public import PosternSupport
 
 extension OfflineMethods {
   /// What can be read of `token` and what a validation would refuse it for, as JSON for people; nothing in it is trusted.

@@ -1,9 +1,9 @@
 import AuthEngine
 import JOSE
-public import JSON
-public import JSONRPC
-import Protocol
-import Support
+public import PosternJSON
+public import PosternJSONRPC
+import PosternProtocol
+import PosternSupport
 
 /// The methods that need neither configuration nor network, for the socket and for the command line.
 public enum OfflineMethods {

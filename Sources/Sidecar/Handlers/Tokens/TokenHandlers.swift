@@ -1,9 +1,9 @@
 import AuthEngine
 import JOSE
-import JSON
-import JSONRPC
-import Protocol
-import Support
+import PosternJSON
+import PosternJSONRPC
+import PosternProtocol
+import PosternSupport
 
 /// The methods that judge tokens: params to expectations, the engine, and its verdict to a result.
 struct TokenHandlers: Sendable {

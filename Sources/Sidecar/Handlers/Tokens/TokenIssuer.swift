@@ -1,10 +1,10 @@
 import AuthEngine
 import HTTPMessages
 import JOSE
-import JSON
-import JSONRPC
-import Protocol
-import Support
+import PosternJSON
+import PosternJSONRPC
+import PosternProtocol
+import PosternSupport
 
 /// Whose tokens a call means: what is asked of them, and where their keys are.
 struct TokenIssuer: Sendable {

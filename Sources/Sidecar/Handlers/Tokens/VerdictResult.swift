@@ -1,6 +1,6 @@
 import AuthEngine
-import JSON
-import Protocol
+import PosternJSON
+import PosternProtocol
 
 /// A verdict as it goes over the wire: `Protocol.TokenVerdict`, built as a value because it is a hot path. A test decodes it as that
 /// type, strictly.

@@ -1,7 +1,7 @@
 import ArgumentParser
-import Audit
 import Glibc
-import Support
+import PosternAudit
+import PosternSupport
 
 /// `postern audit verify`.
 struct VerifyAudit: ParsableCommand {

@@ -1,6 +1,6 @@
 import ArgumentParser
-import JSON
-import JSONRPC
+import PosternJSON
+import PosternJSONRPC
 import Sidecar
 
 /// `postern jose decrypt`.

@@ -1,8 +1,8 @@
 import ArgumentParser
-import JSON
-import JSONRPC
+import PosternJSON
+import PosternJSONRPC
+import PosternSupport
 import Sidecar
-import Support
 
 /// `postern jose inspect`.
 struct InspectToken: ParsableCommand {

@@ -1,7 +1,7 @@
 import ArgumentParser
 import Glibc
-import JSON
-import JSONRPC
+import PosternJSON
+import PosternJSONRPC
 
 /// Prints what an offline method says, as `postern call` would.
 enum JOSEReport {

@@ -1,6 +1,6 @@
 import ArgumentParser
 import Glibc
-import JSON
+import PosternJSON
 
 /// A JSON file with a key or a key set.
 struct KeyFile: ExpressibleByArgument {

@@ -1,7 +1,7 @@
 import ArgumentParser
 import Glibc
-import JSON
-import Support
+import PosternJSON
+import PosternSupport
 
 /// `postern login ISSUER`: a user logs in with a browser, and the sidecar has a session (RFC 8252).
 struct Login: ParsableCommand {

@@ -1,5 +1,5 @@
 import Glibc
-import Support
+import PosternSupport
 
 /// One connection of a browser: one request, one page.
 final class LoopbackConnection {

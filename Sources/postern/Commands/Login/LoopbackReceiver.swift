@@ -1,5 +1,5 @@
 import Glibc
-import Support
+import PosternSupport
 
 /// Takes the requests by which a browser comes back from a login, on a loopback address (RFC 8252 section 7.3).
 struct LoopbackReceiver: ~Copyable {

@@ -1,5 +1,5 @@
 import JOSE
-import JSON
+import PosternJSON
 
 /// The rules a valid token must meet, written a second time and naively, over a second parser.
 struct ClaimOracle: Sendable {

@@ -1,6 +1,6 @@
 import AuthEngine
 import HTTPMessages
-import Support
+import PosternSupport
 
 /// One answer of a decision point: in the first line its kind, the status and the type of the content, in the second the resources between
 /// tabs, then the body.

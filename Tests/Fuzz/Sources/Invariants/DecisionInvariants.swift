@@ -1,6 +1,6 @@
 import AuthEngine
 import HTTPMessages
-import Support
+import PosternSupport
 
 /// What must be true of every answer that a decision point can give.
 public enum DecisionInvariants {

@@ -1,8 +1,8 @@
-import Crypto
 import Foundation
 import JOSE
-import JSON
-import Support
+import PosternCrypto
+import PosternJSON
+import PosternSupport
 
 /// The keys that inputs are judged by, and the tokens that are known to be genuine under them: those of `JOSETests/Vectors`.
 struct FixedMaterial: Sendable {

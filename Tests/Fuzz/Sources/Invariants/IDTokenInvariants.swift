@@ -1,7 +1,7 @@
 import AuthEngine
 import JOSE
-import JSON
-import Support
+import PosternJSON
+import PosternSupport
 
 /// What must be true of verdicts on ID tokens, access tokens and logout tokens.
 enum IDTokenInvariants {

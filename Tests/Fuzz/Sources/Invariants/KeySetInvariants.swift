@@ -1,6 +1,6 @@
 import JOSE
-import JSON
-import Support
+import PosternJSON
+import PosternSupport
 
 /// What must be true of every key set and of every PEM text, whatever its bytes.
 public enum KeySetInvariants {

@@ -1,5 +1,5 @@
-import Crypto
-import Support
+import PosternCrypto
+import PosternSupport
 
 /// What the bytes of an input mean: a token as it is, or the parts of one, so that mutation reaches what lies behind
 /// base64url and behind signatures.

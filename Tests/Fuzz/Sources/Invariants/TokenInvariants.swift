@@ -1,7 +1,7 @@
-import Crypto
 import JOSE
-import JSON
-import Support
+import PosternCrypto
+import PosternJSON
+import PosternSupport
 
 /// What must be true of every token, whatever its bytes.
 public enum TokenInvariants {

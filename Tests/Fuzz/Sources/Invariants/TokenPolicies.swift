@@ -1,6 +1,6 @@
 import AuthEngine
 import JOSE
-import Support
+import PosternSupport
 
 /// The configurations and expectations that inputs are judged by, and time standing still at 1,800,000,000.
 enum TokenPolicies {

@@ -1,1 +1,1 @@
-../../../../Sources/JSONRPC/EnvelopeOutline.swift
+../../../../Sources/PosternJSONRPC/EnvelopeOutline.swift

@@ -1,4 +1,4 @@
-import JSON
+import PosternJSON
 
 /// What must be true of everything that a caller can write to the socket.
 public enum MessageInvariants {

@@ -1,1 +1,1 @@
-../../../../Sources/JSONRPC/SessionLimits.swift
+../../../../Sources/PosternJSONRPC/SessionLimits.swift

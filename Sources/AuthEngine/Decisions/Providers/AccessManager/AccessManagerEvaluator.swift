@@ -1,4 +1,4 @@
-public import Support
+public import PosternSupport
 
 /// Whose session evaluates policies.
 public enum AccessManagerEvaluator: Sendable {

@@ -1,6 +1,6 @@
 import HTTPMessages
-import JSON
-import Support
+import PosternJSON
+import PosternSupport
 
 /// What the evaluator's session is known by.
 struct AccessManagerToken: Sendable {

@@ -1,6 +1,6 @@
 public import HTTPMessages
-import JSON
-public import Support
+import PosternJSON
+public import PosternSupport
 
 /// The policy evaluation of PingAM and ForgeRock AM.
 public final class AccessManagerProvider: DecisionProvider {

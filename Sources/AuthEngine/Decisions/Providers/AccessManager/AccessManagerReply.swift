@@ -1,5 +1,5 @@
-import JSON
-import Support
+import PosternJSON
+import PosternSupport
 
 /// Reads what the policy evaluation answers: rows in any order.
 enum AccessManagerReply {

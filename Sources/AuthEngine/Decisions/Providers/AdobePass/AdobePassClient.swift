@@ -1,6 +1,6 @@
-import Crypto
 import HTTPMessages
-import Support
+import PosternCrypto
+import PosternSupport
 
 /// Who is registered, and where: one client for each server, service provider and software statement, in this process and in all that share
 /// its store.

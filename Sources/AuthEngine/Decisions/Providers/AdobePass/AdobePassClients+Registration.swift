@@ -1,4 +1,4 @@
-import Support
+import PosternSupport
 
 extension AdobePassClients {
   /// How long a lease is asked for: longer than a registration can take.

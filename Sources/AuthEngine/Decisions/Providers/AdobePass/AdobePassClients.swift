@@ -1,5 +1,5 @@
 import HTTPMessages
-import Support
+import PosternSupport
 
 /// Registered clients (RFC 7591) and their tokens: one registration for each, kept for good, one request for any number of waiters.
 ///

@@ -1,5 +1,5 @@
-public import JSON
-public import Support
+public import PosternJSON
+public import PosternSupport
 
 /// The device as Adobe Pass is told of it: an id that must outlive everything, and what it is.
 public struct AdobePassDevice: Sendable {

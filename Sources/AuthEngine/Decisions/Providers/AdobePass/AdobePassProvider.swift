@@ -1,6 +1,6 @@
 public import HTTPMessages
-public import JSON
-public import Support
+public import PosternJSON
+public import PosternSupport
 
 /// Adobe Pass Authentication, REST API v2: preauthorization of a device for a service provider at an MVPD.
 public final class AdobePassProvider: DecisionProvider {

@@ -1,6 +1,6 @@
 import HTTPMessages
-import JSON
-import Support
+import PosternJSON
+import PosternSupport
 
 /// A client's credentials, as registration gave them. They never expire; registering again would cost the users their logins.
 struct AdobePassRegistration: RecordContents {

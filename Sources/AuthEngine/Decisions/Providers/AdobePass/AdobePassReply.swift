@@ -1,5 +1,5 @@
 import HTTPMessages
-import JSON
+import PosternJSON
 
 /// Reads what Adobe Pass answers: decisions in any order, found by the resource that they echo.
 enum AdobePassReply {

@@ -1,6 +1,6 @@
 import HTTPMessages
-import JSON
-import Support
+import PosternJSON
+import PosternSupport
 
 /// What a client asks the server about itself: to be registered, and for tokens.
 struct AdobePassRequests: Sendable {

@@ -1,6 +1,6 @@
 import HTTPMessages
-import JSON
-import Support
+import PosternJSON
+import PosternSupport
 
 /// An access token of a registered client.
 struct AdobePassToken: Sendable {

@@ -1,6 +1,6 @@
 import HTTPMessages
-import JSON
-import Support
+import PosternJSON
+import PosternSupport
 
 /// The endpoints of one decision point: from its metadata, asked for when first needed and then once an hour; the default paths where there is
 /// none. Guarded by its own lock.

@@ -1,6 +1,6 @@
 import HTTPMessages
-import JSON
-import Support
+import PosternJSON
+import PosternSupport
 
 /// Where an AuthZEN decision point takes questions.
 struct AuthZENEndpoints: Sendable, Hashable {

@@ -1,6 +1,6 @@
 public import HTTPMessages
-import JSON
-public import Support
+import PosternJSON
+public import PosternSupport
 
 /// OpenID AuthZEN Authorization API 1.0.
 public final class AuthZENProvider: DecisionProvider {

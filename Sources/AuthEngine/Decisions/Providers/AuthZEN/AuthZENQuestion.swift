@@ -1,4 +1,4 @@
-import JSON
+import PosternJSON
 
 /// The messages of AuthZEN: what is asked, as JSON (sections 6.1 and 7.1), written at once because batches are large. No member is null.
 struct AuthZENQuestion: Sendable {

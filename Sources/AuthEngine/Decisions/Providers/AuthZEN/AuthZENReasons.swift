@@ -1,4 +1,4 @@
-import JSON
+import PosternJSON
 
 /// Where the reason of a deny stands in the `context` of an AuthZEN decision, whose content is not standardised.
 public struct AuthZENReasons: Sendable, Hashable {

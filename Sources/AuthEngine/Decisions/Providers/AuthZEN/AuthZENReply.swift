@@ -1,4 +1,4 @@
-import JSON
+import PosternJSON
 
 /// Reads decisions of the AuthZEN Authorization API 1.0.
 enum AuthZENReply {

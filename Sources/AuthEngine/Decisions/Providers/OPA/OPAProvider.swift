@@ -1,6 +1,6 @@
 public import HTTPMessages
-import JSON
-import Support
+import PosternJSON
+import PosternSupport
 
 /// Open Policy Agent's REST data API, with batches by convention: the rule gets all resources and gives an object of their ids.
 public final class OPAProvider: DecisionProvider {

@@ -1,5 +1,5 @@
-import JSON
-import Support
+import PosternJSON
+import PosternSupport
 
 /// Reads what Open Policy Agent's data API answers: an object of the resources' ids.
 enum OPAReply {

@@ -1,5 +1,5 @@
 import Glibc
-import Support
+import PosternSupport
 
 /// The tokens to validate: one a line, with the nonce and the access token that it must fit.
 struct TokenFile {

@@ -1,6 +1,6 @@
 import AuthEngine
 import JOSE
-import Support
+import PosternSupport
 
 /// Token after token through the engine: full rules, no cache of verdicts, keys that were parsed once.
 struct Validations {

@@ -1,0 +1,68 @@
+import PosternJSON
+
+/// The access manager (PingAM, ForgeRock AM) behind an issuer.
+public struct AccessManagerConfiguration: Sendable, Equatable {
+  /// Its base URL, as in `https://am.example.com/am`.
+  public var baseURL: String
+  /// The realm as configured: `alpha`, `alpha/beta`; nil, `root` and `/` are the root realm.
+  public var realm: String?
+  /// The name of the SSO cookie; nil asks the server.
+  public var cookieName: String?
+
+  /// An access manager.
+  public init(baseURL: String, realm: String? = nil, cookieName: String? = nil) {
+    self.baseURL = baseURL
+    self.realm = realm
+    self.cookieName = cookieName
+  }
+
+  /// The realm as it stands in the server's paths: `/realms/root` and `/realms/NAME` for each level below it.
+  public var realmPath: String {
+    let levels = (realm ?? "").split(separator: "/").map(String.init)
+    return "/realms/root" + levels.drop { $0 == "root" }.map { "/realms/\($0)" }.joined()
+  }
+}
+
+extension AccessManagerConfiguration: ConfigurationSection {
+  init(reading keys: SectionReader) {
+    baseURL = keys.required(
+      "baseUrl", .baseURL, "Base URL, as in https://am.example.com/am.", example: .shown("https://am.example.com/am"))
+    realm = keys.optional(
+      "realm", .realm, "Realm: alpha stands for /realms/root/realms/alpha. Left out: the root realm.",
+      example: .shown("alpha"))
+    cookieName = keys.optional(
+      "cookieName", .cookieName, "Name of the SSO cookie. Left out: the server is asked.",
+      example: .shown("iPlanetDirectoryPro"))
+  }
+}
+
+extension ValueForm where Value == String {
+  /// A realm: names separated by `/`.
+  static var realm: Self {
+    var form = text
+    form.parse = { scalar, context throws(ValueProblem) in
+      let realm = try line(scalar, context)
+      let areNames = realm.split(separator: "/").allSatisfy { name in
+        name != "." && name != ".." && name != "realms"
+          && name.unicodeScalars.allSatisfy { YAMLText.mayNameAnchor($0) || $0 == "." }
+      }
+      guard areNames else { throw ValueProblem("must be a realm's name such as alpha, or names separated by /") }
+      return realm
+    }
+    return form
+  }
+
+  /// A cookie's name: a token of RFC 9110 section 5.6.2 (RFC 6265 section 4.1.1).
+  static var cookieName: Self {
+    var form = text
+    form.parse = { scalar, context throws(ValueProblem) in
+      let name = try line(scalar, context)
+      let isToken = name.unicodeScalars.allSatisfy {
+        YAMLText.mayNameAnchor($0) || "!#$%&'*+.^`|~".unicodeScalars.contains($0)
+      }
+      guard isToken else { throw ValueProblem("must be the name of a cookie") }
+      return name
+    }
+    return form
+  }
+}

@@ -1,0 +1,56 @@
+import PosternJSON
+public import PosternSupport
+
+/// How the sidecar authenticates at a decision point.
+public struct DecisionCredentials: Sendable, Equatable {
+  /// Whose token goes along as a bearer token.
+  public enum Bearer: String, Sendable, Hashable, CaseIterable {
+    /// None.
+    case none
+    /// The client's own, from the issuer.
+    case device
+    /// The user's.
+    case user
+  }
+
+  /// Whose token goes along. Default `device` for `authzen` and `opa` with an issuer and without a token of their own, else `none`.
+  public var bearer: Bearer
+  /// A fixed bearer token.
+  public var token: ConfiguredSecret<String>?
+  /// `access-manager`: the SSO token of a session that may evaluate policies.
+  public var ssoToken: ConfiguredSecret<String>?
+  /// `access-manager`: the user of such a session.
+  public var username: ConfiguredSecret<String>?
+  /// `access-manager`: that user's password.
+  public var password: ConfiguredSecret<String>?
+
+  /// Whether nothing at all is sent.
+  public var isNothing: Bool { bearer == .none && token == nil && ssoToken == nil && username == nil }
+}
+
+extension DecisionCredentials: ConfigurationSection {
+  init(reading keys: SectionReader) {
+    let bearer = keys.optional(
+      "bearer", .choice(Bearer.self, placeholder: .none),
+      "Whose token goes along. Left out: device for authzen and opa with an issuer, else none.",
+      example: .shown("device"))
+    self.bearer = bearer ?? .none
+    token = keys.secret(
+      "token", .line, "File with a fixed bearer token.", exampleFile: .commented("/run/secrets/pdp-token"))
+    ssoToken = keys.secret(
+      "ssoToken", .line, "access-manager: file with the SSO token of a session that may evaluate policies.",
+      exampleFile: .commented("/run/secrets/sso-token"))
+    username = keys.secret(
+      "username", .line, "access-manager: file with the name of a user who may evaluate policies.",
+      exampleFile: .commented("/run/secrets/am-username"))
+    password = keys.secret(
+      "password", .line, "access-manager: file with that user's password.",
+      exampleFile: .commented("/run/secrets/am-password"))
+    func isGiven(_ name: String) -> Bool { [name, "\(name)File", "\(name)Env"].contains(where: keys.isGiven) }
+    if isGiven("token"), let bearer, bearer != .none { keys.problem("give either bearer or tokenFile", at: "bearer") }
+    if isGiven("username") != isGiven("password") { keys.problem("usernameFile and passwordFile belong together") }
+    if isGiven("ssoToken"), isGiven("username") {
+      keys.problem("give either ssoTokenFile or usernameFile and passwordFile")
+    }
+  }
+}

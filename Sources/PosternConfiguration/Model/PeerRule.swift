@@ -1,0 +1,110 @@
+import PosternJSON
+
+/// One rule about who may call what. Whoever has the uid and the gid, as far as they are given, may call the methods on the resources.
+public struct PeerRule: Sendable, Equatable {
+  /// The caller's user id; nil matches every one.
+  public var uid: UInt32?
+  /// The caller's group id; nil matches every one.
+  public var gid: UInt32?
+  /// The methods, `*` for all of them; empty for none.
+  public var methods: [String]
+  /// The configured resources; nil or `*` for all of them.
+  public var resources: [String]?
+  /// The configured issuers; nil or `*` for all of them.
+  public var issuers: [String]?
+  /// The configured decision points; nil or `*` for all of them.
+  public var preauthorization: [String]?
+  /// How often each uid the rule matches may call; nil: as often as it likes.
+  public var rate: CallRateConfiguration?
+  /// How many calls of each uid the rule matches may be under way; nil: any number.
+  public var concurrency: Int?
+
+  /// A rule.
+  public init(
+    uid: UInt32? = nil, gid: UInt32? = nil, methods: [String], resources: [String]? = nil,
+    issuers: [String]? = nil, preauthorization: [String]? = nil, rate: CallRateConfiguration? = nil,
+    concurrency: Int? = nil
+  ) {
+    self.issuers = issuers
+    self.preauthorization = preauthorization
+    self.rate = rate
+    self.concurrency = concurrency
+    self.uid = uid
+    self.gid = gid
+    self.methods = methods
+    self.resources = resources
+  }
+
+  /// Whether the rule is about a caller with these ids.
+  public func matches(uid: UInt32, gid: UInt32) -> Bool {
+    (self.uid ?? uid) == uid && (self.gid ?? gid) == gid
+  }
+
+  /// Whether the rule lets its callers call `method`.
+  public func permits(method: String) -> Bool { methods.contains("*") || methods.contains(method) }
+
+  /// Whether the rule lets its callers use `resource`.
+  public func permits(resource: String) -> Bool {
+    guard let resources else { return true }
+    return resources.contains("*") || resources.contains(resource)
+  }
+}
+
+extension PeerRule: ConfigurationSection {
+  init(reading keys: SectionReader) {
+    // (uid_t) -1 means "no change" to the kernel and belongs to nobody.
+    let identifiers = ValueForm.integer(0...Int(UInt32.max - 1))
+    uid = keys.optional("uid", identifiers, "User id the rule is about.", example: .shown(1000)).map(UInt32.init)
+    let number = keys.optional(
+      "gid", identifiers, "Group id the rule is about. With uid as well both must match.", example: .commented(3000)
+    ).map(UInt32.init)
+    let name = keys.optional(
+      "group", .group, "The same by the group's name, looked up when the configuration is loaded.",
+      example: .commented("app"))
+    gid = number ?? name.flatMap(keys.context.surroundings.groupIdentifier)
+    if keys.isGiven("gid"), keys.isGiven("group") { keys.problem("give only one of gid, group", at: "group") }
+    methods = keys.requiredList(
+      "methods", of: .methodName, "Methods these callers may call; \"*\" for all, an empty list for none.",
+      example: .shown(["*"]))
+    resources = keys.optionalList(
+      "resources", of: .text, "Resources these callers may use. Left out: all.", example: .commented(["billing"]))
+    issuers = keys.optionalList(
+      "issuers", of: .text, "Issuers these callers may name, and whose sessions they see. Left out: all.",
+      example: .commented(["corp"]))
+    preauthorization = keys.optionalList(
+      "preauthorization", of: .text, "Decision points these callers may ask. Left out: all.",
+      example: .commented(["streaming"]))
+    rate = keys.optionalSection(
+      "rate", CallRateConfiguration.self,
+      "How often each uid the rule matches may call; more is answered with overloaded. Probes do not count.")
+    concurrency = keys.optional(
+      "concurrency", .integer(1...65_536),
+      "Calls under way at a time of each uid the rule matches; more are answered with overloaded.",
+      example: .commented(32))
+    if uid == nil, gid == nil, !keys.isGiven("uid"), !keys.isGiven("gid"), !keys.isGiven("group") {
+      keys.problem("a rule needs uid, gid or group")
+    }
+  }
+}
+
+extension ValueForm where Value == String {
+  /// The name of a method as on the wire, or `*`.
+  fileprivate static var methodName: Self {
+    var form = text
+    form.schema = ["type": "string", "pattern": "^([*]|[$]?[A-Za-z./]+)$"]
+    form.parse = { scalar, context throws(ValueProblem) in
+      let name = try line(scalar, context)
+      let isName = name.unicodeScalars.allSatisfy { scalar in
+        switch scalar {
+        case "a"..."z", "A"..."Z", ".", "/", "$": true
+        default: false
+        }
+      }
+      guard name == "*" || isName else {
+        throw ValueProblem("must be the name of a method, such as fetchResource, or \"*\"")
+      }
+      return name
+    }
+    return form
+  }
+}

@@ -1,0 +1,198 @@
+import PosternJSON
+
+/// A decision point that answers `preauthorize`.
+public struct PreauthorizationConfiguration: Sendable, Equatable {
+  /// The kinds of decision point.
+  public enum Kind: String, Sendable, Hashable, CaseIterable {
+    /// Adobe Pass REST v2.
+    case adobePass = "adobe-pass"
+    /// OpenID AuthZEN Authorization API 1.0.
+    case authzen
+    /// Open Policy Agent's REST data API.
+    case opa
+    /// The policy evaluation of PingAM and ForgeRock AM.
+    case accessManager = "access-manager"
+  }
+
+  /// The kind.
+  public var kind: Kind
+  /// The decision point's base URL.
+  public var baseURL: String
+  /// The name of the issuer whose session is the subject; nil takes `context.subject` of the call.
+  public var issuer: String?
+  /// The type of the resources (AuthZEN). Default `channel`.
+  public var resourceType: String
+  /// The action that is asked about. Default `view`.
+  public var action: String
+  /// How many resources go into one request. Default 50; 5 with `adobe-pass`.
+  public var maxBatch: Int
+  /// How long one call of the decision point may take. Default 5 seconds.
+  public var timeout: Duration
+  /// How often a retryable item is tried, the first time included. Default 3.
+  public var attempts: Int
+  /// How fast requests go out; nil: as they come. Default with `adobe-pass`: 1 a second, bursts of 10.
+  public var pace: PaceConfiguration?
+  /// How long decisions are kept.
+  public var cache: DecisionCacheConfiguration
+  /// How the sidecar authenticates at the decision point.
+  public var credentials: DecisionCredentials
+  /// The subject's type. Default `user`.
+  public var subjectType: String
+  /// The claims of the session that are told of the subject. Default none.
+  public var subjectClaims: [String]
+  /// `authzen`: where the metadata are; nil: at the well-known location.
+  public var metadataURL: String?
+  /// `authzen`: where the reason of a deny stands.
+  public var reasons: DecisionReasonsConfiguration
+  /// `opa`: the path of the rule below `/v1/data/`.
+  public var path: String?
+  /// `access-manager`: the policy set. Default `iPlanetAMWebAgentService`.
+  public var application: String
+  /// `access-manager`: the realm; nil: that of the issuer's access manager, else the root realm.
+  public var realm: String?
+  /// `access-manager`: the header and cookie of sessions; nil: that of the issuer's access manager, else `iPlanetDirectoryPro`.
+  public var cookieName: String?
+  /// What the operator says in place of the decision point.
+  public var degradation: DegradationConfiguration?
+  /// `adobe-pass`.
+  public var adobePass: AdobePassConfiguration
+
+  /// The decision point of that kind at that URL, and the kind's defaults for everything else.
+  public init(kind: Kind, baseURL: String) {
+    self = .allDefaults
+    self.kind = kind
+    self.baseURL = baseURL
+    maxBatch = Self.defaultMaxBatch(of: kind)
+    pace = Self.defaultPace(of: kind)
+  }
+
+  private static func defaultMaxBatch(of kind: Kind) -> Int { kind == .adobePass ? 5 : 50 }
+
+  private static func defaultPace(of kind: Kind) -> PaceConfiguration? {
+    kind == .adobePass ? PaceConfiguration(perSecond: 1, burst: 10) : nil
+  }
+}
+
+extension PreauthorizationConfiguration: ConfigurationSection {
+  init(reading keys: SectionReader) {
+    kind = keys.required(
+      "kind", .choice(Kind.self, placeholder: .authzen), "What the decision point speaks.", example: .shown("authzen"))
+    baseURL = keys.required("baseUrl", .baseURL, "Its base URL.", example: .shown("https://pdp.example.com"))
+    issuer = keys.optional(
+      "issuer", .text,
+      """
+      Name of the issuer whose session is the subject, and where the decision point's own token comes from. Left out: the subject is the \
+      call's context.subject; adobe-pass needs none.
+      """, example: .shown("corp"))
+    resourceType = keys.value("resourceType", .text, default: "channel", "Type of the resources, for authzen and opa.")
+    action = keys.value("action", .text, default: "view", "Action that is asked about.")
+    subjectType = keys.value(
+      "subjectType", .text, default: "user", "Type of the subject, for authzen and opa.",
+      example: .commented("user"))
+    subjectClaims = keys.list(
+      "subjectClaims", of: .text, default: [],
+      "Claims of the session's ID token that go along as properties of the subject, for authzen and opa.",
+      example: .commented(["roles"]))
+    maxBatch =
+      keys.optional(
+        "maxBatch", .integer(1...1000), "Resources in one request. Left out: 50, with adobe-pass 5.",
+        example: .shown(50))
+      ?? Self.defaultMaxBatch(of: kind)
+    timeout = keys.value(
+      "timeout", .duration(.milliseconds(1) ... .seconds(600)), default: .seconds(5),
+      "How long one request to the decision point may take.")
+    attempts = keys.value(
+      "attempts", .integer(1...10), default: 3, "How often a retryable item is tried, the first time included.")
+    pace =
+      keys.optionalSection(
+        "pace", PaceConfiguration.self,
+        "How fast requests go out. Left out: as they come; with adobe-pass one a second after a burst of 10.",
+        commented: true) ?? Self.defaultPace(of: kind)
+    cache = keys.section("cache", DecisionCacheConfiguration.self, "How long decisions are kept.")
+    credentials = keys.section(
+      "credentials", DecisionCredentials.self, "How the sidecar authenticates at the decision point.")
+    let isBearerGiven = keys.entry("credentials")?.value["bearer"] != nil
+    if !isBearerGiven, credentials.token == nil, issuer != nil, kind == .authzen || kind == .opa {
+      credentials.bearer = .device
+    }
+    metadataURL = keys.optional(
+      "metadataUrl", .endpoint,
+      "authzen: where the metadata are. Left out: /.well-known/authzen-configuration before baseUrl's path.",
+      example: .commented("https://pdp.example.com/.well-known/authzen-configuration"))
+    reasons = keys.section(
+      "reasons", DecisionReasonsConfiguration.self, "authzen: where the reason of a deny stands.", commented: true)
+    path = keys.optional(
+      "path", .rulePath, "opa: path of the rule below /v1/data/.", example: .commented("pass/decisions"))
+    application = keys.value(
+      "application", .text, default: "iPlanetAMWebAgentService", "access-manager: policy set that is evaluated.",
+      example: .commented("iPlanetAMWebAgentService"))
+    realm = keys.optional(
+      "realm", .realm, "access-manager: realm. Left out: that of the issuer's accessManager, else the root realm.",
+      example: .commented("alpha"))
+    cookieName = keys.optional(
+      "cookieName", .cookieName,
+      "access-manager: name of the SSO cookie. Left out: that of the issuer's accessManager, else iPlanetDirectoryPro.",
+      example: .commented("iPlanetDirectoryPro"))
+    degradation = keys.optionalSection(
+      "degradation", DegradationConfiguration.self, "What is answered in place of the decision point, for a while.",
+      commented: true)
+    adobePass = AdobePassConfiguration(reading: keys)
+    check(keys)
+  }
+
+  private func check(_ keys: SectionReader) {
+    for (name, owner) in Self.ownedKeys where keys.isGiven(name) && owner != kind {
+      keys.warn("\(name) is for kind: \(owner.rawValue) only and does nothing here", at: name)
+    }
+    func demand(_ name: String, _ alternatives: [String] = []) {
+      let names = alternatives.isEmpty ? [name] : alternatives
+      if !names.contains(where: keys.isGiven) { keys.problem("kind: \(kind.rawValue) needs \(name)", at: "kind") }
+    }
+    switch kind {
+    case .opa:
+      demand("path")
+    case .adobePass:
+      if keys.isGiven("credentials") {
+        keys.warn("kind: adobe-pass registers a client of its own; credentials do nothing here", at: "credentials")
+      }
+      demand("serviceProvider")
+      demand("mvpd")
+      demand(
+        "softwareStatementFile", ["softwareStatementFile", "softwareStatementEnv", "softwareStatement"])
+      demand("deviceIdFile")
+    case .accessManager where credentials.isNothing:
+      keys.problem("kind: access-manager needs credentials: ssoTokenFile, or usernameFile and passwordFile", at: "kind")
+    case .accessManager, .authzen:
+      break
+    }
+  }
+
+  private static let ownedKeys: [(String, Kind)] =
+    [
+      ("path", .opa), ("application", .accessManager), ("realm", .accessManager), ("cookieName", .accessManager),
+      ("metadataUrl", .authzen),
+      ("reasons", .authzen),
+    ]
+    + [
+      "serviceProvider", "mvpd", "softwareStatementFile", "softwareStatementEnv", "softwareStatement", "deviceIdFile",
+      "deviceInfo",
+    ]
+    .map { ($0, .adobePass) }
+}
+
+extension ValueForm where Value == String {
+  /// The path of a rule: names separated by single `/`, none in front.
+  fileprivate static var rulePath: Self {
+    var form = text
+    form.parse = { scalar, context throws(ValueProblem) in
+      let path = try line(scalar, context)
+      let areNames = path.split(separator: "/", omittingEmptySubsequences: false).allSatisfy { name in
+        !name.isEmpty && name != "." && name != ".."
+          && name.unicodeScalars.allSatisfy { YAMLText.mayNameAnchor($0) || $0 == "." }
+      }
+      guard areNames else { throw ValueProblem("must be names separated by /, as in pass/decisions") }
+      return path
+    }
+    return form
+  }
+}

@@ -1,0 +1,54 @@
+public import PosternJSON
+
+extension ConfigurationSchema {
+  /// The JSON Schema (draft 2020-12) of a configuration file, for editors and for checks in CI.
+  public static func jsonSchema() -> JSONValue {
+    var schema: JSONObject = [
+      "$schema": "https://json-schema.org/draft/2020-12/schema",
+      "title": "Postern configuration",
+      "description": .string(summary),
+    ]
+    for member in object(root).members { schema[member.name] = member.value }
+    return .object(schema)
+  }
+
+  /// A section; `name:` with nothing behind it is an empty one.
+  private static func object(_ section: SectionSpecification) -> JSONObject {
+    var schema: JSONObject = ["type": ["object", "null"], "additionalProperties": false]
+    let required = section.keys.filter(\.isRequired).map { JSONValue.string($0.name) }
+    if !required.isEmpty { schema["required"] = .array(required) }
+    schema["properties"] = .object(JSONObject(section.keys.map { ($0.name, .object(property($0))) }))
+    let exclusions = exclusions(section)
+    if !exclusions.isEmpty { schema["allOf"] = .array(exclusions) }
+    return schema
+  }
+
+  private static func property(_ key: KeySpecification) -> JSONObject {
+    var schema: JSONObject = ["description": .string(key.documentation)]
+    let form: JSONObject =
+      switch key.form {
+      case .value(let value): value
+      case .list(let item): ["type": "array", "items": .object(item)]
+      case .section(let section): object(section)
+      case .sections(let section): ["type": "array", "items": .object(object(section))]
+      case .map(let section, _): ["type": ["object", "null"], "additionalProperties": .object(object(section))]
+      case .texts: ["type": "object", "additionalProperties": ["type": "string"]]
+      }
+    for member in form.members { schema[member.name] = member.value }
+    if let value = key.defaultValue { schema["default"] = value }
+    return schema
+  }
+
+  /// At most one of the ways of giving a secret. `required` alone would hold for an empty section, which is null.
+  private static func exclusions(_ section: SectionSpecification) -> [JSONValue] {
+    var exclusions: [JSONValue] = []
+    for (index, key) in section.keys.enumerated() {
+      guard let secret = key.secretName else { continue }
+      for other in section.keys[(index + 1)...] where other.secretName == secret {
+        let both: JSONValue = [.string(key.name), .string(other.name)]
+        exclusions.append(["not": ["type": "object", "required": both]])
+      }
+    }
+    return exclusions
+  }
+}

@@ -1,0 +1,83 @@
+import PosternJSON
+
+/// Reads the keys of one section, and notes on the way what it was asked for: that is the section's description.
+///
+/// Without a section to read (it is left out, or the schema is being described) every key yields its default, or a placeholder where
+/// it has none, and nothing is a problem.
+final class SectionReader {
+  /// What all sections share.
+  let context: ReadingContext
+  /// Where this section is.
+  let path: ConfigurationPath
+  /// Whether there is a section to read.
+  var isPresent: Bool { entries != nil }
+
+  private let entries: [SourceEntry]?
+  private var specifications: [KeySpecification] = []
+
+  /// A reader of `node`, or of nothing. A node that is no section is a problem.
+  init(_ node: SourceNode?, at path: ConfigurationPath, in context: ReadingContext) {
+    self.context = context
+    self.path = path
+    guard let node else {
+      entries = nil
+      return
+    }
+    context.place(path, at: node.origin)
+    switch node.content {
+    case .mapping(let entries):
+      self.entries = entries
+    case .scalar(let scalar) where scalar.isNull:
+      // `name:` with nothing behind it is a section that was begun.
+      entries = []
+    default:
+      context.problem("must be a section of keys, not \(node.kind)", at: path)
+      entries = nil
+    }
+  }
+
+  /// A reader of nothing.
+  convenience init(describing context: ReadingContext) { self.init(nil, at: ConfigurationPath(), in: context) }
+
+  /// The keys that were asked for.
+  var specification: SectionSpecification { SectionSpecification(keys: specifications) }
+
+  /// Reports the keys nobody asked for. To be called once, when the section has been read.
+  func finish() {
+    let names = specifications.map(\.name)
+    let unknown = (entries ?? []).filter { !names.contains($0.key) }
+    for (index, entry) in unknown.enumerated() {
+      var message = "unknown key"
+      // A file of nothing but unknown keys is not worth a search for each of them.
+      if index < 100, let name = Suggestion.closest(to: entry.key, among: names) {
+        message += "; did you mean \(name)?"
+      }
+      context.problem(message, at: path.key(entry.key), origin: entry.keyOrigin)
+    }
+  }
+
+  /// Whether `name` is given.
+  func isGiven(_ name: String) -> Bool { entry(name) != nil }
+
+  /// Notes a problem with `name`, or with the section itself.
+  func problem(_ message: String, at name: String? = nil) {
+    guard isPresent else { return }
+    context.problem(message, at: name.map { path.key($0) } ?? path)
+  }
+
+  /// Notes a warning about `name`, or about the section itself.
+  func warn(_ message: String, at name: String? = nil) {
+    guard isPresent else { return }
+    context.warn(message, at: name.map { path.key($0) } ?? path)
+  }
+
+  /// What stands at `name`; notes where.
+  func entry(_ name: String) -> SourceEntry? {
+    guard let entry = entries?.first(where: { $0.key == name }) else { return nil }
+    context.place(path.key(name), at: entry.value.origin)
+    return entry
+  }
+
+  /// Adds a key to the description.
+  func describe(_ specification: KeySpecification) { specifications.append(specification) }
+}

@@ -1,0 +1,109 @@
+import PosternJSON
+
+extension ValueForm where Value == Bool {
+  /// `true` or `false`.
+  static var boolean: Self {
+    ValueForm(schema: ["type": "boolean"], placeholder: false, json: JSONValue.bool) { scalar, _ throws(ValueProblem) in
+      guard scalar.style != .quoted else { throw ValueProblem("write true or false without quotes") }
+      switch scalar.text {
+      case "true", "True", "TRUE": return true
+      case "false", "False", "FALSE": return false
+      default: throw ValueProblem("write true or false")
+      }
+    }
+  }
+}
+
+extension ValueForm where Value == Int {
+  /// A whole number in decimal digits.
+  static func integer(_ range: ClosedRange<Int>) -> Self {
+    ValueForm(
+      schema: [
+        "type": "integer", "minimum": .integer(Int64(range.lowerBound)), "maximum": .integer(Int64(range.upperBound)),
+      ],
+      bounds: "\(range.lowerBound) to \(range.upperBound)",
+      placeholder: range.lowerBound,
+      json: { .integer(Int64($0)) },
+      parse: { scalar, _ throws(ValueProblem) in
+        guard scalar.style != .quoted else { throw ValueProblem("write the number without quotes") }
+        let isNumber = !scalar.text.isEmpty && scalar.text.utf8.allSatisfy { (0x30...0x39).contains($0) }
+        let expected = "a whole number from \(range.lowerBound) to \(range.upperBound)"
+        guard isNumber else { throw ValueProblem("must be \(expected)") }
+        guard let number = Int(scalar.text), range.contains(number) else {
+          throw ValueProblem("out of range: must be \(expected)")
+        }
+        return number
+      }
+    )
+  }
+}
+
+extension ValueForm where Value == Double {
+  /// A number, with or without a fraction.
+  static func number(above lowest: Double, upTo highest: Double) -> Self {
+    ValueForm(
+      schema: ["type": "number", "exclusiveMinimum": .real(lowest), "maximum": .real(highest)],
+      placeholder: highest,
+      json: { $0 == $0.rounded() ? .integer(Int64($0)) : .real($0) },
+      parse: { scalar, _ throws(ValueProblem) in
+        guard scalar.style != .quoted else { throw ValueProblem("write the number without quotes") }
+        let isNumber = scalar.text.utf8.allSatisfy { (0x30...0x39).contains($0) || $0 == UInt8(ascii: ".") }
+        guard isNumber, let number = Double(scalar.text) else {
+          throw ValueProblem("must be a number such as 1 or 0.5")
+        }
+        guard number > lowest, number <= highest else {
+          throw ValueProblem("out of range: must be above \(Int(lowest)) and at most \(Int(highest))")
+        }
+        return number
+      }
+    )
+  }
+}
+
+extension ValueForm where Value == String {
+  /// A line of text: not empty, no control characters.
+  static var text: Self {
+    ValueForm(schema: ["type": "string", "minLength": 1], placeholder: "", json: JSONValue.string, parse: line)
+  }
+
+  /// One of `values`; `refusals` explains values that somebody may try and must not have.
+  static func oneOf(_ values: [String], refusals: [String: String] = [:]) -> Self {
+    ValueForm(
+      schema: ["enum": .array(values.map(JSONValue.string))],
+      placeholder: values.first ?? "",
+      json: JSONValue.string,
+      parse: { scalar, _ throws(ValueProblem) in
+        if values.contains(scalar.text) { return scalar.text }
+        if let refusal = refusals[scalar.text] { throw ValueProblem(refusal) }
+        throw ValueProblem(Suggestion.message(for: scalar.text, among: values))
+      }
+    )
+  }
+
+  /// Reads a line of text.
+  @Sendable static func line(_ scalar: SourceScalar, _: ReadingContext) throws(ValueProblem) -> String {
+    guard !scalar.text.isEmpty else { throw ValueProblem("must not be empty") }
+    guard !scalar.text.unicodeScalars.contains(where: { $0.properties.generalCategory == .control }) else {
+      throw ValueProblem("must not contain control characters or line breaks")
+    }
+    return scalar.text
+  }
+}
+
+extension ValueForm where Value: RawRepresentable & CaseIterable, Value.RawValue == String {
+  /// One of the cases of an enumeration, by its raw value.
+  static func choice(_: Value.Type, placeholder: Value) -> Self {
+    let values = Value.allCases.map(\.rawValue)
+    return ValueForm(
+      schema: ["enum": .array(values.map(JSONValue.string))],
+      placeholder: placeholder,
+      json: { .string($0.rawValue) },
+      parse: { scalar, _ throws(ValueProblem) in
+        guard let value = Value(rawValue: scalar.text) else {
+          throw ValueProblem(Suggestion.message(for: scalar.text, among: values))
+        }
+        return value
+      }
+    )
+  }
+}

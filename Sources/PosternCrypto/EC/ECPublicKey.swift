@@ -1,0 +1,62 @@
+import CPosternOpenSSL
+
+/// A public key on a Weierstrass curve. A value over one immutable OpenSSL key.
+public struct ECPublicKey: Sendable {
+  /// The curve.
+  public let curve: ECCurve
+  /// The affine x coordinate, as long as the field.
+  public let x: [UInt8]
+  /// The affine y coordinate, as long as the field.
+  public let y: [UInt8]
+  let key: EVPKey
+  private let verifications = PreparedVerifications<HashFunction>()
+
+  /// A key of its coordinates, each exactly as long as the field; `invalidKey` unless they are a point of the curve.
+  public init(curve: ECCurve, x: [UInt8], y: [UInt8]) throws(CryptoError) {
+    guard x.count == curve.coordinateByteCount, y.count == curve.coordinateByteCount else {
+      throw CryptoError(code: .invalidKey, message: "EC coordinate of the wrong length")
+    }
+    key = try ErrorQueue.checked(.invalidKey, "EC public key") {
+      (Self.point(x: x, y: y)).withUnsafeBytes { point in
+        var parameters = KeyParameters()
+        parameters.add(ParameterName.group, group: curve.groupName)
+        parameters.add(ParameterName.publicKey, octets: point)
+        return parameters.makeKey(type: "EC", selection: postern_evp_pkey_public_key)
+      }
+    }
+    try key.checkPublic()
+    self.curve = curve
+    self.x = x
+    self.y = y
+  }
+
+  /// The public half of `key`, which OpenSSL has made or parsed.
+  init(of key: EVPKey) throws(CryptoError) {
+    guard let curve = key.groupName.flatMap(ECCurve.init(groupName:)) else {
+      throw CryptoError(code: .unsupported, message: "EC curve is not supported")
+    }
+    let count = curve.coordinateByteCount
+    try self.init(
+      curve: curve,
+      x: key.integer(ParameterName.ecX, byteCount: count),
+      y: key.integer(ParameterName.ecY, byteCount: count))
+  }
+
+  /// Whether `signature`, r‖s, each as long as the group order, is one of this key over `message`.
+  public func isValidSignature(_ signature: [UInt8], for message: RawSpan, hash: HashFunction) -> Bool {
+    ECDSASignature.withDER(raw: signature, curve: curve) { signature in
+      let verification = verifications.verification(for: hash) { PreparedVerification(key: key, hash: hash) }
+      return verification?.isValid(signature, of: message) ?? false
+    } ?? false
+  }
+
+  /// The uncompressed point of SEC 1 section 2.3.3.
+  static func point(x: [UInt8], y: [UInt8]) -> [UInt8] {
+    var point: [UInt8] = []
+    point.reserveCapacity(1 + x.count + y.count)
+    point.append(4)
+    point += x
+    point += y
+    return point
+  }
+}

@@ -1,0 +1,62 @@
+import CPosternOpenSSL
+
+/// An RSA public key. A value over one immutable OpenSSL key.
+public struct RSAPublicKey: Sendable {
+  /// Larger moduli make an operation cost more than anybody should be able to ask for.
+  public static let maximumBitCount = 8192
+
+  /// The modulus, big-endian without leading zeros.
+  public let modulus: [UInt8]
+  /// The public exponent, big-endian without leading zeros.
+  public let exponent: [UInt8]
+  /// The size of the modulus in bits.
+  public let bitCount: Int
+  let key: EVPKey
+  private let verifications = PreparedVerifications<RSASignatureScheme>()
+
+  /// A key of big-endian components without leading zeros.
+  ///
+  /// `invalidKey` for impossible components, `weakKey` for an exponent of 1 or an even one. The modulus may be of any size up to
+  /// `maximumBitCount`: how small is too small is the caller's rule.
+  public init(modulus: [UInt8], exponent: [UInt8]) throws(CryptoError) {
+    try Self.check(modulus: modulus, exponent: exponent)
+    key = try ErrorQueue.checked(.invalidKey, "RSA public key") {
+      var parameters = KeyParameters()
+      parameters.add(ParameterName.rsaModulus, integer: modulus)
+      parameters.add(ParameterName.rsaExponent, integer: exponent)
+      return parameters.makeKey(type: "RSA", selection: postern_evp_pkey_public_key)
+    }
+    self.modulus = modulus
+    self.exponent = exponent
+    bitCount = key.bitCount
+  }
+
+  /// The public half of `key`.
+  init(of key: EVPKey) throws(CryptoError) {
+    try self.init(modulus: key.integer(ParameterName.rsaModulus), exponent: key.integer(ParameterName.rsaExponent))
+  }
+
+  /// Whether `signature` is one of this key over `message`. A signature that is not exactly as long as the modulus never is.
+  public func isValidSignature(_ signature: [UInt8], for message: RawSpan, scheme: RSASignatureScheme) -> Bool {
+    guard signature.count == modulus.count else { return false }
+    let verification = verifications.verification(for: scheme) {
+      PreparedVerification(key: key, hash: scheme.hashFunction, configure: scheme.configure)
+    }
+    return signature.withUnsafeBytes { verification?.isValid($0, of: message) ?? false }
+  }
+
+  private static func check(modulus: [UInt8], exponent: [UInt8]) throws(CryptoError) {
+    guard let first = modulus.first, let last = modulus.last, first != 0, last & 1 == 1 else {
+      throw CryptoError(code: .invalidKey, message: "RSA modulus is even, empty or begins with zeros")
+    }
+    guard modulus.count <= maximumBitCount / 8 else {
+      throw CryptoError(code: .invalidKey, message: "RSA modulus is longer than \(maximumBitCount) bits")
+    }
+    guard let leading = exponent.first, let trailing = exponent.last, leading != 0, exponent.count <= 8 else {
+      throw CryptoError(code: .invalidKey, message: "RSA exponent is empty, too long or begins with zeros")
+    }
+    guard trailing & 1 == 1, exponent != [1] else {
+      throw CryptoError(code: .weakKey, message: "RSA exponent is even or 1")
+    }
+  }
+}

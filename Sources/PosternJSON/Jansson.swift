@@ -1,0 +1,78 @@
+import CPosternJansson
+
+/// The border to jansson: `json_t` never leaves this module.
+enum Jansson {
+  /// Seeds jansson's hash function once, before the first object exists: seeding is not thread-safe by itself.
+  static let seedOnce: Void = json_object_seed(0)
+
+  /// The owner of one reference to a jansson value.
+  struct Reference: ~Copyable {
+    private let pointer: UnsafeMutablePointer<json_t>
+
+    /// Takes over the caller's reference.
+    init(owning pointer: UnsafeMutablePointer<json_t>) { self.pointer = pointer }
+
+    deinit { json_decref(pointer) }
+
+    borrowing func withPointer<Result>(_ body: (UnsafeMutablePointer<json_t>) throws -> Result) rethrows -> Result {
+      try body(pointer)
+    }
+  }
+
+  /// Copies a jansson value. Recursion is bounded by the parser's depth limit.
+  static func value(from json: UnsafePointer<json_t>) -> JSONValue {
+    switch postern_json_typeof(json) {
+    case JSON_OBJECT: object(from: UnsafeMutablePointer(mutating: json))
+    case JSON_ARRAY: array(from: json)
+    case JSON_STRING: .string(string(from: json))
+    case JSON_INTEGER: .integer(Int64(json_integer_value(json)))
+    case JSON_REAL: .real(json_real_value(json))
+    case JSON_TRUE: .bool(true)
+    case JSON_FALSE: .bool(false)
+    default: .null
+    }
+  }
+
+  private static func object(from json: UnsafeMutablePointer<json_t>) -> JSONValue {
+    var members: [JSONObject.Member] = []
+    members.reserveCapacity(json_object_size(json))
+    var iterator = json_object_iter(json)
+    while let current = iterator {
+      if let key = json_object_iter_key(current), let member = json_object_iter_value(current) {
+        members.append(JSONObject.Member(name: String(cString: key), value: value(from: member)))
+      }
+      iterator = json_object_iter_next(json, current)
+    }
+    return .object(JSONObject(distinct: members))
+  }
+
+  private static func array(from json: UnsafePointer<json_t>) -> JSONValue {
+    let count = json_array_size(json)
+    var elements: [JSONValue] = []
+    elements.reserveCapacity(count)
+    for position in 0..<count {
+      if let element = json_array_get(json, position) { elements.append(value(from: element)) }
+    }
+    return .array(elements)
+  }
+
+  private static func string(from json: UnsafePointer<json_t>) -> String {
+    guard let text = json_string_value(json) else { return "" }
+    let bytes = UnsafeRawBufferPointer(start: text, count: json_string_length(json))
+    return String(decoding: bytes, as: UTF8.self)
+  }
+
+  /// jansson's error code in our words; its text is not used, it quotes the input.
+  static func kind(of error: json_error_t) -> JSONParseError.Kind {
+    let code = withUnsafePointer(to: error) { json_error_code(rawValue: UInt32(postern_json_error_code($0))) }
+    return switch code {
+    case json_error_premature_end_of_input: .truncated
+    case json_error_invalid_utf8: .encoding
+    case json_error_duplicate_key: .duplicateMember
+    case json_error_numeric_overflow: .numberOutOfRange
+    case json_error_null_character, json_error_null_byte_in_key: .nul
+    case json_error_stack_overflow: .tooDeep
+    default: .syntax
+    }
+  }
+}

@@ -1,0 +1,83 @@
+import PosternJSON
+
+/// One text on its way to the caller.
+enum OutgoingText: Sendable {
+  /// Any message.
+  case message(JSONValue)
+  /// A response whose result has been written already.
+  case response(RPCID, JSONText)
+  /// The answers to a batch, in order.
+  case batch([OutgoingText])
+
+  /// The response to `id`; null where the id could not be told.
+  init(_ id: RPCID?, _ outcome: Result<RPCResult, RPCFault>) {
+    switch (outcome, id) {
+    case (.success(.text(let result)), let id?): self = .response(id, result)
+    case (.success(.value(let result)), let id): self = .message(Self.envelope(id, "result", result))
+    case (.failure(let fault), let id): self = .message(Self.envelope(id, "error", fault.jsonValue))
+    case (.success(.text), nil): self = .message(.null)
+    }
+  }
+
+  /// Calls `body` with the bytes; they are valid during the call only.
+  func withBytes(_ body: (UnsafeRawBufferPointer) -> Void) {
+    if case .message(let json) = self { return JSONWriter().withBytes(of: json, body) }
+    var bytes: [UInt8] = []
+    // At once: a batch of large answers would be copied again with each of them, and leave holes of every size behind.
+    bytes.reserveCapacity(expectedCount)
+    append(to: &bytes)
+    bytes.withUnsafeBytes(body)
+  }
+
+  /// About how many bytes it has; those of values that are not written yet are small.
+  private var expectedCount: Int {
+    switch self {
+    case .message: 256
+    case .response(_, let result): result.bytes.count + 64
+    case .batch(let texts): texts.reduce(2) { $0 + $1.expectedCount + 1 }
+    }
+  }
+
+  /// About how much there is to be written for it, in bytes; looks no further than `limit`.
+  func weight(upTo limit: Int) -> Int {
+    switch self {
+    case .message(let json): return json.weight(upTo: limit)
+    // To copy what has been written takes a small part of the time.
+    case .response(_, let result): return result.bytes.count / 8
+    case .batch(let texts):
+      var total = 0
+      for text in texts where total < limit { total += text.weight(upTo: limit - total) }
+      return total
+    }
+  }
+
+  private func append(to bytes: inout [UInt8]) {
+    switch self {
+    case .message(let json): JSONWriter().withBytes(of: json) { bytes.append(contentsOf: $0) }
+    case .response(let id, let result):
+      bytes.append(contentsOf: #"{"jsonrpc":"2.0","id":"#.utf8)
+      switch id {
+      case .integer(let number): bytes.append(contentsOf: String(number).utf8)
+      case .string: JSONWriter().withBytes(of: id.jsonValue) { bytes.append(contentsOf: $0) }
+      }
+      bytes.append(contentsOf: #","result":"#.utf8)
+      bytes.append(contentsOf: result.bytes)
+      bytes.append(UInt8(ascii: "}"))
+    case .batch(let texts):
+      bytes.append(UInt8(ascii: "["))
+      for (position, text) in texts.enumerated() {
+        if position > 0 { bytes.append(UInt8(ascii: ",")) }
+        text.append(to: &bytes)
+      }
+      bytes.append(UInt8(ascii: "]"))
+    }
+  }
+
+  private static func envelope(_ id: RPCID?, _ name: String, _ value: JSONValue) -> JSONValue {
+    .object(
+      JSONObject(distinct: [
+        JSONObject.Member(name: "jsonrpc", value: "2.0"), JSONObject.Member(name: "id", value: id?.jsonValue ?? .null),
+        JSONObject.Member(name: name, value: value),
+      ]))
+  }
+}

@@ -1,0 +1,31 @@
+public import PosternJSONRPC
+
+/// The errors of `fetchResource` (wire.md section 4.1).
+extension RPCErrorCode {
+  public static let notAuthenticated = RPCErrorCode(1001, "not_authenticated", "No live user session")
+  public static let notImplicitlyAuthenticated = RPCErrorCode(
+    1002, "not_implicitly_authenticated", "No live implicit session")
+  public static let deviceNotAuthenticated = RPCErrorCode(
+    1003, "device_not_authenticated", "No device token could be had from the issuer")
+  public static let methodNotAllowed = RPCErrorCode(1004, "method_not_allowed", "Not an HTTP method this takes")
+  public static let invalidHeaders = RPCErrorCode(1005, "invalid_headers", "A header is malformed or reserved")
+  public static let invalidURL = RPCErrorCode(1006, "invalid_url", "Not an acceptable path or URL")
+  public static let originNotAllowed = RPCErrorCode(
+    1007, "origin_not_allowed", "The URL is outside of what the resource allows")
+  public static let networkUnreachable = RPCErrorCode(1008, "network_unreachable", "There is no way to the network")
+  public static let serverUnreachable = RPCErrorCode(1009, "server_unreachable", "The server cannot be reached")
+  public static let tlsFailure = RPCErrorCode(1010, "tls_failure", "TLS failed, or the server could not be verified")
+  public static let pinMismatch = RPCErrorCode(1011, "pin_mismatch", "None of the server's keys is pinned")
+  public static let responseTooLarge = RPCErrorCode(1012, "response_too_large", "The response is over the size limit")
+  public static let protocolError = RPCErrorCode(
+    1013, "protocol_error", "The server broke HTTP, or redirected too often")
+  public static let debuggerAttached = RPCErrorCode(
+    1014, "debugger_attached", "A debugger is attached to the sidecar, which fetches nothing then")
+  public static let payloadEncryptionFailed = RPCErrorCode(
+    1015, "payload_encryption_failed", "A body could not be encrypted, or an answer is not encrypted as it must be")
+  public static let adviceRequired = RPCErrorCode(
+    1017, "advice_required", "The user is asked to do something first: advice, continuation")
+  public static let adviceFailed = RPCErrorCode(
+    1018, "advice_failed", "What the user did was not enough for the resource, or was not done")
+  public static let taskNotFound = RPCErrorCode(1016, "task_not_found", "No such task, for this peer")
+}

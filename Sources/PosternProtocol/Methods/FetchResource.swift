@@ -1,0 +1,163 @@
+public import PosternJSON
+public import PosternJSONRPC
+
+/// `fetchResource`: the main job.
+public enum FetchResource: RPCMethod {
+  public static let name = "fetchResource"
+  public static let bounds: PeerBounds = [.resources, .issuers]
+  public static let summary = "Fetches a protected resource with the token it needs"
+  public static let explanation =
+    "The token is taken from the cache or got from the issuer, renewed once when the resource refuses it, and never shown. Any HTTP status is a result."
+  public static let resultSummary = "The resource's response"
+  public static let errors: [RPCErrorCode] = [
+    .notAuthenticated, .notImplicitlyAuthenticated, .deviceNotAuthenticated, .methodNotAllowed, .invalidHeaders,
+    .invalidURL, .originNotAllowed, .networkUnreachable, .serverUnreachable, .tlsFailure, .pinMismatch,
+    .responseTooLarge, .protocolError, .debuggerAttached, .payloadEncryptionFailed, .sessionNotFound,
+    .tokenEndpointError, .tokenEndpointUnreachable, .storeUnavailable,
+    .adviceRequired, .adviceFailed, .continuationUnknown,
+  ]
+
+  /// How the request is authenticated.
+  public enum Authentication: String, SchemaEnumeration, Sendable {
+    case user, implicit, device, none
+  }
+
+  /// How `parameters` become a body.
+  public enum ParametersEncoding: String, SchemaEnumeration, Sendable {
+    case json, formUrl
+  }
+
+  public struct Params: RPCObject {
+    public var resource: String?
+    public var path: String?
+    public var method: String?
+    public var auth: Authentication?
+    public var session: String?
+    public var parameters: ParameterObject?
+    public var parametersEncoding: ParametersEncoding?
+    public var body: BodyText?
+    public var bodyBase64: String?
+    public var multipart: [Part]?
+    public var headers: [String: HeaderValue]?
+    public var timeoutMs: Int?
+    public var followRedirects: Bool?
+    public var stream: Bool?
+    public var streamHead: Bool?
+    public var task: String?
+    public var continuation: String?
+
+    public static let memberDocs = [
+      "resource": "A configured resource server; may be left out when only one is configured",
+      "path": "Appended to the resource's base URL; or an absolute URL whose origin the resource allows",
+      "method": "GET (default), POST, PUT, PATCH, HEAD or DELETE, in any case",
+      "auth": "user, implicit, device or none; default: the resource's own",
+      "session": "A session handle, for user and implicit",
+      "parameters": "With GET, HEAD and DELETE the query string, otherwise the body in parametersEncoding",
+      "parametersEncoding": "json (default) or formUrl",
+      "body": "A raw body as text; overrides parameters",
+      "bodyBase64": "A raw body as standard base64 with padding; at most one of the two",
+      "multipart":
+        "Parts of a multipart/form-data body, with POST only; parameters become plain fields before them",
+      "headers": "Name to value, or to an array of values; reserved names are refused",
+      "timeoutMs":
+        "Bounds the whole call in milliseconds, retries included; at most 600000; default: the resource's timeout",
+      "followRedirects": "Whether redirects are followed (default true); credentials never cross origins",
+      "stream":
+        "The body comes in pieces before the result, as notifications fetchResource.chunk {task, sequence, dataBase64}; the result has none then",
+      "streamHead":
+        "With stream: status and headers come before the first piece, as a notification fetchResource.head {task, status, reason, url, headers}",
+      "task": "The caller's name for the task; default: generated",
+      "continuation":
+        "Of a fetch that ended in advice_required: goes on with it, once; excludes all the others but timeoutMs",
+    ]
+  }
+
+  /// A part of a multipart body.
+  public struct Part: RPCObject {
+    public var name: String
+    public var fileName: String?
+    public var mimeType: String?
+    public var data: BodyText?
+    public var dataBase64: String?
+
+    public static let memberDocs = [
+      "name": "The field's name",
+      "fileName": "The file's name; left out for what is no file",
+      "mimeType": "The part's media type; a file's is application/octet-stream by default",
+      "data": "The content as text",
+      "dataBase64": "The content as standard base64 with padding; exactly one of the two",
+    ]
+  }
+
+  /// When things happened, in milliseconds.
+  public struct Timing: RPCObject {
+    public let totalMs: Int64
+    public let queueMs: Int64
+    public let connectMs: Int64
+    public let firstByteMs: Int64
+
+    /// A timing of the given parts.
+    public init(totalMs: Int64, queueMs: Int64, connectMs: Int64, firstByteMs: Int64) {
+      self.totalMs = totalMs
+      self.queueMs = queueMs
+      self.connectMs = connectMs
+      self.firstByteMs = firstByteMs
+    }
+
+    public static let memberDocs = [
+      "totalMs": "The whole call, tokens and retries included",
+      "queueMs": "Waiting inside the sidecar before the last exchange began",
+      "connectMs": "Name resolution, TCP and TLS of the last exchange; 0 on a reused connection",
+      "firstByteMs": "Until the first byte of the last exchange's response",
+    ]
+  }
+
+  public struct Result: RPCObject {
+    public var task: String
+    public var status: Int
+    public var reason: String?
+    public var url: String
+    public var headers: JSONValue
+    public var body: String?
+    public var bodyBase64: String?
+    public var attempts: Int
+    public var tokenRefreshed: Bool
+    public var advicesSatisfied: [JSONValue]
+    public var timing: Timing
+    public var retryAfterMs: Int64?
+
+    /// A result of the given parts.
+    public init(
+      task: String, status: Int, reason: String?, url: String, headers: JSONValue, body: String?, bodyBase64: String?,
+      attempts: Int, tokenRefreshed: Bool, advicesSatisfied: [JSONValue], timing: Timing, retryAfterMs: Int64? = nil
+    ) {
+      self.task = task
+      self.status = status
+      self.reason = reason
+      self.url = url
+      self.headers = headers
+      self.body = body
+      self.bodyBase64 = bodyBase64
+      self.attempts = attempts
+      self.tokenRefreshed = tokenRefreshed
+      self.advicesSatisfied = advicesSatisfied
+      self.timing = timing
+      self.retryAfterMs = retryAfterMs
+    }
+
+    public static let memberDocs = [
+      "task": "The task's name",
+      "status": "The HTTP status; any is a result",
+      "reason": "The reason phrase, where there is one",
+      "url": "The URL that answered, after redirects",
+      "headers": "Lower-case name to an array of values, in order",
+      "body": "The body when it is textual and UTF-8",
+      "bodyBase64": "The body otherwise",
+      "attempts": "How often the resource was asked, redirects not counted",
+      "tokenRefreshed": "Whether a refused token was renewed",
+      "advicesSatisfied": "The policy advices satisfied on the way",
+      "timing": "Where the time went",
+      "retryAfterMs": "With 429 and 503: how long the server asks to be left alone (Retry-After)",
+    ]
+  }
+}

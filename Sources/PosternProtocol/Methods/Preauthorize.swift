@@ -1,0 +1,104 @@
+public import PosternJSONRPC
+
+/// `preauthorize`: may the user have these resources.
+public enum Preauthorize: RPCMethod {
+  public static let name = "preauthorize"
+  public static let bounds: PeerBounds = [.issuers, .preauthorization]
+  public static let summary = "Asks a decision point which resources the user may have"
+  public static let explanation =
+    "A hint for what to show, never a gate in front of the resource. Decisions come in the order of the resources. A deny and a fault differ: both are authorized false with an error, and action retry or status 0 tells the fault. A missing session and an unreachable decision point are results, too: outcome failure. Large lists are split, a batch that one resource spoils is taken apart, and permits are remembered for a while."
+  public static let resultSummary = "A decision for each resource, or the status that says why there is none"
+  public static let errors: [RPCErrorCode] = [.storeUnavailable]
+
+  /// What may answer instead of whoever decides.
+  public enum Feature: String, SchemaEnumeration, Sendable {
+    case localCache = "LOCAL_CACHE"
+    case remoteCache = "REMOTE_CACHE"
+  }
+
+  /// The two callbacks of the SDKs.
+  public enum Outcome: String, SchemaEnumeration, Sendable {
+    case response, failure
+  }
+
+  /// Where a decision came from.
+  public enum Source: String, SchemaEnumeration, Sendable {
+    case local, backend, degradation
+  }
+
+  public struct Params: RPCObject {
+    public var resources: [String]
+    public var disableFeatures: [Feature]?
+    public var provider: String?
+    public var session: String?
+    public var context: ParameterObject?
+    public var timeoutMs: Int?
+
+    public static let memberDocs = [
+      "resources": "Ids or MRSS fragments, 1 to 10000; each is answered, repeated ones too",
+      "disableFeatures":
+        "LOCAL_CACHE: ask, whatever is remembered here. REMOTE_CACHE: the decision point is not to answer from what it remembers, either",
+      "provider": "A configured decision point; may be left out when only one is configured",
+      "session":
+        "The session whose user it is about; may be left out when the peer has exactly one at the provider's issuer",
+      "context":
+        "Passed on to the decision point. With a provider that has no issuer, context.subject says whom it is about: an id, or an object with id, type and properties. With adobe-pass context.ip is the end user's IP address",
+      "timeoutMs": "Bounds the call in milliseconds, at most 600000; what is not decided by then is network_error",
+    ]
+  }
+
+  /// Why something is not a permit.
+  public struct Status: RPCObject {
+    public let status: Int
+    public let code: String
+    public let message: String
+    public let details: String?
+    public let helpUrl: String?
+    public let trace: String?
+    public let action: String
+
+    public static let memberDocs = [
+      "status": "The HTTP-style status; 0 when the decision point did not say this",
+      "code": "What it is; an open set",
+      "message": "For people",
+      "details": "The decision point's own words",
+      "helpUrl": "Where to read more",
+      "trace": "What the decision point's support needs to find the answer",
+      "action":
+        "What is suggested: none, configuration, application-registration, authentication, authorization, degradation, retry, retry-after; an open set",
+    ]
+  }
+
+  /// What was decided about one resource.
+  public struct Decision: RPCObject {
+    public let id: String
+    public let authorized: Bool
+    public let error: Status?
+    public let source: Source
+    public let ageMs: Int64
+    public let expiresAt: String?
+
+    public static let memberDocs = [
+      "id": "The resource as it was asked about",
+      "authorized": "true for a permit; for nothing else",
+      "error": "Why it is no permit; always there then",
+      "source": "local: remembered here; backend: the decision point; degradation: an operator's rule",
+      "ageMs": "How old it is",
+      "expiresAt": "Until when it is remembered here; left out when it is not",
+    ]
+  }
+
+  public struct Result: RPCObject {
+    public let outcome: Outcome
+    public let decisions: [Decision]
+    public let status: Status?
+    public let unhonoredFeatures: [Feature]
+
+    public static let memberDocs = [
+      "outcome": "response: the decision point answered, if only with an error; failure: it could not be asked",
+      "decisions": "One for each resource, in the order of the request; empty when status says why",
+      "status": "Why there are no decisions",
+      "unhonoredFeatures": "What was to be switched off and cannot be at this decision point",
+    ]
+  }
+}

@@ -1,0 +1,53 @@
+public import PosternJSONRPC
+
+/// `beginDeviceAuthorization`: a login on another device.
+public enum BeginDeviceAuthorization: RPCMethod {
+  public static let name = "beginDeviceAuthorization"
+  public static let bounds: PeerBounds = .issuers
+  public static let summary = "Begins a login on another device (RFC 8628)"
+  public static let resultSummary = "What the user has to be told"
+  public static let errors: [RPCErrorCode] = [
+    .tokenEndpointError, .tokenEndpointUnreachable, .storeUnavailable, .sessionIssuerUnknown, .grantNotSupported,
+  ]
+
+  public struct Params: RPCObject {
+    public var issuer: String
+    public var scope: String?
+
+    public static let memberDocs = [
+      "issuer": "A configured issuer's name",
+      "scope": "The scope; default: the issuer's",
+    ]
+  }
+
+  public struct Result: RPCObject {
+    public var handle: String
+    public var userCode: String
+    public var verificationUri: String
+    public var verificationUriComplete: String?
+    public var expiresAt: String
+    public var intervalMs: Int64
+
+    /// A result of the given parts.
+    public init(
+      handle: String, userCode: String, verificationUri: String, verificationUriComplete: String?, expiresAt: String,
+      intervalMs: Int64
+    ) {
+      self.handle = handle
+      self.userCode = userCode
+      self.verificationUri = verificationUri
+      self.verificationUriComplete = verificationUriComplete
+      self.expiresAt = expiresAt
+      self.intervalMs = intervalMs
+    }
+
+    public static let memberDocs = [
+      "handle": "What completeDeviceAuthorization is asked with",
+      "userCode": "What the user types in",
+      "verificationUri": "Where the user types it in",
+      "verificationUriComplete": "The same with the code in it, for a link or a QR code",
+      "expiresAt": "Until when the user may decide",
+      "intervalMs": "How long to wait between two questions",
+    ]
+  }
+}

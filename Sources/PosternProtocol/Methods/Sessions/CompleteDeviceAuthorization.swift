@@ -1,0 +1,25 @@
+public import PosternJSONRPC
+
+/// `completeDeviceAuthorization`: asks whether the user has decided.
+public enum CompleteDeviceAuthorization: RPCMethod {
+  public static let name = "completeDeviceAuthorization"
+  public static let bounds: PeerBounds = .issuers
+  public static let summary = "Asks whether the user has decided"
+  public static let explanation =
+    "Answers authorization_pending with retryAfterMs until then; asking sooner asks nobody."
+  public static let resultSummary = "The session"
+  public static let errors: [RPCErrorCode] = [
+    .tokenEndpointError, .tokenEndpointUnreachable, .authorizationFailed, .stateUnknown, .authorizationPending,
+    .storeUnavailable, .sessionIssuerUnknown, .grantNotSupported,
+  ]
+
+  public struct Params: RPCObject {
+    public var handle: String
+
+    public static let memberDocs = [
+      "handle": "What beginDeviceAuthorization answered"
+    ]
+  }
+
+  public typealias Result = SessionDescription
+}

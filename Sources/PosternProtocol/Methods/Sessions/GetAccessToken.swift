@@ -1,0 +1,57 @@
+public import PosternJSONRPC
+
+/// `getAccessToken`: hands a token out, where that is allowed.
+public enum GetAccessToken: RPCMethod {
+  public static let name = "getAccessToken"
+  public static let bounds: PeerBounds = [.resources, .issuers]
+  public static let summary = "Hands out an access token"
+  public static let explanation =
+    """
+    Refused (peer_forbidden) unless tokens.leaveTheSidecar is on, and for a token that is bound to a key (DPoP): the key never leaves \
+    the sidecar.
+    """
+  public static let resultSummary = "The token"
+  public static let errors: [RPCErrorCode] = [
+    .notAuthenticated, .notImplicitlyAuthenticated, .deviceNotAuthenticated, .networkUnreachable, .serverUnreachable,
+    .tlsFailure, .protocolError, .responseTooLarge, .sessionNotFound, .sessionExpired, .tokenEndpointError,
+    .tokenEndpointUnreachable, .storeUnavailable, .sessionIssuerUnknown, .adviceRequired,
+  ]
+
+  public struct Params: RPCObject {
+    public var resource: String?
+    public var issuer: String?
+    public var auth: FetchResource.Authentication?
+    public var session: String?
+    public var minTtlSeconds: Int?
+
+    public static let memberDocs = [
+      "resource": "The resource the token is for",
+      "issuer": "Without resource: whose token",
+      "auth": "user, implicit or device; default: the resource's own, else user with a session and device without",
+      "session": "The session's handle; may be left out when the peer has exactly one",
+      "minTtlSeconds": "How long it must live at least",
+    ]
+  }
+
+  public struct Result: RPCObject {
+    public var accessToken: String
+    public var tokenType: String
+    public var expiresAt: String
+    public var scope: String?
+
+    /// A result of the given parts.
+    public init(accessToken: String, tokenType: String, expiresAt: String, scope: String?) {
+      self.accessToken = accessToken
+      self.tokenType = tokenType
+      self.expiresAt = expiresAt
+      self.scope = scope
+    }
+
+    public static let memberDocs = [
+      "accessToken": "The token",
+      "tokenType": "Bearer: nothing else leaves",
+      "expiresAt": "When it expires",
+      "scope": "The scope that was granted, where the issuer said",
+    ]
+  }
+}

@@ -1,0 +1,43 @@
+public import PosternJSON
+public import PosternJSONRPC
+
+/// `verifyJws`: a signature, offline.
+public enum VerifyJWS: RPCMethod {
+  public static let name = "verifyJws"
+  public static let bounds: PeerBounds = []
+  public static let summary = "Verifies a compact JWS with given keys, offline"
+  public static let explanation =
+    "For tooling and conformance vectors: only the signature is checked, no claim. Exactly one of jwks and jwk."
+  public static let resultSummary = "Whether a given key made the signature"
+  public static let errors: [RPCErrorCode] = [.jwksInvalid]
+
+  public struct Params: RPCObject {
+    public var jws: String
+    public var jwks: JSONValue?
+    public var jwk: JSONValue?
+    public var algorithms: [String]?
+
+    public static let memberDocs = [
+      "jws": "The JWS in compact serialization",
+      "jwks": "A key set; one that mixes symmetric and asymmetric keys is refused",
+      "jwk": "A single key, which the header may or may not name",
+      "algorithms": "The algorithms to accept; default: all that fit the key",
+    ]
+  }
+
+  public struct Result: RPCObject {
+    public var valid: Bool
+    public var header: JSONValue?
+    public var payload: String?
+    public var payloadBase64: String?
+    public var error: TokenRefusal?
+
+    public static let memberDocs = [
+      "valid": "Whether the signature is one of the key",
+      "header": "The protected header, where it can be read; the sender's word unless valid",
+      "payload": "The payload when it is valid UTF-8; only when valid",
+      "payloadBase64": "The payload otherwise; only when valid",
+      "error": "Why it is refused; only when not valid",
+    ]
+  }
+}

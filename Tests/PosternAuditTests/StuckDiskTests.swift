@@ -1,0 +1,46 @@
+import Glibc
+import PosternAudit
+import PosternSupport
+import PosternTestSupport
+import Testing
+
+/// A disk that does not answer: `report` is called on the writer's thread, and stands in for it.
+@Suite("A disk that does not answer", .timeLimit(.minutes(1)))
+struct StuckDiskTests {
+  /// Holds whoever comes until it is let go.
+  private final class Hold: @unchecked Sendable {
+    // Sendable because a semaphore may be used by all threads.
+    private let semaphore = UnsafeMutablePointer<sem_t>.allocate(capacity: 1)
+    init() { sem_init(semaphore, 0, 0) }
+    func wait() { while sem_wait(semaphore) != 0 {} }
+    func letGo() { sem_post(semaphore) }
+  }
+
+  @Test(
+    "counts as one that fails: nobody waits for ever, nothing that needs a record begins, and the end comes",
+    arguments: [true, false])
+  func stuck(failClosed: Bool) async throws {
+    let folder = try LogFolder()
+    let hold = Hold()
+    let log = try folder.open(maxBytes: 1, failClosed: failClosed) { event in
+      if case .rotated = event { hold.wait() }
+    }
+    defer { hold.letGo() }
+    // The first one fills the file and is written; the writer stays behind it.
+    #expect(await log.append(folder.record(1)))
+    let isRotating = await eventually {
+      folder.events.withLock { $0.contains { if case .rotated = $0 { true } else { false } } }
+    }
+    #expect(isRotating && log.isUsable)
+    let answer = Task { await log.append(folder.record(100)) }
+    let clock = folder.clock
+    if failClosed { #expect(await eventually { clock.sleeperCount == 1 }) }
+    clock.advance(by: .seconds(6))
+    #expect(await answer.value == !failClosed)
+    #expect(log.condition.failure?.contains("has not answered for 6 s") == true && log.isUsable == !failClosed)
+    let end = Task { await log.close() }
+    #expect(await eventually { clock.sleeperCount == 1 })
+    clock.advance(by: .seconds(31))
+    await end.value
+  }
+}

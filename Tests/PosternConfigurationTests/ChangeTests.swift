@@ -1,0 +1,36 @@
+import PosternSupport
+import Testing
+
+@testable import PosternConfiguration
+
+@Suite("What a reload changes")
+struct ChangeTests {
+  @Test("Nothing differs from itself, and each top-level key is compared")
+  func same() {
+    #expect(PosternConfiguration().changedKeys(from: PosternConfiguration()) == [])
+    #expect(PosternConfiguration.comparedKeys == ConfigurationSchema.root.keys.map(\.name))
+  }
+
+  @Test(
+    "The keys that differ are named, in the order of the documentation",
+    arguments: [
+      ("limits: { depth: 5 }", ["limits"]),
+      ("log: { level: debug }\nlisten: { path: /a }", ["listen", "log"]),
+      ("peers: []", ["peers"]),
+      ("issuers: { a: { issuer: \"https://a.example\" } }", ["issuers"]),
+      ("limits: { depth: 128 }", []),
+    ] as [(String, [String])])
+  func changed(yaml: String, keys: [String]) throws {
+    #expect(try Fixture(yaml).configuration().changedKeys(from: PosternConfiguration()) == keys)
+  }
+
+  @Test("A secret that was rotated in its file counts, and its value is not shown")
+  func rotatedSecret() throws {
+    var fixture = Fixture("issuers: { a: { issuer: \"https://a.example\", clientId: a, clientSecretFile: /s } }")
+    fixture.files["/s"] = ConfigurationFile(bytes: Array("one".utf8))
+    let before = try fixture.configuration()
+    #expect(try fixture.configuration().changedKeys(from: before) == [])
+    fixture.files["/s"] = ConfigurationFile(bytes: Array("two".utf8))
+    #expect(try fixture.configuration().changedKeys(from: before) == ["issuers"])
+  }
+}
