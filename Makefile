@@ -306,12 +306,15 @@ GENERATED := openrpc.json configuration.schema.json postern.example.yaml
 # Symbol graphs of what the debug build has made; a dead link or an ambiguous one fails.
 DOCC := .build/docc
 DOCC_MODULES := AuthEngine HTTPMessages PosternURLLoading
+# What AuthEngine re-exports is documented as its own.
+DOCC_ENGINE := OAuthClient,KeySets,TokenValidation,SessionRecords,AccessManagement,Sessions,StepUp,ResourceAccess,Entitlements,SDKCompatibility
 .PHONY: docc
 docc: build ## Swift reference of the engine: .build/docc (serve it, or read documentation/authengine)
 	@rm -rf $(DOCC) $(DOCC)-graphs; mkdir -p $(DOCC)-graphs
 	@for module in $(DOCC_MODULES); do \
 	  swift-symbolgraph-extract -module-name $$module -target $$($(SWIFT) -print-target-info | jq -r .target.unversionedTriple) \
 	    -I .build/debug/Modules -I .build/debug/CPosternLinux.build $(foreach folder,$(wildcard Sources/C*/),-I $(folder) -I $(folder)include) \
+	    -experimental-allowed-reexported-modules=$(DOCC_ENGINE) \
 	    -minimum-access-level public -skip-synthesized-members -output-dir $(DOCC)-graphs; \
 	done
 	@docc convert Sources/AuthEngine/AuthEngine.docc --additional-symbol-graph-dir $(DOCC)-graphs --warnings-as-errors \

@@ -43,40 +43,75 @@ let package = Package(
     // MARK: - Layer 0: Support
 
     .target(name: "PosternSupport", dependencies: ["CPosternLinux"]),
-    .testTarget(name: "PosternSupportTests", dependencies: ["PosternSupport", "PosternTestSupport"]),
+    .testTarget(
+      name: "PosternSupportTests",
+      dependencies: [
+        "PosternSupport",
+        "PosternTestSupport",
+      ]),
 
     // MARK: - Layer 0: Hardening
 
     .target(name: "PosternHardening", dependencies: ["CPosternLinux"]),
-    .testTarget(name: "PosternHardeningTests", dependencies: ["PosternHardening", "PosternTestSupport"]),
+    .testTarget(
+      name: "PosternHardeningTests",
+      dependencies: [
+        "PosternHardening",
+        "PosternTestSupport",
+      ]),
     // What HardeningTests start: it gives itself a sandbox and tries what is forbidden there.
     .executableTarget(name: "PosternHardeningProbe", dependencies: ["CPosternLinux", "PosternHardening"]),
 
     // MARK: - Layer 1: JSON
 
     .target(name: "PosternJSON", dependencies: ["CPosternJansson", "PosternSupport"]),
-    .testTarget(name: "PosternJSONTests", dependencies: ["PosternJSON", "PosternTestSupport"]),
+    .testTarget(
+      name: "PosternJSONTests",
+      dependencies: [
+        "PosternJSON"
+      ]),
 
     // MARK: - Layer 1: Crypto
 
     .target(name: "PosternCrypto", dependencies: ["CPosternOpenSSL", "PosternSupport"]),
-    .testTarget(name: "PosternCryptoTests", dependencies: ["PosternCrypto", "PosternTestSupport"]),
+    .testTarget(
+      name: "PosternCryptoTests",
+      dependencies: [
+        "PosternCrypto",
+        "PosternSupport",
+      ]),
 
     // MARK: - Layer 1: HTTPMessages
 
     .target(name: "HTTPMessages", dependencies: ["PosternSupport"]),
-    .testTarget(name: "HTTPMessagesTests", dependencies: ["HTTPMessages", "PosternTestSupport"]),
+    .testTarget(
+      name: "HTTPMessagesTests",
+      dependencies: [
+        "HTTPMessages",
+        "PosternSupport",
+        "PosternTestSupport",
+      ]),
 
     // MARK: - Layer 1: XML
 
     .target(name: "PosternXML", dependencies: ["CPosternExpat"]),
-    .testTarget(name: "PosternXMLTests", dependencies: ["PosternXML"]),
+    .testTarget(
+      name: "PosternXMLTests",
+      dependencies: [
+        "PosternXML"
+      ]),
 
     // MARK: - Layer 2: Audit
 
     .target(name: "PosternAudit", dependencies: ["PosternCrypto", "PosternJSON", "PosternSupport"]),
     .testTarget(
-      name: "PosternAuditTests", dependencies: ["PosternAudit", "PosternJSON", "PosternSupport", "PosternTestSupport"]),
+      name: "PosternAuditTests",
+      dependencies: [
+        "PosternAudit",
+        "PosternJSON",
+        "PosternSupport",
+        "PosternTestSupport",
+      ]),
 
     // MARK: - Layer 2: CurlTransport
 
@@ -85,21 +120,37 @@ let package = Package(
       dependencies: ["CPosternCurl", "CPosternLinux", "CPosternTLS", "CPosternZlib", "HTTPMessages", "PosternSupport"]),
     .testTarget(
       name: "CurlTransportTests",
-      dependencies: ["CurlTransport", "HTTPMessages", "PosternSupport", "PosternTestSupport"]),
+      dependencies: [
+        "CurlTransport",
+        "HTTPMessages",
+        "PosternSupport",
+        "PosternTestSupport",
+      ]),
 
     // MARK: - Layer 2: Telemetry
 
     .target(name: "PosternTelemetry", dependencies: ["HTTPMessages", "PosternJSON", "PosternSupport"]),
     .testTarget(
       name: "PosternTelemetryTests",
-      dependencies: ["HTTPMessages", "PosternJSON", "PosternSupport", "PosternTelemetry", "PosternTestSupport"]),
+      dependencies: [
+        "HTTPMessages",
+        "PosternJSON",
+        "PosternSupport",
+        "PosternTelemetry",
+        "PosternTestSupport",
+      ]),
 
     // MARK: - Layer 2: JOSE
 
     .target(name: "JOSE", dependencies: ["PosternCrypto", "PosternJSON", "PosternSupport"]),
     .testTarget(
       name: "JOSETests",
-      dependencies: ["JOSE", "PosternCrypto", "PosternJSON", "PosternSupport", "PosternTestSupport"],
+      dependencies: [
+        "JOSE",
+        "PosternCrypto",
+        "PosternJSON",
+        "PosternSupport",
+      ],
       exclude: ["Vectors"]
     ),
 
@@ -108,7 +159,12 @@ let package = Package(
     .target(name: "PosternJSONRPC", dependencies: ["PosternJSON", "PosternSupport"]),
     .testTarget(
       name: "PosternJSONRPCTests",
-      dependencies: ["PosternJSON", "PosternJSONRPC", "PosternSupport", "PosternTestSupport"]),
+      dependencies: [
+        "PosternJSON",
+        "PosternJSONRPC",
+        "PosternSupport",
+        "PosternTestSupport",
+      ]),
 
     // MARK: - Layer 2: SocketServer
 
@@ -121,7 +177,13 @@ let package = Package(
         "PosternSupport",
       ]
     ),
-    .testTarget(name: "SocketServerTests", dependencies: ["PosternSupport", "PosternTestSupport", "SocketServer"]),
+    .testTarget(
+      name: "SocketServerTests",
+      dependencies: [
+        "PosternSupport",
+        "PosternTestSupport",
+        "SocketServer",
+      ]),
 
     // MARK: - Layer 2: StatusServer, HTTP for probes and metrics
 
@@ -135,17 +197,194 @@ let package = Package(
         "SocketServer",
       ]
     ),
-    .testTarget(name: "StatusServerTests", dependencies: ["PosternSupport", "PosternTestSupport", "StatusServer"]),
+    .testTarget(
+      name: "StatusServerTests",
+      dependencies: [
+        "PosternSupport",
+        "PosternTestSupport",
+        "StatusServer",
+      ]),
 
-    // MARK: - Layer 3: AuthEngine
+    // MARK: - Layer 3: OAuthClient, what the engine asks of identity providers
+
+    .target(
+      name: "OAuthClient",
+      dependencies: [
+        "HTTPMessages",
+        "JOSE",
+        "PosternCrypto",
+        "PosternJSON",
+        "PosternSupport",
+      ]
+    ),
+
+    // MARK: - Layer 3: KeySets
+
+    .target(
+      name: "KeySets",
+      dependencies: [
+        "HTTPMessages",
+        "JOSE",
+        "OAuthClient",
+        "PosternJSON",
+        "PosternSupport",
+      ]
+    ),
+
+    // MARK: - Layer 3: TokenValidation
+
+    .target(
+      name: "TokenValidation",
+      dependencies: [
+        "HTTPMessages",
+        "JOSE",
+        "KeySets",
+        "OAuthClient",
+        "PosternCrypto",
+        "PosternJSON",
+        "PosternSupport",
+      ]
+    ),
+
+    // MARK: - Layer 3: SessionRecords
+
+    .target(
+      name: "SessionRecords",
+      dependencies: [
+        "PosternJSON",
+        "PosternSupport",
+      ]
+    ),
+
+    // MARK: - Layer 3: AccessManagement
+
+    .target(
+      name: "AccessManagement",
+      dependencies: [
+        "HTTPMessages",
+        "OAuthClient",
+        "PosternJSON",
+        "PosternSupport",
+        "PosternXML",
+      ]
+    ),
+
+    // MARK: - Layer 3: Sessions
+
+    .target(
+      name: "Sessions",
+      dependencies: [
+        "AccessManagement",
+        "HTTPMessages",
+        "JOSE",
+        "KeySets",
+        "OAuthClient",
+        "PosternCrypto",
+        "PosternJSON",
+        "PosternSupport",
+        "SessionRecords",
+        "TokenValidation",
+      ]
+    ),
+
+    // MARK: - Layer 3: StepUp
+
+    .target(
+      name: "StepUp",
+      dependencies: [
+        "AccessManagement",
+        "HTTPMessages",
+        "OAuthClient",
+        "PosternJSON",
+        "PosternSupport",
+        "Sessions",
+      ]
+    ),
+
+    // MARK: - Layer 3: ResourceAccess
+
+    .target(
+      name: "ResourceAccess",
+      dependencies: [
+        "AccessManagement",
+        "HTTPMessages",
+        "JOSE",
+        "OAuthClient",
+        "PosternCrypto",
+        "PosternJSON",
+        "PosternSupport",
+        "SessionRecords",
+        "Sessions",
+      ]
+    ),
+
+    // MARK: - Layer 3: Entitlements
+
+    .target(
+      name: "Entitlements",
+      dependencies: [
+        "AccessManagement",
+        "HTTPMessages",
+        "OAuthClient",
+        "PosternCrypto",
+        "PosternJSON",
+        "PosternSupport",
+        "SessionRecords",
+        "Sessions",
+        "TokenValidation",
+      ]
+    ),
+
+    // MARK: - Layer 3: SDKCompatibility
+
+    .target(
+      name: "SDKCompatibility",
+      dependencies: [
+        "Entitlements",
+        "HTTPMessages",
+        "PosternJSON",
+        "ResourceAccess",
+        "Sessions",
+      ]
+    ),
+
+    // MARK: - Layer 3: AuthEngine, the engine as one module
 
     .target(
       name: "AuthEngine",
-      dependencies: ["HTTPMessages", "JOSE", "PosternCrypto", "PosternJSON", "PosternSupport", "PosternXML"]),
+      dependencies: [
+        "AccessManagement",
+        "Entitlements",
+        "KeySets",
+        "OAuthClient",
+        "ResourceAccess",
+        "SDKCompatibility",
+        "SessionRecords",
+        "Sessions",
+        "StepUp",
+        "TokenValidation",
+      ]
+    ),
+
     .testTarget(
       name: "AuthEngineTests",
       dependencies: [
-        "AuthEngine", "HTTPMessages", "JOSE", "PosternCrypto", "PosternJSON", "PosternSupport", "PosternTestSupport",
+        "AccessManagement",
+        "AuthEngine",
+        "Entitlements",
+        "HTTPMessages",
+        "JOSE",
+        "KeySets",
+        "OAuthClient",
+        "PosternCrypto",
+        "PosternJSON",
+        "PosternSupport",
+        "PosternTestSupport",
+        "ResourceAccess",
+        "SDKCompatibility",
+        "SessionRecords",
+        "Sessions",
+        "TokenValidation",
       ]
     ),
 
@@ -154,7 +393,21 @@ let package = Package(
     .target(name: "PosternURLLoading", dependencies: ["AuthEngine", "HTTPMessages", "PosternSupport"]),
     .testTarget(
       name: "PosternURLLoadingTests",
-      dependencies: ["AuthEngine", "HTTPMessages", "PosternSupport", "PosternTestSupport", "PosternURLLoading"]
+      dependencies: [
+        "AuthEngine",
+        "Entitlements",
+        "HTTPMessages",
+        "KeySets",
+        "OAuthClient",
+        "PosternSupport",
+        "PosternTestSupport",
+        "PosternURLLoading",
+        "ResourceAccess",
+        "SessionRecords",
+        "Sessions",
+        "StepUp",
+        "TokenValidation",
+      ]
     ),
 
     // MARK: - Layer 3: Protocol
@@ -162,17 +415,26 @@ let package = Package(
     .target(name: "PosternProtocol", dependencies: ["PosternJSON", "PosternJSONRPC", "PosternSupport"]),
     .testTarget(
       name: "PosternProtocolTests",
-      dependencies: ["PosternJSON", "PosternJSONRPC", "PosternProtocol", "PosternTestSupport"]),
+      dependencies: [
+        "PosternJSON",
+        "PosternJSONRPC",
+        "PosternProtocol",
+      ]),
 
     // MARK: - Layer 4: SessionStore
 
     .target(
       name: "SessionStore",
-      dependencies: ["AuthEngine", "CPosternHiredis", "CPosternSQLite", "PosternCrypto", "PosternSupport"]),
+      dependencies: ["CPosternHiredis", "CPosternSQLite", "PosternCrypto", "PosternSupport", "SessionRecords"]),
     .testTarget(
       name: "SessionStoreTests",
       dependencies: [
-        "AuthEngine", "CPosternSQLite", "PosternCrypto", "PosternSupport", "PosternTestSupport", "SessionStore",
+        "CPosternSQLite",
+        "PosternCrypto",
+        "PosternSupport",
+        "PosternTestSupport",
+        "SessionRecords",
+        "SessionStore",
       ]
     ),
 
@@ -188,7 +450,11 @@ let package = Package(
     ),
     .testTarget(
       name: "PosternConfigurationTests",
-      dependencies: ["PosternConfiguration", "PosternJSON", "PosternSupport", "PosternTestSupport"]),
+      dependencies: [
+        "PosternConfiguration",
+        "PosternJSON",
+        "PosternSupport",
+      ]),
 
     // MARK: - Layer 4: Sidecar
 
@@ -213,10 +479,9 @@ let package = Package(
       name: "SidecarTests",
       dependencies: [
         "AuthEngine",
+        "Entitlements",
         "HTTPMessages",
-        "JOSE",
         .product(name: "Logging", package: "swift-log"),
-        "PosternAudit",
         "PosternConfiguration",
         "PosternJSON",
         "PosternJSONRPC",
@@ -277,7 +542,14 @@ let package = Package(
     ),
     .testTarget(
       name: "PlaygroundTests",
-      dependencies: ["JOSE", "Playground", "PosternCrypto", "PosternJSON", "PosternSupport", "PosternTestSupport"]
+      dependencies: [
+        "JOSE",
+        "Playground",
+        "PosternCrypto",
+        "PosternJSON",
+        "PosternSupport",
+        "PosternTestSupport",
+      ]
     ),
 
     // MARK: - Examples: what the documentation shows, compiled; no product depends on it
@@ -297,7 +569,12 @@ let package = Package(
     .testTarget(
       name: "PosternExamplesTests",
       dependencies: [
-        "AuthEngine", "HTTPMessages", "PosternExamples", "PosternJSON", "PosternSupport", "PosternTestSupport",
+        "AuthEngine",
+        "HTTPMessages",
+        "PosternExamples",
+        "PosternJSON",
+        "PosternSupport",
+        "PosternTestSupport",
       ]
     ),
 

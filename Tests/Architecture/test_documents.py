@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from test_modules import ENGINE
+
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = ROOT / "proto-docs"
 
@@ -138,7 +140,7 @@ def test_errors_page_lists_every_error():
 
 def test_swift_errors_have_the_numbers_of_the_errors_page():
     """What Swift programs see as an NSError's code is the number that the page gives the reason."""
-    code = sources("AuthEngine") + sources("PosternURLLoading")
+    code = "".join(sources(module) for module in ENGINE) + sources("PosternURLLoading")
     declared = set(re.findall(r'\((?:number: )(-?[\d_]+), reason: "(\w+)"\)', code))
     declared = {(number.replace("_", ""), reason) for number, reason in declared}
     page = (PAGES / "errors.md").read_text(encoding="utf-8")
@@ -148,7 +150,7 @@ def test_swift_errors_have_the_numbers_of_the_errors_page():
 
 
 def test_wire_page_names_every_method():
-    declared = set(re.findall(r'static let name = "([^"]+)"', sources("Protocol/Methods")))
+    declared = set(re.findall(r'static let name = "([^"]+)"', sources("PosternProtocol/Methods")))
     page = (PAGES / "wire.md").read_text(encoding="utf-8")
     assert len(declared) >= 10, "the scan of the sources finds too little"
     missing = [name for name in declared if f"`{name}`" not in page]

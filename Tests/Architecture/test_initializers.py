@@ -8,9 +8,11 @@ parameter takes.
 import re
 from pathlib import Path
 
+from test_modules import ENGINE
+
 SOURCES = Path(__file__).resolve().parents[2] / "Sources"
 TYPE = re.compile(r"^(?:public )?(?:final )?(?:struct|enum|class|extension) (\w+)", re.MULTILINE)
-LIBRARIES = ["AuthEngine", "CurlTransport", "HTTPMessages", "JOSE", "PosternURLLoading"]
+LIBRARIES = [*ENGINE, "CurlTransport", "HTTPMessages", "JOSE", "PosternURLLoading"]
 
 FAILABLE = {
     "AuthZENReasons": "of a response",

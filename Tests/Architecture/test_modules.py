@@ -28,6 +28,12 @@ CONFINED = {
     "NIO*": {"SocketServer", "StatusServer", "Playground"},
 }
 
+# The engine, bottom-up. A module imports only modules to the left of it.
+ENGINE = [
+    "OAuthClient", "KeySets", "TokenValidation", "SessionRecords", "AccessManagement", "Sessions", "StepUp", "ResourceAccess",
+    "Entitlements", "SDKCompatibility", "AuthEngine",
+]
+
 # No part of the sidecar: may use Foundation, may not be reached by a product (but by the playground itself).
 DEVELOPMENT_ONLY = {"PosternExamples", "PosternHardeningProbe", "Playground", "PlaygroundCommand", "PosternTestSupport"}
 
@@ -234,7 +240,7 @@ def swift_imports(folder):
 
 def test_the_import_scan_sees_imports():
     """Guards the guard: a scan that finds nothing would pass every test below."""
-    text = '@preconcurrency public import NIOCore\nimport struct CCurl.curl_slist\n'
+    text = '@preconcurrency public import NIOCore\nimport struct CPosternCurl.curl_slist\n'
     text += '// import A\n/* import B */\nlet s = """\nimport C\n"""\n'
     assert IMPORT.findall(without_comments(text)) == ["NIOCore", "CPosternCurl"]
     assert len(swift_imports("Sources")) > 100
@@ -364,12 +370,12 @@ TEXT_BY_CHARACTER = {
 
 # Files that use one of these forms all the same: (file, what stands there, why it is no text of a protocol, or cannot go wrong).
 CHARACTERS_ALLOWED = [
-    ("Audit/Writing/AuditFile.swift", "path.hasSuffix", "the path of a file"),
-    ("Audit/Writing/AuditFileNames.swift", "name.hasPrefix(prefix)", "the name of a file"),
+    ("PosternAudit/Writing/AuditFile.swift", "path.hasSuffix", "the path of a file"),
+    ("PosternAudit/Writing/AuditFileNames.swift", "name.hasPrefix(prefix)", "the name of a file"),
     ("CurlTransport/ConnectionTrust.swift", 'path.hasPrefix("/")', "the path of a file"),
-    ("Hardening/Landlock.swift", 'path.hasPrefix("/proc/")', "the path of a file"),
-    ("Hardening/Sandbox.swift", 'allowed.contains("/")', "a list of directories"),
-    ("Hardening/LateLibraries.swift", "whereSeparator:", "bytes"),
+    ("PosternHardening/Landlock.swift", 'path.hasPrefix("/proc/")', "the path of a file"),
+    ("PosternHardening/Sandbox.swift", 'allowed.contains("/")', "a list of directories"),
+    ("PosternHardening/LateLibraries.swift", "whereSeparator:", "bytes"),
     ("SessionStore/Encryption/StoreKey.swift", "Character(UnicodeScalar($0)).hexDigitValue", "one byte"),
     ("SessionStore/File/StoreDirectory.swift", 'given.hasSuffix("/")', "the path of a file"),
     ("SessionStore/File/StoreDirectory.swift", 'path.lastIndex(of: "/")', "the path of a file"),
@@ -387,8 +393,8 @@ CHARACTERS_ALLOWED = [
     ("postern/Serving/SandboxPlan.swift", "", "paths of files, and a place of the configuration"),
     ("postern/Serving/ServiceManager.swift", "Character($0)", "a line of ours for systemd"),
     ("postern/Serving/StoreAssembly.swift", '["STATE_DIRECTORY"]', "paths of files"),
-    ("AuthEngine/Sessions/SSO/AuthorizeAnswer.swift", 'names.contains("', "a list of names; nothing else equals ASCII without K, ; and `"),
-    ("AuthEngine/Sessions/Authorization/ProviderClient+Authorization.swift", 'methods.contains("S256")', "a list of names"),
+    ("Sessions/SSO/AuthorizeAnswer.swift", 'names.contains("', "a list of names; nothing else equals ASCII without K, ; and `"),
+    ("Sessions/Authorization/ProviderClient+Authorization.swift", 'methods.contains("S256")', "a list of names"),
 ]
 
 
@@ -440,14 +446,14 @@ def test_protocol_text_is_read_by_bytes():
 
 # Tasks that the engine starts on the runtime's own threads: (file, what stands there, why no user has turns there).
 BARE_TASKS_ALLOWED = [
-    ("AuthEngine/Decisions/API/AccessEnablerCallback.swift", "Task { [self] in", "for Swift programs, which have one user"),
-    ("AuthEngine/Decisions/Calls/Preauthorizer.swift", "Task { [clock = upstream.clock] in", "a timer"),
-    ("AuthEngine/KeySets/PublishedKeySource.swift", "Task { [self] in", "waits for a run that has turns, or is everybody's"),
-    ("AuthEngine/Resources/Limits/OriginGate.swift", "let watch = Task {", "a timer"),
-    ("AuthEngine/Resources/ResourceFetcher+Completion.swift", "Task { [options] in", "for Swift programs, which have one user"),
-    ("AuthEngine/Sessions/Renewal/UserSessions+Background.swift", "Task { [self] in", "the schedule has turns of its own"),
-    ("AuthEngine/Sessions/Store/DeferredRecordStore.swift", "Task { [self] in", "everybody's store"),
-    ("AuthEngine/Sessions/UserSessions+Room.swift", "Task { [self] in", "everybody's store"),
+    ("SDKCompatibility/AccessEnablerCallback.swift", "Task { [self] in", "for Swift programs, which have one user"),
+    ("Entitlements/Calls/Preauthorizer.swift", "Task { [clock = upstream.clock] in", "a timer"),
+    ("KeySets/PublishedKeySource.swift", "Task { [self] in", "waits for a run that has turns, or is everybody's"),
+    ("ResourceAccess/Limits/OriginGate.swift", "let watch = Task {", "a timer"),
+    ("ResourceAccess/ResourceFetcher+Completion.swift", "Task { [options] in", "for Swift programs, which have one user"),
+    ("Sessions/Renewal/UserSessions+Background.swift", "Task { [self] in", "the schedule has turns of its own"),
+    ("SessionRecords/DeferredRecordStore.swift", "Task { [self] in", "everybody's store"),
+    ("Sessions/UserSessions+Room.swift", "Task { [self] in", "everybody's store"),
 ]
 
 
@@ -467,4 +473,4 @@ def test_the_scan_for_bare_tasks_sees_them():
 
 def test_what_a_call_starts_has_the_turns_of_its_user():
     """Catches a task of the engine that a call starts on the runtime's own threads, where one user's stand before everybody's."""
-    assert_only_allowed(["AuthEngine"], bare_tasks, BARE_TASKS_ALLOWED)
+    assert_only_allowed(ENGINE, bare_tasks, BARE_TASKS_ALLOWED)

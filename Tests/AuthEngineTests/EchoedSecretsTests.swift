@@ -1,10 +1,12 @@
+import AuthEngine
 import HTTPMessages
 import PosternJSON
 import PosternSupport
 import PosternTestSupport
 import Testing
 
-@testable import AuthEngine
+@testable import OAuthClient
+@testable import Sessions
 
 /// What an issuer's error tells a caller: never a secret of the request it answers.
 @Suite struct EchoedSecretsTests {

@@ -1,10 +1,12 @@
+import AuthEngine
 import HTTPMessages
 import JOSE
 import PosternSupport
 import PosternTestSupport
 import Testing
 
-@testable import AuthEngine
+@testable import OAuthClient
+@testable import TokenValidation
 
 /// For whom an issuer's servers are asked: connections are shared out by uid.
 @Suite("Whose requests to issuers are")

@@ -1,9 +1,10 @@
+import AuthEngine
 import HTTPMessages
 import PosternSupport
 import PosternTestSupport
 import Testing
 
-@testable import AuthEngine
+@testable import ResourceAccess
 
 @Suite("Circuit breakers of origins", .timeLimit(.minutes(1)))
 struct OriginBreakerTests {

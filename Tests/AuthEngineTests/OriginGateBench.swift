@@ -1,9 +1,10 @@
+import AuthEngine
 import HTTPMessages
 import PosternSupport
 import PosternTestSupport
 import Testing
 
-@testable import AuthEngine
+@testable import ResourceAccess
 
 /// A gate with one origin, whose clock stands still.
 struct OriginGateBench {

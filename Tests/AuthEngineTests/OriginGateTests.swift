@@ -1,9 +1,10 @@
+import AuthEngine
 import HTTPMessages
 import PosternSupport
 import PosternTestSupport
 import Testing
 
-@testable import AuthEngine
+@testable import ResourceAccess
 
 /// The limits of a resource's origins: who goes, who waits, who is refused, and that nothing is left behind.
 @Suite("Limits of origins", .timeLimit(.minutes(1)))

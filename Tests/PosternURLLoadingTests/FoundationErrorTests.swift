@@ -1,9 +1,17 @@
+import AuthEngine
 import Foundation
 import HTTPMessages
 import PosternURLLoading
 import Testing
 
-@testable import AuthEngine
+@testable import Entitlements
+@testable import KeySets
+@testable import OAuthClient
+@testable import ResourceAccess
+@testable import SessionRecords
+@testable import Sessions
+@testable import StepUp
+@testable import TokenValidation
 
 /// The engine's errors as Foundation has errors: number and reason of errors.md, in one documented domain.
 @Suite("Errors for Foundation")

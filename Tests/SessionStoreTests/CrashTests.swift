@@ -1,7 +1,7 @@
-import AuthEngine
 import Foundation
 import Glibc
 import PosternSupport
+import SessionRecords
 import Testing
 
 @testable import SessionStore

@@ -1,8 +1,8 @@
-import AuthEngine
 import Foundation
 import Glibc
 import PosternSupport
 import PosternTestSupport
+import SessionRecords
 import Testing
 
 @testable import SessionStore

@@ -1,6 +1,6 @@
-import AuthEngine
 import Foundation
 import PosternSupport
+import SessionRecords
 import Testing
 
 @testable import SessionStore

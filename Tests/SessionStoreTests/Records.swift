@@ -1,6 +1,6 @@
-import AuthEngine
 import PosternCrypto
 import PosternSupport
+import SessionRecords
 
 /// Makes records for tests.
 enum Records {

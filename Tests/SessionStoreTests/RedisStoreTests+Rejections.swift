@@ -1,7 +1,7 @@
-import AuthEngine
 import Glibc
 import PosternSupport
 import PosternTestSupport
+import SessionRecords
 import Testing
 
 @testable import SessionStore

@@ -1,7 +1,7 @@
-import AuthEngine
 import Foundation
 import PosternSupport
 import PosternTestSupport
+import SessionRecords
 import Testing
 
 @testable import SessionStore

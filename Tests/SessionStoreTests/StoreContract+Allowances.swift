@@ -1,5 +1,5 @@
-import AuthEngine
 import PosternSupport
+import SessionRecords
 import Testing
 
 /// How many of the calls, made all at once, did what they were to do. The others had no room.

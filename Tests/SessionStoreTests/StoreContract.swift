@@ -1,5 +1,5 @@
-import AuthEngine
 import PosternSupport
+import SessionRecords
 import Testing
 
 /// What every store does, whatever it is made of.

@@ -1,7 +1,7 @@
-import AuthEngine
 import CPosternSQLite
 import Foundation
 import Glibc
+import SessionRecords
 import Testing
 
 @testable import SessionStore

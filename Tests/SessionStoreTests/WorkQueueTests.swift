@@ -1,5 +1,5 @@
-import AuthEngine
 import PosternSupport
+import SessionRecords
 import Testing
 
 @testable import SessionStore

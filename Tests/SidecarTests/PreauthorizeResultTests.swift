@@ -1,9 +1,10 @@
+import AuthEngine
 import PosternJSON
 import PosternProtocol
 import PosternSupport
 import Testing
 
-@testable import AuthEngine
+@testable import Entitlements
 @testable import Sidecar
 
 @Suite("preauthorize: the answer on the wire")

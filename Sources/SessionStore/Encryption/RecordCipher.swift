@@ -1,6 +1,6 @@
-import AuthEngine
 import PosternCrypto
 import PosternSupport
+import SessionRecords
 
 /// Encrypts the records of one store, with AES-256-GCM.
 ///

@@ -1,4 +1,4 @@
-import AuthEngine
+import SessionRecords
 
 /// A sum over all records of a store, kept up to date with every write and checked at open: a record that was put back
 /// to an earlier state, taken away or brought back by hand shows, which no encryption of single records can tell.

@@ -1,5 +1,5 @@
-import AuthEngine
 import PosternSupport
+import SessionRecords
 
 /// A record as it is stored: what is searched for in the clear, the contents encrypted, everything authenticated.
 struct SealedRecord: Sendable {

@@ -1,6 +1,6 @@
-public import AuthEngine
 import PosternCrypto
 import PosternSupport
+public import SessionRecords
 
 /// The 256-bit key that a store's own keys are derived from. Never printed.
 public struct StoreKey: Sendable {

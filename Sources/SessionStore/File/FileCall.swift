@@ -1,5 +1,5 @@
-import AuthEngine
 import PosternSupport
+import SessionRecords
 
 /// One call of a file store on its way through the thread.
 protocol FileCall: Sendable {

@@ -1,5 +1,5 @@
-import AuthEngine
 import Glibc
+import SessionRecords
 
 /// What a database file of ours looks like, in its first bytes and in its schema.
 enum FileFormat {

@@ -1,5 +1,5 @@
-public import AuthEngine
 public import PosternSupport
+public import SessionRecords
 
 /// A store in a directory of its own: SQLite, every record encrypted with AES-256-GCM.
 ///

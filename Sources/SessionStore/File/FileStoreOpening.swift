@@ -1,7 +1,7 @@
-import AuthEngine
 import CPosternSQLite
 import Glibc
 import PosternCrypto
+import SessionRecords
 
 /// Opens, checks and where needed makes a file store.
 struct FileStoreOpening {

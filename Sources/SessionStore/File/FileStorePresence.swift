@@ -1,5 +1,5 @@
-import AuthEngine
 import Glibc
+import SessionRecords
 
 /// Where the store's database was when it was opened, to find out whether it still is: SQLite goes on with a file that has no name any
 /// more, and what it writes is lost.

@@ -1,4 +1,4 @@
-import AuthEngine
+import SessionRecords
 
 /// Carries out calls, as many as wait in one transaction: one fsync makes all of them durable.
 struct GroupCommit {

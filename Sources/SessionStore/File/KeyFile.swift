@@ -1,6 +1,6 @@
-import AuthEngine
 import Glibc
 import PosternCrypto
+import SessionRecords
 
 /// The key that is made beside a file store when none is configured.
 enum KeyFile {

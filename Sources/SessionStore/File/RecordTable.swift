@@ -1,5 +1,5 @@
-import AuthEngine
 import PosternSupport
+import SessionRecords
 
 /// The records in an open database: what the store's calls do, each inside a transaction that somebody else ends.
 struct RecordTable {

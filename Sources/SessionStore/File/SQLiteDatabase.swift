@@ -1,5 +1,5 @@
-import AuthEngine
 import CPosternSQLite
+import SessionRecords
 
 /// A connection to a SQLite database, used by one thread.
 final class SQLiteDatabase {

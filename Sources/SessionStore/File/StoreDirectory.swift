@@ -1,5 +1,5 @@
-import AuthEngine
 import Glibc
+import SessionRecords
 
 /// The directory of a file store: ours alone, and locked against other processes while this value lives.
 final class StoreDirectory: Sendable {

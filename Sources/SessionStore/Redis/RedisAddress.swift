@@ -1,4 +1,4 @@
-import AuthEngine
+import SessionRecords
 
 /// Where a Redis server is: `redis://host:port/database`, `rediss://…` over TLS, or `unix:///path?db=0`.
 struct RedisAddress: Sendable, Equatable {

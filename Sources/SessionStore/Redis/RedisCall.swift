@@ -1,4 +1,4 @@
-import AuthEngine
+import SessionRecords
 
 /// One call of a Redis store on its way through the thread.
 struct RedisCall: Sendable {

@@ -1,6 +1,6 @@
-import AuthEngine
 import CPosternHiredis
 import PosternSupport
+import SessionRecords
 
 /// A connection to the server, logged in and with its database chosen; used by one thread.
 final class RedisConnection {

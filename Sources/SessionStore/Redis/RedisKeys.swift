@@ -1,4 +1,4 @@
-import AuthEngine
+import SessionRecords
 
 /// The names of the keys in the server. The part in braces keeps them in one slot of a cluster, where one script can reach
 /// them all.

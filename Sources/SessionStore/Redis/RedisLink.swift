@@ -1,6 +1,6 @@
-import AuthEngine
 import PosternCrypto
 import PosternSupport
+import SessionRecords
 
 /// The one connection of a store, made when it is needed and again, after a growing pause, when it was lost. What the server says no to
 /// costs the command and not the connection: others can be answered over it. Used by one thread.

@@ -1,5 +1,5 @@
-public import AuthEngine
 public import PosternSupport
+public import SessionRecords
 
 /// A store in a Redis server, for several sidecars that share their sessions. Every record is encrypted here, with
 /// AES-256-GCM and a key that all of them have; the server sees who owns a record and when it expires.

@@ -1,5 +1,5 @@
-import AuthEngine
 import CPosternHiredis
+import SessionRecords
 
 /// An answer of the server, copied out of hiredis.
 enum RedisReply: Sendable, Equatable {

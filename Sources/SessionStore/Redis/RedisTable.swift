@@ -1,6 +1,6 @@
-import AuthEngine
 import PosternCrypto
 import PosternSupport
+import SessionRecords
 
 /// What the calls of a Redis store do.
 struct RedisTable {

@@ -1,5 +1,5 @@
-import AuthEngine
 import PosternSupport
+import SessionRecords
 
 /// A thread for calls that block.
 enum StoreThread {

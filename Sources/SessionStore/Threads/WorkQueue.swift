@@ -1,6 +1,6 @@
-import AuthEngine
 import Glibc
 import PosternSupport
+import SessionRecords
 
 /// Work on its way to the one thread that does it, in turns of the users it is done for: what one user has asked for does not stand before
 /// what another asks for later. The work of one user stays in order. Nobody fills the queue alone.

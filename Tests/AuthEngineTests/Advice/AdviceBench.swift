@@ -1,9 +1,12 @@
+import AuthEngine
 import HTTPMessages
 import PosternJSON
 import PosternSupport
 import PosternTestSupport
 
-@testable import AuthEngine
+@testable import AccessManagement
+@testable import ResourceAccess
+@testable import Sessions
 
 /// Fetches of users' sessions through a gateway whose answers a test writes, with a delegate that does as the test says.
 struct AdviceBench: Sendable {

@@ -1,9 +1,10 @@
+import AuthEngine
 import HTTPMessages
 import PosternSupport
 import PosternTestSupport
 import Testing
 
-@testable import AuthEngine
+@testable import Sessions
 
 /// Many fetches and one question: who asks, for whom, and what becomes of it when one of them leaves.
 @Suite struct AdviceFlightTests {

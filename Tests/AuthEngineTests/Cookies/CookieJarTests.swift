@@ -1,9 +1,11 @@
+import AuthEngine
 import HTTPMessages
 import PosternSupport
 import PosternTestSupport
 import Testing
 
-@testable import AuthEngine
+@testable import ResourceAccess
+@testable import Sessions
 
 @Suite("Jars keep cookies in bounds")
 struct CookieJarTests {

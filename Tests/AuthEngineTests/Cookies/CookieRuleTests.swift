@@ -1,8 +1,9 @@
+import AuthEngine
 import HTTPMessages
 import PosternSupport
 import Testing
 
-@testable import AuthEngine
+@testable import ResourceAccess
 
 @Suite("Which cookies are kept and where they go (RFC 6265)")
 struct CookieRuleTests {

@@ -1,10 +1,15 @@
+import AuthEngine
 import HTTPMessages
 import JOSE
 import PosternJSON
 import PosternSupport
 import PosternTestSupport
 
-@testable import AuthEngine
+@testable import OAuthClient
+@testable import ResourceAccess
+@testable import SessionRecords
+@testable import Sessions
+@testable import TokenValidation
 
 /// Sessions over a scripted provider that binds tokens to the key of the request's proof, on a manual clock.
 struct DPoPBench: Sendable {

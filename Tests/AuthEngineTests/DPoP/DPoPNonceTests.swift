@@ -1,3 +1,4 @@
+import AuthEngine
 import HTTPMessages
 import JOSE
 import PosternCrypto
@@ -6,7 +7,8 @@ import PosternSupport
 import PosternTestSupport
 import Testing
 
-@testable import AuthEngine
+@testable import OAuthClient
+@testable import ResourceAccess
 
 /// Nonces that servers want in proofs (RFC 9449 sections 8 and 9).
 @Suite struct DPoPNonceTests {

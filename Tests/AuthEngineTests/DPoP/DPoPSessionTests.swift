@@ -1,10 +1,14 @@
+import AuthEngine
 import HTTPMessages
 import PosternJSON
 import PosternSupport
 import PosternTestSupport
 import Testing
 
-@testable import AuthEngine
+@testable import OAuthClient
+@testable import ResourceAccess
+@testable import SessionRecords
+@testable import Sessions
 
 /// Sessions whose tokens are bound to a key of their own.
 @Suite struct DPoPSessionTests {

@@ -1,8 +1,9 @@
+import AuthEngine
 import PosternSupport
 import PosternTestSupport
 import Testing
 
-@testable import AuthEngine
+@testable import Sessions
 
 /// For whom tokens are asked (RFC 8707).
 @Suite struct ResourceIndicatorTests {

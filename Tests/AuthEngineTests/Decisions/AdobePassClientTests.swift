@@ -1,10 +1,12 @@
+import AuthEngine
 import HTTPMessages
 import PosternJSON
 import PosternSupport
 import PosternTestSupport
 import Testing
 
-@testable import AuthEngine
+@testable import Entitlements
+@testable import SessionRecords
 
 @Suite("Adobe Pass: the registered client")
 struct AdobePassClientTests {

@@ -1,9 +1,11 @@
+import AuthEngine
 import HTTPMessages
 import PosternJSON
 import PosternSupport
 import Testing
 
-@testable import AuthEngine
+@testable import Entitlements
+@testable import OAuthClient
 
 @Suite("Adobe Pass: answers and tokens")
 struct AdobePassReplyTests {

@@ -1,10 +1,9 @@
+import AuthEngine
 import HTTPMessages
 import PosternJSON
 import PosternSupport
 import PosternTestSupport
 import Testing
-
-@testable import AuthEngine
 
 @Suite("Adobe Pass: questions")
 struct AdobePassTests {

@@ -1,3 +1,4 @@
+import AuthEngine
 import HTTPMessages
 import JOSE
 import PosternJSON
@@ -5,7 +6,8 @@ import PosternSupport
 import PosternTestSupport
 import Testing
 
-@testable import AuthEngine
+@testable import Entitlements
+@testable import Sessions
 
 @Suite("Decisions while they are being asked for")
 struct DecisionFlightTests {

@@ -1,9 +1,10 @@
+import AuthEngine
 import PosternJSON
 import PosternSupport
 import PosternTestSupport
 import Testing
 
-@testable import AuthEngine
+@testable import Entitlements
 
 /// What one user has under way costs others, who wait for the same lock, next to nothing.
 @Suite("Decisions under way, behind the lock that all share")

@@ -1,10 +1,11 @@
+import AuthEngine
 import HTTPMessages
 import PosternJSON
 import PosternSupport
 import PosternTestSupport
 import Testing
 
-@testable import AuthEngine
+@testable import Entitlements
 
 @Suite("The memory of decisions")
 struct DecisionMemoryTests {

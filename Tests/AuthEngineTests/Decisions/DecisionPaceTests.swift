@@ -1,7 +1,8 @@
+import AuthEngine
 import PosternSupport
 import Testing
 
-@testable import AuthEngine
+@testable import Entitlements
 
 @Suite("Pace")
 struct DecisionPaceTests {

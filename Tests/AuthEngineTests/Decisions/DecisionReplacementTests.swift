@@ -1,9 +1,10 @@
+import AuthEngine
 import HTTPMessages
 import PosternSupport
 import PosternTestSupport
 import Testing
 
-@testable import AuthEngine
+@testable import Entitlements
 
 /// The sidecar's own credentials at a decision point, which one user's questions have refused.
 @Suite("Credentials at a decision point that one user has replaced")

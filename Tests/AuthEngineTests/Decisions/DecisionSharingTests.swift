@@ -1,10 +1,12 @@
+import AuthEngine
 import HTTPMessages
 import PosternJSON
 import PosternSupport
 import PosternTestSupport
 import Testing
 
-@testable import AuthEngine
+@testable import Entitlements
+@testable import OAuthClient
 
 /// What one user is told by a decision point, or has it say, decides nothing for another.
 @Suite("Decision points that users share")

@@ -1,10 +1,11 @@
+import AuthEngine
 import HTTPMessages
 import PosternJSON
 import PosternSupport
 import PosternTestSupport
 import Testing
 
-@testable import AuthEngine
+@testable import Entitlements
 
 /// What decision points are sent, to the byte: an option that is lost on the way would be missed by nobody else.
 @Suite("Questions to decision points")

@@ -1,7 +1,8 @@
+import AuthEngine
 import PosternJSON
 import Testing
 
-@testable import AuthEngine
+@testable import Entitlements
 
 @Suite("Enhanced errors")
 struct EnhancedErrorTests {

@@ -1,10 +1,11 @@
+import AuthEngine
 import HTTPMessages
 import PosternJSON
 import PosternSupport
 import PosternTestSupport
 import Testing
 
-@testable import AuthEngine
+@testable import Entitlements
 
 /// Answers that no decision point should give, made from a seed.
 private struct HostileAnswers {

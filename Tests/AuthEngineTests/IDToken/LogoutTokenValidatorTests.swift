@@ -1,10 +1,11 @@
+import AuthEngine
 import JOSE
 import PosternJSON
 import PosternSupport
 import PosternTestSupport
 import Testing
 
-@testable import AuthEngine
+@testable import TokenValidation
 
 /// Back-Channel Logout 1.0 section 2.6.
 @Suite struct LogoutTokenValidatorTests {

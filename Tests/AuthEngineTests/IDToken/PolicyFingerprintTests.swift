@@ -1,6 +1,7 @@
+import AuthEngine
 import Testing
 
-@testable import AuthEngine
+@testable import TokenValidation
 
 /// What keeps two policies apart in the cache of verdicts.
 @Suite struct PolicyFingerprintTests {

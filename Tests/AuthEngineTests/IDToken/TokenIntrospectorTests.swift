@@ -1,10 +1,12 @@
+import AuthEngine
 import HTTPMessages
 import JOSE
 import PosternSupport
 import PosternTestSupport
 import Testing
 
-@testable import AuthEngine
+@testable import OAuthClient
+@testable import TokenValidation
 
 /// The request of an introspection, and what becomes of answers that are none.
 @Suite struct TokenIntrospectorTests {

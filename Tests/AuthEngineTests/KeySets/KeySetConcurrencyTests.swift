@@ -1,10 +1,11 @@
+import AuthEngine
 import HTTPMessages
 import JOSE
 import PosternSupport
 import PosternTestSupport
 import Testing
 
-@testable import AuthEngine
+@testable import KeySets
 
 @Suite("Many callers of one key set")
 struct KeySetConcurrencyTests {

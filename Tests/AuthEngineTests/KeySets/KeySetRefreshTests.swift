@@ -1,10 +1,11 @@
+import AuthEngine
 import HTTPMessages
 import JOSE
 import PosternSupport
 import PosternTestSupport
 import Testing
 
-@testable import AuthEngine
+@testable import KeySets
 
 @Suite("Keeping a key set")
 struct KeySetRefreshTests {

@@ -1,9 +1,10 @@
+import AuthEngine
 import HTTPMessages
 import JOSE
 import PosternSupport
 import Testing
 
-@testable import AuthEngine
+@testable import KeySets
 
 @Suite("The state of a key set")
 struct KeySetStateTests {

@@ -1,8 +1,10 @@
+import AuthEngine
 import HTTPMessages
 import PosternSupport
 import Testing
 
-@testable import AuthEngine
+@testable import KeySets
+@testable import OAuthClient
 
 @Suite("How long a response may be kept")
 struct ResponseLifetimeTests {

@@ -1,6 +1,6 @@
+import AuthEngine
+import PosternSupport
 import Testing
-
-@testable import AuthEngine
 
 /// The cache against a plain list in order of use.
 @Suite struct BoundedCacheTests {

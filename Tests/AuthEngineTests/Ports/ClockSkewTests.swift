@@ -1,9 +1,10 @@
+import AuthEngine
 import HTTPMessages
 import PosternSupport
 import PosternTestSupport
 import Testing
 
-@testable import AuthEngine
+@testable import OAuthClient
 
 /// What `Date` tells about a server's clock: only what whole seconds and the time on the way cannot explain.
 @Suite struct ClockSkewTests {

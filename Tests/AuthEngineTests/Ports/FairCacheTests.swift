@@ -1,6 +1,6 @@
+import AuthEngine
+import PosternSupport
 import Testing
-
-@testable import AuthEngine
 
 /// What owners share, and who loses what when there is too much.
 @Suite struct FairCacheTests {

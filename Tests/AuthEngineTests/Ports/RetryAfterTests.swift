@@ -1,8 +1,9 @@
+import AuthEngine
 import HTTPMessages
 import PosternSupport
 import Testing
 
-@testable import AuthEngine
+@testable import OAuthClient
 
 /// `Retry-After` in both its forms, from servers that mean well and from those that do not.
 @Suite struct RetryAfterTests {

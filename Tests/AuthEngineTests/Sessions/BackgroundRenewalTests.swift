@@ -1,9 +1,10 @@
+import AuthEngine
 import HTTPMessages
 import PosternSupport
 import PosternTestSupport
 import Testing
 
-@testable import AuthEngine
+@testable import Sessions
 
 /// What is done about sessions while nobody asks.
 @Suite struct BackgroundRenewalTests {

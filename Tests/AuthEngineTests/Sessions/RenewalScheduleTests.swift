@@ -1,7 +1,8 @@
+import AuthEngine
 import PosternSupport
 import Testing
 
-@testable import AuthEngine
+@testable import Sessions
 
 /// What is due when, in bounded memory.
 @Suite struct RenewalScheduleTests {

@@ -1,8 +1,9 @@
+import AuthEngine
 import PosternSupport
 import PosternTestSupport
 import Testing
 
-@testable import AuthEngine
+@testable import Sessions
 
 /// Lists of sessions are read piece by piece, and what one owner holds is bounded in bytes.
 @Suite("Lists of sessions", .timeLimit(.minutes(2)))

@@ -1,8 +1,11 @@
+import AuthEngine
 import PosternSupport
 import PosternTestSupport
 import Testing
 
-@testable import AuthEngine
+@testable import OAuthClient
+@testable import SessionRecords
+@testable import Sessions
 
 /// What the engine keeps of sessions in memory, where owners share it.
 @Suite struct SessionMemoryTests {

@@ -1,8 +1,9 @@
+import AuthEngine
 import PosternSupport
 import PosternTestSupport
 import Testing
 
-@testable import AuthEngine
+@testable import Sessions
 
 @Suite("Sessions that several processes refresh")
 struct SessionProcessesTests {

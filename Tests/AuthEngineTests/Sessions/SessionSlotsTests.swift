@@ -1,9 +1,10 @@
+import AuthEngine
 import HTTPMessages
 import PosternSupport
 import PosternTestSupport
 import Testing
 
-@testable import AuthEngine
+@testable import Sessions
 
 /// A session's tokens for several resources, all needed at once.
 @Suite struct SessionSlotsTests {

@@ -1,10 +1,11 @@
+import AuthEngine
 import HTTPMessages
 import PosternJSON
 import PosternSupport
 import PosternTestSupport
 import Testing
 
-@testable import AuthEngine
+@testable import Sessions
 
 /// What goes on behind a caller is counted as that caller's.
 @Suite struct SessionWorkTests {

@@ -1,9 +1,11 @@
+import AuthEngine
 import HTTPMessages
 import PosternSupport
 import PosternTestSupport
 import Testing
 
-@testable import AuthEngine
+@testable import OAuthClient
+@testable import Sessions
 
 /// Client-credentials tokens are everybody's: whoever has got hold of one cannot end it for the others.
 @Suite struct SharedTokenTests {

@@ -1,8 +1,10 @@
+import AuthEngine
 import PosternSupport
 import PosternTestSupport
 import Testing
 
-@testable import AuthEngine
+@testable import OAuthClient
+@testable import Sessions
 
 @Suite("Sessions that the store could not take")
 struct UnsavedSessionTests {

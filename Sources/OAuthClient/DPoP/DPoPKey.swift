@@ -1,0 +1,67 @@
+import JOSE
+import PosternCrypto
+package import PosternJSON
+import PosternSupport
+
+/// The key that tokens are bound to (RFC 9449): made in this process, kept encrypted with its session, shown to nobody.
+package struct DPoPKey: Sendable {
+  static let algorithm = SignatureAlgorithm.es256
+
+  private let key: JWK
+  private let publicMembers: JSONObject
+  /// What names the key in `dpop_jkt` and `cnf` (RFC 7638): public.
+  package let thumbprint: String
+
+  /// A fresh key on P-256.
+  package static func generate() throws(TokenError) -> DPoPKey {
+    guard let key = try? JWK.generateEC(.p256), let made = DPoPKey(key) else {
+      throw TokenError(.notPossible, "no key for proofs of possession can be made")
+    }
+    return made
+  }
+
+  /// The key of a record; nil when it is none that signs proofs.
+  package init?(record: JSONValue) {
+    guard let members = record.objectValue, let key = try? JWK(json: members) else { return nil }
+    self.init(key)
+  }
+
+  private init?(_ key: JWK) {
+    guard key.material.isSecret, key.defaultSignatureAlgorithm == Self.algorithm, let thumbprint = key.thumbprint,
+      let members = JWK(key.material).publicJSON()
+    else { return nil }
+    self.key = JWK(key.material)
+    publicMembers = members
+    self.thumbprint = thumbprint
+  }
+
+  /// The key with its private half, for an encrypted record and nothing else.
+  package func recordRevealingSecret() throws(TokenError) -> JSONValue {
+    guard let members = try? key.privateJSONRevealingSecrets() else {
+      throw TokenError(.notPossible, "a key for proofs of possession cannot be written down")
+    }
+    return .object(members)
+  }
+
+  /// `claims` under the key's signature, with the key itself in the header (RFC 9449 section 4.2).
+  func sign(_ claims: JSONObject) throws(TokenError) -> String {
+    do throws(JOSEError) {
+      return try CompactJWS.sign(
+        claims: claims, with: key, algorithm: Self.algorithm,
+        header: ["typ": "dpop+jwt", "jwk": .object(publicMembers)])
+    } catch {
+      throw TokenError(.notPossible, "the proof of possession cannot be made: \(error.message)")
+    }
+  }
+}
+
+extension DPoPKey: Equatable, CustomStringConvertible, CustomReflectable {
+  /// The same key.
+  package static func == (left: DPoPKey, right: DPoPKey) -> Bool { left.thumbprint == right.thumbprint }
+
+  /// The thumbprint.
+  package var description: String { "DPoPKey(\(thumbprint))" }
+
+  /// Without children, so that no dump shows the key.
+  package var customMirror: Mirror { Mirror(self, children: []) }
+}

@@ -1,0 +1,145 @@
+public import HTTPMessages
+import PosternJSON
+public import PosternSupport
+
+/// Authorization servers' metadata, fetched when first needed and kept.
+///
+/// One request for any number of waiters; a copy is fresh for an hour and afterwards asked for again, at most every
+/// thirty seconds while that fails: an outage of the metadata alone must not take down what still works, so the old
+/// copy stands in for up to a day.
+public final class ProviderDiscovery: Sendable {
+  private struct Entry: Sendable {
+    let metadata: ProviderMetadata
+    let fetchedAt: MonotonicInstant
+    var freshUntil: MonotonicInstant
+    let usableUntil: MonotonicInstant
+  }
+
+  static let freshness: Duration = .seconds(3600)
+  static let retryInterval: Duration = .seconds(30)
+  static let staleness: Duration = .seconds(86_400)
+  static let timeout: Duration = .seconds(15)
+  static let maxBytes = 256 << 10
+  static let capacity = 1024
+
+  private let upstream: Upstream
+  private let entries = Locked(BoundedCache<Issuer, Entry>(capacity: capacity))
+  private let flights: SingleFlight<Issuer, ProviderMetadata, DiscoveryError>
+
+  /// Discovery over `transport`, which sends `userAgent` along.
+  public init(
+    transport: any HTTPTransport, clock: any EngineClock, observer: any EngineObserver, userAgent: String
+  ) {
+    upstream = Upstream(transport: transport, clock: clock, observer: observer, userAgent: userAgent)
+    flights = SingleFlight(clock: clock, servesEverybody: true)
+  }
+
+  /// The metadata of `issuer`. Cancelling the caller or reaching its deadline ends the wait, not the request.
+  public func metadata(
+    for issuer: Issuer, deadline: Deadline = .never, trace: TraceContext? = nil
+  ) async throws(SingleFlightError<DiscoveryError>) -> ProviderMetadata {
+    if let entry = freshEntry(for: issuer) { return entry.metadata }
+    return try await flights.value(for: issuer, deadline: deadline) { [self] () async throws(DiscoveryError) in
+      if let entry = freshEntry(for: issuer) { return entry.metadata }
+      return try await refresh(issuer, trace: trace)
+    }
+  }
+
+  /// Something the metadata names is not there: it is asked for anew before it is used again, at most every thirty seconds.
+  package func doubt(_ issuer: Issuer) {
+    let now = upstream.clock.monotonicNow
+    entries.withLock { entries in
+      guard var entry = entries[issuer], entry.freshUntil > now + Self.retryInterval,
+        entry.fetchedAt + Self.retryInterval <= now
+      else { return }
+      entry.freshUntil = now
+      entries[issuer] = entry
+    }
+  }
+
+  private func freshEntry(for issuer: Issuer) -> Entry? {
+    let now = upstream.clock.monotonicNow
+    return entries.withLock { entries in
+      entries[issuer].flatMap { $0.freshUntil > now ? $0 : nil }
+    }
+  }
+
+  private func refresh(_ issuer: Issuer, trace: TraceContext?) async throws(DiscoveryError) -> ProviderMetadata {
+    do throws(DiscoveryError) {
+      let metadata = try await fetch(issuer, trace: trace)
+      let now = upstream.clock.monotonicNow
+      let entry = Entry(
+        metadata: metadata, fetchedAt: now, freshUntil: now + Self.freshness,
+        usableUntil: now + Self.freshness + Self.staleness)
+      entries.withLock { $0[issuer] = entry }
+      upstream.observer.observe(.metadataLoaded(issuer: issuer.name))
+      return metadata
+    } catch {
+      let stale = staleMetadata(of: issuer)
+      upstream.observer.observe(
+        .metadataFailed(issuer: issuer.name, error: error, servesStaleCopy: stale != nil))
+      guard let stale else { throw error }
+      return stale
+    }
+  }
+
+  /// The old copy, good for another retry interval.
+  private func staleMetadata(of issuer: Issuer) -> ProviderMetadata? {
+    let now = upstream.clock.monotonicNow
+    return entries.withLock { entries in
+      guard var entry = entries[issuer], entry.usableUntil > now else { return nil }
+      entry.freshUntil = now + Self.retryInterval
+      entries[issuer] = entry
+      return entry.metadata
+    }
+  }
+
+  /// Asks the well-known locations in turn; the next one only when the server says that there is nothing at this one.
+  private func fetch(_ issuer: Issuer, trace: TraceContext?) async throws(DiscoveryError) -> ProviderMetadata {
+    guard issuer.accepts(issuer.url) else { throw DiscoveryError(.failed, "the issuer's scheme is not https") }
+    var lastStatus: Int?
+    for location in try Self.locations(of: issuer) {
+      let response = try await get(location, for: issuer, trace: trace)
+      lastStatus = response.status
+      if response.status >= 500 || response.status == 429 { break }
+      guard response.status == 200 else { continue }
+      // A single-page application answers every path with its start page: no metadata here, look on.
+      guard let document = try? JSONParser(maxBytes: Self.maxBytes, maxDepth: 16).parse(response.body) else { continue }
+      return try ProviderMetadata(document, for: issuer)
+    }
+    throw DiscoveryError(.failed, "no metadata at the issuer's well-known locations", status: lastStatus)
+  }
+
+  private func get(
+    _ location: HTTPURL, for issuer: Issuer, trace: TraceContext?
+  ) async throws(DiscoveryError) -> HTTPResponse {
+    var fields = HTTPFields([.init(name: "Accept", value: "application/json")])
+    trace?.add(to: &fields)
+    let options = issuer.transferOptions(
+      deadline: Deadline(in: Self.timeout, on: upstream.clock), maxBodyBytes: Self.maxBytes, forCaller: false)
+    do throws(TransportError) {
+      return try await upstream.send(
+        HTTPRequest(method: "GET", url: location, fields: fields), options: options, for: .discovery(issuer.name),
+        trace: trace)
+    } catch {
+      throw DiscoveryError(.failed, "the issuer's metadata cannot be fetched: \(error.cause)", transport: error)
+    }
+  }
+
+  /// `.well-known/openid-configuration` behind the issuer's path (OpenID Connect Discovery section 4), then
+  /// `.well-known/oauth-authorization-server` before it (RFC 8414 section 3.1). A slash at the path's end is left out
+  /// in both.
+  static func locations(of issuer: Issuer) throws(DiscoveryError) -> [HTTPURL] {
+    let path =
+      issuer.url.path.utf8.last == UInt8(ascii: "/")
+      ? String(Substring(issuer.url.path.utf8.dropLast())) : issuer.url.path
+    do throws(HTTPURLError) {
+      return [
+        try issuer.url.replacingPath("\(path)/.well-known/openid-configuration"),
+        try issuer.url.replacingPath("/.well-known/oauth-authorization-server\(path)"),
+      ]
+    } catch {
+      throw DiscoveryError(.failed, "the issuer \(error)")
+    }
+  }
+}

@@ -1,0 +1,59 @@
+package import HTTPMessages
+package import PosternSupport
+
+/// The transport as the engine uses it: every request carries the sidecar's name, every exchange is told to the
+/// observer.
+package struct Upstream: Sendable {
+  let transport: any HTTPTransport
+  package let clock: any EngineClock
+  package let observer: any EngineObserver
+  let userAgent: String
+
+  package init(transport: any HTTPTransport, clock: any EngineClock, observer: any EngineObserver, userAgent: String) {
+    self.transport = transport
+    self.clock = clock
+    self.observer = observer
+    self.userAgent = userAgent
+  }
+
+  /// The same over `transport`; as it is without one.
+  package func carried(by transport: (any HTTPTransport)?) -> Upstream {
+    Upstream(transport: transport ?? self.transport, clock: clock, observer: observer, userAgent: userAgent)
+  }
+
+  package func send(
+    _ request: HTTPRequest, options: TransferOptions, for purpose: UpstreamExchange.Purpose,
+    trace: TraceContext? = nil
+  ) async throws(TransportError) -> HTTPResponse {
+    var request = request
+    request.fields["User-Agent"] = userAgent
+    let span = trace?.tracer?.begin(.exchange(purpose, method: request.method, request.url.origin))
+    // The other side's spans belong to this exchange; what a caller wrote itself stays.
+    if let span, let trace, request.fields["traceparent"] == trace.parent {
+      request.fields["traceparent"] = span.context?.parent ?? trace.parent
+    }
+    let started = clock.monotonicNow
+    let startedAt = clock.wallNow
+    func report(_ outcome: UpstreamExchange.Outcome) {
+      let duration = clock.monotonicNow - started
+      observer.observe(
+        .exchange(
+          UpstreamExchange(purpose: purpose, method: request.method, outcome: outcome, duration: duration)))
+    }
+    do throws(TransportError) {
+      let response = try await transport.send(request, options: options)
+      report(.status(response.status))
+      span?.end(.status(response.status))
+      if let issuer = purpose.issuer,
+        let skew = ClockSkew.of(response, sentAt: startedAt, receivedAt: clock.wallNow)
+      {
+        observer.observe(.clockCompared(issuer: issuer, skew: skew))
+      }
+      return response
+    } catch {
+      report(.failed(error.code))
+      span?.end(.failed(error.code.rawValue))
+      throw error
+    }
+  }
+}

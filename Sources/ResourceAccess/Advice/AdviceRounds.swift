@@ -1,0 +1,141 @@
+import AccessManagement
+import HTTPMessages
+import OAuthClient
+import PosternSupport
+import Sessions
+
+/// The advice side of one fetch: what answers ask for, and the request as it is sent again.
+struct AdviceRounds: Sendable {
+  let rules: AdviceRules
+  let policy: AuthorizationPolicy
+  let fetch: FetchAdvice
+  let session: FetchSession
+  let flights: AdviceFlights
+  let headers: HeaderRules
+  /// The resource server's name, for the log.
+  let resource: String
+  let observer: any EngineObserver
+  private(set) var progress: AdviceProgress
+
+  init(
+    rules: AdviceRules, policy: AuthorizationPolicy, fetch: FetchAdvice, session: FetchSession,
+    flights: AdviceFlights, headers: HeaderRules, resource: String, observer: any EngineObserver
+  ) {
+    self.rules = rules
+    self.policy = policy
+    self.fetch = fetch
+    self.session = session
+    self.flights = flights
+    self.headers = headers
+    self.resource = resource
+    self.observer = observer
+    progress = fetch.progress ?? AdviceProgress()
+  }
+
+  /// The advices of an answer, when they are such that somebody can satisfy them.
+  func advices(in response: HTTPResponse, from url: HTTPURL) async -> [PolicyAdvice]? {
+    let advices = await policy.evaluateAuthorizationPolicy(response, from: url)
+    if rules.canSatisfy(advices) { return advices }
+    if advices.isEmpty, policy.isForeign(response, from: url) { observer.observe(.foreignAdvice(resource: resource)) }
+    return nil
+  }
+
+  /// Has `advices` satisfied; returns when that was done. Else the fetch ends, with the answer as it stood. `forToken`: it is the issuer
+  /// that gives no token before.
+  mutating func satisfy(
+    _ advices: [PolicyAdvice], answer response: ResourceResponse?, forToken: Bool = false, deadline: Deadline
+  ) async throws(ResourceError) {
+    let isPossible = progress.begin(advices, forToken: forToken, atMost: rules.rounds)
+    var response = response
+    response?.advicesSatisfied = progress.satisfied
+    var stop = AdviceStop(advices: advices, response: response, progress: progress)
+    let reached: TransportError.Outcome = response == nil ? .notSent : .replied
+    guard isPossible else {
+      throw ResourceError(
+        .adviceFailed, "advice is asked for again", outcome: reached, retryable: false, stop: stop)
+    }
+    stop.session = try? await session.handle(of: .user)
+    let question = AdviceQuestion()
+    switch try await outcome(stop, question, deadline) {
+    case true?: progress.end()
+    case false?:
+      throw ResourceError(
+        .adviceFailed, "the advice was not satisfied", outcome: reached, retryable: false, stop: stop)
+    case nil:
+      // The one that was told of goes on being good: whoever was asked may still be at it.
+      stop.continuation = question.continuation.flatMap { fetch.extend($0) ? $0 : nil } ?? fetch.hold(stop)
+      throw ResourceError(
+        .adviceRequired, "the user is asked to do something first", outcome: reached, retryable: false, stop: stop)
+    }
+  }
+
+  /// Whether the advice was satisfied; nil: nobody answered.
+  private func outcome(
+    _ stop: AdviceStop, _ question: AdviceQuestion, _ deadline: Deadline
+  ) async throws(ResourceError) -> Bool? {
+    guard policy.hasDelegate, fetch.asked != nil else { return nil }
+    let name = AdviceFlights.Name(stop)
+    // However many others are asked before.
+    let patience = Deadline(in: rules.wait, on: flights.clock)
+    let isCallers = deadline.instant.map { own in patience.instant.map { own <= $0 } ?? true } ?? false
+    do throws(SingleFlightError<Never>) {
+      while true {
+        let answer = try await flights.answer(to: name, deadline: deadline.earlier(patience)) { [policy, fetch] in
+          let continuation = fetch.hold(stop)
+          question.begin(continuation)
+          let isSatisfied = await policy.satisfy(stop.advices, session: stop.session, continuation: continuation)
+          if let unused = question.end(isAnswered: isSatisfied != nil) { fetch.release(unused) }
+          return AdviceFlights.Answer(isSatisfied: isSatisfied, asked: fetch.asked)
+        }
+        // That another caller says nothing is not this one's answer.
+        if answer.isSatisfied != nil || answer.asked == fetch.asked { return answer.isSatisfied }
+      }
+    } catch {
+      if case .deadlineExceeded = error, !isCallers { return nil }
+      if let unused = question.leave(isWanted: flights.waiterCount(for: name) > 0) { fetch.abandon(unused) }
+      switch error {
+      case .cancelled:
+        throw ResourceError(
+          .requestCancelled, "cancelled while advice was satisfied", outcome: stop.response == nil ? .notSent : .replied
+        )
+      case .deadlineExceeded:
+        throw ResourceError(
+          .deadlineExceeded, "the deadline passed while advice was satisfied",
+          outcome: stop.response == nil ? .notSent : .replied, retryable: true)
+      }
+    }
+  }
+
+  /// What the resource has asked for, of a fetch that is resumed, and was just satisfied; nil when there is nothing to tell it of.
+  mutating func resume() -> [PolicyAdvice]? {
+    let advices = progress.pending
+    guard !advices.isEmpty else { return nil }
+    progress.end()
+    return progress.isForToken ? nil : advices
+  }
+
+  /// Asks gateways for advice that can be read without following redirects.
+  func ask(_ request: inout HTTPRequest) {
+    guard rules.accessManager != nil, request.fields["x-authenticate-response"] == nil else { return }
+    request.fields["x-authenticate-response"] = "header"
+  }
+
+  /// `request` as it is sent again after what has been satisfied.
+  func updated(_ request: HTTPRequest, after satisfied: [PolicyAdvice]) async throws(ResourceError) -> HTTPRequest {
+    var updated: HTTPRequest
+    do throws(HTTPURLError) {
+      updated = try await policy.updating(request, for: satisfied.lazy.compactMap(\.txId).first)
+    } catch {
+      throw ResourceError(.invalidURL, "the request cannot be sent again: its URL \(error)", outcome: .replied)
+    }
+    guard updated.fields != request.fields else { return updated }
+    // What a delegate adds is as little its own to choose as a caller's; but by now the request has been answered once.
+    do throws(ResourceError) {
+      updated.fields = try headers.checked(updated.fields)
+    } catch {
+      throw ResourceError(
+        error.code, "the request cannot be sent again: \(error.detail)", path: error.path, outcome: .replied)
+    }
+    return updated
+  }
+}

@@ -1,0 +1,53 @@
+import HTTPMessages
+import PosternSupport
+import Sessions
+
+/// The cookies of one fetch: those that go along, and those that come.
+struct CallCookies {
+  let jars: CookieJars
+  let key: CookieJars.Key
+  let policy: CookiePolicy
+  let hosts: Set<String>
+  /// Lower case: the single sign-on cookie is neither kept nor sent.
+  let reserved: Set<String>
+
+  /// Nil where none are kept, and where a session's would be but nobody says whose.
+  init?(_ jars: CookieJars, _ server: ResourceServer, _ options: FetchOptions) {
+    guard let policy = server.cookies, let owner = options.cookieOwner ?? Self.owner(options.session) else {
+      return nil
+    }
+    let authentication = options.authentication ?? server.authentication
+    guard owner.session != nil || authentication == .device || authentication == .none else { return nil }
+    self.jars = jars
+    self.policy = policy
+    key = CookieJars.Key(store: policy.store, owner: owner, authentication: authentication)
+    hosts = Set(([server.baseURL] + server.additionalOrigins).map(\.origin.host))
+    reserved = Set(server.reservedCookies.map { $0.lowercasedASCII() })
+  }
+
+  private static func owner(_ session: FetchSession?) -> CookieOwner? {
+    session.flatMap { session in session.handle.map { CookieOwner(uid: session.owner, session: $0) } }
+  }
+
+  /// Adds what is kept for `request` to its one `Cookie` field, behind the caller's own cookies, which win by name.
+  func attach(to request: inout HTTPRequest, now: Timestamp) {
+    let kept = jars.pairs(key, for: request.url, now: now).filter { !reserved.contains($0.name.lowercasedASCII()) }
+    guard !kept.isEmpty else { return }
+    let given = request.fields.values(of: "Cookie").filter { !$0.isEmpty }
+    let names = IdenticalStrings(
+      given.flatMap { $0.split(atByte: ";") }.map { HTTPFieldRules.trimmed(String($0.prefix(beforeBytes: "="))) })
+    let added = kept.filter { !names.contains($0.name) }.map { "\($0.name)=\($0.value)" }
+    guard !added.isEmpty else { return }
+    request.fields["Cookie"] = (given + added).joined(separator: "; ")
+  }
+
+  /// Keeps what `response` to a request to `url` sets.
+  func keep(_ response: HTTPResponse, from url: HTTPURL, now: Timestamp) {
+    let cookies = response.fields.values(of: "Set-Cookie").prefix(CookieJars.maxLines).compactMap { field -> Cookie? in
+      guard let line = CookieLine(field), !reserved.contains(line.name.lowercasedASCII()) else { return nil }
+      return Cookie(line, from: url, hosts: hosts, now: now)
+    }
+    guard !cookies.isEmpty else { return }
+    jars.keep(cookies, key, policy: policy, from: url, now: now)
+  }
+}

@@ -1,0 +1,61 @@
+import HTTPMessages
+import PosternSupport
+public import Sessions
+
+/// All jars, in memory only: for each resource, owner and kind of authentication one.
+public final class CookieJars: Sendable {
+  struct Key: Hashable {
+    let store: UInt64
+    let owner: CookieOwner
+    let authentication: ResourceServer.Authentication
+  }
+
+  /// More jars, or more bytes in all of them, push out those that were of use longest ago of the uid that has most.
+  static let maxJars = 4096
+  static let maxBytes = 32 << 20
+  /// So many `Set-Cookie` fields of one answer are looked at.
+  static let maxLines = 64
+
+  private let jars = Locked(FairCache<UInt32, Key, CookieJar>(capacity: maxJars, maxWeight: maxBytes))
+
+  init() {}
+
+  /// Takes away what belongs to a session that has ended.
+  public func forget(session: SessionHandle) {
+    jars.withLock { $0.removeAll { key, _ in key.owner.session == session } }
+  }
+
+  /// Takes away the jars of all policies but these, after a change of configuration.
+  public func forgetAll(but policies: some Sequence<CookiePolicy>) {
+    let stores = Set(policies.map(\.store))
+    jars.withLock { $0.removeAll { key, _ in !stores.contains(key.store) } }
+  }
+
+  /// How many jars hold something.
+  var count: Int { jars.withLock { $0.count } }
+
+  func pairs(_ key: Key, for url: HTTPURL, now: Timestamp) -> [(name: String, value: String)] {
+    jars.withLock { jars in
+      guard var jar = jars[key] else { return [] }
+      let pairs = jar.pairs(for: url, now: now)
+      Self.put(jar, key, into: &jars)
+      return pairs
+    }
+  }
+
+  func keep(_ cookies: [Cookie], _ key: Key, policy: CookiePolicy, from url: HTTPURL, now: Timestamp) {
+    jars.withLock { jars in
+      var jar = jars[key] ?? CookieJar(policy: policy)
+      for cookie in cookies { jar.keep(cookie, from: url, now: now) }
+      Self.put(jar, key, into: &jars)
+    }
+  }
+
+  private static func put(_ jar: CookieJar, _ key: Key, into jars: inout FairCache<UInt32, Key, CookieJar>) {
+    if jar.count == 0 {
+      jars.remove(key)
+    } else {
+      jars.set(jar, for: key, of: key.owner.uid, weight: jar.byteCount)
+    }
+  }
+}

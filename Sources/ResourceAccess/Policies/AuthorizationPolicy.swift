@@ -1,0 +1,105 @@
+public import AccessManagement
+public import HTTPMessages
+import PosternSupport
+public import Sessions
+
+/// Finds policy advice in answers, has it satisfied, and marks the request that is sent again.
+///
+/// Only for the URLs it covers: everything else is as it is. It puts no token into any request; `TokenManagementPolicy` does that, for its
+/// own URLs.
+///
+/// It works where a fetch carries a user's token and the resource server has `advice` rules. A fetch of a URL it covers
+/// where one of these is missing ends with `invalid_params` before anything is sent: advice would be overlooked in
+/// silence.
+public struct AuthorizationPolicy: Sendable {
+  /// The parameter that names a confirmed transaction to the gateway.
+  static let transactionParameter = "_txid"
+
+  private let coverage: URLCoverage
+  /// Where it holds at most, whatever `coverage` says; nil: no bounds.
+  private var bounds: URLCoverage?
+  private var recognizer: AdviceRecognizer
+  private let delegate: (any AuthorizationPolicyDelegate)?
+
+  /// A policy for the URLs under `validatingURL`: each an origin, or an origin with a path.
+  ///
+  /// Advice that names an access manager counts only when it is `accessManager`; nil: any. Plain `http` is covered on loopback addresses
+  /// only, and only when allowed.
+  public init(
+    validatingURL: [HTTPURL], delegate: (any AuthorizationPolicyDelegate)? = nil, accessManager: HTTPURL? = nil,
+    allowsPlainHTTPOnLoopback: Bool = false
+  ) {
+    coverage = URLCoverage(places: validatingURL, allowsPlainHTTPOnLoopback: allowsPlainHTTPOnLoopback)
+    recognizer = AdviceRecognizer(scope: .refusals, accessManager: accessManager)
+    self.delegate = delegate
+  }
+
+  /// Whether answers from `url` are looked into.
+  public func covers(_ url: HTTPURL) -> Bool { coverage.covers(url) && bounds?.covers(url) ?? true }
+
+  /// The policy's URLs at which it has no effect, because they are not secure or none of `servers` has URLs there.
+  package func idlePlaces(among servers: [ResourceServer]) -> [HTTPURL] { coverage.idlePlaces(among: servers) }
+
+  /// The same, for no URLs but those of `server`, and no other access manager's advice than its.
+  func within(_ server: ResourceServer) -> AuthorizationPolicy {
+    var policy = self
+    policy.bounds = server.coverage
+    policy.recognizer.accessManager = server.advice?.accessManager ?? recognizer.accessManager
+    return policy
+  }
+
+  /// The advices in `response`, which `url` gave: as the delegate says, else as they are found.
+  public func evaluateAuthorizationPolicy(_ response: HTTPResponse, from url: HTTPURL) async -> [PolicyAdvice] {
+    guard covers(url) else { return [] }
+    if let decided = await delegate?.evaluateAuthorizationPolicy(response) { return decided }
+    return recognizer.finding(in: response, from: url)?.advices ?? []
+  }
+
+  /// Whether `response` holds advice of another access manager: it is not followed.
+  func isForeign(_ response: HTTPResponse, from url: HTTPURL) -> Bool {
+    var any = recognizer
+    any.accessManager = nil
+    return recognizer.accessManager != nil && any.finding(in: response, from: url) != nil
+  }
+
+  /// Whether there is somebody to satisfy advice.
+  public var hasDelegate: Bool { delegate != nil }
+
+  /// Has `advices` satisfied; nil: nobody answered.
+  public func satisfy(
+    _ advices: [PolicyAdvice], session: SessionHandle? = nil, continuation: String? = nil
+  ) async -> Bool? {
+    await delegate?.onPolicyAdviseReceived(advices, session: session, continuation: continuation)
+  }
+
+  /// `request` as it is sent again: as the delegate says, else with `txId` in its query, in the place of one that stands there. Fields
+  /// and URL of a delegate that cannot be, or that lead out of the policy's URLs, throw.
+  public func updating(_ request: HTTPRequest, for txId: String?) async throws(HTTPURLError) -> HTTPRequest {
+    guard let update = await delegate?.updateRequest(request, txId: txId) else {
+      return try txId.map { id throws(HTTPURLError) in try Self.adding(id, to: request) } ?? request
+    }
+    var request = request
+    if let text = update.url {
+      let url = try request.url.resolving(reference: text)
+      guard url.origin == request.url.origin, covers(url) else { throw HTTPURLError(.invalidHost) }
+      request.url = url
+    }
+    for name in Set(update.headers.lines.map { $0.name.lowercasedASCII() }) {
+      request.fields[name] = nil
+      for value in update.headers.values(of: name) { request.fields.append(name, value) }
+    }
+    return request
+  }
+
+  /// `_txid` once, whatever was there.
+  private static func adding(_ txId: String, to request: HTTPRequest) throws(HTTPURLError) -> HTTPRequest {
+    let kept = (request.url.query ?? "").split(atByte: "&").filter { part in
+      let name = FormEncoding.decode(String(part))?.first?.name ?? ""
+      return !name.hasSameASCIILetters(as: transactionParameter)
+    }
+    let added = "\(transactionParameter)=\(PercentEncoding.encode(txId, for: .pathSegment))"
+    var request = request
+    request.url = try request.url.withoutQuery.addingQuery((kept.map(String.init) + [added]).joined(separator: "&"))
+    return request
+  }
+}

@@ -1,0 +1,89 @@
+import HTTPMessages
+import OAuthClient
+import PosternJSON
+
+/// A call's request, checked against its resource server and ready to be sent but for `Authorization`.
+struct PreparedRequest {
+  let method: HTTPMethod
+  let message: HTTPRequest
+
+  /// The longest query that parameters may make; servers accept less.
+  private static let maxQueryBytes = 64 << 10
+  /// The longest form that parameters may make: what a message may hold.
+  private static let maxFormBytes = 16 << 20
+  /// The longest multipart body: what the largest message may hold, and the parts' own lines.
+  private static let maxMultipartBytes = 1 << 30
+
+  init(_ request: ResourceRequest, to server: ResourceServer, trace: TraceContext?) throws(ResourceError) {
+    method = try HTTPMethod(named: request.method)
+    var fields = try HeaderRules(server).checked(request.headers)
+    var url = try server.url(forPath: request.path)
+    var body = request.body
+    if let parts = request.multipart {
+      let multipart = try Self.multipart(parts, of: request, method, fields)
+      body = multipart.bytes
+      fields["Content-Type"] = multipart.contentType
+    } else if body == nil, let parameters = request.parameters {
+      if method.takesParametersInQuery {
+        let query = try Self.encoded(parameters, limit: Self.maxQueryBytes)
+        do throws(HTTPURLError) {
+          url = try url.addingQuery(query)
+        } catch {
+          throw ResourceError(.invalidURL, "with its parameters the URL \(error)", path: "/parameters")
+        }
+      } else {
+        let (content, type) = try Self.content(parameters, encoding: request.parametersEncoding)
+        body = content
+        if fields["Content-Type"] == nil { fields["Content-Type"] = type }
+      }
+    }
+    if body != nil, server.payloadEncryption != nil { try PayloadEncryption.check(fields) }
+    trace?.add(to: &fields)
+    message = HTTPRequest(method: method.rawValue, url: url, fields: fields, body: body)
+  }
+
+  private static func multipart(
+    _ parts: [MultipartPart], of request: ResourceRequest, _ method: HTTPMethod, _ fields: HTTPFields
+  ) throws(ResourceError) -> MultipartBody {
+    guard method == .post else {
+      throw ResourceError(.invalidRequest, "multipart goes with POST only", path: "/multipart")
+    }
+    guard request.body == nil else {
+      throw ResourceError(.invalidRequest, "multipart and a body exclude each other", path: "/multipart")
+    }
+    guard !parts.isEmpty else { throw ResourceError(.invalidRequest, "multipart needs a part", path: "/multipart") }
+    // Its boundary would not be the body's.
+    guard fields["Content-Type"] == nil else {
+      throw ResourceError(.invalidHeaders, "multipart brings its own media type", path: "/headers/Content-Type")
+    }
+    let fields: [ParameterEncoder.Pair]
+    do throws(ParameterEncoder.TooLarge) {
+      fields = try ParameterEncoder.pairs(request.parameters ?? JSONObject(), limit: maxFormBytes)
+    } catch {
+      throw tooLarge(error)
+    }
+    return try MultipartBody(fields: fields, parts: parts, limit: maxMultipartBytes)
+  }
+
+  private static func tooLarge(_ error: ParameterEncoder.TooLarge) -> ResourceError {
+    ResourceError(
+      .invalidURL, "the parameters take more than \(error.limit) bytes when they are encoded", path: "/parameters")
+  }
+
+  private static func content(
+    _ parameters: JSONObject, encoding: ParametersEncoding
+  ) throws(ResourceError) -> ([UInt8], type: String) {
+    switch encoding {
+    case .json: (JSONWriter().write(.object(parameters)), "application/json")
+    case .formURL: (Array(try encoded(parameters, limit: maxFormBytes).utf8), FormEncoding.mediaType)
+    }
+  }
+
+  private static func encoded(_ parameters: JSONObject, limit: Int) throws(ResourceError) -> String {
+    do throws(ParameterEncoder.TooLarge) {
+      return try ParameterEncoder.encode(parameters, limit: limit)
+    } catch {
+      throw tooLarge(error)
+    }
+  }
+}

@@ -1,0 +1,29 @@
+public import AccessManagement
+public import HTTPMessages
+
+/// What came back, whatever its status.
+public struct ResourceResponse: Sendable {
+  /// The status code.
+  public let status: Int
+  /// The reason phrase, when there was one.
+  public let reason: String?
+  /// Where it came from, after redirects.
+  public let url: HTTPURL
+  /// The fields in order.
+  public let fields: HTTPFields
+  /// The body, content codings undone; empty where it was taken in pieces.
+  public internal(set) var body: [UInt8]
+  /// Whether the body was taken in pieces.
+  public internal(set) var isStreamed = false
+  /// How long the server asks to be left alone, with 429 and 503 (RFC 9110 section 10.2.3): for the caller to heed.
+  public let retryAfter: Duration?
+  /// How often the request was sent: 1, one more when it was repeated with a newer token, one more for each time that advice was
+  /// satisfied. Redirects followed do not count.
+  public let attempts: Int
+  /// Whether the answer is that to a request repeated with a newer token.
+  public let tokenRefreshed: Bool
+  /// The policy advices that were satisfied on the way.
+  public var advicesSatisfied: [PolicyAdvice] = []
+  /// The whole fetch in `total`, waiting for tokens included; the other parts are sums over its exchanges.
+  public let timing: HTTPResponse.Timing
+}

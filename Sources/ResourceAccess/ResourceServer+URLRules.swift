@@ -1,0 +1,52 @@
+public import HTTPMessages
+import OAuthClient
+
+extension ResourceServer {
+  /// The URL that a call's `path` means; throws `invalid_url` or `origin_not_allowed`.
+  ///
+  /// A path without a scheme is put behind `baseURL`, with or without a leading slash, and must not lead out of it; one
+  /// with a scheme is an absolute URL that must lie under `baseURL` or an additional origin. What begins with two
+  /// slashes is refused: some would read a host there. A first segment with a colon needs a slash before it (RFC 3986
+  /// section 4.2).
+  public func url(forPath path: String) throws(ResourceError) -> HTTPURL {
+    let isAbsolute = HTTPURL.hasScheme(path)
+    guard !path.utf8.starts(with: "//".utf8) else { throw Self.invalid("must not begin with two slashes") }
+    let url: HTTPURL
+    do throws(HTTPURLError) {
+      url = isAbsolute ? try HTTPURL(path) : try baseURL.appending(relativePath: path)
+    } catch {
+      throw Self.invalid("\(error)")
+    }
+    guard url.isSecure(allowingPlainHTTPOnLoopback: allowsPlainHTTPOnLoopback) else {
+      throw Self.invalid("must be https (plain http only on loopback addresses, and where the configuration allows it)")
+    }
+    guard isAbsolute || url.lies(under: baseURL) else { throw Self.invalid("leads out of the resource's base URL") }
+    if let fault = PathInspection.fault(in: url.path) { throw Self.invalid(fault) }
+    guard covers(url) else {
+      throw ResourceError(
+        .originNotAllowed, "the URL lies neither under the resource's base URL nor under an additional origin",
+        path: "/path")
+    }
+    return url
+  }
+
+  /// Whether requests may go to `url`: under `baseURL` or an additional origin, secure, and without a path that another
+  /// server could read differently. Redirects are asked this too.
+  public func covers(_ url: HTTPURL) -> Bool { coverage.covers(url) }
+
+  /// Where requests to this server may go.
+  var coverage: URLCoverage {
+    URLCoverage(places: [baseURL] + additionalOrigins, allowsPlainHTTPOnLoopback: allowsPlainHTTPOnLoopback)
+  }
+
+  /// The policy by which requests to this server carry tokens.
+  func tokenPolicy(_ delegate: (any TokenManagementPolicyDelegate)? = nil) -> TokenManagementPolicy {
+    TokenManagementPolicy(
+      validatingURL: [baseURL] + additionalOrigins, delegate: delegate, refreshOn: refreshOn,
+      allowsPlainHTTPOnLoopback: allowsPlainHTTPOnLoopback)
+  }
+
+  private static func invalid(_ fault: String) -> ResourceError {
+    ResourceError(.invalidURL, "the path \(fault)", path: "/path")
+  }
+}

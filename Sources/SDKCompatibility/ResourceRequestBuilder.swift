@@ -1,0 +1,74 @@
+public import HTTPMessages
+public import PosternJSON
+public import ResourceAccess
+
+/// The mutable twin of `ResourceRequest`: properties to set one by one, or in a chain, and `build()`.
+///
+/// A value: a copy that is changed leaves the original as it was, so that one builder can stand for many requests.
+public struct ResourceRequestBuilder: Sendable {
+  /// A path behind the resource's base URL, or an absolute URL it allows.
+  public var path: String
+  /// The method in any case.
+  public var method: String
+  /// GET, HEAD and DELETE send them in the query, the others in the body.
+  public var parameters: JSONObject?
+  /// How parameters become a body.
+  public var parametersEncoding: ParametersEncoding
+  /// A raw body; overrides `parameters`.
+  public var body: [UInt8]?
+  /// Parts of a `multipart/form-data` body; nil for none.
+  public var multipartData: [MultipartPart]?
+  /// Additional header fields.
+  public var headers: HTTPFields
+
+  /// A GET of nothing yet.
+  public init() { self.init(ResourceRequest(path: "")) }
+
+  /// Begins with what `request` has.
+  public init(_ request: ResourceRequest) {
+    path = request.path
+    method = request.method
+    parameters = request.parameters
+    parametersEncoding = request.parametersEncoding
+    body = request.body
+    multipartData = request.multipart
+    headers = request.headers
+  }
+
+  /// With that path.
+  public func setPath(_ path: String) -> Self { with(\.path, path) }
+
+  /// With that method.
+  public func setMethod(_ method: HTTPMethod) -> Self { with(\.method, method.rawValue) }
+
+  /// With the method of that name, which is looked at when the request is sent.
+  public func setMethod(_ name: String) -> Self { with(\.method, name) }
+
+  /// With those parameters.
+  public func setParameters(_ parameters: JSONObject?) -> Self { with(\.parameters, parameters) }
+
+  /// With parameters encoded so.
+  public func setParametersEncoding(_ encoding: ParametersEncoding) -> Self { with(\.parametersEncoding, encoding) }
+
+  /// With that raw body.
+  public func setBody(_ body: [UInt8]?) -> Self { with(\.body, body) }
+
+  /// With those parts.
+  public func setMultipartData(_ parts: [MultipartPart]?) -> Self { with(\.multipartData, parts) }
+
+  /// With those header fields and no others.
+  public func setHeaders(_ headers: HTTPFields) -> Self { with(\.headers, headers) }
+
+  /// The request as it is set now.
+  public func build() -> ResourceRequest {
+    ResourceRequest(
+      path: path, method: method, parameters: parameters, parametersEncoding: parametersEncoding, body: body,
+      multipart: multipartData, headers: headers)
+  }
+
+  private func with<Value>(_ property: WritableKeyPath<Self, Value>, _ value: Value) -> Self {
+    var copy = self
+    copy[keyPath: property] = value
+    return copy
+  }
+}

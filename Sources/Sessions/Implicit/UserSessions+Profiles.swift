@@ -1,0 +1,68 @@
+import OAuthClient
+import PosternJSON
+import PosternSupport
+import SessionRecords
+import TokenValidation
+
+extension UserSessions {
+  /// Registers the user of a session that has just been made, or whose ID token is a new one, where the issuer has implicit access.
+  ///
+  /// Only a valid ID token tells who it is, and only one that has not expired counts as a login. The session stands whatever
+  /// becomes of this: a store that takes no profile, or an owner with too many, costs that owner the implicit access alone.
+  func register(_ contents: SessionContents, ownedBy owner: UInt32, at issuer: SessionIssuer) async {
+    guard contents.kind == .user, let access = issuer.implicit, let subject = contents.subject,
+      let idToken = contents.idToken, let expiry = contents.claims?["exp"]?.integerValue,
+      clock.wallNow < Timestamp(secondsSinceEpoch: expiry) + issuer.tokens.clockSkew
+    else { return }
+    let profile = Profile(
+      subject: subject, issuerIdentifier: issuer.issuer.identifier, clientID: issuer.issuer.clientID,
+      lastLoginAt: clock.wallNow.millisecondsSinceEpoch, idToken: access.needsIDToken ? idToken : nil)
+    let key = Profile.key(of: subject, at: issuer.issuer, ownedBy: owner)
+    // Another login of the same user may write first: then that one counts, or is written over.
+    for _ in 0..<3 {
+      do throws(StoreError) {
+        return try await write(profile, key, owner)
+      } catch {
+        guard error.kind == .conflict else {
+          observer?.observe(
+            .troubled("a profile cannot be registered", detail: "\(error) (issuer \(issuer.issuer.name))"))
+          return
+        }
+      }
+    }
+  }
+
+  private func write(_ profile: Profile, _ key: RecordKey, _ owner: UInt32) async throws(StoreError) {
+    guard let bytes = profile.bytes else { return }
+    guard let stored = try await store.record(for: key) else {
+      return try await store.insert(
+        StoredRecord(key: key, owner: owner, version: 1, expiresAt: profile.expiresAt, contents: bytes),
+        within: allowance)
+    }
+    if let known = Profile.current(stored), known.idToken == profile.idToken,
+      known.lastLoginAt + Profile.touchInterval.wholeMilliseconds > profile.lastLoginAt
+    {
+      return
+    }
+    try await store.replace(
+      StoredRecord(
+        key: key, owner: owner, version: stored.version + 1, expiresAt: profile.expiresAt, contents: bytes),
+      under: nil, within: allowance)
+  }
+
+  /// The profile of that subject, when `owner` has one there; nil when it has none, or none that is still good.
+  func profile(_ subject: String, at issuer: SessionIssuer, ownedBy owner: UInt32) async throws(SessionError)
+    -> Profile?
+  {
+    do throws(StoreError) {
+      let key = Profile.key(of: subject, at: issuer.issuer, ownedBy: owner)
+      guard let record = try await store.record(for: key), record.owner == owner else { return nil }
+      guard let profile = Profile.current(record), profile.subject.hasSameBytes(as: subject) else {
+        throw StoreError(.corrupted, "\(key) is no profile")
+      }
+      return profile.expiresAt > clock.wallNow ? profile : nil
+    } catch {
+      throw SessionError(error)
+    }
+  }
+}

@@ -1,0 +1,15 @@
+import OAuthClient
+import PosternJSON
+import SessionRecords
+
+extension DPoPKey {
+  /// The key of a record that may have one. One that cannot be read is an error: without it a token would be asked for that is bound to
+  /// nothing.
+  static func recorded(_ record: JSONValue?) throws(SessionError) -> DPoPKey? {
+    guard let record else { return nil }
+    guard let key = DPoPKey(record: record) else {
+      throw SessionError(StoreError(.corrupted, "the record's key for proofs of possession cannot be read"))
+    }
+    return key
+  }
+}

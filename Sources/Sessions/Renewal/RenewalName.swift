@@ -1,0 +1,7 @@
+import SessionRecords
+
+/// Which token of which session is renewed.
+struct RenewalName: Sendable, Hashable {
+  let key: RecordKey
+  let slot: TokenSlot
+}

@@ -1,0 +1,77 @@
+import AccessManagement
+import HTTPMessages
+import PosternJSON
+import PosternSupport
+
+/// What an access manager's authenticate endpoint said.
+enum AuthenticateAnswer {
+  /// The user is asked something.
+  case step(Step)
+  /// It is over. The token is nil where the answer has no `tokenId`, empty where it stands in a cookie.
+  case done(tokenID: String?)
+  /// It said no.
+  case refused(JourneyFailure)
+
+  /// What the next request repeats.
+  struct Step: Sendable {
+    let authID: String
+    let callbacks: [JSONValue]
+    let stage: String?
+    let header: String?
+    let description: String?
+  }
+
+  /// More than any page has.
+  static let maxBytes = 256 << 10
+  private static let maxCallbacks = 256
+  private static let suspendedFault = "SuspendedAuthSessionException"
+
+  /// Reads an answer; without a session (`noSession`) there is no token in a success.
+  init(_ response: HTTPResponse, isWithoutSession: Bool) throws(JourneyError) {
+    func malformed(_ detail: String) -> JourneyError {
+      JourneyError(.accessManager(status: response.status, code: nil), "the access manager's answer \(detail)")
+    }
+    let json = try? JSONParser(maxBytes: Self.maxBytes, maxDepth: 64).parse(response.body)
+    guard let object = json?.objectValue else { throw malformed("is no JSON object (\(response.status))") }
+    guard response.status == 200 else {
+      self = .refused(try Self.refusal(object, response.status))
+      return
+    }
+    guard let authID = object["authId"] else {
+      let tokenID = object["tokenId"]
+      if let text = tokenID?.stringValue, !text.isEmpty {
+        guard AccessManager.isToken(text) else { throw malformed("has a token that cannot stand in a cookie") }
+        self = .done(tokenID: text)
+        return
+      }
+      // Whatever else comes with a status of 200, a page of a server in between say, is no success.
+      let isSuccess = object["successUrl"]?.stringValue != nil || object["realm"]?.stringValue != nil
+      guard isSuccess, tokenID?.stringValue != nil || tokenID == nil && isWithoutSession else {
+        throw malformed("is neither a page of a journey nor its end")
+      }
+      self = .done(tokenID: tokenID?.stringValue)
+      return
+    }
+    guard let text = authID.stringValue, !text.isEmpty, let callbacks = object["callbacks"]?.arrayValue,
+      callbacks.count <= Self.maxCallbacks, callbacks.allSatisfy({ JourneyCallback($0) != nil })
+    else { throw malformed("is no page of a journey") }
+    self = .step(
+      Step(
+        authID: text, callbacks: callbacks, stage: object["stage"]?.stringValue, header: object["header"]?.stringValue,
+        description: object["description"]?.stringValue))
+  }
+
+  /// A login that failed is an answer; what keeps the journey from going on is an error.
+  private static func refusal(_ object: JSONObject, _ status: Int) throws(JourneyError) -> JourneyFailure {
+    let detail = object["detail"]
+    let code = detail?["errorCode"]?.stringValue ?? detail?["errorCode"]?.integerValue.map(String.init)
+    let message = object["message"]?.stringValue ?? object["reason"]?.stringValue ?? ""
+    guard code != "110", !message.containsBytes(of: suspendedFault) else {
+      throw JourneyError(.timedOut, "the access manager has ended the journey")
+    }
+    guard status == 401, code == nil, !message.isEmpty else {
+      throw JourneyError(.accessManager(status: status, code: code), "the access manager answered \(status)")
+    }
+    return JourneyFailure(code: object["code"]?.integerValue ?? Int64(status), message: message, detail: detail)
+  }
+}

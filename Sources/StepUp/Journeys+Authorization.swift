@@ -1,0 +1,46 @@
+import AccessManagement
+import PosternJSON
+import PosternSupport
+import Sessions
+
+extension Journeys {
+  /// A phase in the user's browser: an authorization with what RFC 9470 asks for, as a step like the access manager's own redirects.
+  func authorize(
+    _ state: JourneyState, _ advice: PolicyAdvice, _ submission: JourneySubmission, _ walk: JourneyWalk
+  ) async throws(JourneyError) -> JourneyProgress {
+    guard let handle = state.request.session else { throw JourneyError(.adviceNotRecognised, "no session to step up") }
+    var state = state
+    do throws(SessionError) {
+      if case .authorized(let callback) = submission {
+        try await sessions.completeStepUp(
+          of: handle, ownedBy: state.owner, at: walk.issuer, callback: callback, trace: walk.trace)
+        state.isUpgraded = true
+      } else {
+        let begun = try await sessions.beginStepUp(
+          of: handle, ownedBy: state.owner, at: walk.issuer, acrValues: advice.acrValues ?? [], maxAge: advice.maxAge,
+          trace: walk.trace)
+        state.position = .authorizing([Self.redirect(to: begun.url)])
+        return .waiting(state)
+      }
+    } catch {
+      switch error.kind {
+      case .invalid: throw JourneyError(.invalid(path: "/callbacks/0/input/0/value"), error.detail).keepingStep()
+      // The code, where there is one, has not been used up.
+      case .stateUnknown, .unreachable: throw JourneyError(error).keepingStep()
+      default: throw JourneyError(error)
+      }
+    }
+    return try await next(state, walk)
+  }
+
+  private static func redirect(to url: String) -> JSONValue {
+    [
+      "type": "RedirectCallback",
+      "output": [
+        ["name": "redirectUrl", "value": .string(url)], ["name": "redirectMethod", "value": "GET"],
+        ["name": "trackingCookie", "value": false],
+      ],
+      "input": [["name": "callbackUrl", "value": ""]],
+    ]
+  }
+}

@@ -1,0 +1,130 @@
+import AccessManagement
+import HTTPMessages
+import OAuthClient
+import PosternJSON
+import PosternSupport
+import Sessions
+
+extension Journeys {
+  /// Sends one submission and sees what comes of it; where a phase is over, begins the next.
+  func exchange(
+    _ state: JourneyState, _ submission: JourneySubmission, _ walk: JourneyWalk
+  ) async throws(JourneyError) -> JourneyProgress {
+    guard let phase = state.phases.first else { return .over(.completed(end(of: state))) }
+    if case .authorization(let advice) = phase { return try await authorize(state, advice, submission, walk) }
+    guard let manager = walk.issuer.accessManager else {
+      throw JourneyError.grantNotSupported("the issuer is configured without an access manager").keepingStep()
+    }
+    var state = state
+    let name: String
+    do throws(TokenError) {
+      name = try await sessions.accessManagers.cookieName(of: manager, for: walk.issuer.issuer, trace: walk.trace)
+    } catch {
+      throw JourneyError(error).keepingStep()
+    }
+    let response: HTTPResponse
+    do throws(TokenError) {
+      let message = Self.message(state, phase, submission)
+      response = try await sessions.accessManagers.authenticate(
+        message.body, message.query, cookie: state.cookies.field(name, state.token?.reveal()), of: manager,
+        for: walk.issuer.issuer, trace: walk.trace)
+    } catch {
+      throw JourneyError(error).keepingStep(error.outcome == .notSent)
+    }
+    state.cookies.take(response, except: name)
+    switch try answer(response, state) {
+    case .step(let step):
+      try refuseEcho(of: state.token, in: response)
+      state.position = .asked(step)
+      let wait = step.callbacks.compactMap { JourneyCallback($0)?.waitTime }.max()
+      state.notBefore = wait.map { clock.monotonicNow + min($0, Self.maxWait) }
+      return .waiting(state)
+    case .refused(let failure):
+      try refuseEcho(of: state.token, in: response)
+      forgetHeld(by: state)
+      return .over(.failed(failure))
+    case .done(let tokenID):
+      // Empty: it stands in a cookie that scripts cannot read.
+      let isHidden = tokenID?.isEmpty == true
+      let cookie = isHidden && !state.request.isWithoutSession ? JourneyCookies.token(in: response, named: name) : nil
+      let token = isHidden ? cookie : tokenID
+      return try await finished(state, token.map { Secret($0) }, walk)
+    }
+  }
+
+  /// Body and query. The access manager takes realm and tree of a step from its `authId`; a suspended journey has nothing but its name.
+  private static func message(
+    _ state: JourneyState, _ phase: JourneyPhase, _ submission: JourneySubmission
+  ) -> (body: JSONValue, query: [(name: String, value: String)]) {
+    var query: [(name: String, value: String)] = []
+    switch phase {
+    case .tree(let name):
+      if let name { query += [(name: "authIndexType", value: "service"), (name: "authIndexValue", value: name)] }
+    case .composite(let advices), .held(let advices, _):
+      query += [
+        (name: "authIndexType", value: "composite_advice"),
+        (name: "authIndexValue", value: CompositeAdvice.xml(advices) ?? ""),
+      ]
+    case .suspended(let id): query.append((name: "suspendedId", value: id))
+    case .authorization: break
+    }
+    if state.request.isWithoutSession { query.append((name: "noSession", value: "true")) }
+    if state.request.isForced { query.append((name: "ForceAuth", value: "true")) }
+    switch submission {
+    case .suspended(let id): return ([:], [(name: "suspendedId", value: id)])
+    case .callbacks(let callbacks, let parameters):
+      guard case .asked(let step) = state.position else { return ([:], query) }
+      var body: JSONObject = ["authId": .string(step.authID), "callbacks": .array(callbacks)]
+      if let stage = step.stage { body["stage"] = .string(stage) }
+      if let header = step.header { body["header"] = .string(header) }
+      if let description = step.description { body["description"] = .string(description) }
+      if case .suspended = phase { query.removeAll { $0.name == "suspendedId" } }
+      return (.object(body), query + parameters)
+    case .begin, .authorized: return ([:], query)
+    }
+  }
+
+  private func answer(
+    _ response: HTTPResponse, _ state: JourneyState
+  ) throws(JourneyError) -> AuthenticateAnswer {
+    do throws(JourneyError) {
+      return try AuthenticateAnswer(response, isWithoutSession: state.request.isWithoutSession)
+    } catch {
+      forgetHeld(by: state)
+      throw error
+    }
+  }
+
+  /// What the access manager does not go on with holds no renewal up any more: whoever needs the token asks anew.
+  private func forgetHeld(by state: JourneyState) {
+    guard let handle = state.request.session, let advices = state.phases.first?.advices else { return }
+    sessions.forgetHeld(by: advices, of: handle)
+  }
+
+  /// What goes to a caller must not have the user's token in it.
+  private func refuseEcho(of token: Secret<String>?, in response: HTTPResponse) throws(JourneyError) {
+    guard let secret = token?.reveal(), !secret.isEmpty, EchoedToken.isIn(response, secret) else { return }
+    throw JourneyError(
+      .accessManager(status: response.status, code: nil),
+      "the access manager's answer repeats the single sign-on token")
+  }
+
+  func end(of state: JourneyState) -> JourneyEnd {
+    JourneyEnd(txId: state.txId, session: state.request.session, isUpgraded: state.isUpgraded, tag: state.request.tag)
+  }
+
+  /// The phase that is over makes room for the next.
+  func next(_ state: JourneyState, _ walk: JourneyWalk) async throws(JourneyError) -> JourneyProgress {
+    var state = state
+    state.txId = state.phases.first?.txId ?? state.txId
+    state.phases.removeFirst()
+    state.position = .begin
+    state.notBefore = nil
+    do throws(JourneyError) {
+      return try await exchange(state, .begin, walk)
+    } catch {
+      // The step before it has been taken.
+      throw error.keepingStep(false)
+    }
+  }
+}

@@ -1,0 +1,116 @@
+public import HTTPMessages
+import JOSE
+public import KeySets
+public import OAuthClient
+import PosternJSON
+public import PosternSupport
+
+/// Asks an authorization server about a token (RFC 7662), and judges its answer, plain or signed (RFC 9701).
+///
+/// Answers are not kept: a revocation is seen by the next call. Calls of one user that ask the same thing at the same time
+/// share one request.
+public final class TokenIntrospector: Sendable {
+  /// What is asked, and for whom; callers of one user that ask the same share a request. Those of several do not: there can be as many
+  /// questions as tokens, so that each has to wait in the line of its own user.
+  struct Question: Hashable, Sendable {
+    let uid: UInt32?
+    let issuer: Issuer
+    let token: Secret<String>
+    let hint: String?
+  }
+
+  /// The media type of a signed answer (RFC 9701 section 4).
+  static let signedType = "application/token-introspection+jwt"
+  static let maxTokenBytes = 65_536
+  static let maxBytes = 256 << 10
+
+  private let provider: ProviderClient
+  private let checker: IntrospectionChecker
+  /// The questions that are being asked.
+  let flights: SingleFlight<Question, HTTPResponse, TokenError>
+
+  /// An introspector over `transport`; endpoints that the configuration does not give come from `discovery`.
+  public init(
+    transport: any HTTPTransport, clock: some EngineClock, observer: any EngineObserver, userAgent: String,
+    discovery: ProviderDiscovery
+  ) {
+    provider = ProviderClient(
+      upstream: Upstream(transport: transport, clock: clock, observer: observer, userAgent: userAgent),
+      discovery: discovery)
+    checker = IntrospectionChecker(clock: clock, limits: TokenLimits(maxBytes: Self.maxBytes))
+    flights = SingleFlight(clock: clock, cancelsAbandonedRuns: true)
+  }
+
+  /// The verdict on `token`, of which `hint` may say what kind it is (`access_token`).
+  ///
+  /// An inactive token is a verdict. Throws only when the server cannot say.
+  public func verdict(
+    on token: Secret<String>, hint: String? = nil, issuer: Issuer, expecting expectations: IntrospectionExpectations,
+    configuration: IDTokenConfiguration, keys: any KeySource, deadline: Deadline = .never, trace: TraceContext? = nil
+  ) async throws(IntrospectionError) -> IntrospectionVerdict {
+    guard token.reveal().utf8.count <= Self.maxTokenBytes else {
+      return .invalid(TokenFault(JOSEError(.tokenTooLarge, "token is larger than \(Self.maxTokenBytes) bytes")))
+    }
+    guard !issuer.clientID.isEmpty else {
+      throw .unanswered(TokenError(.notPossible, "the issuer is configured without clientId"))
+    }
+    let observer = provider.upstream.observer
+    do throws(IntrospectionError) {
+      let question = Question(uid: Requesting.uid, issuer: issuer, token: token, hint: hint)
+      let response = try await answer(to: question, deadline, trace)
+      let verdict = try await judge(response, issuer, expectations, configuration, keys, deadline)
+      observer.observe(.introspected(issuer: issuer.name))
+      return verdict
+    } catch {
+      if let fault = error.fault { observer.observe(.introspectionFailed(issuer: issuer.name, error: fault)) }
+      throw error
+    }
+  }
+
+  private func judge(
+    _ response: HTTPResponse, _ issuer: Issuer, _ expectations: IntrospectionExpectations,
+    _ configuration: IDTokenConfiguration, _ keys: any KeySource, _ deadline: Deadline
+  ) async throws(IntrospectionError) -> IntrospectionVerdict {
+    guard response.fields["Content-Type"].flatMap(MediaType.init)?.essence == Self.signedType else {
+      return try checker.verdict(body: response.body, expecting: expectations, configuration: configuration)
+    }
+    guard let text = String(validating: response.body, as: UTF8.self) else {
+      throw .malformed("signed introspection response is not text")
+    }
+    return try await checker.verdict(
+      signedBody: text, resourceServer: issuer.clientID, expecting: expectations, configuration: configuration,
+      keys: keys, deadline: deadline)
+  }
+
+  private func answer(
+    to question: Question, _ deadline: Deadline, _ trace: TraceContext?
+  ) async throws(IntrospectionError) -> HTTPResponse {
+    do throws(SingleFlightError<TokenError>) {
+      return try await flights.value(for: question, deadline: deadline) {
+        [provider] () async throws(TokenError) in try await Self.ask(question, provider, trace)
+      }
+    } catch {
+      switch error {
+      case .failed(let failure): throw .unanswered(failure)
+      case .cancelled: throw .unanswered(TokenError(.cancelled, "the wait for an introspection was cancelled"))
+      case .deadlineExceeded:
+        throw .unanswered(TokenError(.deadlineExceeded, "the deadline passed while waiting for an introspection"))
+      }
+    }
+  }
+
+  private static func ask(
+    _ question: Question, _ provider: ProviderClient, _ trace: TraceContext?
+  ) async throws(TokenError) -> HTTPResponse {
+    var form = [(name: "token", value: question.token.reveal())]
+    if let hint = question.hint { form.append((name: "token_type_hint", value: hint)) }
+    let issuer = question.issuer
+    // The server chooses: one that does not sign its answers does not know the first type (RFC 9110 section 12.5.1).
+    let response = try await provider.post(
+      form, to: .introspection, of: issuer, accepting: "\(signedType), application/json;q=0.9", maxBytes: maxBytes,
+      for: .introspection(issuer.name), trace: trace
+    ).response
+    guard response.status == 200 else { throw TokenResponse.failure(response, of: "introspection endpoint") }
+    return response
+  }
+}
