@@ -23,6 +23,7 @@ FRAMINGS = ["stream", "headers"]
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--slow", action="store_true", help="also wait for limits of half a minute and more")
+    parser.addoption("--record-snapshots", action="store_true", help="write the files under snapshots/ instead of comparing with them")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: List[pytest.Item]) -> None:
