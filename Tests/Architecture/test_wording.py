@@ -1,6 +1,6 @@
 """The words of proto-docs/glossary.md, doc comments that say what they are about, and comments of at most 120 columns.
 
-    python3 -m pytest -q Tests/Architecture/test_wording.py    fails when a rule has more, or fewer, findings than recorded
+    python3 -m pytest -q Tests/Architecture/test_wording.py    fails when a total is not the recorded one
     python3 Tests/Architecture/test_wording.py                 the totals of all rules, with the recorded ones
     python3 Tests/Architecture/test_wording.py --list RULE     each finding of a rule, or of `all`; PATH… restricts it
     python3 Tests/Architecture/test_wording.py --update        records lower totals; never higher ones

@@ -116,8 +116,8 @@ def words_of(token):
 class WordScan:
     """Finds the phrases of the rules.
 
-    Each phrase has an anchor, its longest word. The tokens of a file that contain an anchor are looked up by their text,
-    and words are compared only around them.
+    Each phrase has an anchor, its longest word. The tokens of a file that contain an anchor are looked up by their
+    text, and words are compared only around them.
     """
 
     def __init__(self, glossary):
