@@ -301,6 +301,10 @@ lint: ## swift format in strict mode
 format: ## Let swift format rewrite the sources
 	$(SWIFT) format --in-place --parallel --recursive Package.swift Sources Tests
 
+.PHONY: house
+house: ## Sizes of modules, types and files, with their goals (HOUSE_FLAGS=--list)
+	@$(PYTHON) Tests/Architecture/house.py $(HOUSE_FLAGS)
+
 GENERATED := openrpc.json configuration.schema.json postern.example.yaml
 
 # Symbol graphs of what the debug build has made; a dead link or an ambiguous one fails.

@@ -1,0 +1,143 @@
+"""Measures the size of the house: modules, types, files and words, each with the goal next to it.
+
+    python3 Tests/Architecture/house.py           the table (`make house`)
+    python3 Tests/Architecture/house.py --list    and what is counted: modules, types, loose files, wording rules
+
+A line counts as it is in the file, blank or not. A type has the lines of its declaration and of all its extensions in
+its module, nested types included. Standard library only.
+"""
+
+import argparse
+import re
+from collections import Counter
+from pathlib import Path
+
+import swift_types
+import wording
+
+ROOT = Path(__file__).resolve().parents[2]
+SOURCES = ROOT / "Sources"
+
+# Not the product: for tests, examples and demonstrations.
+DEVELOPMENT = {"Examples", "HardeningProbe", "Playground", "PlaygroundCommand", "TestSupport"}
+# The Makefile's variables with the Debian packages that `make demo` installs; the first that is there counts.
+DEMO_PACKAGES = ["DEMO_PACKAGES", "PACKAGES"]
+MOST_PROPERTIES = 10
+
+
+class House:
+    """What was measured. Paths are those of Swift files, without symbolic links."""
+
+    def __init__(self, sources=SOURCES):
+        self.sources = sources
+        self.files = Counter()  # by module
+        self.lines = Counter()
+        self.type_lines = Counter()  # by module and type
+        self.type_files = Counter()
+        self.properties = {}
+        for path in sorted(sources.rglob("*.swift")):
+            if not path.is_symlink():
+                self.read(path.relative_to(sources).parts[0], path.read_text(encoding="utf-8"))
+
+    def read(self, module, text):
+        self.files[module] += 1
+        self.lines[module] += len(text.splitlines())
+        if module in DEVELOPMENT:
+            return
+        names = set()
+        for declaration in swift_types.declarations(text):
+            key = (module, declaration.name)
+            self.type_lines[key] += declaration.lines
+            names.add(key)
+            if len(declaration.properties) > MOST_PROPERTIES:
+                self.properties[key] = len(declaration.properties)
+        self.type_files.update(names)
+
+    def modules(self):
+        """Modules of the product with files and lines, the biggest first."""
+        sizes = [(self.lines[name], self.files[name], name) for name in self.files if name not in DEVELOPMENT]
+        return sorted(sizes, reverse=True)
+
+    def total(self, counts):
+        return sum(number for name, number in counts.items() if not name.startswith("Playground"))
+
+    def loose_files(self):
+        return sorted(path.name for path in (self.sources / "Sidecar").glob("*.swift"))
+
+
+def packages(makefile):
+    """The packages of the first of the variables that the Makefile sets."""
+    for name in DEMO_PACKAGES:
+        if value := re.search(rf"^{name} *:?= *((?:.*\\\n)*.*)", makefile, re.MULTILINE):
+            return value.group(1).replace("\\\n", " ").split()
+    return []
+
+
+# MARK: the table
+
+
+def number(value):
+    return f"{value:,}"
+
+
+def rows(house, findings, makefile):
+    """(measure, today, goal, whether the goal is reached) for each measure."""
+    lines, files, name = house.modules()[0]
+    most_files = max(files for _, files, _ in house.modules())
+    (module, biggest), type_lines = house.type_lines.most_common(1)[0]
+    swift_lines, swift_files = house.total(house.lines), house.total(house.files)
+    loose, demo = len(house.loose_files()), len(packages(makefile))
+    return [
+        ("biggest module, lines", f"{number(lines)} ({name})", "≤ 4,500", lines <= 4500),
+        ("biggest module, files", f"{number(most_files)}", "≤ 80", most_files <= 80),
+        ("biggest type, lines", f"{number(type_lines)} ({module}.{biggest})", "≤ 400", type_lines <= 400),
+        ("files of a fetch with refresh", "see CONTRIBUTING", "≤ 32", None),
+        ("Swift lines in Sources without the playground", number(swift_lines), "≤ 54,000", swift_lines <= 54000),
+        ("Swift files in Sources without the playground", number(swift_files), "≤ 850", swift_files <= 850),
+        (f"types with more than {MOST_PROPERTIES} stored properties", number(len(house.properties)), "≤ 20",
+         len(house.properties) <= 20),
+        ("loose files in Sources/Sidecar", number(loose), "0", loose == 0),
+        ("findings of the wording test", number(findings), "0", findings == 0),
+        ("make test, minutes on two cores", "time make test", "≤ 12", None),
+        ("packages that make demo installs", number(demo), "≤ 20", demo <= 20),
+    ]
+
+
+def print_table(table):
+    print(f"{'measure':46} {'today':32} {'goal':10}")
+    for measure, today, goal, is_reached in table:
+        print(f"{measure:46} {today:32} {goal:10} {'' if is_reached is None else 'yes' if is_reached else 'no'}".rstrip())
+
+
+def print_types(title, entries):
+    print(f"\n{title}")
+    for (module, name), count, rest in entries:
+        print(f"  {number(count):>7}  {module}.{name}{rest}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description="Sizes of modules, types and files, with their goals.")
+    parser.add_argument("--list", action="store_true", help="print what is counted, too")
+    options = parser.parse_args()
+    house = House()
+    totals = wording.totals(wording.scan())
+    print_table(rows(house, sum(totals.values()), (ROOT / "Makefile").read_text(encoding="utf-8")))
+    biggest = house.type_lines.most_common(25 if options.list else 5)
+    print_types("biggest types", [(key, lines, f", {house.type_files[key]} files") for key, lines in biggest])
+    if not options.list:
+        return
+    print("\nmodules: lines, files")
+    for lines, files, name in house.modules():
+        print(f"  {number(lines):>7} {number(files):>5}  {name}")
+    most = sorted(house.properties.items(), key=lambda entry: (-entry[1], entry[0]))
+    print_types("stored properties", [(key, count, "") for key, count in most])
+    print("\nloose files in Sources/Sidecar")
+    for name in house.loose_files():
+        print(f"  {name}")
+    print("\nfindings of the wording test")
+    for rule, count in totals.items():
+        print(f"  {number(count):>7}  {rule}")
+
+
+if __name__ == "__main__":
+    main()
