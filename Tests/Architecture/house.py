@@ -4,7 +4,7 @@
     python3 Tests/Architecture/house.py --list    and what is counted: modules, types, loose files, wording rules
 
 A line counts as it is in the file, blank or not. A type has the lines of its declaration and of all its extensions in
-its module, nested types included. Standard library only.
+its module, nested types included. Development code, as test_modules.py lists it, is no part of the product.
 """
 
 import argparse
@@ -14,12 +14,11 @@ from pathlib import Path
 
 import swift_types
 import wording
+from test_modules import DEVELOPMENT_ONLY as DEVELOPMENT
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = ROOT / "Sources"
 
-# Not the product: for tests, examples and demonstrations.
-DEVELOPMENT = {"Examples", "HardeningProbe", "Playground", "PlaygroundCommand", "TestSupport"}
 # The Makefile's variables with the Debian packages that `make demo` installs; the first that is there counts.
 DEMO_PACKAGES = ["DEMO_PACKAGES", "PACKAGES"]
 MOST_PROPERTIES = 10
