@@ -266,8 +266,8 @@ asan: deps ## Swift tests under AddressSanitizer
 	@mkdir -p .build; export ASAN_OPTIONS=detect_leaks=0; \
 	$(call each-test-target,$(SWIFT) test --skip-build --no-parallel --sanitize=address --scratch-path .build-asan)
 
-# A value that a continuation was resumed with before its task came to wait looks like a race and is none: the Swift runtime does not tell
-# ThreadSanitizer of that order. The value passes through a lock there (see `Reply`).
+# A value that a continuation was resumed with before its task came to wait looks like a race and is none: the Swift
+# runtime does not tell ThreadSanitizer of that order. The value passes through a lock there (see `Reply`).
 .PHONY: tsan
 tsan: deps ## Swift tests under ThreadSanitizer
 	$(SWIFT) build $(BUILD_FLAGS) --build-tests --sanitize=thread --scratch-path .build-tsan

@@ -21,8 +21,8 @@ package struct AccessManagerClient: Sendable {
 
   package init(provider: ProviderClient) { self.provider = provider }
 
-  /// Sends `form` (a GET without one) with the single sign-on token, as a cookie and as the header of the same name, which some
-  /// of the endpoints read instead.
+  /// Sends `form` (a GET without one) with the single sign-on token, as a cookie and as the header of the same name,
+  /// which some of the endpoints read instead.
   package func send(
     _ form: [(name: String, value: String)]?, body: [UInt8]? = nil, to url: HTTPURL, token: Secret<String>,
     version: String, of manager: AccessManager, for issuer: Issuer, timeout: Duration = ProviderClient.timeout,
@@ -46,8 +46,8 @@ package struct AccessManagerClient: Sendable {
       HTTPRequest(
         method: form == nil && body == nil ? "GET" : "POST", url: url, fields: fields,
         body: body ?? form.map { FormEncoding.encode($0) }), for: issuer, timeout: timeout, trace: trace)
-    // What it says may be told to callers, who must not learn the token from it. Not so the places of its own to which it leads, where
-    // the request may stand as it came.
+    // What it says may be told to callers, who must not learn the token from it. Not so the places of its own to which
+    // it leads, where the request may stand as it came.
     let said =
       response.fields.values(of: "Location").filter { (try? url.resolving(reference: $0))?.origin != url.origin } + [
         String(decoding: response.body, as: UTF8.self)

@@ -151,7 +151,8 @@ static const struct sock_filter begin[] = {
     GIVE(DENY),
     GIVE(ALLOW),
 
-    // Sockets: Unix, IP (TCP and UDP only: others are asked no rule for ports), and what the C library learns addresses from.
+    // Sockets: Unix, IP (TCP and UDP only: others are asked no rule for ports), and what the C library learns addresses
+    // from.
     IS(SYS_socket, 0, 17),
     LOAD(ARGUMENT(0)),
     IS(AF_UNIX, 14, 0),

@@ -1,4 +1,5 @@
-// The second filter: for a process that has started, and serves. It lies over the first one: what either forbids is forbidden.
+// The second filter: for a process that has started, and serves. It lies over the first one: what either forbids is
+// forbidden.
 #define _GNU_SOURCE
 #include "CLinuxServing.h"
 #include "filter.h"
@@ -80,7 +81,8 @@ int clinux_filter_serving_calls(void) {
       GIVE(SECCOMP_RET_KILL_PROCESS),
       LOAD(NUMBER),
 
-      // No more code: neither a file that was written here, nor memory (PR_SET_MDWE forbids only what was writable, from Linux 6.3 on).
+      // No more code: neither a file that was written here, nor memory (PR_SET_MDWE forbids only what was writable,
+      // from Linux 6.3 on).
       WITHOUT(SYS_mmap, 2, PROT_EXEC),
       WITHOUT(SYS_mprotect, 2, PROT_EXEC),
       WITHOUT(SYS_pkey_mprotect, 2, PROT_EXEC),

@@ -40,8 +40,8 @@
 // Instructions that filter_finish adds beside one for each call of its list.
 enum { FILTER_END = 2 };
 
-// Writes `begin` to `filter`, then a list of `calls` that are forbidden whatever their arguments; all else is allowed. A jump goes no
-// further than 255 instructions, hence the type of `count`. Returns the length.
+// Writes `begin` to `filter`, then a list of `calls` that are forbidden whatever their arguments; all else is allowed.
+// A jump goes no further than 255 instructions, hence the type of `count`. Returns the length.
 static inline size_t filter_finish(
     struct sock_filter *filter, const struct sock_filter *begin, size_t size, const uint16_t *calls, uint8_t count) {
   size_t length = 0;

@@ -18,8 +18,8 @@
 #define SEEN_SIZE (MAXIMUM_SEEN * 56)
 // Certificates behind the client's own.
 #define MAXIMUM_CHAIN 16
-// What a server's handshake may ask of the one thread that serves everybody. No finite field: a handshake with ffdhe8192 takes a tenth of
-// a second. The certificates with what is stapled: OpenSSL's own bound is 100 KiB.
+// What a server's handshake may ask of the one thread that serves everybody. No finite field: a handshake with
+// ffdhe8192 takes a tenth of a second. The certificates with what is stapled: OpenSSL's own bound is 100 KiB.
 #define GROUPS "X25519:P-256:P-384:P-521"
 #define MAXIMUM_CERTIFICATE_BYTES (32 << 10)
 // Certificates between the server's own and the authority that is trusted.
@@ -278,8 +278,9 @@ static void note_seen(ctls_guard *guard, const uint8_t *digest) {
   snprintf(guard->seen + used, SEEN_SIZE - used, "%ssha256/%s", used > 0 ? ", " : "", (const char *)text);
 }
 
-// Before OpenSSL reads a message: the server's certificates are looked at as long as they are bytes. The callback returns nothing, and
-// its message is the one that is read next: with lengths that fit nothing the handshake ends there, and the certificates stay unread.
+// Before OpenSSL reads a message: the server's certificates are looked at as long as they are bytes. The callback
+// returns nothing, and its message is the one that is read next: with lengths that fit nothing the handshake ends
+// there, and the certificates stay unread.
 static void inspect(int is_sent, int version, int type, const void *message, size_t count, SSL *ssl, void *context) {
   (void)version;
   uint8_t *bytes = (uint8_t *)message;
@@ -360,8 +361,8 @@ int ctls_guard_attach(ctls_guard *guard, void *pointer) {
   SSL_CTX_set_tlsext_status_cb(context, check_staple);
   SSL_CTX_set_tlsext_status_arg(context, guard);
   if (!bound(guard, context)) return 0;
-  // A read ends with each message that is not for the application (key updates, session tickets): by default it goes on for as long as
-  // they come, and the thread with it.
+  // A read ends with each message that is not for the application (key updates, session tickets): by default it goes on
+  // for as long as they come, and the thread with it.
   SSL_CTX_clear_mode(context, SSL_MODE_AUTO_RETRY);
   return 1;
 }

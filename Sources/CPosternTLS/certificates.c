@@ -72,8 +72,8 @@ static const char *rsa_problem(span key) {
   return NULL;
 }
 
-// RFC 5480 section 2.1.1. Parameters in place of a curve's name are the sender's choice: to decompress a point modulo a prime that was
-// chosen for it takes a tenth of a second, and is done when the certificate is read.
+// RFC 5480 section 2.1.1. Parameters in place of a curve's name are the sender's choice: to decompress a point modulo a
+// prime that was chosen for it takes a tenth of a second, and is done when the certificate is read.
 static const char *curve_problem(span parameters) {
   span name;
   if (take(&parameters, IDENTIFIER, &name) &&

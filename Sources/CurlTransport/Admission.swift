@@ -1,8 +1,9 @@
 import PosternSupport
 
-/// Who may go now and who waits: a bound per key and one over all, and for each uid not more than three times what is still free: whatever
-/// somebody holds, and for how long, there is a place for somebody else, with bounds of four or more (as in `FairGate`). Of those for whom there is a place the one goes whose uid has fewest
-/// inside, of a uid's connections too, then the one that has waited longest; nobody waits for a place that only another key lacks.
+/// Who may go now and who waits: a bound per key and one over all, and for each uid not more than three times what is
+/// still free: whatever somebody holds, and for how long, there is a place for somebody else, with bounds of four or
+/// more (as in `FairGate`). Of those for whom there is a place the one goes whose uid has fewest inside, of a uid's
+/// connections too, then the one that has waited longest; nobody waits for a place that only another key lacks.
 ///
 /// libcurl has such bounds, too, but only looks at one of those who wait when a place becomes free: behind a slow
 /// server's queue the exchanges with another one could wait for ever. And it knows nobody's share.
@@ -84,7 +85,8 @@ struct Admission<Key: Hashable, Element> {
     holdings[holding] = held > 0 ? held : nil
   }
 
-  /// One that was inside is gone, but something of it goes on until `end`: until then the place is taken, and its uid's.
+  /// One that was inside is gone, but something of it goes on until `end`: until then the place is taken, and its
+  /// uid's.
   mutating func leave(_ key: Key, for requester: Requester, lingeringUntil end: MonotonicInstant) {
     lingering.append(Lingering(spot: Spot(key: key, requester: requester), end: end))
   }
@@ -118,7 +120,8 @@ struct Admission<Key: Hashable, Element> {
     return element
   }
 
-  /// Whether there is a place, and not too many are this uid's already. What the process does for nobody in particular has no share.
+  /// Whether there is a place, and not too many are this uid's already. What the process does for nobody in particular
+  /// has no share.
   private func hasRoom(for spot: Spot) -> Bool {
     let (free, freeForKey) = (bound - inside, boundPerKey - (insideByKey[spot.key] ?? 0))
     guard free > 0, freeForKey > 0 else { return false }

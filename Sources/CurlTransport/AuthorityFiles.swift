@@ -2,8 +2,9 @@ import PosternSupport
 
 /// The files of authorities in use, looked at again when they are replaced. Owned by the loop.
 ///
-/// Each is parsed once: libcurl keeps only the last that it has parsed, and users with different authorities would have it parse on this
-/// thread with every connection. A replacement that is of no use, such as a half-written file, leaves what the file held before in force.
+/// Each is parsed once: libcurl keeps only the last that it has parsed, and users with different authorities would have
+/// it parse on this thread with every connection. A replacement that is of no use, such as a half-written file, leaves
+/// what the file held before in force.
 final class AuthorityFiles {
   /// What a connection trusts.
   struct Authorities {

@@ -1,5 +1,5 @@
-/// A whole body as it came, with content codings that are undone in small steps: libcurl would undo as much as it has read at once, of a few
-/// kilobytes many megabytes, and nothing else would happen meanwhile.
+/// A whole body as it came, with content codings that are undone in small steps: libcurl would undo as much as it has
+/// read at once, of a few kilobytes many megabytes, and nothing else would happen meanwhile.
 final class CodedBody {
   /// What came of a step.
   enum Progress {
@@ -32,7 +32,8 @@ final class CodedBody {
   /// Whether all of `codings` can be undone.
   static func knows(_ codings: [String]) -> Bool { codings.allSatisfy(Inflation.knows) }
 
-  /// How many bytes a body may have before that has `limit` afterwards: what cannot be made smaller gets a little larger.
+  /// How many bytes a body may have before that has `limit` afterwards: what cannot be made smaller gets a little
+  /// larger.
   static func bytesAtMost(for limit: Int) -> Int { limit > .max / 2 ? limit : limit + limit / 8 + (64 << 10) }
 
   /// Does a step, of the layer that is nearest to the end and has anything to do.

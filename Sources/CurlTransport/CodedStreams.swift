@@ -1,7 +1,8 @@
 /// What libcurl may have to keep of streams with a content coding, by uid.
 ///
-/// It undoes what it reads at once, and keeps for a stream that is paused what its reader has not taken: of a few kilobytes that can be many
-/// megabytes. Nobody but libcurl can bound that for one stream, so each counts from its head on with the most that it can come to. Owned by the loop.
+/// It undoes what it reads at once, and keeps for a stream that is paused what its reader has not taken: of a few
+/// kilobytes that can be many megabytes. Nobody but libcurl can bound that for one stream, so each counts from its head
+/// on with the most that it can come to. Owned by the loop.
 final class CodedStreams {
   /// For one uid at most.
   static let bytesPerUid = 64 << 20

@@ -2,8 +2,8 @@ import CPosternCurl
 import Glibc
 import PosternSupport
 
-/// The connections libcurl holds: how many, for whom each was made, and by which descriptor. Kept by the loop, which outlives every
-/// connection; `LoopWatch` shuts them down from outside.
+/// The connections libcurl holds: how many, for whom each was made, and by which descriptor. Kept by the loop, which
+/// outlives every connection; `LoopWatch` shuts them down from outside.
 ///
 /// libcurl announces the end of a socket only once it was in use: one that is given up while connecting is closed
 /// without a word (7.88). So a socket counts from the moment a request is about to go over it.
@@ -24,8 +24,8 @@ final class ConnectionCount: Sendable {
 
   var open: Int { state.withLock { $0.paths.count } }
 
-  /// One of the sockets opened for a transfer has become the connection at `path`: the only one, or that with its local port. Nil when
-  /// that is none of them.
+  /// One of the sockets opened for a transfer has become the connection at `path`: the only one, or that with its local
+  /// port. Nil when that is none of them.
   func add(_ candidates: [Int32], at path: ConnectionPath, owner: UInt32) -> Connection? {
     // The others lost the race between the server's addresses.
     let winner =
@@ -52,8 +52,8 @@ final class ConnectionCount: Sendable {
     settings.note(result, CURLOPT_CLOSESOCKETFUNCTION)
   }
 
-  /// Ends all of them for both sides; libcurl notices at its next read, and closes them. From any thread: what is closed meanwhile is
-  /// removed first, so that no other file is met that has taken its descriptor.
+  /// Ends all of them for both sides; libcurl notices at its next read, and closes them. From any thread: what is
+  /// closed meanwhile is removed first, so that no other file is met that has taken its descriptor.
   func shutDownAll() {
     state.withLock { state in
       for descriptor in state.paths.keys { shutdown(descriptor, Int32(SHUT_RDWR)) }

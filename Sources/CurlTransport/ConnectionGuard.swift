@@ -23,7 +23,8 @@ final class ConnectionGuard {
   /// The keys of a server that had none of the pins; empty when none was met.
   var seen: String { String(cString: ctls_guard_seen(pointer)) }
 
-  /// What is wrong with a server's certificates or its stapled OCSP response, or with the absence of one; empty when nothing is.
+  /// What is wrong with a server's certificates or its stapled OCSP response, or with the absence of one; empty when
+  /// nothing is.
   var problem: String { String(cString: ctls_guard_problem(pointer)) }
 
   /// Before the next exchange.

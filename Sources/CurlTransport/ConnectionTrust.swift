@@ -4,8 +4,8 @@ import PosternSupport
 
 /// Whom a connection trusts and who it is: two exchanges share connections and TLS sessions only where this is equal.
 ///
-/// libcurl keys both by the path of the file with the authorities, and knows nothing of pins. So that path is spelled in
-/// a way of its own for every such combination: the same file, to the system. A mark on the connection is looked at
+/// libcurl keys both by the path of the file with the authorities, and knows nothing of pins. So that path is spelled
+/// in a way of its own for every such combination: the same file, to the system. A mark on the connection is looked at
 /// before every request besides.
 struct ConnectionTrust: Equatable {
   /// The file of authorities as it was given; nil is libcurl's own.

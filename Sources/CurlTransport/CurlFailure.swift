@@ -57,8 +57,8 @@ struct CurlFailure {
     }
   }
 
-  /// In TLS 1.3 a server that does not like the client's certificate says so after the handshake, when the request may be
-  /// on its way.
+  /// In TLS 1.3 a server that does not like the client's certificate says so after the handshake, when the request may
+  /// be on its way.
   private var isAlert: Bool {
     outcome != .replied && text.containsBytes(of: "SSL routines") && text.containsBytes(of: " alert ")
   }

@@ -24,8 +24,8 @@ enum CurlLibrary {
   /// The file of authorities that libcurl was built with: the system's.
   static let authorities: String? = postern_curl_version()?.pointee.cainfo.map { String(cString: $0) }
 
-  /// Whether a content coding is undone, or not, as the options are when the body comes: with later versions they count when its field
-  /// comes.
+  /// Whether a content coding is undone, or not, as the options are when the body comes: with later versions they count
+  /// when its field comes.
   static let undoesCodingsLate = (postern_curl_version()?.pointee.version_num ?? .max) < 0x08_00_00
 
   /// The versions found at run time.

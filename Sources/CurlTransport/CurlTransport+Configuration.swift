@@ -7,8 +7,9 @@ extension CurlTransport {
     public var caFile: String?
     /// The proxy's URL as libcurl reads it; nil is none. The environment is never asked.
     public var proxy: String?
-    /// Whether HTTP/2 is offered (by ALPN, so over TLS only). Off, because a hostile server can keep libcurl 7.88 busy with frames for
-    /// many seconds, and with it everybody else on the thread: such origins belong on a transport of their own.
+    /// Whether HTTP/2 is offered (by ALPN, so over TLS only). Off, because a hostile server can keep libcurl 7.88 busy
+    /// with frames for many seconds, and with it everybody else on the thread: such origins belong on a transport of
+    /// their own.
     public var allowsHTTP2 = false
     /// Whether exchanges share an HTTP/2 connection at the same time, instead of one after the other.
     ///
@@ -19,7 +20,8 @@ extension CurlTransport {
 
     /// Bound of open connections, used or kept; exchanges beyond it wait, and their deadlines run.
     public var maxConnections = 256
-    /// Bound of connections in use to one origin, and of those kept there for one uid; exchanges beyond it wait, and their deadlines run.
+    /// Bound of connections in use to one origin, and of those kept there for one uid; exchanges beyond it wait, and
+    /// their deadlines run.
     public var maxConnectionsPerHost = 64
     /// How long an unused connection may be taken up again; whole seconds count.
     public var idleLifetime: Duration = .seconds(60)
@@ -34,19 +36,19 @@ extension CurlTransport {
     /// Bound of the interim (1xx) responses before the final one.
     public var maxInterimResponses = 32
 
-    /// Told when a replaced file of certificates is of no use, so that what it held before stays in force (with why), and
-    /// when it is of use again (nil). On the transport's thread.
+    /// Told when a replaced file of certificates is of no use, so that what it held before stays in force (with why),
+    /// and when it is of use again (nil). On the transport's thread.
     public var fileReport: FileReport?
 
-    /// Told when libcurl rejects an option on a new handle (with why), and when handles can be set up again (nil). On the transport's
-    /// thread.
+    /// Told when libcurl rejects an option on a new handle (with why), and when handles can be set up again (nil). On
+    /// the transport's thread.
     public var faultReport: FaultReport?
 
     /// The longest time the thread waits without looking at the clock and its inbox again. Only a bound: new work
     /// wakes it.
     public var pollInterval: Duration = .seconds(1)
-    /// How long the thread may be inside libcurl without coming back, before all its connections are shut down; nil is for ever, for where
-    /// nothing keeps it there. Seconds, not less: undoing content codings may take one.
+    /// How long the thread may be inside libcurl without coming back, before all its connections are shut down; nil is
+    /// for ever, for where nothing keeps it there. Seconds, not less: undoing content codings may take one.
     public var turnPatience: Duration?
     /// Told each time that has happened, on a thread that does nothing else.
     public var stallReport: (@Sendable () -> Void)?

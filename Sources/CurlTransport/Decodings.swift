@@ -1,8 +1,8 @@
 import HTTPMessages
 import PosternSupport
 
-/// The exchanges whose bodies are there and have content codings to be undone: a step at a time, of one uid after the other, so that
-/// everybody's bytes move in between. Owned by the loop.
+/// The exchanges whose bodies are there and have content codings to be undone: a step at a time, of one uid after the
+/// other, so that everybody's bytes move in between. Owned by the loop.
 struct Decodings {
   private struct Work {
     let exchange: Exchange

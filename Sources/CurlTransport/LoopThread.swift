@@ -27,8 +27,8 @@ final class LoopThread: Sendable {
     }
   }
 
-  /// Waits for the end of the thread; a second caller waits as long as the first. An executor that runs tasks where they are resumed can
-  /// bring a caller onto the loop's own thread: it does not wait.
+  /// Waits for the end of the thread; a second caller waits as long as the first. An executor that runs tasks where
+  /// they are resumed can bring a caller onto the loop's own thread: it does not wait.
   func join() {
     handle.withLock { handle in
       handle?.join()

@@ -1,8 +1,9 @@
 import Glibc
 import PosternSupport
 
-/// Frees a loop whose thread does not come back from libcurl: over HTTP/2 libcurl 7.88 goes on reading for as long as a server sends frames,
-/// whatever they are, and no deadline is looked at. The thread's connections are shut down, all of them: which one it reads nobody can tell.
+/// Frees a loop whose thread does not come back from libcurl: over HTTP/2 libcurl 7.88 goes on reading for as long as a
+/// server sends frames, whatever they are, and no deadline is looked at. The thread's connections are shut down, all of
+/// them: which one it reads nobody can tell.
 struct LoopWatch {
   private let inbox: Inbox
   private let connections: ConnectionCount

@@ -11,7 +11,8 @@ final class MultiHandle: @unchecked Sendable {
   init(configuration: CurlTransport.Configuration) throws(CurlTransport.StartError) {
     guard let pointer = curl_multi_init() else { throw CurlTransport.StartError("libcurl gives no multi handle") }
     self.pointer = pointer
-    // libcurl 7.88 goes on without its wake-up when there is no descriptor for it; each request would then wait for the next turn.
+    // libcurl 7.88 goes on without its wake-up when there is no descriptor for it; each request would then wait for the
+    // next turn.
     guard curl_multi_wakeup(pointer) == CURLM_OK else {
       curl_multi_cleanup(pointer)
       throw CurlTransport.StartError("libcurl has no descriptor for its wake-up")

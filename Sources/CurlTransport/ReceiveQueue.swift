@@ -2,11 +2,13 @@ import PosternSupport
 
 /// Limits how much of the loop's thread bodies in very small chunks take, and shares that among uids.
 ///
-/// libcurl calls back once for each chunk: of chunks of one byte that is ten thousand times for each read from the connection. A transfer
-/// that reaches `callbacksPerTurn` pauses; libcurl keeps the rest of what it has read as one piece, and reads nothing more until the transfer
-/// is resumed here. A few are resumed in each turn of the loop, of one uid after the other. Owned by the loop.
+/// libcurl calls back once for each chunk: of chunks of one byte that is ten thousand times for each read from the
+/// connection. A transfer that reaches `callbacksPerTurn` pauses; libcurl keeps the rest of what it has read as one
+/// piece, and reads nothing more until the transfer is resumed here. A few are resumed in each turn of the loop, of one
+/// uid after the other. Owned by the loop.
 final class ReceiveQueue {
-  /// How often libcurl may hand over a piece of one body in one turn of the loop. A read of full records is far below it.
+  /// How often libcurl may hand over a piece of one body in one turn of the loop. A read of full records is far below
+  /// it.
   static let callbacksPerTurn = 128
   /// How many transfers are resumed in one turn of the loop: each takes up to a millisecond.
   static let resumesPerTurn = 4

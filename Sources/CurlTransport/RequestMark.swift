@@ -2,9 +2,10 @@ import CPosternLinux
 
 /// The place in a TCP connection's stream where a request begins.
 ///
-/// A response that is worth the name comes after the request, and with the first segment of it, or before, the peer's kernel has
-/// acknowledged bytes of the request: acknowledgements are cumulative, and a server reads nothing that its kernel has not received. Where
-/// nothing of the request is acknowledged when the response is there, it was sent for something else.
+/// A response that is worth the name comes after the request, and with the first segment of it, or before, the peer's
+/// kernel has acknowledged bytes of the request: acknowledgements are cumulative, and a server reads nothing that its
+/// kernel has not received. Where nothing of the request is acknowledged when the response is there, it was sent for
+/// something else.
 struct RequestMark {
   private let descriptor: Int32
   private let offset: UInt64

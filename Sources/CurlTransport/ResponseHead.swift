@@ -41,12 +41,13 @@ struct ResponseHead {
   private(set) var lines: [HTTPFields.Field] = []
   /// The declared length of the body.
   private(set) var contentLength: Int?
-  /// The content codings other than `identity` that were declared, in lower case (RFC 9110 section 8.4), and none beyond the first too many.
+  /// The content codings other than `identity` that were declared, in lower case (RFC 9110 section 8.4), and none
+  /// beyond the first too many.
   private(set) var contentCodings: [String] = []
   /// Whether a content coding was declared.
   var hasContentCoding: Bool { !contentCodings.isEmpty }
-  /// More are not undone: libcurl undoes one after the other, and a few kilobytes that were compressed three times keep the thread that
-  /// serves everybody busy for seconds.
+  /// More are not undone: libcurl undoes one after the other, and a few kilobytes that were compressed three times keep
+  /// the thread that serves everybody busy for seconds.
   private static let maxContentCodings = 2
   /// Whether a transfer coding was declared: then the declared length means nothing (RFC 9112 section 6.3).
   private(set) var isChunked = false

@@ -63,7 +63,8 @@ extension Transfer {
     return .taken
   }
 
-  /// Counts a piece of the body; false when there were too many in this turn of the loop: they come again when the queue resumes it.
+  /// Counts a piece of the body; false when there were too many in this turn of the loop: they come again when the
+  /// queue resumes it.
   private func mayReceive() -> Bool {
     if received.turn != receiveQueue.turn { received = (receiveQueue.turn, 0) }
     received.callbacks += 1
@@ -146,8 +147,8 @@ extension Transfer {
     return .taken
   }
 
-  /// Has libcurl undo what is not undone here; false when it must not. Of brotli and Zstandard one alone: a few of their bytes can be any
-  /// number of bytes that a second coding makes nothing of.
+  /// Has libcurl undo what is not undone here; false when it must not. Of brotli and Zstandard one alone: a few of
+  /// their bytes can be any number of bytes that a second coding makes nothing of.
   private func settlesCodings() -> Bool {
     guard head.hasContentCoding, codingsToUndo.isEmpty else { return true }
     guard head.contentCodings.count == 1 || CodedBody.knows(head.contentCodings) else { return false }

@@ -6,11 +6,12 @@ import PosternSupport
 
 /// The look at the connection before a request goes out over it.
 ///
-/// libcurl takes up a kept connection although unread bytes wait on it (7.88 and 8.23 were tried), and shares connections between all
-/// exchanges of an origin. Here a connection with anything to read, of another uid, or closed, ends with the attempt, before a byte of the
-/// request has left.
+/// libcurl takes up a kept connection although unread bytes wait on it (7.88 and 8.23 were tried), and shares
+/// connections between all exchanges of an origin. Here a connection with anything to read, of another uid, or closed,
+/// ends with the attempt, before a byte of the request has left.
 extension Transfer {
-  /// How often libcurl itself may send a request again, over another connection, when it loses one or a server refuses a stream.
+  /// How often libcurl itself may send a request again, over another connection, when it loses one or a server refuses
+  /// a stream.
   private static let maxAttempts = 3
 
   /// The connection stands and the request is about to go, possibly for the second time.
@@ -93,6 +94,7 @@ extension Transfer {
     return false
   }
 
-  /// No further exchange goes over the connection. libcurl closes a connection of HTTP/2 on its own only when the protocol was broken.
+  /// No further exchange goes over the connection. libcurl closes a connection of HTTP/2 on its own only when the
+  /// protocol was broken.
   func forbidReuse() { _ = postern_curl_set_long(easy, CURLOPT_FORBID_REUSE, 1) }
 }

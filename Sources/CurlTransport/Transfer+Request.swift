@@ -37,7 +37,8 @@ extension Transfer {
     }
   }
 
-  /// Sets everything for `exchange`; returns the option that libcurl did not take, if any: the handle is of no use then.
+  /// Sets everything for `exchange`; returns the option that libcurl did not take, if any: the handle is of no use
+  /// then.
   ///
   /// - Throws: why the exchange cannot be sent, by whatever handle.
   func prepare(
@@ -92,8 +93,8 @@ extension Transfer {
     let isFresh = !options.reusesConnections || exchange.discards > 0
     settings.set(CURLOPT_FRESH_CONNECT, isFresh ? 1 : 0)
     settings.set(CURLOPT_FORBID_REUSE, options.reusesConnections ? 0 : 1)
-    // A part of the key by which libcurl keeps connections, and of no effect on addresses that are not link-local: a uid's connections
-    // are found by that uid only. `mayRequest` does not rely on it. Zero is the process itself.
+    // A part of the key by which libcurl keeps connections, and of no effect on addresses that are not link-local: a
+    // uid's connections are found by that uid only. `mayRequest` does not rely on it. Zero is the process itself.
     let scope = options.allowsLinkLocal ? 0 : options.requester.uid &+ 1
     settings.set(CURLOPT_ADDRESS_SCOPE, Int(scope))
   }
@@ -126,7 +127,8 @@ extension Transfer {
     settings.set(CURLOPT_PRIVATE, pointer: Unmanaged.passUnretained(self).toOpaque())
     settings.set(CURLOPT_ERRORBUFFER, pointer: errorText)
     settings.set(CURLOPT_NOSIGNAL, 1)
-    // Ending an exchange must not wait for its name look-up: it would stop the whole loop. `TransferLoop.abort` waits in its place.
+    // Ending an exchange must not wait for its name look-up: it would stop the whole loop. `TransferLoop.abort` waits
+    // in its place.
     settings.set(CURLOPT_QUICK_EXIT, 1)
     settings.set(CURLOPT_TCP_KEEPALIVE, 1)
     settings.set(CURLOPT_MAXAGE_CONN, Self.seconds(configuration.idleLifetime))
@@ -155,8 +157,8 @@ extension Transfer {
     settings.set(CURLOPT_PROTOCOLS_STR, shape.allowsPlainHTTP ? "http,https" : "https")
     settings.set(CURLOPT_CONNECTTIMEOUT_MS, shape.connectMilliseconds)
     settings.set(CURLOPT_SSLVERSION, CURL_SSLVERSION_TLSv1_2)
-    // TLS 1.2 with elliptic curves only: the prime of a Diffie-Hellman group is the server's choice, and one of 10,000 bits takes this
-    // thread a second for each handshake.
+    // TLS 1.2 with elliptic curves only: the prime of a Diffie-Hellman group is the server's choice, and one of 10,000
+    // bits takes this thread a second for each handshake.
     settings.set(CURLOPT_SSL_CIPHER_LIST, "DEFAULT:!kDHE")
     settings.set(CURLOPT_SSL_VERIFYPEER, 1)
     settings.set(CURLOPT_SSL_VERIFYHOST, 2)
@@ -169,8 +171,8 @@ extension Transfer {
   }
 
   private func setReception(_ shape: Shape, in settings: inout Settings) {
-    // libcurl has the buffer only while a transfer runs; a larger one saves reads of large bodies. What is read at once is decoded at once,
-    // and a reader who does not take it leaves it with libcurl.
+    // libcurl has the buffer only while a transfer runs; a larger one saves reads of large bodies. What is read at once
+    // is decoded at once, and a reader who does not take it leaves it with libcurl.
     settings.set(CURLOPT_BUFFERSIZE, shape.mayStream ? CodedStreams.readBytes : 64 << 10)
     // What `CodedBody` undoes; or none, and yet libcurl undoes it.
     settings.set(CURLOPT_ACCEPT_ENCODING, shape.mayStream ? "identity" : "gzip, deflate")

@@ -44,8 +44,8 @@ extension Transfer {
     return .success(response(now: now))
   }
 
-  /// Whether the body has the length that was declared. libcurl looks at that itself over HTTP/1.1; over HTTP/2 it takes a stream that the
-  /// server has reset without an error for complete.
+  /// Whether the body has the length that was declared. libcurl looks at that itself over HTTP/1.1; over HTTP/2 it
+  /// takes a stream that the server has reset without an error for complete.
   private var isBodyComplete: Bool {
     guard hasBody, !head.isChunked, let length = head.contentLength else { return true }
     // Before content codings are undone.

@@ -32,7 +32,8 @@ extension Transfer {
   /// When the time for connecting is over.
   var connectDue: MonotonicInstant { handedOverAt + .milliseconds(connectMilliseconds) }
 
-  /// Lets go of `exchange` and lets the look-up come to its end, for which its place is kept: no connection follows, and no time is set.
+  /// Lets go of `exchange` and lets the look-up come to its end, for which its place is kept: no connection follows,
+  /// and no time is set.
   func abandon(_ exchange: Exchange) {
     keptPlace = (exchange.request.url.origin, exchange.options.requester)
     setConnectTime(.max)
@@ -64,8 +65,8 @@ extension Transfer {
     return descriptor
   }
 
-  /// What a name leads to is decided by whoever answers for it: not to where a cloud gives away its machines' credentials. Behind a
-  /// proxy the address is the proxy's, which the configuration names.
+  /// What a name leads to is decided by whoever answers for it: not to where a cloud gives away its machines'
+  /// credentials. Behind a proxy the address is the proxy's, which the configuration names.
   private func mayConnect(to address: UnsafeMutablePointer<curl_sockaddr>) -> Bool {
     guard !usesProxy, exchange?.options.allowsLinkLocal != true else { return true }
     guard let offset = MemoryLayout<curl_sockaddr>.offset(of: \.addr) else { return false }

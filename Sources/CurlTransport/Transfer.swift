@@ -22,7 +22,8 @@ final class Transfer {
   var shape: Shape?
   /// What connections made for the shape's trust are set up with; nil where it asks for nothing.
   var guardian: ConnectionGuard?
-  /// Whether libcurl looks the host's name up. The thread that does so cannot be stopped, and has descriptors of its own.
+  /// Whether libcurl looks the host's name up. The thread that does so cannot be stopped, and has descriptors of its
+  /// own.
   var isLookingUp = false
   /// Whose place is kept until the look-up ends, where the exchange has ended before.
   var keptPlace: (origin: HTTPURL.Origin, requester: Requester)?

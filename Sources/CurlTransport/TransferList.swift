@@ -1,4 +1,5 @@
-/// Transfers in no order. A transfer is in one list at most and knows its position there, so that it is removed in constant time.
+/// Transfers in no order. A transfer is in one list at most and knows its position there, so that it is removed in
+/// constant time.
 struct TransferList {
   private(set) var transfers: [Transfer] = []
 

@@ -12,8 +12,8 @@ final class TransferLoop {
   private static let maxPooled = 64
   /// How many connections may be discarded under one exchange before it fails.
   private static let maxDiscards = 2
-  /// The longest that glibc looks for a name with the defaults of resolv.conf(5): the name as it is and in one domain of `search`, each
-  /// asked of three servers twice, for five seconds each time.
+  /// The longest that glibc looks for a name with the defaults of resolv.conf(5): the name as it is and in one domain
+  /// of `search`, each asked of three servers twice, for five seconds each time.
   private static let longestLookUp: Duration = .seconds(60)
 
   private let inbox: Inbox
@@ -155,7 +155,8 @@ final class TransferLoop {
 
   /// A handle that is set up for `exchange` and that libcurl works on.
   ///
-  /// One that rejects an option is thrown away, and a new one is tried: libcurl 7.88 keeps some of a handle's state over its reset.
+  /// One that rejects an option is thrown away, and a new one is tried: libcurl 7.88 keeps some of a handle's state
+  /// over its reset.
   private func setUp(for exchange: Exchange) throws(TransportError) -> Transfer {
     var problem = "libcurl gives no handle"
     for isSecond in [false, true] {
@@ -226,8 +227,8 @@ final class TransferLoop {
     }
   }
 
-  /// Ends those whose names are still looked up when their time for connecting is over: libcurl, whose timers wake the loop for that, is
-  /// told a later time as long as it looks up, and does not lose sight of the look-up therefore.
+  /// Ends those whose names are still looked up when their time for connecting is over: libcurl, whose timers wake the
+  /// loop for that, is told a later time as long as it looks up, and does not lose sight of the look-up therefore.
   private func expireLookUps() {
     guard let due = earliestConnectDue else { return }
     let now = uptime.monotonicNow
@@ -262,7 +263,8 @@ final class TransferLoop {
     }
   }
 
-  /// Sends the exchange of `transfer` out over a new connection, unless it may have had its effect, or that has been tried often enough.
+  /// Sends the exchange of `transfer` out over a new connection, unless it may have had its effect, or that has been
+  /// tried often enough.
   private func beginAgain(_ transfer: Transfer) -> Bool {
     guard let exchange = transfer.exchange, exchange.discards < Self.maxDiscards,
       !transfer.hasSent || transfer.isIdempotent
@@ -285,8 +287,8 @@ final class TransferLoop {
     guard transfer.isLookingUp, let exchange = transfer.exchange else {
       return complete(transfer, with: .failure(error))
     }
-    // The look-up goes on whatever becomes of the handle, with a thread and descriptors. It keeps the exchange's place until libcurl has
-    // seen its end: whoever gives up again and again would have any number of them otherwise.
+    // The look-up goes on whatever becomes of the handle, with a thread and descriptors. It keeps the exchange's place
+    // until libcurl has seen its end: whoever gives up again and again would have any number of them otherwise.
     active.remove(transfer)
     transfer.abandon(exchange)
     lookUps.append(transfer)
@@ -334,8 +336,8 @@ final class TransferLoop {
     end(exchange, with: .failure(TransportError(code: code, outcome: .replied, detail: detail)))
   }
 
-  /// Takes the transfer out of libcurl. Only a handle whose exchange went well is kept: libcurl 7.88 keeps the buffer of one that failed
-  /// over its reset, and then rejects to be set up.
+  /// Takes the transfer out of libcurl. Only a handle whose exchange went well is kept: libcurl 7.88 keeps the buffer
+  /// of one that failed over its reset, and then rejects to be set up.
   private func takeOut(_ transfer: Transfer, isReusable: Bool) {
     transfer.addTraffic(to: &counts)
     multi.remove(transfer.easy)

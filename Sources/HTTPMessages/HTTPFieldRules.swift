@@ -19,8 +19,9 @@ public enum HTTPFieldRules {
     return reserved.contains(canonical) || canonical.startsWithBytes(of: "proxy-")
   }
 
-  /// Whether the field names another target, method or host than the request does: a gateway authorizes the one, a server behind it
-  /// serves the other. `Forwarded` (RFC 7239) does where its value has a `host`. Names are compared by `canonical(_:)`.
+  /// Whether the field names another target, method or host than the request does: a gateway authorizes the one, a
+  /// server behind it serves the other. `Forwarded` (RFC 7239) does where its value has a `host`. Names are compared by
+  /// `canonical(_:)`.
   public static func overridesRequest(_ name: String, value: String) -> Bool {
     let canonical = canonical(name)
     guard canonical == "forwarded" else { return overriding.contains(canonical) }
@@ -30,8 +31,8 @@ public enum HTTPFieldRules {
   /// The names of fields that may do that, as `canonical(_:)` has them, sorted.
   public static let overridingNames: [String] = (overriding.union(["forwarded"])).sorted()
 
-  /// The name as it is compared: in lower case, with `-` for everything but letters and digits. CGI and what follows it make one variable
-  /// of `X-Original-URL` and `X_Original_URL` (RFC 3875 section 4.1.18).
+  /// The name as it is compared: in lower case, with `-` for everything but letters and digits. CGI and what follows it
+  /// make one variable of `X-Original-URL` and `X_Original_URL` (RFC 3875 section 4.1.18).
   public static func canonical(_ name: String) -> String {
     String(
       decoding: name.utf8.map { ASCII.isLetter($0) || ASCII.isDigit($0) ? ASCII.lowercased($0) : UInt8(ascii: "-") },

@@ -6,7 +6,8 @@ public struct HTTPResponseHead: Sendable {
   public var reason: String?
   /// Where it comes from.
   public var url: HTTPURL
-  /// The fields in order. Where the transport undoes a content coding, `Content-Encoding` and `Content-Length` are gone.
+  /// The fields in order. Where the transport undoes a content coding, `Content-Encoding` and `Content-Length` are
+  /// gone.
   public var fields: HTTPFields
 
   /// A head of the given parts.

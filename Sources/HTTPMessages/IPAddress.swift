@@ -8,15 +8,17 @@ public struct IPAddress: Sendable, Hashable {
     guard self.bytes.count == 4 || self.bytes.count == 16 else { return nil }
   }
 
-  /// The address that `text` is, as URLs have it but for brackets: a dotted quad or IPv6 without a zone; nil for anything else.
+  /// The address that `text` is, as URLs have it but for brackets: a dotted quad or IPv6 without a zone; nil for
+  /// anything else.
   public init?(_ text: String) {
     let text = Array(text.utf8)[...]
     guard let bytes = HTTPHost.dottedQuad(text) ?? IPv6Address(text)?.bytes else { return nil }
     self.init(bytes: bytes)
   }
 
-  /// Whether it is link-local (RFC 3927, RFC 4291 section 2.5.6), or one of the addresses outside of that range at which clouds tell a
-  /// machine its credentials: nothing that a name should lead to. The forms of IPv6 that carry an IPv4 address count as that one.
+  /// Whether it is link-local (RFC 3927, RFC 4291 section 2.5.6), or one of the addresses outside of that range at
+  /// which clouds tell a machine its credentials: nothing that a name should lead to. The forms of IPv6 that carry an
+  /// IPv4 address count as that one.
   public var isLinkLocal: Bool {
     guard bytes.count == 16 else { return Self.isLinkLocal(bytes[...]) }
     if bytes[0] == 0xFE, bytes[1] & 0xC0 == 0x80 { return true }
@@ -34,8 +36,8 @@ public struct IPAddress: Sendable, Hashable {
     [0xFD, 0x20, 0x00, 0xCE] + [UInt8](repeating: 0, count: 10) + [0x02, 0x54],
   ]
 
-  /// The IPv4 address within an IPv6 one: mapped and compatible (RFC 4291 section 2.5.5), translated (RFC 6052 section 2.2, RFC 8215),
-  /// 6to4 (RFC 3056 section 2).
+  /// The IPv4 address within an IPv6 one: mapped and compatible (RFC 4291 section 2.5.5), translated (RFC 6052 section
+  /// 2.2, RFC 8215), 6to4 (RFC 3056 section 2).
   private var carried: ArraySlice<UInt8>? {
     let zeros = bytes.prefix { $0 == 0 }.count
     if zeros >= 12 || (zeros == 10 && bytes[10] == 0xFF && bytes[11] == 0xFF) { return bytes[12...] }

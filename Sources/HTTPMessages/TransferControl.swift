@@ -2,8 +2,8 @@ public import PosternSupport
 
 /// A hand on a request while it is carried out: how far it is, holding it still, and its body in pieces.
 ///
-/// One for all the exchanges that a request causes, one after the other; each attaches itself and leaves again. Between those who
-/// look and hold, the transport's thread, and the one who takes the body.
+/// One for all the exchanges that a request causes, one after the other; each attaches itself and leaves again. Between
+/// those who look and hold, the transport's thread, and the one who takes the body.
 public final class TransferControl: Sendable {
   /// How many bytes of bodies have gone out and come in.
   public struct Progress: Sendable, Hashable {
@@ -42,7 +42,8 @@ public final class TransferControl: Sendable {
 
   /// Beyond this many bytes the server has to wait for whoever takes the body.
   public static let window = 256 << 10
-  /// The largest piece: of what waits, as much as fits is one. A multiple of three, so that pieces in base64 need no padding.
+  /// The largest piece: of what waits, as much as fits is one. A multiple of three, so that pieces in base64 need no
+  /// padding.
   public static let pieceBytes = 48 << 10
 
   private let state = Locked(State())
@@ -121,8 +122,8 @@ public final class TransferControl: Sendable {
 
   // MARK: - Taking the body in pieces
 
-  /// From now on the body of a response with a status that `decides` agrees to is taken in pieces, with the response's head before
-  /// them if that is wanted. Asked on the transport's thread.
+  /// From now on the body of a response with a status that `decides` agrees to is taken in pieces, with the response's
+  /// head before them if that is wanted. Asked on the transport's thread.
   public func takeBodies(withHead: Bool = false, where decides: @escaping @Sendable (_ status: Int) -> Bool) {
     state.withLock { state in
       state.streams = decides

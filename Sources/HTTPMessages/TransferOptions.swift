@@ -18,15 +18,16 @@ public struct TransferOptions: Sendable, Hashable {
   public var clientIdentity: ClientIdentity?
   /// What the server's verified chain must hold besides; nil pins nothing.
   public var pins: KeyPins?
-  /// Whether the address may be link-local (`IPAddress.isLinkLocal`): only where the configuration itself names that address, since
-  /// what a name leads to others decide.
+  /// Whether the address may be link-local (`IPAddress.isLinkLocal`): only where the configuration itself names that
+  /// address, since what a name leads to others decide.
   public var allowsLinkLocal: Bool
   /// The hand on the request, where somebody has one. Its time held is added to the deadline.
   public var control: TransferControl?
-  /// For whom it is: where exchanges wait for each other, those of whoever has fewest go first; and connections are kept for one uid each.
+  /// For whom it is: where exchanges wait for each other, those of whoever has fewest go first; and connections are
+  /// kept for one uid each.
   public var requester: Requester
-  /// Whether it may go over a kept connection, and its own be kept. Off for what carries a client's credentials or brings tokens: no other
-  /// exchange has ever had, or will ever have, anything to do with its connection.
+  /// Whether it may go over a kept connection, and its own be kept. Off for what carries a client's credentials or
+  /// brings tokens: no other exchange has ever had, or will ever have, anything to do with its connection.
   public var reusesConnections: Bool
 
   /// Options; the defaults are those of a call nobody configured.

@@ -24,7 +24,8 @@ public struct KeySetError: Error, Sendable {
   public let detail: String
   /// Whether the same attempt may succeed later without anybody changing anything.
   public let isRetryable: Bool
-  /// How long no request is made again for what was asked, whoever calls, or how long the server wants none; nil when neither is known.
+  /// How long no request is made again for what was asked, whoever calls, or how long the server wants none; nil when
+  /// neither is known.
   public let retryAfter: Duration?
 
   /// An error of the given parts.

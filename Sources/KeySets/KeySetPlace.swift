@@ -17,8 +17,8 @@ enum KeySetPlace: Sendable, Hashable {
     }
   }
 
-  /// Whether callers of several users share the set. What a caller names is kept for each user, and requested in the user's name: such
-  /// requests would otherwise take the connections of everybody.
+  /// Whether callers of several users share the set. What a caller names is kept for each user, and requested in the
+  /// user's name: such requests would otherwise take the connections of everybody.
   var isEverybodys: Bool {
     switch self {
     case .issuer: true
@@ -26,7 +26,8 @@ enum KeySetPlace: Sendable, Hashable {
     }
   }
 
-  /// How the key set is fetched: on a connection of its own, as everything that decides for all (`Issuer.transferOptions`).
+  /// How the key set is fetched: on a connection of its own, as everything that decides for all
+  /// (`Issuer.transferOptions`).
   func transferOptions(deadline: Deadline, connectTimeout: Duration, maxBodyBytes: Int) -> TransferOptions {
     switch self {
     case .issuer(let issuer):

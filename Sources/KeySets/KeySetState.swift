@@ -46,8 +46,8 @@ struct KeySetState: Sendable {
   private var retryAt: MonotonicInstant?
   /// Until when the server wants to be left alone.
   private var askedUntil: MonotonicInstant?
-  /// Whose unknown `kid` has had the set fetched, until the cool-down is over: each user has one of their own, so that nobody's keeps
-  /// another's new key from being found.
+  /// Whose unknown `kid` has had the set fetched, until the cool-down is over: each user has one of their own, so that
+  /// nobody's keeps another's new key from being found.
   private var refetches: [UInt32: MonotonicInstant] = [:]
   private var isRefreshing = false
 
@@ -91,7 +91,8 @@ struct KeySetState: Sendable {
     lastError?.waiting(retryAt.flatMap { now < $0 ? $0 - now : nil })
   }
 
-  /// Whether a refetch for an unknown `kid` may be made for `uid`: the cool-down is over, and the server does not want to be left alone.
+  /// Whether a refetch for an unknown `kid` may be made for `uid`: the cool-down is over, and the server does not want
+  /// to be left alone.
   func allowsRefetch(at now: MonotonicInstant, for uid: UInt32) -> Bool {
     refetchAt(for: uid).map { $0 <= now } ?? true
   }
@@ -157,7 +158,8 @@ struct KeySetState: Sendable {
     return true
   }
 
-  /// Failing servers are asked after 1, 2, 4, 8, 16 seconds and then at this interval; later where they say so, and never later than this.
+  /// Failing servers are asked after 1, 2, 4, 8, 16 seconds and then at this interval; later where they say so, and
+  /// never later than this.
   static let maxRetryInterval: Duration = .seconds(30)
 
   private func isWaiting(at now: MonotonicInstant) -> Bool { retryAt.map { now < $0 } ?? false }

@@ -12,7 +12,8 @@ public final class KeySetStore: Sendable {
     let policy: KeySetPolicy
   }
 
-  /// The places that one peer has named. Peers share none, so that no peer can spend another's budget or push out its sets.
+  /// The places that one peer has named. Peers share none, so that no peer can spend another's budget or push out its
+  /// sets.
   private struct Locations: Sendable {
     var sources = BoundedCache<Key, PublishedKeySource>(capacity: 16)
     var budgets = BoundedCache<HTTPURL.Origin, Locked<RequestBudget>>(capacity: 16)
@@ -55,8 +56,9 @@ public final class KeySetStore: Sendable {
     }
   }
 
-  /// The key set at `url`, for the peer `requester`. Whether callers may name its origin is decided before. The budget is that of
-  /// the origin and the peer, and none is forgotten for another as long as there are `originCount` origins at most.
+  /// The key set at `url`, for the peer `requester`. Whether callers may name its origin is decided before. The budget
+  /// is that of the origin and the peer, and none is forgotten for another as long as there are `originCount` origins
+  /// at most.
   public func source(
     at url: HTTPURL, for requester: UInt32 = 0, amongOrigins originCount: Int = 16, caFile: String? = nil,
     allowsPlainHTTPOnLoopback: Bool = false, policy: KeySetPolicy = KeySetPolicy()

@@ -58,15 +58,16 @@ public final class PublishedKeySource: KeySource {
     }
   }
 
-  /// A set fetched after `snapshot`: what came meanwhile, or what one request brings now, if the cool-down of the calling user and the
-  /// budget allow one.
+  /// A set fetched after `snapshot`: what came meanwhile, or what one request brings now, if the cool-down of the
+  /// calling user and the budget allow one.
   public func keySet(
     newerThan snapshot: KeySetSnapshot, deadline: Deadline
   ) async throws(KeySetError) -> KeySetSnapshot? {
     try await keySet(newerThan: snapshot, holding: { _ in true }, deadline: deadline, trace: nil)
   }
 
-  /// The same for a key that `isSought` finds: what came meanwhile counts without it only if its request began after this call.
+  /// The same for a key that `isSought` finds: what came meanwhile counts without it only if its request began after
+  /// this call.
   public func keySet(
     newerThan snapshot: KeySetSnapshot, holding isSought: @escaping @Sendable (JWKSet) -> Bool, deadline: Deadline
   ) async throws(KeySetError) -> KeySetSnapshot? {
@@ -212,8 +213,8 @@ public final class PublishedKeySource: KeySource {
     context.observer?.observe(.rotated(source: name, added: change.added, removed: change.removed))
   }
 
-  /// The answer of the place where the set is now. Nothing there any more: the metadata may have moved it, and is asked anew,
-  /// once.
+  /// The answer of the place where the set is now. Nothing there any more: the metadata may have moved it, and is asked
+  /// anew, once.
   private func answer(_ trace: TraceContext?) async throws(KeySetError) -> (HTTPURL, KeySetRequest.Answer) {
     let first = try await url(trace)
     do throws(KeySetError) {

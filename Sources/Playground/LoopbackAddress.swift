@@ -7,7 +7,8 @@ struct LoopbackAddress {
   /// The host as it stands in URLs.
   let urlHost: String
 
-  /// The address of `host`: within 127.0.0.0/8 (RFC 1122 section 3.2.1.3), `::1`, or `localhost` for 127.0.0.1. No name is resolved.
+  /// The address of `host`: within 127.0.0.0/8 (RFC 1122 section 3.2.1.3), `::1`, or `localhost` for 127.0.0.1. No name
+  /// is resolved.
   init(host: String, port: Int) throws(PlaygroundError) {
     guard (0...65_535).contains(port) else { throw .portOutOfRange(port) }
     let literal = host == "localhost" ? "127.0.0.1" : host

@@ -47,7 +47,8 @@ public struct PlaygroundClient: Sendable, Hashable {
   public var idTokenAlgorithm: String
   /// Further audiences of its ID tokens, which then have an `azp`.
   public var idTokenAudiences: [String]
-  /// Its public keys as a JWK set (RFC 7517 section 5). A client that needs keys and has none gets the playground's client key.
+  /// Its public keys as a JWK set (RFC 7517 section 5). A client that needs keys and has none gets the playground's
+  /// client key.
   public var keySet: String?
   /// Whether all its tokens must be bound to a key (RFC 9449 section 5.2, `dpop_bound_access_tokens`).
   public var requiresDPoP: Bool

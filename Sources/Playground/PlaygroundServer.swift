@@ -44,7 +44,8 @@ public final class PlaygroundServer: Sendable {
     self.misbehaving = misbehaving
   }
 
-  /// Starts a playground; when this returns it can be connected to. `clock` decides about the life of tokens and times slow answers.
+  /// Starts a playground; when this returns it can be connected to. `clock` decides about the life of tokens and times
+  /// slow answers.
   public static func start(
     _ configuration: PlaygroundConfiguration = PlaygroundConfiguration(),
     clock: any EngineClock = SystemClock()

@@ -2,7 +2,8 @@ import Glibc
 
 /// Files that appear whole or not at all.
 enum AtomicFile {
-  /// Writes `bytes` beside `path` and renames the result to it, so that whoever waits for `path` never reads half of it.
+  /// Writes `bytes` beside `path` and renames the result to it, so that whoever waits for `path` never reads half of
+  /// it.
   static func write(_ bytes: [UInt8], to path: String, mode: mode_t = 0o644) throws {
     let temporary = "\(path).\(getpid())"
     let descriptor = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode)

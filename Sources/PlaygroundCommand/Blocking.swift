@@ -1,6 +1,7 @@
 import Glibc
 
-/// Runs `body` on the concurrency pool while this thread waits. Only for the main thread, whose signal mask everything else inherits.
+/// Runs `body` on the concurrency pool while this thread waits. Only for the main thread, whose signal mask everything
+/// else inherits.
 func blocking<Result: Sendable>(_ body: @escaping @Sendable () async throws -> Result) throws -> Result {
   let outcome = Outcome<Result>()
   Task {

@@ -54,8 +54,9 @@ public final class AuditLog: Sendable {
   private let ended = AuditReceipt()
   private let clock: any EngineClock
 
-  /// Opens the log and starts its thread. `facts` stand in its first record; `report` is called on the thread, and must not block. What
-  /// passes by itself, such as another process that writes still, is no error: the log fails, and is opened as soon as it can be.
+  /// Opens the log and starts its thread. `facts` stand in its first record; `report` is called on the thread, and must
+  /// not block. What passes by itself, such as another process that writes still, is no error: the log fails, and is
+  /// opened as soon as it can be.
   public init(
     _ settings: Settings, clock: any EngineClock, facts: JSONObject = JSONObject(),
     report: @escaping @Sendable (AuditEvent) -> Void
@@ -87,8 +88,8 @@ public final class AuditLog: Sendable {
   /// Whether what must be recorded may begin now.
   public var isUsable: Bool { !failClosed || status.condition.failure == nil }
 
-  /// Takes a record in. With `failClosed` it returns when the record is written, and false when it could not be, or the disk has not answered
-  /// for long; else at once, or, when many wait already, when it is written or given up.
+  /// Takes a record in. With `failClosed` it returns when the record is written, and false when it could not be, or the
+  /// disk has not answered for long; else at once, or, when many wait already, when it is written or given up.
   public func append(_ record: AuditRecord) async -> Bool {
     guard failClosed || inbox.count >= Self.queueLength else {
       return inbox.submit(AuditInbox.Item(record: record, receipt: nil))

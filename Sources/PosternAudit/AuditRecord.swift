@@ -14,7 +14,8 @@ public struct AuditRecord: Sendable {
     self.members = members
   }
 
-  /// A record about the log itself: `what` is `begun`, `continued`, `started`, `closed`, `disturbed`, `fragment`, `refused` or `lost`.
+  /// A record about the log itself: `what` is `begun`, `continued`, `started`, `closed`, `disturbed`, `fragment`,
+  /// `refused` or `lost`.
   static func log(_ what: String, at time: Timestamp, _ details: JSONObject = JSONObject()) -> AuditRecord {
     var members: JSONObject = ["event": "log", "what": .string(what)]
     for member in details.members { members[member.name] = member.value }

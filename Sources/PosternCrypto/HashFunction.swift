@@ -2,7 +2,8 @@ import CPosternOpenSSL
 
 /// A hash function of fixed output length.
 public enum HashFunction: Sendable, Hashable, CaseIterable {
-  /// SHA-1: broken for signatures; here only for `x5t` thumbprints and RSA-OAEP, which do not need collision resistance.
+  /// SHA-1: broken for signatures; here only for `x5t` thumbprints and RSA-OAEP, which do not need collision
+  /// resistance.
   case insecureSHA1
   /// SHA-256.
   case sha256

@@ -50,7 +50,8 @@ enum Landlock {
         guard descriptor >= 0 else { continue }
         pinned.append(descriptor)
         try allow(rights, beneath: descriptor, path, rules)
-        // The kernel may forget a process's directory and make it anew, which the rules do not know then: unless somebody holds it.
+        // The kernel may forget a process's directory and make it anew, which the rules do not know then: unless
+        // somebody holds it.
         if !path.hasPrefix("/proc/") { close(pinned.removeLast()) }
       }
       if limitsPorts {

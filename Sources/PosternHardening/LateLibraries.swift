@@ -7,7 +7,8 @@ enum LateLibraries {
     for name in names(nameServices: "/etc/nsswitch.conf") { _ = dlopen(name, RTLD_NOW | CInt(RTLD_NODELETE)) }
   }
 
-  /// The name services that the file names (nsswitch.conf(5)), those without a file, and what a thread that ends is unwound with.
+  /// The name services that the file names (nsswitch.conf(5)), those without a file, and what a thread that ends is
+  /// unwound with.
   static func names(nameServices path: String) -> [String] {
     var services: Set<String> = ["dns", "files"]
     if let file = fopen(path, "re") {

@@ -1,7 +1,8 @@
 import Glibc
 
-/// The environment variables that libcurl, OpenSSL, SQLite and the C library heed on their own: with them whoever starts the process
-/// would change where it connects to, whom it trusts, which code it loads, or have it write down the keys of its connections.
+/// The environment variables that libcurl, OpenSSL, SQLite and the C library heed on their own: with them whoever
+/// starts the process would change where it connects to, whom it trusts, which code it loads, or have it write down the
+/// keys of its connections.
 public enum LibraryEnvironment {
   /// Which variable gets which treatment: the first rule that covers it. What none covers stays.
   public static let rules = [
@@ -72,8 +73,8 @@ public enum LibraryEnvironment {
     public let message: String
   }
 
-  /// Removes what the rules say from this process's environment, and returns what to warn of. To be called before there is another thread,
-  /// and before libcurl or OpenSSL is made use of: they read some when they begin.
+  /// Removes what the rules say from this process's environment, and returns what to warn of. To be called before there
+  /// is another thread, and before libcurl or OpenSSL is made use of: they read some when they begin.
   public static func clear() -> [Finding] {
     let names = variables()
     for name in names {

@@ -12,8 +12,8 @@ public struct ProtectionFault: Error, Sendable, Equatable {
     self.message = message
   }
 
-  /// What the system call answered: the codes of kernels that lack something, and of container engines that forbid it, mean that it is
-  /// unavailable.
+  /// What the system call answered: the codes of kernels that lack something, and of container engines that forbid it,
+  /// mean that it is unavailable.
   init(_ call: String, _ code: Int32) {
     isUnavailable = [ENOSYS, EOPNOTSUPP, EPERM, EINVAL].contains(code)
     message = "\(call): \(String(cString: strerror(code)))"

@@ -27,12 +27,12 @@ public final class Sandbox: Sendable {
   public let wish: Wish
 
   private let domain: Landlock.Domain?
-  /// What a look showed when the rules had just been set up. They cannot be taken back: that is still so when a later look cannot be taken,
-  /// as descriptors have run out.
+  /// What a look showed when the rules had just been set up. They cannot be taken back: that is still so when a later
+  /// look cannot be taken, as descriptors have run out.
   private let firstLook: (files: Bool, ports: Bool)
 
-  /// Gives the process what `wish` says, as far as that can be done, and in any case that no program it executes gains privileges, and no
-  /// memory becomes executable after it was written (where the kernel offers that).
+  /// Gives the process what `wish` says, as far as that can be done, and in any case that no program it executes gains
+  /// privileges, and no memory becomes executable after it was written (where the kernel offers that).
   ///
   /// Landlock holds for the calling thread and those it starts: to be called while there is no other.
   public init(_ wish: Wish) {
@@ -65,8 +65,8 @@ public final class Sandbox: Sendable {
     filterFault = failed == 0 ? nil : ProtectionFault("seccomp", failed)
   }
 
-  /// Gives up what only a start needs, in all threads: to be called when the process has started, and listens. Libraries that the C library
-  /// would load later are loaded before.
+  /// Gives up what only a start needs, in all threads: to be called when the process has started, and listens.
+  /// Libraries that the C library would load later are loaded before.
   public func endStart() throws(ProtectionFault) {
     LateLibraries.load()
     let failed = clinux_filter_serving_calls()

@@ -1,4 +1,5 @@
-/// What a process still may do with files and the network once it is in its sandbox. Everything else is forbidden to it.
+/// What a process still may do with files and the network once it is in its sandbox. Everything else is forbidden to
+/// it.
 public struct SandboxPolicy: Sendable, Equatable {
   /// Files, and directories with everything beneath them, that may be read.
   public var readable: Set<String>

@@ -2,12 +2,13 @@ import CPosternLinux
 import Glibc
 import PosternHardening
 
-/// Gives itself a sandbox and tries one thing there: `HardeningProbe [--read PATH] [--open PATH] [--write PATH] [--socket PATH] [--connect PORT] [--bind PORT]
-/// [--any-port] [--abi N] [--no-landlock] [--no-filter] [--serving] [--no-descriptors] ACT [ARGUMENT…]`.
+/// Gives itself a sandbox and tries one thing there: `HardeningProbe [--read PATH] [--open PATH] [--write PATH]
+/// [--socket PATH] [--connect PORT] [--bind PORT] [--any-port] [--abi N] [--no-landlock] [--no-filter] [--serving]
+/// [--no-descriptors] ACT [ARGUMENT…]`.
 ///
-/// Says `ok`, or the name's number of the error; `effect` says what is in force, and `fault` in front of it what is not. `environment` clears
-/// its environment instead, and says what it warns of and what is left. With `--serving` it gives up what only a start needs, too; with
-/// `--no-descriptors` it can open nothing any more.
+/// Says `ok`, or the name's number of the error; `effect` says what is in force, and `fault` in front of it what is
+/// not. `environment` clears its environment instead, and says what it warns of and what is left. With `--serving` it
+/// gives up what only a start needs, too; with `--no-descriptors` it can open nothing any more.
 @main
 struct HardeningProbe {
   static func main() {

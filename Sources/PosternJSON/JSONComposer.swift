@@ -1,5 +1,5 @@
-/// A text that is put together piece by piece, for answers that are given so often that a tree of values, and jansson's way through it,
-/// would cost more than everything else about them.
+/// A text that is put together piece by piece, for answers that are given so often that a tree of values, and jansson's
+/// way through it, would cost more than everything else about them.
 ///
 /// Nothing checks that the pieces make a JSON text: a test parses what comes of them.
 public struct JSONComposer: ~Copyable {

@@ -1,11 +1,11 @@
-/// The inside of a JSON string (RFC 8259 section 7): quotation mark, reverse solidus and control characters escaped, all else as it is. The
-/// same bytes as jansson writes.
+/// The inside of a JSON string (RFC 8259 section 7): quotation mark, reverse solidus and control characters escaped,
+/// all else as it is. The same bytes as jansson writes.
 enum JSONEscaping {
   /// The longest escape, `\u00XX`: how much longer the escaped text can be.
   static let longest = 6
 
-  /// Escapes `text` into `target`, which has room for `longest` times as much; returns how much was written. What needs no escape is
-  /// copied up to eight bytes at a time, and four times eight where all of them need none.
+  /// Escapes `text` into `target`, which has room for `longest` times as much; returns how much was written. What needs
+  /// no escape is copied up to eight bytes at a time, and four times eight where all of them need none.
   static func escape(_ text: UnsafeRawBufferPointer, into target: UnsafeMutableRawPointer) -> Int {
     guard let source = text.baseAddress else { return 0 }
     let count = text.count
@@ -61,8 +61,8 @@ enum JSONEscaping {
     return written
   }
 
-  /// The highest bit of each byte of `word` that is below 0x20, a quotation mark or a reverse solidus ("Bit Twiddling Hacks", haszero and
-  /// hasless). The lowest that is set is exact; of those above it one may be set for nothing.
+  /// The highest bit of each byte of `word` that is below 0x20, a quotation mark or a reverse solidus ("Bit Twiddling
+  /// Hacks", haszero and hasless). The lowest that is set is exact; of those above it one may be set for nothing.
   private static func escapes(_ word: UInt64) -> UInt64 {
     let ones: UInt64 = 0x0101_0101_0101_0101
     let high: UInt64 = 0x8080_8080_8080_8080

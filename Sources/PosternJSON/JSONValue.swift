@@ -1,4 +1,5 @@
-/// A JSON text as a value. Objects keep their member order, so that what somebody else's server sent goes back as it came.
+/// A JSON text as a value. Objects keep their member order, so that what somebody else's server sent goes back as it
+/// came.
 public enum JSONValue: Sendable, Hashable {
   /// `null`.
   case null

@@ -1,7 +1,7 @@
 import PosternSupport
 
-/// A member's name as JSON means it: compared by its bytes. Swift compares strings by canonical equivalence, for which `é` in one scalar and
-/// in two are the same; jansson, and RFC 8259 section 8.3, tell them apart.
+/// A member's name as JSON means it: compared by its bytes. Swift compares strings by canonical equivalence, for which
+/// `é` in one scalar and in two are the same; jansson, and RFC 8259 section 8.3, tell them apart.
 struct MemberName: Hashable, Sendable {
   let name: String
 

@@ -1,7 +1,7 @@
 import Glibc
 
-/// The length and the first seven bytes of a member's name in one word: what a look-up compares first, and mostly last, since nearly all
-/// names are short or differ there.
+/// The length and the first seven bytes of a member's name in one word: what a look-up compares first, and mostly last,
+/// since nearly all names are short or differ there.
 struct NameMark: Sendable, Hashable {
   private static let shown = 7
 

@@ -1,5 +1,5 @@
-/// Stands for a long string in a text that jansson writes: jansson looks at strings character by character (about 6 ms for 1 MiB), so long
-/// ones are put in by `JSONEscaping`.
+/// Stands for a long string in a text that jansson writes: jansson looks at strings character by character (about 6 ms
+/// for 1 MiB), so long ones are put in by `JSONEscaping`.
 ///
 /// The mark holds 128 random bits of this process that never leave it: nobody can send a string that is taken for one.
 enum SplicePoint {

@@ -1,6 +1,7 @@
 import CPosternJansson
 
-/// What jansson has written so far, in a buffer of its own: jansson hands over a few bytes at a time, which must cost next to nothing.
+/// What jansson has written so far, in a buffer of its own: jansson hands over a few bytes at a time, which must cost
+/// next to nothing.
 ///
 /// Belongs to one call of `JSONWriter.withBytes` or one `JSONComposer`, never shared.
 final class WrittenText {

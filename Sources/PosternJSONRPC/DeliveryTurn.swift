@@ -1,7 +1,7 @@
 import PosternSupport
 
-/// Lets the answers of one connection leave one after the other, so that large ones wait for the peer by turns instead of piling up in
-/// front of it. First come, first served.
+/// Lets the answers of one connection leave one after the other, so that large ones wait for the peer by turns instead
+/// of piling up in front of it. First come, first served.
 final class DeliveryTurn: Sendable {
   private struct State {
     var isTaken = false

@@ -3,8 +3,8 @@ import PosternSupport
 
 /// One connection's conversation: drives `SessionMachine`, runs the calls, writes the answers.
 ///
-/// `receive`, `endInput`, `drain` and `close` come from the transport, in order; calls end on any thread. The machine is
-/// guarded by its lock, actions are carried out after it is released.
+/// `receive`, `endInput`, `drain` and `close` come from the transport, in order; calls end on any thread. The machine
+/// is guarded by its lock, actions are carried out after it is released.
 public final class RPCSession: Sendable {
   /// Where the answers go. Both closures may be called from any thread.
   public struct Output: Sendable {
@@ -12,8 +12,8 @@ public final class RPCSession: Sendable {
     public let write: @Sendable (UnsafeRawBufferPointer) -> Void
     /// Closes once everything written has left.
     public let close: @Sendable () -> Void
-    /// Waits until the peer keeps up with what is written for it; false when the connection is closing or the task was cancelled. Nil: it
-    /// always keeps up.
+    /// Waits until the peer keeps up with what is written for it; false when the connection is closing or the task was
+    /// cancelled. Nil: it always keeps up.
     public let ready: (@Sendable () async -> Bool)?
     /// Where calls that wait are run; nil: on the shared pool. On the transport's own thread an answer needs no hop.
     public let executor: (any TaskExecutor)?
@@ -137,7 +137,8 @@ public final class RPCSession: Sendable {
     JSONWriter().withBytes(of: message, output.write)
   }
 
-  /// Sends a notification of ours when the peer keeps up with what was written for it before; false when the connection is ending.
+  /// Sends a notification of ours when the peer keeps up with what was written for it before; false when the connection
+  /// is ending.
   public func notifyInTurn(_ method: String, _ params: JSONValue) async -> Bool {
     await turn.take()
     defer { turn.leave() }
@@ -146,8 +147,8 @@ public final class RPCSession: Sendable {
     return true
   }
 
-  /// Sends the caller a request of ours and waits for its answer. Throws `PeerError` when the caller answers with an error
-  /// or cannot answer any more, `CancellationError` when the waiting task is cancelled.
+  /// Sends the caller a request of ours and waits for its answer. Throws `PeerError` when the caller answers with an
+  /// error or cannot answer any more, `CancellationError` when the waiting task is cancelled.
   public func request(_ method: String, _ params: JSONValue) async throws -> JSONValue {
     try Task.checkCancellation()
     let key = Locked<UInt64?>(nil)
@@ -227,7 +228,8 @@ public final class RPCSession: Sendable {
       case .invoke(var call):
         call.byteCount = byteCount
         call.isUnread = isUnread
-        // A batch is as many turns as it has members: what they ask for must not come before what others have asked for since.
+        // A batch is as many turns as it has members: what they ask for must not come before what others have asked for
+        // since.
         if hasBegun, let executor = output.executor {
           Task(executorPreference: executor) { [self, call] in startInTurn(call) }
         } else {
@@ -262,8 +264,8 @@ public final class RPCSession: Sendable {
       finish(key, with: outcome)
     case .work(let work):
       let task = Task(executorPreference: executor) { [self] in
-        // A peer that does not read what it has asked for gets no more work done. Not ready for good means that the connection is
-        // ending, and this task is cancelled: the call still comes to its end by itself, and is counted.
+        // A peer that does not read what it has asked for gets no more work done. Not ready for good means that the
+        // connection is ending, and this task is cancelled: the call still comes to its end by itself, and is counted.
         _ = await output.ready?()
         let outcome = await work()
         await turn.take()

@@ -10,7 +10,8 @@ public enum SessionInput: Sendable {
   case oversized(limit: Int, sharesLine: Bool)
   /// A message of more than `limit` JSON values; its bytes are discarded by the framing.
   case tooComplex(limit: Int, sharesLine: Bool)
-  /// More than `limit` bytes of unfinished messages have come from the caller's user: this one is given up, and the connection with it.
+  /// More than `limit` bytes of unfinished messages have come from the caller's user: this one is given up, and the
+  /// connection with it.
   case crowded(limit: Int)
   /// Bytes after which the conversation cannot go on.
   case violation(String)

@@ -1,6 +1,7 @@
 /// Which lists of a rule of `peers` bound a method: `resources`, `issuers`, `preauthorization`.
 ///
-/// What such a list hides is reported by the method in the words of what is not configured, and is left out of its results.
+/// What such a list hides is reported by the method in the words of what is not configured, and is left out of its
+/// results.
 public struct PeerBounds: OptionSet, Sendable, Hashable {
   public let rawValue: Int
 

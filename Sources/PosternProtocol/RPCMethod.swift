@@ -2,7 +2,8 @@ public import PosternJSONRPC
 
 /// A method of the wire contract: its name, what goes in, what comes out, how it can fail. One file per method.
 ///
-/// The method table, the OpenRPC document and the reference pages all come from these types; nothing is written beside them.
+/// The method table, the OpenRPC document and the reference pages all come from these types; nothing is written beside
+/// them.
 public protocol RPCMethod: Sendable {
   /// The `params` object.
   associatedtype Params: RPCObject

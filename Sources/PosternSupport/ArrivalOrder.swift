@@ -1,5 +1,5 @@
-/// Names in the order in which they came, for lists that are read in pages: each has a number that never changes, so that a page goes on
-/// behind the last entry of the page before, whatever comes and goes meanwhile.
+/// Names in the order in which they came, for lists that are read in pages: each has a number that never changes, so
+/// that a page goes on behind the last entry of the page before, whatever comes and goes meanwhile.
 public struct ArrivalOrder<Name: Hashable & Sendable>: Sendable {
   /// A name and its number.
   public struct Entry: Sendable {
@@ -27,7 +27,8 @@ public struct ArrivalOrder<Name: Hashable & Sendable>: Sendable {
   /// Whether there are none.
   public var isEmpty: Bool { numbers.isEmpty }
 
-  /// Adds a name behind all others; `number` is greater than any that was given before. A name that is there leaves its old place.
+  /// Adds a name behind all others; `number` is greater than any that was given before. A name that is there leaves its
+  /// old place.
   public mutating func add(_ name: Name, number: Int64) {
     remove(name)
     numbers[name] = number

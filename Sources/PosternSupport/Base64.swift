@@ -47,7 +47,8 @@ struct Base64Alphabet: Sendable {
   }
 
   func encode(_ bytes: RawSpan) -> [UInt8] {
-    // An array of no capacity would be the shared empty one, whose count its initializer writes: a race, if a harmless one.
+    // An array of no capacity would be the shared empty one, whose count its initializer writes: a race, if a harmless
+    // one.
     guard bytes.byteCount > 0 else { return [] }
     // Zeros first: the standard library's uninitialized arrays go through its unspecialized code, which costs more.
     var text = [UInt8](repeating: 0, count: length(of: bytes.byteCount))

@@ -1,5 +1,5 @@
-/// A dictionary of at most `capacity` entries; adding one more removes the one that was longest not used. For what no caller names; what
-/// callers fill is a `FairCache`.
+/// A dictionary of at most `capacity` entries; adding one more removes the one that was longest not used. For what no
+/// caller names; what callers fill is a `FairCache`.
 package struct BoundedCache<Key: Hashable & Sendable, Value: Sendable>: Sendable {
   private enum Everybody { case everybody }
 

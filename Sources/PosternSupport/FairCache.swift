@@ -1,8 +1,8 @@
-/// A dictionary that owners share, bounded in entries and in weight. Beyond the bounds whoever has most loses what they have not used for
-/// longest, so that nobody can push out what is another's by having much.
+/// A dictionary that owners share, bounded in entries and in weight. Beyond the bounds whoever has most loses what they
+/// have not used for longest, so that nobody can push out what is another's by having much.
 ///
-/// The entries of each owner form a chain from the latest used to the one that goes next. Every operation takes constant time but one that
-/// pushes something out, which looks at every owner once.
+/// The entries of each owner form a chain from the latest used to the one that goes next. Every operation takes
+/// constant time but one that pushes something out, which looks at every owner once.
 package struct FairCache<Owner: Hashable & Sendable, Key: Hashable & Sendable, Value: Sendable>: Sendable {
   private struct Node: Sendable {
     let key: Key

@@ -1,8 +1,8 @@
 /// Work of many flows in a fair order: start-time fair queueing in two levels, by owner and by the owner's flows.
 ///
-/// What a flow has cost moves its turn back, so that whoever asks for little is next when it asks: a busy neighbour costs it the piece of
-/// work that is being done, not the queue behind it. Nothing is lost while nobody else wants anything. Not synchronised: belongs behind
-/// the lock of whoever has it.
+/// What a flow has cost moves its turn back, so that whoever asks for little is next when it asks: a busy neighbour
+/// costs it the piece of work that is being done, not the queue behind it. Nothing is lost while nobody else wants
+/// anything. Not synchronised: belongs behind the lock of whoever has it.
 public struct FairQueue<Work> {
   /// One that brings work, such as a connection. Its work stays in order.
   public final class Flow: @unchecked Sendable {

@@ -1,7 +1,7 @@
 import Glibc
 
-/// A file by which the processes of one user take turns: nobody else can open it, and so nobody else can hold its lock, as anybody can that of
-/// a file or directory that he may read (flock(2)). It stays when the process ends.
+/// A file by which the processes of one user take turns: nobody else can open it, and so nobody else can hold its lock,
+/// as anybody can that of a file or directory that he may read (flock(2)). It stays when the process ends.
 public final class LockFile: Sendable {
   /// Why there is no such file; nil when there is, or not even its directory.
   public let problem: String?

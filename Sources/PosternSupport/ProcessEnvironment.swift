@@ -2,7 +2,8 @@ import Glibc
 
 /// The environment variables of this process.
 public enum ProcessEnvironment {
-  /// All of them, as they are now. Values that are not UTF-8 are repaired; of a repeated name the first counts, as in `getenv`.
+  /// All of them, as they are now. Values that are not UTF-8 are repaired; of a repeated name the first counts, as in
+  /// `getenv`.
   public static var current: [String: String] {
     var variables: [String: String] = [:]
     var entry = environ

@@ -1,5 +1,5 @@
-/// At most so many requests within any stretch of time of the given length, and a few more for users who have had none of them. A value;
-/// the owner guards it.
+/// At most so many requests within any stretch of time of the given length, and a few more for users who have had none
+/// of them. A value; the owner guards it.
 package struct RequestBudget: Sendable {
   /// How many times the limit is the most, for all users together.
   private static let reserve = 3

@@ -1,5 +1,5 @@
-/// Whose turn it is among the uids that wait: the one's whose last turn was longest ago. One that comes is behind those that wait already,
-/// whatever it had before, so that it gains nothing by coming again and again.
+/// Whose turn it is among the uids that wait: the one's whose last turn was longest ago. One that comes is behind those
+/// that wait already, whatever it had before, so that it gains nothing by coming again and again.
 public struct RequesterTurns: Sendable {
   private struct Owner: Sendable {
     var waiting = 0

@@ -1,5 +1,5 @@
-/// A value that must never be printed: its description, debug description and mirror all read `<secret>`. At rest it is in `SecretMemory`:
-/// not swapped out, not dumped, overwritten when it goes.
+/// A value that must never be printed: its description, debug description and mirror all read `<secret>`. At rest it is
+/// in `SecretMemory`: not swapped out, not dumped, overwritten when it goes.
 ///
 /// `reveal()` is the one way to the value, so that every use can be found by searching for it.
 public struct Secret<Value: SecretContent>: Sendable {

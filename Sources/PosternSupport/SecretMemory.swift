@@ -1,7 +1,7 @@
 import Glibc
 
-/// Memory for secrets: apart from everything else, never in the swap space where the system allows that, never in a core dump, nothing in
-/// the copy of a process that was forked, and overwritten as soon as a secret goes.
+/// Memory for secrets: apart from everything else, never in the swap space where the system allows that, never in a
+/// core dump, nothing in the copy of a process that was forked, and overwritten as soon as a secret goes.
 ///
 /// Small secrets share pages: at most 31 bytes are lost for each. Safe to use from every thread.
 public enum SecretMemory {

@@ -25,9 +25,10 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable, Failu
 
   /// No runs yet; `clock` measures the waiters' deadlines.
   ///
-  /// With `cancelsAbandonedRuns` a run ends with its last waiter: for answers that can be had again at any time, so that
-  /// callers who leave do not pile up work. With `servesEverybody` callers of several users wait for the same run: it works in nobody's
-  /// name, so that it waits in no line of the user who happened to begin it. Any other run has the turns of that user.
+  /// With `cancelsAbandonedRuns` a run ends with its last waiter: for answers that can be had again at any time, so
+  /// that callers who leave do not pile up work. With `servesEverybody` callers of several users wait for the same run:
+  /// it works in nobody's name, so that it waits in no line of the user who happened to begin it. Any other run has the
+  /// turns of that user.
   public init(clock: any EngineClock, cancelsAbandonedRuns: Bool = false, servesEverybody: Bool = false) {
     self.clock = clock
     self.cancelsAbandonedRuns = cancelsAbandonedRuns

@@ -1,8 +1,9 @@
 import Glibc
 
 extension String {
-  /// Whether both hold the same UTF-8. `==` compares canonical equivalents, for which `é` in one scalar and in two are the same and U+212A
-  /// (the Kelvin sign) is `K`: good for text, wrong for member names, ids, algorithm names and key ids.
+  /// Whether both hold the same UTF-8. `==` compares canonical equivalents, for which `é` in one scalar and in two are
+  /// the same and U+212A (the Kelvin sign) is `K`: good for text, wrong for member names, ids, algorithm names and key
+  /// ids.
   public func hasSameBytes(as other: String) -> Bool {
     let count = utf8.count
     guard count == other.utf8.count else { return false }
@@ -15,8 +16,8 @@ extension String {
     return (isSame ?? nil) ?? utf8.elementsEqual(other.utf8)
   }
 
-  /// Whether `part` stands somewhere in it, byte by byte. `contains(_:)` looks for whole characters: it does not find what a combining
-  /// scalar follows.
+  /// Whether `part` stands somewhere in it, byte by byte. `contains(_:)` looks for whole characters: it does not find
+  /// what a combining scalar follows.
   public func containsBytes(of part: String) -> Bool {
     var (whole, part) = (self, part)
     return whole.withUTF8 { whole in part.withUTF8 { part in whole.holds(part) } }
@@ -25,8 +26,9 @@ extension String {
 
 // Inlinable, so that none of it goes through the witnesses of `StringProtocol`: header names of every fetch pass here.
 extension StringProtocol {
-  /// With `a` to `z` for `A` to `Z`, and every other byte as it is: `lowercased()` makes `k` of U+212A, and more bytes of some characters.
-  /// Names of header fields, schemes, media types and hosts are compared so (RFC 9110 section 5.1, RFC 3986 section 6.2.2.1).
+  /// With `a` to `z` for `A` to `Z`, and every other byte as it is: `lowercased()` makes `k` of U+212A, and more bytes
+  /// of some characters. Names of header fields, schemes, media types and hosts are compared so (RFC 9110 section 5.1,
+  /// RFC 3986 section 6.2.2.1).
   @inlinable
   public func lowercasedASCII() -> String {
     guard utf8.contains(where: ASCIICase.isUpper) else { return String(self) }
@@ -46,7 +48,8 @@ extension StringProtocol {
     utf8.elementsEqual(other.utf8) { ASCIICase.lowercased($0) == ASCIICase.lowercased($1) }
   }
 
-  /// Whether its first bytes are those of `prefix`. `hasPrefix(_:)` compares characters: it does not find what a combining scalar follows.
+  /// Whether its first bytes are those of `prefix`. `hasPrefix(_:)` compares characters: it does not find what a
+  /// combining scalar follows.
   @inlinable
   public func startsWithBytes(of prefix: some StringProtocol) -> Bool { utf8.starts(with: prefix.utf8) }
 
@@ -60,8 +63,8 @@ extension StringProtocol {
 extension Substring {
   /// The parts between the bytes `separator`, an ASCII character.
   ///
-  /// `split(separator:)` on text cuts between characters, and a combining scalar makes one character of itself and the separator before
-  /// it, or, as U+0600 does, behind it: the cut that every other program makes would be missing.
+  /// `split(separator:)` on text cuts between characters, and a combining scalar makes one character of itself and the
+  /// separator before it, or, as U+0600 does, behind it: the cut that every other program makes would be missing.
   public func split(
     atByte separator: Unicode.Scalar, maxSplits: Int = .max, omittingEmptySubsequences: Bool = true
   ) -> [Substring] {

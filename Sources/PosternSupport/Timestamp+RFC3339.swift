@@ -1,5 +1,6 @@
 extension Timestamp {
-  /// The instant that `2026-01-02T03:04:05Z` names, in UTC to the second (RFC 3339); nil when `text` is not of that form.
+  /// The instant that `2026-01-02T03:04:05Z` names, in UTC to the second (RFC 3339); nil when `text` is not of that
+  /// form.
   public init?(utc text: String) {
     let bytes = Array(text.utf8)
     let pattern = Array("0000-00-00T00:00:00Z".utf8)

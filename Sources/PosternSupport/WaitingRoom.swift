@@ -1,5 +1,6 @@
-/// What waits for its owner under a name that is good once: for a time, and bounded in number and bytes, for each owner and all together. What
-/// is one owner's is at most three times what it leaves free (`FairShare`), so that a few do not take everybody's room.
+/// What waits for its owner under a name that is good once: for a time, and bounded in number and bytes, for each owner
+/// and all together. What is one owner's is at most three times what it leaves free (`FairShare`), so that a few do not
+/// take everybody's room.
 ///
 /// In memory only. Names are given by whoever keeps something here, and must not be guessable.
 public final class WaitingRoom<Value: Sendable>: Sendable {
@@ -123,7 +124,8 @@ public final class WaitingRoom<Value: Sendable>: Sendable {
   /// Puts it back under the name it had, for as long as it would have waited.
   public func putBack(_ taken: Taken) { contents.withLock { $0.put(taken.entry, taken.name) } }
 
-  /// Has what waits under `name` for `owner` wait for its whole time again, though it may be over for `late`. False when it is gone.
+  /// Has what waits under `name` for `owner` wait for its whole time again, though it may be over for `late`. False
+  /// when it is gone.
   public func prolong(_ name: String, of owner: UInt32, late: Duration = .zero) -> Bool {
     let now = clock.monotonicNow
     return contents.withLock { contents in

@@ -1,6 +1,7 @@
 import PosternJSON
 
-/// A batch as OTLP/HTTP's JSON has it: `ExportTraceServiceRequest` of opentelemetry-proto 1, ids in hexadecimal, 64-bit numbers as texts.
+/// A batch as OTLP/HTTP's JSON has it: `ExportTraceServiceRequest` of opentelemetry-proto 1, ids in hexadecimal, 64-bit
+/// numbers as texts.
 enum OTLPDocument {
   /// The document of `spans`.
   static func make(_ spans: [TelemetrySpan], of resource: TelemetryResource) -> JSONValue {

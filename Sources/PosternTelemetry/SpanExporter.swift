@@ -2,7 +2,8 @@ public import HTTPMessages
 import PosternJSON
 public import PosternSupport
 
-/// Sends spans to a collector: OTLP over HTTP with JSON bodies (OpenTelemetry Protocol 1.x), in batches, behind the back of whatever is traced.
+/// Sends spans to a collector: OTLP over HTTP with JSON bodies (OpenTelemetry Protocol 1.x), in batches, behind the
+/// back of whatever is traced.
 ///
 /// A collector that is slow, refuses or is not there costs spans, which are counted, and nothing else.
 public final class SpanExporter: Sendable {

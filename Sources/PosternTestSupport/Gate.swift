@@ -37,7 +37,8 @@ public final class Gate: Sendable {
   }
 }
 
-/// Gives other tasks and threads turns until `condition` holds; false when it does not for longer than any machine pauses.
+/// Gives other tasks and threads turns until `condition` holds; false when it does not for longer than any machine
+/// pauses.
 public func eventually(_ condition: @Sendable () -> Bool) async -> Bool {
   let end = ContinuousClock.now + .seconds(30)
   while !condition() {

@@ -14,9 +14,10 @@ import PosternSupport
 /// instead of going out unauthenticated. What stands here holds for the whole process. `URLProtocol.registerClass`, and
 /// whatever is changed of a configuration after its session was made, have no effect on Linux: see `isInstalled(in:)`.
 ///
-/// An answer comes whole: it is bounded by the server's `maxBodyBytes`. Redirects within the server's URLs are followed, all others are
-/// the answer. Nothing is cached. `timeoutInterval` bounds the whole fetch; it stands still while the task is
-/// suspended, as the fetch does. Of a field that comes twice the values stand in one, as `HTTPURLResponse` has them.
+/// An answer comes whole: it is bounded by the server's `maxBodyBytes`. Redirects within the server's URLs are
+/// followed, all others are the answer. Nothing is cached. `timeoutInterval` bounds the whole fetch; it stands still
+/// while the task is suspended, as the fetch does. Of a field that comes twice the values stand in one, as
+/// `HTTPURLResponse` has them.
 ///
 /// Data and upload tasks work, with a delegate, with a completion handler and awaited. An upload task's body must be in
 /// the request: `URLSession` does not show another to a protocol. A download task fails on Linux with

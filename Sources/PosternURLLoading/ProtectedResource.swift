@@ -7,8 +7,8 @@ public struct ProtectedResource: Sendable {
   let fetcher: ResourceFetcher
   let options: FetchOptions
 
-  /// Requests to `server` by `fetcher`. `options` say whose token they carry: a user's has a `session`. Their `task` and `deliver` count
-  /// for nothing.
+  /// Requests to `server` by `fetcher`. `options` say whose token they carry: a user's has a `session`. Their `task`
+  /// and `deliver` count for nothing.
   public init(_ server: ResourceServer, fetcher: ResourceFetcher, options: FetchOptions = FetchOptions()) {
     self.server = server
     self.fetcher = fetcher

@@ -1,7 +1,7 @@
 import CPosternExpat
 
-/// expat as a strict parser: UTF-8 only, no document type declaration (hence no entities, internal or external), size, depth and
-/// number of nodes bounded.
+/// expat as a strict parser: UTF-8 only, no document type declaration (hence no entities, internal or external), size,
+/// depth and number of nodes bounded.
 public struct XMLParser: Sendable {
   /// The largest document in bytes.
   public var maxBytes: Int

@@ -3,7 +3,8 @@ import PosternSupport
 
 /// What header fields a caller may give; every fault is `invalid_headers` with the path of the offending one.
 ///
-/// Field values are read byte by byte, as the server reads them: a combining scalar before or behind a semicolon hides nothing.
+/// Field values are read byte by byte, as the server reads them: a combining scalar before or behind a semicolon hides
+/// nothing.
 struct HeaderRules {
   static let maxLines = 256
   static let maxBytes = 64 << 10

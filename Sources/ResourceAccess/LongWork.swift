@@ -1,4 +1,5 @@
-/// Where work is done that takes the processor for long: not on the thread that serves somebody's connection, and others with it.
+/// Where work is done that takes the processor for long: not on the thread that serves somebody's connection, and
+/// others with it.
 public struct LongWork: Sendable {
   private let bytes: Int
   private let executor: @Sendable () -> any TaskExecutor

@@ -41,8 +41,8 @@ struct MultipartBody {
     self.bytes = bytes
   }
 
-  /// As the HTML standard has it for form data: a quote and line breaks are percent-encoded, a line break being CR LF; everything
-  /// else stands as it is, in UTF-8.
+  /// As the HTML standard has it for form data: a quote and line breaks are percent-encoded, a line break being CR LF;
+  /// everything else stands as it is, in UTF-8.
   private static func escaped(_ name: String) -> String {
     var result: [UInt8] = []
     var previous: UInt8 = 0

@@ -1,12 +1,13 @@
 import HTTPMessages
 import PosternJSON
 
-/// Parameters as names and values, for queries, forms and multipart fields: nested objects `a[b]`, arrays `a[]` repeated, booleans
-/// `true` and `false`, null a bare name. Members are sorted by name at every level, array elements keep their order. Empty objects
-/// and arrays leave nothing.
+/// Parameters as names and values, for queries, forms and multipart fields: nested objects `a[b]`, arrays `a[]`
+/// repeated, booleans `true` and `false`, null a bare name. Members are sorted by name at every level, array elements
+/// keep their order. Empty objects and arrays leave nothing.
 ///
-/// In queries and forms everything but unreserved characters, `/` and `?` is percent-encoded, the brackets included. A name is
-/// repeated for each element, so that a small object can stand for any amount of text: the result is bounded while it is made.
+/// In queries and forms everything but unreserved characters, `/` and `?` is percent-encoded, the brackets included. A
+/// name is repeated for each element, so that a small object can stand for any amount of text: the result is bounded
+/// while it is made.
 struct ParameterEncoder {
   /// The text would be longer than allowed.
   struct TooLarge: Error {

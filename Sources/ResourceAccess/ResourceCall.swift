@@ -64,8 +64,8 @@ struct ResourceCall {
   /// Carries `original` out, from the token to the last answer.
   mutating func run(_ original: HTTPRequest) async throws(ResourceError) -> ResourceResponse {
     var request = try await resumed(original)
-    // Once a redirect has crossed origins the token is gone for good, and so are kept cookies: the way back may be the other side's
-    // idea.
+    // Once a redirect has crossed origins the token is gone for good, and so are kept cookies: the way back may be the
+    // other side's idea.
     var token = try await firstToken()
     while true {
       let response = try await exchange(request, token)
@@ -110,8 +110,8 @@ struct ResourceCall {
     return try await rounds.updated(original, after: satisfied)
   }
 
-  /// The request to send again once the advice of `response` is satisfied; nil when there is none. Always the one that the caller
-  /// asked for, wherever redirects have led.
+  /// The request to send again once the advice of `response` is satisfied; nil when there is none. Always the one that
+  /// the caller asked for, wherever redirects have led.
   private mutating func advised(
     _ response: HTTPResponse, to request: HTTPRequest, with token: AccessToken, _ original: HTTPRequest
   ) async throws(ResourceError) -> HTTPRequest? {
@@ -161,8 +161,8 @@ struct ResourceCall {
     return token
   }
 
-  /// A token, in time that stands still while the call is held. Where the issuer asks the user for something first, that is done; else the
-  /// call ends, with the answer as it stood.
+  /// A token, in time that stands still while the call is held. Where the issuer asks the user for something first,
+  /// that is done; else the call ends, with the answer as it stood.
   private mutating func token(
     from tokens: any TokenSource, replacing rejected: AccessToken?, answer: ResourceResponse? = nil
   ) async throws(ResourceError) -> AccessToken {
@@ -221,8 +221,8 @@ struct ResourceCall {
     }
   }
 
-  /// One request and its answer. A resource that wants a nonce of its own in the proof (RFC 9449 section 9), or has another clock, is
-  /// asked once more, with the body as it was: it has done nothing yet.
+  /// One request and its answer. A resource that wants a nonce of its own in the proof (RFC 9449 section 9), or has
+  /// another clock, is asked once more, with the body as it was: it has done nothing yet.
   private mutating func exchange(
     _ request: HTTPRequest, _ token: AccessToken?
   ) async throws(ResourceError) -> HTTPResponse {

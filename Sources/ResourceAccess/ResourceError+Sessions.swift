@@ -5,8 +5,8 @@ import Sessions
 extension ResourceError {
   /// The error of a fetch whose session has no token to give: nothing went to the resource.
   ///
-  /// Only what another login mends is `not_authenticated`; a refusal for other reasons and an issuer that cannot serve are told
-  /// as what they are.
+  /// Only what another login mends is `not_authenticated`; a refusal for other reasons and an issuer that cannot serve
+  /// are told as what they are.
   init(_ error: SessionError, kind: SessionKind, issuer: String) {
     let code: Code = kind == .user ? .notAuthenticated : .notImplicitlyAuthenticated
     let detail = "no token from issuer \(issuer): \(error.detail)"

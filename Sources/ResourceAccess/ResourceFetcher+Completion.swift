@@ -1,9 +1,10 @@
 extension ResourceFetcher {
-  /// Fetches `request` from `server`, and tells `completion` what came of it: exactly once, also when the task is cancelled and when
-  /// the request is malformed.
+  /// Fetches `request` from `server`, and tells `completion` what came of it: exactly once, also when the task is
+  /// cancelled and when the request is malformed.
   ///
-  /// `completion` is called from a task of its own, never from within this call or from within `NetworkTask.cancel()`; the returned
-  /// task has ended by then. It is the one in `options`, where there is one: it must be for this request, and for no other fetch.
+  /// `completion` is called from a task of its own, never from within this call or from within `NetworkTask.cancel()`;
+  /// the returned task has ended by then. It is the one in `options`, where there is one: it must be for this request,
+  /// and for no other fetch.
   @discardableResult
   public func fetch(
     _ request: ResourceRequest, from server: ResourceServer, options: FetchOptions = FetchOptions(),

@@ -5,8 +5,8 @@ import Sessions
 
 /// Fetches protected resources: checks the call, gets the token, follows redirects, renews a refused token once.
 ///
-/// Holds no state of its own but servers' nonces for proofs and cookies; the tokens are `ClientCredentialsTokens`'. Resource servers and
-/// issuers come with every call, so a call ends on the configuration it began with.
+/// Holds no state of its own but servers' nonces for proofs and cookies; the tokens are `ClientCredentialsTokens`'.
+/// Resource servers and issuers come with every call, so a call ends on the configuration it began with.
 public final class ResourceFetcher: Sendable {
   private let upstream: Upstream
   private let deviceTokens: ClientCredentialsTokens

@@ -15,8 +15,8 @@ public struct ResourceRequest: Sendable {
   public let parametersEncoding: ParametersEncoding
   /// A raw body; overrides `parameters`, and implies no `Content-Type`.
   public let body: [UInt8]?
-  /// Files and fields of a `multipart/form-data` body, behind `parameters` as plain fields; at least one, with POST only, and without
-  /// `body`. Nil for none.
+  /// Files and fields of a `multipart/form-data` body, behind `parameters` as plain fields; at least one, with POST
+  /// only, and without `body`. Nil for none.
   public let multipart: [MultipartPart]?
   /// Additional header fields.
   public let headers: HTTPFields

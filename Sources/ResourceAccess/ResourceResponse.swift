@@ -17,8 +17,8 @@ public struct ResourceResponse: Sendable {
   public internal(set) var isStreamed = false
   /// How long the server asks to be left alone, with 429 and 503 (RFC 9110 section 10.2.3): for the caller to heed.
   public let retryAfter: Duration?
-  /// How often the request was sent: 1, one more when it was repeated with a newer token, one more for each time that advice was
-  /// satisfied. Redirects followed do not count.
+  /// How often the request was sent: 1, one more when it was repeated with a newer token, one more for each time that
+  /// advice was satisfied. Redirects followed do not count.
   public let attempts: Int
   /// Whether the answer is that to a request repeated with a newer token.
   public let tokenRefreshed: Bool

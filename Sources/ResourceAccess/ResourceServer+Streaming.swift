@@ -1,6 +1,7 @@
 extension ResourceServer {
-  /// With which status a response is certainly the last one, so that its body may be handed on as it comes: not where the answer may
-  /// be a redirect, a refused token, or a challenge. Those are small; what of them turns out to be the last is handed on at its end.
+  /// With which status a response is certainly the last one, so that its body may be handed on as it comes: not where
+  /// the answer may be a redirect, a refused token, or a challenge. Those are small; what of them turns out to be the
+  /// last is handed on at its end.
   func streams(asksDelegate: Bool) -> @Sendable (Int) -> Bool {
     let refreshOn = refreshOn
     return { status in

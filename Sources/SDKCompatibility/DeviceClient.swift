@@ -2,8 +2,8 @@ public import ResourceAccess
 
 /// Requests to one resource server that no user is behind: with the application's own token, or without one.
 ///
-/// Each request has an async form and one with a completion, over the same `ResourceFetcher`. In `options` what the client decides
-/// (`authentication`, `session`) is overwritten.
+/// Each request has an async form and one with a completion, over the same `ResourceFetcher`. In `options` what the
+/// client decides (`authentication`, `session`) is overwritten.
 public struct DeviceClient: Sendable {
   /// What is called with the outcome, exactly once; see `ResourceFetcher.fetch(_:from:options:completion:)`.
   public typealias Completion = @Sendable (Result<ResourceResponse, ResourceError>) -> Void
@@ -17,7 +17,8 @@ public struct DeviceClient: Sendable {
     self.server = server
   }
 
-  /// Fetches with the application's own token (client credentials); `device_not_authenticated` when there is none to be had.
+  /// Fetches with the application's own token (client credentials); `device_not_authenticated` when there is none to be
+  /// had.
   public func sendAuthenticatedRequest(
     _ request: ResourceRequest, options: FetchOptions = FetchOptions()
   ) async throws(ResourceError) -> ResourceResponse {

@@ -3,8 +3,8 @@ public import Sessions
 
 /// Requests to one resource server in the name of a user, over the sessions of one owner.
 ///
-/// Each request has an async form and one with a completion, over the same `ResourceFetcher`. In `options` what the client decides
-/// (`authentication`, `session`) is overwritten.
+/// Each request has an async form and one with a completion, over the same `ResourceFetcher`. In `options` what the
+/// client decides (`authentication`, `session`) is overwritten.
 public struct UserClient: Sendable {
   /// What is called with the outcome, exactly once; see `ResourceFetcher.fetch(_:from:options:completion:)`.
   public typealias Completion = DeviceClient.Completion
@@ -16,8 +16,8 @@ public struct UserClient: Sendable {
 
   /// A client of `server` for the sessions that `owner` has at `issuer`.
   ///
-  /// `session` and `implicitSession` are which to use; nil: the owner's only one of that kind, whichever it is at the time of the
-  /// request.
+  /// `session` and `implicitSession` are which to use; nil: the owner's only one of that kind, whichever it is at the
+  /// time of the request.
   public init(
     fetcher: ResourceFetcher, server: ResourceServer, sessions: UserSessions, issuer: SessionIssuer, owner: UInt32,
     session: SessionHandle? = nil, implicitSession: SessionHandle? = nil
@@ -43,7 +43,8 @@ public struct UserClient: Sendable {
     fetcher.fetch(request, from: server, options: options.authenticated(.user, session), completion: completion)
   }
 
-  /// Fetches with the token of a user recognised without interaction; `not_implicitly_authenticated` when there is none.
+  /// Fetches with the token of a user recognised without interaction; `not_implicitly_authenticated` when there is
+  /// none.
   public func sendImplicitRequest(
     _ request: ResourceRequest, options: FetchOptions = FetchOptions()
   ) async throws(ResourceError) -> ResourceResponse {

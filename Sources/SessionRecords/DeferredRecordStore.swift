@@ -1,10 +1,10 @@
 public import PosternSupport
 
-/// A store that is opened when it is first needed: a sidecar that nobody asks for sessions needs none. While it is open another opening
-/// can take its place, with other keys: calls wait for that moment, and none fails for it.
+/// A store that is opened when it is first needed: a sidecar that nobody asks for sessions needs none. While it is open
+/// another opening can take its place, with other keys: calls wait for that moment, and none fails for it.
 ///
-/// An attempt that failed is told to whoever asked, and made again for the next. A store that was left to another process
-/// (`giveUp`) is not opened again.
+/// An attempt that failed is told to whoever asked, and made again for the next. A store that was left to another
+/// process (`giveUp`) is not opened again.
 public final class DeferredRecordStore: RecordStore {
   /// Opens the store.
   public typealias Opening = @Sendable () async throws(StoreError) -> any RecordStore
@@ -49,8 +49,8 @@ public final class DeferredRecordStore: RecordStore {
   /// Whether it has been opened.
   public var isOpen: Bool { state.withLock { $0.tenure != nil } }
 
-  /// Opens the store by `opening` from here on: at once if it is open, else when it is first needed. When that fails it is opened as
-  /// before. `report` is told how it went, nil for well; not when another exchange came first.
+  /// Opens the store by `opening` from here on: at once if it is open, else when it is first needed. When that fails it
+  /// is opened as before. `report` is told how it went, nil for well; not when another exchange came first.
   public func exchange(_ opening: @escaping Opening, report: @escaping @Sendable (StoreError?) -> Void) {
     let isOpen = state.withLock { state in
       state.next = Exchange(opening: opening, report: report)
@@ -107,8 +107,8 @@ public final class DeferredRecordStore: RecordStore {
     }
   }
 
-  /// Leaves the store to another process, for good. What holds it is awaited, and nothing else begins to hold it; `last` may write; then
-  /// calls end in `locked`, those that are at the store are awaited, and it is closed.
+  /// Leaves the store to another process, for good. What holds it is awaited, and nothing else begins to hold it;
+  /// `last` may write; then calls end in `locked`, those that are at the store are awaited, and it is closed.
   public func giveUp(after last: @Sendable () async -> Void = {}) async {
     await withCheckedContinuation { continuation in
       let isIdle = state.withLock { state in

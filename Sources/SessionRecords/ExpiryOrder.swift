@@ -1,7 +1,7 @@
 import PosternSupport
 
-/// Keys in the order in which their records expire, so that to look for what has expired costs nothing where nothing has. A heap: adding and
-/// taking cost the logarithm of how many there are.
+/// Keys in the order in which their records expire, so that to look for what has expired costs nothing where nothing
+/// has. A heap: adding and taking cost the logarithm of how many there are.
 struct ExpiryOrder: Sendable {
   struct Entry: Sendable {
     let key: RecordKey

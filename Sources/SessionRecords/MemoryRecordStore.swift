@@ -36,14 +36,15 @@ public final class MemoryRecordStore: RecordStore {
   }
 
   private static let purgeLimit = 1000
-  /// So many entries of records that have gone, or expire at another time now, stay at most, beside as many as there are records.
+  /// So many entries of records that have gone, or expire at another time now, stay at most, beside as many as there
+  /// are records.
   private static let slack = 64
 
   private let capacity: Int
   private let state = Locked(State())
 
-  /// An empty store for at most `capacity` records, shared by their owners; `insert` beyond that fails with `unavailable`, as an
-  /// overload.
+  /// An empty store for at most `capacity` records, shared by their owners; `insert` beyond that fails with
+  /// `unavailable`, as an overload.
   public init(capacity: Int = 100_000) { self.capacity = capacity }
 
   /// The record for `key`.

@@ -1,7 +1,7 @@
 import PosternSupport
 
-/// How much of a store one owner may take. A store compares it with what there is in the same step in which it writes, so that calls of one
-/// owner that are under way together take no more than it says.
+/// How much of a store one owner may take. A store compares it with what there is in the same step in which it writes,
+/// so that calls of one owner that are under way together take no more than it says.
 public struct RecordAllowance: Sendable, Equatable {
   /// How many records of the collection that is written to.
   public var count: Int
@@ -23,7 +23,8 @@ public struct RecordAllowance: Sendable, Equatable {
     try check(growth: record.contents.byteCount, of: usage)
   }
 
-  /// Throws `overdrawn` when an owner with that much has no room for so many bytes more. What does not grow always has room.
+  /// Throws `overdrawn` when an owner with that much has no room for so many bytes more. What does not grow always has
+  /// room.
   public func check(growth: Int, of usage: RecordUsage) throws(StoreError) {
     guard growth <= 0 || growth <= bytes - usage.bytes else { throw .tooManyBytes }
   }

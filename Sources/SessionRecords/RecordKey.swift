@@ -17,10 +17,12 @@ public struct RecordKey: Sendable, Hashable {
 
   /// The kind of record.
   public let collection: Collection
-  /// 32 bytes: the SHA-256 of an unguessable handle, which the store never sees, or of what a profile or a registration is for.
+  /// 32 bytes: the SHA-256 of an unguessable handle, which the store never sees, or of what a profile or a registration
+  /// is for.
   public let id: [UInt8]
 
-  /// The key of that collection and identifier. Stores refuse (`StoreError.Kind.invalid`) an identifier of another length.
+  /// The key of that collection and identifier. Stores refuse (`StoreError.Kind.invalid`) an identifier of another
+  /// length.
   public init(collection: Collection, id: [UInt8]) {
     self.collection = collection
     self.id = id

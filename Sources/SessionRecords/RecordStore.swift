@@ -9,14 +9,15 @@ public protocol RecordStore: Sendable {
   /// The record, expired or not, as long as it has not been purged; nil when there is none.
   func record(for key: RecordKey) async throws(StoreError) -> StoredRecord?
 
-  /// Records of `owner` behind `position` (0: from the first on), in the order in which they were added: at most `count`, and fewer where
-  /// they are large. `corrupted` when one of them is. Whoever wants all of them asks again and again, and lets others have their turn.
+  /// Records of `owner` behind `position` (0: from the first on), in the order in which they were added: at most
+  /// `count`, and fewer where they are large. `corrupted` when one of them is. Whoever wants all of them asks again and
+  /// again, and lets others have their turn.
   func records(
     in collection: RecordKey.Collection, ownedBy owner: UInt32, after position: Int64, atMost count: Int
   ) async throws(StoreError) -> RecordPage
 
-  /// Adds a record of version 1. Durable when it returns. `conflict` when the key exists; `overdrawn` when its owner has as much as
-  /// `allowance` says already, whatever else is added at the same time.
+  /// Adds a record of version 1. Durable when it returns. `conflict` when the key exists; `overdrawn` when its owner
+  /// has as much as `allowance` says already, whatever else is added at the same time.
   func insert(_ record: StoredRecord, within allowance: RecordAllowance) async throws(StoreError)
 
   /// Replaces a record. Durable when it returns.
@@ -56,8 +57,9 @@ public protocol RecordStore: Sendable {
   /// Writes something that changes nothing; throws why that does not work.
   func checkWriting() async throws(StoreError)
 
-  /// Something begins whose outcome has to be written, since it may not be had again: until `letGo` the store is not left to another
-  /// process. `locked` when that has begun, unless it is a part (`isNested`) of something that holds the store. See `whileHeld`.
+  /// Something begins whose outcome has to be written, since it may not be had again: until `letGo` the store is not
+  /// left to another process. `locked` when that has begun, unless it is a part (`isNested`) of something that holds
+  /// the store. See `whileHeld`.
   func hold(isNested: Bool) throws(StoreError)
 
   /// It is over.

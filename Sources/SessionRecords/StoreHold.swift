@@ -4,8 +4,8 @@ enum StoreHold {
 }
 
 extension RecordStore {
-  /// Runs `body`, whose outcome has to be written since it may not be had again: this process has the store until it is over. Not begun
-  /// where the store is about to be left to another process.
+  /// Runs `body`, whose outcome has to be written since it may not be had again: this process has the store until it is
+  /// over. Not begun where the store is about to be left to another process.
   package func whileHeld<Value: Sendable, Failure: Error>(
     _ failure: (StoreError) -> Failure, _ body: () async throws(Failure) -> Value
   ) async throws(Failure) -> Value {

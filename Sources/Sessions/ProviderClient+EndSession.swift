@@ -3,8 +3,8 @@ import OAuthClient
 import PosternSupport
 
 extension ProviderClient {
-  /// Tells the issuer that the user's session is over (RP-Initiated Logout 1.0 section 2), without the user's browser: what the
-  /// server does with the session that the ID token names.
+  /// Tells the issuer that the user's session is over (RP-Initiated Logout 1.0 section 2), without the user's browser:
+  /// what the server does with the session that the ID token names.
   func endSession(_ idToken: String, at issuer: Issuer, trace: TraceContext?) async -> UserSessions.UpstreamEnd {
     let url: HTTPURL
     do throws(TokenError) {
@@ -18,7 +18,8 @@ extension ProviderClient {
       deadline: Deadline(in: Self.timeout, on: upstream.clock), maxBodyBytes: 1 << 20, forCaller: true)
     var fields = HTTPFields()
     trace?.add(to: &fields)
-    // POST, so that the token stands in no server's log of URLs. Every server must take it; for those that do not there is GET.
+    // POST, so that the token stands in no server's log of URLs. Every server must take it; for those that do not there
+    // is GET.
     var request = HTTPRequest(method: "POST", url: url, fields: fields, body: FormEncoding.encode(members))
     request.fields["Content-Type"] = FormEncoding.mediaType
     var response = try? await upstream.send(request, options: options, for: .token(issuer.name), trace: trace)

@@ -15,7 +15,8 @@ public struct SessionError: Error, Sendable {
     case tokenEndpoint(TokenError)
     /// The token endpoint, or the issuer's metadata, is out of reach.
     case unreachable(TokenError)
-    /// The authorization did not go as it must: an error from the issuer, a wrong issuer, an ID token that is not valid.
+    /// The authorization did not go as it must: an error from the issuer, a wrong issuer, an ID token that is not
+    /// valid.
     case authorizationFailed
     /// The access manager wants the user to do something before it gives a code.
     case adviceRequired(HeldAuthorization)
@@ -33,7 +34,8 @@ public struct SessionError: Error, Sendable {
     case pending(retryAfter: Duration)
     /// Too much of this owner's is under way or kept: ask again after that time; nil when no time will help.
     case overloaded(retryAfter: Duration?)
-    /// The grant was used, and its session is larger than what this owner may still keep: there is none, and its tokens are revoked.
+    /// The grant was used, and its session is larger than what this owner may still keep: there is none, and its tokens
+    /// are revoked.
     case noRoom
     /// The caller's own input; `path` points into the grant.
     case invalid(path: String)

@@ -35,8 +35,8 @@ struct ChoiceReadings: Sendable {
 }
 
 extension UserSessions {
-  /// Which session of `owner` is meant at `issuer`. Remembered until a session of that owner begins or ends; for a moment only where
-  /// others share the store.
+  /// Which session of `owner` is meant at `issuer`. Remembered until a session of that owner begins or ends; for a
+  /// moment only where others share the store.
   public func choice(
     of kind: SessionKind, at issuer: String, ownedBy owner: UInt32
   ) async throws(SessionError) -> SessionChoice {

@@ -8,8 +8,8 @@ import TokenValidation
 extension UserSessions {
   /// Makes a session from `grant`, owned by the peer `owner`.
   ///
-  /// Once a token has been asked for the session is made and stored, whoever still waits: what the issuer gave may not be
-  /// had again. `forEachSession` has it then.
+  /// Once a token has been asked for the session is made and stored, whoever still waits: what the issuer gave may not
+  /// be had again. `forEachSession` has it then.
   public func create(
     from grant: SessionGrant, at issuer: SessionIssuer, scope: String? = nil, ownedBy owner: UInt32,
     deadline: Deadline = .never, trace: TraceContext? = nil
@@ -142,7 +142,8 @@ extension UserSessions {
     do throws(SessionError) {
       contents.take(idToken, try await claims(of: idToken, expectations, at: issuer))
     } catch {
-      // Nobody asked for it and there are no keys to judge it with: the session has no claims, rather than the grant be lost.
+      // Nobody asked for it and there are no keys to judge it with: the session has no claims, rather than the grant be
+      // lost.
       if case .unreachable = error.kind, authorization == nil { return }
       revokeNobodys(answer, issuer, of: owner)
       throw error

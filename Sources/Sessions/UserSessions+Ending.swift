@@ -36,7 +36,8 @@ extension UserSessions {
     }
   }
 
-  /// A session that cannot be read is forgotten: nothing is known of what to end at its issuer. Its handle alone says whose it is.
+  /// A session that cannot be read is forgotten: nothing is known of what to end at its issuer. Its handle alone says
+  /// whose it is.
   private func removeDamaged(_ handle: SessionHandle, _ owner: UInt32) async throws(SessionError) -> UpstreamEnd {
     do throws(StoreError) {
       guard try await store.remove(handle.key) else { throw StoreError(.conflict, "") }
@@ -85,7 +86,8 @@ extension UserSessions {
     _ contents: SessionContents, _ issuer: SessionIssuer, _ trace: TraceContext?
   ) async -> UpstreamEnd {
     var tokens = contents.refreshToken.map { [(Secret($0), "refresh_token")] } ?? []
-    // By themselves too: not every issuer takes a grant's access tokens along with its refresh token (RFC 7009 section 2.1, SHOULD).
+    // By themselves too: not every issuer takes a grant's access tokens along with its refresh token (RFC 7009 section
+    // 2.1, SHOULD).
     for token in contents.tokens where token.expiresAt > clock.wallNow {
       tokens.append((Secret(token.value), "access_token"))
     }

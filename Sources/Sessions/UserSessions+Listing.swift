@@ -4,11 +4,11 @@ extension UserSessions {
   /// How many records are read and looked into at a time; between the pieces everybody else has a turn.
   static let pieceSize = 16
 
-  /// Calls `body` with the sessions of `owner` behind `position` (0: from the first on) and the position of each, the oldest first, until it
-  /// returns false.
+  /// Calls `body` with the sessions of `owner` behind `position` (0: from the first on) and the position of each, the
+  /// oldest first, until it returns false.
   ///
-  /// A session keeps its position, so that whoever goes on behind the last one sees none twice, and none is left out that was there all
-  /// the time.
+  /// A session keeps its position, so that whoever goes on behind the last one sees none twice, and none is left out
+  /// that was there all the time.
   public func forEachSession(
     ownedBy owner: UInt32, after position: Int64 = 0, _ body: (Session, Int64) -> Bool
   ) async throws(SessionError) {

@@ -29,7 +29,8 @@ extension UserSessions {
     }
   }
 
-  /// Puts a new session into its place. One that is larger than what its owner may still keep is not kept: its tokens are revoked.
+  /// Puts a new session into its place. One that is larger than what its owner may still keep is not kept: its tokens
+  /// are revoked.
   func settle(
     _ contents: SessionContents, in place: StoredRecord, of handle: SessionHandle, madeOf answer: TokenRequests.Answer,
     at issuer: SessionIssuer

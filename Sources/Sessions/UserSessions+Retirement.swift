@@ -11,8 +11,8 @@ extension UserSessions {
   /// How many revocations of one step-up are under way at a time.
   private static let maxRevocations = 4
 
-  /// Revokes what a step-up has replaced (RFC 7009), behind the fetches that may still carry it. Nobody waits for it, and nothing
-  /// depends on it.
+  /// Revokes what a step-up has replaced (RFC 7009), behind the fetches that may still carry it. Nobody waits for it,
+  /// and nothing depends on it.
   func retire(_ tokens: [RetiredToken], of live: LiveSession, _ issuer: SessionIssuer) {
     guard !tokens.isEmpty else { return }
     uses.afterwards(live.handle.key) { [self] in
@@ -50,8 +50,8 @@ extension UserSessions {
 }
 
 extension SessionContents {
-  /// Everything that is good at the issuer still: the refresh token first, access tokens by themselves, since not every issuer takes
-  /// them along (RFC 7009 section 2.1, SHOULD).
+  /// Everything that is good at the issuer still: the refresh token first, access tokens by themselves, since not every
+  /// issuer takes them along (RFC 7009 section 2.1, SHOULD).
   func retirable(at now: Timestamp) -> [RetiredToken] {
     let refresh = refreshToken.map { [RetiredToken(value: $0, hint: "refresh_token")] } ?? []
     return refresh

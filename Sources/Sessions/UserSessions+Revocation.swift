@@ -14,7 +14,8 @@ extension UserSessions {
     }
   }
 
-  /// Revokes the session's refresh token, or its access token where it has none. The session stays, and has no token any more.
+  /// Revokes the session's refresh token, or its access token where it has none. The session stays, and has no token
+  /// any more.
   public func revokeTokens(
     of handle: SessionHandle, ownedBy owner: UInt32, at issuer: SessionIssuer, deadline: Deadline = .never,
     trace: TraceContext? = nil

@@ -30,8 +30,8 @@ extension UserSessions {
     }
   }
 
-  /// Adds a record, and leaves so many bytes; a store that is full, or an owner with too much, gets another try once what has expired is
-  /// gone.
+  /// Adds a record, and leaves so many bytes; a store that is full, or an owner with too much, gets another try once
+  /// what has expired is gone.
   func insert(_ record: StoredRecord, leaving headroom: Int = 0) async throws(SessionError) {
     purgeNowAndThen()
     var allowance = allowance

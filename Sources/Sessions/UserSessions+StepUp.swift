@@ -19,9 +19,9 @@ extension UserSessions {
 
   /// Puts a newer single sign-on token into the session, and the tokens it gives in place of the old ones, all at once.
   ///
-  /// They must be the same user's. Then the old single sign-on session is ended, with its own token: nothing of the new one ever goes
-  /// along with that. Where the issuer cannot exchange the token now, or holds that up for advice, the session keeps its tokens and has
-  /// the newer login. With `held` it goes on where it was held up.
+  /// They must be the same user's. Then the old single sign-on session is ended, with its own token: nothing of the new
+  /// one ever goes along with that. Where the issuer cannot exchange the token now, or holds that up for advice, the
+  /// session keeps its tokens and has the newer login. With `held` it goes on where it was held up.
   package func stepUp(
     _ handle: SessionHandle, ownedBy owner: UInt32, at issuer: SessionIssuer, with token: Secret<String>,
     releasing held: HeldAuthorization? = nil, trace: TraceContext?
@@ -69,8 +69,8 @@ extension UserSessions {
     endSSO(old, replacedBy: token, at: issuer, of: live.owner)
   }
 
-  /// A login that cannot be exchanged now is the session's all the same: the old one may be gone already. One that cannot be exchanged
-  /// at all, or that nobody will have, is ended.
+  /// A login that cannot be exchanged now is the session's all the same: the old one may be gone already. One that
+  /// cannot be exchanged at all, or that nobody will have, is ended.
   private func keepOrEnd(
     _ token: Secret<String>, after error: SessionError, _ live: LiveSession, isReleased: Bool,
     _ issuer: SessionIssuer, _ trace: TraceContext?
@@ -133,7 +133,8 @@ extension UserSessions {
     }
   }
 
-  /// Everything that the session had at the issuer makes room for what came, and is revoked when nothing uses it any more.
+  /// Everything that the session had at the issuer makes room for what came, and is revoked when nothing uses it any
+  /// more.
   func exchangeTokens(
     of live: LiveSession, with answer: TokenRequests.Answer, _ claims: JSONObject?, _ issuer: SessionIssuer,
     also change: (inout SessionContents) -> Void = { _ in }

@@ -4,7 +4,8 @@ import PosternSupport
 import TokenValidation
 
 extension UserSessions {
-  /// Begins an authorization that is to renew a session's login (RFC 9470 section 5): in one of these contexts, not longer ago.
+  /// Begins an authorization that is to renew a session's login (RFC 9470 section 5): in one of these contexts, not
+  /// longer ago.
   package func beginStepUp(
     of handle: SessionHandle, ownedBy owner: UInt32, at issuer: SessionIssuer, acrValues: [String], maxAge: Int?,
     trace: TraceContext?
@@ -26,7 +27,8 @@ extension UserSessions {
       request, at: issuer, ownedBy: owner, dpopKey: live.contents.dpopKey, steppingUp: handle, trace: trace)
   }
 
-  /// Ends it with the URL to which the issuer sent the user back: the session has the new tokens then. They must be the same user's.
+  /// Ends it with the URL to which the issuer sent the user back: the session has the new tokens then. They must be the
+  /// same user's.
   package func completeStepUp(
     of handle: SessionHandle, ownedBy owner: UInt32, at issuer: SessionIssuer, callback url: String,
     trace: TraceContext?

@@ -2,8 +2,8 @@ public import OAuthClient
 public import PosternSupport
 
 extension UserSessions {
-  /// How often one call may wait for a renewal: an issuer that answers with the same token, or with a dead one, would be asked
-  /// without end.
+  /// How often one call may wait for a renewal: an issuer that answers with the same token, or with a dead one, would
+  /// be asked without end.
   private static let maxRenewals = 3
   /// How many renewals of the session's other tokens one call may wait for, each in its turn.
   private static let maxTurns = 64
@@ -12,9 +12,9 @@ extension UserSessions {
 
   /// An access token of the session, for `scope` and `audience`: fresh, or renewed now.
   ///
-  /// With `rejected`, one that is newer than that. A token that lives at least `minimumLife` longer; nil: one that is fresh.
-  /// While the issuer is out of reach, or takes its time, a token that has not really expired is still given out.
-  /// `isNarrow`: never the session's own token in place of one for `scope` and `audience`.
+  /// With `rejected`, one that is newer than that. A token that lives at least `minimumLife` longer; nil: one that is
+  /// fresh. While the issuer is out of reach, or takes its time, a token that has not really expired is still given
+  /// out. `isNarrow`: never the session's own token in place of one for `scope` and `audience`.
   public func token(
     of handle: SessionHandle, ownedBy owner: UInt32, at issuer: SessionIssuer, scope: String? = nil,
     audience: String? = nil, isNarrow: Bool = false, replacing rejected: AccessToken? = nil,

@@ -4,9 +4,11 @@ import SessionRecords
 extension UserSessions {
   /// How many logins, ends and revocations of one owner may be under way, whoever still waits for them.
   static let maxWorks = 256
-  /// How many there may be with what is done behind their callers. Twice as many, so that the end of each that could begin has room.
+  /// How many there may be with what is done behind their callers. Twice as many, so that the end of each that could
+  /// begin has room.
   private static let maxWorksWithRevocations = 2 * maxWorks
-  /// How long a revocation that nobody waits for may take: one owner's are bounded in number, so none may keep its place for long.
+  /// How long a revocation that nobody waits for may take: one owner's are bounded in number, so none may keep its
+  /// place for long.
   static let revocationTimeout = Duration.seconds(10)
   /// When to ask again after one too many.
   private static let workPause = Duration.seconds(1)
@@ -33,8 +35,8 @@ extension UserSessions {
     }
   }
 
-  /// Runs `body`, a revocation that nobody waits for. It counts as the owner's, and is left out when there are too many: an endpoint that
-  /// never answers would gather them.
+  /// Runs `body`, a revocation that nobody waits for. It counts as the owner's, and is left out when there are too
+  /// many: an endpoint that never answers would gather them.
   func revokeInBackground(_ owner: UInt32, _ body: @escaping @Sendable () async -> Void) {
     guard beginWork(for: owner, atMost: Self.maxWorksWithRevocations) else {
       observer?.observe(.troubled("tokens are not revoked", detail: "too many revocations of this peer are under way"))

@@ -62,8 +62,8 @@ public final class UserSessions: Sendable {
   let uses = SessionUses()
   let state = Locked(State())
 
-  /// Sessions in `store`, which other processes use too when `isShared`. An owner whose records have `maxOwnerBytes` gets no further ones.
-  /// None has one of `deviceTokens` revoked, since all owners share them.
+  /// Sessions in `store`, which other processes use too when `isShared`. An owner whose records have `maxOwnerBytes`
+  /// gets no further ones. None has one of `deviceTokens` revoked, since all owners share them.
   public init(
     store: any RecordStore, isShared: Bool = false, maxOwnerBytes: Int = UserSessions.defaultMaxOwnerBytes,
     transport: any HTTPTransport, clock: some EngineClock, observer: any EngineObserver, userAgent: String,

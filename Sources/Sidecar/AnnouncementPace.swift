@@ -1,7 +1,7 @@
 import PosternSupport
 
-/// How often subscribers are told of one thing: five times at once and once a second in the long run. What comes more often is told, as it
-/// is then, when its time has come. Belongs behind the lock of whoever tells.
+/// How often subscribers are told of one thing: five times at once and once a second in the long run. What comes more
+/// often is told, as it is then, when its time has come. Belongs behind the lock of whoever tells.
 struct AnnouncementPace: Sendable {
   private static let rate = AccessRules.Rate(perSecond: 1, burst: 5)
 

@@ -2,7 +2,8 @@ import PosternConfiguration
 import PosternCrypto
 import PosternSupport
 
-/// A client certificate of the configuration as it was when that was loaded. The transport follows replaced files by itself.
+/// A client certificate of the configuration as it was when that was loaded. The transport follows replaced files by
+/// itself.
 struct ClientCertificate: Sendable {
   /// How long before its end a certificate is warned about.
   static let warningTime = Duration.seconds(30 * 86_400)

@@ -9,7 +9,8 @@ public struct DescriptorBudget: Sendable {
   private static let upstream = 48...1043
   /// Of these, for certificates and keys that are read while a connection is made.
   private static let trustFiles = 16
-  /// What a request takes at most: while its host's name is looked up, a socket and the pair by which libcurl's resolver reports.
+  /// What a request takes at most: while its host's name is looked up, a socket and the pair by which libcurl's
+  /// resolver reports.
   private static let perRequest = 3
   /// What a transport takes without any connection: the pair by which it is woken.
   private static let perTransport = 2
@@ -25,8 +26,8 @@ public struct DescriptorBudget: Sendable {
   public let limit: Int
   /// How many connections callers may have.
   public let connections: Int
-  /// How many connections to other servers there may be: libcurl asks for no descriptor that is not there, and neither does the system's
-  /// thread pool, which ends the process where it gets none.
+  /// How many connections to other servers there may be: libcurl asks for no descriptor that is not there, and neither
+  /// does the system's thread pool, which ends the process where it gets none.
   let upstreamConnections: Int
 
   /// Shares out `limit` descriptors, of which `open` are in use; nil when they are too few.
@@ -44,8 +45,8 @@ public struct DescriptorBudget: Sendable {
   /// How many connections the common transport may have: three in four.
   public var commonConnections: Int { max(1, upstreamConnections * 3 / 4) }
 
-  /// How many connections the transport of a resource with HTTP/2 may have, where so many resources have one: they share the fourth that the
-  /// common one leaves. One at least, so that very many take more than that.
+  /// How many connections the transport of a resource with HTTP/2 may have, where so many resources have one: they
+  /// share the fourth that the common one leaves. One at least, so that very many take more than that.
   public func connections(ofOneIn count: Int) -> Int {
     let count = max(1, count)
     let forAll = upstreamConnections / 4 * Self.perRequest - count * Self.perTransport

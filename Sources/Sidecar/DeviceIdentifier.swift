@@ -10,8 +10,8 @@ struct DeviceIdentifier: Sendable {
   /// Where it is kept, when it has just been made there.
   private let madeAt: String?
 
-  /// The ids of all decision points that need one, by name. A missing file is made, or with `makingMissing` off only looked whether it
-  /// could be.
+  /// The ids of all decision points that need one, by name. A missing file is made, or with `makingMissing` off only
+  /// looked whether it could be.
   static func all(
     in configuration: PosternConfiguration, makingMissing: Bool
   ) throws(ConfigurationProblems) -> [String: DeviceIdentifier] {

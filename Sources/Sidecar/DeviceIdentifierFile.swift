@@ -60,8 +60,8 @@ struct DeviceIdentifierFile {
 
   /// Makes the file with a random id; false when somebody else was first.
   ///
-  /// Written beside its place and linked there: what has the name is whole and on disk, and nothing is ever overwritten or written through a
-  /// link.
+  /// Written beside its place and linked there: what has the name is whole and on disk, and nothing is ever overwritten
+  /// or written through a link.
   private func make() throws(Failure) -> Bool {
     let unfinished = "\(path).\(Self.hexadecimal(SecureRandom.bytes(8)))"
     let file = open(unfinished, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)

@@ -2,7 +2,8 @@ import AuthEngine
 import HTTPMessages
 import PosternSupport
 
-/// The parts of the engine that outlive a reload: caches and connections are keyed by full values, so nothing stale is ever hit.
+/// The parts of the engine that outlive a reload: caches and connections are keyed by full values, so nothing stale is
+/// ever hit.
 struct Engine: Sendable {
   let fetcher: ResourceFetcher
   let clock: any EngineClock

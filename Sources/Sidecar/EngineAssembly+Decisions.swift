@@ -4,8 +4,8 @@ import PosternConfiguration
 import PosternSupport
 
 extension EngineAssembly {
-  /// Every configured decision point. One that is configured just as for `previous` is kept, with what it has said; one that is asked just
-  /// as `previous` was goes on at its pace: its server has not forgotten.
+  /// Every configured decision point. One that is configured just as for `previous` is kept, with what it has said; one
+  /// that is asked just as `previous` was goes on at its pace: its server has not forgotten.
   func decisionPoints(
     of issuers: [String: ConfiguredIssuer], _ devices: [String: DeviceIdentifier], after previous: Runtime? = nil
   ) throws(ConfigurationProblems) -> [String: DecisionPoint] {

@@ -262,7 +262,8 @@ struct EngineAssembly {
     }
   }
 
-  /// Half of the time that a request may take is the longest that a user without any waits for those of others: so much is left to it.
+  /// Half of the time that a request may take is the longest that a user without any waits for those of others: so much
+  /// is left to it.
   private func limits(_ limits: ResourceLimitsConfiguration, _ timeout: Duration) -> OriginLimits {
     OriginLimits(
       concurrency: limits.concurrency, queue: limits.queue,

@@ -3,7 +3,8 @@ import PosternJSONRPC
 import PosternProtocol
 import PosternSupport
 
-/// Looks at how the process protects itself, no more than once a second: looking costs a few system calls, and `getInfo` none.
+/// Looks at how the process protects itself, no more than once a second: looking costs a few system calls, and
+/// `getInfo` none.
 final class HardeningWatch: Sendable {
   static let validity = Duration.seconds(1)
 

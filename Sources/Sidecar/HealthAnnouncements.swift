@@ -17,9 +17,9 @@ final class HealthAnnouncements: Sendable {
     state = Locked(State(pace: AnnouncementPace(at: clock.monotonicNow)))
   }
 
-  /// Has `tell` told of what is not as it was told last. `look` finds how things are, and nothing while that is about to be known. Returns how
-  /// long to wait before `goOn` when it is too early; what comes meanwhile is told then. One after another: an older word must not come
-  /// after a newer one.
+  /// Has `tell` told of what is not as it was told last. `look` finds how things are, and nothing while that is about
+  /// to be known. Returns how long to wait before `goOn` when it is too early; what comes meanwhile is told then. One
+  /// after another: an older word must not come after a newer one.
   func update(
     _ look: () -> [PeerScope: Health.Status]?, tell: (PeerScope, Health.Status) -> Void
   ) -> Duration? {

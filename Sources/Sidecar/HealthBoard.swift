@@ -2,7 +2,8 @@ import AuthEngine
 import PosternProtocol
 import PosternSupport
 
-/// What the last real use of each part showed, and the watch over what must be there to begin with. Never calls anybody to find out.
+/// What the last real use of each part showed, and the watch over what must be there to begin with. Never calls anybody
+/// to find out.
 final class HealthBoard: Sendable {
   private struct Observation: Sendable {
     var status: Health.Status
@@ -55,8 +56,8 @@ final class HealthBoard: Sendable {
     state = Locked(State(configuration: Observation(status: .ok, detail: nil, at: now), settlesUntil: now))
   }
 
-  /// A configuration is in force; what is known of the issuers and decision points that stay as they are is kept, and nothing of those
-  /// that are `changed`.
+  /// A configuration is in force; what is known of the issuers and decision points that stay as they are is kept, and
+  /// nothing of those that are `changed`.
   func configurationLoaded(
     issuers: [String], decisionPoints: [String] = [],
     changed: (issuers: Set<String>, decisionPoints: Set<String>) = ([], [])
@@ -179,7 +180,8 @@ final class HealthBoard: Sendable {
     }
   }
 
-  /// The key set of an issuer was asked for; nil `fault` means that it came. With a fault there is an older one to use, or none.
+  /// The key set of an issuer was asked for; nil `fault` means that it came. With a fault there is an older one to use,
+  /// or none.
   func keys(of issuer: String, fault: String?, hasOlder: Bool = true) {
     let status: Health.Status = fault == nil ? .ok : hasOlder ? .degraded : .down
     let observation = Observation(status: status, detail: fault, at: clock.monotonicNow)
@@ -212,8 +214,8 @@ final class HealthBoard: Sendable {
     }
   }
 
-  /// The checks of what `scope` shows, and the worst of them. `keySets` tells how old the issuers' key sets are now, `certificates` whose
-  /// time may run out.
+  /// The checks of what `scope` shows, and the worst of them. `keySets` tells how old the issuers' key sets are now,
+  /// `certificates` whose time may run out.
   func report(
     for scope: PeerScope = .everything, keySets: [KeySetAge] = [], certificates: [ClientCertificate] = [],
     degradations: [String: DecisionDegradation] = [:],
@@ -271,8 +273,8 @@ final class HealthBoard: Sendable {
     return !state.issuers.isEmpty && state.issuers.keys.allSatisfy { !isUsable($0, state, now) }
   }
 
-  /// How long the tokens that an issuer gave last count as of use, whatever becomes of further requests: one that fails may be for
-  /// something it never gives.
+  /// How long the tokens that an issuer gave last count as of use, whatever becomes of further requests: one that fails
+  /// may be for something it never gives.
   static let tokenTime = Duration.seconds(300)
 
   /// Whether the issuer's tokens can be validated, or it gives tokens.

@@ -1,7 +1,7 @@
 import PosternSupport
 
-/// When each issuer is to be asked for its keys: until it has given them again and again, at growing intervals, then so often that a set
-/// is renewed in time. Without input and output.
+/// When each issuer is to be asked for its keys: until it has given them again and again, at growing intervals, then so
+/// often that a set is renewed in time. Without input and output.
 struct IssuerAgenda: Sendable {
   private struct Entry: Sendable {
     var dueAt: MonotonicInstant
@@ -18,7 +18,8 @@ struct IssuerAgenda: Sendable {
   /// Counts reloads: what was asked before one says nothing afterwards.
   private(set) var generation = 0
 
-  /// Who is to be asked now; each is under way until `ended`. After a reload everybody is due, and nothing is remembered.
+  /// Who is to be asked now; each is under way until `ended`. After a reload everybody is due, and nothing is
+  /// remembered.
   mutating func due(of issuers: some Sequence<String>, at now: MonotonicInstant, isReloaded: Bool) -> [String] {
     if isReloaded {
       entries = [:]

@@ -51,7 +51,8 @@ public enum Product {
 
   static var processID: Int32 { getpid() }
 
-  /// The document as an answer, written when it is first asked for: most processes never are, and all would start later.
+  /// The document as an answer, written when it is first asked for: most processes never are, and all would start
+  /// later.
   static let openRPCText = JSONText(openRPCDocument)
 
   /// The OpenRPC document of this build.

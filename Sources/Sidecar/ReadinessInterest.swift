@@ -1,7 +1,7 @@
 import PosternSupport
 
-/// Whether anybody wants to know if the sidecar is ready. Providers are left alone until then: a sidecar that nobody watches asks them
-/// when a call needs them, and a watched one before.
+/// Whether anybody wants to know if the sidecar is ready. Providers are left alone until then: a sidecar that nobody
+/// watches asks them when a call needs them, and a watched one before.
 final class ReadinessInterest: Sendable {
   private struct State {
     var isPrepared = false

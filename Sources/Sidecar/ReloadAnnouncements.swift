@@ -1,7 +1,8 @@
 import PosternSupport
 
-/// What has changed in the configuration since subscribers were last told of a reload. Whoever may reload can do so without end: reloads that
-/// come more often than `AnnouncementPace` allows are told as one, with all that they changed.
+/// What has changed in the configuration since subscribers were last told of a reload. Whoever may reload can do so
+/// without end: reloads that come more often than `AnnouncementPace` allows are told as one, with all that they
+/// changed.
 final class ReloadAnnouncements: Sendable {
   private struct State {
     /// The keys that changed, in the order in which they did; nil: nothing is to be told.
@@ -25,8 +26,8 @@ final class ReloadAnnouncements: Sendable {
     }
   }
 
-  /// Has `tell` told of the reloads that were not told yet. Returns how long to wait before `goOn` when it is too early; what comes meanwhile
-  /// is told then. One after another: an older word must not come after a newer one.
+  /// Has `tell` told of the reloads that were not told yet. Returns how long to wait before `goOn` when it is too
+  /// early; what comes meanwhile is told then. One after another: an older word must not come after a newer one.
   func update(tell: ([String]) -> Void) -> Duration? {
     state.withLock { state in
       guard !state.pace.isPutOff, let changed = state.changed else { return nil }

@@ -1,8 +1,8 @@
 public import Logging
 import PosternSupport
 
-/// What was replaced in a running process by something of no use, so that what was there before stays in force: files of certificates
-/// and keys, the store's key.
+/// What was replaced in a running process by something of no use, so that what was there before stays in force: files
+/// of certificates and keys, the store's key.
 ///
 /// Each is logged once when it begins and once when it ends, and shows in `health` as a check of its own meanwhile.
 public final class Replacements: Sendable {

@@ -2,7 +2,8 @@ import AuthEngine
 import PosternConfiguration
 import PosternProtocol
 
-// One case each: a case that only one side has does not compile, instead of becoming a fetch without a token or with an unbound one.
+// One case each: a case that only one side has does not compile, instead of becoming a fetch without a token or with an
+// unbound one.
 
 extension ResourceServer.Authentication {
   /// The configuration's `auth`.

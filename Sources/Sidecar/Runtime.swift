@@ -30,8 +30,8 @@ final class Runtime: Sendable {
   /// The decision points that can be asked.
   let decisionPoints: [String: DecisionPoint]
 
-  /// Throws when a value cannot be used after all. Resources that `previous` has just so keep their cookies. Files that are made when they
-  /// are missing are made unless it `isTrial`.
+  /// Throws when a value cannot be used after all. Resources that `previous` has just so keep their cookies. Files that
+  /// are made when they are missing are made unless it `isTrial`.
   init(
     _ configuration: PosternConfiguration, _ identity: ProcessIdentity, clock: any EngineClock,
     after previous: Runtime? = nil, isTrial: Bool = false, replacements: Replacements? = nil,

@@ -5,7 +5,8 @@ import PosternJSON
 import PosternProtocol
 import PosternSupport
 
-/// Turns what the engine does into metrics, health and log lines: of those only so many of each user, who may have very many calls fail.
+/// Turns what the engine does into metrics, health and log lines: of those only so many of each user, who may have very
+/// many calls fail.
 struct ServiceObserver: EngineObserver, KeySetObserver, SessionObserver {
   let metrics: MetricsRegistry
   let health: HealthBoard

@@ -8,7 +8,8 @@ public struct SessionStorage: Sendable {
   /// Whether other processes use it too.
   public let isShared: Bool
 
-  /// Looks at the settings of a new configuration; what it returns puts them in force where that needs no restart. Nil: none ever does.
+  /// Looks at the settings of a new configuration; what it returns puts them in force where that needs no restart. Nil:
+  /// none ever does.
   public var prepare: (@Sendable (StoreConfiguration) throws(ConfigurationProblems) -> @Sendable () -> Void)?
 
   /// Sessions in `store`.

@@ -3,8 +3,8 @@ import PosternProtocol
 import PosternSupport
 
 extension SidecarService {
-  /// Tells subscribers when the whole is not what they were told last; nothing while it is about to be known, and what changes very often
-  /// once a second.
+  /// Tells subscribers when the whole is not what they were told last; nothing while it is about to be known, and what
+  /// changes very often once a second.
   func publishHealthChange() {
     let wait = announcements.update {
       guard health.isSettled else { return nil }
@@ -20,8 +20,8 @@ extension SidecarService {
     }
   }
 
-  /// Tells subscribers that the configuration was reloaded, and of very many reloads once a second: any caller whose rule allows
-  /// `reloadConfig` can have everybody told.
+  /// Tells subscribers that the configuration was reloaded, and of very many reloads once a second: any caller whose
+  /// rule allows `reloadConfig` can have everybody told.
   func publishReload(_ changed: [String]) {
     reloadAnnouncements.add(changed)
     publishReloads()

@@ -16,7 +16,8 @@ extension SidecarService {
     var isRetryDue = false
   }
 
-  /// Reads the configuration again, as SIGHUP asks. While another reload is at work one more follows it, however many ask for it.
+  /// Reads the configuration again, as SIGHUP asks. While another reload is at work one more follows it, however many
+  /// ask for it.
   public func requestReload() {
     let isFirst = reloading.withLock { reloading in
       guard reloading.isBusy else {
@@ -29,8 +30,8 @@ extension SidecarService {
     if isFirst { _ = reloadUntilDone(for: nil) }
   }
 
-  /// Reads the configuration again: checked whole before anything changes. Returns the keys that differ. Where a caller asks for it, `uid`,
-  /// the log says so only now and then, but for what changes.
+  /// Reads the configuration again: checked whole before anything changes. Returns the keys that differ. Where a caller
+  /// asks for it, `uid`, the log says so only now and then, but for what changes.
   public func reload(for uid: UInt32? = nil) throws(ReloadFailure) -> [String] {
     let isFirst = reloading.withLock { reloading in
       defer { reloading.isBusy = true }
@@ -74,8 +75,9 @@ extension SidecarService {
     }
   }
 
-  /// What goes along with the log lines about a reload; nil when there are to be none: a caller may ask for it without end. Always told is
-  /// what the operator asks for, what changes something, and what comes out in another way than the last one.
+  /// What goes along with the log lines about a reload; nil when there are to be none: a caller may ask for it without
+  /// end. Always told is what the operator asks for, what changes something, and what comes out in another way than the
+  /// last one.
   private func metadata(
     ofReload text: String, for uid: UInt32?, changes: Bool, _ problems: [String]
   ) -> Logger.Metadata? {
@@ -141,7 +143,8 @@ extension SidecarService {
     return changed
   }
 
-  /// Whether what was seen of an issuer says nothing about it now: it is another server, or is spoken to in another way.
+  /// Whether what was seen of an issuer says nothing about it now: it is another server, or is spoken to in another
+  /// way.
   private static func isElsewhere(_ issuer: IssuerConfiguration, _ before: IssuerConfiguration?) -> Bool {
     guard let before else { return true }
     return issuer.issuer != before.issuer || issuer.endpoints != before.endpoints || issuer.tls != before.tls

@@ -9,8 +9,8 @@ extension SidecarService {
   /// Records what the audit log was not told of yet: before it is closed.
   public func finishAudit() { trail?.recordRestOfRefusals() }
 
-  /// Whether new requests are wanted here, with the health report as JSON. Calls nobody to find out. Not while it drains, nor while a check
-  /// says that it is down; what is degraded serves.
+  /// Whether new requests are wanted here, with the health report as JSON. Calls nobody to find out. Not while it
+  /// drains, nor while a check says that it is down; what is degraded serves.
   public var readiness: (isReady: Bool, report: [UInt8]) {
     readiness(of: healthReport)
   }
@@ -20,8 +20,8 @@ extension SidecarService {
     get async { readiness(of: await settledHealth()) }
   }
 
-  /// Every check, as soon as what is being looked at for the first time is known: who asks in that moment would hear that everything is
-  /// down, and give up.
+  /// Every check, as soon as what is being looked at for the first time is known: who asks in that moment would hear
+  /// that everything is down, and give up.
   func settledHealth(for scope: PeerScope = .everything, by deadline: Deadline = .never) async -> Health.Result {
     wantReadiness()
     while !health.isSettled, !deadline.hasPassed(on: clock), (try? await clock.sleep(for: .milliseconds(5))) != nil {}

@@ -26,9 +26,9 @@ extension SidecarService {
     if interest.isFollowed { health.watch(runtime.configuration.health.askIssuers) }
   }
 
-  /// Sees to it that the sidecar becomes ready, and stays so, also while nobody calls: looks at the store, and, from the first question for
-  /// readiness on, asks every issuer for its keys until it has given them, and then for newer ones in time. `health` tells what that
-  /// showed, and asks nobody itself. Until the calling task is cancelled.
+  /// Sees to it that the sidecar becomes ready, and stays so, also while nobody calls: looks at the store, and, from
+  /// the first question for readiness on, asks every issuer for its keys until it has given them, and then for newer
+  /// ones in time. `health` tells what that showed, and asks nobody itself. Until the calling task is cancelled.
   public func watch() async {
     await withTaskGroup { group in
       group.addTask { await self.watchIssuers() }
@@ -73,7 +73,8 @@ extension SidecarService {
     do throws(KeySetError) {
       _ = try await runtime.keys(of: issuer, in: engine.keySets).keySet(
         deadline: Deadline(in: Self.patience, on: clock))
-      // The set may be older than what is known of the issuer: kept over a reload, or failed to come for the configuration before.
+      // The set may be older than what is known of the issuer: kept over a reload, or failed to come for the
+      // configuration before.
       if self.runtime === runtime, !health.showsKeys(of: name) {
         health.keys(of: name, fault: nil)
         publishHealthChange()
@@ -96,7 +97,8 @@ extension SidecarService {
       wait = await lookAtStore() ? Self.storeInterval : min(wait * 2, .seconds(30))
       // Whether writing works again only a write can tell, and perhaps nobody tries. It tells by itself how it went.
       if health.isStoreUnwritable { _ = try? await watchedStore.checkWriting() }
-      // Here and not when a write succeeds: where small writes succeed and large ones fail, that alternates with each call.
+      // Here and not when a write succeeds: where small writes succeed and large ones fail, that alternates with each
+      // call.
       if !health.isStoreUnwritable { await writeUnsavedSessions() }
       guard (try? await clock.sleep(for: wait)) != nil else { return }
     }

@@ -9,9 +9,11 @@ import PosternProtocol
 public import PosternSupport
 public import PosternTelemetry
 
-/// The sidecar without its socket: opens conversations, carries out their calls on the running configuration, reloads, drains.
+/// The sidecar without its socket: opens conversations, carries out their calls on the running configuration, reloads,
+/// drains.
 ///
-/// The running configuration is one immutable `Runtime`, exchanged as a whole under its lock; each call keeps the one it began with.
+/// The running configuration is one immutable `Runtime`, exchanged as a whole under its lock; each call keeps the one
+/// it began with.
 public final class SidecarService: Sendable {
   /// What the service needs from the process around it.
   public struct Surroundings: Sendable {
@@ -161,8 +163,8 @@ public final class SidecarService: Sendable {
     return try Runtime(configuration, identity, clock: SystemClock(), isTrial: true).notes
   }
 
-  /// Makes the files that a configuration asks for and that are missing, which a process in a sandbox could not; returns what to say of
-  /// that.
+  /// Makes the files that a configuration asks for and that are missing, which a process in a sandbox could not;
+  /// returns what to say of that.
   public static func makeMissingFiles(_ configuration: PosternConfiguration) throws(ConfigurationProblems) -> [String] {
     try DeviceIdentifier.all(in: configuration, makingMissing: true)
       .sorted { $0.key < $1.key }.compactMap { $0.value.note(of: $0.key) }
@@ -250,7 +252,8 @@ public final class SidecarService: Sendable {
     for caller in hub.connections { caller.session?.drain() }
   }
 
-  /// The time to drain is over: what is still pending is answered `shutting_down` and stopped. Returns how many calls that were.
+  /// The time to drain is over: what is still pending is answered `shutting_down` and stopped. Returns how many calls
+  /// that were.
   @discardableResult
   public func finish() -> Int {
     let sessions = hub.connections.compactMap(\.session)

@@ -1,8 +1,8 @@
 public import Logging
 public import PosternSupport
 
-/// The resources with HTTP/2 whose server kept their thread busy until all their connections were shut down. Each is logged, at a bounded
-/// rate, and degrades `health` for a minute.
+/// The resources with HTTP/2 whose server kept their thread busy until all their connections were shut down. Each is
+/// logged, at a bounded rate, and degrades `health` for a minute.
 public final class StalledResources: Sendable {
   /// How long a resource degrades `health`.
   static let showTime = Duration.seconds(60)

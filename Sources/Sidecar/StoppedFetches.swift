@@ -3,8 +3,8 @@ import HTTPMessages
 import PosternJSON
 import PosternSupport
 
-/// Fetches that wait for advice to be satisfied, under continuations: the request as it was, so that nothing else can ride on what the
-/// user agrees to.
+/// Fetches that wait for advice to be satisfied, under continuations: the request as it was, so that nothing else can
+/// ride on what the user agrees to.
 final class StoppedFetches: Sendable {
   /// A fetch as it was asked for.
   struct Origin: Sendable {
@@ -33,7 +33,8 @@ final class StoppedFetches: Sendable {
 
   /// A delegate has as long to answer as its fetch is kept: that much later it is still there.
   private static let margin = Duration.seconds(5)
-  /// The largest request that a message can hold fits into one peer's share, as long as not two others have taken theirs.
+  /// The largest request that a message can hold fits into one peer's share, as long as not two others have taken
+  /// theirs.
   private static let limits = WaitingRoom<Fetch>.Limits(
     most: 2048, mostOfOne: 256, maxBytes: 64 << 20, maxBytesOfOne: 32 << 20, margin: margin)
 

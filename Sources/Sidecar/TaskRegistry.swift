@@ -143,8 +143,8 @@ final class TaskRegistry: Sendable {
     state.withLock { $0.owners[uid]?.running[name]?.task }
   }
 
-  /// What is known of the task of that name; nil when nothing is, or it is for a resource outside of `scope`. One look: a task that begins
-  /// meanwhile is either there to be acted upon, or not there at all.
+  /// What is known of the task of that name; nil when nothing is, or it is for a resource outside of `scope`. One look:
+  /// a task that begins meanwhile is either there to be acted upon, or not there at all.
   func known(_ name: String, of uid: UInt32, in scope: PeerScope) -> Known? {
     let now = clock.monotonicNow
     return state.withLock { state in
@@ -154,7 +154,8 @@ final class TaskRegistry: Sendable {
     }
   }
 
-  /// At most `count` of the tasks of `uid` that began after the one of that number (0: from the first on), as they began.
+  /// At most `count` of the tasks of `uid` that began after the one of that number (0: from the first on), as they
+  /// began.
   func tasks(of uid: UInt32, after number: Int64, atMost count: Int) -> [Entry] {
     let now = clock.monotonicNow
     return state.withLock { state in

@@ -9,7 +9,8 @@ public struct TransportState: Sendable {
   public var connectionsDiscarded: Int
   /// Handles thrown away because the library rejected an option.
   public var handlesRejected: Int
-  /// How often all connections of a resource with HTTP/2 were shut down, because its thread did not come back from libcurl.
+  /// How often all connections of a resource with HTTP/2 were shut down, because its thread did not come back from
+  /// libcurl.
   public var stalls: Int
   /// How long ago that was the last time, by resource, of those where it was not long ago.
   public var stalled: [String: Duration] = [:]

@@ -33,9 +33,11 @@ extension SocketServer {
     /// Bytes that may have come of messages of all connections of one uid that are not whole, or not handled yet; two
     /// whole messages always have room. A connection that sends more of an unfinished message beyond it is closed.
     public var unfinishedBytesPerUid = 64 << 20
-    /// How often it is looked whether the processes that connected still run; a connection goes at the second look that finds none.
+    /// How often it is looked whether the processes that connected still run; a connection goes at the second look that
+    /// finds none.
     public var peerCheck = Duration.seconds(2)
-    /// Whether a peer is nobody who is served: one who may only be told so. Such uids have few connections, each and all together.
+    /// Whether a peer is nobody who is served: one who may only be told so. Such uids have few connections, each and
+    /// all together.
     public var isStranger: @Sendable (PeerCredentials) -> Bool = { _ in false }
     /// As `unreadBytesPerUid`, for strangers.
     public var unreadBytesPerStranger = 4 << 20

@@ -9,7 +9,8 @@ import PosternSupport
 public final class SocketServer: Sendable {
   /// The path clients connect to; nil when the inherited socket has none.
   public let path: String?
-  /// Whether the kernel rejects descriptors that clients send (Linux 6.16). Where it does not, a client can make an event loop wait.
+  /// Whether the kernel rejects descriptors that clients send (Linux 6.16). Where it does not, a client can make an
+  /// event loop wait.
   public let rejectsDescriptors: Bool
 
   private let group: MultiThreadedEventLoopGroup
@@ -50,8 +51,8 @@ public final class SocketServer: Sendable {
       for scheduler in schedulers { try await LoopNudge.attach(to: scheduler) }
       for loop in group.makeIterator() { registry.watchPeers(on: loop) }
       let bound = bootstrap(group, registry).withBoundSocket(listening.descriptor)
-      // NIO has called listen() with a backlog of its own, on this thread; a later call sets the length again. At once: whoever
-      // comes to a full queue without waiting is turned away.
+      // NIO has called listen() with a backlog of its own, on this thread; a later call sets the length again. At once:
+      // whoever comes to a full queue without waiting is turned away.
       _ = listen(listening.descriptor, ListeningSocket.backlog)
       let listener = try await bound.get()
       return SocketServer(

@@ -14,8 +14,8 @@ final class Guests: Sendable {
 
   init(limit: Int) { self.limit = limit }
 
-  /// A new one; when there are too many, the one goes that has been without an answer for longest, and none whose answer is on its way while
-  /// there is another.
+  /// A new one; when there are too many, the one goes that has been without an answer for longest, and none whose
+  /// answer is on its way while there is another.
   func add(_ channel: any Channel) {
     let oldest = guests.withLock { guests -> Guest? in
       defer { guests.append(Guest(channel: channel)) }

@@ -5,10 +5,12 @@ import NIOPosix
 import PosternSupport
 import SocketServer
 
-/// Answers a handful of paths over plain HTTP, on a loopback address as a rule, for probes and for what scrapes metrics.
+/// Answers a handful of paths over plain HTTP, on a loopback address as a rule, for probes and for what scrapes
+/// metrics.
 ///
-/// `GET` and `HEAD` only, no bodies, few connections, a thread of its own: nothing here can hold the socket's callers up. When there are too
-/// many connections the one that has waited for longest without asking is closed: whoever keeps them open shuts nobody out.
+/// `GET` and `HEAD` only, no bodies, few connections, a thread of its own: nothing here can hold the socket's callers
+/// up. When there are too many connections the one that has waited for longest without asking is closed: whoever keeps
+/// them open shuts nobody out.
 public final class HTTPStatusServer: Sendable {
   /// What to answer to a path; nil: there is nothing.
   public typealias Pages = @Sendable (_ path: String) async -> StatusPage?
@@ -39,8 +41,8 @@ public final class HTTPStatusServer: Sendable {
     port = channel.localAddress?.port ?? 0
   }
 
-  /// Listens on `address`, `host:port` with a literal address, of loopback unless `beyondLoopback`, or `localhost` (127.0.0.1); port 0 takes
-  /// a free one.
+  /// Listens on `address`, `host:port` with a literal address, of loopback unless `beyondLoopback`, or `localhost`
+  /// (127.0.0.1); port 0 takes a free one.
   public static func start(
     on address: String, beyondLoopback: Bool = false, pages: @escaping Pages
   ) async throws(Failure) -> HTTPStatusServer {

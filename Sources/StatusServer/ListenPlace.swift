@@ -3,7 +3,8 @@ struct ListenPlace: Sendable, Hashable {
   let host: String
   let port: Int
 
-  /// Nil when `text` is none, or not a loopback address and not `beyondLoopback`: a name is not resolved, but `localhost` is 127.0.0.1.
+  /// Nil when `text` is none, or not a loopback address and not `beyondLoopback`: a name is not resolved, but
+  /// `localhost` is 127.0.0.1.
   init?(_ text: String, beyondLoopback: Bool) {
     guard let colon = text.lastIndex(of: ":"), let port = Int(text[text.index(after: colon)...]),
       (0...65_535).contains(port)

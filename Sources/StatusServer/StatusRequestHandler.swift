@@ -47,7 +47,8 @@ final class StatusRequestHandler: ChannelInboundHandler {
     }
   }
 
-  /// The decoder ends the connection as soon as this returns: what is to be said of its error is said at once, and only where nothing else is.
+  /// The decoder ends the connection as soon as this returns: what is to be said of its error is said at once, and only
+  /// where nothing else is.
   func errorCaught(context: ChannelHandlerContext, error: any Error) {
     if error is HTTPParserError, !isAnswered {
       isAnswered = true
@@ -102,8 +103,8 @@ final class StatusRequestHandler: ChannelInboundHandler {
     return nil
   }
 
-  /// Answers when the loop comes round again: the end of an answer brings the next request at once, and thousands of them that are refused
-  /// would stand upon one another.
+  /// Answers when the loop comes round again: the end of an answer brings the next request at once, and thousands of
+  /// them that are refused would stand upon one another.
   private func answerLater(_ page: StatusPage, to head: HTTPRequestHead, isLast: Bool, on channel: any Channel) {
     channel.eventLoop.assumeIsolated().execute { self.write(page, to: head, isLast: isLast, on: channel) }
   }

@@ -35,7 +35,8 @@ public struct JourneyAnswers: Sendable {
     return filled
   }
 
-  /// A choice may be given by its text; an object fills several inputs by their names or what is behind `IDToken1` in them.
+  /// A choice may be given by its text; an object fills several inputs by their names or what is behind `IDToken1` in
+  /// them.
   private func fill(_ callback: inout JourneyCallback, _ value: JSONValue) -> Bool {
     if let object = value.objectValue {
       return object.members.allSatisfy { callback.fill($0.name, with: $0.value) }

@@ -15,7 +15,8 @@ extension JourneyCallback {
     (output("defaultChoice") ?? output("defaultOption"))?.integerValue.flatMap { Int(exactly: $0) }
   }
 
-  /// What kind of message it is: 0 informs, 1 warns, 2 tells an error, 4 is a script. The access manager writes it as a string or a number.
+  /// What kind of message it is: 0 informs, 1 warns, 2 tells an error, 4 is a script. The access manager writes it as a
+  /// string or a number.
   public var messageType: Int? {
     let type = output("messageType")
     return type?.integerValue.flatMap { Int(exactly: $0) } ?? type?.stringValue.flatMap { Int($0) }
@@ -24,7 +25,8 @@ extension JourneyCallback {
   /// Where the user's browser is to go (`RedirectCallback`).
   public var redirectURL: String? { output("redirectUrl")?.stringValue }
 
-  /// By what a hidden value is known (`HiddenValueCallback`), or the attribute that is asked for (`StringAttributeInputCallback` and so on).
+  /// By what a hidden value is known (`HiddenValueCallback`), or the attribute that is asked for
+  /// (`StringAttributeInputCallback` and so on).
   public var name: String? { output("id")?.stringValue ?? output("name")?.stringValue }
 
   /// Whether the attribute must be given; false where that is not said.

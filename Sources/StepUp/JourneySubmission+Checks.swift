@@ -58,8 +58,9 @@ extension JourneySubmission {
 }
 
 extension JourneyAnswers {
-  /// What to send for the step of `next` without asking anybody; nil when there is no answer, or when it is one of those `answered`
-  /// already: what was wrong once is not sent twice. Waits are. `answered` nil: the caller asks for it.
+  /// What to send for the step of `next` without asking anybody; nil when there is no answer, or when it is one of
+  /// those `answered` already: what was wrong once is not sent twice. Waits are. `answered` nil: the caller asks for
+  /// it.
   func submission(for next: JourneyState, after answered: Set<[String]>?) -> JourneySubmission? {
     let callbacks = next.callbacks
     let isWait = callbacks.contains { JourneyCallback($0)?.waitTime != nil }

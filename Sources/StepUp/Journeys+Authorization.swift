@@ -4,7 +4,8 @@ import PosternSupport
 import Sessions
 
 extension Journeys {
-  /// A phase in the user's browser: an authorization with what RFC 9470 asks for, as a step like the access manager's own redirects.
+  /// A phase in the user's browser: an authorization with what RFC 9470 asks for, as a step like the access manager's
+  /// own redirects.
   func authorize(
     _ state: JourneyState, _ advice: PolicyAdvice, _ submission: JourneySubmission, _ walk: JourneyWalk
   ) async throws(JourneyError) -> JourneyProgress {

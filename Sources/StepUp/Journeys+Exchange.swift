@@ -52,7 +52,8 @@ extension Journeys {
     }
   }
 
-  /// Body and query. The access manager takes realm and tree of a step from its `authId`; a suspended journey has nothing but its name.
+  /// Body and query. The access manager takes realm and tree of a step from its `authId`; a suspended journey has
+  /// nothing but its name.
   private static func message(
     _ state: JourneyState, _ phase: JourneyPhase, _ submission: JourneySubmission
   ) -> (body: JSONValue, query: [(name: String, value: String)]) {

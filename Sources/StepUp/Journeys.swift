@@ -6,8 +6,8 @@ public import Sessions
 
 /// Walks through access managers' authentication: logins, and what policies ask of users who are logged in.
 ///
-/// What the access manager asks goes to the caller as it came; what comes back is sent on. Between two steps a journey waits under a
-/// continuation that is good once, for its peer only, whatever becomes of the connection.
+/// What the access manager asks goes to the caller as it came; what comes back is sent on. Between two steps a journey
+/// waits under a continuation that is good once, for its peer only, whatever becomes of the connection.
 public final class Journeys: Sendable {
   /// How long a continuation is good at least, where the caller does not say: as long as a transaction.
   public static let usualLife = AccessManager.usualJourneyLife
@@ -17,7 +17,8 @@ public final class Journeys: Sendable {
   static let maxRounds = 64
   /// How long a wait that the access manager asks for may be.
   static let maxWait = Duration.seconds(60)
-  /// How long a call that has no deadline goes on waiting for the access manager before it hands the step to its caller.
+  /// How long a call that has no deadline goes on waiting for the access manager before it hands the step to its
+  /// caller.
   static let patience = usualLife
 
   let sessions: UserSessions
@@ -35,7 +36,8 @@ public final class Journeys: Sendable {
 
   /// Begins a journey for the peer `owner`, and goes as far as `answers` reach.
   ///
-  /// `life` is how long each of its continuations is good; nil: as long as the access manager's own, at least three minutes.
+  /// `life` is how long each of its continuations is good; nil: as long as the access manager's own, at least three
+  /// minutes.
   public func begin(
     _ request: JourneyRequest, at issuer: SessionIssuer, ownedBy owner: UInt32,
     answers: JourneyAnswers = JourneyAnswers(), life: Duration? = nil, deadline: Deadline = .never,
@@ -75,8 +77,8 @@ public final class Journeys: Sendable {
     return JourneyState(request, owner: owner, issuer: issuer, token: token, life: life)
   }
 
-  /// Goes on with a journey of `owner`: with the callbacks of its step filled in, with `answers`, or, where nothing is to be filled in,
-  /// with the step as it is. `issuer` gives the configured issuer of a name.
+  /// Goes on with a journey of `owner`: with the callbacks of its step filled in, with `answers`, or, where nothing is
+  /// to be filled in, with the step as it is. `issuer` gives the configured issuer of a name.
   public func goOn(
     _ continuation: String, callbacks: [JSONValue]?, ownedBy owner: UInt32,
     issuer: (String) throws(SessionError) -> SessionIssuer, answers: JourneyAnswers = JourneyAnswers(),

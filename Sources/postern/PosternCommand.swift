@@ -20,8 +20,9 @@ struct PosternCommand: AsyncParsableCommand {
     ]
   )
 
-  /// `serve` begins on the main thread, before there is another one: Landlock holds for the thread it is called on and those that come after.
-  /// The others stay on it, and end here: libdispatch, which has threads for the rest, ends a process that has no /proc.
+  /// `serve` begins on the main thread, before there is another one: Landlock holds for the thread it is called on and
+  /// those that come after. The others stay on it, and end here: libdispatch, which has threads for the rest, ends a
+  /// process that has no /proc.
   @MainActor static func main() async {
     do {
       var command = try parseAsRoot(arguments)
@@ -36,10 +37,12 @@ struct PosternCommand: AsyncParsableCommand {
     }
   }
 
-  /// Without a command there is nothing to do: that is a wrong use (EX_USAGE), where a success would let a probe pass that asked nobody.
+  /// Without a command there is nothing to do: that is a wrong use (EX_USAGE), where a success would let a probe pass
+  /// that asked nobody.
   func run() throws { throw ValidationError("A command is needed.") }
 
-  /// What stands behind the program's name. Not from `CommandLine`, which reads /proc and knows of no arguments where there is none.
+  /// What stands behind the program's name. Not from `CommandLine`, which reads /proc and knows of no arguments where
+  /// there is none.
   private static var arguments: [String] {
     (1..<max(1, clinux_argument_count())).compactMap { place in
       clinux_argument(place).map { String(cString: $0) }

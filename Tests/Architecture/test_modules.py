@@ -295,8 +295,8 @@ def test_no_lock_holds_a_closure_itself():
     assert not offences, "\n".join(offences)
 
 
-# Two enumerations joined by their raw values, with a default or nothing for what one of them does not have: a case that is added on one side
-# only is lost in silence. An exhaustive `switch` does not compile then.
+# Two enumerations joined by their raw values, with a default or nothing for what one of them does not have: a case that
+# is added on one side only is lost in silence. An exhaustive `switch` does not compile then.
 JOINED_BY_RAW_VALUE = re.compile(
     r"\brawValue:[^\n]*\)\s*\?\?|\b(?:flatMap|compactMap)\s*\{[^{}]*\brawValue:\s*[$\w.]+\.rawValue\b[^{}]*\}"
 )
@@ -348,8 +348,8 @@ def test_the_table_of_what_rules_bound_is_the_code():
     assert len(declared) > 30 and documented == declared
 
 
-# Every module of the product but what only reads the operator's own configuration: header fields, cookies, URLs, schemes, media types,
-# parts of tokens, documents of other servers, the environment.
+# Every module of the product but what only reads the operator's own configuration: header fields, cookies, URLs,
+# schemes, media types, parts of tokens, documents of other servers, the environment.
 READS_PROTOCOL_TEXT = sorted(
     path.name for path in (ROOT / "Sources").iterdir()
     if any(path.rglob("*.swift")) and path.name not in
@@ -368,7 +368,8 @@ TEXT_BY_CHARACTER = {
     r"(?<!ASCII)\.is(?:Whitespace|Letter|Number|Newline|HexDigit)\b": "ranges of bytes",
 }
 
-# Files that use one of these forms all the same: (file, what stands there, why it is no text of a protocol, or cannot go wrong).
+# Files that use one of these forms all the same: (file, what stands there, why it is no text of a protocol, or cannot
+# go wrong).
 CHARACTERS_ALLOWED = [
     ("PosternAudit/Writing/AuditFile.swift", "path.hasSuffix", "the path of a file"),
     ("PosternAudit/Writing/AuditFileNames.swift", "name.hasPrefix(prefix)", "the name of a file"),

@@ -98,7 +98,8 @@ struct OriginGateTests {
   private static let (alice, bob) = (Requester(uid: 1, connection: 1), Requester(uid: 2, connection: 2))
   private static let (carol, dave) = (Requester(uid: 3, connection: 3), Requester(uid: 4, connection: 4))
 
-  /// Would catch: a uid alone that may not have all places, one that keeps a place from others for ever, or more beside it than the bound.
+  /// Would catch: a uid alone that may not have all places, one that keeps a place from others for ever, or more beside
+  /// it than the bound.
   @Test("what a uid holds for too long keeps nobody away who has none; alone it may hold all, and never more")
   func lasting() async throws {
     let bench = try OriginGateBench()
@@ -171,7 +172,8 @@ struct OriginGateTests {
     #expect(bench.gate.states == [])
   }
 
-  /// Would catch: a uid whose requests fail, by the path that they ask for, and that has the origin taken from all others.
+  /// Would catch: a uid whose requests fail, by the path that they ask for, and that has the origin taken from all
+  /// others.
   @Test("a breaker is one uid's: another one's requests go on, also those that wait")
   func breakers() async throws {
     let bench = try OriginGateBench()

@@ -5,8 +5,8 @@ import PosternSupport
 import PosternTestSupport
 import Testing
 
-/// What decides for everybody, or brings tokens, goes over a connection that nothing else went over: what a server sends unasked can then
-/// be taken for none of its answers (`Issuer.transferOptions`).
+/// What decides for everybody, or brings tokens, goes over a connection that nothing else went over: what a server
+/// sends unasked can then be taken for none of its answers (`Issuer.transferOptions`).
 @Suite("Requests with a connection of their own")
 struct OwnConnectionTests {
   /// Each kind of request to an issuer's servers, by the path that it asks for.

@@ -1,6 +1,6 @@
-// The yardstick of fetchResource, and with --post of cold decisions: the same requests made by a plain C program with libcurl's multi interface. K easy
-// handles are made once and used again and again, so the connections to the upstream are reused as well. With --stream
-// bodies are counted as they come, not kept. Prints one line of JSON.
+// The yardstick of fetchResource, and with --post of cold decisions: the same requests made by a plain C program with
+// libcurl's multi interface. K easy handles are made once and used again and again, so the connections to the upstream
+// are reused as well. With --stream bodies are counted as they come, not kept. Prints one line of JSON.
 
 #define _GNU_SOURCE
 #include <curl/curl.h>

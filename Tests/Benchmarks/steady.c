@@ -1,8 +1,8 @@
-// A caller that asks so many requests a second whether the answers come or not, over its connections by turns. One thread.
-// Prints one line of JSON.
+// A caller that asks so many requests a second whether the answers come or not, over its connections by turns. One
+// thread. Prints one line of JSON.
 //
-// Latency runs from before send() to behind the recv() that completes the answer. A request is due at its time, however late
-// the answers before it are, so that a slow server is asked just as often as a quick one.
+// Latency runs from before send() to behind the recv() that completes the answer. A request is due at its time, however
+// late the answers before it are, so that a slow server is asked just as often as a quick one.
 
 #define _GNU_SOURCE
 #include <errno.h>

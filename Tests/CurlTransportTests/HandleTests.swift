@@ -4,8 +4,8 @@ import HTTPMessages
 import PosternSupport
 import Testing
 
-/// What is left of an exchange that failed must not touch another. libcurl 7.88 keeps the buffer of a handle whose name did not resolve
-/// over its reset, and rejects to set it up again: one such name ended all fetching until a restart.
+/// What is left of an exchange that failed must not touch another. libcurl 7.88 keeps the buffer of a handle whose name
+/// did not resolve over its reset, and rejects to set it up again: one such name ended all fetching until a restart.
 @Suite("Handles after failures", .timeLimit(.minutes(3)))
 struct HandleTests {
   enum Failure: CaseIterable {

@@ -60,7 +60,8 @@ final class RawConnection {
     return true
   }
 
-  /// Returns when the peer's kernel has all that was sent: what the peer does from now on, it does with that waiting for it.
+  /// Returns when the peer's kernel has all that was sent: what the peer does from now on, it does with that waiting
+  /// for it.
   func waitForDelivery() {
     var queued: Int32 = 1
     while ioctl(descriptor, UInt(TIOCOUTQ), &queued) == 0, queued > 0 { usleep(50) }

@@ -64,7 +64,8 @@ struct ReceiveQueueTests {
     }
   }
 
-  /// How long another uid's fetch takes, at the median, beside twelve transfers from a server that sends `piece` without end.
+  /// How long another uid's fetch takes, at the median, beside twelve transfers from a server that sends `piece`
+  /// without end.
   private func wait(beside head: String, _ piece: String) async throws -> Duration {
     let many = String(repeating: piece, count: 10_000)
     let hostile = try RawServer { connection in

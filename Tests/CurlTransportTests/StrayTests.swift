@@ -4,8 +4,8 @@ import HTTPMessages
 import PosternSupport
 import Testing
 
-/// Bytes that came before a request was sent are nobody's answer. libcurl 7.88 takes up a connection on which they wait: every later
-/// answer was the one before it.
+/// Bytes that came before a request was sent are nobody's answer. libcurl 7.88 takes up a connection on which they
+/// wait: every later answer was the one before it.
 @Suite("Bytes that nobody asked for", .timeLimit(.minutes(3)))
 struct StrayTests {
   struct Stray: Sendable, CustomTestStringConvertible {

@@ -29,8 +29,8 @@ final class TLSServers: Sendable {
     case deepAndOld
     /// Answers 400 without a client certificate of authority A, or with one that has expired.
     case demanding
-    /// Send certificates along that belong to nothing, which cost too much: an RSA exponent of 66 bits, with TLS 1.3 and 1.2; a curve
-    /// given by its parameters, with both; a small curve; ten of any sort; one of more than 32 KiB.
+    /// Send certificates along that belong to nothing, which cost too much: an RSA exponent of 66 bits, with TLS 1.3
+    /// and 1.2; a curve given by its parameters, with both; a small curve; ten of any sort; one of more than 32 KiB.
     case costlyExponent, costlyExponentAndOld, costlyCurve, costlyCurveAndOld, otherCurve, tooMany, tooLarge
     /// Sends seven along that are in use elsewhere.
     case manySorts
@@ -69,8 +69,9 @@ final class TLSServers: Sendable {
   private static func start(in folder: String) throws -> Process {
     let process = Process()
     process.executableURL = URL(fileURLWithPath: "/bin/sh")
-    // nginx lives as long as this process, however that ends. It holds none of its descriptors: whoever reads the test's output waits
-    // for the last one that has it open. It may have inherited a mask that blocks every other signal.
+    // nginx lives as long as this process, however that ends. It holds none of its descriptors: whoever reads the
+    // test's output waits for the last one that has it open. It may have inherited a mask that blocks every other
+    // signal.
     let script = """
       PATH=$PATH:/usr/sbin
       nginx -p "$0" -c "$0/nginx.conf" -e "$0/error.log" &

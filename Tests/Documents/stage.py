@@ -112,7 +112,8 @@ class Stage:
         file.write_text(self.real(configuration.read_text(encoding="utf-8")))
         socket = own / "s"
         self._sidecar = Sidecar(own, None, path=socket, arguments=["--config", str(file), "--socket", str(socket)])
-        # Its issuers have been asked for their keys: whoever asks for the health waits a second for that, and no longer.
+        # Its issuers have been asked for their keys: whoever asks for the health waits a second for that, and no
+        # longer.
         with self._sidecar.connect() as connection:
             eventually(lambda: connection.call("health")["status"] == "ok", what="the issuers' keys")
         return self._sidecar

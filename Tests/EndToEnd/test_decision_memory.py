@@ -66,7 +66,8 @@ def test_a_permit_in_use_is_renewed_before_it_expires(start: Start, double: Deci
         was_held_up = False
         while time.monotonic() < begun + 9:
             result = call(connection, "used")
-            # Whoever comes by only after the last fifth of the permit's life, because the machine stood still, has to ask.
+            # Whoever comes by only after the last fifth of the permit's life, because the machine stood still, has to
+            # ask.
             is_held_up = time.monotonic() - last > 0.5
             was_held_up = was_held_up or is_held_up
             assert permits(result) == [True] and (sources(result) == ["local"] or is_held_up), time.monotonic() - begun

@@ -179,7 +179,8 @@ def test_a_token_is_renewed_before_it_expires(start: Start, connect: Connect, st
         began = time.monotonic()
         result = fetch(connection)
         assert result["status"] == 200
-        # Renewed in time, so that no fetch ever meets a 401 (a tenth of its life early), unless it took that long itself.
+        # Renewed in time, so that no fetch ever meets a 401 (a tenth of its life early), unless it took that long
+        # itself.
         assert result["attempts"] == 1 or time.monotonic() - began > 0.25
         time.sleep(0.05)
     assert 2 <= upstream.statistics()["tokenRequests"] <= 5

@@ -139,7 +139,8 @@ def test_a_refused_connection_is_server_unreachable(start: Start, connect: Conne
 
 
 def test_a_name_that_does_not_resolve_is_told_as_such(start: Start, connect: Connect) -> None:
-    # One question of one second: a name server that is silent, as in a container without a network, would take longer than the test waits.
+    # One question of one second: a name server that is silent, as in a container without a network, would take longer
+    # than the test waits.
     environment = {"RES_OPTIONS": "attempts:1 timeout:1"}
     changes = {"resources": {"gone": {"baseUrl": "https://does-not-exist.invalid/", "auth": "none"}}}
     connection = connect(start(changes, environment=environment))

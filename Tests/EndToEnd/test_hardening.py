@@ -75,5 +75,6 @@ def test_the_process_leaves_no_core_dump(sidecar: Sidecar) -> None:
     limits = open(f"/proc/{sidecar.process.pid}/limits", encoding="ascii").read()
     line = next(line for line in limits.splitlines() if line.startswith("Max core file size"))
     assert line.split()[4:6] == ["0", "0"]
-    # What the kernel takes for not dumpable belongs to root: also for a process of another user, who cannot attach then.
+    # What the kernel takes for not dumpable belongs to root: also for a process of another user, who cannot attach
+    # then.
     assert os.stat(f"/proc/{sidecar.process.pid}/environ").st_uid == 0

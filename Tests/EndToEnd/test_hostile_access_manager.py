@@ -127,7 +127,8 @@ def test_what_is_agreed_to_once_is_done_once(
         journeys.control(playground, clientTree=tree)
         order = {"resource": "mine", "path": "echo", "session": session, "method": "POST", "body": "10 coins"}
         first = expect.fault(connection.error("fetchResource", order), 1017)["continuation"]
-        # Nothing has been done for it yet: it waits under another continuation, or, where it is the same transaction, as it did.
+        # Nothing has been done for it yet: it waits under another continuation, or, where it is the same transaction,
+        # as it did.
         again = connection.error("fetchResource", {"continuation": first})
         second = expect.fault(again, 1018 if tree == "transaction" else 1017).get("continuation", first)
         if second != first:

@@ -165,7 +165,8 @@ def test_look_ups_that_take_longer_than_connecting_may_are_bounded(
     call = {"resource": "silent", "path": "x", "timeoutMs": 13_000}
     calls = [(each, each.request("fetchResource", call)) for each in connections for _ in range(30)]
     codes = [connection.answer_to(identifier)["error"]["code"] for connection, identifier in calls]
-    # After ten seconds they are told that the name was not resolved. Those who wait would begin then, beside the others' look-ups.
+    # After ten seconds they are told that the name was not resolved. Those who wait would begin then, beside the
+    # others' look-ups.
     assert codes.count(1009) == SHARE
     # Threads of the sidecar's own come and go, too.
     assert SHARE - 8 <= threads(sidecar) - idle <= SHARE + 8

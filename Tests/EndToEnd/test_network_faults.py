@@ -438,8 +438,8 @@ def test_the_callers_deadline_bounds_whatever_takes_long(
     if where in ("token", "renewal"):
         playground.faults(token={"kind": "slow", "delayMs": 20000})
     expected = {"token": NOT_SENT, "resource": NO_REPLY, "redirect": REPLIED, "renewal": REPLIED}
-    # Where the machine stands still the time may be over before the slow part is reached, or before the call itself can say how far it
-    # got: then once more, with more of it.
+    # Where the machine stands still the time may be over before the slow part is reached, or before the call itself can
+    # say how far it got: then once more, with more of it.
     for milliseconds in 400, 4000:
         began = time.monotonic()
         params = {"resource": "orders", "path": path, "timeoutMs": 30000, "meta": {"timeoutMs": milliseconds}}

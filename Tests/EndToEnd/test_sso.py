@@ -135,7 +135,8 @@ def test_another_users_single_sign_on_renews_nothing(connection: Connection, pla
 
 def test_the_single_sign_on_cookie_is_not_a_callers(connection: Connection, playground: Playground) -> None:
     create(connection, sign_on(playground))
-    # U+0600 and the semicolon behind it are one character, and a combining one belongs to what is before it: bytes count.
+    # U+0600 and the semicolon behind it are one character, and a combining one belongs to what is before it: bytes
+    # count.
     for cookie in ["playgroundSSO=mine", "a=b\u0600; playgroundSSO=mine", "a=b;\u0301c; playgroundSSO=\u0301mine",
                    "a=b\u0600,playgroundsso=mine"]:
         error = connection.error("fetchResource", {"resource": "mine", "path": "orders", "headers": {"Cookie": cookie}})

@@ -51,8 +51,8 @@ def test_one_users_unread_answers_are_bounded_over_all_his_connections(
             with connect_as(2001, sidecar) as reader:
                 assert reader.works()
                 assert reader.call("rpc.discover")["openrpc"]
-            # One by one the sidecar stops reading in time; a batch's answers come all at once, and connections have to go, which
-            # may be after others have been answered: the batches are still being worked on.
+            # One by one the sidecar stops reading in time; a batch's answers come all at once, and connections have to
+            # go, which may be after others have been answered: the batches are still being worked on.
             if in_batches:
                 sidecar.awaits_log("overflow")
             else:

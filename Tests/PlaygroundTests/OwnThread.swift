@@ -1,6 +1,7 @@
 import Glibc
 
-/// Runs blocking `work` on a thread of its own, so that it never holds one of the few threads the server under test runs on.
+/// Runs blocking `work` on a thread of its own, so that it never holds one of the few threads the server under test
+/// runs on.
 func onOwnThread<Value: Sendable>(_ work: @escaping @Sendable () throws -> Value) async throws -> Value {
   try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Value, any Error>) in
     let job = Unmanaged.passRetained(Job { continuation.resume(with: Result { try work() }) })

@@ -1,7 +1,8 @@
 import PosternSupport
 import Testing
 
-/// Text of protocols by bytes: what a combining scalar would hide from `Character`, or canonical equivalence make equal.
+/// Text of protocols by bytes: what a combining scalar would hide from `Character`, or canonical equivalence make
+/// equal.
 @Suite struct StringBytesTests {
   @Test("A separator is missed where a scalar before or behind it makes one character of both")
   func cuts() {

@@ -10,7 +10,8 @@ import Testing
   import FoundationNetworking
 #endif
 
-/// A real `URLSession` whose requests go through the engine. One at a time: what the protocol class is told holds for the process.
+/// A real `URLSession` whose requests go through the engine. One at a time: what the protocol class is told holds for
+/// the process.
 @Suite("URL sessions over the engine", .serialized, .timeLimit(.minutes(2)))
 struct URLSessionTests {
   @Test(

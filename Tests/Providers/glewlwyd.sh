@@ -16,7 +16,8 @@
 #
 # Issuer http://127.0.0.1:PORT/api/oidc
 # User   alice / alicepw
-# Client svc / svcsecret: client_credentials, code with PKCE, refresh with rotation and reuse detection, password, device;
+# Client svc / svcsecret: client_credentials, code with PKCE, refresh with rotation and reuse detection, password,
+# device;
 #        pushed requests, introspection, revocation, end of sessions
 # Scopes openid, orders
 # Ways of its own: a wrong secret is 403 with an empty body; a spent refresh token 400 with an empty body.
@@ -149,8 +150,8 @@ write_configuration() {
   grep -q '^bind_address="127.0.0.1"' "$dir/glewlwyd.conf" || fail "cannot bind the provider to 127.0.0.1"
 }
 
-# The pages where users log in. They are copied because glewlwyd follows no links, and because Debian's leads to a directory
-# in the place of the pages' configuration.
+# The pages where users log in. They are copied because glewlwyd follows no links, and because Debian's leads to a
+# directory in the place of the pages' configuration.
 copy_pages() {
   mkdir "$dir/webapp"
   cp -rL /usr/share/glewlwyd/webapp/{login.html,login.js,favicon.ico,css,js,fonts,img,locales} "$dir/webapp/" 2>/dev/null || true

@@ -2,8 +2,8 @@ import CPosternSQLite
 import Foundation
 import PosternSupport
 
-/// A virtual file system for SQLite that remembers what has been synced, and can tell what a disk would hold if the power
-/// went now: everything synced, and of the rest any part in any order.
+/// A virtual file system for SQLite that remembers what has been synced, and can tell what a disk would hold if the
+/// power went now: everything synced, and of the rest any part in any order.
 ///
 /// Names are durable at once where SQLite syncs the directory, which it is left to do by itself.
 final class PowerLossDisk: @unchecked Sendable {

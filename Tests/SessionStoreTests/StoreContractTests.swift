@@ -36,7 +36,8 @@ struct StoreContractTests {
     for number in 200..<210 { try await store.insert(Records.record(number, owner: 2)) }
   }
 
-  /// Would catch: a purge that looks at everybody's records, though whoever is at their limit has one with each attempt to log in.
+  /// Would catch: a purge that looks at everybody's records, though whoever is at their limit has one with each attempt
+  /// to log in.
   @Test("to look for what has expired in a store in memory costs more, the more others have that has not")
   func memoryPurge() async throws {
     let store = MemoryRecordStore()

@@ -170,7 +170,8 @@ struct TamperTests {
     await expect(.unusable) { _ = try await open() }
   }
 
-  /// The store is refused, or answers with errors or with what was written, and never with anything else or with nothing.
+  /// The store is refused, or answers with errors or with what was written, and never with anything else or with
+  /// nothing.
   private func expectRefusal(
     of keys: Set<RecordKey>, size: Int = 300, count: Int = 3, allowSound: Bool = false, place: Int = -1
   ) async {

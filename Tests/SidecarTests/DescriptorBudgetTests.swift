@@ -10,7 +10,8 @@ struct DescriptorBudgetTests {
     #expect(DescriptorBudget(limit: free + 30, open: 30)?.connections == connections)
   }
 
-  /// With a limit, what upstreams have: connections, those of the common transport, and those of the only resource with HTTP/2.
+  /// With a limit, what upstreams have: connections, those of the common transport, and those of the only resource with
+  /// HTTP/2.
   static let shares: [(Int, [Int])] = [
     // 48 descriptors: the least. 16 are for certificates, three for each request.
     (224, [10, 7, 1]),

@@ -156,8 +156,8 @@ struct HealthTests {
     #expect(await Self.passes(clock) { Self.status(bench) == "ok" })
   }
 
-  /// Lets time pass in steps until `condition` holds. It passes while a thread of the sidecar's gets no turn, too: what is
-  /// waited for must not be over for good some thousands of steps later.
+  /// Lets time pass in steps until `condition` holds. It passes while a thread of the sidecar's gets no turn, too: what
+  /// is waited for must not be over for good some thousands of steps later.
   private static func passes(
     _ clock: ManualClock, by step: Duration = .milliseconds(500), until condition: @Sendable () -> Bool
   ) async -> Bool {

@@ -4,7 +4,8 @@ import PosternSupport
 import PosternTestSupport
 import Testing
 
-/// The delegate requests about policy advice, each with its default: for silence, errors and nonsense, in the time that is configured.
+/// The delegate requests about policy advice, each with its default: for silence, errors and nonsense, in the time that
+/// is configured.
 @Suite struct PolicyDelegateTests {
   private static let yaml = """
     issuers: { am: { issuer: "https://idp.test", clientId: shop, clientSecret: s, redirectUri: "https://shop.test/cb",

@@ -26,7 +26,8 @@ struct ReloadTests {
     #expect(await connection.call("fetchResource", ["path": "x"])["result"]?["url"] == "https://b.test/x")
   }
 
-  /// Would catch: a caller who reloads in a loop and so fills the outboxes of everybody who is subscribed; a bound that swallows the last.
+  /// Would catch: a caller who reloads in a loop and so fills the outboxes of everybody who is subscribed; a bound that
+  /// swallows the last.
   @Test("a user who reloads without end has everybody told each time, or the last reload is never told")
   func bounded() async throws {
     let bench = try SidecarBench(Self.before)

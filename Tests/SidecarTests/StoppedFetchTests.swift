@@ -6,7 +6,8 @@ import PosternTestSupport
 import Sidecar
 import Testing
 
-/// Fetches that wait for advice, by their continuations: for how long, for whom, how many, and that they stay what they were.
+/// Fetches that wait for advice, by their continuations: for how long, for whom, how many, and that they stay what they
+/// were.
 @Suite struct StoppedFetchTests {
   private static func yaml(_ base: String = "https://api.test/shop/") -> String {
     """

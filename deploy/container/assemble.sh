@@ -1,6 +1,6 @@
 #!/bin/bash
-# The files of the image: assemble.sh BINARY ROOT puts them into ROOT, which must not exist. This is the one list of what
-# goes in; Dockerfile and build.sh both call it. Run as root: directories get the image's user.
+# The files of the image: assemble.sh BINARY ROOT puts them into ROOT, which must not exist. This is the one list of
+# what goes in; Dockerfile and build.sh both call it. Run as root: directories get the image's user.
 set -euo pipefail
 binary=$1
 root=$2

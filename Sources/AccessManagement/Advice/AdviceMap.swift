@@ -1,8 +1,8 @@
 import PosternJSON
 import PosternSupport
 
-/// Advices in JSON: `{"TransactionConditionAdvice": ["…"]}`, by itself, as the member `advices` of a policy decision, or in an array of
-/// these.
+/// Advices in JSON: `{"TransactionConditionAdvice": ["…"]}`, by itself, as the member `advices` of a policy decision,
+/// or in an array of these.
 enum AdviceMap {
   /// Whether a map counts that stands by itself, outside of `advices`.
   enum BareMap {

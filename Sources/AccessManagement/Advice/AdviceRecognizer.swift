@@ -3,8 +3,8 @@ import PosternSupport
 
 /// Finds policy advice in answers.
 ///
-/// Looks into `WWW-Authenticate` first, then at the target of a redirect, then into a JSON body, and ends where it finds something.
-/// Everything it reads is bounded; what is malformed or too large is no advice.
+/// Looks into `WWW-Authenticate` first, then at the target of a redirect, then into a JSON body, and ends where it
+/// finds something. Everything it reads is bounded; what is malformed or too large is no advice.
 public struct AdviceRecognizer: Sendable {
   /// Which answers are looked at.
   public enum Scope: Sendable, Hashable {
@@ -29,8 +29,8 @@ public struct AdviceRecognizer: Sendable {
     self.accessManager = accessManager
   }
 
-  /// The advices of `response`, which `url` gave; nil when there is none. Without `url` a redirect must be to an absolute URL to be
-  /// compared with the access manager's.
+  /// The advices of `response`, which `url` gave; nil when there is none. Without `url` a redirect must be to an
+  /// absolute URL to be compared with the access manager's.
   public func finding(in response: HTTPResponse, from url: HTTPURL? = nil) -> AdviceFinding? {
     let isRefusal = response.status == 401 || response.status == 403
     if isRefusal || scope == .everyAnswer {

@@ -6,8 +6,8 @@ enum AdviceText {
   /// How often a parameter is decoded: once as everybody does, and again for servers that encode what is encoded.
   private static let maxRounds = 3
 
-  /// The advices in the value of `authIndexValue` as it stands in a URL: percent-encoded once or more, in quotes or not, XML or its
-  /// base64 in either alphabet.
+  /// The advices in the value of `authIndexValue` as it stands in a URL: percent-encoded once or more, in quotes or
+  /// not, XML or its base64 in either alphabet.
   static func composite(_ encoded: String, realm: String?) -> [PolicyAdvice] {
     var text = encoded
     for _ in 0..<maxRounds {

@@ -33,8 +33,8 @@ public enum CompositeAdvice {
     return distinct(found)
   }
 
-  /// An advice of these parts without white space around them; nil when they are of no size that can be, cannot stand in XML, or
-  /// claim to be what does not come this way.
+  /// An advice of these parts without white space around them; nil when they are of no size that can be, cannot stand
+  /// in XML, or claim to be what does not come this way.
   static func advice(_ type: String, _ value: String, realm: String?) -> PolicyAdvice? {
     let (type, value) = (AdviceText.trimmed(type), AdviceText.trimmed(value))
     guard (1...maxTypeBytes).contains(type.utf8.count), (1...maxValueBytes).contains(value.utf8.count),

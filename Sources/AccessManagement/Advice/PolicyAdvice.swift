@@ -44,7 +44,8 @@ public struct PolicyAdvice: Sendable, Hashable {
   /// Whether it is about this one request: good once, and only after every other advice has been satisfied.
   public var isTransaction: Bool { type == Name.transaction }
 
-  /// Whether satisfying it is a walk through the access manager's authentication. A `SessionConditionAdvice` says `deny` and means it.
+  /// Whether satisfying it is a walk through the access manager's authentication. A `SessionConditionAdvice` says
+  /// `deny` and means it.
   public var isCompositeAdvice: Bool {
     type != Name.session && type != Name.insufficientUserAuthentication && type != Name.umaTicket
   }

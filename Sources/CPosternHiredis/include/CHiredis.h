@@ -1,7 +1,7 @@
 // One blocking connection to a Redis server, plain or over TLS. hiredis connects, writes commands and parses answers;
 // the bytes travel here, because the hiredis of Debian 12 (0.14) has no TLS and no deadline for a whole command.
-// The calling thread blocks SIGPIPE: OpenSSL writes to sockets without asking for silence. Neither hiredis' nor OpenSSL's
-// headers are seen from outside.
+// The calling thread blocks SIGPIPE: OpenSSL writes to sockets without asking for silence. Neither hiredis' nor
+// OpenSSL's headers are seen from outside.
 #ifndef POSTERN_CHIREDIS_H
 #define POSTERN_CHIREDIS_H
 

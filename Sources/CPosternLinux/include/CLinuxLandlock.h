@@ -1,5 +1,5 @@
-// Landlock, landlock(7): rules a process gives itself, and cannot take back. The C library has no functions for it, and the
-// kernel headers of Debian 12 know less than the kernels it runs on: the numbers are part of the kernel's ABI.
+// Landlock, landlock(7): rules a process gives itself, and cannot take back. The C library has no functions for it, and
+// the kernel headers of Debian 12 know less than the kernels it runs on: the numbers are part of the kernel's ABI.
 #ifndef POSTERN_CLINUX_LANDLOCK_H
 #define POSTERN_CLINUX_LANDLOCK_H
 

@@ -1,4 +1,5 @@
-/// Why a preauthorization, or one resource of it, is not a permit: the enhanced error of the decision point, or the sidecar's own.
+/// Why a preauthorization, or one resource of it, is not a permit: the enhanced error of the decision point, or the
+/// sidecar's own.
 ///
 /// Codes and actions are open sets: unknown ones pass through as they came.
 public struct Status: Sendable, Hashable {
@@ -6,8 +7,8 @@ public struct Status: Sendable, Hashable {
   public let status: Int
   /// The machine-readable code.
   public let code: String
-  /// What is suggested: `none`, `configuration`, `application-registration`, `authentication`, `authorization`, `degradation`,
-  /// `retry`, `retry-after`, or another.
+  /// What is suggested: `none`, `configuration`, `application-registration`, `authentication`, `authorization`,
+  /// `degradation`, `retry`, `retry-after`, or another.
   public let action: String
   /// For people.
   public let message: String

@@ -21,7 +21,8 @@ public struct DecisionLink: Sendable {
   /// The clock of the engine.
   public var clock: any EngineClock { upstream.clock }
 
-  /// The same for what is asked for once for everybody (`DecisionPurpose.shared`): with `patience` of its own, whoever was first to need it.
+  /// The same for what is asked for once for everybody (`DecisionPurpose.shared`): with `patience` of its own, whoever
+  /// was first to need it.
   func forEverybody(patience: Duration) -> DecisionLink {
     var link = self
     link.isRenewal = false
@@ -29,7 +30,8 @@ public struct DecisionLink: Sendable {
     return link
   }
 
-  /// Sends `request` with the decision point's credential; a refused one is renewed once. Any status but 401 is an answer.
+  /// Sends `request` with the decision point's credential; a refused one is renewed once. Any status but 401 is an
+  /// answer.
   public func send(_ request: HTTPRequest) async throws(DecisionFault) -> HTTPResponse {
     switch point.settings.credential {
     case .none:
@@ -84,7 +86,8 @@ public struct DecisionLink: Sendable {
     return (response, prover.learn(from: response, to: proof, DPoPRejection(ofResource: response)))
   }
 
-  /// Sends `request` as it is, at the decision point's pace, which a 429 slows down. `timeout` replaces the configured one.
+  /// Sends `request` as it is, at the decision point's pace, which a 429 slows down. `timeout` replaces the configured
+  /// one.
   public func exchange(
     _ request: HTTPRequest, for purpose: DecisionPurpose, timeout: Duration? = nil
   ) async throws(DecisionFault) -> HTTPResponse {

@@ -1,6 +1,7 @@
 import PosternSupport
 
-/// Asks about one batch: splits what is refused as a whole, repeats what may be repeated, and ends with a verdict for each resource.
+/// Asks about one batch: splits what is refused as a whole, repeats what may be repeated, and ends with a verdict for
+/// each resource.
 struct DecisionRun {
   /// The pause before the second try; it doubles.
   private static let firstPause = Duration.milliseconds(100)
@@ -40,8 +41,8 @@ struct DecisionRun {
 
   /// What asking about a batch may still cost.
   private struct Effort {
-    /// How many batches may be split: enough to find two culprits, too few to ask about each resource of a decision point that refuses
-    /// everything.
+    /// How many batches may be split: enough to find two culprits, too few to ask about each resource of a decision
+    /// point that refuses everything.
     var splits = 2
     /// Even one resource was too many: nothing more is asked.
     var refusal: DecisionFault?

@@ -61,8 +61,8 @@ struct PreauthorizeCall: Sendable {
   /// Whether the subject's session has ended since the call began.
   var isTooLate: Bool { subject.expiresAt.map { $0 <= clock.wallNow } ?? false }
 
-  /// The verdict with how long it is good: never longer than the configuration, the decision point and the session say. What is decided
-  /// after the session's end counts for nothing.
+  /// The verdict with how long it is good: never longer than the configuration, the decision point and the session say.
+  /// What is decided after the session's end counts for nothing.
   func kept(_ verdict: DecisionVerdict) -> KeptDecision {
     let now = clock.monotonicNow
     let wallNow = clock.wallNow

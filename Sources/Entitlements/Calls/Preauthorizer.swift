@@ -14,8 +14,8 @@ public final class Preauthorizer: Sendable {
   private let prover: DPoPProver
   let board: DecisionBoard
 
-  /// A preauthorizer over `transport` that says `userAgent` of itself and takes the sidecar's own tokens from `deviceTokens`. What it
-  /// registers is kept in `store`.
+  /// A preauthorizer over `transport` that says `userAgent` of itself and takes the sidecar's own tokens from
+  /// `deviceTokens`. What it registers is kept in `store`.
   public init(
     transport: any HTTPTransport, clock: any EngineClock, observer: any EngineObserver, userAgent: String,
     deviceTokens: ClientCredentialsTokens, store: any RecordStore = MemoryRecordStore()
@@ -27,8 +27,8 @@ public final class Preauthorizer: Sendable {
     board = DecisionBoard()
   }
 
-  /// What `point` says about `subject` and the resources of `request`. Ends by `deadline`, or when the calling task is cancelled, with what
-  /// is known then.
+  /// What `point` says about `subject` and the resources of `request`. Ends by `deadline`, or when the calling task is
+  /// cancelled, with what is known then.
   public func preauthorize(
     _ request: PreauthorizeRequest, for subject: DecisionSubject, context: JSONObject = JSONObject(),
     at point: DecisionPoint, deadline: Deadline = .never, trace: TraceContext? = nil
@@ -48,7 +48,8 @@ public final class Preauthorizer: Sendable {
   /// Forgets what `selection` names, also what is being asked; tells how many decisions were kept.
   public func forget(_ selection: DecisionSelection) -> Int { board.remove(selection) }
 
-  /// As `forget`, for callers: they may have very many, and ask again and again. Others have turns on the thread meanwhile.
+  /// As `forget`, for callers: they may have very many, and ask again and again. Others have turns on the thread
+  /// meanwhile.
   public func forgetInTurns(_ selection: DecisionSelection) async -> Int { await board.removeInTurns(selection) }
 
   private func decisions(
@@ -82,13 +83,14 @@ public final class Preauthorizer: Sendable {
     return (beginning.known, arrived)
   }
 
-  /// Asks anew about what is remembered and in use before it expires. Nobody waits: what is not answered is left to expire.
+  /// Asks anew about what is remembered and in use before it expires. Nobody waits: what is not answered is left to
+  /// expire.
   private func renew(_ resources: [ResourceName], _ renewal: UInt64, _ call: PreauthorizeCall) {
     var link = link(call, Deadline(in: call.point.budget, on: upstream.clock), nil)
     link.isRenewal = true
     let task = Requesting.task { [self, link] in
-      // One that was forgotten meanwhile was ended on purpose. The task's own flag does not tell that: one that is over before it
-      // is carried is cancelled, too.
+      // One that was forgotten meanwhile was ended on purpose. The task's own flag does not tell that: one that is over
+      // before it is carried is cancelled, too.
       guard let renewed = await look(up: resources, renewal, call, link) else { return }
       upstream.observer.observe(
         .decisionsRenewed(provider: call.point.name, renewed: renewed, failed: resources.count - renewed))
@@ -102,8 +104,8 @@ public final class Preauthorizer: Sendable {
       subject: call.subject, deadline: deadline, trace: trace)
   }
 
-  /// Asks about `resources` in batches, a few at a time; tells about how many there is a decision; nil when nobody wanted
-  /// them to the end.
+  /// Asks about `resources` in batches, a few at a time; tells about how many there is a decision; nil when nobody
+  /// wanted them to the end.
   private func look(
     up resources: [ResourceName], _ lookup: UInt64, _ call: PreauthorizeCall, _ link: DecisionLink
   ) async -> Int? {

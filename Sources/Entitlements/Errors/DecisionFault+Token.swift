@@ -2,8 +2,8 @@ import HTTPMessages
 import OAuthClient
 
 extension DecisionFault {
-  /// What the absence of a token means: the sidecar's own trouble, never a decision. That nobody answers is an outage; an answer without a
-  /// token, whatever its status, leaves the sidecar without credentials.
+  /// What the absence of a token means: the sidecar's own trouble, never a decision. That nobody answers is an outage;
+  /// an answer without a token, whatever its status, leaves the sidecar without credentials.
   init(_ error: TokenError) {
     switch error.kind {
     case .unreachable(let transport):

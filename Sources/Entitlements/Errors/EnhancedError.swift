@@ -5,8 +5,8 @@ enum EnhancedError {
   /// The longest text that is passed on, in bytes.
   static let maxTextBytes = 4096
 
-  /// The error in `document`: bare, in `error`, or the first of `errors`; nil when there is none with a code. `status` stands in for a
-  /// missing one.
+  /// The error in `document`: bare, in `error`, or the first of `errors`; nil when there is none with a code. `status`
+  /// stands in for a missing one.
   static func read(in document: JSONValue, status: Int, trace: String? = nil) -> Status? {
     let candidates = [document, document["error"], document["errors"]?.arrayValue?.first]
     return candidates.lazy.compactMap { $0 }.compactMap { read($0, status: status, trace: trace) }.first

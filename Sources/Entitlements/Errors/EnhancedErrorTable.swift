@@ -2,8 +2,8 @@ import PosternSupport
 
 /// The codes of enhanced errors that are known, with the status and the action they are published with.
 ///
-/// Of a code that a decision point sends without them. Where editions differ the newest counts; what is sent always goes first, and codes
-/// that are not here pass through.
+/// Of a code that a decision point sends without them. Where editions differ the newest counts; what is sent always
+/// goes first, and codes that are not here pass through.
 enum EnhancedErrorTable {
   /// One row.
   struct Row: Sendable, Hashable {

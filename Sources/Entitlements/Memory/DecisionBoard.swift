@@ -1,6 +1,7 @@
 import PosternSupport
 
-/// The ledger of what is known and what is being asked, behind one lock. Waits are resumed and tasks cancelled outside of it.
+/// The ledger of what is known and what is being asked, behind one lock. Waits are resumed and tasks cancelled outside
+/// of it.
 final class DecisionBoard: Sendable {
   private let ledger: Locked<DecisionLedger>
 
@@ -12,7 +13,8 @@ final class DecisionBoard: Sendable {
   /// How many lookups are under way.
   var lookupCount: Int { ledger.withLock { $0.lookups.count } }
 
-  /// Looks `resources` up, has `wait` join what is being asked, and begins lookups of the rest and of what is to be renewed.
+  /// Looks `resources` up, has `wait` join what is being asked, and begins lookups of the rest and of what is to be
+  /// renewed.
   ///
   /// Without the local cache nothing is read, and nothing joined that began before.
   func begin(
@@ -45,8 +47,8 @@ final class DecisionBoard: Sendable {
     for task in abandoned { task.cancel() }
   }
 
-  /// Forgets what `selection` names, and what is being asked about it; tells how many decisions were kept. A part at a time: whoever has very
-  /// many and has them looked through again and again keeps others waiting for one part at most.
+  /// Forgets what `selection` names, and what is being asked about it; tells how many decisions were kept. A part at a
+  /// time: whoever has very many and has them looked through again and again keeps others waiting for one part at most.
   func remove(_ selection: DecisionSelection) -> Int {
     let names = selection.names
     return (0..<DecisionScope.parts).reduce(0) { count, part in count + remove(selection, names, part: part) }

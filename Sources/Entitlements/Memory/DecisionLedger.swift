@@ -2,8 +2,8 @@ import PosternSupport
 
 /// What is known and what is being asked: the memory, and one lookup for each resource however many calls wait for it.
 ///
-/// A value: `DecisionBoard` guards it. A lookup belongs to nobody and ends early only when nobody waits for it any more. What is purged, or
-/// asked anew around the memory, is joined by no later call and remembered by none.
+/// A value: `DecisionBoard` guards it. A lookup belongs to nobody and ends early only when nobody waits for it any
+/// more. What is purged, or asked anew around the memory, is joined by no later call and remembered by none.
 struct DecisionLedger: Sendable {
   /// What a call finds, and what it has to ask.
   struct Beginning: Sendable {
@@ -36,7 +36,8 @@ struct DecisionLedger: Sendable {
 
   init(memory: DecisionMemory) { self.memory = memory }
 
-  /// Looks `resources` up, has `wait` join what is being asked, and begins lookups of the rest and of what is to be renewed.
+  /// Looks `resources` up, has `wait` join what is being asked, and begins lookups of the rest and of what is to be
+  /// renewed.
   mutating func begin(
     _ resources: [ResourceName], in scope: DecisionScope, disabled: Set<PreauthorizeRequest.Feature>,
     at now: MonotonicInstant, _ wait: DecisionWait

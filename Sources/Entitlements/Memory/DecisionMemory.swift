@@ -1,6 +1,7 @@
 import PosternSupport
 
-/// Decisions by what they are about. Bounded in entries and bytes: the owner who has most loses what was not used for longest.
+/// Decisions by what they are about. Bounded in entries and bytes: the owner who has most loses what was not used for
+/// longest.
 ///
 /// A value: `DecisionBoard` guards it.
 struct DecisionMemory: Sendable {

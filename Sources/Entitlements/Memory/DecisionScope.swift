@@ -3,8 +3,8 @@ import PosternSupport
 public import Sessions
 import TokenValidation
 
-/// Everything a decision depends on beside the resource: full values, never digests, so that nobody is answered with what was decided about
-/// somebody or something else.
+/// Everything a decision depends on beside the resource: full values, never digests, so that nobody is answered with
+/// what was decided about somebody or something else.
 struct DecisionScope: Sendable, Hashable {
   /// How many parts scopes are divided into.
   static let parts = 64

@@ -1,6 +1,7 @@
 import PosternSupport
 
-/// One call that waits for decisions, of its own lookups and of others'. Its state is behind a lock; it is resumed once, outside of it.
+/// One call that waits for decisions, of its own lookups and of others'. Its state is behind a lock; it is resumed
+/// once, outside of it.
 final class DecisionWait: Sendable {
   private struct State {
     var arrived: [ResourceName: KeptDecision] = [:]

@@ -1,7 +1,7 @@
 import PosternSupport
 
-/// One owner's decisions by what they are about, in two generations: what was not used for longest goes first. Each is divided into parts, so that
-/// what looks at all scopes can do so a part at a time.
+/// One owner's decisions by what they are about, in two generations: what was not used for longest goes first. Each is
+/// divided into parts, so that what looks at all scopes can do so a part at a time.
 struct OwnedDecisions: Sendable {
   private struct Generation {
     private(set) var shelves = [[DecisionScope: DecisionShelf]](repeating: [:], count: DecisionScope.parts)

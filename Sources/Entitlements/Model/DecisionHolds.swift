@@ -1,7 +1,8 @@
 import PosternSupport
 
-/// Whom a decision point has told to wait (429), for each device that requests are made for. The uid itself, since it may be what that one asks
-/// for that is too much; what two uids are told shortly after each other is about all of them.
+/// Whom a decision point has told to wait (429), for each device that requests are made for. The uid itself, since it
+/// may be what that one asks for that is too much; what two uids are told shortly after each other is about all of
+/// them.
 ///
 /// A value: `DecisionPace` guards it.
 struct DecisionHolds: Sendable {

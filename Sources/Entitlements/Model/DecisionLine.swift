@@ -1,7 +1,7 @@
 import PosternSupport
 
-/// Those who wait for one device's turns at a decision point: the uids take turns, and those of a uid go in their order. So one that is its
-/// uid's first waits for one of each other uid at most, whatever these have waiting.
+/// Those who wait for one device's turns at a decision point: the uids take turns, and those of a uid go in their
+/// order. So one that is its uid's first waits for one of each other uid at most, whatever these have waiting.
 struct DecisionLine: Sendable {
   /// Who waits, of each uid in their order.
   private var numbers: [UInt32: [UInt64]] = [:]

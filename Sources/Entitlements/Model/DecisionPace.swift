@@ -1,7 +1,7 @@
 import PosternSupport
 
-/// How fast requests go out: a bound on the rate for each device that they are made for, since that is whom servers count. Those who wait for
-/// one device's turns get them by uid, see `DecisionLine`. All of it is behind a lock.
+/// How fast requests go out: a bound on the rate for each device that they are made for, since that is whom servers
+/// count. Those who wait for one device's turns get them by uid, see `DecisionLine`. All of it is behind a lock.
 public final class DecisionPace: Sendable {
   /// One that wants to go.
   struct Turn: Sendable, Hashable {
@@ -18,14 +18,16 @@ public final class DecisionPace: Sendable {
     var holds = DecisionHolds()
     var nextNumber: UInt64 = 0
 
-    /// The next request for `device` would go at `level`. A device is that uid's which named it first, and the sidecar's own nobody's.
+    /// The next request for `device` would go at `level`. A device is that uid's which named it first, and the
+    /// sidecar's own nobody's.
     mutating func set(_ level: MonotonicInstant, for device: String, of owner: UInt32) {
       guard levels.change(device, { $0 = level }) == nil else { return }
       levels.set(level, for: device, of: device.isEmpty ? Requester.process.uid : owner)
     }
   }
 
-  /// How many devices are told apart; of the uid that named most of them the one that was longest not heard of begins anew.
+  /// How many devices are told apart; of the uid that named most of them the one that was longest not heard of begins
+  /// anew.
   private static let maxDevices = 4096
   /// How long everybody is held back at most.
   private static let longestForAll = Duration.seconds(30)
@@ -41,7 +43,8 @@ public final class DecisionPace: Sendable {
     tolerance = interval * (max(1, burst) - 1)
   }
 
-  /// One of `owner` comes; it must `wait` until there is nothing to wait for, or `leave`. `device` is empty for the sidecar's own.
+  /// One of `owner` comes; it must `wait` until there is nothing to wait for, or `leave`. `device` is empty for the
+  /// sidecar's own.
   func come(for owner: UInt32, device: String = "") -> Turn {
     state.withLock { state in
       state.nextNumber += 1
@@ -50,8 +53,8 @@ public final class DecisionPace: Sendable {
     }
   }
 
-  /// For how long it has to wait, as things stand: others may come before it, and it has to ask again then. Zero: it goes, and is in
-  /// the line no more.
+  /// For how long it has to wait, as things stand: others may come before it, and it has to ask again then. Zero: it
+  /// goes, and is in the line no more.
   func wait(_ turn: Turn, at now: MonotonicInstant) -> Duration {
     state.withLock { state in
       let next = max(state.levels[turn.device] ?? now, now)
@@ -85,8 +88,8 @@ public final class DecisionPace: Sendable {
     state.withLock { Self.leave(turn, goes: false, &$0) }
   }
 
-  /// The server has had enough of what `owner` asks: nothing of that uid goes out for `pause`, and not more than one at its end. Everybody's
-  /// waits for a while when the server says so to a second uid, or about what is nobody's.
+  /// The server has had enough of what `owner` asks: nothing of that uid goes out for `pause`, and not more than one at
+  /// its end. Everybody's waits for a while when the server says so to a second uid, or about what is nobody's.
   func hold(_ owner: UInt32, for pause: Duration, at now: MonotonicInstant, device: String = "") {
     state.withLock { state in
       let isShared = owner == Requester.process.uid

@@ -2,7 +2,8 @@ import PosternSupport
 
 /// A configured decision point: how it is asked, how long its word is kept, and what was learnt of it meanwhile.
 ///
-/// What is learnt is behind a lock. Another configuration makes another decision point: nothing kept for the one answers for the other.
+/// What is learnt is behind a lock. Another configuration makes another decision point: nothing kept for the one
+/// answers for the other.
 public final class DecisionPoint: Sendable {
   /// How a decision point is asked.
   public struct Settings: Sendable {

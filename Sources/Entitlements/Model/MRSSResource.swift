@@ -1,6 +1,7 @@
 /// A resource that is an RSS fragment: the channel's title and the rating, read out of it as text.
 ///
-/// Only for telling a decision point more; the fragment itself stays what is asked about. What cannot be read is left out.
+/// Only for telling a decision point more; the fragment itself stays what is asked about. What cannot be read is left
+/// out.
 struct MRSSResource {
   /// The channel's title.
   let title: String

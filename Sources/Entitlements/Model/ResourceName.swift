@@ -1,6 +1,7 @@
 import PosternSupport
 
-/// A resource as callers write it, compared by its bytes: for Swift's own comparison `é` in one scalar and in two are the same.
+/// A resource as callers write it, compared by its bytes: for Swift's own comparison `é` in one scalar and in two are
+/// the same.
 public struct ResourceName: Sendable, Hashable {
   /// The resource: an id or an MRSS fragment.
   public let text: String

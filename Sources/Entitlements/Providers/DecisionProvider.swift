@@ -16,7 +16,8 @@ public struct DecisionContextComplaint: Sendable, Hashable {
 
 /// What one kind of decision point speaks. A new kind is one conforming type.
 ///
-/// It turns a question into requests and answers into verdicts; tokens, retries, splitting, memory and time are not its business.
+/// It turns a question into requests and answers into verdicts; tokens, retries, splitting, memory and time are not its
+/// business.
 public protocol DecisionProvider: Sendable {
   /// What the decision point cannot be told to leave out.
   var unhonoredFeatures: Set<PreauthorizeRequest.Feature> { get }
@@ -27,8 +28,8 @@ public protocol DecisionProvider: Sendable {
   /// What is wrong with the part of a call's `context` that the provider reads; nil when nothing is.
   func complaint(about context: JSONObject) -> DecisionContextComplaint?
 
-  /// One verdict for each resource of `batch`, in its order; nil where the answer does not speak of it. Throws when there is no answer
-  /// for any of them.
+  /// One verdict for each resource of `batch`, in its order; nil where the answer does not speak of it. Throws when
+  /// there is no answer for any of them.
   func evaluate(_ batch: DecisionBatch, over link: DecisionLink) async throws(DecisionFault) -> [DecisionVerdict?]
 }
 

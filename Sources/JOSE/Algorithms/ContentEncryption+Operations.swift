@@ -12,8 +12,8 @@ extension ContentEncryption {
     }
   }
 
-  /// The plaintext of `message`; nil whatever is wrong, lengths of the vector and of the tag included: they are fixed by the
-  /// algorithm, never taken from the token (CVE-2023-37464).
+  /// The plaintext of `message`; nil whatever is wrong, lengths of the vector and of the tag included: they are fixed
+  /// by the algorithm, never taken from the token (CVE-2023-37464).
   func open(_ message: SealedMessage, key: SymmetricKey, iv: [UInt8], authenticating data: RawSpan) -> [UInt8]? {
     guard iv.count == ivByteCount, message.tag.count == tagByteCount else { return nil }
     switch scheme {

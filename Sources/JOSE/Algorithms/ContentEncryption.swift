@@ -1,7 +1,8 @@
 import PosternCrypto
 import PosternSupport
 
-/// One row of the table of content encryptions: everything the code needs to know about an `enc` value (RFC 7518 section 5).
+/// One row of the table of content encryptions: everything the code needs to know about an `enc` value (RFC 7518
+/// section 5).
 public struct ContentEncryption: Sendable {
   /// What is computed.
   enum Scheme: Sendable, Hashable {

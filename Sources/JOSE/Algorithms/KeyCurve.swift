@@ -1,7 +1,8 @@
 import PosternCrypto
 import PosternSupport
 
-/// The `crv` values (RFC 7518 section 6.2.1.1, RFC 8037 section 2, RFC 8812 section 3.1), each with its family's own type.
+/// The `crv` values (RFC 7518 section 6.2.1.1, RFC 8037 section 2, RFC 8812 section 3.1), each with its family's own
+/// type.
 enum KeyCurve: Sendable, Hashable {
   case weierstrass(ECCurve)
   case edwards(EdwardsCurve)

@@ -32,8 +32,8 @@ extension KeyManagementAlgorithm {
     }
   }
 
-  /// With `dir` a JWK's `alg` names the content encryption, since that is what the key does (RFC 7517 appendix A.3 and RFC 7520
-  /// section 5.6 write it so).
+  /// With `dir` a JWK's `alg` names the content encryption, since that is what the key does (RFC 7517 appendix A.3 and
+  /// RFC 7520 section 5.6 write it so).
   private func isEncryption(_ name: String, _ encryption: ContentEncryption) -> Bool {
     scheme == .direct && name.hasSameBytes(as: encryption.name)
   }

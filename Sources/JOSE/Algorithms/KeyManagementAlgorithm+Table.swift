@@ -55,8 +55,8 @@ extension KeyManagementAlgorithm {
     insecurePBES2HS256A128KW, insecurePBES2HS384A192KW, insecurePBES2HS512A256KW,
   ]
 
-  /// The row of `name`, compared byte by byte; nil for a name that is not in the table. `RSA1_5` is not in it: its padding
-  /// tells an attacker too much.
+  /// The row of `name`, compared byte by byte; nil for a name that is not in the table. `RSA1_5` is not in it: its
+  /// padding tells an attacker too much.
   public init?(name: String) {
     let table = Self.asymmetric + Self.symmetric + Self.insecurePasswordBased
     guard let row = table.first(where: { $0.name.hasSameBytes(as: name) }) else { return nil }

@@ -1,7 +1,7 @@
 import PosternCrypto
 
-/// One row of the table of JWE key management algorithms: everything the code needs to know about an `alg` value (RFC 7518
-/// section 4).
+/// One row of the table of JWE key management algorithms: everything the code needs to know about an `alg` value (RFC
+/// 7518 section 4).
 ///
 /// Nothing below this type looks at the name. The rows are in `KeyManagementAlgorithm+Table.swift`.
 public struct KeyManagementAlgorithm: Sendable {

@@ -4,8 +4,8 @@ import PosternSupport
 extension SignatureAlgorithm {
   /// The row for a header's `alg`, as far as `allowed` lets it be used.
   ///
-  /// `alg_not_supported` for a registered algorithm that cannot be computed here, else `alg_not_allowed`: for a name outside
-  /// the list, in another case, or `none`.
+  /// `alg_not_supported` for a registered algorithm that cannot be computed here, else `alg_not_allowed`: for a name
+  /// outside the list, in another case, or `none`.
   public static func resolve(_ name: String, allowed: [SignatureAlgorithm]) throws(JOSEError) -> SignatureAlgorithm {
     guard let row = SignatureAlgorithm(name: name) else {
       guard registeredButUnsupported.contains(where: { $0.hasSameBytes(as: name) }) else { throw notAllowed }
@@ -21,8 +21,8 @@ extension SignatureAlgorithm {
       name: row.name, keyType: row.keyType, minimumKeyBitCount: row.minimumKeyBitCount, scheme: .edwards(narrowed))
   }
 
-  /// The curves that an allow-list admits: the polymorphic `EdDSA` stands for both (RFC 8037 section 3.1), `Ed25519` and `Ed448` each for
-  /// its own (RFC 9864 section 2.2), whichever of the names a token has.
+  /// The curves that an allow-list admits: the polymorphic `EdDSA` stands for both (RFC 8037 section 3.1), `Ed25519`
+  /// and `Ed448` each for its own (RFC 9864 section 2.2), whichever of the names a token has.
   private static func allowedCurves(_ allowed: [SignatureAlgorithm]) -> Set<EdwardsCurve> {
     allowed.reduce(into: []) { curves, algorithm in
       guard case .edwards(let own) = algorithm.scheme else { return }

@@ -1,7 +1,8 @@
 import PosternCrypto
 
 extension SignatureAlgorithm {
-  /// Whether `signature` is one of `key` over `message`. False for a key of another kind, whatever the caller has checked.
+  /// Whether `signature` is one of `key` over `message`. False for a key of another kind, whatever the caller has
+  /// checked.
   func verify(_ signature: [UInt8], of message: RawSpan, with key: KeyMaterial) -> Bool {
     switch (scheme, key.publicMaterial ?? key) {
     case (.rsa(let scheme), .rsaPublic(let key)):

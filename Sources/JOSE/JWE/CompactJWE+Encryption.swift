@@ -3,11 +3,12 @@ public import PosternJSON
 import PosternSupport
 
 extension CompactJWE {
-  /// An encrypted token over `plaintext` for the holder of `key`. The header is `alg`, `enc`, the key's `kid` if it has one,
-  /// what the algorithm needs, then `header` in its order (`apu` and `apv` among it are bound into the key, where that is agreed).
+  /// An encrypted token over `plaintext` for the holder of `key`. The header is `alg`, `enc`, the key's `kid` if it has
+  /// one, what the algorithm needs, then `header` in its order (`apu` and `apv` among it are bound into the key, where
+  /// that is agreed).
   ///
-  /// `key_alg_mismatch`, `weak_key` and `invalid_key` as for decryption; `forbidden_header` for a parameter in `header` that is
-  /// the algorithm's own, an extension, or compression.
+  /// `key_alg_mismatch`, `weak_key` and `invalid_key` as for decryption; `forbidden_header` for a parameter in `header`
+  /// that is the algorithm's own, an extension, or compression.
   public static func encrypt(
     _ plaintext: [UInt8], for key: JWK, algorithm: KeyManagementAlgorithm, encryption: ContentEncryption,
     header: JSONObject = [:]

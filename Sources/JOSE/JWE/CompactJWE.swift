@@ -13,8 +13,8 @@ public struct CompactJWE: Sendable {
   private let iv: [UInt8]
   private let message: SealedMessage
 
-  /// Decodes `token`: `token_too_large`, `malformed_token`, `duplicate_claim` or `unsupported_crit` when that fails, and
-  /// `alg_not_supported` for compressed content, which is not accepted at all.
+  /// Decodes `token`: `token_too_large`, `malformed_token`, `duplicate_claim` or `unsupported_crit` when that fails,
+  /// and `alg_not_supported` for compressed content, which is not accepted at all.
   public init(_ token: String, limits: TokenLimits = TokenLimits()) throws(JOSEError) {
     try self.init(CompactSerialization(token, limits: limits), limits: limits)
   }
@@ -58,8 +58,8 @@ public struct CompactJWE: Sendable {
 
   /// The plaintext, decrypted with the private or shared `key`.
   ///
-  /// `key_alg_mismatch` and `weak_key` when the key is not one for this, else `decryption_failed` for whatever went wrong: a
-  /// sender must not learn which step it was.
+  /// `key_alg_mismatch` and `weak_key` when the key is not one for this, else `decryption_failed` for whatever went
+  /// wrong: a sender must not learn which step it was.
   public func decrypt(
     with key: JWK, algorithm: KeyManagementAlgorithm, encryption: ContentEncryption
   ) throws(JOSEError) -> [UInt8] {

@@ -3,8 +3,9 @@ import PosternJSON
 import PosternSupport
 
 extension KeyManagementAlgorithm {
-  /// The content encryption key of a received token; nil when it cannot be found, for whatever reason. The caller goes on with
-  /// a random key then, so that nobody can tell from the outcome or the time where it failed (RFC 7516 section 11.5).
+  /// The content encryption key of a received token; nil when it cannot be found, for whatever reason. The caller goes
+  /// on with a random key then, so that nobody can tell from the outcome or the time where it failed (RFC 7516 section
+  /// 11.5).
   func contentKey(
     from encryptedKey: [UInt8], with key: KeyMaterial, parameters: JSONObject, encryption: ContentEncryption
   ) -> SymmetricKey? {
@@ -50,7 +51,8 @@ extension KeyManagementAlgorithm {
     }
   }
 
-  /// The key that a password yields; nil outside the bounds. The salt is bound to the algorithm's name (RFC 7518 section 4.8.1.1).
+  /// The key that a password yields; nil outside the bounds. The salt is bound to the algorithm's name (RFC 7518
+  /// section 4.8.1.1).
   func passwordKey(
     _ password: SymmetricKey, salt: [UInt8], iterations: Int, _ hash: HashFunction, _ size: AESKeySize
   ) -> SymmetricKey? {

@@ -3,7 +3,8 @@ import PosternJSON
 import PosternSupport
 
 extension KeyManagementAlgorithm {
-  /// What a sender makes for a token: the content encryption key, its encrypted form, and the parameters the recipient needs.
+  /// What a sender makes for a token: the content encryption key, its encrypted form, and the parameters the recipient
+  /// needs.
   struct WrappedKey {
     let contentKey: SymmetricKey
     let encryptedKey: [UInt8]

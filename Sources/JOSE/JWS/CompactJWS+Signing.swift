@@ -5,8 +5,8 @@ extension CompactJWS {
   /// A signed token over `payload`. The header is `alg`, the key's `kid` if it has one, then `header` in its order;
   /// a `kid` in `header` replaces the key's.
   ///
-  /// `key_alg_mismatch`, `weak_key` and `invalid_key` (a public key) as for verification; `forbidden_header` for an `alg` or
-  /// an extension (`crit`, `b64`) in `header`.
+  /// `key_alg_mismatch`, `weak_key` and `invalid_key` (a public key) as for verification; `forbidden_header` for an
+  /// `alg` or an extension (`crit`, `b64`) in `header`.
   public static func sign(
     _ payload: [UInt8], with key: JWK, algorithm: SignatureAlgorithm, header: JSONObject = [:]
   ) throws(JOSEError) -> String {

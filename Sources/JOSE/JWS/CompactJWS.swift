@@ -10,8 +10,8 @@ public struct CompactJWS: Sendable {
   private let serialization: CompactSerialization
   private let limits: TokenLimits
 
-  /// Decodes `token`: `token_too_large`, `malformed_token`, `duplicate_claim` or `unsupported_crit` when that fails, and
-  /// `alg_not_allowed` for a token that says itself that it has no signature.
+  /// Decodes `token`: `token_too_large`, `malformed_token`, `duplicate_claim` or `unsupported_crit` when that fails,
+  /// and `alg_not_allowed` for a token that says itself that it has no signature.
   public init(_ token: String, limits: TokenLimits = TokenLimits()) throws(JOSEError) {
     try self.init(CompactSerialization(token, limits: limits), limits: limits)
   }

@@ -3,8 +3,8 @@ import PosternJSON
 import PosternSupport
 
 extension JWK {
-  /// The chain in `x5c` (RFC 7517 section 4.7), with the thumbprints of sections 4.8 and 4.9 compared where both are there.
-  /// The leaf must hold the very key of the JWK. Who signed the certificates is nobody's business here.
+  /// The chain in `x5c` (RFC 7517 section 4.7), with the thumbprints of sections 4.8 and 4.9 compared where both are
+  /// there. The leaf must hold the very key of the JWK. Who signed the certificates is nobody's business here.
   static func certificates(in members: JSONObject, of material: KeyMaterial) throws(JOSEError) -> [Certificate] {
     let sha1 = try thumbprint("x5t", .insecureSHA1, in: members)
     let sha256 = try thumbprint("x5t#S256", .sha256, in: members)

@@ -7,8 +7,8 @@ extension JWK {
     JWK(.symmetric(SymmetricKey(Array(secret.reveal().utf8))))
   }
 
-  /// The key that `algorithm` derives from a client secret: the left part of a SHA-2 hash of its UTF-8 octets, as long as needed
-  /// (OpenID Connect Core section 10.2). Nil for an algorithm that takes no shared key of a fixed length.
+  /// The key that `algorithm` derives from a client secret: the left part of a SHA-2 hash of its UTF-8 octets, as long
+  /// as needed (OpenID Connect Core section 10.2). Nil for an algorithm that takes no shared key of a fixed length.
   public static func clientSecret(
     _ secret: Secret<String>, algorithm: KeyManagementAlgorithm, encryption: ContentEncryption
   ) -> JWK? {

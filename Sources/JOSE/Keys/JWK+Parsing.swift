@@ -5,10 +5,11 @@ extension JWK {
   /// Longer chains are not looked at.
   static let maximumCertificateCount = 10
 
-  /// The key that a JSON object describes (RFC 7517 section 4). Members that are not understood are ignored, as the RFC asks.
+  /// The key that a JSON object describes (RFC 7517 section 4). Members that are not understood are ignored, as the RFC
+  /// asks.
   ///
-  /// `alg_not_supported` for an unknown `kty` or `crv`, `weak_key` for an exponent that cannot be secure, `invalid_key` for
-  /// everything else that is malformed or contradicts itself: an `x5c` whose leaf holds another key included.
+  /// `alg_not_supported` for an unknown `kty` or `crv`, `weak_key` for an exponent that cannot be secure, `invalid_key`
+  /// for everything else that is malformed or contradicts itself: an `x5c` whose leaf holds another key included.
   public convenience init(json members: JSONObject) throws(JOSEError) {
     let material = try KeyMaterial(members: members)
     let use = try Self.optionalString("use", in: members)

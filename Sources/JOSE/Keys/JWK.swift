@@ -2,7 +2,8 @@ public import PosternCrypto
 import PosternJSON
 import PosternSupport
 
-/// A JSON Web Key (RFC 7517): key material, parsed once, with the metadata that restricts its use. Immutable, shared freely.
+/// A JSON Web Key (RFC 7517): key material, parsed once, with the metadata that restricts its use. Immutable, shared
+/// freely.
 public final class JWK: Sendable {
   /// The key itself.
   public let material: KeyMaterial
@@ -42,8 +43,8 @@ public final class JWK: Sendable {
       material, keyID: keyID, algorithm: algorithm, use: use, operations: operations, certificates: certificates)
   }
 
-  /// The public half with the same metadata, `key_ops` left out because they name the private operations; nil for a symmetric
-  /// key.
+  /// The public half with the same metadata, `key_ops` left out because they name the private operations; nil for a
+  /// symmetric key.
   public var publicKey: JWK? {
     material.publicMaterial.map {
       JWK($0, keyID: keyID, algorithm: algorithm, use: use, certificates: certificates)

@@ -2,7 +2,8 @@ public import PosternJSON
 import PosternSupport
 
 extension JWKSet {
-  /// Parses the text of a set. One unusable entry never costs the others; `jwks_invalid` when the set as a whole is unusable.
+  /// Parses the text of a set. One unusable entry never costs the others; `jwks_invalid` when the set as a whole is
+  /// unusable.
   public init(text: [UInt8], origin: Origin, limits: Limits = Limits()) throws(JOSEError) {
     let value: JSONValue
     do throws(JSONParseError) {
@@ -52,7 +53,8 @@ extension JWKSet {
     return try JWK(json: members)
   }
 
-  /// A public key that stands beside a symmetric one is how HMAC is computed with public bytes: such a set is no key set.
+  /// A public key that stands beside a symmetric one is how HMAC is computed with public bytes: such a set is no key
+  /// set.
   private static func refuseMixture(_ entries: [JSONValue]) throws(JOSEError) {
     let symmetric = entries.count { isSymmetric($0) }
     guard symmetric == 0 || symmetric == entries.count else {

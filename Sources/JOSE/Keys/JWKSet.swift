@@ -6,8 +6,8 @@ public struct JWKSet: Sendable {
   public enum Origin: Sendable, Hashable {
     /// Fetched from an issuer: public keys only. A key with private members is refused, a symmetric one ignored.
     case remote
-    /// Handed in by the caller or made here: private and symmetric keys may be in it, but not both symmetric and asymmetric
-    /// ones, lest a public key stand beside the secrets it could be mistaken for.
+    /// Handed in by the caller or made here: private and symmetric keys may be in it, but not both symmetric and
+    /// asymmetric ones, lest a public key stand beside the secrets it could be mistaken for.
     case local
   }
 

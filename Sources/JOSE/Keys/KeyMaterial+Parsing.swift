@@ -8,8 +8,8 @@ extension KeyMaterial {
 
   /// The key that the members of a JWK describe.
   ///
-  /// `alg_not_supported` for an unknown `kty` or `crv`, `invalid_key` for anything malformed or inconsistent, `weak_key` for an
-  /// exponent that cannot be secure.
+  /// `alg_not_supported` for an unknown `kty` or `crv`, `invalid_key` for anything malformed or inconsistent,
+  /// `weak_key` for an exponent that cannot be secure.
   init(members: JSONObject) throws(JOSEError) {
     let name = try Self.string("kty", in: members)
     guard let keyType = KeyType.allCases.first(where: { $0.rawValue.hasSameBytes(as: name) }) else {

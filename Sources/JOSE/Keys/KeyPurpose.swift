@@ -1,7 +1,7 @@
 import PosternSupport
 
-/// What a key may be for: the two registered values of `use` with the operations of `key_ops` that belong to them (RFC 7517
-/// sections 4.2 and 4.3).
+/// What a key may be for: the two registered values of `use` with the operations of `key_ops` that belong to them (RFC
+/// 7517 sections 4.2 and 4.3).
 enum KeyPurpose: Sendable {
   case signature
   case encryption

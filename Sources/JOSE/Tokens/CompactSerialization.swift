@@ -15,8 +15,8 @@ public struct CompactSerialization: Sendable {
   let bytes: [UInt8]
   let dots: [Int]
 
-  /// Cuts `token`. `token_too_large` beyond the limit, `malformed_token` unless there are exactly two or four dots; the scan
-  /// ends at the fifth (CVE-2025-27144).
+  /// Cuts `token`. `token_too_large` beyond the limit, `malformed_token` unless there are exactly two or four dots; the
+  /// scan ends at the fifth (CVE-2025-27144).
   public init(_ token: String, limits: TokenLimits = TokenLimits()) throws(JOSEError) {
     guard token.utf8.count <= limits.maxBytes else {
       throw JOSEError(.tokenTooLarge, "token is larger than \(limits.maxBytes) bytes")

@@ -8,9 +8,9 @@ extension JOSEHeader {
     "iv", "tag", "p2s", "p2c",
   ]
 
-  /// RFC 7515 section 4.1.11: `crit` is a non-empty array of distinct names of extensions, each there in the header and each
-  /// understood. No extension is understood here, so that a well-formed `crit` is refused as well; `b64` (RFC 7797) in
-  /// particular, whose unencoded payload JWTs must not have (its section 7).
+  /// RFC 7515 section 4.1.11: `crit` is a non-empty array of distinct names of extensions, each there in the header and
+  /// each understood. No extension is understood here, so that a well-formed `crit` is refused as well; `b64` (RFC
+  /// 7797) in particular, whose unencoded payload JWTs must not have (its section 7).
   static func checkCritical(_ parameters: JSONObject) throws(JOSEError) {
     if let unencoded = parameters["b64"], unencoded != .bool(true) {
       throw JOSEError(.unsupportedCrit, "unencoded payloads are not supported", claim: "b64")

@@ -1,10 +1,11 @@
 import PosternSupport
 
 extension JOSEHeader {
-  /// Refuses a token of another kind (RFC 8725 section 3.11): `typ` must be one of `accepted`, or absent where that is allowed.
+  /// Refuses a token of another kind (RFC 8725 section 3.11): `typ` must be one of `accepted`, or absent where that is
+  /// allowed.
   ///
-  /// Media types are compared without regard to case, and `application/` may be left out (RFC 7515 section 4.1.9). Error
-  /// `wrong_token_type`.
+  /// Media types are compared without regard to case, and `application/` may be left out (RFC 7515 section 4.1.9).
+  /// Error `wrong_token_type`.
   public func requireType(_ accepted: [String], mayBeAbsent: Bool) throws(JOSEError) {
     guard let type else {
       guard mayBeAbsent else { throw JOSEError(.wrongTokenType, "typ is missing", claim: "typ") }

@@ -1,9 +1,10 @@
 public import PosternJSON
 
-/// A protected header whose general rules have been checked: one JSON object, `alg` there, the parameters everybody reads of the
-/// right type, and nothing critical that is not understood.
+/// A protected header whose general rules have been checked: one JSON object, `alg` there, the parameters everybody
+/// reads of the right type, and nothing critical that is not understood.
 ///
-/// `jwk`, `jku`, `x5u` and `x5c` in it never select or supply a key: they are the sender's word about himself (CVE-2018-0114).
+/// `jwk`, `jku`, `x5u` and `x5c` in it never select or supply a key: they are the sender's word about himself
+/// (CVE-2018-0114).
 public struct JOSEHeader: Sendable {
   /// All parameters as they came.
   public let parameters: JSONObject

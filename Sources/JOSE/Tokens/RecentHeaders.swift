@@ -1,10 +1,11 @@
 import Glibc
 import PosternSupport
 
-/// The headers that were parsed last, by their text: the tokens of one issuer have the same few headers, and parsing one is
-/// half of what reading a token costs.
+/// The headers that were parsed last, by their text: the tokens of one issuer have the same few headers, and parsing
+/// one is half of what reading a token costs.
 ///
-/// Parsing depends on the text and the limits alone, both of which are compared whole. Few and small, whoever sends them.
+/// Parsing depends on the text and the limits alone, both of which are compared whole. Few and small, whoever sends
+/// them.
 final class RecentHeaders: Sendable {
   /// Those of this process.
   static let shared = RecentHeaders()

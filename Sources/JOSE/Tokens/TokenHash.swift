@@ -6,15 +6,16 @@ import PosternSupport
 public enum TokenHash {
   /// What a token signed with `algorithm` by `key` says about `value`.
   ///
-  /// The algorithm's own hash, but SHA-512 for Ed25519 and SHAKE256 with 114 bytes for Ed448. `key_alg_mismatch` when the key is
-  /// not one of the algorithm: an unknown pair fails, it is never skipped.
+  /// The algorithm's own hash, but SHA-512 for Ed25519 and SHAKE256 with 114 bytes for Ed448. `key_alg_mismatch` when
+  /// the key is not one of the algorithm: an unknown pair fails, it is never skipped.
   public static func claim(
     for value: String, algorithm: SignatureAlgorithm, key: JWK
   ) throws(JOSEError) -> String {
     String(decoding: try text(for: value, algorithm: algorithm, key: key), as: UTF8.self)
   }
 
-  /// Whether `claim` is what a token signed with `algorithm` by `key` must say about `value`. Compared in constant time.
+  /// Whether `claim` is what a token signed with `algorithm` by `key` must say about `value`. Compared in constant
+  /// time.
   public static func matches(
     _ claim: String, value: String, algorithm: SignatureAlgorithm, key: JWK
   ) throws(JOSEError) -> Bool {

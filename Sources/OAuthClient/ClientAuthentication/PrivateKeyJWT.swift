@@ -1,7 +1,8 @@
 public import JOSE
 public import PosternSupport
 
-/// `private_key_jwt` (RFC 7523 section 2.2, OpenID Connect Core section 9): a short-lived assertion signed with the client's key.
+/// `private_key_jwt` (RFC 7523 section 2.2, OpenID Connect Core section 9): a short-lived assertion signed with the
+/// client's key.
 ///
 /// Its audience is the issuer, whatever endpoint it goes to, so that no other server can use it.
 public struct PrivateKeyJWT: ClientAuthentication, Hashable {

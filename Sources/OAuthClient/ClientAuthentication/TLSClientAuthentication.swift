@@ -1,7 +1,7 @@
 import HTTPMessages
 
-/// `tls_client_auth` (RFC 8705 section 2.1): the certificate of the connection, which is the issuer's `clientIdentity`, and the
-/// identifier in the form.
+/// `tls_client_auth` (RFC 8705 section 2.1): the certificate of the connection, which is the issuer's `clientIdentity`,
+/// and the identifier in the form.
 public struct TLSClientAuthentication: ClientAuthentication {
   /// Authentication by the certificate that the issuer's exchanges present.
   public init() {}

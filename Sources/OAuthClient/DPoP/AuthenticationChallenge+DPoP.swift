@@ -1,8 +1,8 @@
 import HTTPMessages
 
 extension AuthenticationChallenge {
-  /// What a newer token does not change: its scope (RFC 6750 section 3.1), how the user was authenticated (RFC 9470), the proof that
-  /// came with it (RFC 9449 section 7.1).
+  /// What a newer token does not change: its scope (RFC 6750 section 3.1), how the user was authenticated (RFC 9470),
+  /// the proof that came with it (RFC 9449 section 7.1).
   private static let beyondRenewal: Set<String> = [
     "insufficient_scope", "insufficient_user_authentication", "invalid_dpop_proof", "use_dpop_nonce",
   ]

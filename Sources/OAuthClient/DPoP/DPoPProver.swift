@@ -5,13 +5,14 @@ package import PosternSupport
 
 /// Makes proofs of possession (RFC 9449 section 4.2) with what one kind of server wants of them.
 ///
-/// Nonces of an authorization server say nothing to a resource server at the same origin (RFC 9449 section 9): whoever asks the one
-/// and whoever asks the other have a prover each. What a server wants is kept for each key and user: pages of one user must not decide
-/// what another one's proofs say.
+/// Nonces of an authorization server say nothing to a resource server at the same origin (RFC 9449 section 9): whoever
+/// asks the one and whoever asks the other have a prover each. What a server wants is kept for each key and user: pages
+/// of one user must not decide what another one's proofs say.
 package final class DPoPProver: Sendable {
   /// The field a proof goes out in.
   static let field = "DPoP"
-  /// For how many keys and servers it is known what they want; whoever has most of them loses what was not used for longest.
+  /// For how many keys and servers it is known what they want; whoever has most of them loses what was not used for
+  /// longest.
   static let capacity = 4096
 
   private let clock: any EngineClock
@@ -21,8 +22,8 @@ package final class DPoPProver: Sendable {
 
   /// Puts a proof into `request`, made for this one message: its method, its URL without query, its token.
   ///
-  /// `HTTPURL` is normalised as RFC 9449 section 4.3 asks; `iat` is by the server's clock, as far as that is known. Made by `terms`
-  /// where the answer to an earlier attempt gave some, else by what is known.
+  /// `HTTPURL` is normalised as RFC 9449 section 4.3 asks; `iat` is by the server's clock, as far as that is known.
+  /// Made by `terms` where the answer to an earlier attempt gave some, else by what is known.
   @discardableResult
   package func prove(
     _ request: inout HTTPRequest, with key: DPoPKey, token: Secret<String>? = nil, by terms: DPoPTerms? = nil
@@ -41,8 +42,9 @@ package final class DPoPProver: Sendable {
     return proof
   }
 
-  /// Takes in the nonce that came with the answer to `proof`, of whatever status (RFC 9449 section 8.2), and the server's time where it
-  /// rejected the proof. Gives what a repetition is to be made by, where that may be taken; nil: the answer stands.
+  /// Takes in the nonce that came with the answer to `proof`, of whatever status (RFC 9449 section 8.2), and the
+  /// server's time where it rejected the proof. Gives what a repetition is to be made by, where that may be taken; nil:
+  /// the answer stands.
   @discardableResult
   package func learn(from response: HTTPResponse, to proof: DPoPProof, _ rejection: DPoPRejection?) -> DPoPTerms? {
     let nonce = DPoPTerms.nonce(in: response.fields)

@@ -82,9 +82,10 @@ extension Issuer: Hashable {
 }
 
 extension Issuer {
-  /// How an exchange with one of the issuer's servers is carried out: on a connection of its own, so that its answer can be no other
-  /// exchange's. Tokens, key sets and metadata decide for everybody, and are requested seldom enough to pay for that. One that is made
-  /// `forCaller` counts towards the connections of the user in whose name the code runs; the others are everybody's.
+  /// How an exchange with one of the issuer's servers is carried out: on a connection of its own, so that its answer
+  /// can be no other exchange's. Tokens, key sets and metadata decide for everybody, and are requested seldom enough to
+  /// pay for that. One that is made `forCaller` counts towards the connections of the user in whose name the code runs;
+  /// the others are everybody's.
   package func transferOptions(
     deadline: Deadline, connectTimeout: Duration = .seconds(10), maxBodyBytes: Int, forCaller: Bool
   ) -> TransferOptions {

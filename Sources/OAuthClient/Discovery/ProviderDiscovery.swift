@@ -45,7 +45,8 @@ public final class ProviderDiscovery: Sendable {
     }
   }
 
-  /// Something the metadata names is not there: it is asked for anew before it is used again, at most every thirty seconds.
+  /// Something the metadata names is not there: it is asked for anew before it is used again, at most every thirty
+  /// seconds.
   package func doubt(_ issuer: Issuer) {
     let now = upstream.clock.monotonicNow
     entries.withLock { entries in

@@ -14,8 +14,8 @@ public struct AccessToken: Sendable {
   public let expiresAt: Timestamp
   /// From when on it is no longer used: min(30 s, a tenth of its life) before it expires.
   public let renewal: MonotonicInstant
-  /// The scope that was granted, which is the one asked for where the answer did not say (RFC 6749 section 5.1); nil when neither is
-  /// known.
+  /// The scope that was granted, which is the one asked for where the answer did not say (RFC 6749 section 5.1); nil
+  /// when neither is known.
   public let scope: String?
   /// What binds it to its sender.
   package let binding: TokenBinding

@@ -63,8 +63,8 @@ public final class ClientCredentialsTokens: Sendable {
     return try await obtain(grant, newerThan: rejected.generation, deadline: deadline, trace: trace)
   }
 
-  /// A token that lives for `life` yet, where the issuer gives such. It is not asked again and again for what it does not give: of a
-  /// token with a shorter life half must be over.
+  /// A token that lives for `life` yet, where the issuer gives such. It is not asked again and again for what it does
+  /// not give: of a token with a shorter life half must be over.
   public func token(
     for grant: ClientCredentialsGrant, livingFor life: Duration, deadline: Deadline = .never, trace: TraceContext? = nil
   ) async throws(TokenError) -> AccessToken {
@@ -77,7 +77,8 @@ public final class ClientCredentialsTokens: Sendable {
     return try await obtain(grant, newerThan: token.generation, deadline: deadline, trace: trace)
   }
 
-  /// Whether `token` was obtained here from `issuer`: everybody's, whoever has it. The current ones are known, whatever has been forgotten.
+  /// Whether `token` was obtained here from `issuer`: everybody's, whoever has it. The current ones are known, whatever
+  /// has been forgotten.
   package func isShared(_ token: Secret<String>, at issuer: Issuer) -> Bool {
     let digests = Set(SharedTokens.digests(of: token, at: issuer))
     return state.withLock { state in

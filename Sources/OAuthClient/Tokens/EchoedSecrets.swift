@@ -9,8 +9,8 @@ extension TokenEndpointRequest {
     "refresh_token", "subject_token", "token",
   ]
 
-  /// `response`, or in its place its error code alone when its words repeat a secret of this request, as clumsy servers do: callers
-  /// are told what an issuer says (RFC 6749 section 5.2), and must not learn the session's tokens from it.
+  /// `response`, or in its place its error code alone when its words repeat a secret of this request, as clumsy servers
+  /// do: callers are told what an issuer says (RFC 6749 section 5.2), and must not learn the session's tokens from it.
   package func withoutEcho(_ response: HTTPResponse) -> HTTPResponse {
     guard response.status != 200,
       let said = try? JSONParser(maxBytes: TokenResponse.maxBytes, maxDepth: 16).parse(response.body)
@@ -27,7 +27,8 @@ extension TokenEndpointRequest {
     return response
   }
 
-  /// The secret in HTTP Basic credentials (RFC 6749 section 2.3.1), as the client knows it; nil in credentials of another kind.
+  /// The secret in HTTP Basic credentials (RFC 6749 section 2.3.1), as the client knows it; nil in credentials of
+  /// another kind.
   private static func secret(in credentials: String) -> String? {
     guard let bytes = Base64.decode(credentials) else { return nil }
     let halves = String(decoding: bytes, as: UTF8.self).split(atByte: ":", maxSplits: 1)

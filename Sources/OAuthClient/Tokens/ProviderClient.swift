@@ -1,8 +1,8 @@
 package import HTTPMessages
 import PosternSupport
 
-/// Requests to those endpoints of an authorization server at which the client says who it is (RFC 6749 section 2.3): tokens,
-/// introspection, revocation.
+/// Requests to those endpoints of an authorization server at which the client says who it is (RFC 6749 section 2.3):
+/// tokens, introspection, revocation.
 package struct ProviderClient: Sendable {
   /// What a request was answered.
   package struct Answer: Sendable {
@@ -28,8 +28,8 @@ package struct ProviderClient: Sendable {
 
   /// Posts `form` to `endpoint` of `issuer`, authenticated as its client, and with a proof of `key`.
   ///
-  /// A server that wants a nonce of its own in the proof (RFC 9449 section 8), or has another clock, is asked once more, all made anew:
-  /// client assertions and proofs are good once.
+  /// A server that wants a nonce of its own in the proof (RFC 9449 section 8), or has another clock, is asked once
+  /// more, all made anew: client assertions and proofs are good once.
   package func post(
     _ form: [(name: String, value: String)], to endpoint: ProviderEndpoint, of issuer: Issuer,
     accepting mediaType: String = "application/json", maxBytes: Int, for purpose: UpstreamExchange.Purpose,

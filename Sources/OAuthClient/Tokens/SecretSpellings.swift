@@ -1,8 +1,8 @@
 import HTTPMessages
 import PosternSupport
 
-/// The ways in which a server may write down secrets that it was sent: as they came, in a form, percent-encoded, in base64 or base64url
-/// by themselves or within something longer, all of it in any case.
+/// The ways in which a server may write down secrets that it was sent: as they came, in a form, percent-encoded, in
+/// base64 or base64url by themselves or within something longer, all of it in any case.
 struct SecretSpellings {
   /// A shorter piece of base64 is found by chance.
   private static let minimumBase64Count = 8
@@ -25,7 +25,8 @@ struct SecretSpellings {
     return spellings.contains { text.containsBytes(of: String(decoding: $0, as: UTF8.self)) }
   }
 
-  /// What stands in base64 for `secret` alone, behind any number of other bytes: one text for each place within three bytes.
+  /// What stands in base64 for `secret` alone, behind any number of other bytes: one text for each place within three
+  /// bytes.
   private static func base64(_ secret: [UInt8]) -> [String] {
     (0..<3).flatMap { offset -> [String] in
       let before = [UInt8](repeating: 0, count: offset)

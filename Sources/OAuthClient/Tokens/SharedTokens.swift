@@ -1,15 +1,16 @@
 import PosternCrypto
 import PosternSupport
 
-/// The digests of the client-credentials tokens that were obtained: all users share such a token, and none of them has it revoked.
+/// The digests of the client-credentials tokens that were obtained: all users share such a token, and none of them has
+/// it revoked.
 ///
-/// There are so many at most. Beyond that the grant with most of them forgets its oldest: whoever has a token replaced again and again
-/// makes no other one be forgotten.
+/// There are so many at most. Beyond that the grant with most of them forgets its oldest: whoever has a token replaced
+/// again and again makes no other one be forgotten.
 struct SharedTokens: Sendable {
   /// What tells a token of an issuer from its others: the token, or a part of it.
   ///
-  /// With its issuer: another one gives what it likes as its token, also what it has seen of somebody else's. Configured issuers with the
-  /// same identifier are the same one, whichever client they have.
+  /// With its issuer: another one gives what it likes as its token, also what it has seen of somebody else's.
+  /// Configured issuers with the same identifier are the same one, whichever client they have.
   struct Digest: Hashable, Sendable {
     private let bytes: [UInt8]
 
@@ -20,8 +21,8 @@ struct SharedTokens: Sendable {
 
   /// What `token` is known by, however it is written.
   ///
-  /// Left out is what a server may overlook in a token that somebody has changed: bytes that stand in none (RFC 6750 section 2.1), padding,
-  /// the case of letters, and all but the part between dots by which it looks tokens up.
+  /// Left out is what a server may overlook in a token that somebody has changed: bytes that stand in none (RFC 6750
+  /// section 2.1), padding, the case of letters, and all but the part between dots by which it looks tokens up.
   static func digests(of token: Secret<String>, at issuer: Issuer) -> [Digest] {
     let token = token.reveal().utf8.filter(isTokenByte).map { isCapital($0) ? $0 | 0x20 : $0 }
     let parts = token.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
@@ -68,6 +69,7 @@ struct SharedTokens: Sendable {
     for digest in digests { grants.set(true, for: digest, of: grant) }
   }
 
-  /// Whether any is of one of them. To ask keeps none from being forgotten: else whoever asks for old ones makes the current one go.
+  /// Whether any is of one of them. To ask keeps none from being forgotten: else whoever asks for old ones makes the
+  /// current one go.
   func contains(any digests: some Sequence<Digest>) -> Bool { digests.contains { grants.peek($0) != nil } }
 }

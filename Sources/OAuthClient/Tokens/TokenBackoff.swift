@@ -10,8 +10,8 @@ package struct TokenBackoff: Sendable {
   /// The pause after the latest refusal in a row; nil after anything else.
   private let refusalPause: Duration?
 
-  /// The state after `error` at `now`, for a client's own tokens: 1 s after the first refusal in a row. Nil when the error calls
-  /// for no pause.
+  /// The state after `error` at `now`, for a client's own tokens: 1 s after the first refusal in a row. Nil when the
+  /// error calls for no pause.
   package init?(after error: TokenError, previous: TokenBackoff?, now: MonotonicInstant) {
     let pause: Duration
     switch error.kind {
@@ -28,8 +28,8 @@ package struct TokenBackoff: Sendable {
     until = now + pause
   }
 
-  /// The state after a renewal of a user's session failed with `error` at `now`: 1 s after the second answer in a row that was
-  /// none, be it a refusal or an excuse; the first may be a matter of a moment. Nil when nobody answered.
+  /// The state after a renewal of a user's session failed with `error` at `now`: 1 s after the second answer in a row
+  /// that was none, be it a refusal or an excuse; the first may be a matter of a moment. Nil when nobody answered.
   package init?(afterRenewal error: TokenError, previous: TokenBackoff?, now: MonotonicInstant) {
     switch error.kind {
     case .refused, .unavailable, .malformed: break

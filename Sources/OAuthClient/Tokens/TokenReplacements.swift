@@ -1,7 +1,7 @@
 package import PosternSupport
 
-/// How often each user may have tokens replaced that would still do for others: by showing them where they are refused, or by wanting a
-/// longer life. Each replacement costs the issuer a request, and may end the token before.
+/// How often each user may have tokens replaced that would still do for others: by showing them where they are refused,
+/// or by wanting a longer life. Each replacement costs the issuer a request, and may end the token before.
 package final class TokenReplacements<Kind: Hashable & Sendable>: Sendable {
   private struct Claim: Hashable, Sendable {
     let kind: Kind
@@ -11,7 +11,8 @@ package final class TokenReplacements<Kind: Hashable & Sendable>: Sendable {
   private struct Account: Sendable {
     /// Some at once, as tokens may be revoked more than once; one each ten seconds in the long run.
     var budget = RequestBudget(limit: 5, window: .seconds(50))
-    /// The generation that was last paid for: all calls of a user that were refused with one token have it replaced together.
+    /// The generation that was last paid for: all calls of a user that were refused with one token have it replaced
+    /// together.
     var replaced: UInt64 = 0
   }
 

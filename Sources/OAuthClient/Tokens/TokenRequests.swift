@@ -19,8 +19,8 @@ package struct TokenRequests: Sendable {
     self.provider = provider
   }
 
-  /// Asks `issuer` for a token with the members of `form`, and with a proof of `key` for one that is bound to it (RFC 9449
-  /// section 5). An issuer whose tokens are to be bound is asked for no other.
+  /// Asks `issuer` for a token with the members of `form`, and with a proof of `key` for one that is bound to it (RFC
+  /// 9449 section 5). An issuer whose tokens are to be bound is asked for no other.
   package func token(
     _ form: [(name: String, value: String)], at issuer: Issuer, key: DPoPKey?, trace: TraceContext?
   ) async throws(TokenError) -> Answer {

@@ -1,4 +1,5 @@
-/// How one preauthorization went, for metrics and health, which everybody sees: holds no resource, no subject and no word of a server's.
+/// How one preauthorization went, for metrics and health, which everybody sees: holds no resource, no subject and no
+/// word of a server's.
 public struct DecisionTally: Sendable, Hashable {
   /// How many permits there were.
   public let permits: Int

@@ -22,7 +22,8 @@ public enum EngineEvent: Sendable {
   case introspected(issuer: String)
   /// The issuer could not say.
   case introspectionFailed(issuer: String, error: TokenError)
-  /// An issuer's answer told how far its clock is from this machine's: positive when it is ahead, zero when they may agree.
+  /// An issuer's answer told how far its clock is from this machine's: positive when it is ahead, zero when they may
+  /// agree.
   case clockCompared(issuer: String, skew: Duration)
   /// A resource's limits let a request not go.
   case fetchRefused(resource: String, because: LimitReason)
@@ -34,7 +35,8 @@ public enum EngineEvent: Sendable {
   case decided(provider: String, DecisionTally)
   /// Remembered decisions were to be renewed before they expire; of `failed` there is no newer one.
   case decisionsRenewed(provider: String, renewed: Int, failed: Int)
-  /// A client was registered with a decision point; as a `replacement` of one that the server does not know any more it knows no logins.
+  /// A client was registered with a decision point; as a `replacement` of one that the server does not know any more it
+  /// knows no logins.
   case clientRegistered(provider: String, replacement: Bool)
   /// An exchange with an upstream server ended.
   case exchange(UpstreamExchange)

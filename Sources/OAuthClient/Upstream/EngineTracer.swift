@@ -1,8 +1,10 @@
 public import HTTPMessages
 
-/// The port through which the engine tells what it does for one call, piece by piece: spans, in the words of distributed tracing.
+/// The port through which the engine tells what it does for one call, piece by piece: spans, in the words of
+/// distributed tracing.
 ///
-/// A tracer belongs to one span, the one that causes what is begun. Called on whatever task does the work: be quick, do not block.
+/// A tracer belongs to one span, the one that causes what is begun. Called on whatever task does the work: be quick, do
+/// not block.
 public protocol EngineTracer: Sendable {
   /// Work begins.
   func begin(_ work: TracedWork) -> any EngineSpan
@@ -36,7 +38,8 @@ public enum TracedOutcome: Sendable, Hashable {
 }
 
 extension TraceContext? {
-  /// Runs `body` as a span about a token, within what waits for it; its requests are the span's. What `body` throws is told as `no_token`.
+  /// Runs `body` as a span about a token, within what waits for it; its requests are the span's. What `body` throws is
+  /// told as `no_token`.
   package func waitingForToken<Value, Failure: Error>(
     of issuer: String, _ body: (TraceContext?) async throws(Failure) -> Value
   ) async throws(Failure) -> Value {

@@ -1,14 +1,17 @@
 package import HTTPMessages
 package import PosternSupport
 
-/// How long a server asks to be left alone (RFC 9110 section 10.2.3): advice to whoever asked, which nothing here obeys by itself.
+/// How long a server asks to be left alone (RFC 9110 section 10.2.3): advice to whoever asked, which nothing here obeys
+/// by itself.
 package enum RetryAfter {
   /// Longer waits count as this.
   static let longest = Duration.seconds(86_400)
 
-  /// The wait from now on, `longest` at most; nil when the fields say nothing that can be read, or contradict themselves.
+  /// The wait from now on, `longest` at most; nil when the fields say nothing that can be read, or contradict
+  /// themselves.
   ///
-  /// A date is held against the server's own `Date`, so that it does not matter whose clock is right; without one against `now`.
+  /// A date is held against the server's own `Date`, so that it does not matter whose clock is right; without one
+  /// against `now`.
   package static func of(_ fields: HTTPFields, at now: Timestamp? = nil) -> Duration? {
     let values = fields.values(of: "Retry-After")
     guard values.count == 1 else { return nil }

@@ -1,7 +1,7 @@
 /// The access manager under `/am`: its routes, and where it keeps who is signed on.
 ///
-/// Written from the vendor's documentation (PingAM, ForgeRock AM), never compared with one. It lends its users to the provider
-/// beside it: codes that it gives are exchanged at the provider's token endpoint.
+/// Written from the vendor's documentation (PingAM, ForgeRock AM), never compared with one. It lends its users to the
+/// provider beside it: codes that it gives are exchanged at the provider's token endpoint.
 struct AccessManager: Sendable {
   /// Who answers there.
   let routes: [Route]

@@ -1,4 +1,5 @@
-/// What the authorization endpoint asks for before it gives a code, as for a client that is configured with a tree of its own.
+/// What the authorization endpoint asks for before it gives a code, as for a client that is configured with a tree of
+/// its own.
 enum ClientTree: String, Sendable, CaseIterable {
   /// A transaction for each authorization.
   case transaction

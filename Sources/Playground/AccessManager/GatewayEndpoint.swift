@@ -5,8 +5,9 @@ import PosternSupport
 
 /// `/gateway/{policy}/**`: a policy enforcement point in the manner of PingGateway before an echo.
 ///
-/// Takes the provider's access tokens and asks the access manager's policies, by the session (`sid`) the token came from. Refuses with
-/// advice: as a challenge when the request asks for that, else as a redirect; `?form=redirect` and `form=body` choose for tests.
+/// Takes the provider's access tokens and asks the access manager's policies, by the session (`sid`) the token came
+/// from. Refuses with advice: as a challenge when the request asks for that, else as a redirect; `?form=redirect` and
+/// `form=body` choose for tests.
 struct GatewayEndpoint: Endpoint {
   let check: BearerTokenCheck
   let journeys: JourneyDesk

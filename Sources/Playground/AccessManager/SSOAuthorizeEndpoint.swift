@@ -1,7 +1,8 @@
 /// `GET` and `POST /am/oauth2/…/authorize`: the authorization endpoint, for users who are signed on.
 ///
-/// Who is not is redirected to the login page. A POST carries the user's consent: `decision=allow`, and as `csrf` the single sign-on
-/// token once more; a GET shows a page that asks for it. Parameters may stand in the query of a POST as well.
+/// Who is not is redirected to the login page. A POST carries the user's consent: `decision=allow`, and as `csrf` the
+/// single sign-on token once more; a GET shows a page that asks for it. Parameters may stand in the query of a POST as
+/// well.
 struct SSOAuthorizeEndpoint: Endpoint {
   let sessions: SSOSessions
   let requests: AuthorizationRequests

@@ -1,6 +1,7 @@
 import PosternJSON
 
-/// `POST /am/json/…/sessions?_action=logout` and `getSessionInfo`: about the session of the cookie, or of the `tokenId` in the body.
+/// `POST /am/json/…/sessions?_action=logout` and `getSessionInfo`: about the session of the cookie, or of the `tokenId`
+/// in the body.
 struct SSOSessionsEndpoint: Endpoint {
   let sessions: SSOSessions
   let faults: Faults

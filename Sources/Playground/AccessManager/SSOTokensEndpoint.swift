@@ -1,7 +1,7 @@
 import PosternJSON
 
-/// `POST /playground/ssoTokens` signs a user on without a journey: `{"user": "alice"}` gives `{tokenId, cookieName, realm}`.
-/// `DELETE` signs everybody off.
+/// `POST /playground/ssoTokens` signs a user on without a journey: `{"user": "alice"}` gives `{tokenId, cookieName,
+/// realm}`. `DELETE` signs everybody off.
 struct SSOTokensEndpoint: Endpoint {
   let sessions: SSOSessions
   let desk: LoginDesk

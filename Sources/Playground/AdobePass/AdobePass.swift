@@ -1,7 +1,7 @@
 /// Adobe Pass under `/adobe`: client registration, its tokens and preauthorization (REST API v2).
 ///
-/// Written from the published documentation, never compared with a server: what it decides follows from the resource's name, and every
-/// odd answer that has been recorded can be switched on.
+/// Written from the published documentation, never compared with a server: what it decides follows from the resource's
+/// name, and every odd answer that has been recorded can be switched on.
 struct AdobePass: Sendable {
   /// Who answers there.
   let routes: [Route]

@@ -1,7 +1,8 @@
 import PosternJSON
 
-/// `GET /playground/adobe` shows settings and the latest requests; `POST` changes settings, and with `"endTokens": true` or
-/// `"forgetClients": true` ends all tokens or registrations. `DELETE` goes back to the start, but for registrations.
+/// `GET /playground/adobe` shows settings and the latest requests; `POST` changes settings, and with `"endTokens":
+/// true` or `"forgetClients": true` ends all tokens or registrations. `DELETE` goes back to the start, but for
+/// registrations.
 struct AdobePassControlEndpoint: Endpoint {
   let settings: AdobePassSettings
   let clients: AdobePassClients

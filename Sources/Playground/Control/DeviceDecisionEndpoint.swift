@@ -1,7 +1,7 @@
 import PosternJSON
 
-/// `POST /playground/device`: decides about a device as its page would. The body: `{"userCode": "WDJB-MJHT", "user": "alice"}`, or
-/// `"deny": true` instead of a user.
+/// `POST /playground/device`: decides about a device as its page would. The body: `{"userCode": "WDJB-MJHT", "user":
+/// "alice"}`, or `"deny": true` instead of a user.
 struct DeviceDecisionEndpoint: Endpoint {
   let codes: DeviceCodes
   let desk: LoginDesk

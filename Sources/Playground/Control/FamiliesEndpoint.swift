@@ -1,7 +1,7 @@
 import PosternJSON
 
-/// `GET /playground/families`: what became of every refresh token, and which answers went out whole. `DELETE` forgets all families,
-/// and with that makes their tokens void.
+/// `GET /playground/families`: what became of every refresh token, and which answers went out whole. `DELETE` forgets
+/// all families, and with that makes their tokens void.
 struct FamiliesEndpoint: Endpoint {
   let families: RefreshFamilies
 

@@ -27,8 +27,8 @@ final class Faults: Sendable {
     )
   }
 
-  /// Takes the fault that strikes the request at hand, if any and if it is one of `kinds`; a slow one is waited for here and then
-  /// counts as none.
+  /// Takes the fault that strikes the request at hand, if any and if it is one of `kinds`; a slow one is waited for
+  /// here and then counts as none.
   func strike(_ point: Fault.Point, only kinds: Set<Fault.Kind>? = nil) async throws -> Fault? {
     let fault = strikeAtOnce(point, only: kinds)
     guard let fault, fault.kind == .slow else { return fault }

@@ -2,9 +2,9 @@ import PosternJSON
 
 /// `GET /playground/faults` shows the faults, `POST` switches some, `DELETE` switches all off.
 ///
-/// The body of `POST`: `{"token": {"kind": "unavailable", "times": 2}, "resource": null, "revokeTokens": true}`. A part set to null is
-/// whole again; `revokeTokens` invalidates every access token issued so far, `revokeRefreshTokens` every refresh token with the
-/// access tokens of its grant.
+/// The body of `POST`: `{"token": {"kind": "unavailable", "times": 2}, "resource": null, "revokeTokens": true}`. A part
+/// set to null is whole again; `revokeTokens` invalidates every access token issued so far, `revokeRefreshTokens` every
+/// refresh token with the access tokens of its grant.
 struct FaultsEndpoint: Endpoint {
   let faults: Faults
   let tokens: AccessTokens

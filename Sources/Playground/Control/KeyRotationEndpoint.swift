@@ -1,7 +1,7 @@
 import PosternJSON
 
-/// `POST /playground/rotateKeys`: new signing keys from now on. The old ones stay in the key set, unless `?keep=false` drops them
-/// and with them the validity of every token they signed.
+/// `POST /playground/rotateKeys`: new signing keys from now on. The old ones stay in the key set, unless `?keep=false`
+/// drops them and with them the validity of every token they signed.
 struct KeyRotationEndpoint: Endpoint {
   let keys: SigningKeys
 

@@ -1,11 +1,11 @@
 import PosternJSON
 import PosternSupport
 
-/// `POST /playground/logoutToken`: a signed logout token (OpenID Connect Back-Channel Logout 1.0 section 2.4), to be posted to a
-/// client by the test that asks for it.
+/// `POST /playground/logoutToken`: a signed logout token (OpenID Connect Back-Channel Logout 1.0 section 2.4), to be
+/// posted to a client by the test that asks for it.
 ///
-/// The body: `{"clientId": "shop", "user": "alice", "sid": "…", "claims": {"exp": 1, "events": null}, "type": "logout+jwt"}`; `claims`
-/// replaces claims, null leaves one out, so that faulty tokens can be had too.
+/// The body: `{"clientId": "shop", "user": "alice", "sid": "…", "claims": {"exp": 1, "events": null}, "type":
+/// "logout+jwt"}`; `claims` replaces claims, null leaves one out, so that faulty tokens can be had too.
 struct LogoutTokenEndpoint: Endpoint {
   let parts: ProviderParts
 

@@ -3,8 +3,8 @@ import PosternSupport
 
 /// `POST /playground/login` announces logins, `GET` shows what is announced, `DELETE` forgets it.
 ///
-/// The body of `POST`: `{"user": "alice", "acr": "mfa", "amr": ["pwd", "otp"], "authTime": 1800000000, "times": 1}`; all but `user`
-/// may be left out.
+/// The body of `POST`: `{"user": "alice", "acr": "mfa", "amr": ["pwd", "otp"], "authTime": 1800000000, "times": 1}`;
+/// all but `user` may be left out.
 struct NextLoginEndpoint: Endpoint {
   let nextLogins: NextLogins
 

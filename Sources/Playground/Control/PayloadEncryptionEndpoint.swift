@@ -1,8 +1,9 @@
 import JOSE
 import PosternJSON
 
-/// `GET /playground/payloadEncryption` shows the public key that requests are encrypted to, and whom answers go to. `POST` changes
-/// `key` (a private JWK), `recipient` (a JWK) and `answers` (`encrypted`, `clear`, `tampered`), `DELETE` goes back.
+/// `GET /playground/payloadEncryption` shows the public key that requests are encrypted to, and whom answers go to.
+/// `POST` changes `key` (a private JWK), `recipient` (a JWK) and `answers` (`encrypted`, `clear`, `tampered`), `DELETE`
+/// goes back.
 struct PayloadEncryptionEndpoint: Endpoint {
   let settings: PayloadSettings
 

@@ -1,6 +1,7 @@
 import NIOCore
 
-/// A body of any length made in chunks: byte `i` is `i mod 251`, so that a receiver can tell loss, doubling and disorder.
+/// A body of any length made in chunks: byte `i` is `i mod 251`, so that a receiver can tell loss, doubling and
+/// disorder.
 struct BytePattern: IteratorProtocol {
   private static let period = 251
   private static let block = ByteBuffer(bytes: (0..<period * 257).map { UInt8(truncatingIfNeeded: $0 % period) })

@@ -2,7 +2,8 @@ import NIOCore
 import NIOPosix
 import PosternSupport
 
-/// A port on which connections of one kind are served. Bound first and opened later, because who serves may have to know the port.
+/// A port on which connections of one kind are served. Bound first and opened later, because who serves may have to
+/// know the port.
 struct Listener<Inbound: Sendable, Outbound: Sendable>: Sendable {
   typealias Connections = OpenConnections<Inbound, Outbound>
 

@@ -1,7 +1,8 @@
 import NIOCore
 import PosternSupport
 
-/// The connections that are being served, so that their number is bounded and all of them end before the event loops do.
+/// The connections that are being served, so that their number is bounded and all of them end before the event loops
+/// do.
 final class OpenConnections<Inbound: Sendable, Outbound: Sendable>: Sendable {
   typealias Channel = NIOAsyncChannel<Inbound, Outbound>
 

@@ -21,8 +21,8 @@ struct Reply: Sendable {
   var headers: HTTPHeaders
   /// The body; left away where the method or status has none.
   var body: Body
-  /// Called with true just before the answer is written, so that whoever has received it finds that noted, and with false
-  /// afterwards when it could not be written whole.
+  /// Called with true just before the answer is written, so that whoever has received it finds that noted, and with
+  /// false afterwards when it could not be written whole.
   var noteWritten: (@Sendable (Bool) -> Void)?
 
   /// An answer of `bytes`.

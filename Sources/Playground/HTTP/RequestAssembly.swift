@@ -1,7 +1,8 @@
 import NIOCore
 import NIOHTTP1
 
-/// Puts one connection's parts together to whole requests, and throws away bodies that are too large instead of keeping them.
+/// Puts one connection's parts together to whole requests, and throws away bodies that are too large instead of keeping
+/// them.
 struct RequestAssembly {
   /// What a part leads to.
   enum Step {

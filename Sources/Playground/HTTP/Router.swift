@@ -5,8 +5,8 @@ struct Router: Endpoint {
   /// A router over `routes`; the first match wins.
   init(_ routes: [Route]) { self.routes = routes }
 
-  /// The matching endpoint's answer; 404 without one, 405 when only the method is wrong (RFC 9110 section 15.5.6), 400 for a
-  /// path that is none.
+  /// The matching endpoint's answer; 404 without one, 405 when only the method is wrong (RFC 9110 section 15.5.6), 400
+  /// for a path that is none.
   func reply(to request: Request) async throws -> Reply {
     guard request.path.hasPrefix("/"), let path = Self.segments(of: request.path) else {
       return .problem(400, "the request target is not an absolute path")

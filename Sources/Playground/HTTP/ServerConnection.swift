@@ -105,7 +105,8 @@ struct ServerConnection: Sendable {
     }
   }
 
-  /// Writes an answer of bytes about which somebody wants to know whether the system took all of it while the client was there.
+  /// Writes an answer of bytes about which somebody wants to know whether the system took all of it while the client
+  /// was there.
   private func writeThrough(
     _ reply: Reply, keepAlive: Bool, _ noteWritten: @escaping @Sendable (Bool) -> Void, on channel: any NIOCore.Channel
   ) async {
@@ -114,8 +115,8 @@ struct ServerConnection: Sendable {
     head.headers.replaceOrAdd(name: "content-length", value: String(bytes.count))
     noteWritten(true)
     let parts = [HTTPServerResponsePart.head(head), .body(.byteBuffer(ByteBuffer(bytes: bytes)))]
-    // In one go on the event loop: nothing comes between the write and the look at what became of it. A write to a peer that has
-    // just gone succeeds, too; on loopback the reset is there as soon as the write returns.
+    // In one go on the event loop: nothing comes between the write and the look at what became of it. A write to a peer
+    // that has just gone succeeds, too; on loopback the reset is there as soon as the write returns.
     let fault = channel.eventLoop.flatSubmit {
       for part in parts { channel.write(part, promise: nil) }
       return channel.writeAndFlush(HTTPServerResponsePart.end(nil))

@@ -30,7 +30,8 @@ enum Misbehaviour: String, Sendable, CaseIterable {
   case body204, body304
   /// Bytes behind the answer that nobody asked for.
   case excess
-  // The first request of a connection is answered; the next one meets a close or a reset; or the connection is closed after `ms`.
+  // The first request of a connection is answered; the next one meets a close or a reset; or the connection is closed
+  // after `ms`.
   case closeKept, resetKept, closeLater
   /// `status` (default 503) with the query's `retryAfter` as `Retry-After` and its `date` as `Date`.
   case status

@@ -7,7 +7,8 @@ struct RawRequest: Sendable {
   /// How many requests came before it on its connection.
   let number: Int
 
-  /// Takes a whole request, header block and body of the length given there, off the front of `bytes`; nil when it is not all there.
+  /// Takes a whole request, header block and body of the length given there, off the front of `bytes`; nil when it is
+  /// not all there.
   init?(takingFrom bytes: inout [UInt8], number: Int) {
     guard let end = Self.endOfHead(in: bytes) else { return nil }
     let lines = String(decoding: bytes[..<end], as: UTF8.self).split(separator: "\r\n")

@@ -2,8 +2,8 @@
 enum ZeroBomb {
   /// An answer whose body is that, in a gzip member (RFC 1952), with as many `layers` of gzip around it as are said.
   ///
-  /// The outer layers hold what is in them in stored blocks, so that every decoder gets through to the innermost; they are of ten
-  /// million zeros.
+  /// The outer layers hold what is in them in stored blocks, so that every decoder gets through to the innermost; they
+  /// are of ten million zeros.
   static func steps(layers: Int) -> [Misstep] {
     let codings = Array(repeating: "gzip", count: layers).joined(separator: ", ")
     let head = Misstep.head("200 OK", "Content-Type: text/plain", "Content-Encoding: \(codings)")
@@ -17,7 +17,8 @@ enum ZeroBomb {
   /// Length 258 at distance 1 in the fixed codes (RFC 1951 section 3.2.6).
   private static let match: [UInt8] = [1, 1, 0, 0, 0, 1, 0, 1, 0, 0, 0, 0, 0]
 
-  /// The header of a gzip member, and of a last block of fixed codes; a literal zero, and a match that fills the last byte.
+  /// The header of a gzip member, and of a last block of fixed codes; a literal zero, and a match that fills the last
+  /// byte.
   private static let beginning: [UInt8] =
     [0x1F, 0x8B, 8, 0, 0, 0, 0, 0, 0, 255] + packed([1, 1, 0] + [0, 0, 1, 1, 0, 0, 0, 0] + match)
 

@@ -22,7 +22,8 @@ final class ExpiringStore<Value: Sendable>: Sendable {
     self.clock = clock
   }
 
-  /// Keeps `value` under `key` for `lifetime`. False when the key is taken or the store is full of values that still count.
+  /// Keeps `value` under `key` for `lifetime`. False when the key is taken or the store is full of values that still
+  /// count.
   func insert(_ value: Value, under key: String, for lifetime: Duration) -> Bool {
     let now = clock.monotonicNow
     return state.withLock { state in

@@ -1,7 +1,8 @@
 import PosternJSON
 import PosternSupport
 
-/// `POST /oidc/introspect` (RFC 7662): any client that authenticates may ask about any token. Signed on request (RFC 9701).
+/// `POST /oidc/introspect` (RFC 7662): any client that authenticates may ask about any token. Signed on request (RFC
+/// 9701).
 struct IntrospectionEndpoint: Endpoint {
   private static let signedType = "application/token-introspection+jwt"
 

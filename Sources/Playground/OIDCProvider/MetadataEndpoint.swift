@@ -1,7 +1,8 @@
 import JOSE
 import PosternJSON
 
-/// The provider's metadata (OpenID Connect Discovery 1.0 section 4, RFC 8414 section 3), the same document under every path.
+/// The provider's metadata (OpenID Connect Discovery 1.0 section 4, RFC 8414 section 3), the same document under every
+/// path.
 struct MetadataEndpoint: Endpoint {
   let issuer: String
   let faults: Faults

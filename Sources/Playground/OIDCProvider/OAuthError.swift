@@ -52,7 +52,8 @@ struct OAuthError: Error {
   /// A store has reached its bound.
   static let full = OAuthError(.temporarilyUnavailable, "too much is remembered already; try again later")
 
-  /// The answer: 401 with a challenge for `invalid_client`, 503 for what may be better later, otherwise 400; never stored.
+  /// The answer: 401 with a challenge for `invalid_client`, 503 for what may be better later, otherwise 400; never
+  /// stored.
   var reply: Reply {
     var reply = Reply(
       status: status,

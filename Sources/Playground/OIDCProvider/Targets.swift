@@ -1,4 +1,5 @@
-/// The audiences that requests ask for: `resource`, absolute URIs without fragment (RFC 8707 section 2), and `audience`, any name.
+/// The audiences that requests ask for: `resource`, absolute URIs without fragment (RFC 8707 section 2), and
+/// `audience`, any name.
 enum Targets {
   /// All of them, in order.
   static func asked(_ form: FormParameters) throws(OAuthError) -> [String] {

@@ -1,6 +1,7 @@
 import PosternJSON
 
-/// `GET` and `POST /oidc/userinfo` (OpenID Connect Core section 5.3): any access token of a user that has the scope `openid`.
+/// `GET` and `POST /oidc/userinfo` (OpenID Connect Core section 5.3): any access token of a user that has the scope
+/// `openid`.
 struct UserInfoEndpoint: Endpoint {
   let check: BearerTokenCheck
   let faults: Faults

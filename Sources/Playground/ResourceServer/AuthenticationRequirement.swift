@@ -5,8 +5,8 @@ struct AuthenticationRequirement: Sendable {
   /// What tells how long ago a login was.
   let clock: any EngineClock
 
-  /// Refuses a token whose login has not one of the `acr` values in `acr`, separated by spaces (`mfa` when nothing is asked for), or
-  /// is older than `maxAge` seconds. A token without a user is refused, too.
+  /// Refuses a token whose login has not one of the `acr` values in `acr`, separated by spaces (`mfa` when nothing is
+  /// asked for), or is older than `maxAge` seconds. A token without a user is refused, too.
   func check(_ token: AccessToken, for request: Request) throws(BearerChallenge) {
     let query = request.queryParameters
     let maxAge = query?.integer("maxAge", in: 0...31_536_000)

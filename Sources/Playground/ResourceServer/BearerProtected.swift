@@ -9,8 +9,8 @@ struct BearerProtected: Endpoint {
   let faults: Faults
   let statistics: Statistics
 
-  /// Checks before the endpoint answers and again afterwards: a token that was revoked while a slow answer was under way is
-  /// refused late, as by a server that checks at the end.
+  /// Checks before the endpoint answers and again afterwards: a token that was revoked while a slow answer was under
+  /// way is refused late, as by a server that checks at the end.
   func reply(to request: Request) async throws -> Reply {
     statistics.count(\.resourceRequests)
     do {

@@ -1,6 +1,7 @@
 import NIOHTTP1
 
-/// How a server judges a request's token: signature, type, issuer, lifetime, revocation, audience, scope, and the key it is bound to.
+/// How a server judges a request's token: signature, type, issuer, lifetime, revocation, audience, scope, and the key
+/// it is bound to.
 struct BearerTokenCheck: Sendable {
   /// A token that came with a request.
   struct Presented: Sendable {
@@ -53,7 +54,8 @@ struct BearerTokenCheck: Sendable {
     return token
   }
 
-  /// RFC 9449 section 7: a bound token needs the scheme DPoP and a proof by its key, and no other token may use that scheme.
+  /// RFC 9449 section 7: a bound token needs the scheme DPoP and a proof by its key, and no other token may use that
+  /// scheme.
   private func checkBinding(
     of presented: Presented, _ scheme: BearerChallenge.Scheme, _ request: Request
   ) throws(BearerChallenge) {

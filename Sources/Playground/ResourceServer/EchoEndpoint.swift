@@ -1,8 +1,8 @@
 import PosternJSON
 import PosternSupport
 
-/// `/echo`: the request as it arrived. Credentials come back as a short hash, so that a test can tell two tokens apart without
-/// either of them being in an answer or a log.
+/// `/echo`: the request as it arrived. Credentials come back as a short hash, so that a test can tell two tokens apart
+/// without either of them being in an answer or a log.
 struct EchoEndpoint: Endpoint {
   private static let credentials: Set<String> = ["authorization", "dpop", "proxy-authorization"]
 

@@ -5,8 +5,8 @@ import PosternSupport
 
 /// `/jose/echo`: as `/echo`, about what was encrypted; the answer goes out as compact JWE (RFC 7516), too.
 ///
-/// Its `alg` and `enc` are the request's, else those of the query, else ECDH-ES+A256KW and A256GCM. The member `jose` of the answer
-/// is the header of the request's JWE.
+/// Its `alg` and `enc` are the request's, else those of the query, else ECDH-ES+A256KW and A256GCM. The member `jose`
+/// of the answer is the header of the request's JWE.
 struct EncryptedEchoEndpoint: Endpoint {
   private static let mediaType = "application/jose"
 

@@ -1,4 +1,5 @@
-/// `/redirect?to=…&status=…`: sends the client wherever it says, which only a development double may do. Default status 302.
+/// `/redirect?to=…&status=…`: sends the client wherever it says, which only a development double may do. Default status
+/// 302.
 struct RedirectEndpoint: Endpoint {
   func reply(to request: Request) async throws -> Reply {
     guard let query = request.queryParameters, let target = query["to"],

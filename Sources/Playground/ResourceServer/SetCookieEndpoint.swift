@@ -1,8 +1,8 @@
 import NIOHTTP1
 import PosternJSON
 
-/// `/cookies?set=LINE`: each `set` of the query becomes a `Set-Cookie` field as it stands (RFC 6265 section 4.1); the body has the
-/// `Cookie` fields of the request. With `to` it is a redirection there.
+/// `/cookies?set=LINE`: each `set` of the query becomes a `Set-Cookie` field as it stands (RFC 6265 section 4.1); the
+/// body has the `Cookie` fields of the request. With `to` it is a redirection there.
 struct SetCookieEndpoint: Endpoint {
   func reply(to request: Request) async throws -> Reply {
     guard let query = request.queryParameters,

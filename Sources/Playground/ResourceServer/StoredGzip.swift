@@ -1,4 +1,5 @@
-/// A gzip member (RFC 1952) that holds its data in stored blocks (RFC 1951 section 3.2.4): valid for every decoder, no compressor needed.
+/// A gzip member (RFC 1952) that holds its data in stored blocks (RFC 1951 section 3.2.4): valid for every decoder, no
+/// compressor needed.
 enum StoredGzip {
   /// Table of the reflected polynomial 0xedb88320 (RFC 1952 section 8).
   private static let table: [UInt32] = (0..<256).map { index in

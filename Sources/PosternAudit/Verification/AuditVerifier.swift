@@ -10,7 +10,8 @@ public struct AuditVerifier: Sendable {
     public let last: UInt64
     /// The last record's hash.
     public let hash: String
-    /// Whether the last record says that the log was closed in order: else it is being written, or was cut off by a crash or by somebody.
+    /// Whether the last record says that the log was closed in order: else it is being written, or was cut off by a
+    /// crash or by somebody.
     public let isClosed: Bool
   }
 
@@ -19,9 +20,9 @@ public struct AuditVerifier: Sendable {
   /// A verifier of records under `seal`.
   public init(_ seal: AuditSeal) { self.seal = seal }
 
-  /// Verifies `files`, in whatever order they are given; with `atLeast` the chain must reach that record, which tells whether its end was cut
-  /// off. It must hold each record of `containing` as it was noted down: an end that was cut off and written anew has others. Throws the first
-  /// break, or that a file cannot be read.
+  /// Verifies `files`, in whatever order they are given; with `atLeast` the chain must reach that record, which tells
+  /// whether its end was cut off. It must hold each record of `containing` as it was noted down: an end that was cut
+  /// off and written anew has others. Throws the first break, or that a file cannot be read.
   public func verify(
     _ files: [String], atLeast: UInt64? = nil, containing checkpoints: [AuditCheckpoint] = []
   ) throws -> Report {
@@ -70,7 +71,8 @@ public struct AuditVerifier: Sendable {
     }
   }
 
-  /// By the number of each file's first record; a file that has none stays where it was given, and is found broken there.
+  /// By the number of each file's first record; a file that has none stays where it was given, and is found broken
+  /// there.
   private func ordered(_ files: [String]) throws -> [String] {
     guard files.count > 1 else { return files }
     let firsts = try files.map { file -> (file: String, first: UInt64) in

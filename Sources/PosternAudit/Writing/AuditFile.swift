@@ -12,8 +12,8 @@ final class AuditFile {
   /// A write failed half-way: what it left is cut off before the next one.
   private var isRagged = false
 
-  /// Opens a file that is there, to read it; nil when that is not allowed, it is none, or compressed. Somebody who writes to it still is a
-  /// passing error.
+  /// Opens a file that is there, to read it; nil when that is not allowed, it is none, or compressed. Somebody who
+  /// writes to it still is a passing error.
   convenience init?(existing path: String, isOurs: Bool) throws(AuditError) {
     guard ![".gz", ".xz", ".zst", ".bz2"].contains(where: path.hasSuffix) else { return nil }
     do throws(AuditError) {
@@ -31,8 +31,8 @@ final class AuditFile {
     return Timestamp(secondsSinceEpoch: Int64(status.st_mtim.tv_sec)).rfc3339
   }
 
-  /// Opens the file at `path`, made with mode 0600 when it is missing. Where the log `isOurs`, by its lock file, whoever holds a lock on
-  /// a file that others may read is one who reads.
+  /// Opens the file at `path`, made with mode 0600 when it is missing. Where the log `isOurs`, by its lock file,
+  /// whoever holds a lock on a file that others may read is one who reads.
   convenience init(_ path: String, isOurs: Bool) throws(AuditError) {
     try self.init(path, flags: O_RDWR | O_CREAT, isOurs: isOurs)
   }

@@ -52,7 +52,8 @@ struct AuditFileOpening {
     return Opened(file: file, chain: chain, records: [.log("continued", at: clock.wallNow, details)])
   }
 
-  /// An empty file: new, or begun after a full one was renamed, by us or by somebody else (logrotate), and nothing was written since.
+  /// An empty file: new, or begun after a full one was renamed, by us or by somebody else (logrotate), and nothing was
+  /// written since.
   private func empty(_ file: AuditFile, _ records: [AuditRecord], _ facts: JSONObject) throws(AuditError) -> Opened {
     if let (name, chain) = try newest() {
       report(.opened(path: path, after: chain.checkpoint))
@@ -69,8 +70,8 @@ struct AuditFileOpening {
   /// So much of a time is without a fraction.
   private static let seconds = "2026-01-01T00:00:00".count
 
-  /// Of the files that are named after the log the one that was written to last. A chain that ended, for its key was exchanged or it was
-  /// tampered with, may have come further.
+  /// Of the files that are named after the log the one that was written to last. A chain that ended, for its key was
+  /// exchanged or it was tampered with, may have come further.
   private func newest() throws(AuditError) -> (name: String, chain: AuditChain)? {
     var newest: (name: String, chain: AuditChain, time: String)?
     var unreadable = ""
@@ -101,7 +102,8 @@ struct AuditFileOpening {
     return line
   }
 
-  /// Moves half a line at the end of the file, as a crash leaves it, to a file of its own: on disk there before it is cut off here.
+  /// Moves half a line at the end of the file, as a crash leaves it, to a file of its own: on disk there before it is
+  /// cut off here.
   private func takeFragment(of file: AuditFile) throws(AuditError) -> AuditRecord? {
     let tail = try file.tail(atMost: AuditLine.longest + 1)
     guard let last = tail.last, last != UInt8(ascii: "\n") else { return nil }

@@ -2,8 +2,8 @@ import PosternSupport
 
 /// Whether a record was written, for the one task that waits to know.
 ///
-/// The value passes through a lock and not through the continuation: ThreadSanitizer does not see the order of a continuation that is resumed
-/// before its task has come to wait.
+/// The value passes through a lock and not through the continuation: ThreadSanitizer does not see the order of a
+/// continuation that is resumed before its task has come to wait.
 final class AuditReceipt: Sendable {
   private struct State {
     var isWritten: Bool?

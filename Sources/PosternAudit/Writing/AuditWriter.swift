@@ -2,7 +2,8 @@ import Glibc
 import PosternJSON
 import PosternSupport
 
-/// The side of the log that blocks: writes records in order, rotates, brings them to the disk. Runs on a thread of its own.
+/// The side of the log that blocks: writes records in order, rotates, brings them to the disk. Runs on a thread of its
+/// own.
 final class AuditWriter {
   /// How long a written record may be in the system's memory only.
   private static let syncInterval = Duration.seconds(1)
@@ -181,7 +182,8 @@ final class AuditWriter {
       file = nil
       try takeUp(opening.goOn(chain, after: name))
     } catch {
-      // Of a refused renaming the file stays in use, and grows; without any file every record from here on fails, and says so.
+      // Of a refused renaming the file stays in use, and grows; without any file every record from here on fails, and
+      // says so.
       guard file == nil || !isRotationRefused else { return }
       isRotationRefused = file != nil
       file == nil ? failed(error.description, losing: []) : report(.failing("cannot rotate: \(error.description)"))

@@ -1,8 +1,10 @@
 import PosternSupport
 
-/// Reads a configuration: one YAML (or JSON) file, overridden by environment variables, secrets fetched, everything checked.
+/// Reads a configuration: one YAML (or JSON) file, overridden by environment variables, secrets fetched, everything
+/// checked.
 ///
-/// Files and groups come through closures, so that it can be used without a disk. It keeps nothing between two readings.
+/// Files and groups come through closures, so that it can be used without a disk. It keeps nothing between two
+/// readings.
 public struct ConfigurationLoader: Sendable {
   /// A configuration that can be used.
   public struct Loaded: Sendable, Equatable {
@@ -51,7 +53,8 @@ public struct ConfigurationLoader: Sendable {
 
   /// Reads the configuration file at `path` with the overrides in `environment` (`POSTERN__LISTEN__PATH` and so on).
   ///
-  /// Relative paths in the file begin at its directory; those of secrets and certificates first at `$CREDENTIALS_DIRECTORY`.
+  /// Relative paths in the file begin at its directory; those of secrets and certificates first at
+  /// `$CREDENTIALS_DIRECTORY`.
   /// - Throws: everything that is wrong, at once.
   public func load(path: String, environment: [String: String]) throws(ConfigurationProblems) -> Loaded {
     let file: ConfigurationFile

@@ -28,8 +28,8 @@ struct ConfigurationSurroundings: Sendable {
   static let none = ConfigurationSurroundings(
     directory: "", environment: [:], readFile: { _, _ in .failure(.notFound) }, groupIdentifier: { _ in nil })
 
-  /// Where `path` is. Absolute paths stay; a relative one names a systemd credential where `$CREDENTIALS_DIRECTORY` is set and holds
-  /// such a file (systemd.exec(5), LoadCredential=), and else a file beside the configuration.
+  /// Where `path` is. Absolute paths stay; a relative one names a systemd credential where `$CREDENTIALS_DIRECTORY` is
+  /// set and holds such a file (systemd.exec(5), LoadCredential=), and else a file beside the configuration.
   func resolved(_ path: String) -> String {
     guard !path.hasPrefix("/") else { return path }
     if let credentials = environment["CREDENTIALS_DIRECTORY"], credentials.hasPrefix("/") {
@@ -44,7 +44,8 @@ struct ConfigurationSurroundings: Sendable {
     path.hasPrefix("/") || directory.isEmpty ? path : Self.join(directory, path)
   }
 
-  /// The secret in the file at `path`; one line feed (or CR LF) at its end is not part of it, unless its `exact` bytes are wanted.
+  /// The secret in the file at `path`; one line feed (or CR LF) at its end is not part of it, unless its `exact` bytes
+  /// are wanted.
   func readSecret(_ path: String, exact: Bool) -> Result<SecretFile, FileProblem> {
     let resolved = resolved(path)
     switch readFile(resolved, Self.maxSecretBytes) {

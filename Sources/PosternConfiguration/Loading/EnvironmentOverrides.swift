@@ -1,8 +1,9 @@
 /// `POSTERN__LIMITS__DEPTH=64` in place of `limits: { depth: 64 }`.
 ///
-/// A variable's name is the path in upper case, `__` between the levels; within a name every character that variables cannot have is
-/// `_`. Sections that are missing are made; names of maps (issuers, resources, decision points) must be there; the items of a list go by
-/// their index, and one past the last adds an item. A variable that leads nowhere is a problem.
+/// A variable's name is the path in upper case, `__` between the levels; within a name every character that variables
+/// cannot have is `_`. Sections that are missing are made; names of maps (issuers, resources, decision points) must be
+/// there; the items of a list go by their index, and one past the last adds an item. A variable that leads nowhere is a
+/// problem.
 struct EnvironmentOverrides {
   /// What every overriding variable begins with.
   static let prefix = "POSTERN__"

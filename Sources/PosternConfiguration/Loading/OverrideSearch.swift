@@ -1,6 +1,7 @@
 /// Finds the keys that the name of an overriding variable can mean.
 ///
-/// Names may hold `__` themselves, so that all ways of taking the name apart are tried; schema and names bound their number.
+/// Names may hold `__` themselves, so that all ways of taking the name apart are tried; schema and names bound their
+/// number.
 struct OverrideSearch {
   /// A scalar that can be set.
   struct Target {

@@ -13,7 +13,8 @@ public struct DecisionCredentials: Sendable, Equatable {
     case user
   }
 
-  /// Whose token goes along. Default `device` for `authzen` and `opa` with an issuer and without a token of their own, else `none`.
+  /// Whose token goes along. Default `device` for `authzen` and `opa` with an issuer and without a token of their own,
+  /// else `none`.
   public var bearer: Bearer
   /// A fixed bearer token.
   public var token: ConfiguredSecret<String>?

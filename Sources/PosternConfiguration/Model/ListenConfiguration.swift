@@ -6,11 +6,11 @@ public struct ListenConfiguration: Sendable, Equatable {
   public var path: String?
   /// The socket's permission bits. Default 0600.
   public var mode: UInt32
-  /// The socket's group by name or number, known to this machine when the configuration was loaded; nil leaves the process's own.
-  /// `SystemGroups.identifier(of:)` gives its id.
+  /// The socket's group by name or number, known to this machine when the configuration was loaded; nil leaves the
+  /// process's own. `SystemGroups.identifier(of:)` gives its id.
   public var group: String?
-  /// The mode that the socket's directory is given when it is missing or belongs to the sidecar's user, and `group` with it; nil leaves
-  /// it alone.
+  /// The mode that the socket's directory is given when it is missing or belongs to the sidecar's user, and `group`
+  /// with it; nil leaves it alone.
   public var directoryMode: UInt32?
   /// How long pending calls may take after SIGTERM. Default 30 s.
   public var drain: Duration
@@ -20,9 +20,9 @@ public struct ListenConfiguration: Sendable, Equatable {
     path ?? Self.defaultSocketPath(environment: environment)
   }
 
-  /// Where callers and sidecar meet when nobody says otherwise: `$POSTERN_SOCKET`, else `$XDG_RUNTIME_DIR/postern.sock`, else
-  /// `/run/postern/postern.sock`. Empty variables count as not set; a relative `$XDG_RUNTIME_DIR` too (XDG Base Directory
-  /// Specification).
+  /// Where callers and sidecar meet when nobody says otherwise: `$POSTERN_SOCKET`, else
+  /// `$XDG_RUNTIME_DIR/postern.sock`, else `/run/postern/postern.sock`. Empty variables count as not set; a relative
+  /// `$XDG_RUNTIME_DIR` too (XDG Base Directory Specification).
   public static func defaultSocketPath(environment: [String: String]) -> String {
     if let path = environment["POSTERN_SOCKET"], !path.isEmpty { return path }
     if let directory = environment["XDG_RUNTIME_DIR"], directory.hasPrefix("/") {

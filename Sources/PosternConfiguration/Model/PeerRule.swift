@@ -1,6 +1,7 @@
 import PosternJSON
 
-/// One rule about who may call what. Whoever has the uid and the gid, as far as they are given, may call the methods on the resources.
+/// One rule about who may call what. Whoever has the uid and the gid, as far as they are given, may call the methods on
+/// the resources.
 public struct PeerRule: Sendable, Equatable {
   /// The caller's user id; nil matches every one.
   public var uid: UInt32?

@@ -1,6 +1,6 @@
 extension PosternConfiguration {
-  /// The top-level keys whose values differ from `earlier`'s, in the order of the documentation. Secrets count by value and are never shown:
-  /// a rotated client secret makes `issuers` differ.
+  /// The top-level keys whose values differ from `earlier`'s, in the order of the documentation. Secrets count by value
+  /// and are never shown: a rotated client secret makes `issuers` differ.
   public func changedKeys(from earlier: PosternConfiguration) -> [String] {
     Self.comparisons.filter { !$0.isSame(self, earlier) }.map(\.key)
   }
@@ -10,7 +10,8 @@ extension PosternConfiguration {
     "listen", "store", "log", "telemetry", "audit", "hardening", "http", "limits",
   ]
 
-  /// Those of `keysReadAtStart` that differ from `earlier`'s. A store that stays where it is takes new keys and passwords as it runs.
+  /// Those of `keysReadAtStart` that differ from `earlier`'s. A store that stays where it is takes new keys and
+  /// passwords as it runs.
   public func keysThatTakeARestart(from earlier: PosternConfiguration) -> [String] {
     changedKeys(from: earlier).filter { key in
       Self.keysReadAtStart.contains(key) && !(key == "store" && store.isSamePlace(as: earlier.store))

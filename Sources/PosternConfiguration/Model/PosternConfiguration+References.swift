@@ -1,5 +1,6 @@
 extension PosternConfiguration {
-  /// What no section can check by itself: names that refer to other sections, and demands that sections make on each other.
+  /// What no section can check by itself: names that refer to other sections, and demands that sections make on each
+  /// other.
   func checkReferences(_ keys: SectionReader) {
     let context = keys.context
     for (index, rule) in (peers ?? []).enumerated() {

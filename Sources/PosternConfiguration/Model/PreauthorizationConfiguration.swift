@@ -50,7 +50,8 @@ public struct PreauthorizationConfiguration: Sendable, Equatable {
   public var application: String
   /// `access-manager`: the realm; nil: that of the issuer's access manager, else the root realm.
   public var realm: String?
-  /// `access-manager`: the header and cookie of sessions; nil: that of the issuer's access manager, else `iPlanetDirectoryPro`.
+  /// `access-manager`: the header and cookie of sessions; nil: that of the issuer's access manager, else
+  /// `iPlanetDirectoryPro`.
   public var cookieName: String?
   /// What the operator says in place of the decision point.
   public var degradation: DegradationConfiguration?

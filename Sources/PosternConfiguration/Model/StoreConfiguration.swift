@@ -17,7 +17,8 @@ public struct StoreConfiguration: Sendable, Equatable {
   public var kind: Kind
   /// The directory of `file`. Default `/var/lib/postern`.
   public var path: String
-  /// The key that encrypts the records, the bytes of its file as they are; nil means `postern.key` beside the store, made when it is missing.
+  /// The key that encrypts the records, the bytes of its file as they are; nil means `postern.key` beside the store,
+  /// made when it is missing.
   public var key: ConfiguredSecret<[UInt8]>?
   /// Keys the records may have been written with: the store goes over to `key`.
   public var previousKeys: [ConfiguredSecret<[UInt8]>]

@@ -1,4 +1,5 @@
-/// What all sections of one reading share: the problems found so far, where everything stood, and the world outside the file.
+/// What all sections of one reading share: the problems found so far, where everything stood, and the world outside the
+/// file.
 ///
 /// Used by one thread from the beginning of a reading to its end.
 final class ReadingContext {

@@ -2,8 +2,8 @@ import PosternJSON
 
 /// Reads the keys of one section, and notes on the way what it was asked for: that is the section's description.
 ///
-/// Without a section to read (it is left out, or the schema is being described) every key yields its default, or a placeholder where
-/// it has none, and nothing is a problem.
+/// Without a section to read (it is left out, or the schema is being described) every key yields its default, or a
+/// placeholder where it has none, and nothing is a problem.
 final class SectionReader {
   /// What all sections share.
   let context: ReadingContext

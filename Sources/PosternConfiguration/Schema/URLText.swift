@@ -1,6 +1,7 @@
 import Glibc
 
-/// An absolute URL as text, taken apart just far enough to judge it (RFC 3986). The messages never quote it: people put passwords there.
+/// An absolute URL as text, taken apart just far enough to judge it (RFC 3986). The messages never quote it: people put
+/// passwords there.
 struct URLText {
   /// Lower case, without the colon.
   var scheme: String
@@ -80,7 +81,8 @@ struct URLText {
       (1...63).contains(label.utf8.count)
         && label.unicodeScalars.allSatisfy { YAMLText.mayNameAnchor($0) }
     }
-    // A last label that is a number means an address (WHATWG URL, "ends in a number"); only the dotted quad is one for us.
+    // A last label that is a number means an address (WHATWG URL, "ends in a number"); only the dotted quad is one for
+    // us.
     let last = labels.last ?? ""
     let endsInNumber =
       last.first?.isNumber == true && (last.allSatisfy(\.isNumber) || last.lowercased().hasPrefix("0x"))

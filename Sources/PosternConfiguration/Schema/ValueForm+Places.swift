@@ -1,7 +1,8 @@
 import PosternJSON
 
 extension ValueForm where Value == String {
-  /// A path as written; relative ones begin at `$CREDENTIALS_DIRECTORY` or beside the configuration (see `ConfigurationSurroundings`).
+  /// A path as written; relative ones begin at `$CREDENTIALS_DIRECTORY` or beside the configuration (see
+  /// `ConfigurationSurroundings`).
   static var path: Self { text }
 
   /// A path that is completed with the configuration file's directory; nothing has to be there yet.
@@ -79,7 +80,8 @@ extension ValueForm where Value == String {
     return form
   }
 
-  /// The SHA-256 of a public key (SubjectPublicKeyInfo): `sha256/` and 44 characters of base64 (as in RFC 7469 section 2.4).
+  /// The SHA-256 of a public key (SubjectPublicKeyInfo): `sha256/` and 44 characters of base64 (as in RFC 7469 section
+  /// 2.4).
   static var pin: Self {
     var form = text
     form.schema = ["type": "string", "pattern": "^sha256/[A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]=$"]

@@ -36,8 +36,8 @@ extension ValueForm where Value == String {
     }
   }
 
-  /// A redirection endpoint: https, http on loopback (RFC 8252 section 7.3), or a private-use scheme (section 7.1). No fragment
-  /// (RFC 6749 section 3.1.2).
+  /// A redirection endpoint: https, http on loopback (RFC 8252 section 7.3), or a private-use scheme (section 7.1). No
+  /// fragment (RFC 6749 section 3.1.2).
   static var redirectURI: Self {
     var form = text
     form.schema = ["type": "string", "format": "uri"]

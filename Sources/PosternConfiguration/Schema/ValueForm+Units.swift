@@ -1,8 +1,8 @@
 import PosternJSON
 
 extension ValueForm where Value == Duration {
-  /// A whole number with its unit: `250ms`, `30s`, `5m`, `1h`, `1d`. A number without unit is refused, zero included: guessing between
-  /// seconds and milliseconds goes wrong silently.
+  /// A whole number with its unit: `250ms`, `30s`, `5m`, `1h`, `1d`. A number without unit is refused, zero included:
+  /// guessing between seconds and milliseconds goes wrong silently.
   static func duration(_ range: ClosedRange<Duration>) -> Self {
     ValueForm(
       schema: ["type": "string", "pattern": "^[0-9]+(ms|s|m|h|d)$"],
@@ -67,8 +67,8 @@ extension ValueForm where Value == Int {
 }
 
 extension ValueForm where Value == UInt32 {
-  /// Permission bits in octal, as chmod(1) writes them: `"0660"`, also without quotes, also `0o660`. A bare `660` is refused: other
-  /// YAML tools turn 0660 into the decimal number 432 when they rewrite a file.
+  /// Permission bits in octal, as chmod(1) writes them: `"0660"`, also without quotes, also `0o660`. A bare `660` is
+  /// refused: other YAML tools turn 0660 into the decimal number 432 when they rewrite a file.
   static var mode: Self { octal(digits: 3...3, example: "0660", owner: 0o600, placeholder: 0o600) }
 
   /// Permission bits of a directory: as `mode`, with a digit more for setgid, as in `"2770"`.

@@ -1,6 +1,7 @@
 import PosternJSON
 
-/// What a single value looks like: how it is read from text, how it is written, and its JSON Schema. Declared once per kind of value.
+/// What a single value looks like: how it is read from text, how it is written, and its JSON Schema. Declared once per
+/// kind of value.
 struct ValueForm<Value: Sendable>: Sendable {
   /// The value as JSON Schema (draft 2020-12) members.
   var schema: JSONObject

@@ -1,5 +1,5 @@
-/// A scalar as it was written. Its type is decided by the key it stands at, never guessed from its text, so that a realm called
-/// `no` stays a realm.
+/// A scalar as it was written. Its type is decided by the key it stands at, never guessed from its text, so that a
+/// realm called `no` stays a realm.
 struct SourceScalar: Sendable, Hashable {
   /// How it was written.
   enum Style: Sendable, Hashable {

@@ -1,4 +1,5 @@
-/// Makes `SourceNode`s of the parser's events in document order: repeated keys found wherever they are, aliases expanded within a budget.
+/// Makes `SourceNode`s of the parser's events in document order: repeated keys found wherever they are, aliases
+/// expanded within a budget.
 struct YAMLComposer: ~Copyable {
   /// What is wrong without ending the reading.
   private(set) var problems: [YAMLProblem] = []

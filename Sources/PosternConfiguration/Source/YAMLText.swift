@@ -1,5 +1,5 @@
-/// The text of a configuration file, checked before the YAML parser sees it: UTF-8 without control characters. libyaml checks too, but
-/// does not say where.
+/// The text of a configuration file, checked before the YAML parser sees it: UTF-8 without control characters. libyaml
+/// checks too, but does not say where.
 struct YAMLText {
   /// The text without its byte order mark.
   let bytes: ArraySlice<UInt8>

@@ -30,7 +30,8 @@ public struct AESCBCHMAC: Sendable, Hashable {
     return SealedMessage(ciphertext: ciphertext, tag: tag)
   }
 
-  /// The plaintext of `message`; `authenticationFailed` unless the tag is right, which is found out before anything is decrypted.
+  /// The plaintext of `message`; `authenticationFailed` unless the tag is right, which is found out before anything is
+  /// decrypted.
   public func open(
     _ message: SealedMessage, key: SymmetricKey, iv: [UInt8], authenticating data: RawSpan
   ) throws(CryptoError) -> [UInt8] {

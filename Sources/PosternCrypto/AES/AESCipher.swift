@@ -8,7 +8,8 @@ enum AESCipher {
     case keyWrap
   }
 
-  /// Runs `body` with a context for `mode` under `key`, ready but for the IV, between a clean and a drained error queue.
+  /// Runs `body` with a context for `mode` under `key`, ready but for the IV, between a clean and a drained error
+  /// queue.
   static func withContext<Value>(
     _ mode: Mode, key: SymmetricKey, _ body: (_ context: OpaquePointer, _ cipher: OpaquePointer) -> Value?
   ) throws(CryptoError) -> Value? {

@@ -27,8 +27,8 @@ public enum AESGCM {
     return sealed
   }
 
-  /// The plaintext of `message`; `authenticationFailed` unless the tag is right, and of 128 bits (a shorter one is easier to guess:
-  /// CVE-2023-37464).
+  /// The plaintext of `message`; `authenticationFailed` unless the tag is right, and of 128 bits (a shorter one is
+  /// easier to guess: CVE-2023-37464).
   public static func open(
     _ message: SealedMessage, key: SymmetricKey, nonce: [UInt8], authenticating data: RawSpan
   ) throws(CryptoError) -> [UInt8] {
@@ -65,7 +65,8 @@ public enum AESGCM {
     _ context: OpaquePointer, _ input: RawSpan, authenticating data: RawSpan
   ) -> [UInt8]? {
     guard data.withUnsafeBytes({ AESCipher.update(context, $0, into: nil) }) != nil else { return nil }
-    // An array of no capacity would be the shared empty one, whose count its initializer writes: a race, if a harmless one.
+    // An array of no capacity would be the shared empty one, whose count its initializer writes: a race, if a harmless
+    // one.
     guard input.byteCount > 0 else { return [] }
     var succeeded = false
     let output = [UInt8](unsafeUninitializedCapacity: input.byteCount) { buffer, count in

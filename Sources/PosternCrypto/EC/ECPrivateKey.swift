@@ -12,7 +12,8 @@ public struct ECPrivateKey: Sendable {
       key: EVPKey.generate(type: "EC") { EVP_PKEY_CTX_set_group_name($0, curve.groupName.characters) })
   }
 
-  /// A key of its scalar, exactly as long as the group order, and its public point; `invalidKey` unless they belong together.
+  /// A key of its scalar, exactly as long as the group order, and its public point; `invalidKey` unless they belong
+  /// together.
   public init(curve: ECCurve, scalar: SymmetricKey, x: [UInt8], y: [UInt8]) throws(CryptoError) {
     guard scalar.byteCount == curve.coordinateByteCount else {
       throw CryptoError(code: .invalidKey, message: "EC private key of the wrong length")

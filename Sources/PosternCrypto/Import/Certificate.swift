@@ -31,9 +31,9 @@ public struct Certificate: Sendable {
     publicKey = key.flatMap { try? ImportedPublicKey(of: $0) }
   }
 
-  /// Whether a curve is given by its parameters in place of its name: to decompress a point modulo a prime that was chosen for it takes
-  /// OpenSSL a tenth of a second, and it does so when it reads the certificate. They all name the type of their field (RFC 3279 section
-  /// 2.3.5: 1.2.840.10045.1), which nothing else in a certificate does.
+  /// Whether a curve is given by its parameters in place of its name: to decompress a point modulo a prime that was
+  /// chosen for it takes OpenSSL a tenth of a second, and it does so when it reads the certificate. They all name the
+  /// type of their field (RFC 3279 section 2.3.5: 1.2.840.10045.1), which nothing else in a certificate does.
   private static func hasCurveParameters(_ bytes: [UInt8]) -> Bool {
     let arc: [UInt8] = [0x2A, 0x86, 0x48, 0xCE, 0x3D, 0x01]
     var rest = bytes[...]

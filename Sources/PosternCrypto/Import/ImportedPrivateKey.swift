@@ -14,10 +14,11 @@ public enum ImportedPrivateKey: Sendable {
   /// Longer texts are not looked at.
   public static let maximumByteCount = 64 * 1024
 
-  /// The first private key in a PEM text: PKCS#8 (`PRIVATE KEY`), SEC 1 (`EC PRIVATE KEY`) or PKCS#1 (`RSA PRIVATE KEY`).
+  /// The first private key in a PEM text: PKCS#8 (`PRIVATE KEY`), SEC 1 (`EC PRIVATE KEY`) or PKCS#1 (`RSA PRIVATE
+  /// KEY`).
   ///
-  /// `invalidKey` when there is none, when it is encrypted (nobody is asked for a password) or inconsistent; `unsupported` when
-  /// it is of another kind, RSA-PSS keys with fixed parameters included.
+  /// `invalidKey` when there is none, when it is encrypted (nobody is asked for a password) or inconsistent;
+  /// `unsupported` when it is of another kind, RSA-PSS keys with fixed parameters included.
   public init(pem text: [UInt8]) throws(CryptoError) {
     guard !text.isEmpty, text.count <= Self.maximumByteCount else {
       throw CryptoError(code: .invalidInput, message: "PEM text is empty or too large")

@@ -1,6 +1,7 @@
 import CPosternOpenSSL
 
-/// The concatenation key derivation function with SHA-256 (SP 800-56A section 5.8.1), as RFC 7518 section 4.6.2 uses it.
+/// The concatenation key derivation function with SHA-256 (SP 800-56A section 5.8.1), as RFC 7518 section 4.6.2 uses
+/// it.
 public enum ConcatKDF {
   /// `byteCount` bytes derived from `secret`, bound to `info` (the `OtherInfo`).
   public static func derive(from secret: SymmetricKey, info: [UInt8], byteCount: Int) -> SymmetricKey {

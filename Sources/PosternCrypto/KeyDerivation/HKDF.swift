@@ -1,6 +1,7 @@
 /// HKDF with SHA-256 (RFC 5869): several keys out of one.
 public enum HKDF {
-  /// The pseudorandom key of `secret` (section 2.2), of which `expand` makes keys. `salt` need not be secret; it must not be empty.
+  /// The pseudorandom key of `secret` (section 2.2), of which `expand` makes keys. `salt` need not be secret; it must
+  /// not be empty.
   public static func extract(from secret: SymmetricKey, salt: [UInt8]) throws(CryptoError) -> SymmetricKey {
     var code = try HMAC(.sha256, key: SymmetricKey(salt))
     secret.withUnsafeBytes { code.update(RawSpan(_unsafeBytes: $0)) }

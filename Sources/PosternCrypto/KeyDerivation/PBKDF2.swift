@@ -2,7 +2,8 @@ import CPosternOpenSSL
 
 /// PBKDF2 with HMAC (RFC 8018 section 5.2).
 public enum PBKDF2 {
-  /// `byteCount` bytes derived from `password`. The time is proportional to `iterations`: bound what comes from outside.
+  /// `byteCount` bytes derived from `password`. The time is proportional to `iterations`: bound what comes from
+  /// outside.
   public static func derive(
     from password: SymmetricKey, salt: [UInt8], iterations: Int, hash: HashFunction, byteCount: Int
   ) throws(CryptoError) -> SymmetricKey {

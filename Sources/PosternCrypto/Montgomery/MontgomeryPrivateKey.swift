@@ -11,7 +11,8 @@ public struct MontgomeryPrivateKey: Sendable {
     try MontgomeryPrivateKey(curve: curve, seed: .random(byteCount: curve.keyByteCount))
   }
 
-  /// The key of `seed`, which must have the curve's length; `invalidKey` when `publicBytes` are given and not its public half.
+  /// The key of `seed`, which must have the curve's length; `invalidKey` when `publicBytes` are given and not its
+  /// public half.
   public init(curve: MontgomeryCurve, seed: SymmetricKey, publicBytes: [UInt8]? = nil) throws(CryptoError) {
     guard seed.byteCount == curve.keyByteCount else {
       throw CryptoError(code: .invalidKey, message: "\(curve) private key of the wrong length")

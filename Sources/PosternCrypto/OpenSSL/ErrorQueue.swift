@@ -14,8 +14,8 @@ enum ErrorQueue {
     return value
   }
 
-  /// Runs `body` and leaves a drained queue, whatever comes of it. What stood in the queue before is nobody's business: `body` does
-  /// not ask it. Looking is much cheaper than clearing, and there is seldom anything to clear.
+  /// Runs `body` and leaves a drained queue, whatever comes of it. What stood in the queue before is nobody's business:
+  /// `body` does not ask it. Looking is much cheaper than clearing, and there is seldom anything to clear.
   static func discarding<Value>(_ body: () -> Value) -> Value {
     _ = Library.isReady
     defer { if ERR_peek_error() != 0 { ERR_clear_error() } }

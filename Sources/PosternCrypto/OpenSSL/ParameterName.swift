@@ -1,5 +1,5 @@
-/// OpenSSL's names of the components of keys, and of a MAC's parameter (provider-keymgmt(7)). Static strings, because a parameter list keeps the pointer.
-/// The header builds some of them from macros that Swift does not import.
+/// OpenSSL's names of the components of keys, and of a MAC's parameter (provider-keymgmt(7)). Static strings, because a
+/// parameter list keeps the pointer. The header builds some of them from macros that Swift does not import.
 enum ParameterName {
   static let rsaModulus: StaticString = "n"
   static let rsaExponent: StaticString = "e"

@@ -1,12 +1,14 @@
 import CPosternOpenSSL
 
-/// A verification set up once for a key and a scheme, and copied for each signature: setting up means look-ups by name under
-/// locks, a seventh of the time an RSA verification takes.
+/// A verification set up once for a key and a scheme, and copied for each signature: setting up means look-ups by name
+/// under locks, a seventh of the time an RSA verification takes.
 final class PreparedVerification: @unchecked Sendable {
-  // Sendable because the context is only read once it is set up: copying it takes references that are counted atomically.
+  // Sendable because the context is only read once it is set up: copying it takes references that are counted
+  // atomically.
   private let context: OpaquePointer
 
-  /// Sets up verification with `key`, hashing with `hash` unless the scheme hashes by itself; `configure` sets paddings.
+  /// Sets up verification with `key`, hashing with `hash` unless the scheme hashes by itself; `configure` sets
+  /// paddings.
   init?(key: EVPKey, hash: HashFunction?, configure: (OpaquePointer) -> Bool = { _ in true }) {
     let context = ErrorQueue.discarding { () -> OpaquePointer? in
       guard let context = EVP_MD_CTX_new() else { return nil }

@@ -1,6 +1,7 @@
 import PosternSupport
 
-/// The verifications set up so far for one key, one per scheme. Owned by the key; its lock is held for the look-up only.
+/// The verifications set up so far for one key, one per scheme. Owned by the key; its lock is held for the look-up
+/// only.
 final class PreparedVerifications<Scheme: Hashable & Sendable>: Sendable {
   private let prepared = Locked<[(scheme: Scheme, verification: PreparedVerification)]>([])
 

@@ -1,10 +1,11 @@
 import CPosternOpenSSL
 
 extension RSAPrivateComponents {
-  /// Whether the numbers belong together: n = p·q, dp = d mod (p − 1), dq = d mod (q − 1), e·dp ≡ 1, e·dq ≡ 1, qi·q ≡ 1.
+  /// Whether the numbers belong together: n = p·q, dp = d mod (p − 1), dq = d mod (q − 1), e·dp ≡ 1, e·dq ≡ 1, qi·q ≡
+  /// 1.
   ///
-  /// Microseconds, where OpenSSL's own check also proves p and q prime and takes seconds for a large key: too much for a key
-  /// that a caller may send with every request, and whether they are prime harms nobody but the key's owner.
+  /// Microseconds, where OpenSSL's own check also proves p and q prime and takes seconds for a large key: too much for
+  /// a key that a caller may send with every request, and whether they are prime harms nobody but the key's owner.
   func areConsistent() -> Bool {
     ErrorQueue.discarding {
       guard let context = BN_CTX_new() else { return false }

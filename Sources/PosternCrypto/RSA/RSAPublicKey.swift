@@ -16,8 +16,8 @@ public struct RSAPublicKey: Sendable {
 
   /// A key of big-endian components without leading zeros.
   ///
-  /// `invalidKey` for impossible components, `weakKey` for an exponent of 1 or an even one. The modulus may be of any size up to
-  /// `maximumBitCount`: how small is too small is the caller's rule.
+  /// `invalidKey` for impossible components, `weakKey` for an exponent of 1 or an even one. The modulus may be of any
+  /// size up to `maximumBitCount`: how small is too small is the caller's rule.
   public init(modulus: [UInt8], exponent: [UInt8]) throws(CryptoError) {
     try Self.check(modulus: modulus, exponent: exponent)
     key = try ErrorQueue.checked(.invalidKey, "RSA public key") {
@@ -36,7 +36,8 @@ public struct RSAPublicKey: Sendable {
     try self.init(modulus: key.integer(ParameterName.rsaModulus), exponent: key.integer(ParameterName.rsaExponent))
   }
 
-  /// Whether `signature` is one of this key over `message`. A signature that is not exactly as long as the modulus never is.
+  /// Whether `signature` is one of this key over `message`. A signature that is not exactly as long as the modulus
+  /// never is.
   public func isValidSignature(_ signature: [UInt8], for message: RawSpan, scheme: RSASignatureScheme) -> Bool {
     guard signature.count == modulus.count else { return false }
     let verification = verifications.verification(for: scheme) {

@@ -1,4 +1,5 @@
-/// Decodes `Decodable` types from `JSONValue` strictly: unknown members, reals for integers and U+0000 are errors with a path.
+/// Decodes `Decodable` types from `JSONValue` strictly: unknown members, reals for integers and U+0000 are errors with
+/// a path.
 public struct JSONValueDecoder: Sendable {
   /// Whether members nobody asked for are ignored: for answers of other servers, never for callers' params.
   public var ignoresUnknownMembers: Bool

@@ -1,4 +1,5 @@
-/// Encodes `Encodable` types to `JSONValue`; members keep the order in which they are encoded, nil members are left out.
+/// Encodes `Encodable` types to `JSONValue`; members keep the order in which they are encoded, nil members are left
+/// out.
 public struct JSONValueEncoder: Sendable {
   /// An encoder.
   public init() {}

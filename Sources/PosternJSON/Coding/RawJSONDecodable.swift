@@ -1,4 +1,5 @@
-/// A type that takes the JSON value as it is, U+0000 in strings included: resource bodies and parameters only (wire.md section 2).
+/// A type that takes the JSON value as it is, U+0000 in strings included: resource bodies and parameters only (wire.md
+/// section 2).
 public protocol RawJSONDecodable: Decodable {
   /// Takes `json`; throws a problem when it is of the wrong kind.
   init(rawJSON json: JSONValue) throws(RawJSONProblem)

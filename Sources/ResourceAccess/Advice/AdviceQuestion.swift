@@ -1,7 +1,7 @@
 import PosternSupport
 
-/// The question that one fetch asks for all that wait for its answer, with the continuation that stands in it: good as long as somebody
-/// may go by it.
+/// The question that one fetch asks for all that wait for its answer, with the continuation that stands in it: good as
+/// long as somebody may go by it.
 final class AdviceQuestion: Sendable {
   private struct State {
     var continuation: String?

@@ -40,8 +40,8 @@ struct AdviceRounds: Sendable {
     return nil
   }
 
-  /// Has `advices` satisfied; returns when that was done. Else the fetch ends, with the answer as it stood. `forToken`: it is the issuer
-  /// that gives no token before.
+  /// Has `advices` satisfied; returns when that was done. Else the fetch ends, with the answer as it stood. `forToken`:
+  /// it is the issuer that gives no token before.
   mutating func satisfy(
     _ advices: [PolicyAdvice], answer response: ResourceResponse?, forToken: Bool = false, deadline: Deadline
   ) async throws(ResourceError) {
@@ -106,7 +106,8 @@ struct AdviceRounds: Sendable {
     }
   }
 
-  /// What the resource has asked for, of a fetch that is resumed, and was just satisfied; nil when there is nothing to tell it of.
+  /// What the resource has asked for, of a fetch that is resumed, and was just satisfied; nil when there is nothing to
+  /// tell it of.
   mutating func resume() -> [PolicyAdvice]? {
     let advices = progress.pending
     guard !advices.isEmpty else { return nil }

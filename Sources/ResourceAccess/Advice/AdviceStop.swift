@@ -37,8 +37,8 @@ public struct AdviceProgress: Sendable {
   /// The transaction to name to the gateway.
   var txId: String? { pending.lazy.compactMap(\.txId).first }
 
-  /// Notes that `advices` are asked for: what comes again was not satisfied, and of transactions there is one at a time. False when that
-  /// goes on for too long, or a transaction comes again.
+  /// Notes that `advices` are asked for: what comes again was not satisfied, and of transactions there is one at a
+  /// time. False when that goes on for too long, or a transaction comes again.
   mutating func begin(_ advices: [PolicyAdvice], forToken: Bool, atMost limit: Int) -> Bool {
     pending = advices
     // The token's transaction is not the resource's.

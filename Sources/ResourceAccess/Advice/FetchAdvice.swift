@@ -2,12 +2,13 @@
 public struct FetchAdvice: Sendable {
   /// Satisfies it; nil: the fetch ends with the advice.
   public var delegate: (any AuthorizationPolicyDelegate)?
-  /// For which answers, and by whom, in the place of `delegate`; never for URLs that are not the resource server's, and no other access
-  /// manager's advice than its. Nil: `delegate`, for all of the server's. With a policy that covers the URL a fetch
-  /// needs the rest, too: a user's token and the server's `advice` rules; without them it ends with `invalid_params`,
-  /// and nothing is sent.
+  /// For which answers, and by whom, in the place of `delegate`; never for URLs that are not the resource server's, and
+  /// no other access manager's advice than its. Nil: `delegate`, for all of the server's. With a policy that covers the
+  /// URL a fetch needs the rest, too: a user's token and the server's `advice` rules; without them it ends with
+  /// `invalid_params`, and nothing is sent.
   public var policy: AuthorizationPolicy?
-  /// Whether the delegate is to be asked about answers that are none of advice by themselves: their bodies are not streamed then.
+  /// Whether the delegate is to be asked about answers that are none of advice by themselves: their bodies are not
+  /// streamed then.
   public var asksAboutAnswers: Bool
   /// How far a fetch had come that is resumed now.
   public var progress: AdviceProgress?
@@ -15,7 +16,8 @@ public struct FetchAdvice: Sendable {
   public var hold: @Sendable (AdviceStop) -> String?
   /// The fetch goes on by itself, or has ended: its continuation is of no use any more.
   public var release: @Sendable (_ continuation: String) -> Void
-  /// Nobody waits for the fetch any more, though its continuation has been told: it is to be released, unless it is to outlive its caller.
+  /// Nobody waits for the fetch any more, though its continuation has been told: it is to be released, unless it is to
+  /// outlive its caller.
   public var abandon: @Sendable (_ continuation: String) -> Void
   /// The continuation is good for the whole time from now on. False when it is gone.
   public var extend: @Sendable (_ continuation: String) -> Bool

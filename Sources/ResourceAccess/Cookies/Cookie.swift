@@ -17,8 +17,8 @@ struct Cookie {
 
   /// The cookie that `line` of an answer from `url` asks to keep; nil when it must not be.
   ///
-  /// `Domain` is taken only where it names one of `hosts`, the resource's own: so no public suffix list is needed, and no cookie
-  /// goes to a host that the configuration does not name. `SameSite` and `HttpOnly` say nothing to a program.
+  /// `Domain` is taken only where it names one of `hosts`, the resource's own: so no public suffix list is needed, and
+  /// no cookie goes to a host that the configuration does not name. `SameSite` and `HttpOnly` say nothing to a program.
   init?(_ line: CookieLine, from url: HTTPURL, hosts: Set<String>, now: Timestamp) {
     let host = url.origin.host
     let isSecureOrigin = url.origin.scheme == "https"

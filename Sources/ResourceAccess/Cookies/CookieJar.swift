@@ -21,8 +21,8 @@ struct CookieJar {
   /// How many there are.
   var count: Int { entries.count }
 
-  /// Keeps `cookie`, or takes away the one whose place it takes when it has expired. Beyond the bounds what was of use longest ago
-  /// goes.
+  /// Keeps `cookie`, or takes away the one whose place it takes when it has expired. Beyond the bounds what was of use
+  /// longest ago goes.
   mutating func keep(_ cookie: Cookie, from url: HTTPURL, now: Timestamp) {
     // An answer in the open cannot speak for a cookie that is kept out of the open (RFC 6265bis section 5.7).
     if url.origin.scheme != "https", entries.contains(where: { Self.isShadowed(cookie, by: $0.cookie) }) { return }

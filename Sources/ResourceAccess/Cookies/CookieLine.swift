@@ -13,8 +13,8 @@ struct CookieLine {
   /// The last of each, by lower-case name.
   private(set) var attributes: [String: String] = [:]
 
-  /// Nil for what holds no cookie: no name, too long, or characters that no server should send (RFC 6265 section 4.1.1): control
-  /// characters, and bytes beyond ASCII, which would not come back as they came.
+  /// Nil for what holds no cookie: no name, too long, or characters that no server should send (RFC 6265 section
+  /// 4.1.1): control characters, and bytes beyond ASCII, which would not come back as they came.
   init?(_ field: String) {
     guard field.utf8.allSatisfy({ (0x20..<0x7F).contains($0) || $0 == 0x09 }) else { return nil }
     let parts = field.split(atByte: ";", omittingEmptySubsequences: false)

@@ -41,8 +41,8 @@ struct CircuitBreaker: Sendable {
     }
   }
 
-  /// How long nobody may go; nil when somebody may. While one is under way to see, that is a second at most, and never longer than the
-  /// breaker was open: one that is held, or takes its answer slowly, does not keep the others away.
+  /// How long nobody may go; nil when somebody may. While one is under way to see, that is a second at most, and never
+  /// longer than the breaker was open: one that is held, or takes its answer slowly, does not keep the others away.
   func refusal(at now: MonotonicInstant, _ rule: OriginLimits.Breaker?) -> Duration? {
     guard rule != nil else { return nil }
     switch state {

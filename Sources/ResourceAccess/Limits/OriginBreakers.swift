@@ -1,7 +1,7 @@
 import PosternSupport
 
-/// The circuit breakers of one origin: one for each uid, since what one's requests come to (a path that always answers 503, say) tells
-/// another uid nothing about its own.
+/// The circuit breakers of one origin: one for each uid, since what one's requests come to (a path that always answers
+/// 503, say) tells another uid nothing about its own.
 struct OriginBreakers: Sendable {
   /// How many uids are told apart; a further one has no breaker.
   static let bound = 256

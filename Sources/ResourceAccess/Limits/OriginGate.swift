@@ -4,8 +4,8 @@ import PosternSupport
 
 /// The limits of resources, kept: who may ask an origin now, who waits, and who is refused.
 ///
-/// Each resource counts for itself. An origin of which there is nothing to be remembered is forgotten, and so, beyond a bound, is the
-/// one that has been quiet for longest.
+/// Each resource counts for itself. An origin of which there is nothing to be remembered is forgotten, and so, beyond a
+/// bound, is the one that has been quiet for longest.
 final class OriginGate: Sendable {
   /// Why somebody may not go.
   enum Refusal: Error, Sendable, Equatable {
@@ -40,7 +40,8 @@ final class OriginGate: Sendable {
     /// For whom it is.
     var requester = Requester.process
 
-    /// How long it may take still; nil for ever. The clock is read first: what it is held between the two does not count.
+    /// How long it may take still; nil for ever. The clock is read first: what it is held between the two does not
+    /// count.
     fileprivate func remaining(on clock: any EngineClock) -> Duration? {
       let now = clock.monotonicNow
       return deadline().instant.map { max($0 - now, .zero) }
@@ -157,8 +158,8 @@ final class OriginGate: Sendable {
     change(key) { $0?.giveUp(number) }?.resume(returning: .failure(refusal))
   }
 
-  /// Ends the wait when its time has come; while it is held time stands still. Each time that others' places have had their time, too,
-  /// it looks whether that has made room.
+  /// Ends the wait when its time has come; while it is held time stands still. Each time that others' places have had
+  /// their time, too, it looks whether that has made room.
   private func watch(_ key: Key, _ number: UInt64, _ visitor: Visitor, _ patience: Duration?) async {
     while !Task.isCancelled {
       await visitor.control?.untilReleased()

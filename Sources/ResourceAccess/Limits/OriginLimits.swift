@@ -20,7 +20,8 @@ public struct OriginLimits: Sendable, Hashable {
   public var queue: Int
   /// When the origin is left alone; nil: never.
   public var breaker: Breaker?
-  /// How long one whose user has no request there waits for what others hold; then it goes beside them. nil: until they are done.
+  /// How long one whose user has no request there waits for what others hold; then it goes beside them. nil: until they
+  /// are done.
   public var patience: Duration?
 
   /// Limits of the given parts.

@@ -1,7 +1,7 @@
 import PosternSupport
 
-/// One origin: who is inside, who waits, and the breakers. The uid goes first that has fewest inside, equals by turns; of a uid the
-/// connection that has fewest, then who came first.
+/// One origin: who is inside, who waits, and the breakers. The uid goes first that has fewest inside, equals by turns;
+/// of a uid the connection that has fewest, then who came first.
 struct OriginLine<Waiter: Sendable>: Sendable {
   /// What becomes of one that comes.
   enum Entry {
@@ -34,7 +34,8 @@ struct OriginLine<Waiter: Sendable>: Sendable {
   /// Whether nobody is there.
   var isUnused: Bool { inside == 0 && waiting.isEmpty }
 
-  /// One comes, or comes back (`returns`) after it had given its place away. Of those that wait none may go: see `settle`.
+  /// One comes, or comes back (`returns`) after it had given its place away. Of those that wait none may go: see
+  /// `settle`.
   mutating func enter(at now: MonotonicInstant, for requester: Requester, returns: Bool) -> Entry {
     changedAt = now
     if let pause = refusal(of: requester, at: now) { return .refused(.open(pause)) }
@@ -114,8 +115,8 @@ struct OriginLine<Waiter: Sendable>: Sendable {
     return removed
   }
 
-  /// The place in a full queue of the one that has to leave it for `requester`: the last one of the uid that has most there, where that
-  /// is at least two more, so that the two never drive out each other by turns.
+  /// The place in a full queue of the one that has to leave it for `requester`: the last one of the uid that has most
+  /// there, where that is at least two more, so that the two never drive out each other by turns.
   private func displaced(for requester: Requester) -> Int? {
     guard let most = turns.most, most.count > turns.count(of: requester.uid) + 1 else { return nil }
     return waiting.lastIndex { $0.requester.uid == most.uid }

@@ -22,8 +22,8 @@ struct OriginPlaces: Sendable {
   /// The turn of `requester`: smaller is earlier.
   func turn(of requester: Requester) -> (uid: Int, connection: Int) { load.turn(of: requester) }
 
-  /// For whom there is a place. Those that were taken longer ago than anybody has to wait for (suspended tasks and streams without end, most
-  /// of all) do not count for uids that have none.
+  /// For whom there is a place. Those that were taken longer ago than anybody has to wait for (suspended tasks and
+  /// streams without end, most of all) do not count for uids that have none.
   func room(_ limits: OriginLimits, at now: MonotonicInstant) -> Room {
     guard let bound = limits.concurrency, count >= bound else { return .everybody }
     guard let patience = limits.patience, let latest = since.suffix(max(bound, 0)).first else { return .nobody }

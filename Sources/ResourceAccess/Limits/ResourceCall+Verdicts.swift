@@ -9,8 +9,9 @@ extension ResourceCall {
     [502, 503, 504].contains(response.status) ? .failure : .success
   }
 
-  /// Network faults and broken HTTP. TLS is only mended by who knows what was wrong with it, so nothing hides that; and that a caller
-  /// was in a hurry says nothing: time that ran out counts where the server had half of the resource's `timeout`.
+  /// Network faults and broken HTTP. TLS is only mended by who knows what was wrong with it, so nothing hides that; and
+  /// that a caller was in a hurry says nothing: time that ran out counts where the server had half of the resource's
+  /// `timeout`.
   func verdict(on error: ResourceError, since began: MonotonicInstant) -> CircuitBreaker.Verdict {
     switch error.code {
     case .serverUnreachable, .networkUnreachable, .protocolError: .failure

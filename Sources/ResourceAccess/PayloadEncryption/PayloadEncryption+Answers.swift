@@ -10,8 +10,8 @@ extension PayloadEncryption {
 
   /// `response` with its body decrypted and the fields about it put right.
   ///
-  /// An answer without a body passes: nothing of it could be encrypted. So does one in the clear with another status than 2xx, which
-  /// gateways in front of the resource give; its content is nobody's word.
+  /// An answer without a body passes: nothing of it could be encrypted. So does one in the clear with another status
+  /// than 2xx, which gateways in front of the resource give; its content is nobody's word.
   func opened(_ response: HTTPResponse) throws(ResourceError) -> HTTPResponse {
     guard decryptsAnswers, !response.body.isEmpty else { return response }
     let types = response.fields.values(of: "Content-Type")
@@ -42,7 +42,8 @@ extension PayloadEncryption {
     return try CompactJWE(text, limits: TokenLimits(maxBytes: body.count))
   }
 
-  /// The header's `kid` chooses among keys that have one; a key without stands for any. Why none fits is not told apart.
+  /// The header's `kid` chooses among keys that have one; a key without stands for any. Why none fits is not told
+  /// apart.
   private func plaintext(of jwe: CompactJWE, _ response: HTTPResponse) throws(ResourceError) -> [UInt8] {
     do throws(JOSEError) {
       _ = try jwe.algorithms(allowed: [algorithm], encryptions: [encryption])

@@ -4,7 +4,8 @@ import PosternJSON
 import PosternSupport
 
 extension PayloadEncryption {
-  /// Fields that speak of the body's bytes: of the ones on the wire they would be wrong, and digests of the others betray them.
+  /// Fields that speak of the body's bytes: of the ones on the wire they would be wrong, and digests of the others
+  /// betray them.
   private static let bodyFields: Set<String> = [
     "content-digest", "content-encoding", "content-md5", "digest", "repr-digest",
   ]
@@ -16,8 +17,9 @@ extension PayloadEncryption {
       .invalidHeaders, "the header speaks of a body that is encrypted on its way", path: "/headers/\(line.name)")
   }
 
-  /// `request` as it goes out, with a fresh key each time: its body, if any, encrypted, the media type in `cty` (RFC 7516 section
-  /// 4.1.12), and an encrypted answer asked for where one can be read. The rest of the message is in the open.
+  /// `request` as it goes out, with a fresh key each time: its body, if any, encrypted, the media type in `cty` (RFC
+  /// 7516 section 4.1.12), and an encrypted answer asked for where one can be read. The rest of the message is in the
+  /// open.
   func sealed(_ request: HTTPRequest) throws(ResourceError) -> HTTPRequest {
     var sealed = request
     if decryptsAnswers { sealed.fields["Accept"] = Self.mediaType }

@@ -13,7 +13,8 @@ public struct PayloadEncryption: Sendable {
   public let encryption: ContentEncryption
   /// To whom requests are encrypted.
   public let recipient: JWK
-  /// What answers may be encrypted to: the key in use and those before or after it. Empty where answers come in the clear.
+  /// What answers may be encrypted to: the key in use and those before or after it. Empty where answers come in the
+  /// clear.
   public let decryptionKeys: [JWK]
 
   /// Whether answers must be encrypted.

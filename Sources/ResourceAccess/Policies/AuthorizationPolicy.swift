@@ -5,8 +5,8 @@ public import Sessions
 
 /// Finds policy advice in answers, has it satisfied, and marks the request that is sent again.
 ///
-/// Only for the URLs it covers: everything else is as it is. It puts no token into any request; `TokenManagementPolicy` does that, for its
-/// own URLs.
+/// Only for the URLs it covers: everything else is as it is. It puts no token into any request; `TokenManagementPolicy`
+/// does that, for its own URLs.
 ///
 /// It works where a fetch carries a user's token and the resource server has `advice` rules. A fetch of a URL it covers
 /// where one of these is missing ends with `invalid_params` before anything is sent: advice would be overlooked in
@@ -23,8 +23,8 @@ public struct AuthorizationPolicy: Sendable {
 
   /// A policy for the URLs under `validatingURL`: each an origin, or an origin with a path.
   ///
-  /// Advice that names an access manager counts only when it is `accessManager`; nil: any. Plain `http` is covered on loopback addresses
-  /// only, and only when allowed.
+  /// Advice that names an access manager counts only when it is `accessManager`; nil: any. Plain `http` is covered on
+  /// loopback addresses only, and only when allowed.
   public init(
     validatingURL: [HTTPURL], delegate: (any AuthorizationPolicyDelegate)? = nil, accessManager: HTTPURL? = nil,
     allowsPlainHTTPOnLoopback: Bool = false
@@ -72,8 +72,8 @@ public struct AuthorizationPolicy: Sendable {
     await delegate?.onPolicyAdviseReceived(advices, session: session, continuation: continuation)
   }
 
-  /// `request` as it is sent again: as the delegate says, else with `txId` in its query, in the place of one that stands there. Fields
-  /// and URL of a delegate that cannot be, or that lead out of the policy's URLs, throw.
+  /// `request` as it is sent again: as the delegate says, else with `txId` in its query, in the place of one that
+  /// stands there. Fields and URL of a delegate that cannot be, or that lead out of the policy's URLs, throw.
   public func updating(_ request: HTTPRequest, for txId: String?) async throws(HTTPURLError) -> HTTPRequest {
     guard let update = await delegate?.updateRequest(request, txId: txId) else {
       return try txId.map { id throws(HTTPURLError) in try Self.adding(id, to: request) } ?? request

@@ -4,8 +4,8 @@ public import Sessions
 
 /// Does in an application's place what policy advice asks for.
 public protocol AuthorizationPolicyDelegate: Sendable {
-  /// Has the user of `session` satisfy `advices`, of a fetch that can also be resumed by `continuation` later. Whether that was done;
-  /// nil: there is no answer, and the fetch ends with the advice.
+  /// Has the user of `session` satisfy `advices`, of a fetch that can also be resumed by `continuation` later. Whether
+  /// that was done; nil: there is no answer, and the fetch ends with the advice.
   func onPolicyAdviseReceived(
     _ advices: [PolicyAdvice], session: SessionHandle?, continuation: String?
   ) async -> Bool?
@@ -13,8 +13,8 @@ public protocol AuthorizationPolicyDelegate: Sendable {
   /// The advices in `response`, which may be none; nil: as the policy finds them itself.
   func evaluateAuthorizationPolicy(_ response: HTTPResponse) async -> [PolicyAdvice]?
 
-  /// What is to be changed of `request` before it is sent again, after `txId` where a transaction was confirmed; nil: the transaction goes
-  /// into the query as `_txid`.
+  /// What is to be changed of `request` before it is sent again, after `txId` where a transaction was confirmed; nil:
+  /// the transaction goes into the query as `_txid`.
   func updateRequest(_ request: HTTPRequest, txId: String?) async -> RequestUpdate?
 }
 

@@ -29,8 +29,8 @@ enum PathInspection {
     }
   }
 
-  /// Whether two bytes or more stand for a control character, or for one of `%`, `.`, `/`, `;`, `\`. Other overlong forms pass: in other
-  /// encodings than UTF-8 the same bytes are letters.
+  /// Whether two bytes or more stand for a control character, or for one of `%`, `.`, `/`, `;`, `\`. Other overlong
+  /// forms pass: in other encodings than UTF-8 the same bytes are letters.
   private static func hasOverlongDelimiter(_ bytes: [UInt8]) -> Bool {
     bytes.indices.contains { start in
       guard let value = overlongASCII(bytes[start...]) else { return false }
@@ -38,7 +38,8 @@ enum PathInspection {
     }
   }
 
-  /// The ASCII character for which the first bytes stand as an overlong sequence, of up to the six bytes of RFC 2279; nil where they do not.
+  /// The ASCII character for which the first bytes stand as an overlong sequence, of up to the six bytes of RFC 2279;
+  /// nil where they do not.
   private static func overlongASCII(_ bytes: ArraySlice<UInt8>) -> UInt8? {
     guard let lead = bytes.first, lead >= 0xC0, lead < 0xFE else { return nil }
     let length = (~lead).leadingZeroBitCount

@@ -4,9 +4,9 @@ public import OAuthClient
 extension TokenManagementPolicy {
   /// Sends `request` under the policy, for code that brings its own transport.
   ///
-  /// `token` gives the access token; asked with a refused one, a newer one. Where the policy covers the URL and there is no token,
-  /// nothing is sent and its error is thrown: a request never goes out without what it was meant to carry. What was refused is
-  /// repeated once; when no newer token can be had the refusal is the answer.
+  /// `token` gives the access token; asked with a refused one, a newer one. Where the policy covers the URL and there
+  /// is no token, nothing is sent and its error is thrown: a request never goes out without what it was meant to carry.
+  /// What was refused is repeated once; when no newer token can be had the refusal is the answer.
   ///
   /// Redirects are not followed, and no proof is made for a token that is bound to a key: `ResourceFetcher` does both.
   public func send<Failure: Error>(

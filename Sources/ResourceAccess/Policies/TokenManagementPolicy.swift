@@ -4,8 +4,8 @@ import PosternSupport
 
 /// Puts access tokens into requests, and says of answers whether the token must be renewed.
 ///
-/// Only for the URLs it covers: to everything else a request goes as it is. A refused request is repeated once, with a newer token;
-/// when there is none to be had, or it is refused again, the refusal is the answer as it stood.
+/// Only for the URLs it covers: to everything else a request goes as it is. A refused request is repeated once, with a
+/// newer token; when there is none to be had, or it is refused again, the refusal is the answer as it stood.
 public struct TokenManagementPolicy: Sendable {
   private let coverage: URLCoverage
   /// Where it holds at most, whatever `coverage` says; nil: no bounds.
@@ -15,8 +15,9 @@ public struct TokenManagementPolicy: Sendable {
 
   /// A policy for the URLs under `validatingURL`: each an origin, or an origin with a path.
   ///
-  /// `refreshOn` names the statuses at which a token is renewed, whatever the challenge; nil: 401 with a bearer challenge. The
-  /// delegate goes before either. Plain `http` is covered on loopback addresses only, and only when allowed.
+  /// `refreshOn` names the statuses at which a token is renewed, whatever the challenge; nil: 401 with a bearer
+  /// challenge. The delegate goes before either. Plain `http` is covered on loopback addresses only, and only when
+  /// allowed.
   public init(
     validatingURL: [HTTPURL], delegate: (any TokenManagementPolicyDelegate)? = nil, refreshOn: Set<Int>? = nil,
     allowsPlainHTTPOnLoopback: Bool = false
@@ -26,8 +27,9 @@ public struct TokenManagementPolicy: Sendable {
     self.delegate = delegate
   }
 
-  /// Whether requests to `url` carry the token: it lies under one of the policy's URLs (same scheme, host and port, the path on a
-  /// segment boundary, whatever the query), is secure, and has no path that another server could read differently.
+  /// Whether requests to `url` carry the token: it lies under one of the policy's URLs (same scheme, host and port, the
+  /// path on a segment boundary, whatever the query), is secure, and has no path that another server could read
+  /// differently.
   public func covers(_ url: HTTPURL) -> Bool { coverage.covers(url) && bounds?.covers(url) ?? true }
 
   /// The policy's URLs at which it has no effect, because they are not secure or none of `servers` has URLs there.
@@ -43,8 +45,8 @@ public struct TokenManagementPolicy: Sendable {
     return policy
   }
 
-  /// `request` with `token` in `Authorization`, as its type says (RFC 6750 section 2.1, RFC 9449 section 7.1), where the policy covers
-  /// its URL; else as it is. The proof that goes with a token bound to a key is not added here.
+  /// `request` with `token` in `Authorization`, as its type says (RFC 6750 section 2.1, RFC 9449 section 7.1), where
+  /// the policy covers its URL; else as it is. The proof that goes with a token bound to a key is not added here.
   public func authorizing(_ request: HTTPRequest, with token: AccessToken?) -> HTTPRequest {
     guard let token, covers(request.url) else { return request }
     var request = request
@@ -52,14 +54,15 @@ public struct TokenManagementPolicy: Sendable {
     return request
   }
 
-  /// Whether `response` means that `token`, with which it was asked for, must be renewed: as the delegate says, else by status, else
-  /// at 401 with a challenge that a newer token can meet.
+  /// Whether `response` means that `token`, with which it was asked for, must be renewed: as the delegate says, else by
+  /// status, else at 401 with a challenge that a newer token can meet.
   public func requiresRenewal(_ response: HTTPResponse, of token: AccessToken) async -> Bool {
     if let decision = await delegate?.evaluateTokenRefresh(response) { return decision }
     if let refreshOn { return refreshOn.contains(response.status) }
     guard response.status == 401 else { return false }
     let challenges = AuthenticationChallenge.all(in: response.fields)
-    // A server that takes tokens of both types challenges with both schemes: that of the token is the one that is about it.
+    // A server that takes tokens of both types challenges with both schemes: that of the token is the one that is about
+    // it.
     let own = challenges.filter { $0.isScheme(token.type.rawValue) }
     return (own.isEmpty ? challenges : own).contains(where: \.callsForAnotherToken)
   }

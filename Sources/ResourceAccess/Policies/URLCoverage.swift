@@ -3,8 +3,9 @@ import OAuthClient
 
 /// Which URLs a policy is for: those under one of its places. The one rule of this kind in the engine.
 ///
-/// Both sides are parsed and normalised (`HTTPURL`), so that spellings do not matter and look-alikes do: scheme, host and effective
-/// port must be the same, the path must lie under the place's on a segment boundary, the query does not count.
+/// Both sides are parsed and normalised (`HTTPURL`), so that spellings do not matter and look-alikes do: scheme, host
+/// and effective port must be the same, the path must lie under the place's on a segment boundary, the query does not
+/// count.
 struct URLCoverage: Sendable {
   let places: [HTTPURL]
   let allowsPlainHTTPOnLoopback: Bool

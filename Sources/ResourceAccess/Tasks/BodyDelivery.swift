@@ -16,8 +16,8 @@ struct BodyDelivery {
   let deliver: @Sendable ([UInt8]) async -> Bool
   let deliverHead: (@Sendable (HTTPResponseHead) async -> Bool)?
 
-  /// Hands parts on until there are no more, or one is not taken. Runs beside the exchange, as a child of who waits for it: where it
-  /// runs, so that a piece needs no way between threads.
+  /// Hands parts on until there are no more, or one is not taken. Runs beside the exchange, as a child of who waits for
+  /// it: where it runs, so that a piece needs no way between threads.
   func pump() async -> Taken {
     var taken = Taken()
     while let part = await task.control.next() {
@@ -29,7 +29,8 @@ struct BodyDelivery {
       case .piece(let piece): isTaken = await hand(piece)
       }
       guard isTaken else {
-        // Ends the exchange: the server need not send what nobody wants, nor wait for a taker. Cancelled, it has ended already.
+        // Ends the exchange: the server need not send what nobody wants, nor wait for a taker. Cancelled, it has ended
+        // already.
         if !Task.isCancelled { task.end(because: Self.refusal) }
         taken.isWhole = false
         break

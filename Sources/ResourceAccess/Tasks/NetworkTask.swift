@@ -3,9 +3,9 @@ public import PosternSupport
 
 /// One fetch as others see it while it runs: the seed's `NetworkTask`.
 ///
-/// It runs from the beginning. `suspend` acts on a running task, `resume` on a suspended one, `cancel` on both; every other call does
-/// nothing. While it is suspended no bytes move and its time stands still. However these calls, the fetch's end and the end of
-/// whoever waits for it race, there is one outcome, and it never changes afterwards.
+/// It runs from the beginning. `suspend` acts on a running task, `resume` on a suspended one, `cancel` on both; every
+/// other call does nothing. While it is suspended no bytes move and its time stands still. However these calls, the
+/// fetch's end and the end of whoever waits for it race, there is one outcome, and it never changes afterwards.
 public final class NetworkTask: Sendable {
   /// Where it stands.
   public enum State: String, Sendable, Hashable, CaseIterable {
@@ -61,7 +61,8 @@ public final class NetworkTask: Sendable {
     "task-" + String(NonSecretRandom.shared.next(), radix: 36)
   }
 
-  /// Where it stands. Whether it is held only the control knows, so that suspending and resuming at once never come apart.
+  /// Where it stands. Whether it is held only the control knows, so that suspending and resuming at once never come
+  /// apart.
   public var state: State {
     switch contents.withLock({ $0.course }) {
     case .open: control.isHeld ? .suspended : .running
@@ -77,8 +78,8 @@ public final class NetworkTask: Sendable {
     return response
   }
 
-  /// Why there is no response; nil while that is open. Until the fetch of a cancelled task has let go, its `outcome` is the worst
-  /// that may have happened.
+  /// Why there is no response; nil while that is open. Until the fetch of a cancelled task has let go, its `outcome` is
+  /// the worst that may have happened.
   public var error: ResourceError? {
     switch contents.withLock({ $0.course }) {
     case .ending(let reason): ResourceError(.requestCancelled, reason, outcome: .sentNoReply)
@@ -103,8 +104,8 @@ public final class NetworkTask: Sendable {
     if isOpen { control.release(at: clock.monotonicNow) }
   }
 
-  /// Ends it, wherever its fetch is, suspended or not: whoever waits for it gets `request_cancelled`. Returns at once; what is
-  /// under way lets go in its own time.
+  /// Ends it, wherever its fetch is, suspended or not: whoever waits for it gets `request_cancelled`. Returns at once;
+  /// what is under way lets go in its own time.
   public func cancel() { end(because: "the task was cancelled") }
 
   private var isOpen: Bool {
@@ -116,7 +117,8 @@ public final class NetworkTask: Sendable {
 // MARK: - The fetch's side
 
 extension NetworkTask {
-  /// Carries `fetch` out as this task, and ends it when the task is cancelled. What it returns is what the task has come to.
+  /// Carries `fetch` out as this task, and ends it when the task is cancelled. What it returns is what the task has
+  /// come to.
   ///
   /// The fetch is a child of the calling task: it ends with it, runs where it runs, and is over when this returns.
   func carryOut(

@@ -3,10 +3,10 @@ public import SessionRecords
 
 /// A store in a directory of its own: SQLite, every record encrypted with AES-256-GCM.
 ///
-/// All file work is done by one thread, which takes the calls in turns of the users they are for: those that read are answered first, those
-/// that write are put into one transaction. One process has the store at a
-/// time. A clean end is `close()`; a store that is dropped without it ends its thread in its own time, and one whose
-/// process was killed or whose machine lost power is as of the last call that had returned.
+/// All file work is done by one thread, which takes the calls in turns of the users they are for: those that read are
+/// answered first, those that write are put into one transaction. One process has the store at a time. A clean end is
+/// `close()`; a store that is dropped without it ends its thread in its own time, and one whose process was killed or
+/// whose machine lost power is as of the last call that had returned.
 public final class FileRecordStore: RecordStore {
   /// Where a store is and with which key.
   public struct Configuration: Sendable {
@@ -16,7 +16,8 @@ public final class FileRecordStore: RecordStore {
     public var key: StoreKey?
     /// Keys the store may have been written with: its records are encrypted anew with `key` while it is opened.
     public var previousKeys: [StoreKey]
-    /// Directories that systemd keeps for this service (`$STATE_DIRECTORY`): where one of them is a link that root has made, it is followed.
+    /// Directories that systemd keeps for this service (`$STATE_DIRECTORY`): where one of them is a link that root has
+    /// made, it is followed.
     public var stateDirectories: [String] = []
 
     /// A store in `directory`.
@@ -47,7 +48,8 @@ public final class FileRecordStore: RecordStore {
 
   deinit { queue.close() }
 
-  /// Opens the store, or makes it. One that another process has, which is about to end perhaps, is waited for as long as `patience`.
+  /// Opens the store, or makes it. One that another process has, which is about to end perhaps, is waited for as long
+  /// as `patience`.
   ///
   /// - Throws: `locked`, `keyMismatch`, `corrupted`, `unusable` or `unavailable`; the files are as before then.
   public static func open(
@@ -110,7 +112,8 @@ public final class FileRecordStore: RecordStore {
   public func insert(_ record: StoredRecord, within allowance: RecordAllowance) async throws(StoreError) {
     try record.checkStorable()
     if allowance != .unlimited {
-      // Where there is no room anyway nothing is written; and what has to be counted is counted once, before others wait for it.
+      // Where there is no room anyway nothing is written; and what has to be counted is counted once, before others
+      // wait for it.
       try allowance.check(adding: record, to: try await usage(of: record.owner))
     }
     try await call(writes: true, of: record.owner, cost: Self.cost(record)) { table throws(StoreError) in
@@ -196,8 +199,8 @@ public final class FileRecordStore: RecordStore {
     Int64((record?.contents.byteCount ?? 0) / bytesPerTurn)
   }
 
-  /// Has the thread do `body` when it is the turn of `owner` (nil: of whoever the running task works for). `cost` is known before;
-  /// `surplus` says what its outcome has cost beyond that.
+  /// Has the thread do `body` when it is the turn of `owner` (nil: of whoever the running task works for). `cost` is
+  /// known before; `surplus` says what its outcome has cost beyond that.
   private func call<Value: Sendable>(
     writes: Bool, of owner: UInt32? = nil, cost: Int64 = 1, surplus: @escaping @Sendable (Value) -> Int64 = { _ in 0 },
     _ body: @escaping @Sendable (inout RecordTable) throws(StoreError) -> Value

@@ -12,8 +12,8 @@ struct GroupCommit {
     table = opened.table
   }
 
-  /// Carries out the calls and answers each. Who reads does not wait for what others write: none of these writes has been answered, so
-  /// that nobody can tell which came first.
+  /// Carries out the calls and answers each. Who reads does not wait for what others write: none of these writes has
+  /// been answered, so that nobody can tell which came first.
   mutating func perform(_ calls: [any FileCall]) {
     for call in calls where !call.writes {
       _ = call.run(on: &table)

@@ -1,7 +1,7 @@
 import SessionRecords
 
-/// What is known of how much each owner has, with what the statements of an open transaction have done to it: a call that fails takes back
-/// its own part, and nobody else's has to be summed up again for it.
+/// What is known of how much each owner has, with what the statements of an open transaction have done to it: a call
+/// that fails takes back its own part, and nobody else's has to be summed up again for it.
 struct OwnerUsages {
   /// Of so many owners the usage is remembered.
   private static let capacity = 4096

@@ -45,7 +45,8 @@ final class StoreDirectory: Sendable {
     lock = try Self.lock(in: directory, path: path)
   }
 
-  /// Where a link leads that only root can have made: it belongs to root and lies in a directory that nobody else can write.
+  /// Where a link leads that only root can have made: it belongs to root and lies in a directory that nobody else can
+  /// write.
   private static func followed(_ path: String, _ stateDirectories: [String]) -> String {
     var status = stat()
     guard stateDirectories.contains(path), lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFLNK,

@@ -1,8 +1,9 @@
 import PosternSupport
 import SessionRecords
 
-/// How many of the bytes that were ever written for an owner are gone again: what has been written (the server counts that) less what there
-/// is. It never falls, so that whoever goes by it writes too little at worst, whatever other processes write meanwhile. Used by one thread.
+/// How many of the bytes that were ever written for an owner are gone again: what has been written (the server counts
+/// that) less what there is. It never falls, so that whoever goes by it writes too little at worst, whatever other
+/// processes write meanwhile. Used by one thread.
 final class KnownRemovals {
   private struct Known {
     var bytes: Int

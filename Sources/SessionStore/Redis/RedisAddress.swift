@@ -20,7 +20,8 @@ struct RedisAddress: Sendable, Equatable {
     }
   }
 
-  /// Reads the URL. It holds no user and no password: these are given apart, so that they stand in no file with the rest.
+  /// Reads the URL. It holds no user and no password: these are given apart, so that they stand in no file with the
+  /// rest.
   init(_ url: String) throws(StoreError) {
     let problem = StoreError(.unusable, "not the address of a Redis server: rediss://host:port/database is expected")
     guard let separator = url.firstRange(of: "://") else { throw problem }

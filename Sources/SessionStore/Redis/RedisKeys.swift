@@ -1,7 +1,7 @@
 import SessionRecords
 
-/// The names of the keys in the server. The part in braces keeps them in one slot of a cluster, where one script can reach
-/// them all.
+/// The names of the keys in the server. The part in braces keeps them in one slot of a cluster, where one script can
+/// reach them all.
 struct RedisKeys: Sendable {
   let prefix: String
 

@@ -2,8 +2,8 @@ import PosternCrypto
 import PosternSupport
 import SessionRecords
 
-/// The one connection of a store, made when it is needed and again, after a growing pause, when it was lost. What the server says no to
-/// costs the command and not the connection: others can be answered over it. Used by one thread.
+/// The one connection of a store, made when it is needed and again, after a growing pause, when it was lost. What the
+/// server says no to costs the command and not the connection: others can be answered over it. Used by one thread.
 final class RedisLink {
   /// A connection and what is known of the store behind it.
   private struct Live {
@@ -103,8 +103,8 @@ final class RedisLink {
     return error
   }
 
-  /// Puts a new connection in the place of one to a replica, which serves reads until then, and on when that fails. False also while
-  /// it is too early to try again.
+  /// Puts a new connection in the place of one to a replica, which serves reads until then, and on when that fails.
+  /// False also while it is too early to try again.
   private func connectedAnew() -> Bool {
     guard replicaPause.isOver(at: clock.monotonicNow) else { return false }
     let next = try? connection()
@@ -171,7 +171,8 @@ final class RedisLink {
     throw StoreError(kind, "Redis at \(address.description) answers \(code.isEmpty ? "an error" : String(code))")
   }
 
-  /// Whether a server says that it is a replica that cannot do this. Before version 7 what a script was told stands in its own error.
+  /// Whether a server says that it is a replica that cannot do this. Before version 7 what a script was told stands in
+  /// its own error.
   private static func isFromReplica(_ reply: RedisReply) -> Bool {
     guard case .error(let text) = reply else { return false }
     return text.startsWithBytes(of: "READONLY ") || text.startsWithBytes(of: "MASTERDOWN ")

@@ -21,7 +21,8 @@ public final class RedisRecordStore: RecordStore {
     public var password: Secret<String>?
     /// A PEM file with the authorities that may vouch for the server; nil for the system's.
     public var caFile: String?
-    /// Tells the keys of one store apart from those of another in the same database: a name in braces, as in `postern:{sessions}:…`.
+    /// Tells the keys of one store apart from those of another in the same database: a name in braces, as in
+    /// `postern:{sessions}:…`.
     public var name = "sessions"
     /// How long connecting may take; TLS has as long again.
     public var connectTimeout = Duration.seconds(2)

@@ -1,11 +1,11 @@
 /// What runs inside the server, where nothing comes between its steps.
 ///
 /// A record is a hash: `o` owner, `v` version, `e` expiry in milliseconds or empty, `k` the id of its key, `n` seal,
-/// `c` contents, `f` fence. Numbers are compared as text, since Lua's have 53 bits. `insert` and `replace` know their own
-/// seal again, which holds a random nonce: repeating one after a lost answer is safe.
+/// `c` contents, `f` fence. Numbers are compared as text, since Lua's have 53 bits. `insert` and `replace` know their
+/// own seal again, which holds a random nonce: repeating one after a lost answer is safe.
 enum RedisScript {
-  /// KEYS store, key ids. ARGV new salt. The salt and the format. Writes only into a store that has none: a server that takes no writes
-  /// can be read from.
+  /// KEYS store, key ids. ARGV new salt. The salt and the format. Writes only into a store that has none: a server that
+  /// takes no writes can be read from.
   static let begin = """
     local facts = redis.call('HMGET', KEYS[1], 'salt', 'format')
     if facts[1] and facts[2] then return facts end
@@ -14,7 +14,8 @@ enum RedisScript {
     return redis.call('HMGET', KEYS[1], 'salt', 'format')
     """
 
-  /// KEYS key ids. ARGV the ids of our keys, the current one first. 0 when the store was written with others. Writes only what is new.
+  /// KEYS key ids. ARGV the ids of our keys, the current one first. 0 when the store was written with others. Writes
+  /// only what is new.
   static let introduce = """
     if redis.call('SISMEMBER', KEYS[1], ARGV[1]) == 1 then return 1 end
     local known = redis.call('SCARD', KEYS[1]) == 0
@@ -38,8 +39,8 @@ enum RedisScript {
     return 1
     """
 
-  /// What the owner's records grow by, counted unless it is more than may be written. It counts up alone, so that a sum of the records
-  /// says for good up to where: see `KnownRemovals`.
+  /// What the owner's records grow by, counted unless it is more than may be written. It counts up alone, so that a sum
+  /// of the records says for good up to where: see `KnownRemovals`.
   private static let count = """
     if growth > 0 then
       if ARGV[11] ~= '' and tonumber(redis.call('GET', KEYS[6]) or '0') + growth > tonumber(ARGV[11]) then
@@ -49,8 +50,8 @@ enum RedisScript {
     end
     """
 
-  /// KEYS record, all, owner, order, sequence, written. ARGV of `write`, what may be written or nothing, how many records there may be or
-  /// nothing. 0 when it exists, -2 too many bytes, -3 too many records.
+  /// KEYS record, all, owner, order, sequence, written. ARGV of `write`, what may be written or nothing, how many
+  /// records there may be or nothing. 0 when it exists, -2 too many bytes, -3 too many records.
   static let insert = """
     local seal = redis.call('HGET', KEYS[1], 'n')
     if seal then return seal == ARGV[5] and 1 or 0 end
@@ -60,8 +61,8 @@ enum RedisScript {
     \(write)
     """
 
-  /// KEYS as of `insert`. ARGV of `write`, what may be written or nothing, the version before, the fence or nothing. 0 conflict, -1 lease
-  /// lost, -2 too many bytes.
+  /// KEYS as of `insert`. ARGV of `write`, what may be written or nothing, the version before, the fence or nothing. 0
+  /// conflict, -1 lease lost, -2 too many bytes.
   static let replace = """
     local stored = redis.call('HMGET', KEYS[1], 'v', 'o', 'f', 'n')
     if not stored[1] then return 0 end
@@ -78,7 +79,8 @@ enum RedisScript {
   /// KEYS record. Its fields.
   static let read = "return \(fields)"
 
-  /// KEYS record, all. ARGV prefix of the owners' keys, id, prefix of the owners' orders. The fields of what is removed.
+  /// KEYS record, all. ARGV prefix of the owners' keys, id, prefix of the owners' orders. The fields of what is
+  /// removed.
   static let take = """
     local found = \(fields)
     if not found[1] then return found end
@@ -89,9 +91,9 @@ enum RedisScript {
     return found
     """
 
-  /// KEYS owner, order, sequence. ARGV prefix of the records' keys, position, count, bytes. For each record id, position and fields, and
-  /// last where to go on or nothing. Those that are gone leave the owner's sets, if the server takes writes; those of a version that knew
-  /// no order get a place in it.
+  /// KEYS owner, order, sequence. ARGV prefix of the records' keys, position, count, bytes. For each record id,
+  /// position and fields, and last where to go on or nothing. Those that are gone leave the owner's sets, if the server
+  /// takes writes; those of a version that knew no order get a place in it.
   static let list = """
     if redis.call('ZCARD', KEYS[2]) < redis.call('SCARD', KEYS[1]) then
       local ids = redis.call('SMEMBERS', KEYS[1])
@@ -152,7 +154,8 @@ enum RedisScript {
   /// KEYS lease. ARGV token.
   static let release = "return redis.call('GET', KEYS[1]) == ARGV[1] and redis.call('DEL', KEYS[1]) or 0"
 
-  /// KEYS all. ARGV now, limit, prefix of the records' keys, of the owners' keys and of the owners' orders. How many went.
+  /// KEYS all. ARGV now, limit, prefix of the records' keys, of the owners' keys and of the owners' orders. How many
+  /// went.
   static let purge = """
     local members = redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', '(' .. ARGV[1], 'LIMIT', '0', ARGV[2])
     for _, member in ipairs(members) do

@@ -2,8 +2,9 @@ import Glibc
 import PosternSupport
 import SessionRecords
 
-/// Work on its way to the one thread that does it, in turns of the users it is done for: what one user has asked for does not stand before
-/// what another asks for later. The work of one user stays in order. Nobody fills the queue alone.
+/// Work on its way to the one thread that does it, in turns of the users it is done for: what one user has asked for
+/// does not stand before what another asks for later. The work of one user stays in order. Nobody fills the queue
+/// alone.
 final class WorkQueue<Work: Sendable>: @unchecked Sendable {
   // Sendable because `arrivals` is only used through the functions for semaphores.
   private struct Item {
@@ -68,8 +69,8 @@ final class WorkQueue<Work: Sendable>: @unchecked Sendable {
     arrivals.deallocate()
   }
 
-  /// Adds an item, which is done when it is the turn of `owner` (nil: of whoever the running task works for); or returns why not. `cost`
-  /// tells about how many ordinary items it is worth.
+  /// Adds an item, which is done when it is the turn of `owner` (nil: of whoever the running task works for); or
+  /// returns why not. `cost` tells about how many ordinary items it is worth.
   ///
   /// With the default of `limits.inFlight` the calls of one user cannot fill a queue, with a greater one they could.
   func submit(_ work: Work, of owner: UInt32? = nil, cost: Int64 = 1) -> StoreError? {
@@ -122,7 +123,8 @@ final class WorkQueue<Work: Sendable>: @unchecked Sendable {
     }
   }
 
-  /// Waits for items and takes at most `limit` of them, and no more once they cost `limit` together; nil when the queue is closed and empty.
+  /// Waits for items and takes at most `limit` of them, and no more once they cost `limit` together; nil when the queue
+  /// is closed and empty.
   func next(atMost limit: Int) -> [Work]? {
     while true {
       // Each item counts one and closing too. Who takes several items leaves counts behind: more turns of this loop.

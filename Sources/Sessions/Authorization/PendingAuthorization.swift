@@ -2,7 +2,8 @@ import PosternCrypto
 import PosternJSON
 import SessionRecords
 
-/// What must be remembered of an authorization until its callback comes; stored under the hash of its `state`, read once.
+/// What must be remembered of an authorization until its callback comes; stored under the hash of its `state`, read
+/// once.
 package struct PendingAuthorization: RecordContents {
   let issuer: String
   let issuerIdentifier: String

@@ -19,8 +19,8 @@ extension ProviderClient {
     return "\(url)"
   }
 
-  /// What the issuer says about its authorizations; nil where the configuration says where they begin, and the metadata are not
-  /// asked.
+  /// What the issuer says about its authorizations; nil where the configuration says where they begin, and the metadata
+  /// are not asked.
   func authorizationMetadata(
     _ issuer: Issuer, trace: TraceContext?
   ) async throws(TokenError) -> ProviderMetadata? {

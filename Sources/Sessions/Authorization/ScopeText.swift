@@ -1,6 +1,7 @@
 import PosternSupport
 
-/// A list of scopes as it stands in a request or a token: names between spaces, told apart byte by byte (RFC 6749 section 3.3).
+/// A list of scopes as it stands in a request or a token: names between spaces, told apart byte by byte (RFC 6749
+/// section 3.3).
 enum ScopeText {
   /// Whether `name` is one of those in `text`.
   static func names(_ name: String, in text: String) -> Bool { set(of: text).contains(name) }

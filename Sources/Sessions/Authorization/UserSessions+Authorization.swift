@@ -9,8 +9,8 @@ extension UserSessions {
   /// How long a user has to log in.
   static let authorizationLife = Duration.seconds(600)
 
-  /// Begins an authorization with a code (RFC 6749 section 4.1) under PKCE, `state` and `nonce`, pushed to the issuer where it
-  /// takes that (RFC 9126).
+  /// Begins an authorization with a code (RFC 6749 section 4.1) under PKCE, `state` and `nonce`, pushed to the issuer
+  /// where it takes that (RFC 9126).
   public func beginAuthorization(
     _ request: AuthorizationRequest, at issuer: SessionIssuer, ownedBy owner: UInt32, trace: TraceContext? = nil
   ) async throws(SessionError) -> BegunAuthorization {
@@ -53,9 +53,9 @@ extension UserSessions {
     return BegunAuthorization(url: url, state: state, expiresAt: expiresAt)
   }
 
-  /// Ends an authorization with the URL to which the issuer sent the user back: `state`, `iss` (RFC 9207), the code, and the ID
-  /// token with its nonce are all checked. A state is good for one try; one that did not get as far as an answer of the token
-  /// endpoint does not count.
+  /// Ends an authorization with the URL to which the issuer sent the user back: `state`, `iss` (RFC 9207), the code,
+  /// and the ID token with its nonce are all checked. A state is good for one try; one that did not get as far as an
+  /// answer of the token endpoint does not count.
   ///
   /// `issuer` gives the configured issuer of a name.
   public func completeAuthorization(

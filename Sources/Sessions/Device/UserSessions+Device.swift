@@ -50,8 +50,8 @@ extension UserSessions {
       interval: interval)
   }
 
-  /// The session, when the user has agreed. `pending` while there is no decision, and before the interval is over, without
-  /// asking the issuer; `authorizationFailed` when the user said no or time ran out.
+  /// The session, when the user has agreed. `pending` while there is no decision, and before the interval is over,
+  /// without asking the issuer; `authorizationFailed` when the user said no or time ran out.
   public func completeDeviceAuthorization(
     _ handle: SessionHandle, ownedBy owner: UInt32,
     issuer: @escaping @Sendable (String) throws(SessionError) -> SessionIssuer, deadline: Deadline = .never,

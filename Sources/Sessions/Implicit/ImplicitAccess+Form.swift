@@ -6,7 +6,8 @@ extension ImplicitAccess {
 
   /// The form's members that log `profile` in, before the client's own. What each grant says of the profile:
   ///
-  /// - `token_exchange`: a JWT that the client signs, with the profile as `sub`; without a key the ID token of the user's last login.
+  /// - `token_exchange`: a JWT that the client signs, with the profile as `sub`; without a key the ID token of the
+  ///   user's last login.
   /// - `jwt_bearer`: the same JWT as the assertion.
   /// - `client_credentials`: nothing. The token is the client's own, and only the sidecar knows for whom it was got.
   func form(

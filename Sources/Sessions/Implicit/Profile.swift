@@ -5,8 +5,8 @@ import SessionRecords
 
 /// A user who has logged in here before: whom the client may log in again by itself, where the issuer lets it.
 ///
-/// A record of its own, so that it outlives the user's session. It holds nothing that the client could not say by itself,
-/// but for the ID token where that is what the issuer wants to see.
+/// A record of its own, so that it outlives the user's session. It holds nothing that the client could not say by
+/// itself, but for the ID token where that is what the issuer wants to see.
 package struct Profile: RecordContents {
   static let currentFormat = 1
   /// How long after the user's last login a profile is good.

@@ -46,7 +46,8 @@ extension UserSessions {
     }
   }
 
-  /// Whether an implicit session may ask for a token for `slot`: never for more than is configured, or was given at first.
+  /// Whether an implicit session may ask for a token for `slot`: never for more than is configured, or was given at
+  /// first.
   func checkReach(_ contents: SessionContents, _ slot: TokenSlot) throws(SessionError) {
     guard contents.kind == .implicit, let asked = slot.scope, let most = contents.implicit?.scope ?? contents.scope
     else { return }
@@ -57,7 +58,8 @@ extension UserSessions {
     }
   }
 
-  /// By what right an implicit session may have another token, whichever way: its terms and its profile, as they are now.
+  /// By what right an implicit session may have another token, whichever way: its terms and its profile, as they are
+  /// now.
   func standing(
     of live: LiveSession, _ issuer: SessionIssuer
   ) async throws(SessionError) -> (ImplicitAccess, Profile) {

@@ -5,10 +5,12 @@ import SessionRecords
 import TokenValidation
 
 extension UserSessions {
-  /// Registers the user of a session that has just been made, or whose ID token is a new one, where the issuer has implicit access.
+  /// Registers the user of a session that has just been made, or whose ID token is a new one, where the issuer has
+  /// implicit access.
   ///
-  /// Only a valid ID token tells who it is, and only one that has not expired counts as a login. The session stands whatever
-  /// becomes of this: a store that takes no profile, or an owner with too many, costs that owner the implicit access alone.
+  /// Only a valid ID token tells who it is, and only one that has not expired counts as a login. The session stands
+  /// whatever becomes of this: a store that takes no profile, or an owner with too many, costs that owner the implicit
+  /// access alone.
   func register(_ contents: SessionContents, ownedBy owner: UInt32, at issuer: SessionIssuer) async {
     guard contents.kind == .user, let access = issuer.implicit, let subject = contents.subject,
       let idToken = contents.idToken, let expiry = contents.claims?["exp"]?.integerValue,

@@ -29,7 +29,8 @@ package struct SessionContents: Sendable, Codable {
   @OptionalKeptSecret var idToken: String?
   var claims: JSONValue?
   var tokens: [StoredToken] = []
-  /// The key that the session's tokens are bound to (RFC 9449), with its private half; made when it is first needed, never changed.
+  /// The key that the session's tokens are bound to (RFC 9449), with its private half; made when it is first needed,
+  /// never changed.
   var dpopKey: JSONValue?
   /// What the user was asked to agree to (RFC 8707): whom the session's own token is for.
   var resource: String?
@@ -60,7 +61,8 @@ package struct SessionContents: Sendable, Codable {
     self.createdAt = createdAt.millisecondsSinceEpoch
   }
 
-  /// The contents as a record keeps them. Strings and numbers only, so that a failure would be a bug: `invalid`, nothing is written.
+  /// The contents as a record keeps them. Strings and numbers only, so that a failure would be a bug: `invalid`,
+  /// nothing is written.
   func bytes() throws(StoreError) -> Secret<[UInt8]> {
     do {
       var text = JSONWriter().write(try JSONValueEncoder().encode(self))

@@ -15,7 +15,8 @@ public enum SessionGrant: Sendable {
 
   /// A single sign-on token of the access manager behind the issuer.
   case sso(Secret<String>)
-  /// The subject of an earlier user session of the same owner: logged in without the user, with the client's own credentials.
+  /// The subject of an earlier user session of the same owner: logged in without the user, with the client's own
+  /// credentials.
   case implicit(profile: String)
 
   /// A device code whose user has decided (RFC 8628 section 3.4).

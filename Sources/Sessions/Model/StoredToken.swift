@@ -10,7 +10,8 @@ struct StoredToken: Sendable, Codable {
   let obtainedAt: Int64
   /// In milliseconds.
   let lifetime: Int64
-  /// The token's type, where its request carried a proof of the session's key (RFC 9449); nil: a bearer token asked for without.
+  /// The token's type, where its request carried a proof of the session's key (RFC 9449); nil: a bearer token asked for
+  /// without.
   var type: String?
 }
 

@@ -91,8 +91,8 @@ struct OwnerAgenda {
     if entries[place.key]?.isEmpty == true { entries[place.key] = nil }
   }
 
-  /// Takes out the places whose entries have moved on or gone: tokens that live long and are renewed often leave many, and so do sessions
-  /// that end.
+  /// Takes out the places whose entries have moved on or gone: tokens that live long and are renewed often leave many,
+  /// and so do sessions that end.
   private mutating func tidyIfNeeded() {
     guard placeCount > 2 * count + 1024 else { return }
     (buckets, ready, earliest, placeCount) = ([:], [], .max, 0)

@@ -2,8 +2,8 @@ import OAuthClient
 import PosternSupport
 import SessionRecords
 
-/// When a token that is still good is renewed behind its user's back: between 75 % and 88 % of its life, at another point for each
-/// session, so that sessions that began together do not renew together.
+/// When a token that is still good is renewed behind its user's back: between 75 % and 88 % of its life, at another
+/// point for each session, so that sessions that began together do not renew together.
 enum RenewalAhead {
   /// Of tokens and sessions of a shorter life nothing is done before somebody needs it.
   private static let shortestLife = Duration.seconds(10)

@@ -1,7 +1,8 @@
 import PosternSupport
 import SessionRecords
 
-/// What is to be done about sessions at which time, without anybody asking: in turns of their owners, of whom none has all the places.
+/// What is to be done about sessions at which time, without anybody asking: in turns of their owners, of whom none has
+/// all the places.
 ///
 /// Bounded: what does not fit is left to the next call that needs it. Whoever has most has no room first.
 final class RenewalSchedule: Sendable {

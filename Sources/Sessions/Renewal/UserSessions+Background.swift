@@ -6,12 +6,14 @@ import SessionRecords
 ///
 /// A token that nobody used is left to expire: a session is not kept alive at its issuer by the sidecar alone.
 extension UserSessions {
-  /// How often what is due is looked for; more rarely while nothing waits. Shorter than the shortest time to anything's being due.
+  /// How often what is due is looked for; more rarely while nothing waits. Shorter than the shortest time to anything's
+  /// being due.
   public static let backgroundPause = (busy: Duration.seconds(1), idle: Duration.seconds(5))
   /// When one that failed is tried again.
   private static let retryPause = Duration.seconds(15)
 
-  /// Does what falls due until the calling task is cancelled. `issuer` gives the issuer of a name as it is configured now.
+  /// Does what falls due until the calling task is cancelled. `issuer` gives the issuer of a name as it is configured
+  /// now.
   ///
   /// Sleeps in short pieces: after a machine was suspended, what fell due meanwhile is done at once.
   public func keepFresh(issuer: @escaping @Sendable (String) -> SessionIssuer?) async {

@@ -139,8 +139,8 @@ extension UserSessions {
       contents.take(renewal)
       return announce(try await write(contents, after: live, lease))
     }
-    // A refresh token that rotates has just become the only one: it is stored first. The access token is nobody's to use until it is
-    // clear whose it is.
+    // A refresh token that rotates has just become the only one: it is stored first. The access token is nobody's to
+    // use until it is clear whose it is.
     var stored = live
     if let refreshToken = answer.response.refreshToken {
       contents.refreshToken = refreshToken
@@ -174,8 +174,9 @@ extension UserSessions {
     return renewed
   }
 
-  /// Why the tokens that came are another user's; nil when nothing says so. What an ID token reports counts here although it cannot be
-  /// verified: tokens that come with another user's name are not used for this one, genuine or not.
+  /// Why the tokens that came are another user's; nil when nothing says so. What an ID token reports counts here
+  /// although it cannot be verified: tokens that come with another user's name are not used for this one, genuine or
+  /// not.
   private static func otherUser(
     _ verdict: TokenVerdict?, _ idToken: String, after contents: SessionContents
   ) -> TokenFault? {
@@ -193,8 +194,8 @@ extension UserSessions {
     return live
   }
 
-  /// The verdict on the ID token that came with a renewal: whether it follows the one before (OpenID Connect Core section 12.2).
-  /// Nil when there are no keys to judge it with: the claims stay what they are.
+  /// The verdict on the ID token that came with a renewal: whether it follows the one before (OpenID Connect Core
+  /// section 12.2). Nil when there are no keys to judge it with: the claims stay what they are.
   private func verdict(
     onRenewed idToken: String, _ live: LiveSession, _ renewal: Renewal, _ issuer: SessionIssuer
   ) async -> TokenVerdict? {

@@ -14,8 +14,9 @@ extension UserSessions {
       .expired, "the issuer renewed the session with another user's tokens", upstreamCode: fault.code.rawValue)
   }
 
-  /// Why there is no new token. A final refusal ends the session's renewals for good; everything else leaves it as it was: an
-  /// outage never logs anybody out. Where somebody else has renewed the session meanwhile it is as it should be.
+  /// Why there is no new token. A final refusal ends the session's renewals for good; everything else leaves it as it
+  /// was: an outage never logs anybody out. Where somebody else has renewed the session meanwhile it is as it should
+  /// be.
   func refused(
     _ live: LiveSession, _ lease: RecordLease?, _ fault: RenewalFault, _ issuer: SessionIssuer
   ) async throws(SessionError) -> LiveSession {
@@ -25,8 +26,8 @@ extension UserSessions {
     throw fault.error
   }
 
-  /// The session is over: the user has to log in again. The access tokens that are left go with it, whatever life they have: the issuer
-  /// has ended the grant they were issued for.
+  /// The session is over: the user has to log in again. The access tokens that are left go with it, whatever life they
+  /// have: the issuer has ended the grant they were issued for.
   private func end(
     _ contents: SessionContents, after live: LiveSession, _ lease: RecordLease?, _ issuer: SessionIssuer
   ) async throws(SessionError) -> LiveSession {
@@ -51,7 +52,8 @@ extension UserSessions {
     observer?.observe(.ended(live.handle, issuer: issuer.issuer.name, owner: live.owner))
   }
 
-  /// The session, with the end that its issuer gave it and the store has not taken yet: the record must not bring its tokens back.
+  /// The session, with the end that its issuer gave it and the store has not taken yet: the record must not bring its
+  /// tokens back.
   func withUnsavedEnd(_ live: LiveSession) async throws(SessionError) -> LiveSession {
     let key = live.handle.key
     guard !live.contents.isRefused, let unsaved = state.withLock({ $0.unsaved[key] }), unsaved.isRefused else {
@@ -94,10 +96,11 @@ extension UserSessions {
         }
         guard error.kind == .conflict || error.kind == .leaseLost else { throw SessionError(error) }
       }
-      // The lease ran out before the issuer had answered, and somebody else wrote. Ended meanwhile: the new tokens are nobody's.
+      // The lease ran out before the issuer had answered, and somebody else wrote. Ended meanwhile: the new tokens are
+      // nobody's.
       guard let current = try await read(base.handle) else { throw .notFound }
-      // Theirs are the newer tokens, unless all they had was the refusal of a token that has been used here, or nothing new. A newer
-      // login goes before whatever the old one has got.
+      // Theirs are the newer tokens, unless all they had was the refusal of a token that has been used here, or nothing
+      // new. A newer login goes before whatever the old one has got.
       guard !current.contents.hasNewerLogin(than: live.contents),
         current.contents.isRefused || current.contents.refreshToken == live.contents.refreshToken
       else { return current }

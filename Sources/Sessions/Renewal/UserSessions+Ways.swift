@@ -1,8 +1,9 @@
 import OAuthClient
 
 extension UserSessions {
-  /// Asks for another token: with the refresh token first; by what else made the session only when there is none, or the issuer
-  /// says `invalid_grant` to it. Whatever else goes wrong is no reason to try another way: an outage stays an outage.
+  /// Asks for another token: with the refresh token first; by what else made the session only when there is none, or
+  /// the issuer says `invalid_grant` to it. Whatever else goes wrong is no reason to try another way: an outage stays
+  /// an outage.
   func ask(
     _ live: LiveSession, _ slot: TokenSlot, _ issuer: SessionIssuer, _ trace: TraceContext?
   ) async throws(RenewalFault) -> Renewal {
@@ -41,6 +42,7 @@ extension UserSessions {
 }
 
 extension SessionContents {
-  /// Whether another token can be had without a refresh token: by the grant of an implicit session, or by a single sign-on token.
+  /// Whether another token can be had without a refresh token: by the grant of an implicit session, or by a single
+  /// sign-on token.
   var hasAnotherWay: Bool { kind == .implicit || ssoToken != nil }
 }

@@ -4,7 +4,8 @@ import OAuthClient
 import PosternJSON
 import PosternSupport
 
-/// What an access manager's authorization endpoint said to a request that needed nobody's click (RFC 6749 section 4.1.2).
+/// What an access manager's authorization endpoint said to a request that needed nobody's click (RFC 6749 section
+/// 4.1.2).
 enum AuthorizeAnswer {
   /// The redirect back to the client, not opened.
   case callback(AuthorizationCallback)

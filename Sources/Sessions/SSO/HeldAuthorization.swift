@@ -3,8 +3,8 @@ import HTTPMessages
 import PosternJSON
 package import PosternSupport
 
-/// An authorization by single sign-on that the access manager holds up: it wants the user to do something first, logged in or not, as it
-/// does for a client with a tree of its own.
+/// An authorization by single sign-on that the access manager holds up: it wants the user to do something first, logged
+/// in or not, as it does for a client with a tree of its own.
 public struct HeldAuthorization: Sendable {
   /// What the user has to do.
   public let advices: [PolicyAdvice]

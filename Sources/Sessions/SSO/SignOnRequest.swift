@@ -1,11 +1,13 @@
 import HTTPMessages
 import PosternSupport
 
-/// A request for a code by a single sign-on token, as it is sent, and sent again where the access manager wants something else first.
+/// A request for a code by a single sign-on token, as it is sent, and sent again where the access manager wants
+/// something else first.
 package struct SignOnRequest: Sendable {
   /// The longest place to go on at: it is kept until the user is done.
   package static let maxBytes = 16 << 10
-  /// What another request would be, whatever else it says (OpenID Connect Core section 6): never the access manager's to add.
+  /// What another request would be, whatever else it says (OpenID Connect Core section 6): never the access manager's
+  /// to add.
   private static let foreign: Set<String> = ["request", "request_uri", "response_mode", "claims", "registration"]
   /// The user's consent, which is given anew.
   private static let consent: Set<String> = ["decision", "csrf"]
@@ -15,7 +17,8 @@ package struct SignOnRequest: Sendable {
   /// Everything but consent.
   let form: [(name: String, value: String)]
 
-  /// Where `text`, the `goto` of a redirect from `url`, leads: nil unless that is this very request at `url`'s own place.
+  /// Where `text`, the `goto` of a redirect from `url`, leads: nil unless that is this very request at `url`'s own
+  /// place.
   func location(in text: String, from url: HTTPURL) -> HTTPURL? {
     guard (1...Self.maxBytes).contains(text.utf8.count), let target = try? url.resolving(reference: text),
       target.origin == url.origin,

@@ -15,8 +15,8 @@ extension UserSessions {
   /// How many of one session's renewals may wait for advice.
   private static let maxHeld = 4
 
-  /// Another token by single sign-on. What the access manager holds up is asked for once: until its user has done what was asked for,
-  /// everybody who needs the token hears of the same advice; then the very request goes on.
+  /// Another token by single sign-on. What the access manager holds up is asked for once: until its user has done what
+  /// was asked for, everybody who needs the token hears of the same advice; then the very request goes on.
   func authorizeOnce(
     _ live: LiveSession, _ slot: TokenSlot, _ issuer: SessionIssuer, _ trace: TraceContext?
   ) async throws(RenewalFault) -> Renewal {
@@ -48,7 +48,8 @@ extension UserSessions {
     }
   }
 
-  /// The user has done what `advices` ask for: what of the session's was held up by them goes on. False when nothing was.
+  /// The user has done what `advices` ask for: what of the session's was held up by them goes on. False when nothing
+  /// was.
   package func release(
     _ advices: [PolicyAdvice], of handle: SessionHandle, ownedBy owner: UInt32, at issuer: SessionIssuer,
     trace: TraceContext?

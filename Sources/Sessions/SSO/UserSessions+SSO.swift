@@ -7,8 +7,8 @@ package import PosternSupport
 import TokenValidation
 
 extension UserSessions {
-  /// Makes a session from a single sign-on token: an authorization code without a browser, with PKCE, `state` and `nonce`. With `held`
-  /// it goes on where the access manager held it up.
+  /// Makes a session from a single sign-on token: an authorization code without a browser, with PKCE, `state` and
+  /// `nonce`. With `held` it goes on where the access manager held it up.
   package func makeFromSSO(
     _ token: Secret<String>, at issuer: SessionIssuer, scope: String?, owner: UInt32,
     releasing held: HeldAuthorization? = nil, trace: TraceContext?
@@ -38,15 +38,15 @@ extension UserSessions {
 
   /// Which of the session's tokens a single sign-on is for.
   ///
-  /// The whole session is authorized anew, so that a refresh token that comes is good for all of it; a token for one resource is
-  /// asked for by itself only where no refresh token comes.
+  /// The whole session is authorized anew, so that a refresh token that comes is good for all of it; a token for one
+  /// resource is asked for by itself only where no refresh token comes.
   func signOnSlot(of live: LiveSession, wanted slot: TokenSlot) -> TokenSlot {
     let isGood = live.tokens[.session]?.isFresh(at: clock.monotonicNow) ?? false
     return live.contents.refreshToken == nil && isGood ? slot : .session
   }
 
-  /// Another token for a session whose refresh token is gone, by its single sign-on token. With `held` it goes on where the access
-  /// manager held it up.
+  /// Another token for a session whose refresh token is gone, by its single sign-on token. With `held` it goes on where
+  /// the access manager held it up.
   func authorizeAgain(
     _ live: LiveSession, _ slot: TokenSlot, _ issuer: SessionIssuer, releasing held: HeldAuthorization? = nil,
     _ trace: TraceContext?
@@ -87,7 +87,8 @@ extension UserSessions {
     }
   }
 
-  /// A code. The access manager may hold the request up for advice, once: `held` is one of which that has been satisfied.
+  /// A code. The access manager may hold the request up for advice, once: `held` is one of which that has been
+  /// satisfied.
   private func signOn(
     _ token: Secret<String>, scope: String, audience: String?, key: DPoPKey?, at issuer: SessionIssuer,
     releasing held: HeldAuthorization?, _ trace: TraceContext?

@@ -1,7 +1,8 @@
 import Glibc
 
-/// The ids that the kernel tells in place of those that the process's user namespace does not map (user_namespaces(7)): all users whom it
-/// does not map look like this one. Nil where every id is mapped, and this one is a user like any other.
+/// The ids that the kernel tells in place of those that the process's user namespace does not map (user_namespaces(7)):
+/// all users whom it does not map look like this one. Nil where every id is mapped, and this one is a user like any
+/// other.
 public struct UnmappedIDs: Sendable, Hashable {
   /// Every id is mapped.
   public static let none = UnmappedIDs()
@@ -24,7 +25,8 @@ public struct UnmappedIDs: Sendable, Hashable {
     gid = stand("gid_map", "overflowgid")
   }
 
-  /// Those of this process. A sandbox may hide the files: asked before. Where a kernel has no user namespaces there are none.
+  /// Those of this process. A sandbox may hide the files: asked before. Where a kernel has no user namespaces there are
+  /// none.
   public static var ofThisProcess: UnmappedIDs { UnmappedIDs(read: contents) }
 
   /// Whether the lines map all ids: 4294967295 is none.

@@ -6,7 +6,8 @@ import PosternSupport
 
 /// The running configuration as one call sees it: without what the rule that let the call in hides.
 ///
-/// Handlers have no other access to the configuration, so a hidden name is reported as one that is not configured, by the same code.
+/// Handlers have no other access to the configuration, so a hidden name is reported as one that is not configured, by
+/// the same code.
 struct VisibleConfiguration: Sendable {
   /// What the rule shows.
   let scope: PeerScope
@@ -59,7 +60,8 @@ struct VisibleConfiguration: Sendable {
     runtime.keys(of: configured, in: keySets)
   }
 
-  /// The access manager behind the issuer of a resource, also where the rule hides the issuer: its cookie stays reserved.
+  /// The access manager behind the issuer of a resource, also where the rule hides the issuer: its cookie stays
+  /// reserved.
   func accessManager(behind server: ResourceServer) -> AccessManager? {
     server.issuer.flatMap { runtime.issuers[$0.name]?.accessManager }
   }
@@ -73,7 +75,8 @@ struct VisibleConfiguration: Sendable {
     }
   }
 
-  /// Finds configured issuers by name; `hidden` is the error for one that the rule hides, else that of one that is not configured.
+  /// Finds configured issuers by name; `hidden` is the error for one that the rule hides, else that of one that is not
+  /// configured.
   func issuerLookup(
     _ engine: Engine, hidden: SessionError = Runtime.noSuchSessionIssuer
   ) -> @Sendable (String) throws(SessionError) -> SessionIssuer {
@@ -92,14 +95,16 @@ struct VisibleConfiguration: Sendable {
   /// Whether decisions may be known here that the rule hides.
   var hidesDecisions: Bool { scope.preauthorization != nil || scope.issuers != nil }
 
-  /// The names of the decision points whose decisions are the caller's to see: neither they nor their issuers are hidden.
+  /// The names of the decision points whose decisions are the caller's to see: neither they nor their issuers are
+  /// hidden.
   var ownDecisionPoints: [String] {
     runtime.decisionPoints.values.filter { point in
       scope.contains(decisionPoint: point.name) && point.settings.issuer.map(scope.contains(issuer:)) ?? true
     }.map(\.name)
   }
 
-  /// Whether the stopped fetch is one that the caller can go on with: neither its resource nor its session's issuer is hidden.
+  /// Whether the stopped fetch is one that the caller can go on with: neither its resource nor its session's issuer is
+  /// hidden.
   func shows(_ fetch: StoppedFetches.Fetch) -> Bool {
     guard scope.contains(resource: fetch.origin.resource) else { return false }
     guard scope.issuers != nil else { return true }

@@ -8,7 +8,8 @@ extension AuditTrail {
   /// How the log is.
   var condition: AuditLog.Condition { log.condition }
 
-  /// The log's check: while it cannot be written, nothing that must be recorded works with `failClosed`, and without it nothing is recorded.
+  /// The log's check: while it cannot be written, nothing that must be recorded works with `failClosed`, and without it
+  /// nothing is recorded.
   var check: Health.Check {
     guard let failure = log.condition.failure else { return Health.Check(status: .ok) }
     return Health.Check(status: log.failClosed ? .down : .degraded, detail: "records cannot be written: \(failure)")

@@ -34,8 +34,8 @@ struct AuditTrail: Sendable {
     AuditedMethod.event(of: method).map { AuditEntry(event: $0, params: params) }
   }
 
-  /// Records how a call ended; returns what to answer. `isHidden`: it named something that the caller's rule hides, and is told that there
-  /// is no such thing; the record says what it was.
+  /// Records how a call ended; returns what to answer. `isHidden`: it named something that the caller's rule hides, and
+  /// is told that there is no such thing; the record says what it was.
   func record(
     _ entry: AuditEntry, _ method: String, _ outcome: Result<RPCResult, RPCFault>, isHidden: Bool, _ caller: Caller,
     _ trace: CallTrace

@@ -1,7 +1,7 @@
 import PosternSupport
 
-/// Which refusals of users whom no rule lets in are recorded one by one, and which ends of connections are logged: whoever may knock may
-/// not fill the disk by it.
+/// Which refusals of users whom no rule lets in are recorded one by one, and which ends of connections are logged:
+/// whoever may knock may not fill the disk by it.
 final class RefusalLedger: Sendable {
   private struct Account {
     var bucket: TokenBucket
@@ -47,8 +47,8 @@ final class RefusalLedger: Sendable {
     accounts[nil, default: Account(bucket: TokenBucket(rate, at: now))].more += more
   }
 
-  /// How many refusals of whom were not recorded, in the order of uids; they count as recorded from here on. Nil is for those who share an
-  /// account.
+  /// How many refusals of whom were not recorded, in the order of uids; they count as recorded from here on. Nil is for
+  /// those who share an account.
   func takeRest() -> [(uid: UInt32?, more: Int64)] {
     let rest = accounts.withLock { accounts in
       let rest = accounts.filter { $0.value.more > 0 }

@@ -26,7 +26,8 @@ struct CallTrace: Sendable, Hashable {
 
   /// Continues the caller's trace, or begins one when it gave none or an unusable one (as the recommendation asks).
   ///
-  /// With a collector the caller's own word says whether the trace is sampled, and of traces that begin here `ratio` are.
+  /// With a collector the caller's own word says whether the trace is sampled, and of traces that begin here `ratio`
+  /// are.
   init(continuing received: String?, sampling ratio: Double? = nil) {
     let generator = NonSecretRandom.shared
     let parts = received.flatMap(Self.parse)

@@ -34,7 +34,8 @@ final class CallerLedger: Sendable {
 
   /// Of so many uids something is remembered; beyond that the one that has most left is forgotten.
   static let capacity = 4096
-  /// Probes have a bucket of their own: a busy caller can still be asked whether all is well, and cannot make that a way around.
+  /// Probes have a bucket of their own: a busy caller can still be asked whether all is well, and cannot make that a
+  /// way around.
   static let probeRate = AccessRules.Rate(perSecond: 10, burst: 20)
 
   /// Calls that answer a question, by uid.

@@ -7,15 +7,15 @@ import PosternSupport
 extension ConnectionDispatcher {
   /// What is asked to find out whether the sidecar is well.
   static let probes: Set<String> = [Health.name, GetInfo.name]
-  /// What takes no place and no turn: what must be answered, or change something, when nothing else goes on. Lists of tasks have turns of
-  /// their own: they show what there is to be ended when no place is free.
+  /// What takes no place and no turn: what must be answered, or change something, when nothing else goes on. Lists of
+  /// tasks have turns of their own: they show what there is to be ended when no place is free.
   static let free: Set<String> = [ReloadConfig.name, Health.name, ListTasks.name]
-  /// By what a caller answers a question about a user's step-up: the call that the question belongs to has its place, and is not over
-  /// before.
+  /// By what a caller answers a question about a user's step-up: the call that the question belongs to has its place,
+  /// and is not over before.
   static let answering: Set<String> = [Authenticate.name, AuthenticateWithAdvice.name]
 
-  /// Whether `method` takes no place: for each question that the sidecar has put to the caller's uid, and that is not answered yet, one call
-  /// goes without.
+  /// Whether `method` takes no place: for each question that the sidecar has put to the caller's uid, and that is not
+  /// answered yet, one call goes without.
   func beginFree(_ method: String) -> FreePass? {
     if Self.free.contains(method) { return .always }
     guard Self.answering.contains(method) else { return nil }

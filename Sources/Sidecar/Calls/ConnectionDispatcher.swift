@@ -147,7 +147,8 @@ final class ConnectionDispatcher: CallDispatcher {
   /// What a method gets on top of the deadline to end by itself: it knows whether the request may have had an effect.
   private static let grace = Duration.milliseconds(100)
 
-  /// Runs `body`, which knows its deadline; when it has not ended a little after that it is cancelled and the answer is `deadline_exceeded`.
+  /// Runs `body`, which knows its deadline; when it has not ended a little after that it is cancelled and the answer is
+  /// `deadline_exceeded`.
   private func bounded(
     _ context: CallContext, _ body: @escaping @Sendable () async throws(RPCFault) -> RPCResult
   ) async -> Result<RPCResult, RPCFault> {
@@ -187,7 +188,8 @@ final class ConnectionDispatcher: CallDispatcher {
     .answered(note(call.method, method, start, outcome, .none, call.byteCount))
   }
 
-  /// Counts the end of a call under `method`, logs it under the name it was `called` by, and adds the trace id to a fault.
+  /// Counts the end of a call under `method`, logs it under the name it was `called` by, and adds the trace id to a
+  /// fault.
   private func note(
     _ called: String, _ method: String, _ start: MonotonicInstant, _ outcome: Result<RPCResult, RPCFault>,
     _ trace: CallTrace, _ byteCount: Int

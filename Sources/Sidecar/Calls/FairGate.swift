@@ -1,10 +1,12 @@
 import PosternSupport
 
-/// Lets so many calls be under way at a time, and shares the places fairly: between uids, and between the connections of each.
+/// Lets so many calls be under way at a time, and shares the places fairly: between uids, and between the connections
+/// of each.
 ///
-/// Nobody may have more than three times what is still free, a connection not more than three times what is free for its uid: there is
-/// always a place for somebody who has none (dynamic thresholds, as switches share their buffers). Who must wait waits in order on its
-/// connection, in a bounded queue and for a bounded time; a place goes to whoever has least. While there is room nothing waits.
+/// Nobody may have more than three times what is still free, a connection not more than three times what is free for
+/// its uid: there is always a place for somebody who has none (dynamic thresholds, as switches share their buffers).
+/// Who must wait waits in order on its connection, in a bounded queue and for a bounded time; a place goes to whoever
+/// has least. While there is room nothing waits.
 final class FairGate: Sendable {
   /// Why a call may not go. None of them has done anything.
   enum Refusal: String, Error, Sendable {

@@ -1,8 +1,8 @@
 import Glibc
 import PosternSupport
 
-/// As many threads as there are processors, for work that may take one for long: shared fairly between uids, and between the connections
-/// of each. The threads are started when they are first needed.
+/// As many threads as there are processors, for work that may take one for long: shared fairly between uids, and
+/// between the connections of each. The threads are started when they are first needed.
 final class FairPool: Sendable {
   private let core = PoolCore()
 

@@ -37,8 +37,8 @@ struct MethodTable: Sendable {
     }
   }
 
-  /// Adds a method that may wait and builds its result, a `Method.Result`, as a value by itself. The params are its own: what it removes
-  /// from them is kept nowhere else.
+  /// Adds a method that may wait and builds its result, a `Method.Result`, as a value by itself. The params are its
+  /// own: what it removes from them is kept nowhere else.
   mutating func waitingForValue<Method: RPCMethod>(
     _ method: Method.Type,
     _ body: @escaping @Sendable (consuming Method.Params, CallContext) async throws(RPCFault) -> JSONValue

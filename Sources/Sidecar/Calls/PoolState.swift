@@ -1,7 +1,7 @@
 import PosternSupport
 
-/// The work of a `FairPool` and who is there to do it. Without input and output; behind the pool's lock, so that work is
-/// taken in only while there is a thread that has not ended.
+/// The work of a `FairPool` and who is there to do it. Without input and output; behind the pool's lock, so that work
+/// is taken in only while there is a thread that has not ended.
 struct PoolState<Work> {
   typealias Flow = FairQueue<Work>.Flow
 

@@ -1,8 +1,8 @@
 import PosternJSON
 import PosternSupport
 
-/// The params of a call until its method has taken them: afterwards nothing that waits for the method's end keeps them, and a body of many
-/// megabytes is not kept twice.
+/// The params of a call until its method has taken them: afterwards nothing that waits for the method's end keeps them,
+/// and a body of many megabytes is not kept twice.
 final class TakenOnce: Sendable {
   private let params: Locked<JSONValue?>
 

@@ -14,8 +14,8 @@ struct TokenBucket: Sendable {
     at = now
   }
 
-  /// Takes one; when there is none, how long until there is. Another rate than before, after a reload, holds from now on; what was used
-  /// stays used.
+  /// Takes one; when there is none, how long until there is. Another rate than before, after a reload, holds from now
+  /// on; what was used stays used.
   mutating func take(_ rate: AccessRules.Rate, at now: MonotonicInstant) -> Duration? {
     let missing = Double(self.rate.burst) - level(at: now)
     if rate != self.rate {

@@ -26,8 +26,8 @@ final class EventHub: Sendable {
     return Set(connections.filter { $0.isSubscribed(to: event) }.compactMap { access.scope(of: $0.peer) })
   }
 
-  /// Sends an event to every subscribed connection whose peer has a rule that `isShown` accepts, and the uid `owner` where that is given;
-  /// `at` is added.
+  /// Sends an event to every subscribed connection whose peer has a rule that `isShown` accepts, and the uid `owner`
+  /// where that is given; `at` is added.
   func publish(
     _ event: EventName, _ members: JSONObject = JSONObject(), to owner: UInt32? = nil,
     where isShown: (PeerScope) -> Bool = { _ in true }

@@ -43,8 +43,8 @@ enum ErrorMap {
 }
 
 extension ErrorMap {
-  /// A reload's error: the problems as `check-config` prints them, secrets never among them. They name things: a caller from whom some are
-  /// hidden is sent to the log.
+  /// A reload's error: the problems as `check-config` prints them, secrets never among them. They name things: a caller
+  /// from whom some are hidden is sent to the log.
   static func fault(_ failure: ReloadFailure, for scope: PeerScope) -> RPCFault {
     switch failure {
     case .busy: RPCFault(.overloaded, "Another reload is at work", data: ["retryable": true, "retryAfterMs": 1000])

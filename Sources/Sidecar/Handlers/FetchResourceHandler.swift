@@ -105,7 +105,8 @@ struct FetchResourceHandler: Sendable {
     return .milliseconds(timeout)
   }
 
-  /// The single sign-on cookie whose name the access manager told, which is no more a caller's to send than a configured one.
+  /// The single sign-on cookie whose name the access manager told, which is no more a caller's to send than a
+  /// configured one.
   private func cookieNames(of server: ResourceServer, _ context: CallContext) -> [String] {
     guard let manager = context.runtime.accessManager(behind: server) else { return [] }
     return engine.sessions.cookieName(of: manager).map { [$0] } ?? []

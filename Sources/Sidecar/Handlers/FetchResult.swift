@@ -4,8 +4,8 @@ import PosternJSON
 import PosternProtocol
 import PosternSupport
 
-/// A resource's response as it goes over the wire: `FetchResource.Result`, built as a value because it is the hot path. A test decodes it
-/// as that type, strictly.
+/// A resource's response as it goes over the wire: `FetchResource.Result`, built as a value because it is the hot path.
+/// A test decodes it as that type, strictly.
 enum FetchResult {
   static func make(_ response: ResourceResponse, task: String) -> JSONValue {
     var members = head(task, response.status, response.reason, response.url, response.fields)

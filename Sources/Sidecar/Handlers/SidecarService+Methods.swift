@@ -183,7 +183,8 @@ extension SidecarService {
     return checks
   }
 
-  /// The metrics of what `scope` shows. Those of the process as a whole tell of everybody's use: they are for scopes that hide nothing.
+  /// The metrics of what `scope` shows. Those of the process as a whole tell of everybody's use: they are for scopes
+  /// that hide nothing.
   func exposition(for scope: PeerScope = .everything) -> String {
     let connections = hub.connections
     let own =

@@ -5,7 +5,8 @@ import PosternJSONRPC
 import PosternProtocol
 import PosternSupport
 
-/// Asks the calling connection whether a response calls for a new token (`delegate.evaluateTokenRefresh`, wire.md section 6).
+/// Asks the calling connection whether a response calls for a new token (`delegate.evaluateTokenRefresh`, wire.md
+/// section 6).
 struct TokenRefreshDelegate: TokenManagementPolicyDelegate {
   /// How long the caller has to answer.
   static let patience = Duration.seconds(180)

@@ -4,7 +4,8 @@ import PosternJSONRPC
 import PosternProtocol
 import PosternSupport
 
-/// Answers methods that list something: away from the threads that serve connections, one list of a uid at a time, a page at a time.
+/// Answers methods that list something: away from the threads that serve connections, one list of a uid at a time, a
+/// page at a time.
 struct ListAnswers: Sendable {
   let computation: Computation
   let turns: ListTurns
@@ -15,8 +16,8 @@ struct ListAnswers: Sendable {
     turns = ListTurns(clock: computation.clock)
   }
 
-  /// The page that `params` ask for: `body` adds entries behind the given position (0: from the first on) until the page takes no more, and
-  /// lets others have their turn now and then.
+  /// The page that `params` ask for: `body` adds entries behind the given position (0: from the first on) until the
+  /// page takes no more, and lets others have their turn now and then.
   func page(
     _ params: PageParams, of member: StaticString, _ context: CallContext,
     _ body: @escaping @Sendable (Int64, ListPage) async throws(RPCFault) -> Void

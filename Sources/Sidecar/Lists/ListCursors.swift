@@ -1,9 +1,9 @@
 import PosternCrypto
 import PosternSupport
 
-/// Makes cursors, which say behind which entry a list goes on: good for the list and the uid they were made for, until the process ends.
-/// Nobody else's position can be made of one, nor can one be made up. What stands in one is encrypted: positions count what all users have,
-/// and would tell each how much the others do.
+/// Makes cursors, which say behind which entry a list goes on: good for the list and the uid they were made for, until
+/// the process ends. Nobody else's position can be made of one, nor can one be made up. What stands in one is
+/// encrypted: positions count what all users have, and would tell each how much the others do.
 struct ListCursors: Sendable {
   private static let positionByteCount = 8
   private static let byteCount = AESGCM.nonceByteCount + positionByteCount + AESGCM.tagByteCount

@@ -18,7 +18,8 @@ final class ListPage {
 
   init(limit: Int) { self.limit = limit }
 
-  /// Adds an entry; false when that is over: there is no room for it, or it cannot be written. The first one always has room.
+  /// Adds an entry; false when that is over: there is no room for it, or it cannot be written. The first one always has
+  /// room.
   func add(_ entry: some Encodable, at position: Int64) -> Bool {
     guard entries.count < limit else { return cut() }
     let text: JSONText
@@ -41,7 +42,8 @@ final class ListPage {
     return false
   }
 
-  /// The answer with the entries as `member`, and where there are more with what `cursor` makes of the last one's position.
+  /// The answer with the entries as `member`, and where there are more with what `cursor` makes of the last one's
+  /// position.
   func finished(
     as member: StaticString, cursor: (Int64) throws(CryptoError) -> String
   ) throws(RPCFault) -> JSONText {

@@ -1,8 +1,8 @@
 import AuthEngine
 import PosternSupport
 
-/// Whose list is put together: one of a uid at a time, its connections by turns. The others of that uid wait, as long as they do not ask for
-/// too much together.
+/// Whose list is put together: one of a uid at a time, its connections by turns. The others of that uid wait, as long
+/// as they do not ask for too much together.
 final class ListTurns: Sendable {
   private struct Line {
     let gate: FairGate
@@ -10,8 +10,8 @@ final class ListTurns: Sendable {
     var entries = 0
   }
 
-  /// How many entries the lists of one uid that are under way may ask for: ten of the longest pages, a hundred of the usual ones. Their
-  /// answers are held in memory until the caller takes them.
+  /// How many entries the lists of one uid that are under way may ask for: ten of the longest pages, a hundred of the
+  /// usual ones. Their answers are held in memory until the caller takes them.
   static let maxEntries = 10_000
   private static let limits = FairGate.Limits(inFlight: 1, queue: 4096, patience: .seconds(30))
 

@@ -16,8 +16,8 @@ struct AccessLine {
     if caller.peer.pid > 0 { metadata["pid"] = .stringConvertible(caller.peer.pid) }
   }
 
-  /// Adds the size of the text that the call came in, and of its result or error. A result is written for that, once and for all: what is
-  /// returned is sent as it is.
+  /// Adds the size of the text that the call came in, and of its result or error. A result is written for that, once
+  /// and for all: what is returned is sent as it is.
   mutating func measure(
     _ outcome: Result<RPCResult, RPCFault>, received byteCount: Int
   ) -> Result<RPCResult, RPCFault> {

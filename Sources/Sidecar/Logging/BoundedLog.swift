@@ -1,8 +1,8 @@
 import Logging
 import PosternSupport
 
-/// A log of what callers can bring about as often as they like: of each kind of line only so many of each user, the first ones among them.
-/// The next one that is written tells how many were not.
+/// A log of what callers can bring about as often as they like: of each kind of line only so many of each user, the
+/// first ones among them. The next one that is written tells how many were not.
 struct BoundedLog: Sendable {
   /// What tells kinds of lines apart: the text, and what of the configuration it is about.
   private struct Kind: Hashable {
@@ -10,7 +10,8 @@ struct BoundedLog: Sendable {
     let name: String
   }
 
-  /// More kinds than a configuration has: those beyond it share an account, since a reload may bring new names each time.
+  /// More kinds than a configuration has: those beyond it share an account, since a reload may bring new names each
+  /// time.
   private static let capacity = 1024
 
   private let logger: Logger
@@ -27,7 +28,8 @@ struct BoundedLog: Sendable {
     self.rate = rate
   }
 
-  /// Logs `text` about `name`, which is configured; of `uid`, or whoever the running task is for. Never of a kind that a caller makes up.
+  /// Logs `text` about `name`, which is configured; of `uid`, or whoever the running task is for. Never of a kind that
+  /// a caller makes up.
   func log(
     _ level: Logger.Level, _ text: String, about name: String = "", of uid: UInt32? = nil,
     _ metadata: @autoclosure () -> Logger.Metadata

@@ -1,8 +1,8 @@
 import Glibc
 import PosternSupport
 
-/// Standard error as the log's end: never waits. Lines that a reader too slow to take them would hold up are counted and dropped, and the
-/// next line that goes out says how many: a full pipe must not stop the sidecar.
+/// Standard error as the log's end: never waits. Lines that a reader too slow to take them would hold up are counted
+/// and dropped, and the next line that goes out says how many: a full pipe must not stop the sidecar.
 public final class LogOutput: Sendable {
   /// A pipe that polls writable takes this much at once (PIPE_BUF).
   private static let longestLine = 4096
@@ -11,7 +11,8 @@ public final class LogOutput: Sendable {
   public static let standardError = LogOutput()
 
   private let descriptor: Int32
-  /// How many lines were. Whoever has the lock writes: the room that one has found another must not take before it is used.
+  /// How many lines were. Whoever has the lock writes: the room that one has found another must not take before it is
+  /// used.
   private let dropped = Locked(0)
 
   /// Output to `descriptor`, standard error unless told otherwise.

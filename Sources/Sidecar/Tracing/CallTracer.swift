@@ -9,7 +9,8 @@ struct CallTracer: EngineTracer {
   let traceID: String
   /// The span that causes them.
   let spanID: String
-  /// When the call began, on both clocks: the others' times follow from it, so that no step of the wall clock turns them round.
+  /// When the call began, on both clocks: the others' times follow from it, so that no step of the wall clock turns
+  /// them round.
   let began: (wall: Timestamp, monotonic: MonotonicInstant)
 
   /// Now, in nanoseconds since the epoch.

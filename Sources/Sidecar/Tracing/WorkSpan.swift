@@ -28,7 +28,8 @@ struct WorkSpan: EngineSpan {
       span.name = "token"
       span.attributes = [("postern.issuer", .string(issuer))]
     case .exchange(let purpose, let method, let origin):
-      // OpenTelemetry's conventions for HTTP clients 1.23 and later. No url.full: paths and queries are the caller's affair.
+      // OpenTelemetry's conventions for HTTP clients 1.23 and later. No url.full: paths and queries are the caller's
+      // affair.
       span.name = method
       span.kind = .client
       span.attributes = [

@@ -2,8 +2,8 @@ import PosternSupport
 
 /// How many connections are open, in total and by uid; decides who may come in.
 ///
-/// Beside others nobody who has some gets one more where that is three times what is free: the last places are for those who have few.
-/// Strangers, who may only be told that they are, have few in any case.
+/// Beside others nobody who has some gets one more where that is three times what is free: the last places are for
+/// those who have few. Strangers, who may only be told that they are, have few in any case.
 struct AdmissionLedger: Sendable {
   /// What happens to a new connection.
   enum Decision: Hashable {

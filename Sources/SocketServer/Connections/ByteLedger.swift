@@ -1,7 +1,7 @@
 import PosternSupport
 
-/// How many bytes are kept for the connections of one uid: what somebody can make this process keep who does not read what was sent to him,
-/// or does not finish what he sends.
+/// How many bytes are kept for the connections of one uid: what somebody can make this process keep who does not read
+/// what was sent to him, or does not finish what he sends.
 final class ByteLedger: Sendable {
   /// A connection reports changes of so many bytes: small answers to a peer that reads never get here.
   static let grain = 16 << 10

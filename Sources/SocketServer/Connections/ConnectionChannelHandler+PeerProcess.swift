@@ -1,6 +1,7 @@
 extension ConnectionChannelHandler {
-  /// Closes the connection when the process that connected had ended at the last look, too: what it left to be read has been read by then,
-  /// and a connection that nobody holds has ended by itself. Whoever still holds it is not whom the kernel vouches for.
+  /// Closes the connection when the process that connected had ended at the last look, too: what it left to be read has
+  /// been read by then, and a connection that nobody holds has ended by itself. Whoever still holds it is not whom the
+  /// kernel vouches for.
   ///
   /// False when the kernel cannot tell now.
   func checkPeerProcess() -> Bool {

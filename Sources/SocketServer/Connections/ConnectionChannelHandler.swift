@@ -211,8 +211,8 @@ final class ConnectionChannelHandler: ChannelDuplexHandler, @unchecked Sendable 
     context.read()
   }
 
-  /// Frames what was read and hands events to the delegate, group by group, as long as the peer takes the answers and it is this
-  /// connection's turn.
+  /// Frames what was read and hands events to the delegate, group by group, as long as the peer takes the answers and
+  /// it is this connection's turn.
   private func deliver() {
     // Writing between two groups can make the channel writable again, which ends up here.
     guard !isDelivering, !isInQueue else { return }
@@ -238,7 +238,8 @@ final class ConnectionChannelHandler: ChannelDuplexHandler, @unchecked Sendable 
     turns.scheduler.add(.delivery(self), of: turns.flow)
   }
 
-  /// Frames the next bytes and hands the next events to the delegate; true when there are more and the peer takes the answers.
+  /// Frames the next bytes and hands the next events to the delegate; true when there are more and the peer takes the
+  /// answers.
   private func deliverGroup(atMost limit: Int) -> Bool {
     guard !connection.isPaused else { return false }
     isDelivering = true

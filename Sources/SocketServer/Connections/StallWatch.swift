@@ -2,9 +2,9 @@ import PosternSupport
 
 /// Decides when a peer that has begun a message has stalled: a pure clockwork, driven by the event loop's timer.
 ///
-/// Two bounds, both only while a message is incomplete. A silent peer: no byte for `limit`. A dripping peer: the message
-/// grew by less than `growth` bytes within ten times `limit`; so what a slow attacker can keep buffered, and for how long,
-/// is bounded, while a person typing or a slow pipe is not cut off.
+/// Two bounds, both only while a message is incomplete. A silent peer: no byte for `limit`. A dripping peer: the
+/// message grew by less than `growth` bytes within ten times `limit`; so what a slow attacker can keep buffered, and
+/// for how long, is bounded, while a person typing or a slow pipe is not cut off.
 struct StallWatch: Sendable {
   /// What the timer does next.
   enum Verdict: Hashable {

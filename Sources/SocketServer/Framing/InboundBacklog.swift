@@ -1,9 +1,10 @@
 import NIOCore
 
-/// What one connection has sent and was not delivered yet: bytes as they were read, and the events of those that were framed.
+/// What one connection has sent and was not delivered yet: bytes as they were read, and the events of those that were
+/// framed.
 ///
-/// Bytes are framed a bounded piece at a time: to find messages among them takes time like handling them, and is a part of the connection's
-/// turn.
+/// Bytes are framed a bounded piece at a time: to find messages among them takes time like handling them, and is a part
+/// of the connection's turn.
 struct InboundBacklog: Sendable {
   /// How many bytes are framed at a time.
   static let pieceBytes = 16 << 10
@@ -55,7 +56,8 @@ struct InboundBacklog: Sendable {
     return true
   }
 
-  /// The next events, none behind a long text: it may be handled elsewhere, and they wait for that. `didDeliver` must follow.
+  /// The next events, none behind a long text: it may be handled elsewhere, and they wait for that. `didDeliver` must
+  /// follow.
   mutating func take(atMost limit: Int) -> [InboundEvent] {
     let next = events[deliveredCount...].prefix(limit)
     let group = next.firstIndex(where: \.isLong).map { next[...$0] } ?? next

@@ -1,9 +1,10 @@
 import Glibc
 import PosternSupport
 
-/// A directory of socket files, held by descriptor and locked (`SocketLock`) while a socket file is put there or taken away:
-/// between looking at what stands on the path and replacing it, and between `bind` and `listen`, no other starter may
-/// take the file for stale. The lock is on a file of our own: one on the directory anybody could hold who may open it.
+/// A directory of socket files, held by descriptor and locked (`SocketLock`) while a socket file is put there or taken
+/// away: between looking at what stands on the path and replacing it, and between `bind` and `listen`, no other starter
+/// may take the file for stale. The lock is on a file of our own: one on the directory anybody could hold who may open
+/// it.
 struct DirectoryLock: ~Copyable {
   private let directory: Descriptor
   /// What is locked.

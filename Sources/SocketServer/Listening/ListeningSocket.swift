@@ -12,7 +12,8 @@ struct ListeningSocket: Sendable {
   let path: String?
   /// Whether the kernel rejects descriptors that are sent here (SO_PASSRIGHTS, Linux 6.16).
   ///
-  /// Without that the reading thread closes what is sent, and a socket can make its close wait for as long as its owner likes (SO_LINGER).
+  /// Without that the reading thread closes what is sent, and a socket can make its close wait for as long as its owner
+  /// likes (SO_LINGER).
   let rejectsDescriptors: Bool
 
   /// Listens at `endpoint`; `lock` is that of its path, opened here when it was not before.
@@ -32,10 +33,10 @@ struct ListeningSocket: Sendable {
     }
   }
 
-  /// Binds, sets group and mode, then listens: `connect()` is refused (ECONNREFUSED) until `listen()`, so nobody gets in
-  /// on any but the final mode and group. The file is made with exactly `mode`, too: Linux takes the mode of an unbound
-  /// socket, less the umask, which leaves these bits alone meanwhile. The umask is the whole process's, so it is
-  /// changed for that one call only, and by no more bits than `mode` has.
+  /// Binds, sets group and mode, then listens: `connect()` is refused (ECONNREFUSED) until `listen()`, so nobody gets
+  /// in on any but the final mode and group. The file is made with exactly `mode`, too: Linux takes the mode of an
+  /// unbound socket, less the umask, which leaves these bits alone meanwhile. The umask is the whole process's, so it
+  /// is changed for that one call only, and by no more bits than `mode` has.
   private static func bind(
     _ address: UnixAddress, mode: UInt32, group: UInt32?, in directory: borrowing DirectoryLock
   ) throws(SocketServerError) -> (CInt, SocketFile, rejectsDescriptors: Bool) {

@@ -2,8 +2,8 @@ import Glibc
 
 /// The directory of the socket, where the configuration says what it is to look like.
 public enum SocketDirectory {
-  /// Gives the directory of `socketPath` the mode and the group: it is made when it is missing (not its parents). False when it belongs to
-  /// another user, who decides: then nothing is changed.
+  /// Gives the directory of `socketPath` the mode and the group: it is made when it is missing (not its parents). False
+  /// when it belongs to another user, who decides: then nothing is changed.
   public static func prepare(
     for socketPath: String, mode: UInt32, group: UInt32?
   ) throws(SocketServerError) -> Bool {

@@ -1,8 +1,8 @@
 import Glibc
 public import PosternSupport
 
-/// How processes take turns at putting a socket on a path, or taking it away: by `.NAME.lock` beside it. To be made before the process is in a
-/// sandbox.
+/// How processes take turns at putting a socket on a path, or taking it away: by `.NAME.lock` beside it. To be made
+/// before the process is in a sandbox.
 public struct SocketLock: Sendable {
   /// Without it two starts at the same moment may disturb each other, and nothing else.
   public let file: LockFile

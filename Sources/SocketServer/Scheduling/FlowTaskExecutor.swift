@@ -1,7 +1,7 @@
 import PosternSupport
 
-/// Runs the tasks of one connection on its event loop when it is the connection's turn, so that a handler's task needs no hop between
-/// threads, and nobody's tasks hold up those of others.
+/// Runs the tasks of one connection on its event loop when it is the connection's turn, so that a handler's task needs
+/// no hop between threads, and nobody's tasks hold up those of others.
 final class FlowTaskExecutor: TaskExecutor {
   let scheduler: LoopScheduler
   let flow: LoopScheduler.Flow

@@ -3,9 +3,9 @@ import PosternSupport
 
 /// Shares one event loop's time among its connections: fairly between uids, and between the connections of each.
 ///
-/// Everything that costs time goes through it: what messages turn into when they are read, and the tasks that carry calls out. It works
-/// for a bounded time, then lets the loop look for what is new on the sockets. While nothing waits, messages are handled right where they
-/// were read.
+/// Everything that costs time goes through it: what messages turn into when they are read, and the tasks that carry
+/// calls out. It works for a bounded time, then lets the loop look for what is new on the sockets. While nothing waits,
+/// messages are handled right where they were read.
 final class LoopScheduler: @unchecked Sendable {
   // Sendable because what is not behind the lock is touched on the event loop only, or never changes after `start`.
   typealias Flow = FairQueue<Work>.Flow
@@ -24,7 +24,8 @@ final class LoopScheduler: @unchecked Sendable {
     var isRetired = false
   }
 
-  /// How long it works before it looks at the sockets: what somebody with little to ask waits at most, beside the piece that is being done.
+  /// How long it works before it looks at the sockets: what somebody with little to ask waits at most, beside the piece
+  /// that is being done.
   static let quantum: Int64 = 150_000
   /// In each such time messages may be handled where they were read for as long as `quantum`.
   private static let window: Int64 = 1_000_000
@@ -74,12 +75,14 @@ final class LoopScheduler: @unchecked Sendable {
   /// Whether anybody waits.
   var isCrowded: Bool { state.withLock { !$0.queue.isEmpty } }
 
-  /// The time from which on messages may be handled where they were read; nil when it is not their turn. On the event loop.
+  /// The time from which on messages may be handled where they were read; nil when it is not their turn. On the event
+  /// loop.
   func beginHere() -> Int64? {
     let now = Self.now
     let windows = (now - windowStart) / Self.window
     if windows > 0 {
-      // What took longer than its share counts on: the sockets that were ready meanwhile are not to have a turn each, one after the other.
+      // What took longer than its share counts on: the sockets that were ready meanwhile are not to have a turn each,
+      // one after the other.
       (windowStart, handledHere) = (now, max(0, handledHere - windows * Self.quantum))
     }
     guard handledHere < Self.quantum, !state.withLock({ $0.isPumpDue }) else { return nil }

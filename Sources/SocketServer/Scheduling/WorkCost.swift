@@ -1,7 +1,8 @@
 import PosternSupport
 
-/// Tells what pieces of work have cost by the time that passed, which is cheap to know, and corrects it by processor time where a piece
-/// took so long that its thread may have been kept waiting: nobody is to pay for what other processes did. On one thread.
+/// Tells what pieces of work have cost by the time that passed, which is cheap to know, and corrects it by processor
+/// time where a piece took so long that its thread may have been kept waiting: nobody is to pay for what other
+/// processes did. On one thread.
 struct WorkCost: Sendable {
   /// Pieces over this are looked at.
   private static let suspicious: Int64 = 300_000

@@ -6,15 +6,16 @@ public import PosternSupport
 public struct AccessTokenValidator: Sendable {
   private let verification: TokenVerification
 
-  /// A validator that judges by `clock`. `cache` nil switches the cache of verdicts off; one may be shared with the validator of
-  /// ID tokens, since a kept verdict belongs to its whole policy.
+  /// A validator that judges by `clock`. `cache` nil switches the cache of verdicts off; one may be shared with the
+  /// validator of ID tokens, since a kept verdict belongs to its whole policy.
   public init(
     clock: some EngineClock, cache: VerdictCache? = VerdictCache(), limits: TokenLimits = TokenLimits()
   ) {
     verification = TokenVerification(limits: limits, cache: cache, clock: clock)
   }
 
-  /// The verdict on `accessToken`. Throws only when it cannot be decided: there is no key set to be had until `deadline`.
+  /// The verdict on `accessToken`. Throws only when it cannot be decided: there is no key set to be had until
+  /// `deadline`.
   public func validate(
     _ accessToken: String, expecting expectations: AccessTokenExpectations, configuration: IDTokenConfiguration,
     keys: any KeySource, deadline: Deadline = .never

@@ -1,7 +1,7 @@
 import PosternSupport
 
-/// Everything a verdict depends on beside the token, in bytes: every value whole and with its length before it, so that no two
-/// policies have the same.
+/// Everything a verdict depends on beside the token, in bytes: every value whole and with its length before it, so that
+/// no two policies have the same.
 package struct PolicyFingerprint: Sendable {
   package private(set) var bytes: [UInt8] = []
 

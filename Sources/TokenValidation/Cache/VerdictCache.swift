@@ -2,8 +2,9 @@ import PosternSupport
 
 /// Tokens that were found valid, so that the signature of a repeated one need not be verified again.
 ///
-/// Bounded in entries and bytes, and shared: a verdict is everybody's, since its key is the whole question, but who had most of them
-/// verified loses theirs first. Guarded by its own lock. Only valid verdicts are kept, never one that rests on a shared secret.
+/// Bounded in entries and bytes, and shared: a verdict is everybody's, since its key is the whole question, but who had
+/// most of them verified loses theirs first. Guarded by its own lock. Only valid verdicts are kept, never one that
+/// rests on a shared secret.
 public final class VerdictCache: Sendable {
   private typealias Tokens = FairCache<UInt32, VerdictKey, VerifiedToken>
 

@@ -2,8 +2,8 @@ import JOSE
 import PosternSupport
 
 extension IDTokenPolicy {
-  /// What a verdict depends on. Neither the client secret, on which no verdict that is kept rests, nor the time, which is asked
-  /// again at every use.
+  /// What a verdict depends on. Neither the client secret, on which no verdict that is kept rests, nor the time, which
+  /// is asked again at every use.
   var fingerprint: PolicyFingerprint {
     var fingerprint = PolicyFingerprint(kind: "id_token")
     configuration.add(to: &fingerprint)

@@ -5,8 +5,8 @@ public import PosternSupport
 
 /// Validates ID tokens (OpenID Connect Core section 3.1.3.7 and what the other flows add to it).
 ///
-/// The order of the checks is fixed: encoding, header and algorithm, choice of key, signature, claims; the verdict names the
-/// first that failed. A value without state of its own beside the cache it shares; use one for everything.
+/// The order of the checks is fixed: encoding, header and algorithm, choice of key, signature, claims; the verdict
+/// names the first that failed. A value without state of its own beside the cache it shares; use one for everything.
 public struct IDTokenValidator: Sendable {
   private let verification: TokenVerification
 
@@ -30,12 +30,12 @@ public struct IDTokenValidator: Sendable {
       deadline: deadline)
   }
 
-  /// The call as `ValidationManager` had it: a token, the authorization code and nonce of the request, the client, where the
-  /// keys are, and what is configured.
+  /// The call as `ValidationManager` had it: a token, the authorization code and nonce of the request, the client,
+  /// where the keys are, and what is configured.
   ///
-  /// The flow says what must be there, as in every other call: `c_hash` in a token that came beside the code from the authorization
-  /// endpoint (`.hybrid()`; OpenID Connect Core section 3.3.2.11). In one from the token endpoint (`.code`) it may be left out (section
-  /// 3.1.3.6), and is compared where it is there and a code is given.
+  /// The flow says what must be there, as in every other call: `c_hash` in a token that came beside the code from the
+  /// authorization endpoint (`.hybrid()`; OpenID Connect Core section 3.3.2.11). In one from the token endpoint
+  /// (`.code`) it may be left out (section 3.1.3.6), and is compared where it is there and a code is given.
   public func validate(
     idTokenString: String, authorizationCode: String?, clientID: String, nonce: String, flow: TokenFlow = .code,
     keys: any KeySource, configuration: IDTokenConfiguration, deadline: Deadline = .never

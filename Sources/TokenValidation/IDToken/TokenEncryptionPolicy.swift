@@ -16,8 +16,8 @@ public struct TokenEncryptionPolicy: Sendable {
     .rsaOAEP256, .rsaOAEP, .ecdhES, .ecdhESA128KW, .ecdhESA192KW, .ecdhESA256KW,
   ]
 
-  /// The same, where encryption may be left out: what is required of ID tokens (`id_token_encrypted_response_alg`) is said of
-  /// no other token.
+  /// The same, where encryption may be left out: what is required of ID tokens (`id_token_encrypted_response_alg`) is
+  /// said of no other token.
   var optional: TokenEncryptionPolicy {
     var policy = self
     policy.isRequired = false

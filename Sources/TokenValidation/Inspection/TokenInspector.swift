@@ -113,7 +113,8 @@ public struct TokenInspector: Sendable {
     }
   }
 
-  /// A part as a JSON object, for showing: duplicate members and whatever else is refused is told by the validators' own parser.
+  /// A part as a JSON object, for showing: duplicate members and whatever else is refused is told by the validators'
+  /// own parser.
   private func object(_ part: Substring) -> JSONObject? {
     Base64URL.decode(String(part)).flatMap {
       try? JSONParser(maxBytes: limits.maxBytes, maxDepth: limits.maxDepth).parse($0).objectValue

@@ -3,7 +3,8 @@ public import KeySets
 public import PosternJSON
 public import PosternSupport
 
-/// Judges what an introspection endpoint answered (RFC 7662 section 2.2, RFC 9701): a function over the body, without HTTP.
+/// Judges what an introspection endpoint answered (RFC 7662 section 2.2, RFC 9701): a function over the body, without
+/// HTTP.
 public struct IntrospectionChecker: Sendable {
   private let verification: TokenVerification
   private let limits: TokenLimits
@@ -53,8 +54,8 @@ public struct IntrospectionChecker: Sendable {
     return .valid(claims: members)
   }
 
-  /// The verdict from a signed answer (`application/token-introspection+jwt`) for the resource server `resourceServer`, as
-  /// which the request was authenticated.
+  /// The verdict from a signed answer (`application/token-introspection+jwt`) for the resource server `resourceServer`,
+  /// as which the request was authenticated.
   public func verdict(
     signedBody: String, resourceServer: String, expecting expectations: IntrospectionExpectations,
     configuration: IDTokenConfiguration, keys: any KeySource, deadline: Deadline = .never

@@ -7,11 +7,11 @@ public import PosternSupport
 
 /// Asks an authorization server about a token (RFC 7662), and judges its answer, plain or signed (RFC 9701).
 ///
-/// Answers are not kept: a revocation is seen by the next call. Calls of one user that ask the same thing at the same time
-/// share one request.
+/// Answers are not kept: a revocation is seen by the next call. Calls of one user that ask the same thing at the same
+/// time share one request.
 public final class TokenIntrospector: Sendable {
-  /// What is asked, and for whom; callers of one user that ask the same share a request. Those of several do not: there can be as many
-  /// questions as tokens, so that each has to wait in the line of its own user.
+  /// What is asked, and for whom; callers of one user that ask the same share a request. Those of several do not: there
+  /// can be as many questions as tokens, so that each has to wait in the line of its own user.
   struct Question: Hashable, Sendable {
     let uid: UInt32?
     let issuer: Issuer

@@ -1,10 +1,11 @@
 import PosternCrypto
 import PosternSupport
 
-/// The logout tokens that were accepted, by realm, issuer, client and `jti`, each until it expires (Back-Channel Logout 1.0 section 2.6).
+/// The logout tokens that were accepted, by realm, issuer, client and `jti`, each until it expires (Back-Channel Logout
+/// 1.0 section 2.6).
 ///
-/// Bounded, in bytes too, since a digest stands for each. When it is full the realm that has most loses those that came first, so that no
-/// caller's own keys bring another's token back into use. Guarded by its own lock.
+/// Bounded, in bytes too, since a digest stands for each. When it is full the realm that has most loses those that came
+/// first, so that no caller's own keys bring another's token back into use. Guarded by its own lock.
 public final class LogoutReplayCache: Sendable {
   /// What tells one token from another.
   struct Entry: Hashable {

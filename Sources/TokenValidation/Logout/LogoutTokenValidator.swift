@@ -3,8 +3,8 @@ public import KeySets
 import PosternJSON
 public import PosternSupport
 
-/// Validates logout tokens (OpenID Connect Back-Channel Logout 1.0 section 2.6). Order of checks and verdicts as for ID tokens;
-/// that the token is used for the first time is asked last, because asking it changes something.
+/// Validates logout tokens (OpenID Connect Back-Channel Logout 1.0 section 2.6). Order of checks and verdicts as for ID
+/// tokens; that the token is used for the first time is asked last, because asking it changes something.
 public struct LogoutTokenValidator: Sendable {
   private let verification: TokenVerification
   private let replays: LogoutReplayCache
@@ -19,8 +19,8 @@ public struct LogoutTokenValidator: Sendable {
     self.clock = clock
   }
 
-  /// The verdict on `logoutToken`; `jti_replayed` the second time. Throws only when it cannot be decided: there is no key set
-  /// to be had until `deadline`.
+  /// The verdict on `logoutToken`; `jti_replayed` the second time. Throws only when it cannot be decided: there is no
+  /// key set to be had until `deadline`.
   public func validate(
     _ logoutToken: String, expecting expectations: LogoutTokenExpectations, configuration: IDTokenConfiguration,
     keys: any KeySource, deadline: Deadline = .never

@@ -2,8 +2,8 @@ import JOSE
 import PosternJSON
 import PosternSupport
 
-/// `token_type`, if present, is the one the token is used as; names are compared without regard to case (RFC 7662 section 2.2,
-/// RFC 6749 section 5.1).
+/// `token_type`, if present, is the one the token is used as; names are compared without regard to case (RFC 7662
+/// section 2.2, RFC 6749 section 5.1).
 struct AccessTokenTypeRule: ClaimRule {
   let tokenType: String?
 

@@ -2,8 +2,8 @@ import JOSE
 import PosternJSON
 import PosternSupport
 
-/// `azp`, if present, is the client; where several audiences call for one, it is present (OpenID Connect Core section 3.1.3.7
-/// rules 4 and 5 before, section 2 since errata set 2, which leaves the demand to the client).
+/// `azp`, if present, is the client; where several audiences call for one, it is present (OpenID Connect Core section
+/// 3.1.3.7 rules 4 and 5 before, section 2 since errata set 2, which leaves the demand to the client).
 struct AuthorizedPartyRule: ClaimRule {
   let clientID: String
   let isRequired: Bool

@@ -1,8 +1,8 @@
 import JOSE
 import PosternSupport
 
-/// One thing that must be true of the claims of a token whose signature has been verified. A value without state, so that it
-/// can be asked again at every use of a cached verdict.
+/// One thing that must be true of the claims of a token whose signature has been verified. A value without state, so
+/// that it can be asked again at every use of a cached verdict.
 protocol ClaimRule: Sendable {
   /// Whether it is true.
   func outcome(in context: RuleContext) -> RuleOutcome

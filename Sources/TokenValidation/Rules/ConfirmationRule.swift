@@ -2,8 +2,8 @@ import JOSE
 import PosternJSON
 import PosternSupport
 
-/// The key in `cnf` is the one whose possession was shown; a token that is bound to a key is not accepted as a bearer token
-/// (RFC 7800 section 3.1, RFC 8705 section 3, RFC 9449 section 6.1).
+/// The key in `cnf` is the one whose possession was shown; a token that is bound to a key is not accepted as a bearer
+/// token (RFC 7800 section 3.1, RFC 8705 section 3, RFC 9449 section 6.1).
 struct ConfirmationRule: ClaimRule {
   let shown: TokenConfirmation?
 

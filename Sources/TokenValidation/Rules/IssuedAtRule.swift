@@ -2,8 +2,8 @@ import JOSE
 import PosternJSON
 import PosternSupport
 
-/// `iat` is not in the future, lies before `exp`, and is not older than what is accepted (OpenID Connect Core section 3.1.3.7
-/// rule 10).
+/// `iat` is not in the future, lies before `exp`, and is not older than what is accepted (OpenID Connect Core section
+/// 3.1.3.7 rule 10).
 struct IssuedAtRule: ClaimRule {
   var mayBeAbsent = false
   var maximumAge: Duration?

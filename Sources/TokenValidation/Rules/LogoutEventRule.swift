@@ -1,8 +1,8 @@
 import JOSE
 import PosternJSON
 
-/// `events` has the member that makes the token a logout token, with an object for its value (Back-Channel Logout 1.0 section
-/// 2.4).
+/// `events` has the member that makes the token a logout token, with an object for its value (Back-Channel Logout 1.0
+/// section 2.4).
 struct LogoutEventRule: ClaimRule {
   static let memberName = "http://schemas.openid.net/event/backchannel-logout"
 

@@ -1,8 +1,8 @@
 import JOSE
 import PosternSupport
 
-/// `nonce` is the one that was sent, and is there whenever one was sent or the token came through the browser (OpenID Connect
-/// Core sections 3.1.3.7 rule 11, 3.2.2.11, 3.3.2.12).
+/// `nonce` is the one that was sent, and is there whenever one was sent or the token came through the browser (OpenID
+/// Connect Core sections 3.1.3.7 rule 11, 3.2.2.11, 3.3.2.12).
 struct NonceRule: ClaimRule {
   let nonce: String?
   let isRequired: Bool

@@ -1,8 +1,8 @@
 import JOSE
 import PosternSupport
 
-/// The ID token of a refresh continues the one before it: same issuer, subject and authorized party, the original audiences,
-/// the same authentication, no other nonce, and not older (OpenID Connect Core section 12.2).
+/// The ID token of a refresh continues the one before it: same issuer, subject and authorized party, the original
+/// audiences, the same authentication, no other nonce, and not older (OpenID Connect Core section 12.2).
 struct RefreshRule: ClaimRule {
   /// The claims of the token before; nil when it cannot be read.
   let previous: JWTClaims?

@@ -1,8 +1,8 @@
 import JOSE
 import PosternJSON
 
-/// Claims that the header of an encrypted token repeats are those inside (RFC 7519 section 5.3): what was sent on by its header is what is
-/// judged by its claims.
+/// Claims that the header of an encrypted token repeats are those inside (RFC 7519 section 5.3): what was sent on by
+/// its header is what is judged by its claims.
 struct ReplicatedClaimsRule: ClaimRule {
   /// The header of the encryption.
   let outer: JOSEHeader

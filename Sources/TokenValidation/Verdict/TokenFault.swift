@@ -3,8 +3,8 @@ public import PosternJSON
 
 /// Why a token is refused: the first check that failed.
 ///
-/// `expected` and `actual` are for diagnosis. Nonces, hashes, subjects and whatever else identifies or protects somebody are
-/// never in them.
+/// `expected` and `actual` are for diagnosis. Nonces, hashes, subjects and whatever else identifies or protects
+/// somebody are never in them.
 public struct TokenFault: Error, Sendable {
   /// The name of the check, stable: callers switch on it.
   public struct Code: Sendable, Hashable, RawRepresentable {

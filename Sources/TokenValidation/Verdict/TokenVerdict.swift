@@ -4,8 +4,8 @@ public import PosternJSON
 public enum TokenVerdict: Sendable {
   /// Genuine, and everything that was asked of it is true.
   ///
-  /// `claims` and `header` are those of the signed token (of the inner one, when it came encrypted). `cached` says that the
-  /// signature was verified at an earlier call; the claims are judged anew every time.
+  /// `claims` and `header` are those of the signed token (of the inner one, when it came encrypted). `cached` says that
+  /// the signature was verified at an earlier call; the claims are judged anew every time.
   case valid(claims: JSONObject, header: JSONObject, key: TokenKey, cached: Bool)
   /// Refused, with the first check that failed.
   case invalid(TokenFault)

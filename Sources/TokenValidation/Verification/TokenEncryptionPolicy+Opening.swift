@@ -16,9 +16,10 @@ struct OpenedToken: Sendable {
 extension TokenEncryptionPolicy {
   /// Takes the encryption off (OpenID Connect Core section 16.14: signed, then encrypted; RFC 7516 section 5.2).
   ///
-  /// `encryption_required` and `unexpected_encryption` when the token is not what was agreed; `decryption_failed` for whatever
-  /// went wrong inside. What comes out must be a signed token: a second layer is malformed. `types` are those that the encryption's own
-  /// `typ` may have: what is another kind of token outside is one, whatever stands inside (RFC 8725 section 3.11).
+  /// `encryption_required` and `unexpected_encryption` when the token is not what was agreed; `decryption_failed` for
+  /// whatever went wrong inside. What comes out must be a signed token: a second layer is malformed. `types` are those
+  /// that the encryption's own `typ` may have: what is another kind of token outside is one, whatever stands inside
+  /// (RFC 8725 section 3.11).
   func open(
     _ token: String, types: [String], clientSecret: Secret<String>?, limits: TokenLimits
   ) throws(TokenFault) -> OpenedToken {

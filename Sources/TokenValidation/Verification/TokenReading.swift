@@ -30,8 +30,8 @@ struct TokenReading: Sendable {
     }
   }
 
-  /// A stand-in for a token that cannot be read as it is, but whose fault is one of the header: the checks that come before
-  /// the header's still see the rest of it. Rethrows `fault` where it is one of encoding.
+  /// A stand-in for a token that cannot be read as it is, but whose fault is one of the header: the checks that come
+  /// before the header's still see the rest of it. Rethrows `fault` where it is one of encoding.
   private static func readable(
     _ token: String, but fault: JOSEError, limits: TokenLimits
   ) throws(JOSEError) -> CompactJWS {

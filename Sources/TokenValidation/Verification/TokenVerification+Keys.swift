@@ -4,8 +4,8 @@ import PosternJSON
 import PosternSupport
 
 extension TokenVerification {
-  /// The one key that may verify a token with `header`: the client secret for a symmetric algorithm, else a key of the issuer's
-  /// set, which is asked for a newer one when none has the header's `kid`.
+  /// The one key that may verify a token with `header`: the client secret for a symmetric algorithm, else a key of the
+  /// issuer's set, which is asked for a newer one when none has the header's `kid`.
   static func key(
     for header: JOSEHeader, algorithm: SignatureAlgorithm, by profile: TokenProfile, keys: any KeySource,
     deadline: Deadline

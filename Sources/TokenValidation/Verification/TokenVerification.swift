@@ -3,8 +3,8 @@ import KeySets
 import PosternJSON
 import PosternSupport
 
-/// The steps every kind of token goes through, in the order in which faults are told: encoding, header and algorithm, choice
-/// of key, signature, claims.
+/// The steps every kind of token goes through, in the order in which faults are told: encoding, header and algorithm,
+/// choice of key, signature, claims.
 struct TokenVerification: Sendable {
   let limits: TokenLimits
   let cache: VerdictCache?
@@ -39,8 +39,8 @@ struct TokenVerification: Sendable {
     return profile.fingerprint.map { VerdictKey(token: token, policy: $0) }
   }
 
-  /// What the cache holds, if the issuer's key set still means the same key for it, and judged anew by the clock. A key that
-  /// has left the set takes its verdicts with it.
+  /// What the cache holds, if the issuer's key set still means the same key for it, and judged anew by the clock. A key
+  /// that has left the set takes its verdicts with it.
   private func known(
     _ entry: VerdictKey, by profile: TokenProfile, keys: any KeySource, deadline: Deadline
   ) async throws(VerificationFailure) -> VerifiedToken? {

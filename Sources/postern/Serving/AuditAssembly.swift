@@ -8,8 +8,8 @@ import Sidecar
 
 /// The audit log that the configuration asks for.
 enum AuditAssembly {
-  /// Opens it; nil without one. What happens to it is told by `logger`. That it cannot be opened is no problem of the configuration: a disk
-  /// may be full, another process may write to it still.
+  /// Opens it; nil without one. What happens to it is told by `logger`. That it cannot be opened is no problem of the
+  /// configuration: a disk may be full, another process may write to it still.
   static func open(_ configuration: AuditConfiguration?, _ logger: Logger) throws(ServerProcess.Failure) -> AuditLog? {
     guard let configuration else { return nil }
     let settings = AuditLog.Settings(

@@ -1,11 +1,11 @@
 import Glibc
 import PosternSupport
 
-/// Whether somebody traces this process: `TracerPid` of `/proc/self/status`. Only what attaches to the whole process, as debuggers
-/// do, is seen.
+/// Whether somebody traces this process: `TracerPid` of `/proc/self/status`. Only what attaches to the whole process,
+/// as debuggers do, is seen.
 final class DebuggerCheck: Sendable {
-  /// How long "nobody" is believed. The kernel writes the whole file anew for each look, which costs as much as the rest of a small fetch's
-  /// checks; and whoever attaches right after a look is not seen by it either.
+  /// How long "nobody" is believed. The kernel writes the whole file anew for each look, which costs as much as the
+  /// rest of a small fetch's checks; and whoever attaches right after a look is not seen by it either.
   static let validity = Duration.milliseconds(2)
 
   private let descriptor: Int32

@@ -2,11 +2,11 @@ import Glibc
 
 /// Where a file is read from, so that it can be read again when something else stands there.
 enum FilePlaces {
-  /// The directories that have a say in which file `path` is: its own, those of the links on the way, and the one it really lies in; for a
-  /// file in the root directory, itself.
+  /// The directories that have a say in which file `path` is: its own, those of the links on the way, and the one it
+  /// really lies in; for a file in the root directory, itself.
   ///
-  /// A file that is replaced by renaming is another one under the same name; a Kubernetes volume's is a link into a directory that is
-  /// exchanged; a certificate's may be a link into an archive.
+  /// A file that is replaced by renaming is another one under the same name; a Kubernetes volume's is a link into a
+  /// directory that is exchanged; a certificate's may be a link into an archive.
   static func directories(ofFile path: String) -> Set<String> {
     var places: Set<String> = []
     add(path, to: &places, linksLeft: 16)
@@ -30,8 +30,8 @@ enum FilePlaces {
 
   private static func add(_ path: String, to places: inout Set<String>, linksLeft: Int) {
     places.insert(directory(of: path))
-    // A link on the way may be turned to another directory. One in the root directory, or right under it (/var/run), is the system's and
-    // stays.
+    // A link on the way may be turned to another directory. One in the root directory, or right under it (/var/run), is
+    // the system's and stays.
     var end = path.startIndex
     while linksLeft > 0, let slash = path[end...].dropFirst().firstIndex(of: "/") {
       end = slash

@@ -21,7 +21,8 @@ final class ProcessHardening: Sendable {
     case endedWithout(ProtectionFault)
   }
 
-  /// Sets up what `wishes` ask for; to be called while the process has one thread. Throws when something that is required cannot be had.
+  /// Sets up what `wishes` ask for; to be called while the process has one thread. Throws when something that is
+  /// required cannot be had.
   init(_ wishes: HardeningConfiguration, _ plan: SandboxPlan) throws(ServerProcess.Failure) {
     self.wishes = wishes
     if wishes.lockedMemory == .off { SecretMemory.stopLocking() }
@@ -36,8 +37,8 @@ final class ProcessHardening: Sendable {
     try demand(wishes.lockedMemory, "lockedMemory", SecretMemory.usage.unlockedBytes > 0 ? Self.tooLittle : nil)
   }
 
-  /// Gives up what only a start needs; to be called once the socket listens. Throws when that is required and cannot be had. Returns what is
-  /// missing since then.
+  /// Gives up what only a start needs; to be called once the socket listens. Throws when that is required and cannot be
+  /// had. Returns what is missing since then.
   func endStart() throws(ServerProcess.Failure) -> [String] {
     guard wishes.seccomp != .off, sandbox.filterFault == nil else { return [] }
     let before = report.missing

@@ -15,7 +15,8 @@ struct SandboxPlan: Sendable {
   ) {
     let configuration = loaded.configuration
     policy.readable = Self.system
-    // libdispatch looks how its threads are at /proc/THREAD/stat, which is not beneath /proc/self, and ends the process when it cannot.
+    // libdispatch looks how its threads are at /proc/THREAD/stat, which is not beneath /proc/self, and ends the process
+    // when it cannot.
     policy.openable = ["/proc"]
     if let path = environment["CREDENTIALS_DIRECTORY"], path.hasPrefix("/") { policy.readable.insert(path) }
     policy.readable.formUnion(Self.libraryDirectories())
@@ -39,8 +40,8 @@ struct SandboxPlan: Sendable {
     Set(configuration.preauthorization.values.filter { $0.kind == .adobePass }.compactMap(\.adobePass.deviceIDFile))
   }
 
-  /// Whether connections are limited to known ports. Upstreams on loopback change theirs whenever they start, and a reload must reach
-  /// them: in development that counts for more, unless the limit is asked for.
+  /// Whether connections are limited to known ports. Upstreams on loopback change theirs whenever they start, and a
+  /// reload must reach them: in development that counts for more, unless the limit is asked for.
   static func limitsPorts(_ configuration: PosternConfiguration) -> Bool {
     configuration.hardening.landlock == .required || !configuration.development.plainHTTPOnLoopback
   }
@@ -52,8 +53,8 @@ struct SandboxPlan: Sendable {
       .union([443, 53]).union(configuration.development.plainHTTPOnLoopback ? [80] : [])
   }
 
-  /// Certificates, name service, time zones; libraries, of which the C library and OpenSSL load some when they are needed; what the C
-  /// library learns the number of processors from.
+  /// Certificates, name service, time zones; libraries, of which the C library and OpenSSL load some when they are
+  /// needed; what the C library learns the number of processors from.
   private static let system: Set<String> = [
     "/etc", "/usr/lib", "/usr/lib32", "/usr/lib64", "/lib", "/lib32", "/lib64", "/usr/local/lib",
     "/usr/share/zoneinfo", "/usr/share/ca-certificates", "/usr/local/share/ca-certificates",

@@ -185,7 +185,8 @@ struct ServerProcess {
     return budget
   }
 
-  /// Where to listen; the directory is made ready where the configuration says so, before the process gives up what that takes.
+  /// Where to listen; the directory is made ready where the configuration says so, before the process gives up what
+  /// that takes.
   private func endpoint(
     _ configuration: PosternConfiguration, _ inherited: InheritedSocket?, _ environment: [String: String],
     _ logger: Logger

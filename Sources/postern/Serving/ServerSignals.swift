@@ -1,7 +1,8 @@
 import Glibc
 import PosternSupport
 
-/// What the sidecar does with signals: SIGHUP reloads, the first SIGTERM or SIGINT drains, a second one ends the process at once.
+/// What the sidecar does with signals: SIGHUP reloads, the first SIGTERM or SIGINT drains, a second one ends the
+/// process at once.
 final class ServerSignals: Sendable {
   private struct State {
     var reload: (@Sendable () -> Void)?

@@ -2,7 +2,8 @@ import Glibc
 import PosternSupport
 import Sidecar
 
-/// What the service manager is told as the sidecar goes through its life (sd_notify(3)), and how often it wants to hear that it is well.
+/// What the service manager is told as the sidecar goes through its life (sd_notify(3)), and how often it wants to hear
+/// that it is well.
 final class ServiceManager: Sendable {
   private struct State {
     var isServing = false

@@ -19,8 +19,8 @@ struct ServiceNotification: Sendable {
   }
 
   private let address: [UInt8]?
-  /// Connected to an abstract name at the start, for the process's sandbox lets none be reached later on; of no use when the manager puts
-  /// another socket in its place.
+  /// Connected to an abstract name at the start, for the process's sandbox lets none be reached later on; of no use
+  /// when the manager puts another socket in its place.
   private let abstract: Int32?
 
   /// `path` is the value of `NOTIFY_SOCKET`: a path, or an abstract name behind `@`.

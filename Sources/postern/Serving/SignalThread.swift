@@ -3,9 +3,9 @@ import PosternSupport
 
 /// Takes the process's signals on threads of its own, where everything may be done, unlike in a signal handler.
 ///
-/// The handlers only write into pipes: blocking the signals instead would have to happen before the first thread starts, and the Swift
-/// runtime is earlier. Ending has a pipe and a thread of its own: no number of reloads can make it wait or get lost, nor one that hangs on
-/// a file.
+/// The handlers only write into pipes: blocking the signals instead would have to happen before the first thread
+/// starts, and the Swift runtime is earlier. Ending has a pipe and a thread of its own: no number of reloads can make
+/// it wait or get lost, nor one that hangs on a file.
 enum SignalThread {
   /// What a signal asks for.
   enum Wish: Sendable {
@@ -73,7 +73,8 @@ enum SignalThread {
     while true {
       var waiting = pollfd(fd: pipe, events: Int16(POLLIN), revents: 0)
       if poll(&waiting, 1, -1) < 0, errno != EINTR { return }
-      // Ends one at a time: a second one means more than the first. Whatever comes while a reload is at work is one more.
+      // Ends one at a time: a second one means more than the first. Whatever comes while a reload is at work is one
+      // more.
       var bytes = [UInt8](repeating: 0, count: wish == .end ? 1 : 4096)
       if Glibc.read(pipe, &bytes, bytes.count) > 0 { handle(wish) }
     }

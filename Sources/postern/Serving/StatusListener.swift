@@ -3,7 +3,8 @@ import PosternConfiguration
 import PosternSupport
 import StatusServer
 
-/// The status server where the configuration wants one. A process that takes over from another one waits for its address.
+/// The status server where the configuration wants one. A process that takes over from another one waits for its
+/// address.
 final class StatusListener: Sendable {
   /// How often an address is tried that another process still has.
   private static let interval = Duration.milliseconds(500)

@@ -6,7 +6,8 @@ import SessionStore
 
 /// The session store that the configuration asks for.
 struct StoreAssembly {
-  /// How long the process before this one is given to leave a store in files: longer than it takes to, unless an issuer is slow.
+  /// How long the process before this one is given to leave a store in files: longer than it takes to, unless an issuer
+  /// is slow.
   private static let patience = Duration.seconds(5)
 
   private let configuration: StoreConfiguration
@@ -52,8 +53,8 @@ struct StoreAssembly {
     ConfigurationProblems([ConfigurationProblem(file: "configuration", keyPath: "store.\(name)", message: message)])
   }
 
-  /// Opened when it is first needed, or to see whether it can be where the configuration says that it will be needed: a sidecar that has
-  /// nothing to do with sessions writes nothing anywhere. Nil: there is nothing to open.
+  /// Opened when it is first needed, or to see whether it can be where the configuration says that it will be needed: a
+  /// sidecar that has nothing to do with sessions writes nothing anywhere. Nil: there is nothing to open.
   func store(logger: Logger) -> DeferredRecordStore? {
     configuration.kind == .memory
       ? nil : DeferredRecordStore(clock: SystemClock(), isNeeded: isNeeded, open: opening(logger: logger))

@@ -2,8 +2,8 @@ import AuthEngine
 import PosternSupport
 import Sidecar
 
-/// The end of the session store in a process that drains: what has to be written is written, and where the next process waits for the
-/// store, it gets it while slow calls are still under way.
+/// The end of the session store in a process that drains: what has to be written is written, and where the next process
+/// waits for the store, it gets it while slow calls are still under way.
 final class StoreHandOver: Sendable {
   /// How long calls that had just come may ask for their sessions.
   private static let grace = Duration.seconds(1)

@@ -42,7 +42,8 @@ final class UpstreamTransports: Sendable {
     common = try CurlTransport(configuration: configuration)
   }
 
-  /// A transport for `resource`, one of `count` with HTTP/2: it starts with the first exchange, and ends with its last user.
+  /// A transport for `resource`, one of `count` with HTTP/2: it starts with the first exchange, and ends with its last
+  /// user.
   func makeHTTP2(_ resource: String, ofOneIn count: Int) -> LazyTransport {
     let number = state.withLock { state in
       state.count += 1

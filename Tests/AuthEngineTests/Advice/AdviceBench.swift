@@ -8,7 +8,8 @@ import PosternTestSupport
 @testable import ResourceAccess
 @testable import Sessions
 
-/// Fetches of users' sessions through a gateway whose answers a test writes, with a delegate that does as the test says.
+/// Fetches of users' sessions through a gateway whose answers a test writes, with a delegate that does as the test
+/// says.
 struct AdviceBench: Sendable {
   let grants: GrantBench
   let issuer: SessionIssuer

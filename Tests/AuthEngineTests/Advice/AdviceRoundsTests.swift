@@ -4,7 +4,8 @@ import PosternSupport
 import PosternTestSupport
 import Testing
 
-/// One fetch and the advice it meets: bounded rounds, each transaction once and named once, and only the resource's word for success.
+/// One fetch and the advice it meets: bounded rounds, each transaction once and named once, and only the resource's
+/// word for success.
 @Suite struct AdviceRoundsTests {
   private typealias Bench = AdviceBench
 

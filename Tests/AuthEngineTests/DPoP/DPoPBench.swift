@@ -26,9 +26,8 @@ struct DPoPBench: Sendable {
      "pushed_authorization_request_endpoint": "https://idp.test/par"}
     """
 
-  /// The issuer gives tokens `a-1`, `a-2`, … and refresh tokens `r-1`, …; those are bearer tokens where `binds` says so, or where
-  /// there was no proof. A further bench on a `store` is another process; with
-  /// DPoP it counts from 101.
+  /// The issuer gives tokens `a-1`, `a-2`, … and refresh tokens `r-1`, …; those are bearer tokens where `binds` says
+  /// so, or where there was no proof. A further bench on a `store` is another process; with DPoP it counts from 101.
   init(
     store: MemoryRecordStore = MemoryRecordStore(), usesDPoP: Bool = true, binds: Bool = true,
     endpoints: [ProviderEndpoint: String] = [.token: "https://idp.test/token"],

@@ -80,7 +80,8 @@ struct DecisionMemoryTests {
     #expect(memory.isEmpty)
   }
 
-  /// Would catch: a user with very many scopes who has them looked through in a loop, while everybody else waits for each pass.
+  /// Would catch: a user with very many scopes who has them looked through in a loop, while everybody else waits for
+  /// each pass.
   @Test("what is forgotten is looked for in small parts, and all of it is found")
   func parts() throws {
     var memory = DecisionMemory()

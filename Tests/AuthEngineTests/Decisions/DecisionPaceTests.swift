@@ -69,7 +69,8 @@ struct DecisionPaceTests {
     }
   }
 
-  /// Would catch: a uid that asks one question after the other and is first each time, since nothing is known of it when it comes.
+  /// Would catch: a uid that asks one question after the other and is first each time, since nothing is known of it
+  /// when it comes.
   @Test("who comes again and again with one goes by turns with those who wait")
   func noOvertaking() {
     let pace = DecisionPace(perSecond: 1, burst: 1)

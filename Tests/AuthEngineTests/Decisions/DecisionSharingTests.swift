@@ -63,7 +63,8 @@ struct DecisionSharingTests {
     }
   }
 
-  /// Would catch: a late answer to one user's own request, for which the client is registered anew and every user has to log in again.
+  /// Would catch: a late answer to one user's own request, for which the client is registered anew and every user has
+  /// to log in again.
   @Test("a client that is refused is refused again on a connection of its own before it is registered anew")
   func confirmation() async throws {
     let seen = Locked<[String: [TransferOptions]]>([:])

@@ -5,7 +5,8 @@ import PosternSupport
 import PosternTestSupport
 import Testing
 
-/// Steps that are answered without asking anybody: each once, waits as often as they come, and as late as they are asked for.
+/// Steps that are answered without asking anybody: each once, waits as often as they come, and as late as they are
+/// asked for.
 @Suite struct JourneyAnswersTests {
   private static func wait(_ milliseconds: String) -> String {
     #"{"type":"PollingWaitCallback","output":[{"name":"waitTime","value":\#(milliseconds)}],"input":[]}"#

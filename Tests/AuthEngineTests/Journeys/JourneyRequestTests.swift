@@ -5,7 +5,8 @@ import PosternSupport
 import PosternTestSupport
 import Testing
 
-/// What goes to the access manager: realm and tree in the query, callbacks as they came, cookies, and nothing of the caller's own making.
+/// What goes to the access manager: realm and tree in the query, callbacks as they came, cookies, and nothing of the
+/// caller's own making.
 @Suite struct JourneyRequestTests {
   @Test("A login names another tree or realm, sends a token, or leaves the flags in the wrong case")
   func start() async throws {

@@ -125,7 +125,8 @@ import Testing
     }
   }
 
-  /// Runs the upkeep past `end` while no request is answered, in which owner 1 has far more sessions to renew than there are places.
+  /// Runs the upkeep past `end` while no request is answered, in which owner 1 has far more sessions to renew than
+  /// there are places.
   private func stalled(
     _ bench: SessionBench, until end: Duration, _ prepare: () async throws -> Void,
     _ body: (_ gate: Gate) async throws -> Void

@@ -5,7 +5,8 @@ import PosternSupport
 import PosternTestSupport
 import Testing
 
-/// An authorization that the access manager holds up for advice: it goes on as the very request that it was, once, and nowhere else.
+/// An authorization that the access manager holds up for advice: it goes on as the very request that it was, once, and
+/// nowhere else.
 @Suite struct HeldAuthorizationTests {
   private static let redirectURI = "https://shop.test/callback"
   private static let sso = "AQIC5w.*AAJTSQACMDE.*"

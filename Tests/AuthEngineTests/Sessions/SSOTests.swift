@@ -4,8 +4,8 @@ import PosternSupport
 import PosternTestSupport
 import Testing
 
-/// Sessions from a single sign-on token, and their renewal: the token goes nowhere but to the access manager, and an outage never
-/// logs anybody out.
+/// Sessions from a single sign-on token, and their renewal: the token goes nowhere but to the access manager, and an
+/// outage never logs anybody out.
 @Suite struct SSOTests {
   private static let redirectURI = "https://shop.test/callback"
   private static let sso = "AQIC5w.*AAJTSQACMDE.*"

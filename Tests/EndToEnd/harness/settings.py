@@ -34,7 +34,8 @@ def standard(directory: Path, playground: Playground) -> Dict[str, Any]:
             },
             "open": {"baseUrl": playground.base + "/open/", "auth": "none"},
         },
-        # Many tests count what an issuer is asked, or change what it answers once the sidecar runs: it is asked when they need it.
+        # Many tests count what an issuer is asked, or change what it answers once the sidecar runs: it is asked when
+        # they need it.
         "health": {"askIssuers": False},
         "development": {"plainHTTPOnLoopback": True},
     }

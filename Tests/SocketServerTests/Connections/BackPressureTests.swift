@@ -71,7 +71,8 @@ struct BackPressureTests {
       for number in 1...3 {
         try await echo.client().send("{\"bytes\":1500000}\n")
         if number > 1 { #expect(await echo.log.first("closed \(number - 1)") == "closed \(number - 1) overflow") }
-        // Its socket has taken what it takes: from then on it has not read, and who comes now has not read for less long.
+        // Its socket has taken what it takes: from then on it has not read, and who comes now has not read for less
+        // long.
         #expect(
           await eventually {
             echo.connections.withLock { (1..<1_500_000).contains($0.first?.unread.total ?? 0) && $0.count == number }

@@ -1,8 +1,8 @@
 import Dispatch
 import Glibc
 
-/// A plain client with blocking calls on a thread of its own, so that waiting takes no thread from the tasks of the test;
-/// every wait ends after twenty seconds.
+/// A plain client with blocking calls on a thread of its own, so that waiting takes no thread from the tasks of the
+/// test; every wait ends after twenty seconds.
 final class UnixClient: @unchecked Sendable {
   // Sendable because `buffered` is touched on `queue` only.
   private let queue = DispatchQueue(label: "UnixClient")

@@ -1,5 +1,6 @@
 // What a call costs over the raw socket: one after another, `getInfo`, in turns so that both see the same machine.
-// With --json the medians of the rounds are printed. POSTERN_SOCKET names a sidecar; without it the one in POSTERN_BIN (.build/release/postern) is started.
+// With --json the medians of the rounds are printed. POSTERN_SOCKET names a sidecar; without it the one in POSTERN_BIN
+// (.build/release/postern) is started.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";

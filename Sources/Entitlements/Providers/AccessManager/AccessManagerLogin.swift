@@ -11,7 +11,8 @@ struct AccessManagerToken: Sendable {
   let generation: UInt64
 }
 
-/// The evaluator's session: a fixed one, or one got with name and password, once for all who wait. Guarded by its own lock.
+/// The evaluator's session: a fixed one, or one got with name and password, once for all who wait. Guarded by its own
+/// lock.
 final class AccessManagerLogin: Sendable {
   /// How many steps a login may take.
   private static let maxSteps = 3

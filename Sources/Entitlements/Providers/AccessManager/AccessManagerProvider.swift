@@ -41,7 +41,8 @@ public final class AccessManagerProvider: DecisionProvider {
     logins = try AccessManagerLogin(settings, clock: clock)
   }
 
-  /// One evaluation of the whole batch. An evaluator's session that has ended is replaced once, where there is a password for it.
+  /// One evaluation of the whole batch. An evaluator's session that has ended is replaced once, where there is a
+  /// password for it.
   public func evaluate(
     _ batch: DecisionBatch, over link: DecisionLink
   ) async throws(DecisionFault) -> [DecisionVerdict?] {
@@ -85,8 +86,8 @@ public final class AccessManagerProvider: DecisionProvider {
     return .object(question)
   }
 
-  /// The user's own session where there is one. A token would not be verified by the access manager, so what is known of the user goes as
-  /// claims.
+  /// The user's own session where there is one. A token would not be verified by the access manager, so what is known
+  /// of the user goes as claims.
   private func subject(_ subject: DecisionSubject) async throws(DecisionFault) -> JSONValue {
     if let session = subject.session {
       do throws(SessionError) {

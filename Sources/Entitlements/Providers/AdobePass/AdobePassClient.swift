@@ -3,8 +3,8 @@ import PosternCrypto
 import PosternSupport
 import SessionRecords
 
-/// Who is registered, and where: one client for each server, service provider and software statement, in this process and in all that share
-/// its store.
+/// Who is registered, and where: one client for each server, service provider and software statement, in this process
+/// and in all that share its store.
 struct AdobePassClient: Sendable {
   let registration: HTTPURL
   let token: HTTPURL

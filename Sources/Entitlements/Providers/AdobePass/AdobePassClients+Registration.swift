@@ -7,10 +7,12 @@ extension AdobePassClients {
   private static let leaseDuration = patience + .seconds(10)
   /// How long to wait between looks at what another process does.
   private static let leasePause = Duration.milliseconds(50)
-  /// A client is not registered in place of a refused one more often than this: a server that refuses everything gets no flood of them.
+  /// A client is not registered in place of a refused one more often than this: a server that refuses everything gets
+  /// no flood of them.
   static let replacementPause = Duration.seconds(600)
 
-  /// The client's credentials: those that are known, else those in the store, else new ones. Never those of the client `refused`.
+  /// The client's credentials: those that are known, else those in the store, else new ones. Never those of the client
+  /// `refused`.
   func registration(
     _ requests: AdobePassRequests, instead refused: String?
   ) async throws(AdobePassRefusal) -> AdobePassRegistration {
@@ -88,8 +90,8 @@ extension AdobePassClients {
     }
   }
 
-  /// Stores what was registered, which nobody uses before that: it would be lost with the process. Where others stored theirs meanwhile,
-  /// those count.
+  /// Stores what was registered, which nobody uses before that: it would be lost with the process. Where others stored
+  /// theirs meanwhile, those count.
   private func save(
     _ unsaved: Unsaved, of client: AdobePassClient, _ lease: RecordLease?
   ) async throws(AdobePassRefusal) -> AdobePassRegistration {

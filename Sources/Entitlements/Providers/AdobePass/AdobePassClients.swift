@@ -3,10 +3,11 @@ import OAuthClient
 import PosternSupport
 import SessionRecords
 
-/// Registered clients (RFC 7591) and their tokens: one registration for each, kept for good, one request for any number of waiters.
+/// Registered clients (RFC 7591) and their tokens: one registration for each, kept for good, one request for any number
+/// of waiters.
 ///
-/// A run belongs to nobody and goes to its end whoever waits: credentials that got lost would be orphans. The state is behind a lock that is
-/// never held across a call.
+/// A run belongs to nobody and goes to its end whoever waits: credentials that got lost would be orphans. The state is
+/// behind a lock that is never held across a call.
 final class AdobePassClients: Sendable {
   struct State: Sendable {
     var tokens = BoundedCache<RecordKey, AdobePassToken>(capacity: 256)

@@ -61,8 +61,8 @@ public final class AdobePassProvider: DecisionProvider {
     return DecisionContextComplaint(about: Self.addressMember, "must be an IP address")
   }
 
-  /// One question about the whole batch. A token that is refused is replaced once; the client only when the server does not know it, and
-  /// says so where no answer to another question can arrive: that costs every user the login.
+  /// One question about the whole batch. A token that is refused is replaced once; the client only when the server does
+  /// not know it, and says so where no answer to another question can arrive: that costs every user the login.
   public func evaluate(
     _ batch: DecisionBatch, over link: DecisionLink
   ) async throws(DecisionFault) -> [DecisionVerdict?] {

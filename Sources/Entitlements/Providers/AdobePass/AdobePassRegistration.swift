@@ -3,7 +3,8 @@ import PosternJSON
 import PosternSupport
 import SessionRecords
 
-/// A client's credentials, as registration gave them. They never expire; registering again would cost the users their logins.
+/// A client's credentials, as registration gave them. They never expire; registering again would cost the users their
+/// logins.
 struct AdobePassRegistration: RecordContents {
   static let currentFormat = 1
   private static let maxBytes = 16 << 10

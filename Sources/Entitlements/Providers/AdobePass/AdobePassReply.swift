@@ -3,8 +3,8 @@ import PosternJSON
 
 /// Reads what Adobe Pass answers: decisions in any order, found by the resource that they echo.
 enum AdobePassReply {
-  /// The published limit of a request: of more resources than these an empty list says that they were too many, as servers before release
-  /// 3.4.0 answered.
+  /// The published limit of a request: of more resources than these an empty list says that they were too many, as
+  /// servers before release 3.4.0 answered.
   private static let usualLimit = 5
 
   /// One verdict for each of `resources`; nil where no decision is about it. `response` is what `document` came in.

@@ -23,7 +23,8 @@ struct AdobePassRequests: Sendable {
   let device: AdobePassDevice
   let link: DecisionLink
 
-  /// New credentials (`POST /o/client/register`; RFC 7591 section 3). Its answer is waited for longer than others: it comes once.
+  /// New credentials (`POST /o/client/register`; RFC 7591 section 3). Its answer is waited for longer than others: it
+  /// comes once.
   func registration() async throws(AdobePassRefusal) -> AdobePassRegistration {
     var fields = fields
     fields["Content-Type"] = "application/json"

@@ -5,7 +5,8 @@ import PosternSupport
 
 /// An access token of a registered client.
 struct AdobePassToken: Sendable {
-  /// Less than this is not believed of a new token: a wrong clock must not lead to a token for each question. A 401 tells soon enough.
+  /// Less than this is not believed of a new token: a wrong clock must not lead to a token for each question. A 401
+  /// tells soon enough.
   private static let shortestLife = Duration.seconds(60)
 
   let value: Secret<String>
@@ -16,8 +17,8 @@ struct AdobePassToken: Sendable {
   /// From when on it is no longer used.
   let renewal: MonotonicInstant
 
-  /// How long the token of `answer` lives from now on: `expires_in` seconds from `created_at` in milliseconds, by the server's own clock
-  /// where it tells, because an answer may hold a token of before.
+  /// How long the token of `answer` lives from now on: `expires_in` seconds from `created_at` in milliseconds, by the
+  /// server's own clock where it tells, because an answer may hold a token of before.
   static func life(of answer: TokenResponse, in response: HTTPResponse, at now: Timestamp) -> Duration {
     let document = try? DecisionReply.parser.parse(response.body)
     guard let given = document?["created_at"]?.integerValue, (1...253_402_300_799_999).contains(given) else {

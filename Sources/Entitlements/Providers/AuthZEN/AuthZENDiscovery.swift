@@ -2,8 +2,8 @@ import HTTPMessages
 import PosternJSON
 import PosternSupport
 
-/// The endpoints of one decision point: from its metadata, asked for when first needed and then once an hour; the default paths where there is
-/// none. Guarded by its own lock.
+/// The endpoints of one decision point: from its metadata, asked for when first needed and then once an hour; the
+/// default paths where there is none. Guarded by its own lock.
 final class AuthZENDiscovery: Sendable {
   private struct Known {
     let endpoints: AuthZENEndpoints
@@ -65,8 +65,8 @@ final class AuthZENDiscovery: Sendable {
     }
   }
 
-  /// The batch endpoint is not there after all, as `owner` was told: its questions are single ones for a while, and the metadata are asked
-  /// for anew after that.
+  /// The batch endpoint is not there after all, as `owner` was told: its questions are single ones for a while, and the
+  /// metadata are asked for anew after that.
   func forgetBatches(for owner: UInt32, at now: MonotonicInstant) {
     let end = now + Self.absence
     state.withLock { state in

@@ -19,8 +19,8 @@ struct AuthZENEndpoints: Sendable, Hashable {
     evaluations = try base.appending(relativePath: "access/v1/evaluations")
   }
 
-  /// What the decision point's metadata says (section 9.2); nil when it is no metadata, or another one's: the identifier must be the same
-  /// to the byte.
+  /// What the decision point's metadata says (section 9.2); nil when it is no metadata, or another one's: the
+  /// identifier must be the same to the byte.
   init?(_ metadata: JSONValue, of identifier: String) {
     guard metadata["policy_decision_point"]?.stringValue?.hasSameBytes(as: identifier) == true,
       let evaluation = metadata["access_evaluation_endpoint"]?.stringValue.flatMap({ try? HTTPURL($0) })

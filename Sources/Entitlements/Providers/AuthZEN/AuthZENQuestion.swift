@@ -1,6 +1,7 @@
 import PosternJSON
 
-/// The messages of AuthZEN: what is asked, as JSON (sections 6.1 and 7.1), written at once because batches are large. No member is null.
+/// The messages of AuthZEN: what is asked, as JSON (sections 6.1 and 7.1), written at once because batches are large.
+/// No member is null.
 struct AuthZENQuestion: Sendable {
   /// What a decision point that remembers decisions is told; others pass over it.
   static let bypass = "postern_bypass_cache"

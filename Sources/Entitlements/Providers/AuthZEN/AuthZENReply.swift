@@ -2,8 +2,8 @@ import PosternJSON
 
 /// Reads decisions of the AuthZEN Authorization API 1.0.
 enum AuthZENReply {
-  /// The decisions of an `evaluations` answer (section 7.2): as many as were asked for, in that order. A top-level `decision` beside them
-  /// says nothing.
+  /// The decisions of an `evaluations` answer (section 7.2): as many as were asked for, in that order. A top-level
+  /// `decision` beside them says nothing.
   static func verdicts(
     in document: JSONValue, count: Int, reasons: AuthZENReasons, trace: String?
   ) throws(DecisionFault) -> [DecisionVerdict] {

@@ -2,7 +2,8 @@ public import HTTPMessages
 import PosternJSON
 import PosternSupport
 
-/// Open Policy Agent's REST data API, with batches by convention: the rule gets all resources and gives an object of their ids.
+/// Open Policy Agent's REST data API, with batches by convention: the rule gets all resources and gives an object of
+/// their ids.
 public final class OPAProvider: DecisionProvider {
   /// What of it is configured.
   public struct Settings: Sendable {
@@ -54,8 +55,8 @@ public final class OPAProvider: DecisionProvider {
       in: try DecisionReply.document(of: response), about: batch.resources, path: settings.path)
   }
 
-  /// OPA answers before its policies are loaded, and denies everything then: it is asked until it is ready once. Where there is no such
-  /// endpoint it is taken to be.
+  /// OPA answers before its policies are loaded, and denies everything then: it is asked until it is ready once. Where
+  /// there is no such endpoint it is taken to be.
   private func waitUntilReady(_ link: DecisionLink) async throws(DecisionFault) {
     guard !isReady.withLock({ $0 }) else { return }
     let response = try await link.exchange(HTTPRequest(method: "GET", url: health), for: .shared)

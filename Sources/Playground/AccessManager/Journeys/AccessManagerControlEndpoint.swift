@@ -1,7 +1,7 @@
 import PosternJSON
 
-/// `GET /playground/accessManager` shows settings, transactions and the links that e-mails would hold; `POST` changes settings, or
-/// makes a transaction: `{"transaction": "alice"}`. `DELETE` goes back to the start.
+/// `GET /playground/accessManager` shows settings, transactions and the links that e-mails would hold; `POST` changes
+/// settings, or makes a transaction: `{"transaction": "alice"}`. `DELETE` goes back to the start.
 struct AccessManagerControlEndpoint: Endpoint {
   let settings: AccessManagerSettings
   let transactions: TransactionDesk

@@ -2,8 +2,8 @@ import NIOHTTP1
 import PosternJSON
 import PosternSupport
 
-/// Carries an authorization request from its arrival to the redirect back: at once where the user is logged in, otherwise by way
-/// of the login page.
+/// Carries an authorization request from its arrival to the redirect back: at once where the user is logged in,
+/// otherwise by way of the login page.
 struct AuthorizationFlow: Sendable {
   /// A request whose user is at the login page.
   struct Pending: Sendable {

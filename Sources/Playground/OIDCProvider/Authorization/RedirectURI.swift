@@ -5,8 +5,8 @@ enum RedirectURI {
     registered.contains { $0.utf8.elementsEqual(uri.utf8) || isSameLoopback(uri, $0) }
   }
 
-  /// The same address at any port of a loopback interface (RFC 8252 section 7.3). `localhost` is no such address: what it means is
-  /// for a resolver to say (section 8.3).
+  /// The same address at any port of a loopback interface (RFC 8252 section 7.3). `localhost` is no such address: what
+  /// it means is for a resolver to say (section 8.3).
   private static func isSameLoopback(_ uri: String, _ registered: String) -> Bool {
     for origin in ["http://127.0.0.1", "http://[::1]"] where uri.hasPrefix(origin) && registered.hasPrefix(origin) {
       guard let asked = withoutPort(uri.dropFirst(origin.count)),

@@ -37,8 +37,8 @@ struct AssertionCheck: Sendable {
     (try? CompactJWS(text).unverifiedClaims())?["iss"]?.stringValue
   }
 
-  /// The claims of an assertion that a registered client has signed, is meant for this provider, and has not been seen before.
-  /// Its `typ` may say that it is a JWT, or that it is one of `type`.
+  /// The claims of an assertion that a registered client has signed, is meant for this provider, and has not been seen
+  /// before. Its `typ` may say that it is a JWT, or that it is one of `type`.
   func claims(of text: String, type: String) throws(Problem) -> JWTClaims {
     guard let token = try? CompactJWS(text), let members = try? token.unverifiedClaims(),
       let claims = try? JWTClaims(members), let issuer = claims.string("iss")

@@ -6,8 +6,8 @@ struct ClientDirectory: Sendable {
   private let clients: [String: PlaygroundClient]
   private let keys: [String: JWKSet]
 
-  /// The directory of `clients`; those that need keys and have none get the public half of `clientKey`. Fails when a key set is
-  /// no public one.
+  /// The directory of `clients`; those that need keys and have none get the public half of `clientKey`. Fails when a
+  /// key set is no public one.
   init(_ clients: [PlaygroundClient], clientKey: JWK) throws {
     self.clients = Dictionary(clients.map { ($0.id, $0) }) { $1 }
     var keys: [String: JWKSet] = [:]

@@ -37,8 +37,8 @@ struct DPoPCheck: Sendable {
     nonces = DPoPNonces(clock: clock)
   }
 
-  /// The thumbprint of the key that made the proof in `request`; nil without a proof. With `accessToken` the proof must be one
-  /// for that token.
+  /// The thumbprint of the key that made the proof in `request`; nil without a proof. With `accessToken` the proof must
+  /// be one for that token.
   func thumbprint(of request: Request, accessToken: String? = nil) throws(Problem) -> String? {
     let fields = request.headers["dpop"]
     guard let proof = fields.first else { return nil }

@@ -1,7 +1,7 @@
 import NIOHTTP1
 
-/// The address in a proof's `htu` and of a request, in a form in which the two can be compared (RFC 9449 section 4.3, RFC 3986
-/// section 6.2).
+/// The address in a proof's `htu` and of a request, in a form in which the two can be compared (RFC 9449 section 4.3,
+/// RFC 3986 section 6.2).
 struct ProofTarget: Equatable {
   private let origin: String
   private let path: [UInt8]

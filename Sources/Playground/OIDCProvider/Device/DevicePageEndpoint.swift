@@ -1,5 +1,5 @@
-/// `GET` and `POST /oidc/device`: where a user lets a device in (RFC 8628 section 3.3). The password is asked for each time: a page
-/// somebody else sends the user to must not be enough.
+/// `GET` and `POST /oidc/device`: where a user lets a device in (RFC 8628 section 3.3). The password is asked for each
+/// time: a page somebody else sends the user to must not be enough.
 struct DevicePageEndpoint: Endpoint {
   let codes: DeviceCodes
   let desk: LoginDesk

@@ -21,7 +21,8 @@ struct AuthorizationCodeGrant: GrantHandler {
     return try issuer.firstAnswer(tokens, to: request)
   }
 
-  /// RFC 9700 section 2.1.1: a verifier without a challenge is refused too, or leaving the challenge out would switch PKCE off.
+  /// RFC 9700 section 2.1.1: a verifier without a challenge is refused too, or leaving the challenge out would switch
+  /// PKCE off.
   private static func check(_ verifier: String?, against challenge: String?) throws(OAuthError) {
     guard verifier != nil || challenge != nil else { return }
     guard let challenge else { throw OAuthError(.invalidGrant, "code_verifier without a code_challenge before it") }

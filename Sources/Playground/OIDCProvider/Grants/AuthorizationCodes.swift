@@ -1,6 +1,7 @@
 import PosternSupport
 
-/// Authorization codes (RFC 6749 section 4.1.2): good for a minute and once, remembered a while longer to notice a second use.
+/// Authorization codes (RFC 6749 section 4.1.2): good for a minute and once, remembered a while longer to notice a
+/// second use.
 final class AuthorizationCodes: Sendable {
   /// What a code stands for.
   struct Code: Sendable {
@@ -36,8 +37,8 @@ final class AuthorizationCodes: Sendable {
     self.clock = clock
   }
 
-  /// A new code for what the user of `session` grants to `request`. Its family is begun with it, so that a second use of the code
-  /// revokes the tokens of the first one even while those are still being made.
+  /// A new code for what the user of `session` grants to `request`. Its family is begun with it, so that a second use
+  /// of the code revokes the tokens of the first one even while those are still being made.
   func issue(for request: AuthorizationRequest, _ session: ProviderSession) throws(OAuthError) -> (String, UserGrant) {
     let grant = UserGrant(
       clientID: request.client.id, user: session.user, authentication: session.authentication,

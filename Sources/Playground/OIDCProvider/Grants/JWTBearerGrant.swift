@@ -1,6 +1,7 @@
 import JOSE
 
-/// `urn:ietf:params:oauth:grant-type:jwt-bearer` (RFC 7523 section 2.1): an assertion about a user, or about the client itself.
+/// `urn:ietf:params:oauth:grant-type:jwt-bearer` (RFC 7523 section 2.1): an assertion about a user, or about the client
+/// itself.
 struct JWTBearerGrant: GrantHandler {
   let assertions: AssertionCheck
   let issuer: TokenIssuer

@@ -4,7 +4,8 @@ struct RefreshTokenGrant: GrantHandler {
   let issuer: TokenIssuer
   let statistics: Statistics
 
-  /// Whatever can be wrong with a request is found before the token is used up: a client that asked wrongly still has it.
+  /// Whatever can be wrong with a request is found before the token is used up: a client that asked wrongly still has
+  /// it.
   func answer(to request: TokenRequest) throws -> TokenAnswer {
     guard let presented = families.recognize(try request.required("refresh_token")),
       presented.family.grant.clientID == request.client.id

@@ -1,8 +1,8 @@
 import JOSE
 import PosternJSON
 
-/// `urn:ietf:params:oauth:grant-type:token-exchange` (RFC 8693): an access token for another audience or with fewer scopes, in the
-/// name of the subject, or with an actor beside it.
+/// `urn:ietf:params:oauth:grant-type:token-exchange` (RFC 8693): an access token for another audience or with fewer
+/// scopes, in the name of the subject, or with an actor beside it.
 struct TokenExchangeGrant: GrantHandler {
   private static let accessTokenType = "urn:ietf:params:oauth:token-type:access_token"
   private static let jwtType = "urn:ietf:params:oauth:token-type:jwt"
@@ -53,7 +53,8 @@ struct TokenExchangeGrant: GrantHandler {
     }
   }
 
-  /// A JWT that the client itself has signed about one of its users, as in RFC 7523 section 3: no scopes of users come of it.
+  /// A JWT that the client itself has signed about one of its users, as in RFC 7523 section 3: no scopes of users come
+  /// of it.
   private func subjectOfAssertion(_ text: String, _ client: PlaygroundClient) throws(OAuthError) -> Party {
     do throws(AssertionCheck.Problem) {
       let subject = try assertions.claims(of: text, type: "authorization-grant+jwt").string("sub") ?? ""

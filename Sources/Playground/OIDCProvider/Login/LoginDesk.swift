@@ -20,8 +20,8 @@ struct LoginDesk: Sendable {
     return user
   }
 
-  /// The session of a login by form. The form may choose `acr`, `amr` and `auth_time`, which the page does not offer: they are
-  /// for tests. Nil when they make no sense.
+  /// The session of a login by form. The form may choose `acr`, `amr` and `auth_time`, which the page does not offer:
+  /// they are for tests. Nil when they make no sense.
   func session(of user: PlaygroundUser, _ form: FormParameters, asked: [String]) -> ProviderSession? {
     var time: Timestamp?
     if let text = form["auth_time"] {

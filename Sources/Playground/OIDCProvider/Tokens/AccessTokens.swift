@@ -61,8 +61,8 @@ final class AccessTokens: Sendable {
   func issue(_ content: Content) throws -> String {
     let generation = revocations.withLock { $0.generation }
     let now = clock.wallNow
-    // NumericDate has whole seconds here: the start is rounded down and the end up, so that a token lives at least as long as
-    // its `expires_in` says.
+    // NumericDate has whole seconds here: the start is rounded down and the end up, so that a token lives at least as
+    // long as its `expires_in` says.
     let end = now + lifetime + .milliseconds(999)
     let random = String(UInt64.random(in: .min ... .max), radix: 36)
     let token = AccessToken(

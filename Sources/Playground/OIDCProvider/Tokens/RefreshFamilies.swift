@@ -2,11 +2,11 @@ import PosternCrypto
 import PosternJSON
 import PosternSupport
 
-/// Refresh tokens and the grants behind them (RFC 6749 section 6), replaced at every use and watched for reuse (RFC 9700 section
-/// 4.14.2).
+/// Refresh tokens and the grants behind them (RFC 6749 section 6), replaced at every use and watched for reuse (RFC
+/// 9700 section 4.14.2).
 ///
-/// A token is `family.number.code`, the code a MAC over the other two. So every token ever issued is known again, however old,
-/// without being kept.
+/// A token is `family.number.code`, the code a MAC over the other two. So every token ever issued is known again,
+/// however old, without being kept.
 final class RefreshFamilies: Sendable {
   /// A refresh token that has been presented.
   struct Presented: Sendable {

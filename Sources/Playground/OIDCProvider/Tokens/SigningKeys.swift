@@ -3,7 +3,8 @@ import PosternCrypto
 import PosternJSON
 import PosternSupport
 
-/// The provider's signing keys: an RSA, an EC and an Ed25519 pair at a time, and those before them as long as they stay published.
+/// The provider's signing keys: an RSA, an EC and an Ed25519 pair at a time, and those before them as long as they stay
+/// published.
 final class SigningKeys: Sendable {
   /// The keys of one rotation.
   private struct Generation: Sendable {

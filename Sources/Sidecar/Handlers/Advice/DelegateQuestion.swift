@@ -5,7 +5,8 @@ import PosternSupport
 
 /// A request of the sidecar to the calling connection, which has only so long to answer (wire.md section 6).
 enum DelegateQuestion {
-  /// The answer; nil when it comes late, is an error, or never comes because the connection is gone. `deadline` is the call's own.
+  /// The answer; nil when it comes late, is an error, or never comes because the connection is gone. `deadline` is the
+  /// call's own.
   static func ask(
     _ session: RPCSession, _ method: DelegateMethod, _ params: JSONObject, within patience: Duration,
     by deadline: Deadline, _ clock: any EngineClock

@@ -5,8 +5,8 @@ import PosternJSONRPC
 import PosternProtocol
 import PosternSupport
 
-/// Asks the calling connection about policy advice: `delegate.onPolicyAdviceReceived`, `evaluateAuthorizationPolicy` and
-/// `updateRequest` (wire.md section 6), each as far as it has registered for it.
+/// Asks the calling connection about policy advice: `delegate.onPolicyAdviceReceived`, `evaluateAuthorizationPolicy`
+/// and `updateRequest` (wire.md section 6), each as far as it has registered for it.
 struct PolicyDelegate: AuthorizationPolicyDelegate {
   let caller: Caller
   let task: String

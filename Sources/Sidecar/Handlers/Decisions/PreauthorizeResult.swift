@@ -3,8 +3,8 @@ import PosternJSON
 import PosternProtocol
 import PosternSupport
 
-/// A preauthorization's answer as it goes over the wire: `Preauthorize.Result`, written at once because it is a hot path. A test decodes it
-/// as that type, strictly.
+/// A preauthorization's answer as it goes over the wire: `Preauthorize.Result`, written at once because it is a hot
+/// path. A test decodes it as that type, strictly.
 struct PreauthorizeResult: ~Copyable {
   private let text = JSONComposer()
   /// Decisions of one batch end together: the instant that was written last, and how.

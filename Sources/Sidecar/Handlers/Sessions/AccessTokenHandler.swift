@@ -82,7 +82,8 @@ struct AccessTokenHandler: Sendable {
     let scope: String?
     let audience: String?
     let senderConstraint: ResourceServer.SenderConstraint
-    /// The resource, where the peer gets tokens for certain resources only: never the session's own, which is good for more.
+    /// The resource, where the peer gets tokens for certain resources only: never the session's own, which is good for
+    /// more.
     let narrowed: ResourceServer?
   }
 
@@ -121,9 +122,9 @@ struct AccessTokenHandler: Sendable {
     guard isOwn(server, scope: token.scope ?? server.scope, context) else { throw Self.wider }
   }
 
-  /// Whether a token of a resource, with that scope, is valid for nothing that the peer may not use, as far as the configuration shows: it
-  /// is narrowed to a scope or an audience, and no hidden resource of the same issuer is satisfied with them. Of one with neither nothing
-  /// is known.
+  /// Whether a token of a resource, with that scope, is valid for nothing that the peer may not use, as far as the
+  /// configuration shows: it is narrowed to a scope or an audience, and no hidden resource of the same issuer is
+  /// satisfied with them. Of one with neither nothing is known.
   private func isOwn(_ server: ResourceServer, scope: String?, _ context: CallContext) -> Bool {
     guard scope != nil || server.audience != nil else { return false }
     func words(_ scope: String?) -> Set<Substring> { Set((scope ?? "").split(atByte: " ")) }

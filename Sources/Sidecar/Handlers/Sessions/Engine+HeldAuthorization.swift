@@ -5,8 +5,8 @@ import PosternProtocol
 import PosternSupport
 
 extension Engine {
-  /// What a call ends with. Where the access manager wants the user to do something first it says how to go on: for `session`, or for the
-  /// one that was to be made.
+  /// What a call ends with. Where the access manager wants the user to do something first it says how to go on: for
+  /// `session`, or for the one that was to be made.
   func fault(
     _ error: SessionError, at issuer: SessionIssuer, of session: SessionHandle?, path: String = "",
     _ context: CallContext

@@ -20,7 +20,8 @@ extension Engine {
     }
   }
 
-  /// The session a call means: the one it names, or the only one of that kind the peer has at `issuer`. Nil when it has none.
+  /// The session a call means: the one it names, or the only one of that kind the peer has at `issuer`. Nil when it has
+  /// none.
   func session(
     _ handle: String?, _ kind: SessionKind, _ issuer: Issuer?, _ context: CallContext
   ) async throws(RPCFault) -> FetchSession? {
@@ -54,7 +55,8 @@ extension Engine {
     }
   }
 
-  /// Refuses a session where it has no part, with tokens of the device's own or none: an unknown one is unknown all the same.
+  /// Refuses a session where it has no part, with tokens of the device's own or none: an unknown one is unknown all the
+  /// same.
   func refuseSession(_ text: String?, _ context: CallContext) async throws(RPCFault) {
     guard let text else { return }
     let handle = try SessionHandle.given(text)

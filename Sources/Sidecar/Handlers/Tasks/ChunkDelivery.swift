@@ -3,8 +3,8 @@ import PosternJSON
 import PosternJSONRPC
 import PosternSupport
 
-/// Sends a response in pieces to the connection that asked for it, no faster than it reads: its head as `fetchResource.head`, its body as
-/// `fetchResource.chunk`.
+/// Sends a response in pieces to the connection that asked for it, no faster than it reads: its head as
+/// `fetchResource.head`, its body as `fetchResource.chunk`.
 final class ChunkDelivery: Sendable {
   private let caller: Caller
   private let task: String

@@ -47,8 +47,8 @@ struct CallerBounds {
     return .seconds(seconds)
   }
 
-  /// Registered names (RFC 7518, RFC 9964) that are never accepted, or cannot be computed here: to name one is no mistake in the
-  /// call, and accepts nothing.
+  /// Registered names (RFC 7518, RFC 9964) that are never accepted, or cannot be computed here: to name one is no
+  /// mistake in the call, and accepts nothing.
   private static let neverAccepted: Set<String> = ["none", "RSA1_5", "ML-DSA-44", "ML-DSA-65", "ML-DSA-87"]
 
   /// The algorithms of those names, of which there may be fewer than names; an unknown name is a mistake.

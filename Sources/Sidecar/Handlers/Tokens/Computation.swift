@@ -4,8 +4,8 @@ import PosternSupport
 
 /// Work that may take the processor for long, away from the threads that serve connections.
 ///
-/// The pool has as many threads as there are processors, so that this is also the bound on how much runs at once, and shares them fairly
-/// among the callers; what waits looks at its deadline before it begins.
+/// The pool has as many threads as there are processors, so that this is also the bound on how much runs at once, and
+/// shares them fairly among the callers; what waits looks at its deadline before it begins.
 struct Computation: Sendable {
   let clock: any EngineClock
   let pool: FairPool

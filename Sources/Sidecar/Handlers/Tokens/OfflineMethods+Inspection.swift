@@ -6,7 +6,8 @@ import PosternProtocol
 public import PosternSupport
 
 extension OfflineMethods {
-  /// What can be read of `token` and what a validation would refuse it for, as JSON for people; nothing in it is trusted.
+  /// What can be read of `token` and what a validation would refuse it for, as JSON for people; nothing in it is
+  /// trusted.
   public static func inspect(
     _ token: String, issuer: String?, audience: String?, keySet: JSONValue?, clock: some EngineClock
   ) throws(RPCFault) -> JSONValue {

@@ -2,8 +2,8 @@ import AuthEngine
 import PosternJSON
 import PosternProtocol
 
-/// A verdict as it goes over the wire: `Protocol.TokenVerdict`, built as a value because it is a hot path. A test decodes it as that
-/// type, strictly.
+/// A verdict as it goes over the wire: `Protocol.TokenVerdict`, built as a value because it is a hot path. A test
+/// decodes it as that type, strictly.
 enum VerdictResult {
   static func make(_ verdict: AuthEngine.TokenVerdict) -> JSONValue {
     switch verdict {

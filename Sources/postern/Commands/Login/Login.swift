@@ -80,8 +80,8 @@ struct Login: ParsableCommand {
     return try call("beginAuthorization", params)
   }
 
-  /// The answer to the callback of this login. Any page in the browser can ask for the callback, too: one with a state that the
-  /// sidecar does not know, or one that cannot be read, is not what is waited for.
+  /// The answer to the callback of this login. Any page in the browser can ask for the callback, too: one with a state
+  /// that the sidecar does not know, or one that cannot be read, is not what is waited for.
   private func outcome(_ receiver: inout LoopbackReceiver) throws -> JSONValue {
     let deadline = Deadline(in: .seconds(wait), on: SystemClock())
     while true {

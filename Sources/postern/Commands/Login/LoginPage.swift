@@ -1,4 +1,5 @@
-/// What a browser shows at the end of a login: no script, nothing loaded from anywhere, readable at any width and in the dark.
+/// What a browser shows at the end of a login: no script, nothing loaded from anywhere, readable at any width and in
+/// the dark.
 struct LoginPage {
   /// There is a session.
   static let done = LoginPage(

@@ -23,8 +23,8 @@ final class LoopbackConnection {
 
   deinit { close(descriptor) }
 
-  /// Reads what is there. The header block is read to its end: closing a connection with something unread would take the page
-  /// away from the browser, and its cookies, which know no ports, can be long.
+  /// Reads what is there. The header block is read to its end: closing a connection with something unread would take
+  /// the page away from the browser, and its cookies, which know no ports, can be long.
   func read() -> Received {
     var chunk = [UInt8](repeating: 0, count: 8192)
     while true {

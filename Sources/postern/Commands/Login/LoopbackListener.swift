@@ -2,8 +2,8 @@ import Glibc
 
 /// A listening TCP socket on a loopback address.
 enum LoopbackListener {
-  /// Opens one; the error is that of errno. SO_REUSEADDR, because the connections of the login before keep the port for a minute
-  /// (TIME_WAIT): one that somebody listens on is refused all the same.
+  /// Opens one; the error is that of errno. SO_REUSEADDR, because the connections of the login before keep the port for
+  /// a minute (TIME_WAIT): one that somebody listens on is refused all the same.
   static func open(_ address: String, port: UInt16) -> (descriptor: Int32, port: UInt16)? {
     var hints = addrinfo()
     hints.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV

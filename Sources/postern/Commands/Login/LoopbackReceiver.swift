@@ -47,8 +47,8 @@ struct LoopbackReceiver: ~Copyable {
 
   private var origin: String { "http://\(redirect.host):\(port)" }
 
-  /// The next request for the callback; whatever else comes is told that it is in the wrong place. A connection that says
-  /// nothing keeps none of the others waiting.
+  /// The next request for the callback; whatever else comes is told that it is in the wrong place. A connection that
+  /// says nothing keeps none of the others waiting.
   mutating func nextVisit(by deadline: Deadline) throws(Failure) -> Visit {
     while true {
       let left = deadline.remaining(on: clock).map(\.wholeMilliseconds) ?? 0

@@ -16,8 +16,8 @@ struct LoopbackRedirect {
     path = "/callback"
   }
 
-  /// That of a configured redirect URI; nil when it is not on this machine. One without a port stands for any port: issuers must allow
-  /// that for loopback addresses.
+  /// That of a configured redirect URI; nil when it is not on this machine. One without a port stands for any port:
+  /// issuers must allow that for loopback addresses.
   init?(_ uri: String) {
     guard let url = try? HTTPURL(uri), url.origin.scheme == "http" else { return nil }
     guard url.origin.isLoopbackAddress || url.origin.host == "localhost" else { return nil }

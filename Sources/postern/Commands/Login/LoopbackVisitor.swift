@@ -2,9 +2,9 @@ import Glibc
 
 /// Whose process is at the other end of a connection on a loopback address: any user of the machine can open one.
 enum LoopbackVisitor {
-  /// Whether it may be this user's browser. It is not, when the system knows that its socket belongs to another user, root excepted, or when
-  /// the other end is closed already, so that it cannot tell. Connections that come from elsewhere, through a container's port, it does not
-  /// know.
+  /// Whether it may be this user's browser. It is not, when the system knows that its socket belongs to another user,
+  /// root excepted, or when the other end is closed already, so that it cannot tell. Connections that come from
+  /// elsewhere, through a container's port, it does not know.
   static func isOwn(_ descriptor: Int32) -> Bool {
     guard let peer = Place(of: descriptor, getpeername), let own = Place(of: descriptor, getsockname)
     else { return true }

@@ -4,7 +4,8 @@ import HTTPMessages
 
 /// What must be true of every response in which advice is looked for.
 public enum AdviceInvariants {
-  /// Checks an input: the status in the first line, header lines, an empty line, the body. Returns the number of advices found.
+  /// Checks an input: the status in the first line, header lines, an empty line, the body. Returns the number of
+  /// advices found.
   public static func check(_ input: [UInt8]) throws -> Int {
     let response = response(from: input)
     let strict = AdviceRecognizer().finding(in: response)

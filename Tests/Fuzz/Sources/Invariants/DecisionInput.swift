@@ -2,8 +2,8 @@ import AuthEngine
 import HTTPMessages
 import PosternSupport
 
-/// One answer of a decision point: in the first line its kind, the status and the type of the content, in the second the resources between
-/// tabs, then the body.
+/// One answer of a decision point: in the first line its kind, the status and the type of the content, in the second
+/// the resources between tabs, then the body.
 struct DecisionInput: Sendable {
   /// Which parser it is for.
   enum Kind: String, Sendable, CaseIterable {
@@ -63,7 +63,8 @@ struct DecisionInput: Sendable {
   }
 }
 
-/// A clock that stands still, on which nothing that is waited for ever comes: a time that runs out would decide about the outcome.
+/// A clock that stands still, on which nothing that is waited for ever comes: a time that runs out would decide about
+/// the outcome.
 struct PatientClock: EngineClock {
   var wallNow: Timestamp { Timestamp(secondsSinceEpoch: TokenPolicies.now) }
 

@@ -1,7 +1,8 @@
 import Foundation
 import HTTPMessages
 
-/// Permits as somebody else reads them: Foundation, and the letter of each interface. Stricter than it need be nowhere, laxer nowhere either.
+/// Permits as somebody else reads them: Foundation, and the letter of each interface. Stricter than it need be nowhere,
+/// laxer nowhere either.
 enum DecisionOracle {
   /// Whether the answer permits `resource`, which stands at `place` among `count`.
   static func permits(_ input: DecisionInput, _ resource: String, at place: Int, of count: Int) -> Bool {

@@ -4,7 +4,8 @@ import PosternCrypto
 import PosternJSON
 import PosternSupport
 
-/// The keys that inputs are judged by, and the tokens that are known to be genuine under them: those of `JOSETests/Vectors`.
+/// The keys that inputs are judged by, and the tokens that are known to be genuine under them: those of
+/// `JOSETests/Vectors`.
 struct FixedMaterial: Sendable {
   static let shared = FixedMaterial()
   static let clientSecret = "0123456789abcdef0123456789abcdef-client-secret-of-64-bytes-or-so"

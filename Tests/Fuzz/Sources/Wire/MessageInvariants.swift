@@ -7,7 +7,8 @@ public enum MessageInvariants {
   private static let maxValues = 24
   private static let limits = SessionLimits(batch: 4)
 
-  /// Checks an input: its first byte says in how small pieces the others arrive. Returns how many of its messages are JSON.
+  /// Checks an input: its first byte says in how small pieces the others arrive. Returns how many of its messages are
+  /// JSON.
   public static func check(_ input: [UInt8]) throws -> Int {
     guard let first = input.first else { return 0 }
     let stream = Array(input.dropFirst())

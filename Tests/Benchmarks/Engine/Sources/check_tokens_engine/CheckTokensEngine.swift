@@ -1,7 +1,7 @@
 import Glibc
 
-/// The engine's side of the token benchmark; `check_tokens.c` is its yardstick and takes the same options. Prints one line of
-/// JSON.
+/// The engine's side of the token benchmark; `check_tokens.c` is its yardstick and takes the same options. Prints one
+/// line of JSON.
 @main
 enum CheckTokensEngine {
   static func main() async {
