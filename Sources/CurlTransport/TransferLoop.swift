@@ -34,7 +34,7 @@ final class TransferLoop {
   private var decodings = Decodings()
   /// Those that were held before they began.
   private var held: [Exchange] = []
-  private var ended: [EndedExchange] = []
+  private var ended: [CompletedTransfer] = []
   /// No deadline of an exchange is before this; it may belong to none any more.
   private var earliestDeadline: MonotonicInstant?
   /// No transfer's time for connecting is over before this.
@@ -365,7 +365,7 @@ final class TransferLoop {
       counts.failures += 1
       if error.code == .cancelled { counts.cancellations += 1 }
     }
-    ended.append(EndedExchange(continuation: continuation, result: result))
+    ended.append(CompletedTransfer(continuation: continuation, result: result))
   }
 
   /// Resumes whoever waited, after libcurl's work of this turn: the callers run while the loop waits.
@@ -373,7 +373,7 @@ final class TransferLoop {
     guard !ended.isEmpty else { return }
     // First, so that whoever has a result sees it counted.
     inbox.publish(snapshot())
-    EndedExchange.resume(ended)
+    CompletedTransfer.resume(ended)
     ended.removeAll(keepingCapacity: true)
   }
 

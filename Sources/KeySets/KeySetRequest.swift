@@ -16,7 +16,7 @@ struct KeySetRequest: Sendable {
   static let timeout: Duration = .seconds(5)
   static let limits = JWKSet.Limits()
 
-  let place: KeySetPlace
+  let place: JWKSLocation
   let url: HTTPURL
   /// The entity tag of the set that is held from this very URL.
   let entityTag: String?

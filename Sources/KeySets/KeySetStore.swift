@@ -8,22 +8,22 @@ public import PosternSupport
 /// name are kept apart, so that no caller can push out a configured issuer's.
 public final class KeySetStore: Sendable {
   private struct Key: Hashable, Sendable {
-    let place: KeySetPlace
+    let place: JWKSLocation
     let policy: KeySetPolicy
   }
 
   /// The places that one peer has named. Peers share none, so that no peer can spend another's budget or push out its
   /// sets.
   private struct Locations: Sendable {
-    var sources = BoundedCache<Key, PublishedKeySource>(capacity: 16)
+    var sources = BoundedCache<Key, RemoteJWKSet>(capacity: 16)
     var budgets = BoundedCache<HTTPURL.Origin, Locked<RequestBudget>>(capacity: 16)
   }
 
   private struct State: Sendable {
-    var issuers = BoundedCache<Key, PublishedKeySource>(capacity: KeySetStore.capacity)
+    var issuers = BoundedCache<Key, RemoteJWKSet>(capacity: KeySetStore.capacity)
     var requesters = BoundedCache<UInt32, Locations>(capacity: 256)
     /// Who asked last under a name: after a change of configuration the old source may still be there.
-    var current: [String: PublishedKeySource] = [:]
+    var current: [String: RemoteJWKSet] = [:]
   }
 
   /// More issuers than anybody configures: a source that is dropped takes cool-down and stand-in with it.
@@ -43,7 +43,7 @@ public final class KeySetStore: Sendable {
   }
 
   /// The key set of `issuer`: at its configured `jwks` endpoint, or where its metadata says.
-  public func source(for issuer: Issuer, policy: KeySetPolicy = KeySetPolicy()) -> PublishedKeySource {
+  public func source(for issuer: Issuer, policy: KeySetPolicy = KeySetPolicy()) -> RemoteJWKSet {
     let key = Key(place: .issuer(issuer), policy: policy)
     return state.withLock { state in
       let source = state.issuers[key] ?? make(key, budget: Locked(RequestBudget()))
@@ -62,7 +62,7 @@ public final class KeySetStore: Sendable {
   public func source(
     at url: HTTPURL, for requester: UInt32 = 0, amongOrigins originCount: Int = 16, caFile: String? = nil,
     allowsPlainHTTPOnLoopback: Bool = false, policy: KeySetPolicy = KeySetPolicy()
-  ) -> PublishedKeySource {
+  ) -> RemoteJWKSet {
     let key = Key(
       place: .location(url, caFile: caFile, allowsPlainHTTPOnLoopback: allowsPlainHTTPOnLoopback), policy: policy)
     return state.withLock { state in
@@ -84,7 +84,7 @@ public final class KeySetStore: Sendable {
     return current.map { $0.value.age(of: $0.key) }.sorted { $0.issuer < $1.issuer }
   }
 
-  private func make(_ key: Key, budget: Locked<RequestBudget>) -> PublishedKeySource {
-    PublishedKeySource(place: key.place, policy: key.policy, context: context, budget: budget)
+  private func make(_ key: Key, budget: Locked<RequestBudget>) -> RemoteJWKSet {
+    RemoteJWKSet(place: key.place, policy: key.policy, context: context, budget: budget)
   }
 }

@@ -4,11 +4,11 @@ public import PosternSupport
 
 /// A published key set as one call uses it: requests it causes are part of the call's trace.
 public struct TracedKeySource: KeySource {
-  private let source: PublishedKeySource
+  private let source: RemoteJWKSet
   private let trace: TraceContext?
 
   /// `source` within `trace`.
-  public init(_ source: PublishedKeySource, trace: TraceContext?) {
+  public init(_ source: RemoteJWKSet, trace: TraceContext?) {
     self.source = source
     self.trace = trace
   }

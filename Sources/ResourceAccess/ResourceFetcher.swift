@@ -67,7 +67,7 @@ public final class ResourceFetcher: Sendable {
     let source = try tokenSource(options, server)
     let use = await tokenUse(options, server)
     defer { use?.end() }
-    var call = ResourceCall(
+    var call = FetchOperation(
       upstream: upstream, gate: gate, prover: prover, server: server, tokens: source, method: prepared.method,
       deadline: deadline, cookies: CallCookies(cookies, server, options), fetch: options,
       advice: adviceRounds(options, server))

@@ -18,11 +18,11 @@ public final class DeferredRecordStore: RecordStore {
 
   private struct State: Sendable {
     var opening: Opening
-    var tenure: StoreTenure?
+    var tenure: StoreHandle?
     /// What is to be opened in its place.
     var next: Exchange?
     /// What has to be let go of before.
-    var retiring: StoreTenure?
+    var retiring: StoreHandle?
     /// How much is under way whose outcome has to be written.
     var holds = 0
     /// Nothing of that kind begins any more.
@@ -71,7 +71,7 @@ public final class DeferredRecordStore: RecordStore {
   }
 
   /// The open store, opened if need be, held until `leave`.
-  private func enter() async throws(StoreError) -> StoreTenure {
+  private func enter() async throws(StoreError) -> StoreHandle {
     while true {
       if let tenure = state.withLock({ state in state.tenure.flatMap { $0.enter() ? $0 : nil } }) { return tenure }
       do throws(SingleFlightError<StoreError>) {
@@ -96,7 +96,7 @@ public final class DeferredRecordStore: RecordStore {
       let store = try await opened()
       let isTooLate = state.withLock { state in
         guard !state.hasLeft else { return true }
-        state.tenure = StoreTenure(store)
+        state.tenure = StoreHandle(store)
         if state.next != nil { _ = retire(&state) }
         return false
       }
@@ -175,7 +175,7 @@ public final class DeferredRecordStore: RecordStore {
   }
 
   /// What is open now, held until `leave`.
-  private var current: StoreTenure? { state.withLock { state in state.tenure.flatMap { $0.enter() ? $0 : nil } } }
+  private var current: StoreHandle? { state.withLock { state in state.tenure.flatMap { $0.enter() ? $0 : nil } } }
 
   /// The record.
   public func record(for key: RecordKey) async throws(StoreError) -> StoredRecord? {

@@ -128,7 +128,7 @@ extension UserSessions {
   ) async throws(SessionError) {
     guard let idToken = answer.response.idToken else {
       guard authorization?.requiresIDToken != true else {
-        revokeNobodys(answer, issuer, of: owner)
+        revokeOrphaned(answer, issuer, of: owner)
         throw SessionError(
           .authorizationFailed, "the token endpoint gave no ID token", upstreamCode: "missing_id_token")
       }
@@ -145,7 +145,7 @@ extension UserSessions {
       // Nobody asked for it and there are no keys to judge it with: the session has no claims, rather than the grant be
       // lost.
       if case .unreachable = error.kind, authorization == nil { return }
-      revokeNobodys(answer, issuer, of: owner)
+      revokeOrphaned(answer, issuer, of: owner)
       throw error
     }
   }
@@ -187,7 +187,7 @@ extension UserSessions {
   }
 
   /// Tokens came that no session will have: they must not live on at the issuer.
-  func revokeNobodys(_ answer: TokenRequests.Answer, _ issuer: SessionIssuer, of owner: UInt32) {
+  func revokeOrphaned(_ answer: TokenRequests.Answer, _ issuer: SessionIssuer, of owner: UInt32) {
     let token = answer.response.refreshToken ?? answer.response.accessToken
     let hint = answer.response.refreshToken == nil ? "access_token" : "refresh_token"
     revokeInBackground(owner) { [self] in

@@ -40,7 +40,7 @@ extension UserSessions {
     } catch {
       guard case .overloaded = error.kind else { throw error }
       await giveUp(place)
-      revokeNobodys(answer, issuer, of: place.owner)
+      revokeOrphaned(answer, issuer, of: place.owner)
       throw SessionError(.noRoom, "\(error.detail): the new one is not kept")
     }
   }

@@ -56,7 +56,7 @@ extension UserSessions {
     // What stands there then: another journey may have been faster.
     var old: String?
     do throws(SessionError) {
-      try await exchangeTokens(of: live, with: renewal.answer, claims, issuer) { contents in
+      try await replaceTokens(of: live, with: renewal.answer, claims, issuer) { contents in
         old = contents.ssoToken
         contents.ssoToken = token.reveal()
         contents.unprovenSSOToken = nil
@@ -121,13 +121,13 @@ extension UserSessions {
     do throws(SessionError) {
       try demand(verdict)
     } catch {
-      revokeNobodys(renewal.answer, issuer, of: live.owner)
+      revokeOrphaned(renewal.answer, issuer, of: live.owner)
       throw error
     }
     switch verdict {
     case .valid(let claims, _, _, _): return claims
     default:
-      revokeNobodys(renewal.answer, issuer, of: live.owner)
+      revokeOrphaned(renewal.answer, issuer, of: live.owner)
       throw SessionError(
         .authorizationFailed, "the login is another user's than the session", upstreamCode: Self.otherUser)
     }
@@ -135,7 +135,7 @@ extension UserSessions {
 
   /// Everything that the session had at the issuer makes room for what came, and is revoked when nothing uses it any
   /// more.
-  func exchangeTokens(
+  func replaceTokens(
     of live: LiveSession, with answer: TokenRequests.Answer, _ claims: JSONObject?, _ issuer: SessionIssuer,
     also change: (inout SessionContents) -> Void = { _ in }
   ) async throws(SessionError) {
@@ -150,13 +150,13 @@ extension UserSessions {
         contents.take(answer, in: .session)
         if let idToken = answer.response.idToken, let claims { contents.take(idToken, claims) }
       }
-      state.withLock { $0.backoffs.remove(RenewalName(key: live.handle.key, slot: .session)) }
+      state.withLock { $0.backoffs.remove(RefreshKey(key: live.handle.key, slot: .session)) }
       observer?.observe(.steppedUp(live.handle, owner: live.owner))
       observer?.observe(.refreshed(stepped.session, owner: live.owner))
       let kept = Set(stepped.contents.retirable(at: clock.wallNow).map(\.value))
       retire(retired.filter { !kept.contains($0.value) }, of: live, issuer)
     } catch {
-      if case .notFound = error.kind { revokeNobodys(answer, issuer, of: live.owner) }
+      if case .notFound = error.kind { revokeOrphaned(answer, issuer, of: live.owner) }
       throw error
     }
   }

@@ -68,9 +68,9 @@ extension UserSessions {
           .authorizationFailed, "the login is another user's than the session", upstreamCode: Self.otherUser)
       }
     } catch {
-      revokeNobodys(answer, issuer, of: live.owner)
+      revokeOrphaned(answer, issuer, of: live.owner)
       throw error
     }
-    try await exchangeTokens(of: live, with: answer, claims, issuer)
+    try await replaceTokens(of: live, with: answer, claims, issuer)
   }
 }

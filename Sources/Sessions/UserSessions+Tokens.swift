@@ -29,7 +29,7 @@ extension UserSessions {
       guard !live.contents.isRefused else { throw SessionError(.expired, "the user has to log in again") }
       let slot = isNarrow ? TokenSlot(scope: scope, audience: audience) : live.slot(scope: scope, audience: audience)
       let now = clock.monotonicNow
-      let wanted = Wanted(slot: slot, rejected: rejected, minimumLife: minimumLife)
+      let wanted = TokenRequirement(slot: slot, rejected: rejected, minimumLife: minimumLife)
       if let token = wanted.token(of: live, at: now) {
         scheduleRenewal(of: token, in: live, slot, issuer, at: now)
         return token
@@ -41,7 +41,7 @@ extension UserSessions {
       let patience = spare.map { Deadline(in: min(Self.patience, ($0.expiry - now) / 2), on: clock) } ?? .never
       do throws(SessionError) {
         let run = try await trace.waitingForToken(of: issuer.issuer.name) {
-          trace async throws(SessionError) -> RenewalRun in
+          trace async throws(SessionError) -> RefreshOutcome in
           try await self.run(handle, wanted, issuer, by: deadline.earlier(patience), trace)
         }
         let now = clock.monotonicNow
@@ -78,7 +78,7 @@ extension UserSessions {
 
   /// The token to go on with after a renewal failed with `error`.
   private func standIn(
-    for error: SessionError, _ wanted: Wanted, _ live: LiveSession, spare: AccessToken?
+    for error: SessionError, _ wanted: TokenRequirement, _ live: LiveSession, spare: AccessToken?
   ) async -> AccessToken? {
     guard !isRefused(live.handle) else { return nil }
     let now = clock.monotonicNow

@@ -19,7 +19,7 @@ public final class UserSessions: Sendable {
     /// What a renewal got and could not store: written before anything else is done with the session.
     var unsaved = FairCache<UInt32, RecordKey, SessionContents>(capacity: 1024)
     /// Pauses after what token endpoints refused.
-    var backoffs = FairCache<UInt32, RenewalName, TokenBackoff>(capacity: 2048)
+    var backoffs = FairCache<UInt32, RefreshKey, TokenBackoff>(capacity: 2048)
     /// Renewals that wait for what the access manager asked of their users.
     var held = FairCache<UInt32, RecordKey, [HeldRenewal]>(capacity: 512)
     /// Which session is meant when a call names none.
@@ -54,7 +54,7 @@ public final class UserSessions: Sendable {
   let deviceTokens: ClientCredentialsTokens?
   let observer: (any SessionObserver)?
   let validator: IDTokenValidator
-  let renewals: SingleFlight<RecordKey, RenewalRun, SessionError>
+  let renewals: SingleFlight<RecordKey, RefreshOutcome, SessionError>
   /// The tokens that are renewed before they expire.
   let schedule = RenewalSchedule()
   /// The ends that are announced: they wait for no renewal.

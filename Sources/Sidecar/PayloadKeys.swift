@@ -14,12 +14,12 @@ final class PayloadKeys: Sendable {
   }
 
   private let configuration: PayloadEncryptionConfiguration
-  private let replacements: Replacements?
+  private let replacements: FileReloadMonitor?
   private let state: Locked<State>
 
   /// Reads the keys; throws when they are of no use for the configured algorithms.
   init(
-    _ configuration: PayloadEncryptionConfiguration, of resource: String, replacements: Replacements? = nil
+    _ configuration: PayloadEncryptionConfiguration, of resource: String, replacements: FileReloadMonitor? = nil
   ) throws(ConfigurationProblems) {
     self.configuration = configuration
     self.replacements = replacements

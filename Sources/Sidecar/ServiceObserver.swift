@@ -9,7 +9,7 @@ import PosternSupport
 /// many calls fail.
 struct ServiceObserver: EngineObserver, KeySetObserver, SessionObserver {
   let metrics: MetricsRegistry
-  let health: HealthBoard
+  let health: HealthMonitor
   let news: HealthNews
   let hub: EventHub
   let logger: Logger
@@ -154,7 +154,7 @@ struct ServiceObserver: EngineObserver, KeySetObserver, SessionObserver {
     news.tell()
   }
 
-  private func decided(_ provider: String, _ tally: DecisionTally) {
+  private func decided(_ provider: String, _ tally: DecisionCounts) {
     metrics.decided(
       provider, permits: tally.permits, denies: tally.denies, faults: tally.faults, local: tally.local)
     guard tally.asked else { return }

@@ -110,7 +110,7 @@ extension SidecarService {
   private func takeConfiguration(for uid: UInt32?) throws(ConfigurationProblems) -> [String] {
     let loaded = try surroundings.loadConfiguration()
     let before = runtime
-    let next = try Runtime(
+    let next = try ConfigurationSnapshot(
       loaded.configuration, identity, clock: clock, after: before, replacements: surroundings.replacements,
       http2Transport: surroundings.http2Transport)
     let useStore = try surroundings.storage.prepare?(loaded.configuration.store)
@@ -152,7 +152,7 @@ extension SidecarService {
   }
 
   /// What rests on something that is no longer configured; everything else stays true, and is kept.
-  private func forget(what changed: [String], from before: Runtime, to next: Runtime) {
+  private func forget(what changed: [String], from before: ConfigurationSnapshot, to next: ConfigurationSnapshot) {
     if !Set(changed).isDisjoint(with: ["issuers", "validation", "development"]) { engine.verdicts.removeAll() }
     engine.fetcher.cookies.forgetAll(but: next.cookies)
     for (name, point) in before.decisionPoints where next.decisionPoints[name] !== point {

@@ -38,8 +38,8 @@ extension SidecarService {
 
   private func watchIssuers() async {
     await interest.wait()
-    let agenda = Locked(IssuerAgenda())
-    var seen: Runtime?
+    let agenda = Locked(KeyPrefetchSchedule())
+    var seen: ConfigurationSnapshot?
     var wasSettled = false
     while !Task.isCancelled {
       let runtime = runtime
@@ -68,7 +68,7 @@ extension SidecarService {
   }
 
   /// Whether the issuer's keys are there, or it has answered and needs none.
-  private func askForKeys(_ name: String, _ runtime: Runtime) async -> Bool {
+  private func askForKeys(_ name: String, _ runtime: ConfigurationSnapshot) async -> Bool {
     guard let issuer = runtime.issuers[name] else { return true }
     do throws(KeySetError) {
       _ = try await runtime.keys(of: issuer, in: engine.keySets).keySet(

@@ -12,11 +12,11 @@ public import PosternTelemetry
 /// The sidecar without its socket: opens conversations, carries out their calls on the running configuration, reloads,
 /// drains.
 ///
-/// The running configuration is one immutable `Runtime`, exchanged as a whole under its lock; each call keeps the one
+/// The running configuration is one immutable `ConfigurationSnapshot`, exchanged as a whole under its lock; each call keeps the one
 /// it began with.
 public final class SidecarService: Sendable {
   /// What the service needs from the process around it.
-  public struct Surroundings: Sendable {
+  public struct Dependencies: Sendable {
     /// How HTTP leaves the process.
     public var transport: any HTTPTransport
     /// The clocks.
@@ -34,7 +34,7 @@ public final class SidecarService: Sendable {
     /// Whether a debugger is attached to the process.
     public var isTraced: @Sendable () -> Bool = { false }
     /// What is wrong with files that were replaced.
-    public var replacements: Replacements
+    public var replacements: FileReloadMonitor
     /// Told how far reloads are.
     public var onReload: @Sendable (ReloadPhase) -> Void = { _ in }
     /// Whether this process has no file descriptor left.
@@ -52,7 +52,7 @@ public final class SidecarService: Sendable {
     /// Reads the configuration again, from where it came.
     public var loadConfiguration: @Sendable () throws(ConfigurationProblems) -> ConfigurationLoader.Loaded
 
-    /// Surroundings of the given parts.
+    /// Dependencies of the given parts.
     public init(
       transport: any HTTPTransport, clock: any EngineClock, logger: Logger, libraries: LibraryVersions,
       storage: SessionStorage,
@@ -63,7 +63,7 @@ public final class SidecarService: Sendable {
       self.logger = logger
       self.libraries = libraries
       self.storage = storage
-      replacements = Replacements(logger: logger)
+      replacements = FileReloadMonitor(logger: logger)
       self.loadConfiguration = loadConfiguration
     }
   }
@@ -71,14 +71,14 @@ public final class SidecarService: Sendable {
   let clock: any EngineClock
   let logger: Logger
   let metrics = MetricsRegistry()
-  let health: HealthBoard
-  let interest = ReadinessInterest()
+  let health: HealthMonitor
+  let interest = ReadinessDemand()
   let hardening: HardeningWatch
   let hub: EventHub
   let tasks: TaskRegistry
   let lists: ListAnswers
-  let stopped: StoppedFetches
-  let ledger: CallerLedger
+  let stopped: SuspendedFetches
+  let ledger: PeerRateLimiter
   let gate: FairGate
   /// For what may take a processor for long.
   let pool = FairPool()
@@ -94,7 +94,7 @@ public final class SidecarService: Sendable {
   var methods: MethodTable { methodTable.withLock { $0 } }
 
   private let methodTable = Locked(MethodTable())
-  private let state: Locked<Runtime>
+  private let state: Locked<ConfigurationSnapshot>
   let reloading = Locked(Reloading())
   private let draining = Locked(false)
   let announcements: HealthAnnouncements
@@ -102,24 +102,24 @@ public final class SidecarService: Sendable {
   private let connectionLog: ConnectionLog
   /// What callers bring about.
   let callersLog: BoundedLog
-  let surroundings: Surroundings
+  let surroundings: Dependencies
   let identity: ProcessIdentity
   let engine: Engine
   /// The store that the engine uses.
   let watchedStore: WatchedRecordStore
 
   /// A service on `configuration`.
-  public init(_ configuration: PosternConfiguration, _ surroundings: Surroundings) throws(ConfigurationProblems) {
+  public init(_ configuration: PosternConfiguration, _ surroundings: Dependencies) throws(ConfigurationProblems) {
     clock = surroundings.clock
     logger = surroundings.logger
     startedAt = clock.wallNow
     hub = EventHub(clock: clock)
     tasks = TaskRegistry(clock: clock)
-    lists = ListAnswers(computation: Computation(clock: clock, pool: pool))
-    stopped = StoppedFetches(clock: clock)
-    health = HealthBoard(clock: clock)
+    lists = ListAnswers(computation: CPUOffload(clock: clock, pool: pool))
+    stopped = SuspendedFetches(clock: clock)
+    health = HealthMonitor(clock: clock)
     let news = HealthNews()
-    ledger = CallerLedger(clock: clock)
+    ledger = PeerRateLimiter(clock: clock)
     announcements = HealthAnnouncements(clock: clock)
     reloadAnnouncements = ReloadAnnouncements(clock: clock)
     connectionLog = ConnectionLog(surroundings.logger, clock: clock)
@@ -140,7 +140,7 @@ public final class SidecarService: Sendable {
       observer: ServiceObserver(
         metrics: metrics, health: health, news: news, hub: hub, logger: logger, log: callersLog, trail: trail))
     identity = ProcessIdentity(startedAt: startedAt, libraries: surroundings.libraries, unmapped: surroundings.unmapped)
-    let runtime = try Runtime(
+    let runtime = try ConfigurationSnapshot(
       configuration, identity, clock: clock, replacements: surroundings.replacements,
       http2Transport: surroundings.http2Transport)
     gate = FairGate(runtime.callLimits, clock: clock)
@@ -160,7 +160,7 @@ public final class SidecarService: Sendable {
   public static func check(_ configuration: PosternConfiguration) throws(ConfigurationProblems) -> [String] {
     let unknown = LibraryVersions(curl: "", openssl: "", jansson: "", swift: "")
     let identity = ProcessIdentity(startedAt: Timestamp(secondsSinceEpoch: 0), libraries: unknown)
-    return try Runtime(configuration, identity, clock: SystemClock(), isTrial: true).notes
+    return try ConfigurationSnapshot(configuration, identity, clock: SystemClock(), isTrial: true).notes
   }
 
   /// Makes the files that a configuration asks for and that are missing, which a process in a sandbox could not;
@@ -171,10 +171,10 @@ public final class SidecarService: Sendable {
   }
 
   /// The configuration that new calls run on.
-  var runtime: Runtime { state.withLock { $0 } }
+  var runtime: ConfigurationSnapshot { state.withLock { $0 } }
 
   /// From here on new calls run on `next`.
-  func use(_ next: Runtime) {
+  func use(_ next: ConfigurationSnapshot) {
     state.withLock { $0 = next }
     hub.use(next.access)
   }
@@ -197,12 +197,12 @@ public final class SidecarService: Sendable {
   public func isStranger(_ peer: Peer) -> Bool { runtime.access.rule(for: peer) == nil }
 
   /// Begins the conversation of a new connection.
-  public func open(connection: UInt64, peer: Peer, output: RPCSession.Output) -> RPCSession {
+  public func open(connection: UInt64, peer: Peer, output: JSONRPCConnection.Output) -> JSONRPCConnection {
     if peer.uid == runtime.access.unmapped.uid { connectionLog.cannotTell(peer) }
     let caller = Caller(connection: connection, peer: peer, openedAt: clock.monotonicNow)
     var output = output
     output.longWork = { [pool] in caller.executor(in: pool) }
-    let session = RPCSession(
+    let session = JSONRPCConnection(
       limits: runtime.limits, dispatcher: ConnectionDispatcher(caller: caller, service: self), output: output)
     caller.attach(session)
     hub.add(caller)
@@ -213,7 +213,7 @@ public final class SidecarService: Sendable {
   }
 
   /// The connection is gone: what it alone owned is cancelled.
-  public func closed(connection: UInt64, session: RPCSession) {
+  public func closed(connection: UInt64, session: JSONRPCConnection) {
     // First: what is cancelled by that sees that its caller is gone.
     hub.remove(connection)?.attach(nil)
     session.close()
@@ -266,7 +266,7 @@ public final class SidecarService: Sendable {
   public func writeUnsavedSessions() async { await engine.sessions.writeUnsaved() }
 
   /// What is not done, and what will not work for long, is said at once, not found out later.
-  func logNotes(_ runtime: Runtime) {
+  func logNotes(_ runtime: ConfigurationSnapshot) {
     for note in runtime.notes { logger.warning("\(note)") }
   }
 }

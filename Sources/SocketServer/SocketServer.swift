@@ -48,7 +48,7 @@ public final class SocketServer: Sendable {
     let schedulers = group.makeIterator().map { LoopScheduler(eventLoop: $0) }
     let registry = ConnectionRegistry(configuration, schedulers: schedulers, delegate: delegate)
     do {
-      for scheduler in schedulers { try await LoopNudge.attach(to: scheduler) }
+      for scheduler in schedulers { try await WakeupSocket.attach(to: scheduler) }
       for loop in group.makeIterator() { registry.watchPeers(on: loop) }
       let bound = bootstrap(group, registry).withBoundSocket(listening.descriptor)
       // NIO has called listen() with a backlog of its own, on this thread; a later call sets the length again. At once:

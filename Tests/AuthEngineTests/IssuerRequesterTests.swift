@@ -52,7 +52,7 @@ struct IssuerRequesterTests {
           await Requesting.$uid.withValue(uid) {
             _ = try? await introspector.verdict(
               on: Secret("opaque"), issuer: issuer, expecting: .init(),
-              configuration: IDTokenConfiguration(issuer: "https://idp.test"), keys: FixedKeySource(JWKSet([])))
+              configuration: IDTokenConfiguration(issuer: "https://idp.test"), keys: StaticJWKSet(JWKSet([])))
           }
         }
       }

@@ -83,7 +83,7 @@ struct OwnConnectionTests {
     _ = try await introspector.verdict(
       on: Secret("opaque"), issuer: .testing(endpoints: [.introspection: "https://idp.test/introspect"]),
       expecting: .init(), configuration: IDTokenConfiguration(issuer: "https://idp.test"),
-      keys: FixedKeySource(JWKSet([])))
+      keys: StaticJWKSet(JWKSet([])))
     return engine.transport
   }
 

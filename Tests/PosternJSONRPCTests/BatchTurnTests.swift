@@ -22,16 +22,16 @@ struct BatchTurnTests {
   private let dispatcher = Dispatcher()
   private let written = Locked<[String]>([])
 
-  private func session() -> RPCSession {
+  private func session() -> JSONRPCConnection {
     let written = written
-    return RPCSession(
+    return JSONRPCConnection(
       limits: SessionLimits(), dispatcher: dispatcher,
-      output: RPCSession.Output(
+      output: JSONRPCConnection.Output(
         executor: executor, write: { bytes in written.withLock { $0.append(String(decoding: bytes, as: UTF8.self)) } },
         close: {}))
   }
 
-  private static func send(_ text: String, to session: RPCSession) {
+  private static func send(_ text: String, to session: JSONRPCConnection) {
     Array(text.utf8).withUnsafeBytes { session.receive(text: $0, sharesLine: false) }
   }
 

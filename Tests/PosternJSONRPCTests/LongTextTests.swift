@@ -7,7 +7,7 @@ import Testing
 
 /// Answers by the method's name: `long` and `short` with work, `at once` with a long text without.
 private final class Dispatcher: CallDispatcher {
-  static let long = JSONValue.string(String(repeating: "x", count: RPCSession.longText))
+  static let long = JSONValue.string(String(repeating: "x", count: JSONRPCConnection.longText))
 
   func dispatch(_ call: Call) -> Dispatch {
     switch call.method {
@@ -29,17 +29,17 @@ struct LongTextTests {
   private let events = Locked<[String]>([])
   private let pauses = Locked(0)
 
-  private func session() -> RPCSession {
+  private func session() -> JSONRPCConnection {
     let (events, pauses, aside) = (events, pauses, aside)
-    var output = RPCSession.Output(
+    var output = JSONRPCConnection.Output(
       executor: loop, pause: { begins in pauses.withLock { $0 += begins ? 1 : -1 } },
-      write: { bytes in events.withLock { $0.append(bytes.count >= RPCSession.longText ? "long" : "short") } },
+      write: { bytes in events.withLock { $0.append(bytes.count >= JSONRPCConnection.longText ? "long" : "short") } },
       close: { events.withLock { $0.append("close") } })
     output.longWork = { aside }
-    return RPCSession(limits: SessionLimits(), dispatcher: Dispatcher(), output: output)
+    return JSONRPCConnection(limits: SessionLimits(), dispatcher: Dispatcher(), output: output)
   }
 
-  private static func send(_ text: String, to session: RPCSession) {
+  private static func send(_ text: String, to session: JSONRPCConnection) {
     Array(text.utf8).withUnsafeBytes { session.receive(text: $0, sharesLine: false) }
   }
 
@@ -122,7 +122,7 @@ struct LongTextTests {
   @Test("a call that came in a long text is carried out on the event loop")
   func longCall() {
     let session = session()
-    let padding = #"{"a":"\#(String(repeating: "x", count: RPCSession.longText))"}"#
+    let padding = #"{"a":"\#(String(repeating: "x", count: JSONRPCConnection.longText))"}"#
     Self.send(Self.call("short", params: padding), to: session)
     runLoop()
     #expect(written.isEmpty && aside.count == 1)

@@ -11,7 +11,7 @@ extension SidecarBench {
 /// One connection of a `SidecarBench`.
 final class BenchConnection: Sendable {
   private let answers: AsyncStream<JSONValue>
-  let session: RPCSession
+  let session: JSONRPCConnection
   let number: UInt64
   private let nextID = Locked<Int64>(1)
   private let iterator: Locked<AsyncStream<JSONValue>.Iterator>
@@ -23,7 +23,7 @@ final class BenchConnection: Sendable {
     iterator = Locked(answers.makeAsyncIterator())
     session = bench.service.open(
       connection: number, peer: peer,
-      output: RPCSession.Output(
+      output: JSONRPCConnection.Output(
         write: { bytes in
           if let json = try? JSONParser(maxDepth: 2048, allowsNUL: true).parse(bytes) { continuation.yield(json) }
         },

@@ -58,7 +58,7 @@ struct CallerLimitTests {
 
   @Test("as many answers to questions of the sidecar's own go without a place as there are questions, and no more")
   func answering() {
-    let ledger = CallerLedger(clock: ManualClock())
+    let ledger = PeerRateLimiter(clock: ManualClock())
     #expect(!ledger.beginAnswering(uid: 1, among: 0))
     #expect(ledger.beginAnswering(uid: 1, among: 2) && ledger.beginAnswering(uid: 1, among: 2))
     #expect(!ledger.beginAnswering(uid: 1, among: 2))
@@ -73,7 +73,7 @@ struct CallerLimitTests {
     let connection = bench.connect(uid: 7)
     _ = await connection.call("listTasks")
     #expect(Self.reason(await connection.call("listTasks")) == "overloaded")
-    for _ in 0..<CallerLedger.probeRate.burst { #expect(await connection.call("health")["result"] != nil) }
+    for _ in 0..<PeerRateLimiter.probeRate.burst { #expect(await connection.call("health")["result"] != nil) }
     #expect(Self.reason(await connection.call("getInfo")) == "overloaded")
     bench.clock.advance(by: .milliseconds(200))
     #expect(await connection.call("getInfo")["result"] != nil)
@@ -177,11 +177,11 @@ struct CallerLimitTests {
   @Test("uids are forgotten when nothing of them is to be remembered, and never more than so many are remembered")
   func bounded() {
     let clock = ManualClock()
-    let ledger = CallerLedger(clock: clock)
+    let ledger = PeerRateLimiter(clock: clock)
     var rule = AccessRules.Rule(uid: nil, gid: 30, methods: nil)
     rule.rate = AccessRules.Rate(perSecond: 1, burst: 1)
-    for uid in 0..<UInt32(CallerLedger.capacity + 100) { _ = ledger.admit(rule, uid: uid, isProbe: false) }
-    #expect(ledger.count == CallerLedger.capacity)
+    for uid in 0..<UInt32(PeerRateLimiter.capacity + 100) { _ = ledger.admit(rule, uid: uid, isProbe: false) }
+    #expect(ledger.count == PeerRateLimiter.capacity)
     clock.advance(by: .seconds(10))
     _ = ledger.admit(rule, uid: 1_000_000, isProbe: false)
     #expect(ledger.count == 1)

@@ -106,7 +106,7 @@ struct HealthTests {
     }
     let begin = lonely.clock.monotonicNow
     #expect(await Self.passes(lonely.clock, by: .milliseconds(5)) { isReady.withLock { $0 } == false })
-    #expect(lonely.clock.monotonicNow - begin >= HealthBoard.settlingTime)
+    #expect(lonely.clock.monotonicNow - begin >= HealthMonitor.settlingTime)
     await readiness.value
   }
 
@@ -172,7 +172,7 @@ struct HealthTests {
 
   @Test("attempts come after 1, 2, 4 … 30 seconds, one at a time, at once after a reload, and keys are looked at again")
   func agenda() {
-    var agenda = IssuerAgenda()
+    var agenda = KeyPrefetchSchedule()
     var now = MonotonicInstant(nanoseconds: 0)
     for pause in [1, 2, 4, 8, 16, 30, 30] {
       #expect(agenda.due(of: ["a"], at: now, isReloaded: false) == ["a"])
@@ -188,14 +188,14 @@ struct HealthTests {
     agenda.ended("a", hasSucceeded: false, at: now, generation: 1)
     agenda.ended("b", hasSucceeded: true, at: now, generation: 1)
     #expect(agenda.due(of: ["a", "b"], at: now + .seconds(1), isReloaded: false) == ["a"])
-    #expect(agenda.due(of: ["b"], at: now + IssuerAgenda.interval, isReloaded: false) == ["b"])
+    #expect(agenda.due(of: ["b"], at: now + KeyPrefetchSchedule.interval, isReloaded: false) == ["b"])
     agenda.ended("gone", hasSucceeded: true, at: now, generation: 1)
   }
 
   @Test("a store that cannot be used is down whatever the issuers do; an issuer that gives tokens counts without keys")
   func board() {
     let clock = ManualClock()
-    let board = HealthBoard(clock: clock)
+    let board = HealthMonitor(clock: clock)
     board.configurationLoaded(issuers: ["a"])
     #expect(board.report().status == .ok)
     board.store(fault: "unavailable: gone")
@@ -207,7 +207,7 @@ struct HealthTests {
     #expect(board.report().status == .degraded)
     board.token(of: "a", fault: "no token")
     #expect(board.report().status == .degraded, "one request that failed")
-    clock.advance(by: HealthBoard.tokenTime)
+    clock.advance(by: HealthMonitor.tokenTime)
     #expect(board.report().status == .down)
     board.publishesNoKeys("a")
     board.keys(of: "a", fault: "no key set", hasOlder: false)

@@ -22,7 +22,7 @@ final class SidecarBench: Sendable {
     _ yaml: String, level: Logger.Level = .trace, store: any RecordStore = MemoryRecordStore(),
     script: @escaping ScriptedTransport.Script = { _, _ async throws(TransportError) in HTTPResponse(status: 200) },
     hardening: (@Sendable () -> HardeningReport)? = nil,
-    changing change: (inout SidecarService.Surroundings) -> Void = { _ in }
+    changing change: (inout SidecarService.Dependencies) -> Void = { _ in }
   ) throws {
     let source = Locked(yaml)
     configuration = source
@@ -41,7 +41,7 @@ final class SidecarBench: Sendable {
         lines.withLock { $0.append(String(decoding: line, as: UTF8.self)) }
       }
     }
-    var surroundings = SidecarService.Surroundings(
+    var surroundings = SidecarService.Dependencies(
       transport: transport, clock: clock, logger: logger,
       libraries: LibraryVersions(curl: "8", openssl: "3", jansson: "2", swift: "6"),
       storage: SessionStorage(store), loadConfiguration: load)

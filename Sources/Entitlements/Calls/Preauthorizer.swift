@@ -12,7 +12,7 @@ public final class Preauthorizer: Sendable {
   private let deviceTokens: ClientCredentialsTokens
   private let clients: AdobePassClients
   private let prover: DPoPProver
-  let board: DecisionBoard
+  let board: DecisionCache
 
   /// A preauthorizer over `transport` that says `userAgent` of itself and takes the sidecar's own tokens from
   /// `deviceTokens`. What it registers is kept in `store`.
@@ -24,7 +24,7 @@ public final class Preauthorizer: Sendable {
     self.deviceTokens = deviceTokens
     clients = AdobePassClients(store: store, clock: clock)
     prover = DPoPProver(clock: clock)
-    board = DecisionBoard()
+    board = DecisionCache()
   }
 
   /// What `point` says about `subject` and the resources of `request`. Ends by `deadline`, or when the calling task is
@@ -35,13 +35,13 @@ public final class Preauthorizer: Sendable {
   ) async -> PreauthorizeResponse {
     if let rule = point.settings.degradation, rule.isActive(at: upstream.clock.wallNow) {
       let response = rule.response(to: request)
-      upstream.observer.observe(.decided(provider: point.name, DecisionTally(response, at: point)))
+      upstream.observer.observe(.decided(provider: point.name, DecisionCounts(response, at: point)))
       return response
     }
     let call = PreauthorizeCall(request, subject: subject, context: context, point: point, clock: upstream.clock)
     let outcome = await decisions(call, deadline, trace)
     let response = call.response(outcome.known, outcome.arrived)
-    upstream.observer.observe(.decided(provider: point.name, DecisionTally(response, at: point)))
+    upstream.observer.observe(.decided(provider: point.name, DecisionCounts(response, at: point)))
     return response
   }
 
@@ -98,8 +98,8 @@ public final class Preauthorizer: Sendable {
     board.carry(renewal, by: task)
   }
 
-  private func link(_ call: PreauthorizeCall, _ deadline: Deadline, _ trace: TraceContext?) -> DecisionLink {
-    DecisionLink(
+  private func link(_ call: PreauthorizeCall, _ deadline: Deadline, _ trace: TraceContext?) -> DecisionClient {
+    DecisionClient(
       upstream: upstream, deviceTokens: deviceTokens, clients: clients, prover: prover, point: call.point,
       subject: call.subject, deadline: deadline, trace: trace)
   }
@@ -107,9 +107,9 @@ public final class Preauthorizer: Sendable {
   /// Asks about `resources` in batches, a few at a time; tells about how many there is a decision; nil when nobody
   /// wanted them to the end.
   private func look(
-    up resources: [ResourceName], _ lookup: UInt64, _ call: PreauthorizeCall, _ link: DecisionLink
+    up resources: [ResourceName], _ lookup: UInt64, _ call: PreauthorizeCall, _ link: DecisionClient
   ) async -> Int? {
-    let run = DecisionRun(point: call.point, link: link, question: call.question)
+    let run = BatchEvaluation(point: call.point, link: link, question: call.question)
     let limit = call.point.batchLimit(for: call.subject.owner, at: upstream.clock.monotonicNow)
     var batches = stride(from: 0, to: resources.count, by: limit).map {
       Array(resources[$0..<min($0 + limit, resources.count)])

@@ -3,7 +3,7 @@ import PosternSupport
 /// Decisions by what they are about. Bounded in entries and bytes: the owner who has most loses what was not used for
 /// longest.
 ///
-/// A value: `DecisionBoard` guards it.
+/// A value: `DecisionCache` guards it.
 struct DecisionMemory: Sendable {
   /// How much may be kept.
   struct Limits: Sendable {

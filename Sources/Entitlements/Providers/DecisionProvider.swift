@@ -30,7 +30,7 @@ public protocol DecisionProvider: Sendable {
 
   /// One verdict for each resource of `batch`, in its order; nil where the answer does not speak of it. Throws when
   /// there is no answer for any of them.
-  func evaluate(_ batch: DecisionBatch, over link: DecisionLink) async throws(DecisionFault) -> [DecisionVerdict?]
+  func evaluate(_ batch: DecisionBatch, over link: DecisionClient) async throws(DecisionFault) -> [DecisionVerdict?]
 }
 
 extension DecisionProvider {

@@ -32,7 +32,7 @@ public enum EngineEvent: Sendable {
   /// It has answered again.
   case breakerClosed(resource: String, origin: HTTPURL.Origin)
   /// A preauthorization ended.
-  case decided(provider: String, DecisionTally)
+  case decided(provider: String, DecisionCounts)
   /// Remembered decisions were to be renewed before they expire; of `failed` there is no newer one.
   case decisionsRenewed(provider: String, renewed: Int, failed: Int)
   /// A client was registered with a decision point; as a `replacement` of one that the server does not know any more it

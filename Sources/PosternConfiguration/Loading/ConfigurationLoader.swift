@@ -13,7 +13,7 @@ public struct ConfigurationLoader: Sendable {
     /// What deserves a look: inline secrets, secret files that everybody can read, development switches.
     public var warnings: [ConfigurationProblem]
     /// What it leads to.
-    public var reach = ConfigurationReach()
+    public var reach = OutboundTargets()
   }
 
   /// Reads a file, at most so many bytes.
@@ -78,7 +78,7 @@ public struct ConfigurationLoader: Sendable {
     var overrides = EnvironmentOverrides(document.root ?? empty)
     overrides.apply(environment, to: ConfigurationSchema.root)
 
-    let surroundings = ConfigurationSurroundings(
+    let surroundings = ConfigurationDependencies(
       directory: Self.directory(of: path), environment: environment, readFile: readFile,
       groupIdentifier: groupIdentifier, methodNames: methodNames)
     let context = ReadingContext(
@@ -102,7 +102,7 @@ public struct ConfigurationLoader: Sendable {
       Self.order(&problems, in: path, as: "problems")
       throw ConfigurationProblems(problems, warnings: warnings)
     }
-    var reach = ConfigurationReach()
+    var reach = OutboundTargets()
     reach.files = files.withLock { $0 }
     reach.ports = context.ports
     return Loaded(configuration: configuration, warnings: warnings, reach: reach)

@@ -20,7 +20,7 @@ final class ReadingContext {
   /// Whether `http://` is allowed on loopback addresses (`development.plainHTTPOnLoopback`).
   let allowsPlainHTTPOnLoopback: Bool
   /// Where files and variables come from.
-  let surroundings: ConfigurationSurroundings
+  let surroundings: ConfigurationDependencies
   /// The TCP ports of URLs, each with a key that has one.
   private(set) var ports: [UInt16: String] = [:]
   /// The value that is being read.
@@ -28,7 +28,7 @@ final class ReadingContext {
   private var origins: [ConfigurationPath: SourceOrigin] = [:]
 
   /// A context for one reading.
-  init(surroundings: ConfigurationSurroundings, allowsPlainHTTPOnLoopback: Bool) {
+  init(surroundings: ConfigurationDependencies, allowsPlainHTTPOnLoopback: Bool) {
     self.surroundings = surroundings
     self.allowsPlainHTTPOnLoopback = allowsPlainHTTPOnLoopback
   }

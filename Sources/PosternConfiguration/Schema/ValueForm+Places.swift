@@ -2,7 +2,7 @@ import PosternJSON
 
 extension ValueForm where Value == String {
   /// A path as written; relative ones begin at `$CREDENTIALS_DIRECTORY` or beside the configuration (see
-  /// `ConfigurationSurroundings`).
+  /// `ConfigurationDependencies`).
   static var path: Self { text }
 
   /// A path that is completed with the configuration file's directory; nothing has to be there yet.
@@ -32,7 +32,7 @@ extension ValueForm where Value == String {
     var form = text
     form.parse = { scalar, context throws(ValueProblem) in
       let path = context.surroundings.resolved(try line(scalar, context))
-      switch context.surroundings.readFile(path, ConfigurationSurroundings.maxFileBytes) {
+      switch context.surroundings.readFile(path, ConfigurationDependencies.maxFileBytes) {
       case .failure(let failure): throw ValueProblem(FileProblem(path: path, failure: failure).message)
       case .success(let file) where file.bytes.isEmpty:
         throw ValueProblem("\(ConfigurationPath.printable(path)): the file is empty")

@@ -3,8 +3,8 @@ import PosternJSON
 import SessionRecords
 
 extension DPoPKey {
-  /// The key of a record that may have one. One that cannot be read is an error: without it a token would be asked for
-  /// that is bound to nothing.
+  /// The key of a record, if it has one. One that cannot be read is an error: without it the next token would be bound to
+  /// no key.
   static func recorded(_ record: JSONValue?) throws(SessionError) -> DPoPKey? {
     guard let record else { return nil }
     guard let key = DPoPKey(record: record) else {

@@ -60,14 +60,14 @@ extension UserSessions {
   func scheduleRenewal(
     of token: AccessToken, in live: LiveSession, _ slot: TokenSlot, _ issuer: SessionIssuer, at now: MonotonicInstant
   ) {
-    guard live.contents.isRenewable, let due = RenewalAhead.instant(of: token, of: live.handle) else { return }
+    guard live.contents.isRenewable, let due = ProactiveRefresh.instant(of: token, of: live.handle) else { return }
     guard due <= now else {
       return add(
         .init(handle: live.handle, owner: live.owner, duty: .renewal(slot), due: due, expiresAt: token.expiresAt),
         to: schedule)
     }
     guard renewals.waiterCount(for: live.handle.key) == nil else { return }
-    let name = RenewalName(key: live.handle.key, slot: slot)
+    let name = RefreshKey(key: live.handle.key, slot: slot)
     guard state.withLock({ $0.backoffs[name] })?.refusal(at: now) == nil, !waitsForUser(live, at: now) else { return }
     Task { [self] in await renewAhead(live, slot, token, issuer) }
   }
@@ -76,7 +76,7 @@ extension UserSessions {
   func scheduleAnnouncement(of live: LiveSession, at now: MonotonicInstant) {
     let session = live.session
     guard !live.contents.isRenewable, let end = session.expiresAt,
-      let notice = RenewalAhead.notice(ofLife: end - session.createdAt)
+      let notice = ProactiveRefresh.notice(ofLife: end - session.createdAt)
     else { return }
     let remaining = end - clock.wallNow
     guard remaining > notice else { return }
@@ -100,7 +100,7 @@ extension UserSessions {
 
   /// A renewal that nobody waits for. When it fails the token is used to its end, and it is tried again before.
   private func renewAhead(_ live: LiveSession, _ slot: TokenSlot, _ token: AccessToken, _ issuer: SessionIssuer) async {
-    let wanted = Wanted(slot: slot, rejected: token, minimumLife: nil)
+    let wanted = TokenRequirement(slot: slot, rejected: token, minimumLife: nil)
     do throws(SessionError) {
       try check(live, issuer)
       // One for another token is as good as none: whoever needs this one next asks again.

@@ -19,12 +19,12 @@ extension UserSessions {
   /// anybody, and nobody sends a refresh token that somebody else may have sent already. Nothing but the token request
   /// itself happens under the lease.
   func renew(
-    _ handle: SessionHandle, _ wanted: Wanted, _ issuer: SessionIssuer, _ trace: TraceContext?
+    _ handle: SessionHandle, _ wanted: TokenRequirement, _ issuer: SessionIssuer, _ trace: TraceContext?
   ) async throws(SessionError) -> LiveSession {
     guard let live = try await read(handle) else { throw .notFound }
     if wanted.token(of: live, at: clock.monotonicNow) != nil { return live }
     try canRenew(live)
-    let name = RenewalName(key: handle.key, slot: wanted.slot)
+    let name = RefreshKey(key: handle.key, slot: wanted.slot)
     if let refusal = state.withLock({ $0.backoffs[name] })?.refusal(at: clock.monotonicNow) {
       throw SessionError(refusal)
     }
@@ -39,7 +39,7 @@ extension UserSessions {
   }
 
   private func renew(
-    _ live: LiveSession, _ wanted: Wanted, _ issuer: SessionIssuer, _ trace: TraceContext?
+    _ live: LiveSession, _ wanted: TokenRequirement, _ issuer: SessionIssuer, _ trace: TraceContext?
   ) async throws(SessionError) -> LiveSession {
     let handle = live.handle
     guard let granted = try await lease(live, unless: { wanted.token(of: $0, at: self.clock.monotonicNow) != nil })
@@ -90,7 +90,7 @@ extension UserSessions {
 
   /// Under the lease: looks again, asks, stores.
   private func renewed(
-    _ handle: SessionHandle, _ wanted: Wanted, _ issuer: SessionIssuer, _ lease: inout RecordLease?,
+    _ handle: SessionHandle, _ wanted: TokenRequirement, _ issuer: SessionIssuer, _ lease: inout RecordLease?,
     _ trace: TraceContext?
   ) async throws(SessionError) -> LiveSession {
     guard var live = try await read(handle) else { throw .notFound }
@@ -100,7 +100,7 @@ extension UserSessions {
     if wanted.token(of: live, at: clock.monotonicNow) != nil { return live }
     try canRenew(live)
     live = try await withKey(live, issuer, lease)
-    let name = RenewalName(key: handle.key, slot: wanted.slot)
+    let name = RefreshKey(key: handle.key, slot: wanted.slot)
     let renewal: Renewal
     do throws(RenewalFault) {
       renewal = try await ask(live, wanted.slot, issuer, trace)
@@ -123,7 +123,7 @@ extension UserSessions {
       return try await take(renewal, live, &lease, issuer)
     } catch {
       // The session was ended while its renewal was at the issuer: what came must not live on there.
-      if case .notFound = error.kind { revokeNobodys(renewal.answer, issuer, of: live.owner) }
+      if case .notFound = error.kind { revokeOrphaned(renewal.answer, issuer, of: live.owner) }
       throw error
     }
   }
@@ -157,7 +157,7 @@ extension UserSessions {
     guard current.version == stored.version else { return current }
     if let fault = verdict?.fault { observer?.observe(.idTokenRefused(issuer: issuer.issuer.name, fault: fault)) }
     if let fault = Self.otherUser(verdict, idToken, after: contents) {
-      revokeNobodys(answer, issuer, of: live.owner)
+      revokeOrphaned(answer, issuer, of: live.owner)
       return try await refuse(contents, after: stored, lease, issuer, because: fault)
     }
     switch verdict {

@@ -56,7 +56,7 @@ extension UserSessions {
   ) async throws(SessionError) -> Bool {
     guard let slot = changeHeld(by: advices, of: handle, { $0.isReleased = true }) else { return false }
     let live = try await live(handle, ownedBy: owner)
-    let wanted = Wanted(slot: slot, rejected: live.tokens[slot], minimumLife: nil)
+    let wanted = TokenRequirement(slot: slot, rejected: live.tokens[slot], minimumLife: nil)
     for _ in 0..<3 {
       let run = try await run(handle, wanted, issuer, trace)
       // A run that had begun before this one's turn has not gone on with anything.

@@ -11,9 +11,9 @@ import PosternSupport
 struct VisibleConfiguration: Sendable {
   /// What the rule shows.
   let scope: PeerScope
-  private let runtime: Runtime
+  private let runtime: ConfigurationSnapshot
 
-  init(_ runtime: Runtime, scope: PeerScope) {
+  init(_ runtime: ConfigurationSnapshot, scope: PeerScope) {
     self.runtime = runtime
     self.scope = scope
   }
@@ -35,14 +35,14 @@ struct VisibleConfiguration: Sendable {
 
   /// The resource server of that configured name.
   func server(_ name: String) throws(RPCFault) -> ResourceServer {
-    guard scope.contains(resource: name) else { throw Runtime.noSuchResource }
+    guard scope.contains(resource: name) else { throw ConfigurationSnapshot.noSuchResource }
     return try runtime.server(name)
   }
 
   /// Throws what a resource that is not configured is answered with, also for one that the rule hides.
   func check(resource name: String) throws(RPCFault) {
     guard scope.contains(resource: name), runtime.configuration.resources[name] != nil else {
-      throw Runtime.noSuchResource
+      throw ConfigurationSnapshot.noSuchResource
     }
   }
 
@@ -51,12 +51,12 @@ struct VisibleConfiguration: Sendable {
 
   /// The issuer of that configured name.
   func issuer(_ name: String) throws(RPCFault) -> ConfiguredIssuer {
-    guard scope.contains(issuer: name) else { throw Runtime.noSuchIssuer }
+    guard scope.contains(issuer: name) else { throw ConfigurationSnapshot.noSuchIssuer }
     return try runtime.issuer(name)
   }
 
   /// The key set of an issuer.
-  func keys(of configured: ConfiguredIssuer, in keySets: KeySetStore) -> PublishedKeySource {
+  func keys(of configured: ConfiguredIssuer, in keySets: KeySetStore) -> RemoteJWKSet {
     runtime.keys(of: configured, in: keySets)
   }
 
@@ -78,7 +78,7 @@ struct VisibleConfiguration: Sendable {
   /// Finds configured issuers by name; `hidden` is the error for one that the rule hides, else that of one that is not
   /// configured.
   func issuerLookup(
-    _ engine: Engine, hidden: SessionError = Runtime.noSuchSessionIssuer
+    _ engine: Engine, hidden: SessionError = ConfigurationSnapshot.noSuchSessionIssuer
   ) -> @Sendable (String) throws(SessionError) -> SessionIssuer {
     let lookup = runtime.issuerLookup(engine)
     return { [scope] (name) throws(SessionError) in
@@ -105,7 +105,7 @@ struct VisibleConfiguration: Sendable {
 
   /// Whether the stopped fetch is one that the caller can go on with: neither its resource nor its session's issuer is
   /// hidden.
-  func shows(_ fetch: StoppedFetches.Fetch) -> Bool {
+  func shows(_ fetch: SuspendedFetches.Fetch) -> Bool {
     guard scope.contains(resource: fetch.origin.resource) else { return false }
     guard scope.issuers != nil else { return true }
     let issuer = fetch.origin.options.session?.issuer.issuer.name

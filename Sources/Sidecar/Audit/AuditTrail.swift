@@ -14,14 +14,14 @@ struct AuditTrail: Sendable {
   let log: AuditLog
   let subjects: AuditConfiguration.Subjects
   let clock: any EngineClock
-  private let refusals: RefusalLedger
+  private let refusals: RejectionSampler
 
   /// A trail in `log`.
   init(log: AuditLog, subjects: AuditConfiguration.Subjects, clock: any EngineClock) {
     self.log = log
     self.subjects = subjects
     self.clock = clock
-    refusals = RefusalLedger(clock: clock)
+    refusals = RejectionSampler(clock: clock)
   }
 
   /// Refuses before anything is done what could not be recorded afterwards.

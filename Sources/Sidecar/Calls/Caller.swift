@@ -8,7 +8,7 @@ final class Caller: Sendable {
   private struct State {
     var events: Set<EventName> = []
     var delegates: Set<DelegateMethod> = []
-    var session: RPCSession?
+    var session: JSONRPCConnection?
     var executors: [ObjectIdentifier: PoolExecutor] = [:]
   }
 
@@ -28,9 +28,9 @@ final class Caller: Sendable {
   }
 
   /// Given once the session exists; taken away when the connection is gone.
-  func attach(_ session: RPCSession?) { state.withLock { $0.session = session } }
+  func attach(_ session: JSONRPCConnection?) { state.withLock { $0.session = session } }
 
-  var session: RPCSession? { state.withLock { $0.session } }
+  var session: JSONRPCConnection? { state.withLock { $0.session } }
 
   /// Its share of the threads of `pool`, which lives as long as the service.
   func executor(in pool: FairPool) -> PoolExecutor {
@@ -55,7 +55,7 @@ final class Caller: Sendable {
   func register(_ delegates: Set<DelegateMethod>) { state.withLock { $0.delegates = delegates } }
 
   /// The session to ask, when this connection answers `method`.
-  func delegate(for method: DelegateMethod) -> RPCSession? {
+  func delegate(for method: DelegateMethod) -> JSONRPCConnection? {
     state.withLock { $0.delegates.contains(method) ? $0.session : nil }
   }
 

@@ -16,7 +16,7 @@ extension ConnectionDispatcher {
 
   /// Whether `method` takes no place: for each question that the sidecar has put to the caller's uid, and that is not
   /// answered yet, one call goes without.
-  func beginFree(_ method: String) -> FreePass? {
+  func beginFree(_ method: String) -> LimitExemption? {
     if Self.free.contains(method) { return .always }
     guard Self.answering.contains(method) else { return nil }
     let uid = caller.peer.uid
@@ -26,12 +26,12 @@ extension ConnectionDispatcher {
     return service.ledger.beginAnswering(uid: uid, among: questions) ? .answering : nil
   }
 
-  func endFree(_ pass: FreePass?) {
+  func endFree(_ pass: LimitExemption?) {
     if pass == .answering { service.ledger.endAnswering(uid: caller.peer.uid) }
   }
 
   /// Why a call takes no place.
-  enum FreePass {
+  enum LimitExemption {
     /// Nothing of its kind does.
     case always
     /// Another one waits for what it does.

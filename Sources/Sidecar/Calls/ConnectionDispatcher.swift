@@ -23,7 +23,7 @@ final class ConnectionDispatcher: CallDispatcher {
     // Before anything else: what is refused in the end counts as much.
     if let rule, let wait = service.ledger.admit(rule, uid: caller.peer.uid, isProbe: Self.probes.contains(call.method))
     {
-      service.metrics.callRefused(CallerLedger.Refusal.rate.rawValue)
+      service.metrics.callRefused(PeerRateLimiter.Refusal.rate.rawValue)
       let fault = Self.overloaded("Too many calls of this user in a short time", retryAfter: wait)
       return answered(call, methods[call.method] == nil ? "unknown" : call.method, start, .failure(fault))
     }
@@ -64,11 +64,11 @@ final class ConnectionDispatcher: CallDispatcher {
       context.audit = service.trail?.entry(for: name, params)
       let params = TakenOnce(params)
       let pass = beginFree(name)
-      let place: CallerLedger.Place?
+      let place: PeerRateLimiter.Place?
       switch pass != nil ? .success(nil) : service.ledger.begin(rule, uid: caller.peer.uid) {
       case .success(let given): place = given
       case .failure(let reached):
-        service.metrics.callRefused(CallerLedger.Refusal.concurrency.rawValue)
+        service.metrics.callRefused(PeerRateLimiter.Refusal.concurrency.rawValue)
         var fault = Self.overloaded("Too many calls of this user under way", retryAfter: Self.pause)
         fault.data["limit"] = .integer(Int64(reached.limit))
         return answered(call, name, start, .failure(fault))
@@ -117,7 +117,7 @@ final class ConnectionDispatcher: CallDispatcher {
   }
 
   private func context(
-    _ call: Call, _ meta: CallMeta, _ runtime: Runtime, _ rule: AccessRules.Rule, trace: CallTrace
+    _ call: Call, _ meta: CallMeta, _ runtime: ConfigurationSnapshot, _ rule: AccessRules.Rule, trace: CallTrace
   ) -> CallContext {
     let deadline = meta.timeoutMs.map { Deadline(in: .milliseconds($0), on: service.clock) } ?? .never
     return CallContext(
@@ -217,6 +217,6 @@ extension Result<RPCResult, RPCFault> {
   /// Whether to write it takes long.
   fileprivate var isLong: Bool {
     guard case .success(.value(let value)) = self else { return false }
-    return value.weight(upTo: RPCSession.longText) >= RPCSession.longText
+    return value.weight(upTo: JSONRPCConnection.longText) >= JSONRPCConnection.longText
   }
 }

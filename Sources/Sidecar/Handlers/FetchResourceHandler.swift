@@ -14,7 +14,7 @@ struct FetchResourceHandler: Sendable {
 
   let engine: Engine
   let tasks: TaskRegistry
-  let stopped: StoppedFetches
+  let stopped: SuspendedFetches
   /// Where long bodies become results.
   let pool: FairPool
   let clock: any EngineClock
@@ -62,13 +62,13 @@ struct FetchResourceHandler: Sendable {
     let deadline = Deadline(instant: options.timeout.map { clock.monotonicNow + $0 }).earlier(options.deadline)
     if let rules = server.advice, (options.authentication ?? server.authentication) == .user {
       // Without anything of this connection's: it may be gone by then.
-      let kept = StoppedFetches.Origin(
+      let kept = SuspendedFetches.Origin(
         owner: uid, resource: server.name, baseURL: server.baseURL, request: request, options: options,
         stream: stream, task: task, wait: rules.wait)
       options.advice = advice(rules, kept, progress, by: deadline, context)
     }
     options.tokenDelegate = TokenRefreshDelegate(caller: context.caller, task: task, deadline: deadline, clock: clock)
-    options.longWork = LongWork(from: RPCSession.longText) { [pool, caller = context.caller] in
+    options.longWork = LongWork(from: JSONRPCConnection.longText) { [pool, caller = context.caller] in
       caller.executor(in: pool)
     }
     let networkTask = NetworkTask(identifier: task, request: request, clock: clock)
@@ -82,7 +82,7 @@ struct FetchResourceHandler: Sendable {
     defer { tasks.end(networkTask, of: uid) }
     do throws(ResourceError) {
       let response = try await engine.fetcher.fetch(request, from: server, options: options)
-      return await pool.run(for: context.caller, if: response.body.count >= RPCSession.longText) {
+      return await pool.run(for: context.caller, if: response.body.count >= JSONRPCConnection.longText) {
         FetchResult.make(response, task: task)
       }
     } catch {

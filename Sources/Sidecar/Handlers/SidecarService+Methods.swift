@@ -83,7 +83,7 @@ extension SidecarService {
   }
 
   private func addTokenMethods(to table: inout MethodTable) {
-    let computation = Computation(clock: clock, pool: pool)
+    let computation = CPUOffload(clock: clock, pool: pool)
     let tokens = TokenHandlers(engine: engine, computation: computation)
     table.waitingForValue(ValidateIDToken.self) { (params, context) async throws(RPCFault) in
       try await tokens.validateIDToken(params, context)
@@ -144,7 +144,7 @@ extension SidecarService {
   }
 
   private func addAdviceMethods(to table: inout MethodTable) {
-    let computation = Computation(clock: clock, pool: pool)
+    let computation = CPUOffload(clock: clock, pool: pool)
     table.waiting(ParseAdvice.self) { (params, context) async throws(RPCFault) in
       try await computation.run(context) { () throws(RPCFault) in try AdviceParsing.parse(params) }
     }

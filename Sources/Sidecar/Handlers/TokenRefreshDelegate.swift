@@ -11,7 +11,7 @@ struct TokenRefreshDelegate: TokenManagementPolicyDelegate {
   /// How long the caller has to answer.
   static let patience = Duration.seconds(180)
 
-  private let session: RPCSession
+  private let session: JSONRPCConnection
   private let task: String
   private let deadline: Deadline
   private let clock: any EngineClock

@@ -7,11 +7,11 @@ import PosternSupport
 /// Answers methods that list something: away from the threads that serve connections, one list of a uid at a time, a
 /// page at a time.
 struct ListAnswers: Sendable {
-  let computation: Computation
+  let computation: CPUOffload
   let turns: ListTurns
   private let cursors = ListCursors()
 
-  init(computation: Computation) {
+  init(computation: CPUOffload) {
     self.computation = computation
     turns = ListTurns(clock: computation.clock)
   }

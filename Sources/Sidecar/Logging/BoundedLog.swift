@@ -17,7 +17,7 @@ struct BoundedLog: Sendable {
   private let logger: Logger
   private let clock: any EngineClock
   private let rate: AccessRules.Rate
-  private let ledgers = Locked<[Kind: RefusalLedger]>([:])
+  private let ledgers = Locked<[Kind: RejectionSampler]>([:])
 
   /// Ten at once and one each ten seconds, unless told otherwise.
   init(
@@ -43,7 +43,7 @@ struct BoundedLog: Sendable {
     let kind = Kind(text: text, name: name)
     let ledger = ledgers.withLock { ledgers in
       let kind = ledgers[kind] == nil && ledgers.count >= Self.capacity ? Kind(text: "", name: "") : kind
-      let ledger = ledgers[kind] ?? RefusalLedger(clock: clock, rate: rate)
+      let ledger = ledgers[kind] ?? RejectionSampler(clock: clock, rate: rate)
       ledgers[kind] = ledger
       return ledger
     }

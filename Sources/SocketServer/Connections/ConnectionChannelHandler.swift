@@ -18,7 +18,7 @@ final class ConnectionChannelHandler: ChannelDuplexHandler, @unchecked Sendable 
   let connection: Connection
   let timeouts: ConnectionTimeouts
   /// The connection's share of the event loop.
-  private let turns: FlowTaskExecutor
+  private let turns: ConnectionTaskExecutor
   /// The channel's socket, for direct writes: good while `isActive`, for NIO closes it on this event loop.
   let descriptor: CInt
   var context: ChannelHandlerContext?
@@ -65,7 +65,7 @@ final class ConnectionChannelHandler: ChannelDuplexHandler, @unchecked Sendable 
 
   init(
     connection: Connection,
-    turns: FlowTaskExecutor,
+    turns: ConnectionTaskExecutor,
     descriptor: CInt,
     framer: InboundFramer,
     timeouts: ConnectionTimeouts,

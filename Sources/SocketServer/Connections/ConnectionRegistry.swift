@@ -14,7 +14,7 @@ final class ConnectionRegistry: Sendable {
   }
 
   private struct State {
-    var ledger: AdmissionLedger
+    var ledger: ConnectionLimits
     var open: [UInt64: Connection] = [:]
     /// For each party that has connections: what waits unread, and what has come of messages that are not handled yet.
     var ledgers: [Party: (unread: ByteLedger, unfinished: ByteLedger)] = [:]
@@ -37,7 +37,7 @@ final class ConnectionRegistry: Sendable {
       stall: configuration.stallTimeout, write: configuration.writeTimeout, linger: configuration.lingerTime)
     state = Locked(
       State(
-        ledger: AdmissionLedger(
+        ledger: ConnectionLimits(
           connections: configuration.connections, connectionsPerUid: configuration.connectionsPerUid)))
   }
 
@@ -76,7 +76,7 @@ final class ConnectionRegistry: Sendable {
     let party = Party(uid: peer.uid, isStranger: configuration.isStranger(peer))
     switch state.withLock({ $0.ledger.admit(uid: party.uid, isStranger: party.isStranger) }) {
     case .admitted(let id):
-      let executor = FlowTaskExecutor(scheduler, owner: peer.uid)
+      let executor = ConnectionTaskExecutor(scheduler, owner: peer.uid)
       let (unread, unfinished) = ledgers(of: party)
       let outbox = Outbox(
         pendingLimit: configuration.pendingBytes, highWaterMark: Self.highWaterMark, unread: unread)
@@ -136,7 +136,7 @@ final class ConnectionRegistry: Sendable {
   }
 
   private func handler(
-    for connection: Connection, _ turns: FlowTaskExecutor, descriptor: CInt,
+    for connection: Connection, _ turns: ConnectionTaskExecutor, descriptor: CInt,
     onClosed: @escaping @Sendable (Connection) -> Void
   ) -> ConnectionChannelHandler {
     ConnectionChannelHandler(

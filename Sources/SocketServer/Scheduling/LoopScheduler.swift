@@ -13,7 +13,7 @@ final class LoopScheduler: @unchecked Sendable {
   /// What is done in turn.
   enum Work {
     /// A piece of a task, up to where it waits again.
-    case job(UnownedJob, FlowTaskExecutor)
+    case job(UnownedJob, ConnectionTaskExecutor)
     /// Messages of a connection that were read and not handled yet.
     case delivery(ConnectionChannelHandler)
   }
@@ -32,7 +32,7 @@ final class LoopScheduler: @unchecked Sendable {
 
   let eventLoop: any EventLoop
   private let state = Locked(State())
-  private var nudge: LoopNudge?
+  private var nudge: WakeupSocket?
   private var windowStart: Int64 = 0
   private var handledHere: Int64 = 0
   private var costs = WorkCost()
@@ -40,7 +40,7 @@ final class LoopScheduler: @unchecked Sendable {
   init(eventLoop: any EventLoop) { self.eventLoop = eventLoop }
 
   /// What wakes it; given once, before it is used.
-  func attach(_ nudge: LoopNudge) { self.nudge = nudge }
+  func attach(_ nudge: WakeupSocket) { self.nudge = nudge }
 
   func open(owner: UInt32) -> Flow { state.withLock { $0.queue.open(owner: owner) } }
 

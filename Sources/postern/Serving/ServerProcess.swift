@@ -60,7 +60,7 @@ struct ServerProcess {
     if !loaded.configuration.hardening.coreDumps, !ProcessLimits.forbidDumps() {
       logger.warning("core dumps could not be forbidden")
     }
-    let manager = ServiceManager(environment: environment)
+    let manager = SystemdNotifier(environment: environment)
     for note in try SidecarService.makeMissingFiles(loaded.configuration) { logger.warning("\(note)") }
     let ownSocket = socketPath ?? loaded.configuration.listen.socketPath(environment: environment)
     let unmapped = UnmappedIDs.ofThisProcess
@@ -78,7 +78,7 @@ struct ServerProcess {
     let signals = ServerSignals()
     guard signals.start(pipes) else { throw Failure(description: "cannot start the thread for signals") }
 
-    let replacements = Replacements(logger: logger)
+    let replacements = FileReloadMonitor(logger: logger)
     let transports: UpstreamTransports
     do {
       transports = try UpstreamTransports(descriptors, replacements: replacements, logger: logger)
@@ -89,7 +89,7 @@ struct ServerProcess {
     defer { transport.close() }
     let audit = try AuditAssembly.open(loaded.configuration.audit, logger)
     let storage = try StoreRotation(loaded.configuration, replacements, logger).storage
-    var surroundings = SidecarService.Surroundings(
+    var surroundings = SidecarService.Dependencies(
       transport: transport, clock: SystemClock(), logger: logger, libraries: Self.libraries, storage: storage,
       loadConfiguration: load)
     surroundings.audit = audit
@@ -159,7 +159,7 @@ struct ServerProcess {
     logger.info("draining")
     manager.stopping()
     await server.stopListening()
-    await Self.welcome(service)
+    await Self.acceptGracePeriod(service)
     await Self.drain(service, storage, for: loaded.configuration.listen.drain, logger)
     supervising?.cancel()
     await status?.close()
@@ -239,7 +239,7 @@ struct ServerProcess {
   }
 
   /// Whoever was let in just now has its request on the way: it is answered like any other.
-  private static func welcome(_ service: SidecarService) async {
+  private static func acceptGracePeriod(_ service: SidecarService) async {
     // The last one may not have been told of yet.
     repeat {
       try? await Task.sleep(for: .milliseconds(5))

@@ -8,7 +8,7 @@ final class SocketBridge: ConnectionDelegate {
   private let service: SidecarService
   private let memory: MemoryReturn
   private let peer: Peer
-  private let session: RPCSession
+  private let session: JSONRPCConnection
   /// An answer was so large that its memory is to be given back.
   private let hasWrittenLarge: Locked<Bool>
 
@@ -20,7 +20,7 @@ final class SocketBridge: ConnectionDelegate {
     self.hasWrittenLarge = hasWrittenLarge
     session = service.open(
       connection: connection.id, peer: peer,
-      output: RPCSession.Output(
+      output: JSONRPCConnection.Output(
         executor: connection.taskExecutor,
         ready: { if connection.isWritable { true } else { await connection.writable() } },
         pause: { $0 ? connection.pause() : connection.goOn() },

@@ -9,12 +9,12 @@ final class StoreRotation: Sendable {
   private let inForce: Locked<StoreConfiguration>
   private let store: (any RecordStore)?
   private let isNeeded: Bool
-  private let replacements: Replacements
+  private let replacements: FileReloadMonitor
   private let logger: Logger
 
   /// The storage that the configuration asks for. Throws when a key is none.
   init(
-    _ configuration: PosternConfiguration, _ replacements: Replacements, _ logger: Logger
+    _ configuration: PosternConfiguration, _ replacements: FileReloadMonitor, _ logger: Logger
   ) throws(ConfigurationProblems) {
     isNeeded = StoreAssembly.isNeeded(by: configuration)
     let assembly = try StoreAssembly(configuration.store, isNeeded: isNeeded)

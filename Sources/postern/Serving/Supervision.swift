@@ -10,7 +10,7 @@ struct Supervision: Sendable {
   /// How often at the least.
   private static let interval = Duration.seconds(5)
 
-  let manager: ServiceManager
+  let manager: SystemdNotifier
   let server: SocketServer
   let service: SidecarService
   let transport: CurlTransport

@@ -25,13 +25,15 @@ final class UpstreamTransports: Sendable {
   /// The common one.
   let common: CurlTransport
   private let state = Locked(State())
-  private let replacements: Replacements
+  private let replacements: FileReloadMonitor
   private let logger: Logger
   private let descriptors: DescriptorBudget
   private let stalled: StalledResources
 
   /// Starts the common one.
-  init(_ descriptors: DescriptorBudget, replacements: Replacements, logger: Logger) throws(CurlTransport.StartError) {
+  init(_ descriptors: DescriptorBudget, replacements: FileReloadMonitor, logger: Logger) throws(CurlTransport
+    .StartError)
+  {
     self.replacements = replacements
     self.logger = logger
     self.descriptors = descriptors
@@ -79,7 +81,7 @@ final class UpstreamTransports: Sendable {
   }
 
   private static func configuration(
-    _ number: Int, _ state: Locked<State>, _ replacements: Replacements, _ logger: Logger
+    _ number: Int, _ state: Locked<State>, _ replacements: FileReloadMonitor, _ logger: Logger
   ) -> CurlTransport.Configuration {
     var configuration = CurlTransport.Configuration()
     configuration.fileReport = { replacements.file($0, problem: $1) }

@@ -135,7 +135,7 @@ import Testing
     let live = try await bench.grants.sessions.live(session.handle, ownedBy: 1)
     let answer = try await bench.grants.sessions.requests.token(
       [(name: "grant_type", value: "x")], at: bench.issuer.issuer, key: nil, trace: nil)
-    try await bench.grants.sessions.exchangeTokens(of: live, with: answer, nil, bench.issuer)
+    try await bench.grants.sessions.replaceTokens(of: live, with: answer, nil, bench.issuer)
     gate.open()
     #expect(try await call.value.status == 200)
     #expect(bench.delegate.questions.isEmpty && bench.requests.count == 2)

@@ -61,7 +61,7 @@ struct DPoPBench: Sendable {
         discovery: discovery))
     issuer = SessionIssuer(
       issuer: try .testing(endpoints: endpoints, usesDPoP: usesDPoP),
-      tokens: IDTokenConfiguration(issuer: "https://idp.test"), keys: FixedKeySource(JWKSet([])), scope: "orders")
+      tokens: IDTokenConfiguration(issuer: "https://idp.test"), keys: StaticJWKSet(JWKSet([])), scope: "orders")
   }
 
   /// A session made from the refresh token `r-0`.

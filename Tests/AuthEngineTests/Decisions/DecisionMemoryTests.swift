@@ -99,7 +99,7 @@ struct DecisionMemoryTests {
   /// Would catch: a user with very many scopes who has the thread that serves others look through all of them at once.
   @Test("a thread is held until all that is to be forgotten has been looked for")
   func inTurns() throws {
-    let board = DecisionBoard()
+    let board = DecisionCache()
     let point = try DecisionEngine.authzen { _ in .decisions([]) }.point()
     let (name, now) = (ResourceName("x"), MonotonicInstant(nanoseconds: 1))
     for number in 0..<640 {
@@ -123,7 +123,7 @@ struct DecisionMemoryTests {
 
   @Test("who looks something up is told wrongly whether anybody wanted it to the end")
   func wanted() throws {
-    let board = DecisionBoard()
+    let board = DecisionCache()
     let scope = try scope("a")
     func begin(_ name: String, _ wait: DecisionWait = DecisionWait()) throws -> UInt64 {
       let now = MonotonicInstant(nanoseconds: 1)

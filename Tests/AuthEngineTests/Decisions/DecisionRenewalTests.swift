@@ -157,7 +157,7 @@ struct DecisionRenewalTests {
     engine.clock.advance(by: .seconds(50))
     for name in names { _ = await engine.ask([name], at: point) }
     // Three quarters of the places: the rest is for other owners.
-    let most = DecisionLedger.maxRenewals * 3 / 4
+    let most = InFlightDecisions.maxRenewals * 3 / 4
     #expect(engine.preauthorizer.board.lookupCount == most)
     gate.open()
     #expect(await eventually { engine.preauthorizer.board.lookupCount == 0 })

@@ -173,7 +173,7 @@ struct DecisionSharingTests {
       let engine = DecisionEngine { request, _ in request.method == "GET" ? .status(404) : answer }
       let point = try engine.point { $0.attempts = 1 }
       let response = await engine.ask(["a"], at: point, subject: Self.alice)
-      let tally = DecisionTally(response, at: point)
+      let tally = DecisionCounts(response, at: point)
       #expect(tally.asked && tally.trouble == text && tally.cause?.contains("alice") != true)
     }
   }

@@ -149,7 +149,7 @@ struct DecisionWireTests {
   func unhonored() async throws {
     struct Deaf: DecisionProvider {
       let unhonoredFeatures: Set<PreauthorizeRequest.Feature> = [.remoteCache]
-      func evaluate(_ batch: DecisionBatch, over link: DecisionLink) async -> [DecisionVerdict?] {
+      func evaluate(_ batch: DecisionBatch, over link: DecisionClient) async -> [DecisionVerdict?] {
         batch.resources.map { _ in .permit(lifetime: nil) }
       }
     }

@@ -30,7 +30,7 @@ import Testing
       try await introspector.verdict(
         on: Secret(token), hint: hint,
         issuer: .testing(endpoints: [.introspection: "https://idp.test/introspect"]), expecting: .init(),
-        configuration: IDTokenConfiguration(issuer: "https://idp.test"), keys: FixedKeySource(JWKSet([])),
+        configuration: IDTokenConfiguration(issuer: "https://idp.test"), keys: StaticJWKSet(JWKSet([])),
         deadline: deadline)
     }
   }

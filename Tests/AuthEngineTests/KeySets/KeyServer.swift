@@ -52,7 +52,7 @@ struct KeyServer: Sendable {
   /// The requests for key sets so far.
   var requests: [HTTPRequest] { transport.requests.filter { !$0.url.path.contains(".well-known") } }
 
-  func source(_ policy: KeySetPolicy = KeySetPolicy()) throws -> PublishedKeySource {
+  func source(_ policy: KeySetPolicy = KeySetPolicy()) throws -> RemoteJWKSet {
     store.source(for: try .testing(endpoints: [:]), policy: policy)
   }
 
@@ -120,7 +120,7 @@ extension KeySetSnapshot {
   var keyIDs: [String] { keys.keys.compactMap(\.keyID) }
 }
 
-extension PublishedKeySource {
+extension RemoteJWKSet {
   /// The `kid`s in force.
   func keyIDs() async throws(KeySetError) -> [String] { try await keySet(deadline: .never).keyIDs }
 

@@ -106,7 +106,7 @@ struct KeySetConcurrencyTests {
   }
 
   private func look(
-    _ source: PublishedKeySource, _ old: KeySetSnapshot, _ kid: String, for uid: UInt32
+    _ source: RemoteJWKSet, _ old: KeySetSnapshot, _ kid: String, for uid: UInt32
   ) -> Task<[String]?, any Error> {
     Task {
       try await Requesting.$uid.withValue(uid) {

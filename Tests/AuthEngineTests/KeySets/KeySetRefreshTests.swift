@@ -72,7 +72,7 @@ struct KeySetRefreshTests {
     }
   }
 
-  private func eventuallyRefreshes(_ source: PublishedKeySource, _ server: KeyServer, to count: Int) async -> Bool {
+  private func eventuallyRefreshes(_ source: RemoteJWKSet, _ server: KeyServer, to count: Int) async -> Bool {
     let end = ContinuousClock.now + .seconds(30)
     while server.requests.count < count, ContinuousClock.now < end {
       _ = try? await source.keySet(deadline: .never)

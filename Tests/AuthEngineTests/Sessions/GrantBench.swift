@@ -67,7 +67,7 @@ struct GrantBench: Sendable {
           .authorization: "https://idp.test/authorize", .endSession: "https://idp.test/logout",
         ]),
       tokens: IDTokenConfiguration(issuer: identifier, algorithms: [.es256]),
-      keys: FixedKeySource(JWKSet([signers.p256])), scope: "openid orders", implicit: implicit,
+      keys: StaticJWKSet(JWKSet([signers.p256])), scope: "openid orders", implicit: implicit,
       accessManager: accessManager)
   }
 

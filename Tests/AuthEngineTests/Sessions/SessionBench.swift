@@ -59,7 +59,7 @@ struct SessionBench: Sendable {
         .token: "https://idp.test/token", .revocation: "https://idp.test/revoke",
         .endSession: "https://idp.test/logout",
       ]),
-      tokens: IDTokenConfiguration(issuer: "https://idp.test"), keys: FixedKeySource(JWKSet([])),
+      tokens: IDTokenConfiguration(issuer: "https://idp.test"), keys: StaticJWKSet(JWKSet([])),
       scope: scope)
   }
 

@@ -40,12 +40,12 @@ import Testing
       state.held.set([], for: key, of: owner)
       let refusal = TokenBackoff(
         after: TokenError(.refused(nil), "no"), previous: nil, now: bench.clock.monotonicNow)
-      if let refusal { state.backoffs.set(refusal, for: RenewalName(key: key, slot: .session), of: owner) }
+      if let refusal { state.backoffs.set(refusal, for: RefreshKey(key: key, slot: .session), of: owner) }
     }
     let key = mine.handle.key
     add(key, 2)
     for _ in 0..<5000 { add(SessionHandle.random().key, 1) }
     #expect(state.sessions[key] != nil && state.ended[key] != nil && state.unsaved[key] != nil)
-    #expect(state.held[key] != nil && state.backoffs[RenewalName(key: key, slot: .session)] != nil)
+    #expect(state.held[key] != nil && state.backoffs[RefreshKey(key: key, slot: .session)] != nil)
   }
 }

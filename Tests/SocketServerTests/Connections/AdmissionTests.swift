@@ -7,7 +7,7 @@ import Testing
 struct AdmissionTests {
   @Test("the ledger counts in total and by uid, and gives places back")
   func ledger() {
-    var ledger = AdmissionLedger(connections: 3, connectionsPerUid: 2)
+    var ledger = ConnectionLimits(connections: 3, connectionsPerUid: 2)
     #expect(ledger.admit(uid: 1) == .admitted(id: 1))
     #expect(ledger.admit(uid: 1) == .admitted(id: 2))
     #expect(ledger.admit(uid: 1) == .refused(.connectionsPerUid(limit: 2), lingers: true))
@@ -22,7 +22,7 @@ struct AdmissionTests {
 
   @Test("beside others nobody takes more than three times what is free, and who is alone takes all")
   func shares() {
-    var ledger = AdmissionLedger(connections: 16, connectionsPerUid: 16)
+    var ledger = ConnectionLimits(connections: 16, connectionsPerUid: 16)
     func admitted(_ uid: UInt32) -> Int {
       var count = 0
       while case .admitted = ledger.admit(uid: uid) { count += 1 }
@@ -37,7 +37,7 @@ struct AdmissionTests {
 
   @Test("strangers have few connections, each and all together, and others as many as are configured")
   func strangers() {
-    var ledger = AdmissionLedger(connections: 128, connectionsPerUid: 24)
+    var ledger = ConnectionLimits(connections: 128, connectionsPerUid: 24)
     for id in 1...16 { #expect(ledger.admit(uid: 1, isStranger: true) == .admitted(id: UInt64(id))) }
     #expect(ledger.admit(uid: 1, isStranger: true) == .refused(.connectionsPerUid(limit: 16), lingers: true))
     for uid in 2..<18 { _ = ledger.admit(uid: UInt32(uid), isStranger: true) }
@@ -52,8 +52,8 @@ struct AdmissionTests {
 
   @Test("turning away costs a bounded number of lingering sockets")
   func lingering() {
-    var ledger = AdmissionLedger(connections: 0, connectionsPerUid: 1)
-    for _ in 0..<AdmissionLedger.lingeringRefusals {
+    var ledger = ConnectionLimits(connections: 0, connectionsPerUid: 1)
+    for _ in 0..<ConnectionLimits.lingeringRefusals {
       #expect(ledger.admit(uid: 1) == .refused(.connections(limit: 0), lingers: true))
     }
     #expect(ledger.admit(uid: 1) == .refused(.connections(limit: 0), lingers: false))

@@ -36,7 +36,7 @@ final class AccessManagerLogin: Sendable {
 
   /// The session's token, or a newer one than `rejected`. Nobody has sessions replaced without end that others use.
   func token(
-    replacing rejected: AccessManagerToken?, over link: DecisionLink
+    replacing rejected: AccessManagerToken?, over link: DecisionClient
   ) async throws(DecisionFault) -> AccessManagerToken {
     guard case .user(let name, let password) = evaluator else {
       guard case .ssoToken(let token) = evaluator, rejected == nil else { throw Self.refused }
@@ -74,7 +74,7 @@ final class AccessManagerLogin: Sendable {
 
   /// Fills the callbacks for name and password; a login that asks for anything else is not for a machine.
   private func logIn(
-    _ name: Secret<String>, _ password: Secret<String>, over link: DecisionLink
+    _ name: Secret<String>, _ password: Secret<String>, over link: DecisionClient
   ) async throws(DecisionFault) -> Secret<String> {
     var body: JSONValue = [:]
     // A balancer's, without which a server behind it does not find the login.

@@ -44,7 +44,7 @@ public final class AccessManagerProvider: DecisionProvider {
   /// One evaluation of the whole batch. An evaluator's session that has ended is replaced once, where there is a
   /// password for it.
   public func evaluate(
-    _ batch: DecisionBatch, over link: DecisionLink
+    _ batch: DecisionBatch, over link: DecisionClient
   ) async throws(DecisionFault) -> [DecisionVerdict?] {
     let body = JSONWriter().write(try await question(batch))
     var token = try await logins.token(replacing: nil, over: link)
@@ -63,7 +63,7 @@ public final class AccessManagerProvider: DecisionProvider {
   }
 
   private func post(
-    _ body: [UInt8], _ token: AccessManagerToken, _ batch: DecisionBatch, _ link: DecisionLink
+    _ body: [UInt8], _ token: AccessManagerToken, _ batch: DecisionBatch, _ link: DecisionClient
   ) async throws(DecisionFault) -> HTTPResponse {
     var fields = HTTPFields([
       .init(name: "Accept", value: "application/json"),

@@ -47,7 +47,7 @@ final class AdobePassClients: Sendable {
   /// which the server said. Nobody has tokens replaced without end that others use.
   func token(
     of client: AdobePassClient, replacing rejected: AdobePassToken? = nil, isForeign: Bool = false,
-    device: AdobePassDevice, over link: DecisionLink
+    device: AdobePassDevice, over link: DecisionClient
   ) async throws(DecisionFault) -> AdobePassToken {
     let generation = rejected?.generation ?? 0
     if let current = fresh(client) {

@@ -64,7 +64,7 @@ public final class AdobePassProvider: DecisionProvider {
   /// One question about the whole batch. A token that is refused is replaced once; the client only when the server does
   /// not know it, and says so where no answer to another question can arrive: that costs every user the login.
   public func evaluate(
-    _ batch: DecisionBatch, over link: DecisionLink
+    _ batch: DecisionBatch, over link: DecisionClient
   ) async throws(DecisionFault) -> [DecisionVerdict?] {
     let request = request(batch)
     var token = try await link.clients.token(of: client, device: device, over: link)
@@ -103,7 +103,7 @@ public final class AdobePassProvider: DecisionProvider {
   }
 
   private func post(
-    _ request: HTTPRequest, _ token: AdobePassToken, _ link: DecisionLink, _ purpose: DecisionPurpose
+    _ request: HTTPRequest, _ token: AdobePassToken, _ link: DecisionClient, _ purpose: DecisionPurpose
   ) async throws(DecisionFault) -> HTTPResponse {
     var request = request
     request.fields["Authorization"] = "Bearer \(token.value.reveal())"

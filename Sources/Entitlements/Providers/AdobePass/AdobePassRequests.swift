@@ -21,7 +21,7 @@ struct AdobePassRequests: Sendable {
 
   let client: AdobePassClient
   let device: AdobePassDevice
-  let link: DecisionLink
+  let link: DecisionClient
 
   /// New credentials (`POST /o/client/register`; RFC 7591 section 3). Its answer is waited for longer than others: it
   /// comes once.

@@ -41,14 +41,14 @@ final class AuthZENDiscovery: Sendable {
   }
 
   /// The endpoints, as they are for the uid that asks.
-  func endpoints(over link: DecisionLink) async throws(DecisionFault) -> AuthZENEndpoints {
+  func endpoints(over link: DecisionClient) async throws(DecisionFault) -> AuthZENEndpoints {
     var endpoints = try await everybodys(over: link)
     let (owner, now) = (link.subject.owner, link.clock.monotonicNow)
     if state.withLock({ $0.singly[owner].map { $0 > now } ?? false }) { endpoints.evaluations = nil }
     return endpoints
   }
 
-  private func everybodys(over link: DecisionLink) async throws(DecisionFault) -> AuthZENEndpoints {
+  private func everybodys(over link: DecisionClient) async throws(DecisionFault) -> AuthZENEndpoints {
     if let endpoints = fresh(at: link.clock.monotonicNow) { return endpoints }
     do throws(SingleFlightError<DecisionFault>) {
       return try await flights.value(for: identifier, deadline: link.deadline) {
@@ -79,7 +79,7 @@ final class AuthZENDiscovery: Sendable {
     state.withLock { $0.known.flatMap { $0.until > now ? $0.endpoints : nil } }
   }
 
-  private func fetch(over link: DecisionLink) async throws(DecisionFault) -> AuthZENEndpoints {
+  private func fetch(over link: DecisionClient) async throws(DecisionFault) -> AuthZENEndpoints {
     let request = HTTPRequest(
       method: "GET", url: location, fields: HTTPFields([.init(name: "Accept", value: "application/json")]))
     let older = state.withLock { $0.known?.endpoints }
@@ -107,7 +107,7 @@ final class AuthZENDiscovery: Sendable {
     if case .none = point.settings.credential { true } else { endpoints.areAll(at: origin) }
   }
 
-  private func keep(_ endpoints: AuthZENEndpoints, for life: Duration, over link: DecisionLink) -> AuthZENEndpoints {
+  private func keep(_ endpoints: AuthZENEndpoints, for life: Duration, over link: DecisionClient) -> AuthZENEndpoints {
     let until = link.clock.monotonicNow + life
     state.withLock { $0.known = Known(endpoints: endpoints, until: until) }
     return endpoints

@@ -43,7 +43,7 @@ public final class AuthZENProvider: DecisionProvider {
 
   /// One batch; one question for each resource where the decision point has no batches.
   public func evaluate(
-    _ batch: DecisionBatch, over link: DecisionLink
+    _ batch: DecisionBatch, over link: DecisionClient
   ) async throws(DecisionFault) -> [DecisionVerdict?] {
     let endpoints = try await discovery.endpoints(over: link)
     guard let url = endpoints.evaluations else { return await singly(batch, at: endpoints.evaluation, link) }
@@ -58,7 +58,7 @@ public final class AuthZENProvider: DecisionProvider {
       reasons: settings.reasons, trace: trace)
   }
 
-  private func singly(_ batch: DecisionBatch, at url: HTTPURL, _ link: DecisionLink) async -> [DecisionVerdict?] {
+  private func singly(_ batch: DecisionBatch, at url: HTTPURL, _ link: DecisionClient) async -> [DecisionVerdict?] {
     let question = AuthZENQuestion(batch, settings)
     var rest = batch.resources.indices.makeIterator()
     var verdicts: [DecisionVerdict?] = Array(repeating: nil, count: batch.resources.count)
@@ -85,7 +85,7 @@ public final class AuthZENProvider: DecisionProvider {
   }
 
   private func post(
-    _ body: [UInt8], to url: HTTPURL, _ batch: DecisionBatch, _ link: DecisionLink
+    _ body: [UInt8], to url: HTTPURL, _ batch: DecisionBatch, _ link: DecisionClient
   ) async throws(DecisionFault) -> (HTTPResponse, trace: String) {
     let identifier = RequestIdentifier.make()
     var fields = HTTPFields([

@@ -41,7 +41,7 @@ public final class OPAProvider: DecisionProvider {
 
   /// One question about the whole batch.
   public func evaluate(
-    _ batch: DecisionBatch, over link: DecisionLink
+    _ batch: DecisionBatch, over link: DecisionClient
   ) async throws(DecisionFault) -> [DecisionVerdict?] {
     try await waitUntilReady(link)
     var fields = HTTPFields([
@@ -57,7 +57,7 @@ public final class OPAProvider: DecisionProvider {
 
   /// OPA answers before its policies are loaded, and denies everything then: it is asked until it is ready once. Where
   /// there is no such endpoint it is taken to be.
-  private func waitUntilReady(_ link: DecisionLink) async throws(DecisionFault) {
+  private func waitUntilReady(_ link: DecisionClient) async throws(DecisionFault) {
     guard !isReady.withLock({ $0 }) else { return }
     let response = try await link.exchange(HTTPRequest(method: "GET", url: health), for: .shared)
     guard response.status < 500, response.status != 429 else {

@@ -8,7 +8,7 @@ enum DelegateQuestion {
   /// The answer; nil when it comes late, is an error, or never comes because the connection is gone. `deadline` is the
   /// call's own.
   static func ask(
-    _ session: RPCSession, _ method: DelegateMethod, _ params: JSONObject, within patience: Duration,
+    _ session: JSONRPCConnection, _ method: DelegateMethod, _ params: JSONObject, within patience: Duration,
     by deadline: Deadline, _ clock: any EngineClock
   ) async -> JSONValue? {
     let request = JSONValue.object(params)

@@ -46,7 +46,7 @@ extension FetchResourceHandler {
 
   /// Who satisfies the fetch's advice, and where it is kept meanwhile.
   func advice(
-    _ rules: AdviceRules, _ origin: StoppedFetches.Origin, _ progress: AdviceProgress?, by deadline: Deadline,
+    _ rules: AdviceRules, _ origin: SuspendedFetches.Origin, _ progress: AdviceProgress?, by deadline: Deadline,
     _ context: CallContext
   ) -> FetchAdvice {
     FetchAdvice(
@@ -57,7 +57,7 @@ extension FetchResourceHandler {
       hold: { [stopped] stop in
         guard let session = stop.session else { return nil }
         return stopped.hold(
-          StoppedFetches.Fetch(origin: origin, session: session, advices: stop.advices, progress: stop.progress))
+          SuspendedFetches.Fetch(origin: origin, session: session, advices: stop.advices, progress: stop.progress))
       },
       release: { [stopped] in stopped.release($0) },
       extend: { [stopped] in stopped.stop($0, of: origin.owner) },

@@ -10,7 +10,7 @@ struct JourneyHandlers: Sendable {
   private static let maxNameBytes = 256
 
   let engine: Engine
-  let stopped: StoppedFetches
+  let stopped: SuspendedFetches
 
   func authenticate(_ params: Authenticate.Params, _ context: CallContext) async throws(RPCFault) -> JourneyResult {
     let answers = try Self.answers(params.answers)
@@ -76,7 +76,7 @@ struct JourneyHandlers: Sendable {
 
   /// What a fetch waits for.
   private func begin(
-    _ fetch: StoppedFetches.Fetch, _ continuation: String, _ answers: JourneyAnswers, _ context: CallContext
+    _ fetch: SuspendedFetches.Fetch, _ continuation: String, _ answers: JourneyAnswers, _ context: CallContext
   ) async throws(RPCFault) -> JourneyResult {
     let (handle, issuer) = try await session(fetch.session.text, context)
     guard var request = JourneyRequest.stepUp(handle, advices: fetch.advices) else {

@@ -38,7 +38,7 @@ struct SessionHandlers: Sendable {
     var request = AuthorizationRequest(redirectURI: redirectURI)
     request.scope = params.scope
     request.prompt = params.prompt
-    request.acrValues = try CallerBounds.list(params.acrValues, "acrValues") ?? []
+    request.acrValues = try InputLimits.list(params.acrValues, "acrValues") ?? []
     let texts = [
       ("scope", params.scope), ("prompt", params.prompt), ("loginHint", params.loginHint),
       ("resource", params.resource),
@@ -46,7 +46,7 @@ struct SessionHandlers: Sendable {
     for (name, text) in texts where text?.utf8.count ?? 0 > Self.maxTextBytes {
       throw .invalidParams("\(name) is longer than \(Self.maxTextBytes) bytes", path: "/\(name)")
     }
-    _ = try CallerBounds.maxAge(params.maxAge)
+    _ = try InputLimits.maxAge(params.maxAge)
     request.maxAge = params.maxAge
     request.loginHint = params.loginHint
     request.resource = params.resource

@@ -19,7 +19,7 @@ public enum OfflineMethods {
 
   static func verify(_ params: VerifyJWS.Params) throws(RPCFault) -> JSONValue {
     let allowed =
-      try CallerBounds.algorithms(params.algorithms, SignatureAlgorithm.init(name:)) ?? SignatureAlgorithm.all
+      try InputLimits.algorithms(params.algorithms, SignatureAlgorithm.init(name:)) ?? SignatureAlgorithm.all
     let keys: JWKSet
     switch (params.jwks, params.jwk) {
     case (let set?, nil): keys = try jose("/jwks") { () throws(JOSEError) in try JWKSet(json: set, origin: .local) }
@@ -44,7 +44,7 @@ public enum OfflineMethods {
 
   static func decrypt(_ params: DecryptJWE.Params) throws(RPCFault) -> JSONValue {
     let allowed =
-      try CallerBounds.algorithms(params.algorithms, KeyManagementAlgorithm.init(name:))
+      try InputLimits.algorithms(params.algorithms, KeyManagementAlgorithm.init(name:))
       ?? KeyManagementAlgorithm.asymmetric + KeyManagementAlgorithm.symmetric
     let key = try key(params.jwk)
     var header: JSONObject?

@@ -8,20 +8,20 @@ import PosternSupport
 /// The methods that judge tokens: params to expectations, the engine, and its verdict to a result.
 struct TokenHandlers: Sendable {
   let engine: Engine
-  let computation: Computation
+  let computation: CPUOffload
 
   func validateIDToken(_ params: ValidateIDToken.Params, _ context: CallContext) async throws(RPCFault) -> JSONValue {
-    let bounds = CallerBounds(rules: context.runtime.validation)
+    let bounds = InputLimits(rules: context.runtime.validation)
     let issuer = try TokenIssuer(params, context, engine.keySets)
     var expectations = IDTokenExpectations(
       clientID: try issuer.requiredClientID(), nonce: params.nonce,
       authorizationCode: params.authorizationCode.map { Secret($0) },
       accessToken: params.accessToken.map { Secret($0) }, flow: try Self.flow(params))
     expectations.state = params.state
-    expectations.maxAge = try CallerBounds.maxAge(params.maxAge)
-    expectations.acrValues = try CallerBounds.list(params.acrValues, "acrValues") ?? []
-    expectations.trustedAudiences = try CallerBounds.list(params.trustedAudiences, "trustedAudiences")
-    expectations.algorithms = try CallerBounds.algorithms(params.algorithms, SignatureAlgorithm.init(name:))
+    expectations.maxAge = try InputLimits.maxAge(params.maxAge)
+    expectations.acrValues = try InputLimits.list(params.acrValues, "acrValues") ?? []
+    expectations.trustedAudiences = try InputLimits.list(params.trustedAudiences, "trustedAudiences")
+    expectations.algorithms = try InputLimits.algorithms(params.algorithms, SignatureAlgorithm.init(name:))
     expectations.clockSkew = try bounds.clockSkew(params.clockSkewSeconds)
     expectations.requiresAuthorizedParty = params.requireAzp
     expectations.now = try bounds.now(params.now)
@@ -35,11 +35,11 @@ struct TokenHandlers: Sendable {
   func validateAccessToken(
     _ params: ValidateAccessToken.Params, _ context: CallContext
   ) async throws(RPCFault) -> JSONValue {
-    let bounds = CallerBounds(rules: context.runtime.validation)
+    let bounds = InputLimits(rules: context.runtime.validation)
     let issuer = try TokenIssuer(params, context, engine.keySets)
     var expectations = AccessTokenExpectations(
       audience: params.audience,
-      requiredScopes: try CallerBounds.list(params.requiredScopes, "requiredScopes") ?? [], clientID: params.clientId,
+      requiredScopes: try InputLimits.list(params.requiredScopes, "requiredScopes") ?? [], clientID: params.clientId,
       confirmation: try Self.confirmation(params.confirmation))
     expectations.clockSkew = try bounds.clockSkew(params.clockSkewSeconds)
     expectations.now = try bounds.now(params.now)
@@ -55,7 +55,7 @@ struct TokenHandlers: Sendable {
   ) async throws(RPCFault) -> JSONValue {
     let issuer = try TokenIssuer(params, context, engine.keySets)
     var expectations = LogoutTokenExpectations(clientID: try issuer.requiredClientID(), realm: issuer.realm)
-    expectations.now = try CallerBounds(rules: context.runtime.validation).now(params.now)
+    expectations.now = try InputLimits(rules: context.runtime.validation).now(params.now)
     let validator = params.issuer == nil ? engine.foreignLogoutTokens : engine.logoutTokens
     return try await decided(issuer, context) { [expectations] () async throws(KeySetError) in
       try await validator.validate(
@@ -82,7 +82,7 @@ struct TokenHandlers: Sendable {
   func introspectToken(_ params: IntrospectToken.Params, _ context: CallContext) async throws(RPCFault) -> JSONValue {
     let configured = try context.runtime.issuer(params.issuer)
     let expectations = IntrospectionExpectations(
-      audience: params.audience, requiredScopes: try CallerBounds.list(params.requiredScopes, "requiredScopes") ?? [])
+      audience: params.audience, requiredScopes: try InputLimits.list(params.requiredScopes, "requiredScopes") ?? [])
     do throws(IntrospectionError) {
       return VerdictResult.make(
         try await engine.introspector.verdict(

@@ -63,7 +63,7 @@ struct TokenIssuer: Sendable {
         throw .invalidParams("validation.inlineJwks is off: name a configured issuer", path: "/jwks")
       }
       do throws(KeySetError) {
-        return try FixedKeySource(json: set)
+        return try StaticJWKSet(json: set)
       } catch {
         throw RPCFault(.jwksInvalid, error.detail, data: ["path": "/jwks"])
       }

@@ -14,7 +14,7 @@ enum TokenPolicies {
   static let issuer = "https://idp.test"
   static let now: Int64 = 1_800_000_000
   static let clock = StoppedClock()
-  static let keys = FixedKeySource(FixedMaterial.shared.published)
+  static let keys = StaticJWKSet(FixedMaterial.shared.published)
   static let nonce = "n-0S6_WzA2Mj"
 
   static let configuration = IDTokenConfiguration(

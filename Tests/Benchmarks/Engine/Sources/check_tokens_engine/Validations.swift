@@ -8,7 +8,7 @@ struct Validations {
 
   private let file: TokenFile
   private let options: Options
-  private let keys: FixedKeySource
+  private let keys: StaticJWKSet
   private let configuration: IDTokenConfiguration
   private let validator = IDTokenValidator(clock: SystemClock(), cache: nil)
   private var next = 0
@@ -19,7 +19,7 @@ struct Validations {
     }
     file = try TokenFile(path: options.tokens)
     do throws(KeySetError) {
-      keys = try FixedKeySource(text: try Self.text(options.keys))
+      keys = try StaticJWKSet(text: try Self.text(options.keys))
     } catch {
       throw Failure("\(options.keys): \(error)")
     }

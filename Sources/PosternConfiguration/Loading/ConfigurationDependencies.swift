@@ -1,0 +1,70 @@
+/// The world outside the configuration file: files, variables, groups.
+struct ConfigurationDependencies: Sendable {
+  /// A secret file that could be read.
+  struct SecretFile {
+    /// What it holds.
+    var bytes: [UInt8]
+    /// Whether its permissions let every user read it.
+    var isReadableByOthers: Bool
+  }
+
+  /// The largest secret: certificates and key files included.
+  static let maxSecretBytes = 64 << 10
+  /// The largest file that is only looked at, such as a bundle of certificate authorities.
+  static let maxFileBytes = 16 << 20
+
+  /// The directory of the configuration file: where relative paths begin.
+  var directory: String
+  /// The process's environment.
+  var environment: [String: String]
+  /// Reads a file, at most so many bytes.
+  var readFile: @Sendable (_ path: String, _ limit: Int) -> Result<ConfigurationFile, ConfigurationFile.Failure>
+  /// The id of a group by name or number.
+  var groupIdentifier: @Sendable (_ name: String) -> UInt32?
+  /// The names of the methods that a rule of `peers` can list; nil: nobody has said, and any name will do.
+  var methodNames: [String]?
+
+  /// No world at all.
+  static let none = ConfigurationDependencies(
+    directory: "", environment: [:], readFile: { _, _ in .failure(.notFound) }, groupIdentifier: { _ in nil })
+
+  /// Where `path` is. Absolute paths stay; a relative one names a systemd credential where `$CREDENTIALS_DIRECTORY` is
+  /// set and holds such a file (systemd.exec(5), LoadCredential=), and else a file beside the configuration.
+  func resolved(_ path: String) -> String {
+    guard !path.hasPrefix("/") else { return path }
+    if let credentials = environment["CREDENTIALS_DIRECTORY"], credentials.hasPrefix("/") {
+      let candidate = Self.join(credentials, path)
+      if case .success = readFile(candidate, Self.maxFileBytes) { return candidate }
+    }
+    return besideConfiguration(path)
+  }
+
+  /// `path` as seen from the directory of the configuration file.
+  func besideConfiguration(_ path: String) -> String {
+    path.hasPrefix("/") || directory.isEmpty ? path : Self.join(directory, path)
+  }
+
+  /// The secret in the file at `path`; one line feed (or CR LF) at its end is not part of it, unless its `exact` bytes
+  /// are wanted.
+  func readSecret(_ path: String, exact: Bool) -> Result<SecretFile, FileProblem> {
+    let resolved = resolved(path)
+    switch readFile(resolved, Self.maxSecretBytes) {
+    case .failure(let failure):
+      return .failure(FileProblem(path: resolved, failure: failure))
+    case .success(let file):
+      var bytes = file.bytes
+      if !exact, bytes.last == UInt8(ascii: "\n") {
+        bytes.removeLast()
+        if bytes.last == UInt8(ascii: "\r") { bytes.removeLast() }
+      }
+      guard !bytes.isEmpty else { return .failure(FileProblem(message: "\(resolved): the secret is empty")) }
+      return .success(SecretFile(bytes: bytes, isReadableByOthers: file.permissions & 0o004 != 0))
+    }
+  }
+
+  private static func join(_ directory: String, _ path: String) -> String {
+    var path = path[...]
+    while path.hasPrefix("./") { path = path.dropFirst(2) }
+    return directory.hasSuffix("/") ? directory + path : "\(directory)/\(path)"
+  }
+}

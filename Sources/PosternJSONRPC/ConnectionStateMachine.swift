@@ -1,0 +1,315 @@
+import PosternJSON
+
+/// One connection's conversation as a pure state machine: events in, actions out; no sockets, no tasks, no clock.
+///
+/// Owned by `JSONRPCConnection`, which acts on the actions after releasing its lock.
+struct ConnectionStateMachine {
+  /// What the owner has to do, in order.
+  enum Action {
+    /// Carry out a call and report its end with `completed`.
+    case invoke(Call)
+    /// Stop working on a call; its answer has been given.
+    case cancel(UInt64)
+    /// A call was refused, as many being under way as may be.
+    case refusedUnseen
+    /// Send a text.
+    case write(OutgoingText)
+    /// A request of ours was answered, or never will be.
+    case resolve(UInt64, Result<JSONValue, PeerError>)
+    /// Close once everything written has left.
+    case close
+
+    /// Whether to write it takes long.
+    var isLong: Bool {
+      guard case .write(let text) = self else { return false }
+      return text.weight(upTo: JSONRPCConnection.longText) >= JSONRPCConnection.longText
+    }
+  }
+
+  /// A call being worked on.
+  private struct InFlight {
+    let id: RPCID?
+    let batch: UInt64?
+    /// Where its answer goes in the batch.
+    let slot: Int
+    /// Answered already (cancelled), but still being worked on: it counts towards the limit until it ends.
+    var lingers = false
+  }
+
+  /// A batch whose answers are being collected.
+  private struct Batch {
+    var answers: [OutgoingText?]
+    var open: Int
+  }
+
+  let limits: SessionLimits
+  private var inFlight: [UInt64: InFlight] = [:]
+  private var batches: [UInt64: Batch] = [:]
+  private var outgoing: [RPCID: UInt64] = [:]
+  private var nextKey: UInt64 = 1
+  private var malformedInARow = 0
+  private var lineIsSpoiled = false
+  /// Calls in flight that have not been cancelled, notifications included: a half-closed connection waits for them.
+  private var pending = 0
+  private var inputEnded = false
+  private var draining = false
+  private var closed = false
+
+  init(limits: SessionLimits) { self.limits = limits }
+
+  /// Whether as many calls are being worked on as may be: a further one is refused whatever it is.
+  var isFull: Bool { inFlight.count >= limits.inFlight }
+
+  /// How many calls are being worked on.
+  var inFlightCount: Int { inFlight.count }
+
+  /// Whether the call has not come to its end.
+  func isWorking(on key: UInt64) -> Bool { inFlight[key] != nil }
+
+  /// Whether the call's answer has been given, or nobody wants it any more, while it is still being worked on.
+  func isAbandoned(_ key: UInt64) -> Bool { inFlight[key]?.lingers ?? false }
+
+  // MARK: - Events
+
+  /// The transport delivered something.
+  mutating func receive(_ input: SessionInput, _ act: inout [Action]) {
+    guard !closed else { return }
+    switch input {
+    case .text(.success(let json), let sharesLine):
+      if sharesLine, lineIsSpoiled { return }
+      lineIsSpoiled = false
+      malformedInARow = 0
+      receive(json, &act)
+    case .text(.failure(let error), let sharesLine):
+      if sharesLine, lineIsSpoiled { return }
+      lineIsSpoiled = true
+      refuseText(error.description, &act)
+    case .malformed(let reason, let sharesLine):
+      if sharesLine, lineIsSpoiled { return }
+      lineIsSpoiled = false
+      refuseText(reason, &act)
+    case .oversized(let limit, let sharesLine):
+      if sharesLine, lineIsSpoiled { return }
+      refuseDiscarded(RPCFault(.messageTooLarge, data: ["limitBytes": .integer(Int64(limit))]), &act)
+    case .tooComplex(let limit, let sharesLine):
+      if sharesLine, lineIsSpoiled { return }
+      refuseDiscarded(RPCFault(.messageTooComplex, data: ["limitValues": .integer(Int64(limit))]), &act)
+    case .violation(let reason):
+      answer(nil, RPCFault(.parseError, reason), &act)
+      end(&act)
+    case .crowded(let limit):
+      let data: JSONObject = [
+        "limitBytes": .integer(Int64(limit)), "retryable": true, "retryAfterMs": 1000, "outcome": "not_sent",
+      ]
+      answer(nil, RPCFault(.overloaded, "Too many bytes of unfinished messages of this user", data: data), &act)
+      end(&act)
+    }
+  }
+
+  /// A call came to its end.
+  mutating func completed(_ key: UInt64, with outcome: Result<RPCResult, RPCFault>, _ act: inout [Action]) {
+    guard let call = inFlight.removeValue(forKey: key) else { return }
+    if !call.lingers { deliver(outcome, of: call, &act) }
+    closeIfDone(&act)
+  }
+
+  /// The caller closed its sending side: pending answers are still written.
+  mutating func endInput(_ act: inout [Action]) {
+    guard !inputEnded else { return }
+    inputEnded = true
+    abandonOutgoing(&act)
+    closeIfDone(&act)
+  }
+
+  /// No new requests from here on; the connection ends when the pending ones are answered.
+  mutating func drain(_ act: inout [Action]) {
+    guard !draining else { return }
+    draining = true
+    closeIfDone(&act)
+  }
+
+  /// No more time: what is pending is answered `shutting_down`, each call once, and the connection ends.
+  mutating func finish(_ act: inout [Action]) {
+    guard !closed else { return }
+    draining = true
+    // In the order they came.
+    for key in inFlight.keys.sorted() {
+      guard let call = inFlight[key], !call.lingers else { continue }
+      inFlight[key]?.lingers = true
+      act.append(.cancel(key))
+      let fault = RPCFault(.shuttingDown, Self.unfinished, data: ["retryable": false, "outcome": "sent_no_reply"])
+      deliver(.failure(fault), of: call, &act)
+    }
+    end(&act)
+  }
+
+  /// Unlike a request that was refused, it may have had an effect.
+  private static let unfinished =
+    "Shutting down: there was no time left to finish the call, which may have had an effect"
+
+  /// The connection is gone: everything it alone owned is cancelled.
+  mutating func connectionClosed(_ act: inout [Action]) {
+    guard !closed else { return }
+    closed = true
+    for (key, call) in inFlight where !call.lingers {
+      inFlight[key]?.lingers = true
+      act.append(.cancel(key))
+    }
+    pending = 0
+    batches = [:]
+    abandonOutgoing(&act)
+  }
+
+  /// Ends a call of this connection with `request_cancelled`, exactly once; false when it has ended already.
+  mutating func cancel(_ key: UInt64, _ act: inout [Action]) -> Bool {
+    guard let call = inFlight[key], !call.lingers else { return false }
+    inFlight[key]?.lingers = true
+    act.append(.cancel(key))
+    deliver(.failure(RPCFault(.requestCancelled)), of: call, &act)
+    closeIfDone(&act)
+    return true
+  }
+
+  /// Sends the caller a request of ours; nil when it cannot be answered any more or too many are open.
+  mutating func request(_ method: String, _ params: JSONValue, _ act: inout [Action]) -> UInt64? {
+    guard !closed, !inputEnded, outgoing.count < limits.outgoing else { return nil }
+    let key = takeKey()
+    let id = RPCID.string("postern-\(key)")
+    outgoing[id] = key
+    act.append(.write(.message(["jsonrpc": "2.0", "id": id.jsonValue, "method": .string(method), "params": params])))
+    return key
+  }
+
+  /// Nobody waits for that request's answer any more.
+  mutating func forget(outgoing key: UInt64) {
+    outgoing[.string("postern-\(key)")] = nil
+  }
+
+  // MARK: - Requests
+
+  private mutating func receive(_ json: JSONValue, _ act: inout [Action]) {
+    guard case .array(let members) = json else { return receive(Envelope(json), batch: nil, slot: 0, &act) }
+    guard !members.isEmpty else { return answer(nil, RPCFault(.invalidRequest, "An empty batch"), &act) }
+    guard members.count <= limits.batch else {
+      return answer(nil, RPCFault(.batchTooLarge, data: ["limit": .integer(Int64(limits.batch))]), &act)
+    }
+    let batch = takeKey()
+    // Held open by one until all members are in, so that it cannot be answered half-read.
+    batches[batch] = Batch(answers: Array(repeating: nil, count: members.count), open: 1)
+    for (slot, member) in members.enumerated() { receive(Envelope(member), batch: batch, slot: slot, &act) }
+    closeSlot(of: batch, slot: nil, nil, &act)
+  }
+
+  private mutating func receive(_ envelope: Envelope, batch: UInt64?, slot: Int, _ act: inout [Action]) {
+    switch envelope {
+    case .request(let id, let method, let params):
+      guard let key = admit(id, batch, slot, &act) else { return }
+      act.append(.invoke(Call(key: key, id: id, method: method, params: params)))
+    case .notification("$/cancelRequest", let params):
+      if let id = params?["id"].flatMap(RPCID.init) { cancel(id, &act) }
+    case .notification(let method, let params):
+      guard !draining else { return }
+      guard inFlight.count < limits.inFlight else { return act.append(.refusedUnseen) }
+      let key = takeKey()
+      inFlight[key] = InFlight(id: nil, batch: nil, slot: 0)
+      pending += 1
+      act.append(.invoke(Call(key: key, id: nil, method: method, params: params)))
+    case .response(let id, let result):
+      if let key = outgoing.removeValue(forKey: id) { act.append(.resolve(key, result)) }
+    case .invalid(let id, let fault):
+      refuse(id, fault, batch, slot, &act)
+    case .invalidNotification: break
+    }
+  }
+
+  /// Books a request in, or refuses it.
+  private mutating func admit(_ id: RPCID, _ batch: UInt64?, _ slot: Int, _ act: inout [Action]) -> UInt64? {
+    if draining {
+      refuse(id, RPCFault(.shuttingDown, data: ["retryable": true, "outcome": "not_sent"]), batch, slot, &act)
+      return nil
+    }
+    guard inFlight.count < limits.inFlight else {
+      let data: JSONObject = [
+        "limit": .integer(Int64(limits.inFlight)), "retryable": true, "retryAfterMs": 100, "outcome": "not_sent",
+      ]
+      act.append(.refusedUnseen)
+      refuse(id, RPCFault(.overloaded, "Too many requests in flight on this connection", data: data), batch, slot, &act)
+      return nil
+    }
+    let key = takeKey()
+    inFlight[key] = InFlight(id: id, batch: batch, slot: slot)
+    pending += 1
+    if let batch { batches[batch]?.open += 1 }
+    return key
+  }
+
+  private mutating func cancel(_ id: RPCID, _ act: inout [Action]) {
+    let keys = inFlight.filter { $0.value.id == id && !$0.value.lingers }.keys
+    for key in keys { _ = cancel(key, &act) }
+  }
+
+  // MARK: - Answers
+
+  private mutating func deliver(_ outcome: Result<RPCResult, RPCFault>, of call: InFlight, _ act: inout [Action]) {
+    guard !closed else { return }
+    pending -= 1
+    guard let id = call.id else { return }
+    let text = OutgoingText(id, outcome)
+    if let batch = call.batch { closeSlot(of: batch, slot: call.slot, text, &act) } else { act.append(.write(text)) }
+  }
+
+  private mutating func refuse(
+    _ id: RPCID?, _ fault: RPCFault, _ batch: UInt64?, _ slot: Int, _ act: inout [Action]
+  ) {
+    guard let batch else { return answer(id, fault, &act) }
+    batches[batch]?.answers[slot] = OutgoingText(id, .failure(fault))
+  }
+
+  private mutating func closeSlot(of batch: UInt64, slot: Int?, _ text: OutgoingText?, _ act: inout [Action]) {
+    if let slot { batches[batch]?.answers[slot] = text }
+    batches[batch]?.open -= 1
+    guard let collected = batches[batch], collected.open == 0 else { return }
+    batches[batch] = nil
+    let answers = collected.answers.compactMap(\.self)
+    if !answers.isEmpty { act.append(.write(.batch(answers))) }
+  }
+
+  private func answer(_ id: RPCID?, _ fault: RPCFault, _ act: inout [Action]) {
+    act.append(.write(OutgoingText(id, .failure(fault))))
+  }
+
+  /// A message of which nothing was read: it may have been well-formed.
+  private mutating func refuseDiscarded(_ fault: RPCFault, _ act: inout [Action]) {
+    lineIsSpoiled = false
+    malformedInARow = 0
+    answer(nil, fault, &act)
+  }
+
+  private mutating func refuseText(_ reason: String, _ act: inout [Action]) {
+    answer(nil, RPCFault(.parseError, "Parse error: \(reason)"), &act)
+    malformedInARow += 1
+    if malformedInARow >= limits.malformedInARow { end(&act) }
+  }
+
+  // MARK: - Ends
+
+  private mutating func closeIfDone(_ act: inout [Action]) {
+    if inputEnded || draining, !closed, pending == 0 { end(&act) }
+  }
+
+  /// Nothing is read any more; what is written still leaves, what is pending is stopped.
+  private mutating func end(_ act: inout [Action]) {
+    connectionClosed(&act)
+    act.append(.close)
+  }
+
+  private mutating func abandonOutgoing(_ act: inout [Action]) {
+    for key in outgoing.values { act.append(.resolve(key, .failure(PeerError(message: "the connection ended")))) }
+    outgoing = [:]
+  }
+
+  private mutating func takeKey() -> UInt64 {
+    defer { nextKey += 1 }
+    return nextKey
+  }
+}

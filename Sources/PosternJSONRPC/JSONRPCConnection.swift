@@ -1,0 +1,297 @@
+public import PosternJSON
+import PosternSupport
+
+/// One connection's conversation: drives `ConnectionStateMachine`, runs the calls, writes the answers.
+///
+/// `receive`, `endInput`, `drain` and `close` come from the transport, in order; calls end on any thread. The machine
+/// is guarded by its lock, actions are carried out after it is released.
+public final class JSONRPCConnection: Sendable {
+  /// Where the answers go. Both closures may be called from any thread.
+  public struct Output: Sendable {
+    /// Sends one text; the transport frames it. The bytes are valid during the call only.
+    public let write: @Sendable (UnsafeRawBufferPointer) -> Void
+    /// Closes once everything written has left.
+    public let close: @Sendable () -> Void
+    /// Waits until the peer keeps up with what is written for it; false when the connection is closing or the task was
+    /// cancelled. Nil: it always keeps up.
+    public let ready: (@Sendable () async -> Bool)?
+    /// Where calls that wait are run; nil: on the shared pool. On the transport's own thread an answer needs no hop.
+    public let executor: (any TaskExecutor)?
+
+    /// Where long texts are read and written, and calls that came in one are carried out; nil: as everything else.
+    public var longWork: (@Sendable () -> any TaskExecutor)?
+    /// Has the transport deliver nothing more, until each is undone with `false`.
+    public let pause: (@Sendable (Bool) -> Void)?
+
+    /// An output of the given parts.
+    public init(
+      executor: (any TaskExecutor)? = nil, ready: (@Sendable () async -> Bool)? = nil,
+      pause: (@Sendable (Bool) -> Void)? = nil,
+      write: @escaping @Sendable (UnsafeRawBufferPointer) -> Void, close: @escaping @Sendable () -> Void
+    ) {
+      self.ready = ready
+      self.pause = pause
+      self.executor = executor
+      self.write = write
+      self.close = close
+    }
+  }
+
+  private struct State {
+    var machine: ConnectionStateMachine
+    var tasks: [UInt64: Task<Void, Never>] = [:]
+    /// Who waits for the caller's answer to a request of ours.
+    var waiters: [UInt64: CheckedContinuation<JSONValue, any Error>] = [:]
+    /// How many lists of actions are being carried out, some by threads that write long texts.
+    var listsUnderWay = 0
+    /// To be closed when they are.
+    var isCloseDue = false
+
+    /// Lets an event happen; the actions that it leads to are to be carried out.
+    mutating func perform<Result>(
+      _ actions: inout [ConnectionStateMachine.Action],
+      _ event: (inout ConnectionStateMachine, inout [ConnectionStateMachine.Action]) -> Result
+    ) -> Result {
+      // Counted here already: an event of another thread must not close before what comes of this one was written.
+      defer { if !actions.isEmpty { listsUnderWay += 1 } }
+      return event(&machine, &actions)
+    }
+  }
+
+  /// Texts of so many bytes, a millisecond's work or more, are not read or written where connections are served.
+  public static let longText = 128 << 10
+
+  private let state: Locked<State>
+  private let dispatcher: any CallDispatcher
+  private let output: Output
+  private let parser: JSONParser
+  private let limits: SessionLimits
+  private let turn = DeliveryTurn()
+
+  /// A conversation that has not begun.
+  public init(limits: SessionLimits, dispatcher: any CallDispatcher, output: Output) {
+    state = Locked(State(machine: ConnectionStateMachine(limits: limits)))
+    self.limits = limits
+    self.dispatcher = dispatcher
+    self.output = output
+    parser = JSONParser(maxBytes: limits.messageBytes, maxDepth: limits.depth, allowsNUL: true, allowsScalar: true)
+  }
+
+  /// Where long texts are read and written; nil: right where they come up.
+  public var longWork: (any TaskExecutor)? { output.longWork?() }
+
+  /// How many calls are being worked on.
+  public var inFlightCount: Int { state.withLock { $0.machine.inFlightCount } }
+
+  /// How many requests of ours the caller has not answered.
+  public var openQuestionCount: Int { state.withLock { $0.waiters.count } }
+
+  /// The transport delivered one complete text; the bytes are needed during the call only.
+  ///
+  /// A large one whose calls are all to be refused (by the rate limit, the methods the caller may use, or too many in
+  /// flight) is not parsed: its envelope says enough.
+  public func receive(text: UnsafeRawBufferPointer, sharesLine: Bool) {
+    if text.count >= EnvelopeOutline.threshold, let outline = EnvelopeOutline(text, limits: limits), refuses(outline) {
+      return perform(text.count, isUnread: true) {
+        $0.receive(.text(.success(outline.json), sharesLine: sharesLine), &$1)
+      }
+    }
+    let parsed: Result<JSONValue, JSONParseError>
+    do {
+      parsed = .success(try parser.parse(text))
+    } catch {
+      parsed = .failure(error)
+    }
+    perform(text.count) { $0.receive(.text(parsed, sharesLine: sharesLine), &$1) }
+  }
+
+  private func refuses(_ outline: EnvelopeOutline) -> Bool {
+    state.withLock { $0.machine.isFull } || outline.methods.allSatisfy { dispatcher.refuses(method: $0) }
+  }
+
+  /// The transport delivered something.
+  public func receive(_ input: SessionInput) { perform { $0.receive(input, &$1) } }
+
+  /// The caller closed its sending side.
+  public func endInput() { perform { $0.endInput(&$1) } }
+
+  /// No new requests; closes when the pending ones are answered.
+  public func drain() { perform { $0.drain(&$1) } }
+
+  /// There is no more time: what is pending is answered `shutting_down` and stopped, and the connection closes.
+  public func finish() { perform { $0.finish(&$1) } }
+
+  /// The connection is gone.
+  public func close() { perform { $0.connectionClosed(&$1) } }
+
+  /// Ends the call `key` with `request_cancelled`; false when it has ended already.
+  @discardableResult
+  public func cancel(_ key: UInt64) -> Bool {
+    var cancelled = false
+    perform { cancelled = $0.cancel(key, &$1) }
+    return cancelled
+  }
+
+  /// Sends a notification of ours.
+  public func notify(_ method: String, _ params: JSONValue) {
+    let message: JSONValue = ["jsonrpc": "2.0", "method": .string(method), "params": params]
+    JSONWriter().withBytes(of: message, output.write)
+  }
+
+  /// Sends a notification of ours when the peer keeps up with what was written for it before; false when the connection
+  /// is ending.
+  public func notifyInTurn(_ method: String, _ params: JSONValue) async -> Bool {
+    await turn.take()
+    defer { turn.leave() }
+    guard await output.ready?() ?? true else { return false }
+    notify(method, params)
+    return true
+  }
+
+  /// Sends the caller a request of ours and waits for its answer. Throws `PeerError` when the caller answers with an
+  /// error or cannot answer any more, `CancellationError` when the waiting task is cancelled.
+  public func request(_ method: String, _ params: JSONValue) async throws -> JSONValue {
+    try Task.checkCancellation()
+    let key = Locked<UInt64?>(nil)
+    return try await withTaskCancellationHandler {
+      try await withCheckedThrowingContinuation { continuation in
+        var actions: [ConnectionStateMachine.Action] = []
+        let sent = state.withLock { state -> UInt64? in
+          let sent = state.perform(&actions) { $0.request(method, params, &$1) }
+          guard let sent else { return nil }
+          state.waiters[sent] = continuation
+          return sent
+        }
+        guard let sent else {
+          return continuation.resume(throwing: PeerError(message: "the connection takes no requests"))
+        }
+        key.withLock { $0 = sent }
+        carryOut(actions)
+        if Task.isCancelled { abandon(sent) }
+      }
+    } onCancel: {
+      if let sent = key.withLock({ $0 }) { abandon(sent) }
+    }
+  }
+
+  private func abandon(_ key: UInt64) {
+    let waiter = state.withLock { state in
+      state.machine.forget(outgoing: key)
+      return state.waiters.removeValue(forKey: key)
+    }
+    waiter?.resume(throwing: CancellationError())
+  }
+
+  private func perform(
+    _ byteCount: Int = 0, isUnread: Bool = false,
+    _ event: (inout ConnectionStateMachine, inout [ConnectionStateMachine.Action]) -> Void
+  ) {
+    var actions: [ConnectionStateMachine.Action] = []
+    state.withLock { $0.perform(&actions, event) }
+    carryOut(actions, byteCount, isUnread: isUnread)
+  }
+
+  /// Carries actions out in their order; with a long text to write among them elsewhere, by the task that is returned.
+  @discardableResult
+  private func carryOut(
+    _ actions: [ConnectionStateMachine.Action], _ byteCount: Int = 0, isUnread: Bool = false
+  ) -> Task<Void, Never>? {
+    guard !actions.isEmpty else { return nil }
+    guard actions.contains(where: \.isLong), let executor = output.longWork?() else {
+      act(actions, byteCount, isUnread: isUnread)
+      endList()
+      return nil
+    }
+    // So that no further answers are asked for than the peer takes.
+    output.pause?(true)
+    return Task(executorPreference: executor) { [self] in
+      act(actions, byteCount, isUnread: isUnread)
+      output.pause?(false)
+      endList()
+    }
+  }
+
+  /// Closes, if that is due and nobody writes any more.
+  private func endList() {
+    let closes = state.withLock { state in
+      state.listsUnderWay -= 1
+      guard state.listsUnderWay == 0, state.isCloseDue else { return false }
+      state.isCloseDue = false
+      return true
+    }
+    if closes { output.close() }
+  }
+
+  private func act(_ actions: [ConnectionStateMachine.Action], _ byteCount: Int, isUnread: Bool) {
+    var hasBegun = false
+    for action in actions {
+      switch action {
+      case .invoke(var call):
+        call.byteCount = byteCount
+        call.isUnread = isUnread
+        // A batch is as many turns as it has members: what they ask for must not come before what others have asked for
+        // since.
+        if hasBegun, let executor = output.executor {
+          Task(executorPreference: executor) { [self, call] in startInTurn(call) }
+        } else {
+          start(call)
+        }
+        hasBegun = true
+      case .refusedUnseen: dispatcher.refusedUnseen()
+      case .cancel(let key): state.withLock { $0.tasks[key] }?.cancel()
+      case .write(let text): text.withBytes(output.write)
+      case .resolve(let key, let result):
+        state.withLock { $0.waiters.removeValue(forKey: key) }?.resume(with: result.mapError { $0 as any Error })
+      case .close: state.withLock { $0.isCloseDue = true }
+      }
+    }
+  }
+
+  /// Starts a call that had to wait for its turn, unless nobody wants it any more.
+  private func startInTurn(_ call: Call) {
+    guard !state.withLock({ $0.machine.isAbandoned(call.key) }) else {
+      finish(call.key, with: .failure(RPCFault(.requestCancelled)))
+      return
+    }
+    start(call)
+  }
+
+  private func start(_ call: Call) {
+    // The call's params are the method's alone from here on: whoever waits for it keeps the key only.
+    let key = call.key
+    let executor = call.byteCount >= Self.longText ? output.longWork?() ?? output.executor : output.executor
+    switch dispatcher.dispatch(call) {
+    case .answered(let outcome):
+      finish(key, with: outcome)
+    case .work(let work):
+      let task = Task(executorPreference: executor) { [self] in
+        // A peer that does not read what it has asked for gets no more work done. Not ready for good means that the
+        // connection is ending, and this task is cancelled: the call still comes to its end by itself, and is counted.
+        _ = await output.ready?()
+        let outcome = await work()
+        await turn.take()
+        _ = await output.ready?()
+        await finish(key, with: outcome)?.value
+        turn.leave()
+      }
+      // The task may have ended already: noted down only while the machine still counts the call.
+      let late = state.withLock { state in
+        guard state.machine.isWorking(on: key) else { return false }
+        state.tasks[key] = task
+        return state.machine.isAbandoned(key)
+      }
+      if late { task.cancel() }
+    }
+  }
+
+  /// Returns what writes the answer, where it is a long one.
+  @discardableResult
+  private func finish(_ key: UInt64, with outcome: Result<RPCResult, RPCFault>) -> Task<Void, Never>? {
+    var actions: [ConnectionStateMachine.Action] = []
+    state.withLock { state in
+      state.perform(&actions) { $0.completed(key, with: outcome, &$1) }
+      state.tasks[key] = nil
+    }
+    return carryOut(actions)
+  }
+}

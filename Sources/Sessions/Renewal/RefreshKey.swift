@@ -1,0 +1,7 @@
+import SessionRecords
+
+/// Which token of which session is renewed.
+struct RefreshKey: Sendable, Hashable {
+  let key: RecordKey
+  let slot: TokenSlot
+}

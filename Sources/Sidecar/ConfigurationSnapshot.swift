@@ -1,0 +1,141 @@
+import AuthEngine
+import Glibc
+import HTTPMessages
+import PosternConfiguration
+import PosternJSON
+import PosternJSONRPC
+import PosternProtocol
+import PosternSupport
+
+/// One configuration made ready to run on. Immutable: a reload makes another.
+final class ConfigurationSnapshot: Sendable {
+  let configuration: PosternConfiguration
+  let access: AccessRules
+  let limits: SessionLimits
+  /// The bounds on all calls together.
+  let callLimits: FairGate.Limits
+  /// The answer to `getInfo`, but for what changes by itself.
+  let info: ProcessInfo
+  /// What the configuration asks for and this release does not do, and certificates that expire; said at start.
+  let notes: [String]
+  /// The clients' certificates as they were when the configuration was loaded.
+  let certificates: [ClientCertificate]
+  /// What callers may bring along to have a token validated.
+  let validation: ValidationRules
+  private let servers: [String: ResourceServer]
+  let issuers: [String: ConfiguredIssuer]
+  /// The decision points' devices.
+  let deviceIdentifiers: [String: Secret<String>]
+  private let payloadKeys: [String: PayloadKeys]
+  /// The decision points that can be asked.
+  let decisionPoints: [String: DecisionPoint]
+
+  /// Throws when a value cannot be used after all. Resources that `previous` has just so keep their cookies. Files that
+  /// are made when they are missing are made unless it `isTrial`.
+  init(
+    _ configuration: PosternConfiguration, _ identity: ProcessIdentity, clock: any EngineClock,
+    after previous: ConfigurationSnapshot? = nil, isTrial: Bool = false, replacements: FileReloadMonitor? = nil,
+    http2Transport: (@Sendable (_ resource: String, _ count: Int) -> any HTTPTransport)? = nil
+  ) throws(ConfigurationProblems) {
+    self.configuration = configuration
+    access = AccessRules(configuration.peers, ownUID: getuid(), unmapped: identity.unmapped)
+    limits = SessionLimits(
+      inFlight: configuration.limits.inFlightPerConnection, batch: configuration.limits.batch,
+      outgoing: configuration.limits.inFlightPerConnection,
+      messageBytes: configuration.limits.messageBytes, depth: configuration.limits.depth)
+    callLimits = FairGate.Limits(
+      inFlight: configuration.limits.inFlight, queue: configuration.limits.queue,
+      patience: configuration.limits.queueTime)
+    let switches = configuration.development.activeSwitches.map { "development.\($0)" }
+    let hardening = configuration.hardening
+    let protections =
+      (hardening.debuggerCheck ? ["hardening.debuggerCheck"] : [])
+      + (hardening.coreDumps ? [] : ["hardening.noCoreDumps"])
+    info = identity.info(features: Product.features + protections + switches)
+    certificates = try ClientCertificate.all(in: configuration)
+    let now = clock.wallNow
+    let devices = try DeviceIdentifier.all(in: configuration, makingMissing: !isTrial)
+    notes =
+      access.notes + FeatureSupport(configuration).notes + certificates.compactMap { $0.warning(at: now) }
+      + devices.sorted { $0.key < $1.key }.compactMap { $0.value.note(of: $0.key) }
+    deviceIdentifiers = devices.mapValues(\.value)
+    let assembly = EngineFactory(configuration, clock: clock)
+    issuers = try assembly.issuers(after: previous)
+    var servers = try assembly.servers(of: issuers)
+    // They share what descriptors there are: where their number changes, so does what each may take.
+    let sharing = configuration.http2Resources
+    let isShareKept = previous?.configuration.http2Resources == sharing
+    for (name, resource) in configuration.resources {
+      let kept = previous?.configuration.resources[name] == resource ? previous?.servers[name] : nil
+      if let kept { servers[name]?.cookies = kept.cookies }
+      // It ends with the last call that has it.
+      guard resource.http2 else { continue }
+      servers[name]?.transport = (isShareKept ? kept?.transport : nil) ?? http2Transport?(name, sharing)
+    }
+    self.servers = servers
+    decisionPoints = try assembly.decisionPoints(of: issuers, devices, after: previous)
+    validation = try assembly.validation()
+    payloadKeys = try assembly.payloadKeys(replacements)
+  }
+
+  /// Every resource server.
+  var allServers: [ResourceServer] { Array(servers.values) }
+
+  /// The cookies that are kept.
+  var cookies: [CookiePolicy] { servers.values.compactMap(\.cookies) }
+
+  /// The resource server of that configured name.
+  func server(_ name: String) throws(RPCFault) -> ResourceServer {
+    guard var server = servers[name] else { throw Self.noSuchResource }
+    server.payloadEncryption = payloadKeys[name]?.current
+    return server
+  }
+
+  /// The issuers' key sets as they have been asked for: found by name instead of by everything an issuer is.
+  private let keySources = Locked<[String: RemoteJWKSet]>([:])
+
+  /// The key set of a configured issuer.
+  func keys(of configured: ConfiguredIssuer, in keySets: KeySetStore) -> RemoteJWKSet {
+    let name = configured.issuer.name
+    if let source = keySources.withLock({ $0[name] }) { return source }
+    let source = keySets.source(for: configured.issuer, policy: configured.keySets)
+    keySources.withLock { $0[name] = source }
+    return source
+  }
+
+  /// The issuer of that configured name.
+  func issuer(_ name: String) throws(RPCFault) -> ConfiguredIssuer {
+    guard let issuer = issuers[name] else { throw Self.noSuchIssuer }
+    return issuer
+  }
+
+  /// A resource that is not configured.
+  static let noSuchResource = RPCFault.invalidParams("No such resource is configured", path: "/resource")
+  /// An issuer that is not configured.
+  static let noSuchIssuer = RPCFault(.issuerUnknown, data: ["path": "/issuer"])
+  /// The same, for sessions.
+  static let noSuchSessionIssuer = SessionError.issuerUnknown("no issuer of that name is configured")
+}
+
+extension AccessRules {
+  /// The configuration's `peers`.
+  init(_ peers: [PeerRule]?, ownUID: UInt32, unmapped: UnmappedIDs) {
+    let rules = peers?.map { peer in
+      Rule(
+        uid: peer.uid, gid: peer.gid, methods: Self.names(peer.methods),
+        scope: PeerScope(
+          resources: peer.resources.flatMap(Self.names), issuers: peer.issuers.flatMap(Self.names),
+          preauthorization: peer.preauthorization.flatMap(Self.names)),
+        rate: peer.rate.map { Rate(perSecond: $0.perSecond, burst: $0.burst) }, concurrency: peer.concurrency)
+    }
+    self.init(rules: rules, ownUID: ownUID, unmapped: unmapped)
+  }
+
+  /// `*` stands for all.
+  private static func names(_ names: [String]) -> Set<String>? { names.contains("*") ? nil : Set(names) }
+}
+
+extension PosternConfiguration {
+  /// How many resources have HTTP/2.
+  fileprivate var http2Resources: Int { resources.values.count { $0.http2 } }
+}

@@ -1,0 +1,90 @@
+import PosternSupport
+
+/// How many connections are open, in total and by uid; decides who may come in.
+///
+/// Beside others nobody who has some gets one more where that is three times what is free: the last places are for
+/// those who have few. Strangers, who may only be told that they are, have few in any case.
+struct ConnectionLimits: Sendable {
+  /// What happens to a new connection.
+  enum Decision: Hashable {
+    case admitted(id: UInt64)
+    /// Turned away; `lingers` is false when too many refusals already wait for their peers to read.
+    case refused(RefusalReason, lingers: Bool)
+  }
+
+  /// Refusals that may linger at once, so that turning away costs a bounded number of descriptors.
+  static let lingeringRefusals = 64
+  /// Connections of one stranger.
+  static let connectionsPerStranger = 16
+  /// All strangers together have one in so many connections.
+  static let strangersPart = 4
+
+  private let connections: Int
+  private let connectionsPerUid: Int
+  private var nextID: UInt64 = 1
+  private var byUid: [UInt32: Int] = [:]
+  private var strangers: [UInt32: Int] = [:]
+  private var strangersTotal = 0
+  private var lingering = 0
+
+  /// Open connections.
+  private(set) var total = 0
+
+  init(connections: Int, connectionsPerUid: Int) {
+    self.connections = connections
+    self.connectionsPerUid = connectionsPerUid
+  }
+
+  /// Counts a new connection of `uid`, or turns it away.
+  mutating func admit(uid: UInt32, isStranger: Bool = false) -> Decision {
+    if let reason = refusal(of: uid, isStranger: isStranger) {
+      let lingers = lingering < Self.lingeringRefusals
+      if lingers { lingering += 1 }
+      return .refused(reason, lingers: lingers)
+    }
+    total += 1
+    byUid[uid, default: 0] += 1
+    if isStranger {
+      strangersTotal += 1
+      strangers[uid, default: 0] += 1
+    }
+    defer { nextID += 1 }
+    return .admitted(id: nextID)
+  }
+
+  private func refusal(of uid: UInt32, isStranger: Bool) -> RefusalReason? {
+    let own = byUid[uid, default: 0]
+    guard total < connections else { return .connections(limit: connections) }
+    guard own < connectionsPerUid else { return .connectionsPerUid(limit: connectionsPerUid) }
+    if isStranger {
+      let most = min(Self.connectionsPerStranger, connectionsPerUid)
+      guard strangers[uid, default: 0] < most else { return .connectionsPerUid(limit: most) }
+      guard strangersTotal < max(1, connections / Self.strangersPart) else { return .connections(limit: connections) }
+    }
+    // Who is alone may have all that is configured.
+    guard own == total || FairShare.allows(own, free: connections - total) else {
+      return .connections(limit: connections)
+    }
+    return nil
+  }
+
+  /// An admitted connection of `uid` is over.
+  mutating func release(uid: UInt32, isStranger: Bool = false) {
+    total -= 1
+    Self.countDown(&byUid, uid)
+    guard isStranger else { return }
+    strangersTotal -= 1
+    Self.countDown(&strangers, uid)
+  }
+
+  private static func countDown(_ counts: inout [UInt32: Int], _ uid: UInt32) {
+    guard let count = counts[uid] else { return }
+    counts[uid] = count > 1 ? count - 1 : nil
+  }
+
+  /// Whether a connection of `uid` is open.
+  func hasConnections(of uid: UInt32) -> Bool { byUid[uid] != nil }
+
+  /// A lingering refusal is over.
+  mutating func releaseRefusal() { lingering -= 1 }
+}

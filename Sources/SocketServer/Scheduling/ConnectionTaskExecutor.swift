@@ -1,0 +1,24 @@
+import PosternSupport
+
+/// Runs the tasks of one connection on its event loop when it is the connection's turn, so that a handler's task needs
+/// no hop between threads, and nobody's tasks hold up those of others.
+final class ConnectionTaskExecutor: TaskExecutor {
+  let scheduler: LoopScheduler
+  let flow: LoopScheduler.Flow
+
+  init(_ scheduler: LoopScheduler, owner: UInt32) {
+    self.scheduler = scheduler
+    flow = scheduler.open(owner: owner)
+  }
+
+  deinit { scheduler.close(flow) }
+
+  func enqueue(_ job: consuming ExecutorJob) {
+    let job = UnownedJob(job)
+    // On the shared pool when the loop is to end.
+    if !scheduler.add(.job(job, self), of: flow) { globalConcurrentExecutor.enqueue(ExecutorJob(job)) }
+  }
+
+  /// Runs a job of this executor's.
+  func run(_ job: UnownedJob) { job.runSynchronously(on: asUnownedTaskExecutor()) }
+}

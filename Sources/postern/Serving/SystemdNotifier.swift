@@ -1,0 +1,117 @@
+import Glibc
+import PosternSupport
+import Sidecar
+
+/// What the service manager is told as the sidecar goes through its life (sd_notify(3)), and how often it wants to hear
+/// that it is well.
+final class SystemdNotifier: Sendable {
+  private struct State {
+    var isServing = false
+    var isReloading = false
+    var isStopping = false
+    var failure: String?
+    var connections = 0
+    var told = ""
+  }
+
+  private let notification: ServiceNotification
+  private let state = Locked(State())
+  /// Within which time the manager wants a sign of life; nil: it does not.
+  let watchdog: Duration?
+
+  /// The manager that the process's environment names.
+  init(environment: [String: String]) {
+    notification = ServiceNotification(path: environment["NOTIFY_SOCKET"])
+    let isOurs = environment["WATCHDOG_PID"].map { pid_t($0) == getpid() } ?? true
+    let microseconds = environment["WATCHDOG_USEC"].flatMap(Int64.init) ?? 0
+    watchdog = isOurs && microseconds > 0 && notification.isUsable ? .microseconds(microseconds) : nil
+  }
+
+  /// Whether there is anybody to tell.
+  var isThere: Bool { notification.isUsable }
+
+  /// It can be connected to.
+  func ready() {
+    tell {
+      $0.isServing = true
+    } message: {
+      .ready(status: $0)
+    }
+  }
+
+  /// Before it serves nobody is told of reloads: `READY` would be too early, and after it nothing is left to say.
+  func reload(_ phase: ReloadPhase) {
+    switch phase {
+    case .began:
+      let isServing = state.withLock { state in
+        state.isReloading = true
+        return state.isServing && !state.isStopping
+      }
+      if isServing { notification.send(.reloading) }
+    case .succeeded: ended(nil)
+    case .failed(let reason): ended(reason)
+    }
+  }
+
+  /// How many are connected now.
+  func connected(_ connections: Int) {
+    let status = state.withLock { state -> String? in
+      state.connections = connections
+      guard state.isServing, !state.isReloading else { return nil }
+      return Self.news(&state)
+    }
+    if let status { notification.send(.status(status)) }
+  }
+
+  /// It takes no new requests.
+  func stopping() {
+    tell {
+      $0.isStopping = true
+    } message: {
+      .stopping(status: $0)
+    }
+  }
+
+  /// It was found to be well just now.
+  func isWell() { notification.send(.watchdog) }
+
+  private func ended(_ failure: String?) {
+    let isServing = state.withLock { state in
+      state.isReloading = false
+      state.failure = failure
+      return state.isServing && !state.isStopping
+    }
+    if isServing { tell({ _ in }, message: { .ready(status: $0) }) }
+  }
+
+  private func tell(_ change: (inout State) -> Void, message: (String) -> ServiceNotification.State) {
+    let status = state.withLock { state in
+      change(&state)
+      state.told = Self.status(state)
+      return state.told
+    }
+    notification.send(message(status))
+  }
+
+  /// The status when it is not what was told last.
+  private static func news(_ state: inout State) -> String? {
+    let status = status(state)
+    guard status != state.told else { return nil }
+    state.told = status
+    return status
+  }
+
+  private static func status(_ state: State) -> String {
+    let connections = "\(state.connections) connection\(state.connections == 1 ? "" : "s")"
+    if state.isStopping { return "Draining \(connections)" }
+    guard let failure = state.failure else { return "Serving \(connections)" }
+    return
+      "Serving \(connections); the last reload failed, the configuration before it is in force: \(line(failure))"
+  }
+
+  /// One line of the protocol, and no more than a look's worth.
+  private static func line(_ text: String) -> String {
+    let clean = text.unicodeScalars.prefix(300).map { $0.value < 0x20 ? " " : Character($0) }
+    return String(clean)
+  }
+}
