@@ -4,6 +4,7 @@ from __future__ import annotations
 import shutil
 import sys
 import tempfile
+import zlib
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, List, Optional
 
@@ -20,6 +21,12 @@ from harness.signing import SigningKey  # noqa: E402
 
 FRAMINGS = ["stream", "headers"]
 
+#: Where framing, or what is as long as a message, is the subject.
+ABOUT_FRAMING = {
+    "test_envelope.py", "test_framing_headers.py", "test_framing_stream.py", "test_limits.py", "test_lifecycle.py",
+    "test_transport.py", "test_unread_answers.py",
+}
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--slow", action="store_true", help="also wait for limits of half a minute and more")
@@ -27,11 +34,29 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: List[pytest.Item]) -> None:
-    if config.getoption("--slow"):
-        return
+    for item in of_two_framings_one(items):
+        item.add_marker("thorough")
     for item in items:
-        if "slow" in item.keywords:
-            item.add_marker(pytest.mark.skip(reason="waits long: --slow"))
+        if "thorough" in item.keywords:
+            item.user_properties.append(("thorough", "yes"))  # for the report that workers.py reads
+    if not config.getoption("--slow"):
+        slow = [item for item in items if "slow" in item.keywords]
+        config.hook.pytest_deselected(items=slow)
+        items[:] = [item for item in items if item not in slow]
+
+
+def of_two_framings_one(items: List[pytest.Item]) -> List[pytest.Item]:
+    """Of each case that is there in both framings one, by turns: each file has cases in both either way."""
+    cases: Dict[str, Dict[str, pytest.Item]] = {}
+    for item in items:
+        framing = getattr(item, "callspec").params.get("framing") if hasattr(item, "callspec") else None
+        if framing in FRAMINGS and item.path.name not in ABOUT_FRAMING:
+            case = item.nodeid.replace("stream", "").replace("headers", "")
+            cases.setdefault(case, {})[framing] = item
+    return [
+        framings[FRAMINGS[zlib.crc32(case.encode()) % 2]]
+        for case, framings in cases.items() if len(framings) == 2
+    ]
 
 
 @pytest.fixture

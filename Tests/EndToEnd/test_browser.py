@@ -22,6 +22,8 @@ from harness.playground import Playground
 from harness.ports import free_port
 from harness.sidecar import Sidecar
 
+pytestmark = pytest.mark.thorough
+
 PICTURES = binaries.ROOT / ".build" / "screenshots"
 
 

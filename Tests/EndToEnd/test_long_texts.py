@@ -111,6 +111,7 @@ def assert_undisturbed(longest: List[float], took: float) -> None:
     assert min(longest) < max(0.5, took / 3), f"{longest} s, of {took:.3f} s"
 
 
+@pytest.mark.thorough
 def test_an_answer_of_16_mib_holds_up_no_other_user(shared: Sidecar) -> None:
     with connect_as(ALICE, shared, timeout=120) as alice:
         neighbour = Neighbour(shared)
@@ -134,6 +135,7 @@ def test_a_long_answer_is_whole_and_others_follow(shared: Sidecar, framing: str)
         assert alice.ends() == []
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", ["body", "parameters"])
 def test_a_message_of_16_mib_holds_up_no_other_user(shared: Sidecar, kind: str) -> None:
     content: Dict[str, Any] = {"body": "\n" * (8 * MEBIBYTE - 1000)}

@@ -8,8 +8,10 @@ ROOT = Path(__file__).resolve().parents[3]
 
 
 def binary(variable: str, name: str) -> str:
-    """The path of a built binary; fails with what to do when it is not there."""
-    path = os.environ.get(variable) or str(ROOT / ".build" / "release" / name)
+    """The path of a built binary, of the newer build if there are two; fails with what to do when it is not there."""
+    built = [ROOT / ".build" / build / name for build in ("release", "debug")]
+    newest = max(built, key=lambda path: path.stat().st_mtime if path.exists() else 0)
+    path = os.environ.get(variable) or str(newest)
     if not os.access(path, os.X_OK):
         raise FileNotFoundError(f"{path} is not there: build it with `make release`, or name another one in {variable}")
     return path
