@@ -15,12 +15,25 @@ RELEASE_FLAGS := $(BUILD_FLAGS) -c release --static-swift-stdlib -Xlinker -z -Xl
 RELEASE := .build/release
 CONFIG ?= postern.yaml
 
-# Every Debian package that building, testing, the demo and the benchmark need.
-PACKAGES := buildah ca-certificates chromium curl debhelper dpkg-dev g++ gcc glewlwyd jq libc6-dev \
-  libcurl4-openssl-dev libexpat1-dev libhiredis-dev libjansson-dev libjsonrpccpp-dev libsqlite3-dev libssl-dev \
-  libyaml-dev lintian make man-db netcat-openbsd nginx-light node-typescript nodejs openssl perl pkg-config procps \
-  prometheus python3 python3-markdown python3-pygments python3-pytest python3-requests python3-venv redis-server \
-  socat sqlite3 systemd util-linux zlib1g-dev
+DEBUG := .build/debug
+UNIT_BUNDLE = $(DEBUG)/posternPackageTests.xctest
+# The binaries of a build, for what runs them.
+binaries = POSTERN_BIN=$(1)/postern PLAYGROUND_BIN=$(1)/playground
+# A pytest that says what was skipped, and in `make test-all` fails where that may not be (Tests/Tools/skips.py).
+pytest = PYTHONPATH=$(CURDIR)/Tests/Tools $(1) -m pytest -q -p no:cacheprovider -p skips
+
+# Debian packages. The build: what Package.swift links, pkg-config to find it, a linker and the headers of C and C++
+# (g++ brings libc6-dev, binutils and libstdc++), git and ca-certificates to fetch the Swift packages.
+BUILD_PACKAGES := ca-certificates g++ git libcurl4-openssl-dev libexpat1-dev libhiredis-dev libjansson-dev \
+  libsqlite3-dev libssl-dev libyaml-dev make pkg-config zlib1g-dev
+# `make demo`: the programs that the tour shows (Tests/Demo), 20 at most.
+DEMO_PACKAGES := $(BUILD_PACKAGES) curl jq nodejs python3 python3-requests socat
+# `make test`: servers that tests start, and what speaks with them. promtool is in prometheus.
+TEST_PACKAGES := $(DEMO_PACKAGES) glewlwyd netcat-openbsd nginx-light openssl prometheus python3-pytest python3-venv \
+  redis-server sqlite3
+# Everything else: a browser, the site, the package and the image, systemd's tools, other languages.
+ALL_PACKAGES := $(TEST_PACKAGES) buildah chromium debhelper dpkg-dev gcc libc6-dev libjsonrpccpp-dev lintian man-db \
+  node-typescript perl procps python3-markdown python3-pygments systemd util-linux
 
 ##@ Everyday
 
@@ -28,29 +41,30 @@ PACKAGES := buildah ca-certificates chromium curl debhelper dpkg-dev g++ gcc gle
 help: ## This list
 	@awk 'BEGIN {FS = ":.*## "} \
 	  /^##@/ {printf "\n\033[1m%s\033[0m\n", substr($$0, 5)} \
-	  /^[a-z0-9-]+:.*## / {printf "  \033[36m%-12s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	  /^[a-z0-9-]+:.*## / {printf "  \033[36m%-17s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-.PHONY: deps
-deps: ## Install the Debian packages (asks for nothing when they are there)
-	@missing=$$(for package in $(PACKAGES); do \
-	  dpkg-query -W -f '$${Status}' $$package 2>/dev/null | grep -q 'ok installed' || echo $$package; done); \
-	if [ -n "$$missing" ]; then \
-	  echo "Installing:" $$missing; \
-	  as_root=$$([ "$$(id -u)" = 0 ] || echo sudo); \
-	  apt="$$as_root env DEBIAN_FRONTEND=noninteractive apt-get -o Acquire::Retries=5 -o DPkg::Lock::Timeout=600"; \
-	  for attempt in 1 2 3 4 5 6; do \
-	    { $$apt update -qq || true; } && $$apt install -y -qq --no-install-recommends $$missing >/dev/null && break; \
-	    [ $$attempt != 6 ] || exit 1; sleep 20; \
-	  done; \
-	fi
-	@command -v $(SWIFT) >/dev/null || { echo "Swift 6.2 or newer is needed: https://swift.org/install/linux"; exit 1; }
+# Services that come with packages are neither started nor enabled: see the script.
+define install
+@Tests/Tools/install-packages $(1)
+@command -v $(SWIFT) >/dev/null || { echo "Swift 6.2 or newer is needed: https://swift.org/install/linux"; exit 1; }
+endef
+
+.PHONY: deps deps-demo deps-test
+deps: ## Install the Debian packages of every target (asks for nothing when they are there)
+	$(call install,$(ALL_PACKAGES))
+
+deps-demo: ## Install what building and the demo need, and no more
+	$(call install,$(DEMO_PACKAGES))
+
+deps-test: ## Install what make test needs
+	$(call install,$(TEST_PACKAGES))
 
 .PHONY: build
-build: deps ## Debug build of everything
+build: deps-demo ## Debug build of everything
 	$(SWIFT) build $(BUILD_FLAGS)
 
 .PHONY: release
-release: deps ## Release build: .build/release/postern and .build/release/playground
+release: deps-demo ## Release build: .build/release/postern and .build/release/playground
 	$(SWIFT) build $(RELEASE_FLAGS) --product postern
 	$(SWIFT) build $(RELEASE_FLAGS) --product playground
 
@@ -59,13 +73,13 @@ demo: release ## From a clean clone to answers on the screen
 	@Tests/Demo/demo.sh
 
 .PHONY: image
-image: release ## The container image, tested: .build/image/postern.tar and its SBOM (no container engine needed)
+image: deps release ## The container image, tested: .build/image/postern.tar and its SBOM (no container engine needed)
 	deploy/container/build.sh $(RELEASE)/postern .build/image
 	@POSTERN_IMAGE=.build/image/postern.tar \
 	  $(MAKE) --no-print-directory test-deployment DEPLOYMENT_TESTS=Tests/Deployment/test_image.py
 
 .PHONY: deb
-deb: release ## The Debian package, tested: .build/deb/postern_*.deb
+deb: deps release ## The Debian package, tested: .build/deb/postern_*.deb
 	deploy/debian/build.sh $(RELEASE)/postern .build/deb
 	@POSTERN_DEB=$$(ls .build/deb/postern_*.deb) \
 	  $(MAKE) --no-print-directory test-deployment DEPLOYMENT_TESTS=Tests/Deployment/test_debian.py
@@ -83,21 +97,44 @@ clean: ## Remove everything that was built
 
 ##@ Tests
 
+# One debug build serves unit tests and end-to-end tests, which run side by side: most of an end-to-end test is waiting.
 .PHONY: test
-test: test-architecture test-unit docc test-e2e test-documents test-python test-node test-tongues test-differential test-deployment ## Every test
+test: deps-test test-architecture build-tests providers ## Everything that finds a broken product; 12 minutes on two cores
+	@$(call unit-tests,timeout 2400) >.build/unit-tests.log 2>&1 & unit=$$!; trap 'kill $$unit' INT TERM; \
+	status=0; $(call end-to-end,$(DEBUG)) --usual || status=1; \
+	wait $$unit || status=1; cat .build/unit-tests.log; exit $$status
+
+# The release build under all end-to-end tests, and everything around the product. No test may skip itself here but for
+# the reasons in Tests/Tools/skips.py (on a machine that can do less: STRICT_SKIPS=).
+TEST_ALL := lint test docs-check test-e2e test-slow docc test-documents test-python test-node test-tongues \
+  test-differential test-deployment deb demo
+.PHONY: test-all
+test-all: export STRICT_SKIPS := 1
+test-all: deps $(TEST_ALL) ## Every test, the package and the demo: before a release, and in CI; an hour on two cores
 
 .PHONY: test-architecture
-test-architecture: deps ## Module edges, build settings, links and wording of the documents
-	$(PYTHON) -m pytest -q -p no:cacheprovider Tests/Architecture
+test-architecture: deps-test ## Module edges, build settings, links and wording of the documents; the tools of the tests
+	$(call pytest,$(PYTHON)) Tests/Architecture Tests/Tools
+
+.PHONY: build-tests
+build-tests: deps-test # The debug build that test-unit and make test run
+	$(SWIFT) build $(BUILD_FLAGS) --build-tests
+
+# One process a target, two at once, and in each one test after the other: tests of the transport, the socket and the
+# playground block threads, and in one process hundreds of them starve each other until their limits of time end them.
+# Those that take longest come first.
+UNIT_JOBS ?= 2
+UNIT_LONGEST := SessionStoreTests CurlTransportTests AuditTests AuthEngineTests
+UNIT_TARGETS := $(notdir $(wildcard Tests/*Tests))
+UNIT_IN_ORDER := $(filter $(UNIT_TARGETS),$(UNIT_LONGEST)) $(filter-out $(UNIT_LONGEST),$(UNIT_TARGETS))
+unit-tests = printf '%s\n' $(UNIT_IN_ORDER) | \
+  $(1) xargs -P $(UNIT_JOBS) -n 1 Tests/Tools/run-unit-target $(UNIT_BUNDLE) .build
 
 .PHONY: test-unit
-test-unit: deps ## Swift tests
-	$(SWIFT) build $(BUILD_FLAGS) --build-tests
-	@$(call each-test-target,$(SWIFT) test --skip-build --no-parallel)
+test-unit: build-tests ## Swift tests
+	@$(call unit-tests)
 
-# One process a target, one test at a time: tests of the transport and of the socket block threads, and on two cores
-# hundreds of them at once starve each other.
-UNIT_TARGETS := $(notdir $(wildcard Tests/*Tests))
+# The same under a sanitizer, one target at a time.
 define each-test-target
 for target in $(UNIT_TARGETS); do \
   echo "== $$target"; \
@@ -122,27 +159,26 @@ $(PROVIDERS)/installed: Tests/Providers/requirements.txt | deps
 .PHONY: providers
 providers: $(PROVIDERS)/installed # What the end-to-end tests take from PyPI
 
+# Workers, with files of equal duration each (Tests/EndToEnd/durations.json).
+E2E_WORKERS ?= 4
+end-to-end = $(call binaries,$(1)) PYTHONPATH=$(CURDIR)/Tests/Tools \
+  $(PYTHON) Tests/EndToEnd/workers.py --workers $(E2E_WORKERS) -p skips
+
 .PHONY: test-e2e
-test-e2e: release providers ## Black-box tests of the built binaries over the socket
-	@# Mostly they wait: two runs side by side, each with every other file.
-	@export POSTERN_BIN=$(RELEASE)/postern PLAYGROUND_BIN=$(RELEASE)/playground; pids=; trap 'kill $$pids' INT TERM; \
-	for half in 0 1; do \
-	  $(PYTHON) -m pytest -q -p no:cacheprovider $$(ls Tests/EndToEnd/test_*.py | awk "NR % 2 == $$half") \
-	    >.build/end-to-end-$$half.log 2>&1 & pids="$$pids $$!"; \
-	done; \
-	status=0; for pid in $$pids; do wait $$pid || status=1; done; \
-	[ $$status = 0 ] || { cat .build/end-to-end-*.log; grep -hE '^(FAILED|ERROR) ' .build/end-to-end-*.log || true; }; \
-	tail -qn 1 .build/end-to-end-*.log; exit $$status
+test-e2e: deps release providers ## Black-box tests of the release build over the socket, all but the slow ones
+	@$(call end-to-end,$(RELEASE))
 
 .PHONY: test-slow
-test-slow: release providers ## Black-box tests that wait for limits of half a minute, or call ten thousand times
-	POSTERN_BIN=$(RELEASE)/postern PLAYGROUND_BIN=$(RELEASE)/playground \
-	  $(PYTHON) -m pytest -q -p no:cacheprovider --slow -m slow Tests/EndToEnd
+test-slow: deps release providers ## Black-box tests that wait for limits of half a minute, or call ten thousand times
+	@$(call end-to-end,$(RELEASE)) --slow -m slow
+
+.PHONY: record-durations
+record-durations: deps release providers ## Write Tests/EndToEnd/durations.json anew, by which the workers share the files
+	@$(call end-to-end,$(RELEASE)) --record
 
 .PHONY: test-documents
-test-documents: release docc ## What the documents show is what happens: examples, guides, the site's links and looks
-	POSTERN_BIN=$(RELEASE)/postern PLAYGROUND_BIN=$(RELEASE)/playground \
-	  $(PYTHON) -m pytest -q -p no:cacheprovider Tests/Documents
+test-documents: deps release docc ## What the documents show is what happens: examples, guides, the site's links and looks
+	$(call binaries,$(RELEASE)) $(call pytest,$(PYTHON)) Tests/Documents
 
 # Two libraries that share no code with ours, pinned, in a virtual environment of their own.
 DIFFERENTIAL := .build/differential
@@ -152,8 +188,8 @@ $(DIFFERENTIAL)/installed: Tests/Differential/requirements.txt | deps
 	@touch $@
 
 .PHONY: test-differential
-test-differential: release $(DIFFERENTIAL)/installed ## Thousands of tokens, judged here and by two other libraries
-	POSTERN_BIN=$(RELEASE)/postern $(DIFFERENTIAL)/bin/python -m pytest -q -p no:cacheprovider Tests/Differential
+test-differential: deps release $(DIFFERENTIAL)/installed ## Thousands of tokens, judged here and by two other libraries
+	POSTERN_BIN=$(RELEASE)/postern $(call pytest,$(DIFFERENTIAL)/bin/python) Tests/Differential
 
 # What checks the files of deploy/: pinned, in a virtual environment of its own.
 DEPLOYMENT := .build/deployment
@@ -165,9 +201,8 @@ $(DEPLOYMENT)/installed: Tests/Deployment/requirements.txt | deps
 # The package's take as long as all others together: make deb, and CI.
 DEPLOYMENT_TESTS := $(filter-out %/test_debian.py,$(wildcard Tests/Deployment/test_*.py))
 .PHONY: test-deployment
-test-deployment: release $(DEPLOYMENT)/installed ## deploy/: units under systemd, the image, pods; as root, else in part
-	POSTERN_BIN=$(RELEASE)/postern PLAYGROUND_BIN=$(RELEASE)/playground \
-	  $(DEPLOYMENT)/bin/python -m pytest -q -p no:cacheprovider $(DEPLOYMENT_TESTS)
+test-deployment: deps release $(DEPLOYMENT)/installed ## deploy/: units under systemd, the image, pods; as root, else in part
+	$(call binaries,$(RELEASE)) $(call pytest,$(DEPLOYMENT)/bin/python) $(DEPLOYMENT_TESTS)
 
 # Tools and libraries of the Python client's tests, pinned, in a virtual environment of their own.
 CLIENT_PYTHON := .build/client-python
@@ -183,10 +218,10 @@ $(CLIENT_PYTHON_OLDEST)/installed: clients/python/requirements-oldest.txt | deps
 	@touch $@
 
 .PHONY: test-python
-test-python: release lint-python $(CLIENT_PYTHON_OLDEST)/installed ## The Python client: tests and examples against the built binaries
-	cd clients/python && export PYTHONPATH=src POSTERN_BIN=$(CURDIR)/$(RELEASE)/postern PLAYGROUND_BIN=$(CURDIR)/$(RELEASE)/playground && \
-	  $(CURDIR)/$(CLIENT_PYTHON)/bin/python -m pytest -q && \
-	  $(CURDIR)/$(CLIENT_PYTHON_OLDEST)/bin/python -m pytest -q tests/test_adapters.py
+test-python: deps release lint-python $(CLIENT_PYTHON_OLDEST)/installed ## The Python client: tests and examples against the built binaries
+	cd clients/python && export PYTHONPATH=src:$(CURDIR)/Tests/Tools $(call binaries,$(CURDIR)/$(RELEASE)) && \
+	  $(CURDIR)/$(CLIENT_PYTHON)/bin/python -m pytest -q -p skips && \
+	  $(CURDIR)/$(CLIENT_PYTHON_OLDEST)/bin/python -m pytest -q -p skips tests/test_adapters.py
 
 .PHONY: lint-python
 lint-python: $(CLIENT_PYTHON)/installed # The Python client's style, types and generated code
@@ -202,10 +237,10 @@ bench-python: release $(CLIENT_PYTHON)/installed # What a call of the Python cli
 NODES = $(shell { command -v node; echo /usr/bin/node; } | sort -u)
 
 .PHONY: test-node
-test-node: release ## The Node client against the built binaries
+test-node: deps release ## The Node client against the built binaries
 	@for node in $(NODES); do \
 	  echo "== $$node $$($$node --version)"; \
-	  POSTERN_BIN=$(RELEASE)/postern PLAYGROUND_BIN=$(RELEASE)/playground \
+	  $(call binaries,$(RELEASE)) \
 	    $$node --test --test-reporter=spec clients/node/test/*.test.mjs | grep -av '^✔'; \
 	done
 
@@ -221,9 +256,8 @@ $(TONGUES)/installed: Tests/Tongues/requirements.txt | deps
 	@touch $@
 
 .PHONY: test-tongues
-test-tongues: release $(TONGUES)/installed ## The examples for other languages, run as they stand
-	POSTERN_BIN=$(RELEASE)/postern PLAYGROUND_BIN=$(RELEASE)/playground \
-	  $(TONGUES)/bin/python -m pytest -q -p no:cacheprovider Tests/Tongues
+test-tongues: deps release $(TONGUES)/installed ## The examples for other languages, run as they stand
+	$(call binaries,$(RELEASE)) $(call pytest,$(TONGUES)/bin/python) Tests/Tongues
 
 # lld: gold, which SwiftPM would take, stumbles over libFuzzer. Leaks: see asan.
 FUZZ_SECONDS ?= 600
@@ -237,7 +271,7 @@ $(FUZZ)/release/$(1) -max_total_time=$(FUZZ_SECONDS) -timeout=20 -print_final_st
 endef
 
 .PHONY: fuzz
-fuzz: deps ## libFuzzer on tokens, key sets, policy advice, decisions, messages and header sections, all at once (FUZZ_SECONDS=600)
+fuzz: deps-test ## libFuzzer on tokens, key sets, policy advice, decisions, messages and header sections, all at once (FUZZ_SECONDS=600)
 	$(SWIFT) build $(FUZZ_FLAGS)
 	@export ASAN_OPTIONS=detect_leaks=0:quarantine_size_mb=16 SWIFT_BACKTRACE=enable=no; \
 	($(call fuzz-one,FuzzTokens,tokens)) & tokens=$$!; \
@@ -255,13 +289,13 @@ fuzz: deps ## libFuzzer on tokens, key sets, policy advice, decisions, messages 
 	done; exit $$status
 
 .PHONY: fuzz-corpus
-fuzz-corpus: deps ## The fuzzers' corpus once through their checks (test-unit does it as well)
+fuzz-corpus: deps-test ## The fuzzers' corpus once through their checks (test-unit does it as well)
 	$(SWIFT) build $(BUILD_FLAGS) --build-tests
 	$(SWIFT) test --skip-build --filter '^AuthEngineTests\.CorpusTests'
 
 # Leaks are not looked for: XCTest's own runner leaks, and statics behind Swift's enum pointers look lost.
 .PHONY: asan
-asan: deps ## Swift tests under AddressSanitizer
+asan: deps-test ## Swift tests under AddressSanitizer
 	$(SWIFT) build $(BUILD_FLAGS) --build-tests --sanitize=address --scratch-path .build-asan
 	@mkdir -p .build; export ASAN_OPTIONS=detect_leaks=0; \
 	$(call each-test-target,$(SWIFT) test --skip-build --no-parallel --sanitize=address --scratch-path .build-asan)
@@ -269,7 +303,7 @@ asan: deps ## Swift tests under AddressSanitizer
 # A value that a continuation was resumed with before its task came to wait looks like a race and is none: the Swift
 # runtime does not tell ThreadSanitizer of that order. The value passes through a lock there (see `Reply`).
 .PHONY: tsan
-tsan: deps ## Swift tests under ThreadSanitizer
+tsan: deps-test ## Swift tests under ThreadSanitizer
 	$(SWIFT) build $(BUILD_FLAGS) --build-tests --sanitize=thread --scratch-path .build-tsan
 	@mkdir -p .build; \
 	$(call each-test-target,$(SWIFT) test --skip-build --no-parallel --sanitize=thread --scratch-path .build-tsan)
@@ -279,15 +313,15 @@ bench: release bench-engine ## Benchmarks beside plain C programs (BENCH_FLAGS="
 	$(PYTHON) Tests/Benchmarks/run.py --postern $(RELEASE)/postern $(BENCH_FLAGS)
 
 .PHONY: bench-engine
-bench-engine: deps # The engine's side of the token benchmark, a package of its own
+bench-engine: deps-demo # The engine's side of the token benchmark, a package of its own
 	@rm -f .build/benchmark-engine/release.yaml # SwiftPM keeps a plan that does not see new files of the root package
 	$(SWIFT) build -c release --static-swift-stdlib --package-path Tests/Benchmarks/Engine \
 	  --scratch-path .build/benchmark-engine
 
 # Nothing else needs these: the benchmark runs without them and says so.
 .PHONY: bench-deps
-bench-deps: PACKAGES := nginx-light node-jose nodejs oidc-agent-cli python3-venv
-bench-deps: deps ## Install what is measured beside: nginx, Node, oidc-agent, libraries of Python
+bench-deps: deps-demo ## Install what is measured beside: nginx, Node, oidc-agent, libraries of Python
+	@Tests/Tools/install-packages nginx-light node-jose nodejs oidc-agent-cli python3-venv
 	[ -x .build/benchmark-peers/bin/python ] || $(PYTHON) -m venv .build/benchmark-peers
 	@$(call pip-install,.build/benchmark-peers,Tests/Benchmarks/peers/requirements.txt)
 
@@ -313,7 +347,7 @@ DOCC_MODULES := AuthEngine HTTPMessages PosternURLLoading
 # What AuthEngine re-exports is documented as its own.
 DOCC_ENGINE := OAuthClient,KeySets,TokenValidation,SessionRecords,AccessManagement,Sessions,StepUp,ResourceAccess,Entitlements,SDKCompatibility
 .PHONY: docc
-docc: build ## Swift reference of the engine: .build/docc (serve it, or read documentation/authengine)
+docc: deps build ## Swift reference of the engine: .build/docc (serve it, or read documentation/authengine)
 	@rm -rf $(DOCC) $(DOCC)-graphs; mkdir -p $(DOCC)-graphs
 	@for module in $(DOCC_MODULES); do \
 	  swift-symbolgraph-extract -module-name $$module -target $$($(SWIFT) -print-target-info | jq -r .target.unversionedTriple) \
@@ -336,7 +370,7 @@ docs: release ## Regenerate the generated documents in proto-docs/, and the site
 
 .PHONY: record-examples
 record-examples: release ## Run the examples of the methods and write what came into proto-docs/examples
-	POSTERN_BIN=$(RELEASE)/postern PLAYGROUND_BIN=$(RELEASE)/playground $(PYTHON) Tests/Documents/run.py
+	$(call binaries,$(RELEASE)) $(PYTHON) Tests/Documents/run.py
 	$(PYTHON) proto-docs/tool/reference.py
 
 .PHONY: site

@@ -102,7 +102,7 @@ trap 'exit 143' TERM HUP
 set_the_stage() {
   local program resource open base decider
   for program in curl jq node python3 setpriv socat; do
-    command -v "$program" >/dev/null || fail "$program is not installed (make deps)"
+    command -v "$program" >/dev/null || fail "$program is not installed (make deps-demo)"
   done
   [[ -x $postern && -x $playground ]] || fail "there are no binaries in .build/release (make release)"
   dir=$(mktemp -d "${TMPDIR:-/tmp}/postern-demo.XXXXXX") || fail "no temporary directory"

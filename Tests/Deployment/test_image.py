@@ -79,7 +79,7 @@ def test_the_dockerfile_takes_its_files_from_the_same_list() -> None:
 def test_the_dockerfile_builds_as_the_makefile_does() -> None:
     text = (DEPLOY / "container" / "Dockerfile").read_text()
     makefile = (ROOT / "Makefile").read_text().replace("\\\n", " ")
-    packages = re.search(r"^PACKAGES := (.*)$", makefile, re.MULTILINE)
+    packages = re.search(r"^BUILD_PACKAGES := (.*)$", makefile, re.MULTILINE)
     flags = re.search(r"^RELEASE_FLAGS := \$\(BUILD_FLAGS\) (.*)$", makefile, re.MULTILINE)
     assert packages and flags
     linked = set(re.findall(r'\.apt\(\["([^"]+)"\]\)', (ROOT / "Package.swift").read_text()))
