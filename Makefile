@@ -160,7 +160,7 @@ $(PROVIDERS)/installed: Tests/Providers/requirements.txt | deps
 providers: $(PROVIDERS)/installed # What the end-to-end tests take from PyPI
 
 # Workers, with files of equal duration each (Tests/EndToEnd/durations.json).
-E2E_WORKERS ?= 4
+E2E_WORKERS ?= 6
 end-to-end = $(call binaries,$(1)) PYTHONPATH=$(CURDIR)/Tests/Tools \
   $(PYTHON) Tests/EndToEnd/workers.py --workers $(E2E_WORKERS) -p skips
 

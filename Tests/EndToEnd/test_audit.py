@@ -266,6 +266,7 @@ def test_an_end_that_was_written_anew_shows_by_what_the_ordinary_log_told(start:
     assert verify(log, "--contains", "5:sha256:0").returncode == 64
 
 
+@pytest.mark.thorough
 def test_rotation_restart_kill_and_logrotate_keep_one_chain(start: Start, log: Path, key: Path) -> None:
     changes = {"audit": {"path": str(log), "keyFile": str(key), "maxBytes": 65536}}
     sidecar = start(changes)

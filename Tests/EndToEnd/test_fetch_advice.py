@@ -90,6 +90,7 @@ def test_an_advice_stops_the_fetch_and_its_continuation_goes_on(
     assert connection.call("fetchResource", gate("service/other"))["advicesSatisfied"] == []
 
 
+@pytest.mark.thorough
 def test_what_is_kept_of_stopped_fetches_is_bounded_in_bytes(
     start: Start, connect: Callable[..., Connection], settings: Dict[str, Any], playground: Playground
 ) -> None:

@@ -151,6 +151,7 @@ def test_another_user_sees_no_task(
     assert state(connection) == "running"
 
 
+@pytest.mark.thorough
 def test_requests_refused_for_their_length_are_not_kept(sidecar: Sidecar, connect: Connect) -> None:
     connection = connect(sidecar)
     connection.error("fetchResource", {"resource": "open", "path": "x" * 8_000_000, "task": "path"})

@@ -52,6 +52,7 @@ def test_a_message_over_the_limit_is_refused_and_the_connection_goes_on(small: C
     assert small.others() == []
 
 
+@pytest.mark.thorough
 def test_what_is_over_the_limit_is_not_buffered(start: Start, connect: Connect) -> None:
     sidecar = start(SMALL)
     connection = connect(sidecar, 60)

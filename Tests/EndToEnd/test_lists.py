@@ -122,6 +122,7 @@ def assert_undisturbed(times: Dict[str, Any]) -> None:
         assert count > 10 and beside < max(0.5, 5 * alone), times
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(os.getuid() != 0, reason="needs another uid")
 def test_a_batch_of_lists_holds_up_no_other_user(shared: Sidecar, directory: Path) -> None:
     make_tasks(shared, 4096)
@@ -140,6 +141,7 @@ def test_a_batch_of_lists_holds_up_no_other_user(shared: Sidecar, directory: Pat
     assert shared.resident_kilobytes() - before < 250_000
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(os.getuid() != 0, reason="needs another uid")
 @pytest.mark.parametrize("count", [2000, pytest.param(9984, marks=pytest.mark.slow)])
 def test_lists_of_many_sessions_hold_up_no_other_user(shared: Sidecar, directory: Path, count: int) -> None:

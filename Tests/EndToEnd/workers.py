@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs the end-to-end tests in several workers at once: most of a test's time is waiting.
 
-    workers.py [--workers 4] [--logs .build] [--usual] [--record] [what pytest takes]
+    workers.py [--workers 6] [--logs .build] [--usual] [--record] [what pytest takes]
 
 Each worker is a pytest of its own with some of the files. They are shared out by durations.json, the seconds that each
 file took when they were last recorded: the longest first, each to the worker with the least so far; a file that is not
@@ -64,7 +64,7 @@ def text_of(durations: Dict[str, Dict[str, float]]) -> str:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="Runs the end-to-end tests in several workers at once.")
-    parser.add_argument("--workers", type=int, default=4)
+    parser.add_argument("--workers", type=int, default=6)
     parser.add_argument("--logs", type=Path, default=ROOT / ".build", help="folder of the logs and reports")
     parser.add_argument("--usual", action="store_true", help="leave out what is marked thorough")
     parser.add_argument("--record", action="store_true", help="write durations.json anew")
