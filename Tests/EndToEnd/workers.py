@@ -84,6 +84,11 @@ def main() -> int:
     def stop(number: int, frame: Optional[FrameType]) -> None:
         for process in running:
             process.send_signal(signal.SIGINT)  # pytest stops what its fixtures started
+        for process in running:
+            try:
+                process.wait(30)
+            except subprocess.TimeoutExpired:
+                process.kill()
         sys.exit(128 + number)
 
     signal.signal(signal.SIGINT, stop)
@@ -93,7 +98,9 @@ def main() -> int:
         command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--junitxml={log.with_suffix('.xml')}"]
         command += [*passed_on, *(str(HERE / name) for name in share)]
         with log.open("wb") as output:
-            running.append(subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT))
+            running.append(subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
+                start_new_session=True))  # Ctrl-C comes from us alone: a second one would end what stops the servers
     statuses = [process.wait() for process in running]
 
     texts = [log.read_text(errors="replace").rstrip() for log in logs]

@@ -38,6 +38,12 @@ esac
 """
 
 
+def signals_as_usual() -> None:
+    """What runs in the background or under nohup ignores these, and a shell can set no trap for what it ignores."""
+    for number in (signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
+
+
 class Machine:
     """A PATH and the two places that the script changes."""
 
@@ -63,7 +69,7 @@ class Machine:
 
     def start(self, *packages: str, apt: str = "") -> "subprocess.Popen[str]":
         return subprocess.Popen(
-            [str(SCRIPT), *packages], env={**self.environment, "APT": apt}, text=True, start_new_session=True,
+            [str(SCRIPT), *packages], env={**self.environment, "APT": apt}, text=True, start_new_session=True, preexec_fn=signals_as_usual,
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
 
     def run(self, *packages: str, apt: str = "") -> int:
