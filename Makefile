@@ -19,7 +19,7 @@ DEBUG := .build/debug
 UNIT_BUNDLE = $(DEBUG)/posternPackageTests.xctest
 # The binaries of a build, for what runs them.
 binaries = POSTERN_BIN=$(1)/postern PLAYGROUND_BIN=$(1)/playground
-# A pytest that says what was skipped, and in `make test-all` fails where that may not be (Tests/Tools/skips.py).
+# A pytest that prints what was skipped, and in `make test-all` fails where that may not be (Tests/Tools/skips.py).
 pytest = PYTHONPATH=$(CURDIR)/Tests/Tools $(1) -m pytest -q -p no:cacheprovider -p skips
 
 # Debian packages. The build: what Package.swift links, pkg-config to find it, a linker and the headers of C and C++
@@ -124,7 +124,7 @@ build-tests: deps-test # The debug build that test-unit and make test run
 # playground block threads, and in one process hundreds of them starve each other until their limits of time end them.
 # Those that take longest come first.
 UNIT_JOBS ?= 2
-UNIT_LONGEST := SessionStoreTests CurlTransportTests AuditTests AuthEngineTests
+UNIT_LONGEST := SessionStoreTests CurlTransportTests PosternAuditTests AuthEngineTests
 UNIT_TARGETS := $(notdir $(wildcard Tests/*Tests))
 UNIT_IN_ORDER := $(filter $(UNIT_TARGETS),$(UNIT_LONGEST)) $(filter-out $(UNIT_LONGEST),$(UNIT_TARGETS))
 unit-tests = printf '%s\n' $(UNIT_IN_ORDER) | \
@@ -173,7 +173,7 @@ test-slow: deps release providers ## Black-box tests that wait for limits of hal
 	@$(call end-to-end,$(RELEASE)) --slow -m slow
 
 .PHONY: record-durations
-record-durations: deps release providers ## Write Tests/EndToEnd/durations.json anew, by which the workers share the files
+record-durations: deps release providers ## Write Tests/EndToEnd/durations.json again, by which the workers share the files
 	@$(call end-to-end,$(RELEASE)) --record
 
 .PHONY: test-documents

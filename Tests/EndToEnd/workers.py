@@ -6,7 +6,7 @@
 Each worker is a pytest of its own with some of the files. They are shared out by durations.json, the seconds that each
 file took when they were last recorded: the longest first, each to the worker with the least so far; a file that is not
 in the list counts as the median. `--usual` leaves out what is marked `thorough`, as `make test` does; the list has the
-seconds without it as well. `--record` writes the list anew after a run of everything that passed. A worker that fails
+seconds without it as well. `--record` rewrites the list after a run of everything that passed. A worker that fails
 prints its log; what was skipped is printed always. Standard library only.
 """
 from __future__ import annotations
@@ -67,7 +67,7 @@ def main() -> int:
     parser.add_argument("--workers", type=int, default=6)
     parser.add_argument("--logs", type=Path, default=ROOT / ".build", help="folder of the logs and reports")
     parser.add_argument("--usual", action="store_true", help="leave out what is marked thorough")
-    parser.add_argument("--record", action="store_true", help="write durations.json anew")
+    parser.add_argument("--record", action="store_true", help="rewrite durations.json")
     options, passed_on = parser.parse_known_args()
     options.logs.mkdir(parents=True, exist_ok=True)
     for old in options.logs.glob("end-to-end-*"):

@@ -16,7 +16,7 @@ import pytest
 SCRIPT = Path(__file__).resolve().parent / "install-packages"
 THEIRS = "#!/bin/sh\nexit 104\n"
 
-#: The apt of these tests: writes down its arguments and whether services may start now, then does what $APT says.
+#: The apt of these tests: writes down its arguments and whether services may start now, then exits as $APT has it.
 APT = """#!/bin/bash
 printf '%s\\n' "$*" >>"$CALLS"
 [[ "$*" == *' install '* ]] || exit 0
