@@ -65,11 +65,23 @@ class House:
 
 
 def packages(makefile):
-    """The packages of the first of the variables that the Makefile sets."""
+    """The packages of the first of the variables that the Makefile sets, with those of the variables in it."""
     for name in DEMO_PACKAGES:
-        if value := re.search(rf"^{name} *:?= *((?:.*\\\n)*.*)", makefile, re.MULTILINE):
-            return value.group(1).replace("\\\n", " ").split()
+        if value := variable(makefile, name):
+            return [package for word in value for package in expanded(makefile, word)]
     return []
+
+
+def variable(makefile, name):
+    """The words of a variable of the Makefile; none when it is not set."""
+    value = re.search(rf"^{name} *:?= *((?:.*\\\n)*.*)", makefile, re.MULTILINE)
+    return value.group(1).replace("\\\n", " ").split() if value else []
+
+
+def expanded(makefile, word):
+    """A word of the Makefile: itself, or the words of the variable that it names."""
+    name = re.fullmatch(r"\$\((\w+)\)", word)
+    return variable(makefile, name.group(1)) if name else [word]
 
 
 # MARK: the table

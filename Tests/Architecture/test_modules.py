@@ -136,6 +136,18 @@ def test_table_and_manifest_name_the_same_edges(targets, table):
     assert not differences, "\n".join(differences)
 
 
+# Targets of packages that a program is likely to use too (swift-crypto, Yams, JSONRPC, GRDB ...), and common words.
+NAMES_OF_OTHERS = set(
+    "Audit CCurl CExpat CHiredis CJansson CLinux COpenSSL CSQLite CTLS CYAML CZlib CYaml CZlib Configuration Crypto Examples "
+    "Hardening JSON JSONRPC Logging Metrics Networking Protocol Security Support Telemetry TestSupport Tracing Utilities "
+    "XML Yams".split())
+
+
+def test_no_target_has_a_name_that_other_packages_use(targets):
+    """Catches a target that a program cannot have: SwiftPM builds nothing with two targets of one name."""
+    assert not {name for name, (kind, _, _) in targets.items() if kind != "test"} & NAMES_OF_OTHERS
+
+
 def test_table_stands_bottom_up(table):
     """A row that imports one below it would be a cycle, or a layer in the wrong place."""
     seen = set()
@@ -473,5 +485,5 @@ def test_the_scan_for_bare_tasks_sees_them():
 
 
 def test_what_a_call_starts_has_the_turns_of_its_user():
-    """Catches a task of the engine that a call starts on the runtime's own threads, where one user's stand before everybody's."""
+    """Catches a task that a call of the engine starts on the runtime's own threads, where no user has a rotation."""
     assert_only_allowed(ENGINE, bare_tasks, BARE_TASKS_ALLOWED)
