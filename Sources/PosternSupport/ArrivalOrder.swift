@@ -5,17 +5,17 @@ public struct ArrivalOrder<Name: Hashable & Sendable>: Sendable {
   public struct Entry: Sendable {
     /// The name.
     public let name: Name
-    /// Its place in the order.
+    /// Its position in the order.
     public let number: Int64
   }
 
-  /// So many entries of names that have left stay at most, beside as many as there are names.
+  /// How many entries of removed names are kept, in addition to as many as there are names.
   private static var slack: Int { 64 }
 
   private var numbers: [Name: Int64] = [:]
-  /// By number; those that have left stand here until there are too many of them.
+  /// By number; entries of removed names are kept until there are too many.
   private var entries: [Entry] = []
-  /// Before this place all have left.
+  /// The entries before this index are all of removed names.
   private var head = 0
 
   /// An order of nothing.
@@ -27,8 +27,7 @@ public struct ArrivalOrder<Name: Hashable & Sendable>: Sendable {
   /// Whether there are none.
   public var isEmpty: Bool { numbers.isEmpty }
 
-  /// Adds a name behind all others; `number` is greater than any that was given before. A name that is there leaves its
-  /// old place.
+  /// Adds a name after all others; `number` is greater than all numbers before. A name that is there already moves.
   public mutating func add(_ name: Name, number: Int64) {
     remove(name)
     numbers[name] = number
@@ -56,14 +55,14 @@ public struct ArrivalOrder<Name: Hashable & Sendable>: Sendable {
   /// At most `count` names whose numbers are greater than `number`, in order.
   public func names(after number: Int64, atMost count: Int) -> [Entry] {
     var found: [Entry] = []
-    for entry in entries[firstPlace(after: number)...] {
+    for entry in entries[firstIndex(after: number)...] {
       guard found.count < count else { break }
       if numbers[entry.name] == entry.number { found.append(entry) }
     }
     return found
   }
 
-  private func firstPlace(after number: Int64) -> Int {
+  private func firstIndex(after number: Int64) -> Int {
     var (low, high) = (head, entries.count)
     while low < high {
       let middle = low + (high - low) / 2

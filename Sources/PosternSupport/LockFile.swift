@@ -1,7 +1,7 @@
 import Glibc
 
-/// A file by which the processes of one user take turns: nobody else can open it, and so nobody else can hold its lock,
-/// as anybody can that of a file or directory that he may read (flock(2)). It stays when the process ends.
+/// A lock file between processes of one user. Other users cannot open it, and so cannot take its lock, as they can take
+/// that of a file or directory that they may read (flock(2)). The file stays when the process exits.
 public final class LockFile: Sendable {
   /// Why there is no such file; nil when there is, or not even its directory.
   public let problem: String?
@@ -9,7 +9,7 @@ public final class LockFile: Sendable {
 
   /// Opens the file at `path`, or makes it. Under a sandbox that may be forbidden.
   public init(at path: String) {
-    // Whatever somebody else has put there is not followed, waited for, or written to.
+    // A file of another user is not followed, waited for, or written to.
     let opened = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0o600)
     guard opened >= 0 else {
       descriptor = -1
@@ -27,7 +27,7 @@ public final class LockFile: Sendable {
   /// Whether there is a file to lock.
   public var isThere: Bool { descriptor >= 0 }
 
-  /// Takes the lock, if nobody else has it now. Where there is no file everybody gets it.
+  /// Takes the lock, if no other process has it now. Where there is no file every process gets it.
   public func take() -> Bool { !isThere || flock(descriptor, LOCK_EX | LOCK_NB) == 0 }
 
   /// Lets the next one have it; so does the end of this object.
@@ -40,5 +40,40 @@ public final class LockFile: Sendable {
     if status.st_mode & S_IFMT != S_IFREG { return "is not a regular file" }
     if status.st_uid != geteuid() { return "belongs to user \(status.st_uid)" }
     return status.st_mode & 0o077 == 0 ? nil : "is open to others"
+  }
+}
+
+/// Identifies a version of a file without reading it: device, inode, size and time of change.
+public struct FileStamp: Hashable {
+  private let device: UInt64
+  private let node: UInt64
+  private let size: Int64
+  private let modified: [Int]
+
+  /// The file at `path`, symbolic links followed; nil when it cannot be examined.
+  public init?(_ path: String) {
+    var status = stat()
+    guard stat(path, &status) == 0 else { return nil }
+    device = UInt64(status.st_dev)
+    node = UInt64(status.st_ino)
+    size = Int64(status.st_size)
+    modified = [status.st_mtim.tv_sec, status.st_mtim.tv_nsec]
+  }
+
+  /// As text, for a digest.
+  public var description: String { "\(device) \(node) \(size) \(modified)" }
+}
+
+/// The file descriptors of this process.
+public enum FileDescriptors {
+  /// Whether there is none left to be had (EMFILE, ENFILE).
+  public static var areOut: Bool {
+    // A number for it is looked for before the name is.
+    let descriptor = open("/", O_RDONLY | O_CLOEXEC)
+    guard descriptor < 0 else {
+      close(descriptor)
+      return false
+    }
+    return errno == EMFILE || errno == ENFILE
   }
 }

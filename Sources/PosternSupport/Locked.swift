@@ -3,8 +3,8 @@ import Glibc
 /// A value behind a pthread mutex.
 ///
 /// Not `Synchronization.Mutex`: ThreadSanitizer cannot see that one with this toolchain and reports false races.
-/// Never call out (resume a continuation, run a closure of somebody else's) while holding it. A closure is to stand in
-/// a struct: as the value itself each access wraps it once more, until a call of it needs more stack than there is.
+/// Never call out (resume a continuation, run a caller's closure) while holding it. Put a closure into a struct: as the
+/// value itself each access wraps it once more, until a call of it needs more stack than there is.
 public final class Locked<Value>: @unchecked Sendable {
   // Sendable because `value` is only touched between lock and unlock of `mutex`.
   private let mutex: UnsafeMutablePointer<pthread_mutex_t>

@@ -1,7 +1,7 @@
-/// Random numbers for identifiers that need to be distinct and tell nothing (trace ids, names of tasks).
+/// Random numbers for identifiers that must be distinct and reveal nothing (trace ids, names of tasks).
 ///
-/// The system's own, and not those of a generator with a small state: whoever sees one of those can tell how many
-/// others have had since. Never for tokens, handles, nonces or keys.
+/// From the system, and not from a generator with a small state, whose numbers show how many others were drawn in
+/// between. Never for tokens, handles, nonces or keys.
 public struct NonSecretRandom: Sendable {
   /// The one of this process.
   public static let shared = NonSecretRandom()

@@ -1,3 +1,5 @@
+import Glibc
+
 /// A value that must never be printed: its description, debug description and mirror all read `<secret>`. At rest it is
 /// in `SecretMemory`: not swapped out, not dumped, overwritten when it goes.
 ///
@@ -42,4 +44,72 @@ extension Secret: CustomStringConvertible, CustomDebugStringConvertible, CustomR
   public var debugDescription: String { "<secret>" }
   /// A mirror without children, so that `dump` and `String(reflecting:)` of an enclosing value show nothing.
   public var customMirror: Mirror { Mirror(self, children: []) }
+}
+
+/// A type that a `Secret` can hold: it is made of bytes, and can be made from them again.
+public protocol SecretContent: Sendable {
+  /// The value that has these bytes.
+  init(secretBytes: UnsafeRawBufferPointer)
+  /// Lends the value's bytes to `body`, which must not keep them.
+  func withSecretBytes<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result
+}
+
+extension String: SecretContent {
+  /// The text of these bytes, UTF-8.
+  public init(secretBytes: UnsafeRawBufferPointer) { self.init(decoding: secretBytes, as: UTF8.self) }
+
+  /// Lends the UTF-8 to `body`.
+  public func withSecretBytes<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result {
+    var text = self
+    return text.withUTF8 { body(UnsafeRawBufferPointer($0)) }
+  }
+}
+
+extension [UInt8]: SecretContent {
+  /// These bytes.
+  public init(secretBytes: UnsafeRawBufferPointer) { self.init(secretBytes) }
+
+  /// Lends the bytes to `body`.
+  public func withSecretBytes<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result { withUnsafeBytes(body) }
+
+  /// Overwrites the bytes, once there is a copy in a `Secret`: what is freed keeps its contents.
+  public mutating func wipe() {
+    withUnsafeMutableBytes { bytes in if let base = bytes.baseAddress { explicit_bzero(base, bytes.count) } }
+  }
+}
+
+/// The bytes of one secret, in `SecretMemory`: overwritten when the last reference goes.
+public final class SecretBytes: @unchecked Sendable {
+  // Sendable because the bytes are written in init and overwritten in deinit only.
+  private let buffer: UnsafeMutableRawBufferPointer
+  private let block: SecretBlock?
+
+  /// A copy of `bytes`.
+  public init(copying bytes: UnsafeRawBufferPointer) {
+    guard !bytes.isEmpty else {
+      buffer = UnsafeMutableRawBufferPointer(start: nil, count: 0)
+      block = nil
+      return
+    }
+    let (block, address) = SecretMemory.take(bytes.count)
+    buffer = UnsafeMutableRawBufferPointer(start: address, count: bytes.count)
+    buffer.copyMemory(from: bytes)
+    self.block = block
+  }
+
+  deinit {
+    guard let block, let address = buffer.baseAddress else { return }
+    explicit_bzero(address, buffer.count)
+    SecretMemory.give(back: address, buffer.count, of: block)
+  }
+
+  /// How many they are.
+  public var count: Int { buffer.count }
+
+  /// Lends the bytes to `body`, which must not keep them.
+  public func withUnsafeBytes<Result, Failure: Error>(
+    _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
+  ) throws(Failure) -> Result {
+    try withExtendedLifetime(self) { () throws(Failure) in try body(UnsafeRawBufferPointer(buffer)) }
+  }
 }

@@ -4,7 +4,7 @@ import Glibc
 final class SecretBlock: @unchecked Sendable {
   // Sendable because everything that changes is touched under the lock of `SecretMemory` only.
   private static let pieceByteCount = 32
-  /// What small secrets share: the whole of a limit of 64 KiB, which some systems have.
+  /// The pages that small secrets share: all of the 64 KiB that some systems allow to be locked.
   private static let sharedByteCount = 64 << 10
 
   let byteCount: Int
@@ -44,7 +44,7 @@ final class SecretBlock: @unchecked Sendable {
 
   func unmap() { munmap(base, byteCount) }
 
-  /// Room for so many bytes; nil when there is none.
+  /// Space for so many bytes; nil when there is none.
   func take(_ byteCount: Int) -> UnsafeMutableRawPointer? {
     let wanted = Self.pieces(byteCount)
     guard wanted <= longestRun, let first = firstRun(of: wanted) else {

@@ -1,8 +1,8 @@
 /// Lets any number of callers wait for one run of an operation per key.
 ///
-/// The run belongs to nobody: once begun it goes to its end, whoever still waits, because an answer that is thrown away
-/// may be one that cannot be had twice (a rotating token). Each waiter can be cancelled and has a deadline of its own.
-/// The state is behind a lock; waiters are answered outside of it.
+/// The run belongs to no caller: once started it is completed, whether or not a caller still waits, because a response
+/// may be one that cannot be obtained twice (a rotating token). Each waiter can be cancelled and has a deadline of its
+/// own. The state is behind a lock; waiters are answered outside of it.
 public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable, Failure: Error>: Sendable {
   private typealias Waiter = Reply<Result<Value, SingleFlightError<Failure>>>
 
@@ -25,10 +25,10 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable, Failu
 
   /// No runs yet; `clock` measures the waiters' deadlines.
   ///
-  /// With `cancelsAbandonedRuns` a run ends with its last waiter: for answers that can be had again at any time, so
-  /// that callers who leave do not pile up work. With `servesEverybody` callers of several users wait for the same run:
-  /// it works in nobody's name, so that it waits in no line of the user who happened to begin it. Any other run has the
-  /// turns of that user.
+  /// With `cancelsAbandonedRuns` a run ends with its last waiter: for results that can be obtained again at any time,
+  /// so that callers who leave cause no work. With `servesEverybody` callers of several uids wait for the same run: it
+  /// has no `CurrentPeer`, and so does not wait in the queues of the uid that happened to start it. Any other run has
+  /// the caller's.
   public init(clock: any EngineClock, cancelsAbandonedRuns: Bool = false, servesEverybody: Bool = false) {
     self.clock = clock
     self.cancelsAbandonedRuns = cancelsAbandonedRuns
@@ -82,9 +82,9 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable, Failu
       return isFirst
     }
     guard isFirst else { return }
-    let task = Task(executorPreference: servesEverybody ? nil : Requesting.executor) { [self] in
-      let outcome = await Requesting.$uid.withValue(servesEverybody ? nil : Requesting.uid) {
-        await Requesting.$executor.withValue(servesEverybody ? nil : Requesting.executor) {
+    let task = Task(executorPreference: servesEverybody ? nil : CurrentPeer.executor) { [self] in
+      let outcome = await CurrentPeer.$uid.withValue(servesEverybody ? nil : CurrentPeer.uid) {
+        await CurrentPeer.$executor.withValue(servesEverybody ? nil : CurrentPeer.executor) {
           await Self.outcome(of: operation)
         }
       }

@@ -16,7 +16,7 @@ extension String {
     return (isSame ?? nil) ?? utf8.elementsEqual(other.utf8)
   }
 
-  /// Whether `part` stands somewhere in it, byte by byte. `contains(_:)` looks for whole characters: it does not find
+  /// Whether it contains `part`, byte by byte. `contains(_:)` looks for whole characters: it does not find
   /// what a combining scalar follows.
   public func containsBytes(of part: String) -> Bool {
     var (whole, part) = (self, part)
@@ -73,7 +73,7 @@ extension Substring {
       .map(Substring.init)
   }
 
-  /// What stands before the first of the bytes `terminators`, ASCII characters; all of it where there is none.
+  /// The part before the first of the bytes `terminators`, ASCII characters; all of it where there is none.
   public func prefix(beforeBytes terminators: Unicode.Scalar...) -> Substring {
     let bytes = terminators.map { UInt8(ascii: $0) }
     return Substring(utf8.prefix { !bytes.contains($0) })
@@ -89,7 +89,7 @@ extension String {
       atByte: separator, maxSplits: maxSplits, omittingEmptySubsequences: omittingEmptySubsequences)
   }
 
-  /// What stands before the first of the bytes `terminators`, as `Substring` has it.
+  /// The part before the first of the bytes `terminators`, as a `Substring`.
   public func prefix(beforeBytes terminators: Unicode.Scalar...) -> Substring {
     let bytes = terminators.map { UInt8(ascii: $0) }
     return Substring(utf8.prefix { !bytes.contains($0) })
@@ -122,4 +122,23 @@ extension UnsafeBufferPointer<UInt8> {
     }
     return false
   }
+}
+
+extension String {
+  /// Whether both hold the same UTF-8. `==` also accepts canonical equivalents, which are other identifiers here.
+  package func isIdentical(to other: String) -> Bool { hasSameBytes(as: other) }
+}
+
+/// Strings told apart byte by byte, found in constant time: lists in tokens and calls may be long.
+package struct IdenticalStrings: Sendable {
+  private let members: Set<[UInt8]>
+
+  package init(_ strings: some Sequence<some StringProtocol>) { members = Set(strings.map { Array($0.utf8) }) }
+
+  package func contains(_ text: some StringProtocol) -> Bool { members.contains(Array(text.utf8)) }
+}
+
+extension [String] {
+  /// Whether one element is `text`, byte by byte.
+  package func containsIdentical(_ text: String) -> Bool { contains { $0.isIdentical(to: text) } }
 }

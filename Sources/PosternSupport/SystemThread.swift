@@ -10,11 +10,11 @@ public enum SystemThread {
     /// The error number of `pthread_create`, nearly always EAGAIN: too many threads, or no memory for one.
     public let code: Int32
 
-    /// What the system says of it.
+    /// The system's description of the error.
     public var description: String { String(cString: strerror(code)) }
   }
 
-  /// A thread to be waited for, once, or to be let go, once.
+  /// A thread that must be joined or detached, once.
   public struct Handle: Sendable {
     fileprivate let thread: pthread_t
 
@@ -23,11 +23,11 @@ public enum SystemThread {
       if pthread_equal(thread, pthread_self()) != 0 { pthread_detach(thread) } else { pthread_join(thread, nil) }
     }
 
-    /// Nobody will wait for it.
+    /// Detaches it.
     public func detach() { pthread_detach(thread) }
   }
 
-  /// Runs `body` on a new thread, which nobody waits for.
+  /// Runs `body` on a new detached thread.
   ///
   /// - Parameter name: what `ps -L` and a debugger show, at most 15 bytes of it.
   public static func start(
@@ -36,7 +36,7 @@ public enum SystemThread {
     try startJoinable(name, body).detach()
   }
 
-  /// Runs `body` on a new thread, which the caller must wait for or let go.
+  /// Runs `body` on a new thread, which the caller must join or detach.
   ///
   /// - Parameter name: what `ps -L` and a debugger show, at most 15 bytes of it.
   public static func startJoinable(
@@ -86,5 +86,15 @@ public enum SystemThread {
       }
       body()
     }
+  }
+}
+
+/// The processor time that the calling thread has used: what work costs, whatever else the machine does meanwhile.
+public enum ThreadTime {
+  /// In nanoseconds. A system call, unlike the other clocks.
+  public static var now: Int64 {
+    var time = timespec()
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
+    return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
   }
 }

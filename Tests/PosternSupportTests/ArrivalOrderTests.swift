@@ -3,7 +3,7 @@ import Testing
 
 @Suite("Names in the order in which they came")
 struct ArrivalOrderTests {
-  @Test("a page goes on at the wrong place once names have left, come back, or gone in great numbers")
+  @Test("a page goes on at the wrong position once names have left, come back, or gone in great numbers")
   func pages() {
     var order = ArrivalOrder<Int>()
     var number: Int64 = 0
@@ -18,7 +18,7 @@ struct ArrivalOrderTests {
     for name in 0..<990 { order.remove(name) }
     #expect(order.count == 10 && order.first()?.name == 990)
     #expect(order.names(after: 0, atMost: 2).map(\.name) == [990, 991])
-    // One that comes back stands behind all others, once.
+    // One that comes back is behind all others, once.
     order.add(991, number: next())
     #expect(order.names(after: 0, atMost: 100).map(\.name) == [990] + Array(992...999) + [991])
     #expect(order.names(after: 999, atMost: 100).map(\.name) == [999, 991])

@@ -30,13 +30,13 @@ struct Base64Tests {
     }
     let all = (0...255).map { UInt8($0) }
     #expect(Base64.decode(Base64.encode(all)) == all)
-    // Every character of the alphabet in each of the four places.
+    // Every character of the alphabet in each of the four positions.
     for (value, symbol) in "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".enumerated() {
-      for place in 0..<4 {
-        let word = UInt32(value) << UInt32(18 - 6 * place)
+      for index in 0..<4 {
+        let word = UInt32(value) << UInt32(18 - 6 * index)
         let bytes = [UInt8(word >> 16), UInt8(word >> 8 & 0xff), UInt8(word & 0xff)]
         var expected: [Character] = ["A", "A", "A", "A"]
-        expected[place] = symbol
+        expected[index] = symbol
         #expect(Base64.string(bytes) == String(expected))
       }
     }
@@ -55,6 +55,7 @@ struct Base64Tests {
     "Padding must be there, exact and at the end in base64",
     arguments: [
       "Zg", "Zg=", "Zg===", "Zm8", "Zm8==", "=Zg=", "Z===", "====", "=", "==", "Zm9v=", "Zm9v====", "Zg==Zg==",
+      "!!!!", "Zg==\n", " Zg==", "_-8=", "Zh==",
     ])
   func padding(_ text: String) { #expect(Base64.decode(text) == nil) }
 
@@ -68,7 +69,7 @@ struct Base64Tests {
     #expect(Base64.decode(padded) == nil)
   }
 
-  @Test("White space, controls and bytes beyond ASCII are refused wherever they stand")
+  @Test("White space, controls and bytes beyond ASCII are rejected at every position")
   func foreignBytes() {
     let valid = Array("Zm9v".utf8)
     for byte in (0...255).map({ UInt8($0) }) where !Base64URL.encode((0...255).map { UInt8($0) }).contains(byte) {

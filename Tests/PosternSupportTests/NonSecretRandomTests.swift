@@ -20,7 +20,7 @@ import Testing
     return undo(state, shift: 30)
   }
 
-  @Test("one number tells the next, or how many were drawn between two")
+  @Test("one number reveals the next, or how many were drawn between two")
   func independent() {
     let random = NonSecretRandom.shared
     let numbers = (0..<1000).map { _ in random.next() }

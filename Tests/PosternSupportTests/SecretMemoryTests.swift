@@ -28,9 +28,9 @@ struct SecretMemoryTests {
     // Keeps the pages mapped.
     let neighbour = Self.bytes(10)
     var secret: SecretBytes? = Self.bytes(200)
-    let place = secret.map(Self.address)
+    let index = secret.map(Self.address)
     secret = nil
-    guard let pointer = UnsafePointer<UInt8>(bitPattern: place ?? 0) else { return }
+    guard let pointer = UnsafePointer<UInt8>(bitPattern: index ?? 0) else { return }
     #expect(UnsafeBufferPointer(start: pointer, count: 200).allSatisfy { $0 == 0 })
     #expect(neighbour.withUnsafeBytes { $0.allSatisfy { $0 == 0x5A } })
   }
@@ -91,7 +91,7 @@ struct SecretMemoryTests {
             let value = UInt8(truncatingIfNeeded: task * 31 + round)
             let mine = (1...5).map { Self.bytes($0 * 97, value) }
             let isMine = mine.allSatisfy { $0.withUnsafeBytes { $0.allSatisfy { $0 == value } } }
-            if !isMine { Issue.record("somebody else's bytes") }
+            if !isMine { Issue.record("another secret's bytes") }
           }
         }
       }

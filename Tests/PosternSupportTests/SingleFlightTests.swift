@@ -4,9 +4,9 @@ import Testing
 
 @Suite("SingleFlight runs an operation once for all waiters")
 struct SingleFlightTests {
-  struct Refused: Error, Equatable {}
+  struct Rejected: Error, Equatable {}
 
-  typealias Flights = SingleFlight<String, Int, Refused>
+  typealias Flights = SingleFlight<String, Int, Rejected>
 
   @Test("two hundred callers make one run and get one value")
   func sharesOneRun() async throws {
@@ -16,7 +16,7 @@ struct SingleFlightTests {
     try await withThrowingTaskGroup(of: Int.self) { group in
       for _ in 0..<200 {
         group.addTask {
-          try await flights.value(for: "key") { () async throws(Refused) in
+          try await flights.value(for: "key") { () async throws(Rejected) in
             await gate.pass()
             return runs.withLock { runs in
               runs += 1
@@ -32,13 +32,13 @@ struct SingleFlightTests {
     #expect(flights.waiterCount(for: "key") == nil)
   }
 
-  @Test("what one user's calls start runs before everybody's, or everybody's run waits in one user's turns")
-  func turns() async throws {
+  @Test("what one uid's calls start runs before everybody's run, or that waits behind one uid's work")
+  func shares() async throws {
     let executor = ManualExecutor()
     let own = Flights(clock: ManualClock())
     let shared = Flights(clock: ManualClock(), servesEverybody: true)
-    try await Requesting.$executor.withValue(executor) { () async throws in
-      let run: @Sendable () async throws(Refused) -> Int = { Requesting.executor == nil ? 0 : 1 }
+    try await CurrentPeer.$executor.withValue(executor) { () async throws in
+      let run: @Sendable () async throws(Rejected) -> Int = { CurrentPeer.executor == nil ? 0 : 1 }
       #expect(try await shared.value(for: "key", run) == 0)
       #expect(executor.count == 0)
       let waiter = Task { try await own.value(for: "key", run) }
@@ -51,11 +51,11 @@ struct SingleFlightTests {
     }
   }
 
-  @Test("a failed run fails everybody, and the next caller begins anew")
+  @Test("a failed run fails all its waiters, and the next caller starts another")
   func failureIsSharedAndNotKept() async throws {
     let flights = Flights(clock: ManualClock())
-    do throws(SingleFlightError<Refused>) {
-      _ = try await flights.value(for: "key") { () async throws(Refused) -> Int in throw Refused() }
+    do throws(SingleFlightError<Rejected>) {
+      _ = try await flights.value(for: "key") { () async throws(Rejected) -> Int in throw Rejected() }
       Issue.record("no error")
     } catch {
       guard case .failed = error else {
@@ -66,12 +66,12 @@ struct SingleFlightTests {
     #expect(try await flights.value(for: "key") { 2 } == 2)
   }
 
-  @Test("cancelling the caller that began the run ends its wait and nobody else's")
+  @Test("cancelling the caller that began the run ends its wait only")
   func cancellationIsIndividual() async throws {
     let flights = Flights(clock: ManualClock())
     let gate = Gate()
     let first = Task {
-      try await flights.value(for: "key") { () async throws(Refused) in
+      try await flights.value(for: "key") { () async throws(Rejected) in
         await gate.pass()
         return Task.isCancelled ? -1 : 7
       }
@@ -84,7 +84,7 @@ struct SingleFlightTests {
       _ = try await first.value
       Issue.record("not cancelled")
     } catch {
-      guard case SingleFlightError<Refused>.cancelled = error else {
+      guard case SingleFlightError<Rejected>.cancelled = error else {
         Issue.record("\(error)")
         return
       }
@@ -94,23 +94,23 @@ struct SingleFlightTests {
   }
 
   @Test(
-    "a run that serves everybody works in the name of the user who began it; another one in nobody's",
+    "a run that serves everybody has the uid of the user who started it, or another one has none",
     arguments: [true, false])
-  func requester(servesEverybody: Bool) async throws {
-    let flights = SingleFlight<String, UInt32?, Refused>(clock: ManualClock(), servesEverybody: servesEverybody)
-    let uid = try await Requesting.$uid.withValue(7) {
-      try await flights.value(for: "key") { () async throws(Refused) in Requesting.uid }
+  func peerID(servesEverybody: Bool) async throws {
+    let flights = SingleFlight<String, UInt32?, Rejected>(clock: ManualClock(), servesEverybody: servesEverybody)
+    let uid = try await CurrentPeer.$uid.withValue(7) {
+      try await flights.value(for: "key") { () async throws(Rejected) in CurrentPeer.uid }
     }
     #expect(uid == (servesEverybody ? nil : 7))
   }
 
-  @Test("the run goes to its end when nobody waits any more")
+  @Test("the run is completed when no caller waits any more")
   func runsToTheEndAlone() async throws {
     let flights = Flights(clock: ManualClock())
     let gate = Gate()
     let ended = Locked(false)
     let only = Task {
-      try await flights.value(for: "key") { () async throws(Refused) in
+      try await flights.value(for: "key") { () async throws(Rejected) in
         await gate.pass()
         ended.withLock { $0 = true }
         return 1
@@ -141,13 +141,14 @@ struct SingleFlightTests {
     let flights = Flights(clock: clock)
     let gate = Gate()
     let patient = Task {
-      try await flights.value(for: "key", deadline: Deadline(in: .seconds(10), on: clock)) { () async throws(Refused) in
+      try await flights.value(for: "key", deadline: Deadline(in: .seconds(10), on: clock)) {
+        () async throws(Rejected) in
         await gate.pass()
         return 1
       }
     }
     let hasty = Task {
-      try await flights.value(for: "key", deadline: Deadline(in: .seconds(1), on: clock)) { () async throws(Refused) in
+      try await flights.value(for: "key", deadline: Deadline(in: .seconds(1), on: clock)) { () async throws(Rejected) in
         await gate.pass()
         return 1
       }
@@ -158,7 +159,7 @@ struct SingleFlightTests {
       _ = try await hasty.value
       Issue.record("no deadline")
     } catch {
-      guard case SingleFlightError<Refused>.deadlineExceeded = error else {
+      guard case SingleFlightError<Rejected>.deadlineExceeded = error else {
         Issue.record("\(error)")
         return
       }
@@ -168,17 +169,17 @@ struct SingleFlightTests {
     #expect(await eventually { clock.sleeperCount == 0 }, "no timer outlives its waiter")
   }
 
-  @Test("a deadline that has passed is told at once")
+  @Test("a deadline that has passed is reported at once")
   func deadlinePassed() async {
     let clock = ManualClock()
     let flights = Flights(clock: clock)
     let deadline = Deadline(instant: clock.monotonicNow)
-    await #expect(throws: SingleFlightError<Refused>.self) {
+    await #expect(throws: SingleFlightError<Rejected>.self) {
       try await flights.value(for: "k", deadline: deadline) { 1 }
     }
   }
 
-  @Test("waiters that come, are cancelled and run out of time at random each end exactly once")
+  @Test("waiters that come, are cancelled and time out at random each end exactly once")
   func churn() async {
     let clock = ManualClock()
     let flights = Flights(clock: clock)
@@ -205,7 +206,7 @@ struct SingleFlightTests {
 
 @Suite("SingleFlight with runs that end with their last waiter")
 struct AbandonedRunTests {
-  @Test("a run goes on while anybody waits, and is cancelled when nobody does; the next caller gets a run of its own")
+  @Test("a run goes on while a caller waits, and is cancelled without one; the next caller gets a run of its own")
   func abandoned() async throws {
     let flights = SingleFlight<String, Int, Never>(clock: ManualClock(), cancelsAbandonedRuns: true)
     let gate = Gate()
@@ -232,7 +233,7 @@ struct AbandonedRunTests {
     #expect(await eventually { flights.waiterCount(for: "key") == nil })
     let third = begin()
     #expect(await eventually { gate.waiterCount == 2 })
-    // The one that nobody waits for is told so by whoever began it, perhaps only now.
+    // An abandoned run is cancelled by the caller that started it, perhaps only now.
     #expect(await eventually { cancelled.withLock { $0 } == 1 })
     gate.open()
     #expect(try await third.value == 1)

@@ -28,18 +28,18 @@ struct SystemThreadTests {
     #expect(Self.blocked() == before)
   }
 
-  @Test("what its body holds is let go of at its end, whether it is waited for or not")
+  @Test("what its body references is released at its end, whether it is joined or not")
   func release() async throws {
     let ended = Locked(0)
     func load() -> Load { Load { ended.withLock { $0 += 1 } } }
     do {
-      let held = load()
-      try SystemThread.startJoinable("joined") { withExtendedLifetime(held) {} }.join()
+      let object = load()
+      try SystemThread.startJoinable("joined") { withExtendedLifetime(object) {} }.join()
     }
     #expect(ended.withLock { $0 } == 1)
     do {
-      let held = load()
-      try SystemThread.start("detached") { withExtendedLifetime(held) {} }
+      let object = load()
+      try SystemThread.start("detached") { withExtendedLifetime(object) {} }
     }
     #expect(await eventually { ended.withLock { $0 } == 2 })
   }

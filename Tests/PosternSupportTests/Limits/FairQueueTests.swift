@@ -16,7 +16,7 @@ struct FairQueueTests {
   @Test("the work of one flow stays in order, however much there is")
   func order() {
     var queue = FairQueue<String>()
-    let flow = queue.open(owner: 1)
+    let flow = queue.open(uid: 1)
     for round in 0..<3 {
       let names = (0..<500).map { "\(round).\($0)" }
       for name in names { queue.add(name, of: flow) }
@@ -28,7 +28,7 @@ struct FairQueueTests {
   @Test("who comes with little is next, whatever a neighbour has waiting")
   func newcomer() {
     var queue = FairQueue<String>()
-    let (busy, quiet) = (queue.open(owner: 1), queue.open(owner: 2))
+    let (busy, quiet) = (queue.open(uid: 1), queue.open(uid: 2))
     for _ in 0..<100 { queue.add("busy", of: busy) }
     _ = drain(&queue, atMost: 20)
     queue.add("quiet", of: quiet)
@@ -42,10 +42,10 @@ struct FairQueueTests {
   func levels() {
     var queue = FairQueue<String>()
     for name in ["a", "b", "c"] {
-      let flow = queue.open(owner: 1)
+      let flow = queue.open(uid: 1)
       for _ in 0..<40 { queue.add(name, of: flow) }
     }
-    let other = queue.open(owner: 2)
+    let other = queue.open(uid: 2)
     for _ in 0..<40 { queue.add("other", of: other) }
     let done = drain(&queue, atMost: 60)
     #expect(abs(done.count { $0 == "other" } - 30) <= 1)
@@ -55,7 +55,7 @@ struct FairQueueTests {
   @Test("shares are of what work costs, not of how many pieces it comes in")
   func cost() {
     var queue = FairQueue<String>()
-    let (dear, cheap) = (queue.open(owner: 1), queue.open(owner: 2))
+    let (dear, cheap) = (queue.open(uid: 1), queue.open(uid: 2))
     for _ in 0..<100 { queue.add("dear", of: dear) }
     for _ in 0..<100 { queue.add("cheap", of: cheap) }
     var done: [String: Int] = [:]
@@ -70,7 +70,7 @@ struct FairQueueTests {
   @Test("quiet time is not saved up: who was away does not get everything when it comes back")
   func noCredit() {
     var queue = FairQueue<String>()
-    let (steady, away) = (queue.open(owner: 1), queue.open(owner: 2))
+    let (steady, away) = (queue.open(uid: 1), queue.open(uid: 2))
     for _ in 0..<1000 { queue.add("steady", of: steady) }
     _ = drain(&queue, atMost: 500)
     for _ in 0..<100 { queue.add("away", of: away) }
@@ -80,26 +80,11 @@ struct FairQueueTests {
   @Test("a flow that is closed still has its work done, and its owner is forgotten")
   func closing() {
     var queue = FairQueue<String>()
-    let flow = queue.open(owner: 1)
+    let flow = queue.open(uid: 1)
     queue.add("last", of: flow)
     queue.close(flow)
     queue.add("after", of: flow)
     #expect(drain(&queue) == ["last", "after"])
     #expect(queue.isEmpty)
-  }
-
-  @Test("who has least is first: of the uids, then of a uid's connections")
-  func load() {
-    var load = RequesterLoad()
-    let (a1, a2, b) = (
-      Requester(uid: 1, connection: 1), Requester(uid: 1, connection: 2), Requester(uid: 2, connection: 3)
-    )
-    load.add(a1)
-    load.add(a1)
-    #expect(load.turn(of: a2) == (2, 0) && load.turn(of: b) == (0, 0))
-    load.remove(a1)
-    load.remove(a1)
-    load.remove(a1)
-    #expect(load.turn(of: a1) == (0, 0))
   }
 }

@@ -1,0 +1,61 @@
+/// The share of one uid in a capacity that several uids use: at most three times what is still free. Whatever one uid
+/// holds, and for how long, something is left for a uid that has less (dynamic thresholds, as in a switch's buffers).
+public enum FairShare {
+  /// How many times the free capacity one uid may hold.
+  public static let times = 3
+
+  /// Whether a uid that holds `own` may have one more while `free` is free; or, where pieces differ in size, whether
+  /// `own` with the new piece is allowed next to what it leaves free.
+  public static func allows(_ own: Int, free: Int) -> Bool { free > 0 && own / times < free }
+
+  /// How much more a uid that holds `own` may have while `free` is free.
+  static func remainder(_ own: Int, free: Int) -> Int {
+    let (most, overflow) = max(0, free).multipliedReportingOverflow(by: times)
+    return max(0, min(free, overflow ? .max : most - own))
+  }
+}
+
+/// An amount, such as bytes or entries, that uids take parts of and give back: each at most `capacityPerUID`, and at
+/// most three times what all leave free (`FairShare`). Nothing waits for it.
+public struct SharedBudget: Sendable {
+  private let capacity: Int
+  private let capacityPerUID: Int
+  private var total = 0
+  private var amounts: [UInt32: Int] = [:]
+
+  /// A budget of which nothing is taken.
+  public init(capacity: Int = .max, capacityPerUID: Int) {
+    self.capacity = capacity
+    self.capacityPerUID = capacityPerUID
+  }
+
+  /// How many uids have a part.
+  public var uidCount: Int { amounts.count }
+
+  /// Whether `uid` may take so much.
+  public func allows(_ amount: Int, for uid: UInt32) -> Bool {
+    let (own, isTooMuch) = (amounts[uid] ?? 0).addingReportingOverflow(amount)
+    return !isTooMuch && own <= capacityPerUID && amount <= capacity - total
+      && FairShare.allows(own, free: capacity - total - amount)
+  }
+
+  /// Takes so much for `uid`; false when that is not allowed.
+  public mutating func take(_ amount: Int, for uid: UInt32) -> Bool {
+    guard allows(amount, for: uid) else { return false }
+    add(amount, for: uid)
+    return true
+  }
+
+  /// Takes so much for `uid`, allowed or not.
+  mutating func add(_ amount: Int, for uid: UInt32) {
+    amounts[uid, default: 0] += amount
+    total += amount
+  }
+
+  /// Gives back what `take` took.
+  public mutating func giveBack(_ amount: Int, for uid: UInt32) {
+    total -= amount
+    let left = (amounts[uid] ?? 0) - amount
+    amounts[uid] = left > 0 ? left : nil
+  }
+}

@@ -1,0 +1,33 @@
+/// Identifies a peer's connection, for which work is done: the peer's uid and the connection's number. Not an OAuth
+/// client identifier. What several peers share is divided by uid first, and by connection among those of one uid.
+public struct PeerID: Sendable, Hashable {
+  /// The uid.
+  public let uid: UInt32
+  /// The number of the connection, unique in this process.
+  public let connection: UInt64
+
+  /// An identifier of the given parts.
+  public init(uid: UInt32, connection: UInt64) {
+    self.uid = uid
+    self.connection = connection
+  }
+
+  /// The process itself: what it does for all users, or of its own accord.
+  public static let process = PeerID(uid: .max, connection: 0)
+}
+
+/// The peer whose call the running task carries out. Queues that are fair between uids read it.
+public enum CurrentPeer {
+  /// The uid of the call's peer; nil when the sidecar acts of its own accord.
+  @TaskLocal public static var uid: UInt32?
+
+  /// The executor of the call's connection, which is fair between uids, for what a call starts and what may outlive it.
+  /// nil: the runtime's own threads, which work in order of arrival, so that one uid's work delays all others'.
+  @TaskLocal public static var executor: (any TaskExecutor)?
+
+  /// Starts a task for the running task's call, on the executor of its connection.
+  @discardableResult
+  public static func task<Value: Sendable>(_ body: @escaping @Sendable () async -> Value) -> Task<Value, Never> {
+    Task(executorPreference: executor, operation: body)
+  }
+}
