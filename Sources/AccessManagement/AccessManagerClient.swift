@@ -3,12 +3,12 @@ package import OAuthClient
 import PosternJSON
 package import PosternSupport
 
-/// Requests to access managers that carry a single sign-on token, or ask in which cookie it goes.
+/// Sends requests to access managers with a single sign-on token, or for the name of its cookie.
 ///
-/// Written from the vendor's documentation. Redirects are never followed: the token goes nowhere else.
+/// Written from the vendor's documentation. Redirects are never followed: the token is sent to no other server.
 package struct AccessManagerClient: Sendable {
   package static let maxBytes = 256 << 10
-  /// How long a cookie's name is believed. It is a setting of the server that hardly ever changes.
+  /// The time for which a cookie's name is cached. It is a setting of the server that hardly ever changes.
   private static let nameLife = Duration.seconds(3600)
 
   private struct CookieName: Sendable {
@@ -32,7 +32,7 @@ package struct AccessManagerClient: Sendable {
       throw TokenError(.notPossible, "the single sign-on token goes to the access manager's origin only")
     }
     guard AccessManager.isToken(token.reveal()) else {
-      throw TokenError(.notPossible, "the single sign-on token cannot stand in a cookie")
+      throw TokenError(.notPossible, "the single sign-on token is not allowed in a cookie")
     }
     let name = try await cookieName(of: manager, for: issuer, trace: trace)
     var fields = HTTPFields()
@@ -46,21 +46,21 @@ package struct AccessManagerClient: Sendable {
       HTTPRequest(
         method: form == nil && body == nil ? "GET" : "POST", url: url, fields: fields,
         body: body ?? form.map { FormEncoding.encode($0) }), for: issuer, timeout: timeout, trace: trace)
-    // What it says may be told to callers, who must not learn the token from it. Not so the places of its own to which
-    // it leads, where the request may stand as it came.
-    let said =
+    // Callers may get the answer, and must not learn the token from it. A redirect to the access manager itself is not
+    // checked: it may contain the request.
+    let texts =
       response.fields.values(of: "Location").filter { (try? url.resolving(reference: $0))?.origin != url.origin } + [
         String(decoding: response.body, as: UTF8.self)
       ]
     let secret = token.reveal()
-    guard !said.contains(where: { EchoedToken.isIn($0, secret) }), !EchoedToken.isIn(response, secret) else {
+    guard !texts.contains(where: { EchoedToken.isIn($0, secret) }), !EchoedToken.isIn(response, secret) else {
       throw TokenError(
-        .malformed, "the access manager's answer repeats the single sign-on token", status: response.status)
+        .malformed, "the access manager's answer contains the single sign-on token", status: response.status)
     }
     return response
   }
 
-  /// In which cookie the token goes: as configured, else as the server says.
+  /// Returns the name of the token's cookie: the configured one, else the server's.
   package func cookieName(
     of manager: AccessManager, for issuer: Issuer, trace: TraceContext?
   ) async throws(TokenError) -> String {
@@ -80,13 +80,13 @@ package struct AccessManagerClient: Sendable {
     return name
   }
 
-  /// The cookie's name as the server said it not long ago.
+  /// Returns the cached name of the cookie.
   package func knownCookieName(of manager: AccessManager) -> String? {
     let now = provider.upstream.clock.monotonicNow
     return names.withLock { $0[manager.baseURL] }.flatMap { $0.expiry > now ? $0.name : nil }
   }
 
-  /// Sends what is ready to be sent.
+  /// Sends `request` as it is.
   package func send(
     _ request: HTTPRequest, for issuer: Issuer, timeout: Duration = ProviderClient.timeout, trace: TraceContext?
   ) async throws(TokenError) -> HTTPResponse {
@@ -103,5 +103,20 @@ package struct AccessManagerClient: Sendable {
     } catch {
       throw TokenError(.unreachable(error), "the access manager cannot be reached: \(error.code.rawValue)")
     }
+  }
+}
+
+/// Finds a user's token in an access manager's answer, in any spelling.
+package enum EchoedToken {
+  package static func isIn(_ response: HTTPResponse, _ token: String) -> Bool {
+    if isIn(String(decoding: response.body, as: UTF8.self), token) { return true }
+    // Parsing decodes `\u0041` and `\/`; the text written again has no such escapes, and tokens need none.
+    guard let document = try? JSONParser(allowsNUL: true).parse(response.body) else { return false }
+    return isIn(JSONWriter().string(document), token)
+  }
+
+  /// Whether `text` contains the token as it is, or form-encoded.
+  package static func isIn(_ text: String, _ token: String) -> Bool {
+    text.containsBytes(of: token) || text.containsBytes(of: FormEncoding.encode(token))
   }
 }

@@ -1,7 +1,8 @@
 package import HTTPMessages
 import PosternSupport
 
-/// What the access manager sets during a journey beside its single sign-on cookie: a balancer's, mostly.
+/// The cookies that the access manager sets during a journey, without its single sign-on cookie: mostly a load
+/// balancer's.
 package struct JourneyCookies: Sendable {
   private static let most = 8
   private static let maxBytes = 1024
@@ -10,7 +11,7 @@ package struct JourneyCookies: Sendable {
 
   package init() {}
 
-  /// How much they take.
+  /// Their size in bytes.
   package var byteCount: Int { values.reduce(0) { $0 + $1.name.utf8.count + $1.value.utf8.count } }
 
   /// The `Cookie` field with these and the single sign-on cookie; nil when there is none.
@@ -20,7 +21,7 @@ package struct JourneyCookies: Sendable {
     return pairs.isEmpty ? nil : pairs.joined(separator: "; ")
   }
 
-  /// Keeps what `response` sets, the single sign-on cookie left out.
+  /// Keeps the cookies that `response` sets, without the single sign-on cookie.
   package mutating func take(_ response: HTTPResponse, except ssoName: String) {
     for (name, value) in Self.pairs(of: response) where !name.hasSameBytes(as: ssoName) {
       values.removeAll { $0.name == name }

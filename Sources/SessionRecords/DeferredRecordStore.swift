@@ -1,10 +1,10 @@
 public import PosternSupport
 
-/// A store that is opened when it is first needed: a sidecar that nobody asks for sessions needs none. While it is open
-/// another opening can take its place, with other keys: calls wait for that moment, and none fails for it.
+/// A store that is opened when it is first needed: a sidecar without session calls needs none. An open store can be
+/// replaced by another one, with other keys: calls wait for the replacement, and none fails because of it.
 ///
-/// An attempt that failed is told to whoever asked, and made again for the next. A store that was left to another
-/// process (`giveUp`) is not opened again.
+/// A failed attempt is an error for the call that caused it, and is made again for the next call. A store that was left
+/// to another process (`giveUp`) is not opened again.
 public final class DeferredRecordStore: RecordStore {
   /// Opens the store.
   public typealias Opening = @Sendable () async throws(StoreError) -> any RecordStore
@@ -19,15 +19,15 @@ public final class DeferredRecordStore: RecordStore {
   private struct State: Sendable {
     var opening: Opening
     var tenure: StoreHandle?
-    /// What is to be opened in its place.
+    /// The opening of the replacement.
     var next: Exchange?
-    /// What has to be let go of before.
+    /// The handle that has to be closed first.
     var retiring: StoreHandle?
-    /// How much is under way whose outcome has to be written.
+    /// The number of operations whose outcome has to be written.
     var holds = 0
-    /// Nothing of that kind begins any more.
+    /// Whether no such operation may start any more.
     var isLeaving = false
-    /// The store is another process's.
+    /// The store belongs to another process.
     var hasLeft = false
     var leavers: [CheckedContinuation<Void, Never>] = []
   }
@@ -39,7 +39,7 @@ public final class DeferredRecordStore: RecordStore {
   /// Whether it is certain that it will be needed.
   public let isNeeded: Bool
 
-  /// A store that `open` opens. One that `isNeeded` is opened also to find out whether it can be.
+  /// A store that `open` opens. One that `isNeeded` is opened also to check whether that is possible.
   public init(clock: some EngineClock, isNeeded: Bool = false, open: @escaping Opening) {
     flights = SingleFlight(clock: clock, servesEverybody: true)
     self.isNeeded = isNeeded
@@ -49,8 +49,9 @@ public final class DeferredRecordStore: RecordStore {
   /// Whether it has been opened.
   public var isOpen: Bool { state.withLock { $0.tenure != nil } }
 
-  /// Opens the store by `opening` from here on: at once if it is open, else when it is first needed. When that fails it
-  /// is opened as before. `report` is told how it went, nil for well; not when another exchange came first.
+  /// Opens the store by `opening` from now on: at once if it is open, else when it is first needed. When that fails, it
+  /// is opened as before. `report` gets the error, nil for success; it is not called when another replacement came
+  /// first.
   public func exchange(_ opening: @escaping Opening, report: @escaping @Sendable (StoreError?) -> Void) {
     let isOpen = state.withLock { state in
       state.next = Exchange(opening: opening, report: report)
@@ -58,7 +59,7 @@ public final class DeferredRecordStore: RecordStore {
     }
     guard isOpen else { return }
     Task { [self] in
-      // Whoever asks for sessions is told what is wrong, and `report`.
+      // Both calls about sessions and `report` get the error.
       if let tenure = try? await enter() { tenure.leave() }
     }
   }
@@ -70,7 +71,7 @@ public final class DeferredRecordStore: RecordStore {
     return true
   }
 
-  /// The open store, opened if need be, held until `leave`.
+  /// Returns the open store, opened if need be, which remains open until `leave`.
   private func enter() async throws(StoreError) -> StoreHandle {
     while true {
       if let tenure = state.withLock({ state in state.tenure.flatMap { $0.enter() ? $0 : nil } }) { return tenure }
@@ -88,7 +89,7 @@ public final class DeferredRecordStore: RecordStore {
   private func open() async throws(StoreError) {
     while state.withLock({ $0.tenure == nil }) {
       guard !state.withLock({ $0.hasLeft }) else { throw Self.left }
-      // One process has the store for itself: the one before lets go first.
+      // A process has the store exclusively: the previous handle is closed first.
       if let retiring = state.withLock({ $0.retiring }) {
         await retiring.end()
         state.withLock { $0.retiring = nil }
@@ -107,8 +108,9 @@ public final class DeferredRecordStore: RecordStore {
     }
   }
 
-  /// Leaves the store to another process, for good. What holds it is awaited, and nothing else begins to hold it;
-  /// `last` may write; then calls end in `locked`, those that are at the store are awaited, and it is closed.
+  /// Leaves the store to another process, for good. Operations whose outcome has to be written are awaited, and no
+  /// others start; `last` may write; then calls fail with `locked`, those in progress are awaited, and the store is
+  /// closed.
   public func giveUp(after last: @Sendable () async -> Void = {}) async {
     await withCheckedContinuation { continuation in
       let isIdle = state.withLock { state in
@@ -128,7 +130,7 @@ public final class DeferredRecordStore: RecordStore {
     await tenure?.end()
   }
 
-  /// Something begins whose outcome has to be written.
+  /// Starts an operation whose outcome has to be written.
   public func hold(isNested: Bool) throws(StoreError) {
     let isTooLate = state.withLock { state in
       guard !state.isLeaving || isNested else { return true }
@@ -138,7 +140,7 @@ public final class DeferredRecordStore: RecordStore {
     if isTooLate { throw Self.left }
   }
 
-  /// It is over.
+  /// Ends the operation.
   public func letGo() {
     let leavers = state.withLock { state in
       state.holds -= 1
@@ -174,20 +176,20 @@ public final class DeferredRecordStore: RecordStore {
     return try await body(tenure.store)
   }
 
-  /// What is open now, held until `leave`.
+  /// Returns the open store, which remains open until `leave`.
   private var current: StoreHandle? { state.withLock { state in state.tenure.flatMap { $0.enter() ? $0 : nil } } }
 
-  /// The record.
+  /// Returns the record.
   public func record(for key: RecordKey) async throws(StoreError) -> StoredRecord? {
     try await use { (store) async throws(StoreError) in try await store.record(for: key) }
   }
 
-  /// Records of `owner`.
+  /// Returns records of `uid`.
   public func records(
-    in collection: RecordKey.Collection, ownedBy owner: UInt32, after position: Int64, atMost count: Int
+    in collection: RecordKey.Collection, ownedBy uid: UInt32, after position: Int64, atMost count: Int
   ) async throws(StoreError) -> RecordPage {
     try await use { (store) async throws(StoreError) in
-      try await store.records(in: collection, ownedBy: owner, after: position, atMost: count)
+      try await store.records(in: collection, ownedBy: uid, after: position, atMost: count)
     }
   }
 
@@ -214,7 +216,7 @@ public final class DeferredRecordStore: RecordStore {
     try await use { (store) async throws(StoreError) in try await store.take(key) }
   }
 
-  /// A lease.
+  /// Takes a lease.
   public func lease(_ key: RecordKey, for duration: Duration) async throws(StoreError) -> RecordLease? {
     try await use { (store) async throws(StoreError) in try await store.lease(key, for: duration) }
   }
@@ -226,36 +228,36 @@ public final class DeferredRecordStore: RecordStore {
     current.leave()
   }
 
-  /// How many records there are.
+  /// Returns the number of records.
   public func count(in collection: RecordKey.Collection) async throws(StoreError) -> Int {
     try await use { (store) async throws(StoreError) in try await store.count(in: collection) }
   }
 
-  /// How much `owner` has.
-  public func usage(of owner: UInt32) async throws(StoreError) -> RecordUsage {
-    try await use { (store) async throws(StoreError) in try await store.usage(of: owner) }
+  /// Returns the usage of `uid`.
+  public func usage(of uid: UInt32) async throws(StoreError) -> RecordUsage {
+    try await use { (store) async throws(StoreError) in try await store.usage(of: uid) }
   }
 
-  /// Removes what expired.
+  /// Removes expired records.
   public func purge(expiredAt now: Timestamp) async throws(StoreError) -> Int {
     guard let current else { return 0 }
     defer { current.leave() }
     return try await current.store.purge(expiredAt: now)
   }
 
-  /// Looks whether it can be used; one that nobody has needed yet, and nobody will for certain, is left alone.
+  /// Checks whether the store can be used, unless it has not been needed so far and may never be.
   public func check() async throws(StoreError) {
     guard isNeeded || isOpen else { return }
     try await use { (store) async throws(StoreError) in try await store.check() }
   }
 
-  /// Writes something that changes nothing; one that nobody has needed yet is left alone.
+  /// Makes a write without effect, unless the store has not been needed so far.
   public func checkWriting() async throws(StoreError) {
     guard isOpen else { return }
     try await use { (store) async throws(StoreError) in try await store.checkWriting() }
   }
 
-  /// Closes what has been opened.
+  /// Closes the store if it is open.
   public func close() async {
     guard let current else { return }
     await current.store.close()

@@ -1,11 +1,11 @@
 public import PosternSupport
 
-/// A store that forgets everything at the end of the process.
+/// A store in memory, which is lost when the process stops.
 public final class MemoryRecordStore: RecordStore {
   private struct State {
     var records: [RecordKey: StoredRecord] = [:]
     var owners: [UInt32: Owned] = [:]
-    /// Those that expire; who replaces or removes a record leaves the old entry behind.
+    /// The records that expire; replacing or removing a record leaves its old entry.
     var expiries = ExpiryOrder()
     var lastNumber: Int64 = 0
     var isClosed = false
@@ -19,7 +19,7 @@ public final class MemoryRecordStore: RecordStore {
     }
   }
 
-  /// What is one owner's.
+  /// The records of one owner.
   private struct Owned {
     var orders: [RecordKey.Collection: ArrivalOrder<RecordKey>] = [:]
     var bytes = 0
@@ -36,8 +36,7 @@ public final class MemoryRecordStore: RecordStore {
   }
 
   private static let purgeLimit = 1000
-  /// So many entries of records that have gone, or expire at another time now, stay at most, beside as many as there
-  /// are records.
+  /// The number of outdated entries that are kept, in addition to one for each record.
   private static let slack = 64
 
   private let capacity: Int
@@ -47,25 +46,25 @@ public final class MemoryRecordStore: RecordStore {
   /// `unavailable`, as an overload.
   public init(capacity: Int = 100_000) { self.capacity = capacity }
 
-  /// The record for `key`.
+  /// Returns the record for `key`.
   public func record(for key: RecordKey) async throws(StoreError) -> StoredRecord? {
     try access { state throws(StoreError) in state.records[key] }
   }
 
-  /// Records of `owner`.
+  /// Returns records of `uid`.
   public func records(
-    in collection: RecordKey.Collection, ownedBy owner: UInt32, after position: Int64, atMost count: Int
+    in collection: RecordKey.Collection, ownedBy uid: UInt32, after position: Int64, atMost count: Int
   ) async throws(StoreError) -> RecordPage {
     try access { state throws(StoreError) in
-      let places = state.owners[owner]?.orders[collection]?.names(after: position, atMost: count) ?? []
+      let listed = state.owners[uid]?.orders[collection]?.names(after: position, atMost: count) ?? []
       var page = RecordPage(entries: [], next: nil)
       var bytes = 0
-      for place in places where bytes < RecordPage.maxBytes {
-        guard let record = state.records[place.name] else { continue }
+      for item in listed where bytes < RecordPage.maxBytes {
+        guard let record = state.records[item.name] else { continue }
         bytes += record.contents.byteCount
-        page.entries.append(RecordPage.Entry(record: record, position: place.number))
+        page.entries.append(RecordPage.Entry(record: record, position: item.number))
       }
-      let isWhole = places.count < count && page.entries.count == places.count
+      let isWhole = listed.count < count && page.entries.count == listed.count
       page.next = isWhole ? nil : page.entries.last?.position
       return page
     }
@@ -79,9 +78,9 @@ public final class MemoryRecordStore: RecordStore {
         throw StoreError(.conflict, "\(record.key) exists")
       }
       try allowance.check(adding: record, to: state.owners[record.owner]?.usage ?? RecordUsage())
-      // Those who have much leave room for one who comes later.
+      // Owners with many records leave capacity for one who comes later.
       guard FairShare.allows(state.owners[record.owner]?.count ?? 0, free: capacity - state.records.count) else {
-        // The next one's may fit: nothing is wrong with the store.
+        // The next owner's record may fit: the store itself is not at fault.
         throw StoreError(.unavailable, "the store has no room for more of this user", isOverload: true)
       }
       state.records[record.key] = record
@@ -117,27 +116,27 @@ public final class MemoryRecordStore: RecordStore {
     try access { state throws(StoreError) in Self.remove(key, from: &state) }
   }
 
-  /// Always granted.
+  /// Grants a lease, always.
   public func lease(_ key: RecordKey, for duration: Duration) async throws(StoreError) -> RecordLease? {
     try access { state throws(StoreError) in RecordLease(key: key, fence: 0, token: []) }
   }
 
-  /// Without effect.
+  /// Does nothing.
   public func release(_ lease: RecordLease) async {}
 
-  /// How many records there are.
+  /// Returns the number of records.
   public func count(in collection: RecordKey.Collection) async throws(StoreError) -> Int {
     try access { state throws(StoreError) in state.records.keys.count { $0.collection == collection } }
   }
 
-  /// How much `owner` has.
-  public func usage(of owner: UInt32) async throws(StoreError) -> RecordUsage {
+  /// Returns the usage of `uid`.
+  public func usage(of uid: UInt32) async throws(StoreError) -> RecordUsage {
     try access { state throws(StoreError) in
-      state.owners[owner]?.usage ?? RecordUsage()
+      state.owners[uid]?.usage ?? RecordUsage()
     }
   }
 
-  /// Removes what expired before `now`.
+  /// Removes records that expired before `now`.
   public func purge(expiredAt now: Timestamp) async throws(StoreError) -> Int {
     try access { state throws(StoreError) in
       var purged = 0
@@ -150,7 +149,7 @@ public final class MemoryRecordStore: RecordStore {
     }
   }
 
-  /// Forgets everything.
+  /// Removes everything.
   public func close() async {
     state.withLock { $0 = State(isClosed: true) }
   }

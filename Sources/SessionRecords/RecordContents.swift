@@ -1,11 +1,11 @@
 import PosternJSON
 package import PosternSupport
 
-/// What a record holds as JSON: an authorization under way, a profile.
+/// The contents of a record as JSON: a pending authorization, a profile.
 package protocol RecordContents: Codable, Sendable {}
 
 extension RecordContents {
-  /// Reads a record's contents; nil when they are not this.
+  /// Reads a record's contents; nil when they are of another type.
   package static func read(_ record: StoredRecord) -> Self? {
     guard
       let value = try? JSONParser(maxBytes: StoredRecord.maximumByteCount, maxDepth: 16).parse(record.contents.reveal())
@@ -13,7 +13,7 @@ extension RecordContents {
     return try? JSONValueDecoder().decode(Self.self, from: value)
   }
 
-  /// The contents as a record keeps them; nil would be a bug.
+  /// The contents as the bytes of a record; nil would be a bug.
   package var bytes: Secret<[UInt8]>? {
     (try? JSONValueEncoder().encode(self)).map { Secret(JSONWriter().write($0)) }
   }

@@ -1,11 +1,11 @@
-/// The exclusive right to renew a record, for a limited time.
+/// The exclusive right to refresh a record, for a limited time.
 public struct RecordLease: Sendable, Hashable {
   /// The record.
   public let key: RecordKey
   /// Grows with every lease of the record. A write under a lease fails once a later one has been granted, so that a
-  /// holder that was away for too long cannot overwrite the work of its successor.
+  /// process that was suspended for too long cannot overwrite the work of its successor.
   public let fence: UInt64
-  /// Tells this lease apart from all others: only its holder can give it back.
+  /// Identifies this lease: only the process that has it can give it back.
   public let token: [UInt8]
 
   /// A lease of the given parts; made by stores.

@@ -1,10 +1,10 @@
-/// Some of an owner's records, in the order in which they were added.
+/// A page of an owner's records, in the order in which they were added.
 public struct RecordPage: Sendable, Equatable {
-  /// A record and its place.
+  /// A record and its position.
   public struct Entry: Sendable, Equatable {
     /// The record.
     public var record: StoredRecord
-    /// Its place among the owner's records: greater than 0, and the same for as long as the record exists.
+    /// Its position among the owner's records: greater than 0, and the same for as long as the record exists.
     public var position: Int64
 
     /// An entry of the given parts.
@@ -14,12 +14,12 @@ public struct RecordPage: Sendable, Equatable {
     }
   }
 
-  /// A page ends with the record whose contents bring it over so many bytes, however many records were asked for.
+  /// The size at which a page ends, with the record that exceeds it, whatever number of records was requested.
   public static let maxBytes = 256 << 10
 
   /// The records.
   public var entries: [Entry]
-  /// Behind which position to go on; nil: there is nothing more.
+  /// The position after which the next page starts; nil when there are no more records.
   public var next: Int64?
 
   /// A page of the given parts.

@@ -1,29 +1,29 @@
 public import PosternSupport
 
-/// Where sessions, authorizations under way and profiles are kept.
+/// A store of sessions, pending authorizations and profiles.
 ///
-/// What a store returns is what was written: a record that was changed behind its back is `corrupted`, never passed on.
-/// Cancelling the calling task changes nothing: what has begun goes to its end. After `unavailable` a write may have
-/// happened or not; reading the record tells.
+/// A store returns exactly what was written: a record that was changed otherwise is `corrupted`, never passed on.
+/// Cancelling the calling task changes nothing: an operation that has started runs to its end. After `unavailable` a
+/// write may have happened or not; reading the record shows it.
 public protocol RecordStore: Sendable {
-  /// The record, expired or not, as long as it has not been purged; nil when there is none.
+  /// Returns the record, expired or not, as long as it has not been purged; nil when there is none.
   func record(for key: RecordKey) async throws(StoreError) -> StoredRecord?
 
-  /// Records of `owner` behind `position` (0: from the first on), in the order in which they were added: at most
-  /// `count`, and fewer where they are large. `corrupted` when one of them is. Whoever wants all of them asks again and
-  /// again, and lets others have their turn.
+  /// Returns records of `uid` after `position` (0: from the first on), in the order in which they were added: at most
+  /// `count`, and fewer where they are large. `corrupted` when one of them is. A caller that needs all of them reads
+  /// page after page, and yields in between.
   func records(
-    in collection: RecordKey.Collection, ownedBy owner: UInt32, after position: Int64, atMost count: Int
+    in collection: RecordKey.Collection, ownedBy uid: UInt32, after position: Int64, atMost count: Int
   ) async throws(StoreError) -> RecordPage
 
   /// Adds a record of version 1. Durable when it returns. `conflict` when the key exists; `overdrawn` when its owner
-  /// has as much as `allowance` says already, whatever else is added at the same time.
+  /// has used up `allowance` already, whatever else is added at the same time.
   func insert(_ record: StoredRecord, within allowance: RecordAllowance) async throws(StoreError)
 
   /// Replaces a record. Durable when it returns.
   ///
   /// `conflict` unless the stored version is `record.version - 1` and the owner the same; `leaseLost` when a later
-  /// lease than `lease` has been granted; `overdrawn` when it grows beyond what `allowance` says of bytes.
+  /// lease than `lease` has been granted; `overdrawn` when it grows beyond the bytes of `allowance`.
   func replace(
     _ record: StoredRecord, under lease: RecordLease?, within allowance: RecordAllowance
   ) async throws(StoreError)
@@ -34,43 +34,43 @@ public protocol RecordStore: Sendable {
   /// Removes a record and returns it: of several callers one gets it. Durable when it returns.
   func take(_ key: RecordKey) async throws(StoreError) -> StoredRecord?
 
-  /// The exclusive right to renew a record, for at most `duration`; nil while somebody else holds it.
+  /// Takes the exclusive right to refresh a record, for at most `duration`; nil while another process has it.
   ///
-  /// A store that one process has for itself always grants it: inside a process the callers take turns by themselves.
+  /// A store that one process has exclusively always grants it: inside a process the callers are serialized otherwise.
   func lease(_ key: RecordKey, for duration: Duration) async throws(StoreError) -> RecordLease?
 
   /// Gives a lease back before its time; without effect when it is no longer the current one.
   func release(_ lease: RecordLease) async
 
-  /// How many records there are, expired ones that have not been purged included.
+  /// Returns the number of records, including expired ones that have not been purged.
   func count(in collection: RecordKey.Collection) async throws(StoreError) -> Int
 
-  /// How much `owner` has in the store; where other processes write too, as of a moment ago.
-  func usage(of owner: UInt32) async throws(StoreError) -> RecordUsage
+  /// Returns the usage of `uid`; where other processes write too, as of a moment ago.
+  func usage(of uid: UInt32) async throws(StoreError) -> RecordUsage
 
-  /// Removes some of what expired before `now`; how many. Call again while it is not 0.
+  /// Removes some records that expired before `now`; returns their number. To be called again while it is not 0.
   func purge(expiredAt now: Timestamp) async throws(StoreError) -> Int
 
-  /// Looks whether it can be used now, and changes nothing; throws why not.
+  /// Checks whether the store can be used now, without a change; throws the reason why not.
   func check() async throws(StoreError)
 
-  /// Writes something that changes nothing; throws why that does not work.
+  /// Makes a write without effect; throws the reason why it failed.
   func checkWriting() async throws(StoreError)
 
-  /// Something begins whose outcome has to be written, since it may not be had again: until `letGo` the store is not
-  /// left to another process. `locked` when that has begun, unless it is a part (`isNested`) of something that holds
-  /// the store. See `whileHeld`.
+  /// Starts an operation whose outcome has to be written, since it may not be available again: the store is released to
+  /// no other process before the operation calls the counterpart of this function. Throws `locked` when the release has
+  /// started, unless the operation is a part (`isNested`) of one that started before.
   func hold(isNested: Bool) throws(StoreError)
 
-  /// It is over.
+  /// Ends the operation.
   func letGo()
 
-  /// Finishes what has begun and lets go of files and connections. Later calls fail with `unavailable`.
+  /// Completes operations that have started, and closes files and connections. Later calls fail with `unavailable`.
   func close() async
 }
 
 extension RecordStore {
-  private var nobody: RecordKey {
+  private var unusedKey: RecordKey {
     RecordKey(collection: .session, id: [UInt8](repeating: 0, count: RecordKey.identifierByteCount))
   }
 
@@ -83,16 +83,16 @@ extension RecordStore {
   }
 
   /// Reads a record that does not exist.
-  public func check() async throws(StoreError) { _ = try await record(for: nobody) }
+  public func check() async throws(StoreError) { _ = try await record(for: unusedKey) }
 
-  /// Nothing: it is closed when the process ends, not before.
+  /// Does nothing: the store is closed when the process stops, and not before.
   public func hold(isNested: Bool) throws(StoreError) {}
 
-  /// Nothing.
+  /// Does nothing.
   public func letGo() {}
 
   /// Takes a lease of a record that does not exist, and gives it back.
   public func checkWriting() async throws(StoreError) {
-    if let lease = try await lease(nobody, for: .seconds(1)) { await release(lease) }
+    if let lease = try await lease(unusedKey, for: .seconds(1)) { await release(lease) }
   }
 }

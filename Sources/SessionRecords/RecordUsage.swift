@@ -1,14 +1,14 @@
-/// How much of a store one owner takes; expired records that have not been purged may be included.
+/// The share of a store that one owner uses; expired records that have not been purged may be included.
 public struct RecordUsage: Sendable, Equatable {
-  /// How many records there are of each kind.
+  /// The number of records of each kind.
   public private(set) var counts: [RecordKey.Collection: Int] = [:]
-  /// How many bytes their contents have together.
+  /// The size of their contents in bytes.
   public private(set) var bytes = 0
 
-  /// The usage of nobody.
+  /// No usage.
   public init() {}
 
-  /// How many records of a kind there are.
+  /// Returns the number of records of a kind.
   public func count(in collection: RecordKey.Collection) -> Int { counts[collection, default: 0] }
 
   /// `count` records more, or fewer, with `bytes` together.

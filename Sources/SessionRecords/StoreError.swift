@@ -1,22 +1,22 @@
-/// Why a store could not do something.
+/// The reason why a store's operation failed.
 public struct StoreError: Error, Sendable, Equatable {
   /// The kinds of fault.
   public enum Kind: String, Sendable, Hashable, CaseIterable {
-    /// Not now: disk full, server unreachable, too much under way, closed.
+    /// Temporarily unavailable: disk full, server unreachable, too many operations, closed.
     case unavailable
-    /// Stored data is damaged or was changed by somebody else.
+    /// Stored data is damaged or was changed by another program.
     case corrupted
-    /// Not the version that was expected: somebody else wrote first.
+    /// Another version than the expected one: another writer was first.
     case conflict
-    /// Somebody else has been given the lease since.
+    /// Another process has got the lease since.
     case leaseLost
     /// Another process has the store.
     case locked
     /// The store was written with another key.
     case keyMismatch
-    /// The store cannot be used as it is: permissions, a newer format, no key. Somebody has to act.
+    /// The store cannot be used as it is: permissions, a newer format, no key. An operator has to act.
     case unusable
-    /// The record's owner has as much as the call's `RecordAllowance` says.
+    /// The record's owner has used up the call's `RecordAllowance`.
     case overdrawn
     /// The caller's record cannot be stored.
     case invalid
@@ -24,9 +24,10 @@ public struct StoreError: Error, Sendable, Equatable {
 
   /// The kind of fault.
   public let kind: Kind
-  /// For people and logs: may name a file, a server or the beginning of a record's identifier, never contents or keys.
+  /// For people and logs: may name a file, a server or the first digits of a record's identifier, never contents or
+  /// keys.
   public let detail: String
-  /// Whether only too much was asked at a time: nothing is wrong with the store.
+  /// Whether there were only too many operations at a time, and the store itself is not at fault.
   public let isOverload: Bool
 
   /// An error of the given parts.
@@ -39,7 +40,7 @@ public struct StoreError: Error, Sendable, Equatable {
   /// Whether the same call may succeed later.
   public var isRetryable: Bool { kind == .unavailable || kind == .locked }
 
-  /// When to ask again, where there is something to wait for: a process that ends leaves the store to the next one.
+  /// The delay before a retry, where it is known: a process that stops leaves the store to the next one.
   public var retryAfter: Duration? { kind == .locked ? .seconds(1) : nil }
 
   /// Whether the store itself cannot be used, and not only this record or this call.

@@ -1,6 +1,6 @@
 import PosternSupport
 
-/// An open store and how many calls are at work on it: it is closed when the last of them is done.
+/// An open store with the number of calls that use it: it is closed when the last of them has ended.
 final class StoreHandle: Sendable {
   private struct State {
     var users = 0
@@ -13,7 +13,7 @@ final class StoreHandle: Sendable {
 
   init(_ store: any RecordStore) { self.store = store }
 
-  /// A call begins; false when it has to wait for the store's successor.
+  /// Starts a call; false when it has to wait for the store's successor.
   func enter() -> Bool {
     state.withLock { state in
       guard !state.isEnding else { return false }
@@ -22,7 +22,7 @@ final class StoreHandle: Sendable {
     }
   }
 
-  /// A call has ended.
+  /// Ends a call.
   func leave() {
     let waiter = state.withLock { state -> CheckedContinuation<Void, Never>? in
       state.users -= 1
@@ -33,7 +33,7 @@ final class StoreHandle: Sendable {
     waiter?.resume()
   }
 
-  /// Takes no more calls, waits for those at work, and closes the store. Called once.
+  /// Accepts no more calls, waits for those in progress, and closes the store. Called once.
   func end() async {
     await withCheckedContinuation { continuation in
       let isIdle = state.withLock { state in

@@ -1,19 +1,19 @@
 public import PosternSupport
 
-/// One record. A store does not look into `contents`.
+/// A record. A store does not read `contents`.
 public struct StoredRecord: Sendable, Equatable {
-  /// What identifies it.
+  /// Its identity.
   public var key: RecordKey
   /// The user id of the peer that created it.
   public var owner: UInt32
   /// 1 at insertion, one more with each write.
   public var version: UInt64
-  /// A store may purge the record after this; nil for never.
+  /// The expiry, after which a store may purge the record; nil for never.
   public var expiresAt: Timestamp?
-  /// What is stored: at most `maximumByteCount` bytes.
+  /// The contents: at most `maximumByteCount` bytes.
   public var contents: Secret<[UInt8]>
 
-  /// The most bytes that `contents` may have; stores refuse (`StoreError.Kind.invalid`) more.
+  /// The maximum size of `contents` in bytes; stores reject (`StoreError.Kind.invalid`) more.
   public static let maximumByteCount = 1 << 20
 
   /// A record of the given parts.
@@ -25,7 +25,7 @@ public struct StoredRecord: Sendable, Equatable {
     self.contents = contents
   }
 
-  /// Throws `invalid` when no store can hold this record.
+  /// Throws `invalid` when no store can store this record.
   public func checkStorable() throws(StoreError) {
     guard key.id.count == RecordKey.identifierByteCount else {
       throw StoreError(.invalid, "an identifier of \(key.id.count) bytes; it has \(RecordKey.identifierByteCount)")

@@ -1,10 +1,11 @@
-import OAuthClient
+package import OAuthClient
+package import PosternSupport
 
 /// The session whose token a fetch carries, and who may use it.
 public struct FetchSession: Sendable {
-  /// The session; nil: the owner's only one of the kind that is needed, at that issuer.
+  /// The session; nil: the uid's only one of the kind that is needed, at that issuer.
   public let handle: SessionHandle?
-  /// The peer that asks.
+  /// The uid of the peer that fetches.
   public let owner: UInt32
   /// The issuer as it is configured now.
   public let issuer: SessionIssuer
@@ -24,13 +25,44 @@ public struct FetchSession: Sendable {
     sessions.uses.begin(try await handle(of: .user).key)
   }
 
-  /// Which session is meant: the given one, or the owner's only one of that kind at the issuer.
+  /// The session that is meant: the given one, or the uid's only one of that kind at the issuer.
   public func handle(of kind: SessionKind) async throws(SessionError) -> SessionHandle {
     if let handle { return handle }
-    switch try await sessions.choice(of: kind, at: issuer.issuer.name, ownedBy: owner) {
-    case .one(let handle): return handle
-    case .none: throw SessionError(.expired, "no live \(kind.rawValue) session")
-    case .several: throw .invalid("there are several \(kind.rawValue) sessions: say which", path: "/session")
+    guard let only = try await sessions.onlySession(of: kind, at: issuer.issuer.name, ownedBy: owner) else {
+      throw SessionError(.expired, "no live \(kind.rawValue) session")
     }
+    return only
+  }
+
+  /// Finds the session that is meant, once for all that a call does with it. It must be of that kind.
+  package func tokens(_ kind: SessionKind) async throws(SessionError) -> SessionTokens {
+    let handle = try await handle(of: kind)
+    guard try await sessions.session(handle, ownedBy: owner).kind == kind else {
+      throw SessionError(.expired, "the session is of another kind")
+    }
+    return SessionTokens(handle: handle, session: self)
+  }
+}
+
+/// The tokens of a session that a call has found.
+package struct SessionTokens: Sendable {
+  package let handle: SessionHandle
+  private let session: FetchSession
+
+  fileprivate init(handle: SessionHandle, session: FetchSession) {
+    self.handle = handle
+    self.session = session
+  }
+
+  /// Keeps the tokens from being revoked behind a step-up, until it is ended.
+  package func beginUse() -> SessionUses.Use { session.sessions.uses.begin(handle.key) }
+
+  /// A token for `scope` and `audience`; see `UserSessions.token`.
+  package func token(
+    scope: String?, audience: String?, replacing rejected: AccessToken?, deadline: Deadline, trace: TraceContext?
+  ) async throws(SessionError) -> AccessToken {
+    try await session.sessions.token(
+      of: handle, ownedBy: session.owner, at: session.issuer, scope: scope, audience: audience, replacing: rejected,
+      deadline: deadline, trace: trace)
   }
 }

@@ -11,7 +11,7 @@ public struct SessionError: Error, Sendable {
     case notFound
     /// The session is there, but the user has to log in again.
     case expired
-    /// The token endpoint said no, or what it said is no token response.
+    /// The token endpoint rejected the request, or its answer is no token response.
     case tokenEndpoint(TokenError)
     /// The token endpoint, or the issuer's metadata, is out of reach.
     case unreachable(TokenError)
@@ -28,7 +28,7 @@ public struct SessionError: Error, Sendable {
     case issuerUnknown
     /// The grant is not to be had: not configured, or nothing to do it with.
     case grantNotSupported
-    /// The token is the sidecar's own (client credentials), which all owners share: nobody has it revoked.
+    /// The token is the sidecar's (client credentials), which all uids share: it is never revoked.
     case sharedToken
     /// The user has not decided yet (RFC 8628 section 3.5); ask again after that time.
     case pending(retryAfter: Duration)
@@ -37,8 +37,8 @@ public struct SessionError: Error, Sendable {
     /// The grant was used, and its session is larger than what this owner may still keep: there is none, and its tokens
     /// are revoked.
     case noRoom
-    /// The caller's own input; `path` points into the grant.
-    case invalid(path: String)
+    /// A parameter of the caller's is not valid; `path` names it.
+    case invalid(path: ParameterPath)
     /// The waiting task was cancelled.
     case cancelled
     /// The caller's deadline passed.
@@ -52,16 +52,34 @@ public struct SessionError: Error, Sendable {
   /// The issuer's own error code, where it gave one.
   public let upstreamCode: String?
 
-  package init(_ kind: Kind, _ detail: String, upstreamCode: String? = nil) {
+  /// Whether the issuer's keys may be available later, where they are what is missing.
+  private let keysRetryable: Bool?
+
+  package init(_ kind: Kind, _ detail: String, upstreamCode: String? = nil, keysRetryable: Bool? = nil) {
     self.kind = kind
     self.detail = detail
     self.upstreamCode = upstreamCode
+    self.keysRetryable = keysRetryable
   }
 
-  /// What a token endpoint's fault means for a session.
+  /// Whether the same call may succeed later without anybody changing anything; nil where the question makes no sense.
+  public var isRetryable: Bool? {
+    switch kind {
+    case .unreachable(let error): keysRetryable ?? error.isRetryable
+    case .store(let error): error.isRetryable
+    case .pending, .deadlineExceeded: true
+    case .overloaded(let wait): wait != nil
+    case .expired, .tokenEndpoint, .authorizationFailed, .adviceRequired, .stateUnknown, .issuerUnknown,
+      .grantNotSupported, .sharedToken, .noRoom:
+      false
+    case .notFound, .invalid, .cancelled: nil
+    }
+  }
+
+  /// The error of a session for one of a token endpoint.
   public init(_ error: TokenError) {
     switch error.kind {
-    case .refused, .malformed: self.init(.tokenEndpoint(error), error.detail, upstreamCode: error.oauthError?.code)
+    case .rejected, .malformed: self.init(.tokenEndpoint(error), error.detail, upstreamCode: error.oauthError?.code)
     case .unavailable, .unreachable, .discovery:
       self.init(.unreachable(error), error.detail, upstreamCode: error.oauthError?.code)
     case .notPossible: self.init(.grantNotSupported, error.detail)
@@ -74,22 +92,23 @@ public struct SessionError: Error, Sendable {
   package init(_ error: KeySetError) {
     self.init(
       .unreachable(TokenError(.malformed, error.detail, status: error.status)),
-      "the ID token cannot be validated: \(error.detail)", upstreamCode: error.kind.rawValue)
+      "the ID token cannot be validated: \(error.detail)", upstreamCode: error.kind.rawValue,
+      keysRetryable: error.isRetryable || error.kind == .deadlineExceeded)
   }
 
-  /// What is held up.
-  package init(_ held: HeldAuthorization) {
+  /// An authorization that waits for its user.
+  package init(_ suspended: HeldAuthorization) {
     self.init(
-      .adviceRequired(held), "the access manager wants the user to do something first",
+      .adviceRequired(suspended), "the access manager wants the user to do something first",
       upstreamCode: "interaction_required")
   }
 
-  /// What a store's fault means for a session.
+  /// The error of a session for one of a store.
   package init(_ error: StoreError) {
     self.init(error.kind == .overdrawn ? .overloaded(retryAfter: nil) : .store(error), error.detail)
   }
 
-  /// What the end of a wait means for a session.
+  /// The error of a session for the end of a wait.
   package init(_ error: SingleFlightError<SessionError>) {
     switch error {
     case .failed(let error): self = error
@@ -98,10 +117,13 @@ public struct SessionError: Error, Sendable {
     }
   }
 
+  /// Whether the record has changed since it was read.
+  var isConflict: Bool { if case .store(let error) = kind { error.kind == .conflict } else { false } }
+
   /// Whether it is advice that can be satisfied.
   package var isAdvice: Bool { if case .adviceRequired = kind { true } else { false } }
 
-  /// What the token endpoint did, where that is the fault.
+  /// The token endpoint's error, where that is the cause.
   var tokenError: TokenError? {
     switch kind {
     case .tokenEndpoint(let error), .unreachable(let error): error
@@ -120,6 +142,14 @@ public struct SessionError: Error, Sendable {
   public static let deviceAuthorizationUnknown = SessionError(
     .stateUnknown, "no device authorization of that handle is under way for this peer")
 
+  /// There is no ID token where one was requested.
+  static let missingIDToken = SessionError(
+    .authorizationFailed, "the token endpoint gave no ID token", upstreamCode: "missing_id_token")
+
+  /// The call names no session, and the uid has several.
+  package static let severalSessions = SessionError.invalid(
+    "There are several sessions: pass `session` (see listSessions)", path: ["session"])
+
   /// The token is not one owner's.
   static let sharedToken = SessionError(
     .sharedToken, "the token is the sidecar's own (client credentials) and shared by its users: it is not revoked")
@@ -131,7 +161,7 @@ public struct SessionError: Error, Sendable {
   public static func grantNotSupported(_ detail: String) -> SessionError { SessionError(.grantNotSupported, detail) }
 
   /// The caller's own input.
-  public static func invalid(_ detail: String, path: String) -> SessionError {
+  public static func invalid(_ detail: String, path: ParameterPath) -> SessionError {
     SessionError(.invalid(path: path), detail)
   }
 }

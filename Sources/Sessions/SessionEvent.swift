@@ -4,17 +4,17 @@ public import TokenValidation
 public enum SessionEvent: Sendable {
   /// It has a newer access token.
   case refreshed(Session, owner: UInt32)
-  /// Its user has authenticated more strongly, or anew: what was decided about the session before may be different now.
+  /// Its user has authenticated again: earlier decisions about the session may be different now.
   case steppedUp(SessionHandle, owner: UInt32)
   /// It has ended: by its owner, or because the issuer gives no more tokens.
   case ended(SessionHandle, issuer: String, owner: UInt32)
-  /// It will end soon, and no renewal will help: at the time of `Session.expiresAt`.
+  /// It will end soon, at `Session.expiresAt`, and cannot be refreshed.
   case expiring(Session, owner: UInt32)
-  /// A renewal that nobody waited for failed; the token at hand is used to its end.
+  /// A proactive refresh failed; the current token is used until it expires.
   case renewalFailed(SessionHandle, issuer: String, error: SessionError)
-  /// An ID token that came with a renewal is not valid; the claims stay what they were.
+  /// An ID token that came with a refresh is not valid; the claims stay as they are.
   case idTokenRefused(issuer: String, fault: TokenFault)
-  /// Something failed that nobody waits for; `detail` holds no token and no handle.
+  /// Background work failed; `detail` has no token and no handle.
   case troubled(String, detail: String)
 }
 

@@ -1,157 +1,248 @@
-package import AccessManagement
+public import AccessManagement
 public import HTTPMessages
 public import OAuthClient
-import PosternJSON
 public import PosternSupport
 public import SessionRecords
 import TokenValidation
 
-/// Sessions: callers hold a handle, the engine holds the tokens, in a store that outlives the process.
+/// Sessions: callers have a handle, the engine has the tokens, in a store that outlives the process.
 ///
-/// The record in the store is the truth; what is read of it is kept in a bounded cache behind a lock that is never held
-/// across a call. Renewals take turns per session: within the process by a single flight, between processes by the
-/// store's leases.
+/// This type makes the parts and passes calls on to them.
 public final class UserSessions: Sendable {
-  struct State: Sendable {
-    var sessions = FairCache<UInt32, RecordKey, LiveSession>(capacity: 2048)
-    /// Ended here: whoever read such a session before must not bring it back. Handles are never used again.
-    var ended = FairCache<UInt32, RecordKey, Bool>(capacity: 4096)
-    /// What a renewal got and could not store: written before anything else is done with the session.
-    var unsaved = FairCache<UInt32, RecordKey, SessionContents>(capacity: 1024)
-    /// Pauses after what token endpoints refused.
-    var backoffs = FairCache<UInt32, RefreshKey, TokenBackoff>(capacity: 2048)
-    /// Renewals that wait for what the access manager asked of their users.
-    var held = FairCache<UInt32, RecordKey, [HeldRenewal]>(capacity: 512)
-    /// Which session is meant when a call names none.
-    var choices = BoundedCache<UInt32, OwnedChoices>(capacity: 1024)
-    /// Whose choices are being read, and whether that owner's sessions have changed since.
-    var readings: [UInt32: ChoiceReadings] = [:]
-    /// How much of each owner's is under way, whoever still waits for it.
-    var works: [UInt32: Int] = [:]
-    var lastGeneration: UInt64 = 0
-    var purgedAt: MonotonicInstant?
+  /// The outcome of ending a session at its issuer.
+  public enum UpstreamEnd: String, Sendable {
+    /// Its tokens are revoked, its session there is over.
+    case ended
+    /// Something of that failed.
+    case failed
+    /// There was nothing to end there, or no endpoint for it.
+    case none
   }
 
-  /// How many sessions, how many logins under way and how many profiles one owner may have.
-  static let maxRecords = 10_000
-
-  /// How many bytes of records one owner may have before nothing is added, where nothing else is said.
+  /// How many bytes of records one uid may have before nothing is added, where nothing else is configured.
   public static let defaultMaxOwnerBytes = 64 << 20
 
-  /// How often expired records are looked for, at most.
-  static let purgeInterval = Duration.seconds(600)
+  /// How often `keepFresh` looks for what is due; less often while nothing is scheduled. Shorter than the shortest time
+  /// until something is due.
+  public static let backgroundPause = (busy: Duration.seconds(1), idle: Duration.seconds(5))
 
-  /// How long a cached record is believed where other processes share the store.
-  static let sharedCacheLife = Duration.seconds(2)
+  let shared: SessionDependencies
+  let uses: SessionUses
+  let refresher: TokenRefresher
+  let proactive: ProactiveRefresh
+  private let logins: SessionLogins
+  private let ending: SessionEnding
+  /// Replaces logins by stronger or more recent ones.
+  package let stepUp: SessionStepUp
 
-  let store: any RecordStore
-  let isShared: Bool
-  let maxOwnerBytes: Int
-  package let clock: any EngineClock
-  let requests: TokenRequests
-  package let accessManagers: AccessManagerClient
-  /// Whose tokens are everybody's.
-  let deviceTokens: ClientCredentialsTokens?
-  let observer: (any SessionObserver)?
-  let validator: IDTokenValidator
-  let renewals: SingleFlight<RecordKey, RefreshOutcome, SessionError>
-  /// The tokens that are renewed before they expire.
-  let schedule = RenewalSchedule()
-  /// The ends that are announced: they wait for no renewal.
-  let announcements = RenewalSchedule()
-  let uses = SessionUses()
-  let state = Locked(State())
-
-  /// Sessions in `store`, which other processes use too when `isShared`. An owner whose records have `maxOwnerBytes`
-  /// gets no further ones. None has one of `deviceTokens` revoked, since all owners share them.
+  /// Sessions in `store`, which other processes use, too, when `isShared`. A uid whose records have `maxOwnerBytes`
+  /// gets no further ones. Tokens of `deviceTokens` are never revoked, since all uids share them.
   public init(
     store: any RecordStore, isShared: Bool = false, maxOwnerBytes: Int = UserSessions.defaultMaxOwnerBytes,
     transport: any HTTPTransport, clock: some EngineClock, observer: any EngineObserver, userAgent: String,
     discovery: ProviderDiscovery, deviceTokens: ClientCredentialsTokens? = nil,
     sessionObserver: (any SessionObserver)? = nil
   ) {
-    self.store = store
-    self.isShared = isShared
-    self.maxOwnerBytes = maxOwnerBytes
-    self.deviceTokens = deviceTokens
-    self.clock = clock
-    self.observer = sessionObserver
+    let writer = RecordWriter(store: store, maxOwnerBytes: maxOwnerBytes, clock: clock, observer: sessionObserver)
     let provider = ProviderClient(
       upstream: Upstream(transport: transport, clock: clock, observer: observer, userAgent: userAgent),
       discovery: discovery)
-    requests = TokenRequests(provider: provider)
-    accessManagers = AccessManagerClient(provider: provider)
-    // An ID token is judged once: nothing to remember.
-    validator = IDTokenValidator(clock: clock, cache: nil)
-    renewals = SingleFlight(clock: clock)
+    let requests = TokenRequests(provider: provider)
+    let tasks = UserTasks(store: store, clock: clock, observer: sessionObserver)
+    uses = SessionUses()
+    shared = SessionDependencies(
+      repository: SessionRepository(writer: writer, isShared: isShared, clock: clock, observer: sessionObserver),
+      requests: requests, accessManagers: AccessManagerClient(provider: provider),
+      // An ID token is validated once: nothing to cache.
+      idTokens: IDTokenVerification(validator: IDTokenValidator(clock: clock, cache: nil)),
+      revocation: TokenRevocation(
+        requests: requests, sharedTokens: deviceTokens, tasks: tasks, uses: uses, observer: sessionObserver),
+      tasks: tasks, clock: clock, observer: sessionObserver)
+    logins = SessionLogins(shared, writer)
+    refresher = TokenRefresher(
+      shared, grants: RefreshGrants(shared: shared, implicit: logins.implicit, singleSignOn: logins.singleSignOn),
+      profiles: logins.creation.profiles)
+    proactive = ProactiveRefresh(shared: shared, refresher: refresher)
+    ending = SessionEnding(shared: shared, singleSignOn: logins.singleSignOn, suspended: refresher.suspended)
+    stepUp = SessionStepUp(
+      shared: shared, codeLogin: logins.code, singleSignOn: logins.singleSignOn, refresher: refresher)
   }
 
-  /// The session, when `owner` has one of that handle.
-  public func session(_ handle: SessionHandle, ownedBy owner: UInt32) async throws(SessionError) -> Session {
-    try await live(handle, ownedBy: owner).session
+  package var clock: any EngineClock { shared.clock }
+  package var tasks: UserTasks { shared.tasks }
+  package var accessManagers: AccessManagerClient { shared.accessManagers }
+  package var singleSignOn: SingleSignOn { logins.singleSignOn }
+  var repository: SessionRepository { shared.repository }
+  var selection: SessionSelection { SessionSelection(repository: shared.repository, clock: shared.clock) }
+
+  // MARK: Finding
+
+  /// The session, when `uid` has one of that handle.
+  public func session(_ handle: SessionHandle, ownedBy uid: UInt32) async throws(SessionError) -> Session {
+    try await repository.live(handle, ownedBy: uid).session
   }
 
-  package func live(_ handle: SessionHandle, ownedBy owner: UInt32) async throws(SessionError) -> LiveSession {
-    let key = handle.key
-    let now = clock.monotonicNow
-    let (isEnded, cached) = state.withLock { ($0.ended[key] != nil, $0.sessions[key]) }
-    guard !isEnded else { throw .notFound }
-    if let cached, !isShared || now - cached.readAt < Self.sharedCacheLife {
-      guard cached.owner == owner else { throw .notFound }
-      return cached
-    }
-    guard let live = try await read(handle), live.owner == owner else { throw .notFound }
-    return try await withUnsavedEnd(live)
+  package func live(_ handle: SessionHandle, ownedBy uid: UInt32) async throws(SessionError) -> LiveSession {
+    try await repository.live(handle, ownedBy: uid)
   }
 
-  /// Reads the record anew; nil when there is none.
-  func read(_ handle: SessionHandle) async throws(SessionError) -> LiveSession? {
-    let record: StoredRecord?
-    do throws(StoreError) {
-      record = try await store.record(for: handle.key)
-    } catch {
-      throw SessionError(error)
-    }
-    guard let record else {
-      state.withLock { $0.sessions.remove(handle.key) }
-      return nil
-    }
-    guard let contents = SessionContents(record), contents.handle == handle.text else {
-      throw SessionError(StoreError(.corrupted, "\(record.key) is no session"))
-    }
-    guard !contents.isReserved else { return try await unsavedCreation(record) }
-    return keep(contents, of: handle, owner: record.owner, version: record.version)
+  /// Calls `body` with the sessions of `uid` behind `position` (0: from the first) and the position of each, the
+  /// oldest first, until it returns false.
+  ///
+  /// A session keeps its position: a list that continues behind the last one has none twice, and leaves none out that
+  /// was there all the time.
+  public func forEachSession(
+    ownedBy uid: UInt32, after position: Int64 = 0, _ body: (Session, Int64) -> Bool
+  ) async throws(SessionError) {
+    try await repository.forEachSession(ownedBy: uid, after: position, body)
   }
 
-  /// Puts what the store has into the cache. Tokens that were there before keep their generation.
-  @discardableResult
-  func keep(
-    _ contents: SessionContents, of handle: SessionHandle, owner: UInt32, version: UInt64
-  ) -> LiveSession {
-    let readAt = clock.monotonicNow
-    let key = key(of: contents, handle)
-    let live = state.withLock { state in
-      let known = state.sessions[handle.key]
-      if let known, known.version > version { return known }
-      var tokens: [TokenSlot: AccessToken] = [:]
-      for stored in contents.tokens {
-        if let token = known?.tokens[stored.slot], token.value.reveal() == stored.value,
-          token.expiresAt == stored.expiresAt
-        {
-          tokens[stored.slot] = token
-        } else if let binding = stored.binding(key) {
-          state.lastGeneration += 1
-          tokens[stored.slot] = stored.accessToken(
-            generation: state.lastGeneration, binding: binding, clock: clock)
-        }
-      }
-      let live = LiveSession(
-        handle: handle, owner: owner, version: version, contents: contents, tokens: tokens, key: key,
-        readAt: readAt)
-      if state.ended[handle.key] == nil { state.sessions.set(live, for: handle.key, of: owner) }
-      return live
+  /// The session of `uid` that is meant at `issuer` when a call names none.
+  public func choice(
+    of kind: SessionKind, at issuer: String, ownedBy uid: UInt32
+  ) async throws(SessionError) -> SessionChoice {
+    try await selection.choice(of: kind, at: issuer, ownedBy: uid)
+  }
+
+  /// The only session of that kind that `uid` has at `issuer`; nil where there is none, an error where there are
+  /// several.
+  public func onlySession(
+    of kind: SessionKind, at issuer: String, ownedBy uid: UInt32
+  ) async throws(SessionError) -> SessionHandle? {
+    try await selection.only(kind, at: issuer, ownedBy: uid)
+  }
+
+  // MARK: Login
+
+  /// Creates a session from `grant`, owned by `uid`.
+  ///
+  /// Once a token has been requested the session is created and stored, although its caller may leave: what the issuer
+  /// returned may not be returned again. `forEachSession` has it then.
+  public func create(
+    from grant: SessionGrant, at issuer: SessionIssuer, scope: String? = nil, ownedBy uid: UInt32,
+    deadline: Deadline = .never, trace: TraceContext? = nil
+  ) async throws(SessionError) -> Session {
+    try await tasks.finish(for: uid, by: deadline) { [logins] () async throws(SessionError) in
+      try await logins.create(from: grant, at: issuer, scope: scope, owner: uid, trace: trace)
     }
-    scheduleAnnouncement(of: live, at: readAt)
-    return live
+  }
+
+  /// Begins a login by authorization code (RFC 6749 section 4.1) with PKCE, `state` and `nonce`; the request is pushed
+  /// where the issuer supports that (RFC 9126).
+  public func beginAuthorization(
+    _ request: AuthorizationRequest, at issuer: SessionIssuer, ownedBy uid: UInt32, trace: TraceContext? = nil
+  ) async throws(SessionError) -> BegunAuthorization {
+    try await logins.code.begin(
+      request, at: issuer, ownedBy: uid, dpopKey: try issuer.newKey(), trace: trace)
+  }
+
+  /// Completes a login with the URL to which the issuer sent the user back: `state`, `iss` (RFC 9207), the code, and
+  /// the ID token with its nonce are validated. A state can be used once; a try that did not get an answer from the
+  /// token endpoint does not count.
+  ///
+  /// `issuer` returns the configured issuer of a name.
+  public func completeAuthorization(
+    callback url: String, ownedBy uid: UInt32,
+    issuer: @escaping @Sendable (String) throws(SessionError) -> SessionIssuer, deadline: Deadline = .never,
+    trace: TraceContext? = nil
+  ) async throws(SessionError) -> Session {
+    try await tasks.finish(for: uid, by: deadline) { [logins] () async throws(SessionError) in
+      try await logins.code.complete(url, ownedBy: uid, issuer: issuer, trace: trace)
+    }
+  }
+
+  /// Begins a device authorization (RFC 8628 section 3.1): the user decides on another device.
+  public func beginDeviceAuthorization(
+    at issuer: SessionIssuer, scope: String?, ownedBy uid: UInt32, trace: TraceContext? = nil
+  ) async throws(SessionError) -> BegunDeviceAuthorization {
+    try await logins.device.begin(at: issuer, scope: scope, ownedBy: uid, trace: trace)
+  }
+
+  /// The session, when the user has agreed. `pending` while there is no decision, and before the interval is over,
+  /// without a request to the issuer; `authorizationFailed` when the user has denied it or it has expired.
+  public func completeDeviceAuthorization(
+    _ handle: SessionHandle, ownedBy uid: UInt32,
+    issuer: @escaping @Sendable (String) throws(SessionError) -> SessionIssuer, deadline: Deadline = .never,
+    trace: TraceContext? = nil
+  ) async throws(SessionError) -> Session {
+    try await tasks.finish(for: uid, by: deadline) { [logins] () async throws(SessionError) in
+      try await logins.device.complete(handle, ownedBy: uid, issuer: issuer, trace: trace)
+    }
+  }
+
+  /// The name of the access manager's single sign-on cookie, as far as it is known without a request.
+  public func cookieName(of manager: AccessManager) -> String? {
+    manager.cookieName ?? accessManagers.knownCookieName(of: manager)
+  }
+
+  // MARK: Tokens
+
+  /// An access token of the session, for `scope` and `audience`: fresh, or refreshed now.
+  ///
+  /// With `rejected`, one that is newer than that. A token that lives at least `minimumLife` longer; nil: one that is
+  /// fresh. While the issuer is out of reach, or takes its time, a token that has not expired yet is returned.
+  /// `isNarrow`: never the session's own token in place of one for `scope` and `audience`.
+  public func token(
+    of handle: SessionHandle, ownedBy uid: UInt32, at issuer: SessionIssuer, scope: String? = nil,
+    audience: String? = nil, isNarrow: Bool = false, replacing rejected: AccessToken? = nil,
+    minimumLife: Duration? = nil, deadline: Deadline = .never, trace: TraceContext? = nil
+  ) async throws(SessionError) -> AccessToken {
+    let found = try await refresher.token(
+      TokenQuery(
+        handle: handle, owner: uid, issuer: issuer, scope: scope, audience: audience, isNarrow: isNarrow,
+        rejected: rejected, minimumLife: minimumLife, deadline: deadline, trace: trace))
+    proactive.schedule(found, issuer)
+    return found.token
+  }
+
+  /// Refreshes the session's token now, whatever is left of its life.
+  public func refresh(
+    _ handle: SessionHandle, ownedBy uid: UInt32, at issuer: SessionIssuer, deadline: Deadline = .never,
+    trace: TraceContext? = nil
+  ) async throws(SessionError) -> Session {
+    let current = try await repository.live(handle, ownedBy: uid)
+    _ = try await token(
+      of: handle, ownedBy: uid, at: issuer, replacing: current.tokens[.session], deadline: deadline, trace: trace)
+    return try await session(handle, ownedBy: uid)
+  }
+
+  /// Refreshes tokens before they expire and announces the ends of sessions, until the calling task is cancelled.
+  /// `issuer` returns the issuer of a name as it is configured now.
+  public func keepFresh(issuer: @escaping @Sendable (String) -> SessionIssuer?) async {
+    await proactive.run(issuer: issuer)
+  }
+
+  /// Writes what is in memory only: before the store is left to another process, which would use tokens that have been
+  /// replaced, and when the store takes writes again.
+  public func writeUnsaved() async { await repository.writeUnsaved() }
+
+  // MARK: The end
+
+  /// Ends the session: here at once, whatever the network does, then at the issuer (RFC 7009, RP-Initiated Logout).
+  ///
+  /// `issuer` nil: it is not configured any more.
+  public func end(
+    _ handle: SessionHandle, ownedBy uid: UInt32, at issuer: SessionIssuer?, deadline: Deadline = .never,
+    trace: TraceContext? = nil
+  ) async throws(SessionError) -> UpstreamEnd {
+    try await ending.end(handle, ownedBy: uid, at: issuer, deadline: deadline, trace: trace)
+  }
+
+  /// Revokes a token at its issuer (RFC 7009), for `uid`; `sharedToken` for one that all uids share.
+  public func revoke(
+    _ token: Secret<String>, hint: String?, at issuer: SessionIssuer, for uid: UInt32, deadline: Deadline = .never,
+    trace: TraceContext? = nil
+  ) async throws(SessionError) {
+    try await tasks.finish(for: uid, by: deadline, isWritten: false) { [shared] () async throws(SessionError) in
+      try await shared.revocation.revoke(token, hint: hint, at: issuer, trace: trace)
+    }
+  }
+
+  /// Revokes the session's refresh token, or its access token where it has none. The session stays, without tokens.
+  public func revokeTokens(
+    of handle: SessionHandle, ownedBy uid: UInt32, at issuer: SessionIssuer, deadline: Deadline = .never,
+    trace: TraceContext? = nil
+  ) async throws(SessionError) {
+    try await ending.revokeTokens(of: handle, ownedBy: uid, at: issuer, deadline: deadline, trace: trace)
   }
 }

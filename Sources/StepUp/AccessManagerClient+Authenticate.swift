@@ -21,7 +21,7 @@ extension AccessManagerClient {
     fields["Accept-API-Version"] = Self.authenticateVersion
     fields["Accept"] = "application/json"
     fields["Content-Type"] = "application/json"
-    // Its filter against forged requests asks for one of these.
+    // The access manager's filter against forged requests demands one of these fields.
     fields["X-Requested-With"] = "postern"
     fields["Cookie"] = cookie
     return try await send(

@@ -3,16 +3,16 @@ import HTTPMessages
 import PosternJSON
 import PosternSupport
 
-/// What an access manager's authenticate endpoint said.
+/// An answer of an access manager's authenticate endpoint.
 enum AuthenticateAnswer {
-  /// The user is asked something.
+  /// A step with callbacks for the user.
   case step(Step)
-  /// It is over. The token is nil where the answer has no `tokenId`, empty where it stands in a cookie.
+  /// The journey is completed. The token is nil where the answer has no `tokenId`, empty where it is in a cookie.
   case done(tokenID: String?)
-  /// It said no.
+  /// The access manager rejected the login.
   case refused(JourneyFailure)
 
-  /// What the next request repeats.
+  /// The parts of the step that the next request contains again.
   struct Step: Sendable {
     let authID: String
     let callbacks: [JSONValue]
@@ -21,7 +21,7 @@ enum AuthenticateAnswer {
     let description: String?
   }
 
-  /// More than any page has.
+  /// The maximum number of callbacks, more than any page has.
   static let maxBytes = 256 << 10
   private static let maxCallbacks = 256
   private static let suspendedFault = "SuspendedAuthSessionException"
@@ -44,7 +44,7 @@ enum AuthenticateAnswer {
         self = .done(tokenID: text)
         return
       }
-      // Whatever else comes with a status of 200, a page of a server in between say, is no success.
+      // Any other answer with a status of 200, such as a page of a server in between, is no success.
       let isSuccess = object["successUrl"]?.stringValue != nil || object["realm"]?.stringValue != nil
       guard isSuccess, tokenID?.stringValue != nil || tokenID == nil && isWithoutSession else {
         throw malformed("is neither a page of a journey nor its end")
@@ -61,7 +61,7 @@ enum AuthenticateAnswer {
         description: object["description"]?.stringValue))
   }
 
-  /// A login that failed is an answer; what keeps the journey from going on is an error.
+  /// Reads a failure: a failed login is an answer; anything that ends the journey otherwise is an error.
   private static func refusal(_ object: JSONObject, _ status: Int) throws(JourneyError) -> JourneyFailure {
     let detail = object["detail"]
     let code = detail?["errorCode"]?.stringValue ?? detail?["errorCode"]?.integerValue.map(String.init)

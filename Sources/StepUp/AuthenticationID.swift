@@ -1,9 +1,9 @@
 import PosternJSON
 import PosternSupport
 
-/// The access manager's `authId`: a JWT that is not ours to check, but that says until when it is of use.
+/// The access manager's `authId`: a JWT whose signature is not checked here, of which only the expiry is read.
 enum AuthenticationID {
-  /// How long a continuation is to be kept for `authID`: as long as it says, three minutes to an hour.
+  /// Returns how long a continuation is kept for `authID`: until its expiry, three minutes to an hour.
   static func life(of authID: String?, at now: Timestamp) -> Duration {
     let parts = (authID ?? "").split(atByte: ".", omittingEmptySubsequences: false)
     guard parts.count == 3, let payload = Base64URL.decode(String(parts[1])),

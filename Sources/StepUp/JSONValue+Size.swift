@@ -1,7 +1,7 @@
 import PosternJSON
 
 extension JSONValue {
-  /// About how much memory it takes: small values take many times their text.
+  /// The approximate size in memory: small values take many times their text.
   var byteCount: Int {
     switch self {
     case .null, .bool, .integer, .real: 40

@@ -1,11 +1,11 @@
 public import PosternJSON
 
-/// Answers that are known beforehand, by callback type or by what a callback is called.
+/// Answers that are known in advance, by callback type or by the name of a callback.
 public struct JourneyAnswers: Sendable {
-  /// Answers this callback with the URL to which a redirect led back, or with the link out of an e-mail.
+  /// The key of the answer with the URL to which a redirect led back, or with the link in an e-mail.
   static let redirect = "RedirectCallback"
   static let suspended = "SuspendedTextOutputCallback"
-  /// At the start: goes on with a journey that was suspended.
+  /// The key that resumes a suspended journey, at the start.
   static let suspendedID = "suspendedId"
 
   private let values: JSONObject
@@ -18,7 +18,7 @@ public struct JourneyAnswers: Sendable {
 
   subscript(name: String) -> JSONValue? { values[name] }
 
-  /// The callbacks with every input filled; nil when one of them has no answer.
+  /// Returns the callbacks with every input filled; nil when one of them has no answer.
   func filling(_ callbacks: [JSONValue]) -> [JSONValue]? {
     var filled: [JSONValue] = []
     for json in callbacks {

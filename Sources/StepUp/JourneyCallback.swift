@@ -1,18 +1,18 @@
 public import PosternJSON
 import PosternSupport
 
-/// One thing that a journey asks or says, around the access manager's own JSON.
+/// A callback: one question or message of a journey, around the access manager's own JSON.
 public struct JourneyCallback: Sendable, Hashable {
-  /// The JSON as it came, or with inputs filled in.
+  /// The JSON as it was received, or with inputs filled in.
   public private(set) var json: JSONValue
 
-  /// The callback in `json`; nil when it is none.
+  /// Reads the callback in `json`; nil when it is none.
   public init?(_ json: JSONValue) {
     guard json["type"]?.stringValue != nil else { return nil }
     self.json = json
   }
 
-  /// `NameCallback`, `ChoiceCallback` and so on; types unknown here are as good as any.
+  /// The type: `NameCallback`, `ChoiceCallback` and so on; unknown types are handled as all others.
   public var type: String { json["type"]?.stringValue ?? "" }
 
   /// The output of that name: `prompt`, `choices`, `message`.
@@ -20,18 +20,18 @@ public struct JourneyCallback: Sendable, Hashable {
     json["output"]?.arrayValue?.first { $0["name"]?.stringValue == name }?["value"]
   }
 
-  /// What the user is asked.
+  /// The question to the user.
   public var prompt: String? { output("prompt")?.stringValue }
 
-  /// What there is to say.
+  /// The message to the user.
   public var message: String? { output("message")?.stringValue }
 
-  /// What there is to choose from, with `ChoiceCallback` and `ConfirmationCallback`.
+  /// The choices of `ChoiceCallback` and `ConfirmationCallback`.
   public var choices: [String] {
     ((output("choices") ?? output("options"))?.arrayValue ?? []).compactMap(\.stringValue)
   }
 
-  /// How long to wait, with `PollingWaitCallback`; the access manager writes it as a string.
+  /// The delay of a `PollingWaitCallback`; the access manager writes it as a string.
   public var waitTime: Duration? {
     guard type == "PollingWaitCallback", let value = output("waitTime") else { return nil }
     let milliseconds = value.integerValue ?? value.stringValue.flatMap { Int64($0) }
@@ -41,7 +41,7 @@ public struct JourneyCallback: Sendable, Hashable {
   /// The names of its inputs in order: `IDToken1`, `IDToken1validateOnly`.
   public var inputNames: [String] { (json["input"]?.arrayValue ?? []).compactMap { $0["name"]?.stringValue } }
 
-  /// By what a caller may mean it: its type, its number, what it is called.
+  /// The keys by which a caller may name it: its type, its number, its name.
   var names: [String] {
     let own = [json["_id"]?.integerValue.map(String.init), output("id")?.stringValue, output("name")?.stringValue]
     return own.compactMap { $0 } + inputNames.prefix(1) + [type]

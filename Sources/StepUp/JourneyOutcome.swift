@@ -2,50 +2,50 @@ public import PosternJSON
 public import PosternSupport
 public import Sessions
 
-/// How far a journey has come.
+/// The outcome of one call for a journey.
 public enum JourneyOutcome: Sendable {
-  /// The user is asked something.
+  /// A step with callbacks for the user.
   case callbacks(JourneyStep)
-  /// The journey is over.
+  /// The journey is completed.
   case completed(JourneyEnd)
-  /// The access manager said no.
+  /// The access manager rejected the login.
   case failed(JourneyFailure)
 }
 
-/// What the user is asked.
+/// A step: callbacks for the user.
 public struct JourneyStep: Sendable {
-  /// Takes the journey on, once.
+  /// The continuation of the journey, valid once.
   public let continuation: String
-  /// The access manager's own JSON, untouched.
+  /// The access manager's own JSON, unchanged.
   public let callbacks: [JSONValue]
-  /// The name that the tree gives the page.
+  /// The page's name in the tree.
   public let stage: String?
   /// The page's heading.
   public let header: String?
   /// The page's text.
   public let description: String?
-  /// Until when the continuation is good.
+  /// The expiry of the continuation.
   public let expiresAt: Timestamp
 }
 
-/// What came of a journey that is over.
+/// The result of a completed journey.
 public struct JourneyEnd: Sendable {
-  /// The transaction that was confirmed, as far as the access manager lets one know: only the resource tells.
+  /// The confirmed transaction, as far as it is known: only the resource decides whether it counts.
   public let txId: String?
-  /// The session; nil where none was asked for.
+  /// The session; nil where none was requested.
   public let session: SessionHandle?
-  /// Whether the session has new tokens now.
+  /// Whether the session has new tokens.
   public let isUpgraded: Bool
   /// The request's tag.
   public var tag: String?
 }
 
-/// The access manager's refusal.
+/// The access manager's rejection.
 public struct JourneyFailure: Sendable {
   /// Its code, that of the HTTP status.
   public let code: Int64
-  /// Its words.
+  /// Its message.
   public let message: String
-  /// What else it told.
+  /// Its further details.
   public let detail: JSONValue?
 }

@@ -2,20 +2,20 @@ import AccessManagement
 import PosternSupport
 import Sessions
 
-/// One login of a journey; an answer may ask for several.
+/// One login of a journey; an answer may require several.
 enum JourneyPhase: Sendable {
   /// A chain or tree of the access manager's, or its default one.
   case tree(String?)
-  /// A journey that was suspended until its user followed a link.
+  /// A journey that is suspended until its user follows a link.
   case suspended(id: String)
   /// Advices of the access manager's policies.
   case composite([PolicyAdvice])
-  /// The last of what holds an authorization up, which goes on after it.
+  /// The last requirement of a paused authorization, which is continued after it.
   case held([PolicyAdvice], HeldAuthorization)
-  /// An authorization with a code, with what RFC 9470 asks for.
+  /// An authorization with a code, with the requirements of RFC 9470.
   case authorization(PolicyAdvice)
 
-  /// The phases that satisfy `advices`: a transaction alone and last, since what it is asked for is good once.
+  /// Returns the phases that satisfy `advices`: a transaction alone and last, since its advice is valid once.
   static func phases(for advices: [PolicyAdvice]) -> [JourneyPhase] {
     let composite = advices.filter { $0.isCompositeAdvice && !$0.isTransaction }
     let authorizations = advices.filter { $0.type == PolicyAdvice.Name.insufficientUserAuthentication }
@@ -23,7 +23,7 @@ enum JourneyPhase: Sendable {
       + advices.filter(\.isTransaction).map { .composite([$0]) }
   }
 
-  /// About how much memory it takes.
+  /// The approximate size in memory.
   var byteCount: Int {
     switch self {
     case .tree(let name): name?.utf8.count ?? 0
@@ -34,7 +34,7 @@ enum JourneyPhase: Sendable {
     }
   }
 
-  /// The phases after which `held` can go on.
+  /// Returns the phases after which a suspended authorization can be continued.
   static func phases(releasing held: HeldAuthorization) -> [JourneyPhase] {
     var phases = phases(for: held.advices)
     guard case .composite(let last)? = phases.popLast() else { return [] }

@@ -1,18 +1,18 @@
 public import AccessManagement
 public import Sessions
 
-/// What a journey is for.
+/// The purpose of a journey.
 public struct JourneyRequest: Sendable {
   let phases: [JourneyPhase]
-  /// The session whose user walks, and which is stepped up; nil: a new login.
+  /// The session to step up; nil for a new login.
   let session: SessionHandle?
-  /// Whether no session is to come of it.
+  /// Whether no session is to be made.
   let isWithoutSession: Bool
-  /// Whether the single sign-on token is one that a caller gave.
+  /// Whether the single sign-on token is from a caller.
   let isOfGivenToken: Bool
-  /// Whether the user is asked although they are logged in.
+  /// Whether the user has to authenticate although they are logged in.
   let isForced: Bool
-  /// Whatever the caller wants to find again when the journey is over.
+  /// A tag of the caller, returned when the journey is completed.
   public var tag: String?
 
   /// A login by the tree of that name; nil: the realm's default. It makes a session, unless `withoutSession`.
@@ -20,12 +20,12 @@ public struct JourneyRequest: Sendable {
     JourneyRequest(phases: [.tree(tree)], session: nil, isWithoutSession: withoutSession, isForced: forced)
   }
 
-  /// Goes on with an authorization that the access manager holds up, whose user is to have a session.
+  /// Continues an authorization that the access manager has paused, whose user is to have a session.
   public static func signOn(_ held: HeldAuthorization) -> JourneyRequest {
     JourneyRequest(phases: JourneyPhase.phases(releasing: held), session: nil, isOfGivenToken: true)
   }
 
-  /// Steps `session` up, as `advices` ask. Nil when there is one among them that nobody can satisfy, or none at all.
+  /// Steps `session` up by `advices`. Nil when no user can satisfy one of them, or there are none.
   public static func stepUp(_ session: SessionHandle, advices: [PolicyAdvice]) -> JourneyRequest? {
     let phases = JourneyPhase.phases(for: advices)
     let isPossible = advices.allSatisfy {
@@ -52,7 +52,7 @@ public struct JourneyRequest: Sendable {
       isOfGivenToken: other.isOfGivenToken)
   }
 
-  /// The request, to go on with what was suspended instead of beginning.
+  /// Returns the request for resuming a suspended journey instead of starting one.
   func resuming(_ id: String) -> JourneyRequest {
     var request = JourneyRequest(self, phases: [.suspended(id: id)])
     request.tag = tag

@@ -4,38 +4,38 @@ import PosternJSON
 import PosternSupport
 import Sessions
 
-/// A journey on its way, as it is kept between its steps.
+/// A journey as it is stored between its steps.
 struct JourneyState: Sendable {
-  /// Where it stands.
+  /// The state of the current phase.
   enum Position: Sendable {
-    /// Nothing has been asked of the current phase.
+    /// The current phase has not started.
     case begin
     /// The access manager waits for these callbacks.
     case asked(AuthenticateAnswer.Step)
-    /// A browser is on its way, with this step in place of the access manager's.
+    /// A browser follows a redirect, with this step instead of one of the access manager's.
     case authorizing([JSONValue])
   }
 
   let owner: UInt32
-  /// The issuer's name in the configuration, and what it was then.
+  /// The issuer's name in the configuration, and its configuration at that time.
   let issuer: String
   let issuerIdentifier: String
   let accessManager: AccessManager?
   let request: JourneyRequest
-  /// By what the access manager knows the user, until it gives something else.
+  /// The single sign-on token of the user, until the access manager gives another one.
   var token: Secret<String>?
-  /// The current phase first.
+  /// The phases, the current one first.
   var phases: ArraySlice<JourneyPhase>
   var position = Position.begin
-  /// Cookies of the access manager's own, without which a server behind a balancer does not find the journey.
+  /// The access manager's own cookies, without which a server behind a load balancer does not find the journey.
   var cookies = JourneyCookies()
   var isUpgraded = false
   var txId: String?
-  /// When the access manager wants to hear of it again, at the earliest.
+  /// The earliest time of the next request.
   var notBefore: MonotonicInstant?
-  /// How long a step is kept; nil: as long as the access manager's own.
+  /// The lifetime of a step; nil for the access manager's own.
   let fixedLife: Duration?
-  /// How long this one is.
+  /// The lifetime of the current step.
   var life = Journeys.usualLife
 
   init(_ request: JourneyRequest, owner: UInt32, issuer: SessionIssuer, token: Secret<String>?, life: Duration?) {
@@ -49,7 +49,7 @@ struct JourneyState: Sendable {
     phases = request.phases[...]
   }
 
-  /// What the user is asked.
+  /// The callbacks of the current step.
   var callbacks: [JSONValue] {
     switch position {
     case .begin: []
@@ -58,16 +58,16 @@ struct JourneyState: Sendable {
     }
   }
 
-  /// What the access manager calls it.
+  /// The access manager's id of it.
   var authID: String? { if case .asked(let step) = position { step.authID } else { nil } }
 
-  /// By what its step is known when it comes again: what is asked for in which phase, not what else is said.
+  /// The identity of its step when it comes again: its questions and its phase, without other texts.
   var shape: [String] {
     ["\(phases.count)"]
       + callbacks.map { "\($0["type"]?.stringValue ?? "")\u{0}\(JourneyCallback($0)?.prompt ?? "")" }
   }
 
-  /// About how much memory it takes: everything in it that has no size of its own.
+  /// The approximate size in memory: of everything in it without a fixed size.
   var byteCount: Int {
     var texts = [issuer, issuerIdentifier, token?.reveal(), txId, request.tag, authID]
     if case .asked(let step) = position { texts += [step.stage, step.header, step.description] }

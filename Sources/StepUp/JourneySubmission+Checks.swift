@@ -1,11 +1,13 @@
+import OAuthClient
 import PosternJSON
 
 extension JourneySubmission {
-  /// What a caller sends for the step of `state`: as many callbacks as there were, of the same types in the same order.
+  /// Checks a caller's submission for the step of `state`: as many callbacks as there were, of the same types in the
+  /// same order.
   init(for state: JourneyState, callbacks: [JSONValue]?, answers: JourneyAnswers) throws(JourneyError) {
     if case .begin = state.position {
       guard callbacks == nil else {
-        throw JourneyError(.invalid(path: "/callbacks"), "no callbacks have been asked yet")
+        throw JourneyError(.invalid(path: ["callbacks"]), "no callbacks have been asked yet")
       }
       self = .begin
       return
@@ -13,26 +15,28 @@ extension JourneySubmission {
     let asked = state.callbacks
     guard let given = callbacks else {
       guard let submission = answers.submission(for: state, after: nil) ?? Self.unfilled(state) else {
-        throw JourneyError(.invalid(path: "/callbacks"), "the step's callbacks want to be filled in")
+        throw JourneyError(.invalid(path: ["callbacks"]), "the step's callbacks want to be filled in")
       }
       self = submission
       return
     }
     guard given.count == asked.count else {
-      throw JourneyError(.invalid(path: "/callbacks"), "as many callbacks are expected as the step has")
+      throw JourneyError(.invalid(path: ["callbacks"]), "as many callbacks are expected as the step has")
     }
     for (index, pair) in zip(given, asked).enumerated() {
       guard pair.0["type"]?.stringValue == pair.1["type"]?.stringValue else {
-        throw JourneyError(.invalid(path: "/callbacks/\(index)/type"), "the callback has another type than in the step")
+        throw JourneyError(
+          .invalid(path: ["callbacks", .position(index), "type"]), "the callback has another type than in the step")
       }
     }
     guard JSONWriter().write(.array(given)).count <= AuthenticateAnswer.maxBytes else {
-      throw JourneyError(.invalid(path: "/callbacks"), "the callbacks are larger than any page")
+      throw JourneyError(.invalid(path: ["callbacks"]), "the callbacks are larger than any page")
     }
     if case .authorizing = state.position {
       guard let url = given.first?["input"]?.arrayValue?.first?["value"]?.stringValue, !url.isEmpty else {
         throw JourneyError(
-          .invalid(path: "/callbacks/0/input/0/value"), "the URL to which the issuer led back is missing")
+          .invalid(path: ["callbacks", .position(0), "input", .position(0), "value"]),
+          "the URL to which the issuer led back is missing")
       }
       self = .authorized(callback: url)
       return
@@ -48,7 +52,7 @@ extension JourneySubmission {
     self = .callbacks(given, parameters: [])
   }
 
-  /// The step as it is, where nothing is to be filled in: after a wait, a redirect, a text.
+  /// Returns the step unchanged, where nothing is to be filled in: after a wait, a redirect, a text.
   private static func unfilled(_ state: JourneyState) -> JourneySubmission? {
     guard case .asked = state.position,
       state.callbacks.allSatisfy({ JourneyCallback($0)?.inputNames.isEmpty ?? false })
@@ -58,9 +62,9 @@ extension JourneySubmission {
 }
 
 extension JourneyAnswers {
-  /// What to send for the step of `next` without asking anybody; nil when there is no answer, or when it is one of
-  /// those `answered` already: what was wrong once is not sent twice. Waits are. `answered` nil: the caller asks for
-  /// it.
+  /// Returns the submission for the step of `next` without a question to the user; nil when there is no answer, or when
+  /// it is one of those `answered` already: a wrong answer is not sent twice. Waits are. `answered` nil: the caller
+  /// requests it.
   func submission(for next: JourneyState, after answered: Set<[String]>?) -> JourneySubmission? {
     let callbacks = next.callbacks
     let isWait = callbacks.contains { JourneyCallback($0)?.waitTime != nil }
@@ -72,7 +76,7 @@ extension JourneyAnswers {
     return .callbacks(filled, parameters: [])
   }
 
-  /// The answer to a step that sent the user elsewhere.
+  /// Reads the answer to a step with a redirect of the user.
   func returning(to state: JourneyState) -> JourneySubmission? {
     switch state.position {
     case .begin: return nil

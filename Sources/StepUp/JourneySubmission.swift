@@ -2,18 +2,18 @@ import HTTPMessages
 import PosternJSON
 import PosternSupport
 
-/// What is sent to the access manager next.
+/// The next submission to the access manager.
 enum JourneySubmission: Sendable {
-  /// Begins the phase.
+  /// Starts the phase.
   case begin
   /// The callbacks of a step, filled in; with the parameters of the URL to which a redirect led back.
   case callbacks([JSONValue], parameters: [(name: String, value: String)])
-  /// What stands in the link of an e-mail.
+  /// The parameter in the link of an e-mail.
   case suspended(id: String)
   /// The URL to which the issuer sent the user back.
   case authorized(callback: String)
 
-  /// What may go along from the URL of a redirect (SelectIdPCallback, social login, SAML).
+  /// The parameters that are passed on from the URL of a redirect (SelectIdPCallback, social login, SAML).
   private static let redirectParameters: Set<String> = [
     "code", "state", "iss", "RelayState", "responsekey", "form_post_entry", "error", "error_description", "scope",
     "oauth_token", "oauth_verifier",

@@ -2,7 +2,7 @@ import OAuthClient
 import PosternSupport
 import Sessions
 
-/// What belongs to one call.
+/// The parameters of one call.
 struct JourneyWalk: Sendable {
   let issuer: SessionIssuer
   let answers: JourneyAnswers
@@ -10,10 +10,10 @@ struct JourneyWalk: Sendable {
   let trace: TraceContext?
 }
 
-/// What came of an exchange.
+/// The outcome of a request to the access manager.
 enum JourneyProgress: Sendable {
-  /// The user is asked.
+  /// The user has to answer.
   case waiting(JourneyState)
-  /// Nobody is asked any more.
+  /// No answer is needed any more.
   case over(JourneyOutcome)
 }

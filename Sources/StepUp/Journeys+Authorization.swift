@@ -1,11 +1,11 @@
 import AccessManagement
+import OAuthClient
 import PosternJSON
 import PosternSupport
 import Sessions
 
 extension Journeys {
-  /// A phase in the user's browser: an authorization with what RFC 9470 asks for, as a step like the access manager's
-  /// own redirects.
+  /// A phase in the user's browser: an authorization with the requirements of RFC 9470, as a step with a redirect.
   func authorize(
     _ state: JourneyState, _ advice: PolicyAdvice, _ submission: JourneySubmission, _ walk: JourneyWalk
   ) async throws(JourneyError) -> JourneyProgress {
@@ -13,11 +13,11 @@ extension Journeys {
     var state = state
     do throws(SessionError) {
       if case .authorized(let callback) = submission {
-        try await sessions.completeStepUp(
+        try await sessions.stepUp.completeInBrowser(
           of: handle, ownedBy: state.owner, at: walk.issuer, callback: callback, trace: walk.trace)
         state.isUpgraded = true
       } else {
-        let begun = try await sessions.beginStepUp(
+        let begun = try await sessions.stepUp.beginInBrowser(
           of: handle, ownedBy: state.owner, at: walk.issuer, acrValues: advice.acrValues ?? [], maxAge: advice.maxAge,
           trace: walk.trace)
         state.position = .authorizing([Self.redirect(to: begun.url)])
@@ -25,7 +25,9 @@ extension Journeys {
       }
     } catch {
       switch error.kind {
-      case .invalid: throw JourneyError(.invalid(path: "/callbacks/0/input/0/value"), error.detail).keepingStep()
+      case .invalid:
+        throw JourneyError(.invalid(path: ["callbacks", .position(0), "input", .position(0), "value"]), error.detail)
+          .keepingStep()
       // The code, where there is one, has not been used up.
       case .stateUnknown, .unreachable: throw JourneyError(error).keepingStep()
       default: throw JourneyError(error)

@@ -6,7 +6,7 @@ import PosternSupport
 import Sessions
 
 extension Journeys {
-  /// Sends one submission and sees what comes of it; where a phase is over, begins the next.
+  /// Sends one submission and handles the answer; where a phase is completed, starts the next.
   func exchange(
     _ state: JourneyState, _ submission: JourneySubmission, _ walk: JourneyWalk
   ) async throws(JourneyError) -> JourneyProgress {
@@ -34,17 +34,17 @@ extension Journeys {
     state.cookies.take(response, except: name)
     switch try answer(response, state) {
     case .step(let step):
-      try refuseEcho(of: state.token, in: response)
+      try rejectEcho(of: state.token, in: response)
       state.position = .asked(step)
       let wait = step.callbacks.compactMap { JourneyCallback($0)?.waitTime }.max()
       state.notBefore = wait.map { clock.monotonicNow + min($0, Self.maxWait) }
       return .waiting(state)
     case .refused(let failure):
-      try refuseEcho(of: state.token, in: response)
+      try rejectEcho(of: state.token, in: response)
       forgetHeld(by: state)
       return .over(.failed(failure))
     case .done(let tokenID):
-      // Empty: it stands in a cookie that scripts cannot read.
+      // Empty: the token is in a cookie that scripts cannot read.
       let isHidden = tokenID?.isEmpty == true
       let cookie = isHidden && !state.request.isWithoutSession ? JourneyCookies.token(in: response, named: name) : nil
       let token = isHidden ? cookie : tokenID
@@ -52,8 +52,8 @@ extension Journeys {
     }
   }
 
-  /// Body and query. The access manager takes realm and tree of a step from its `authId`; a suspended journey has
-  /// nothing but its name.
+  /// Returns body and query. The access manager takes realm and tree of a step from its `authId`; a suspended journey
+  /// has only its name.
   private static func message(
     _ state: JourneyState, _ phase: JourneyPhase, _ submission: JourneySubmission
   ) -> (body: JSONValue, query: [(name: String, value: String)]) {
@@ -96,25 +96,26 @@ extension Journeys {
     }
   }
 
-  /// What the access manager does not go on with holds no renewal up any more: whoever needs the token asks anew.
+  /// Releases the paused authorization of a journey that the access manager has ended: the next caller that needs the
+  /// token starts another one.
   private func forgetHeld(by state: JourneyState) {
     guard let handle = state.request.session, let advices = state.phases.first?.advices else { return }
-    sessions.forgetHeld(by: advices, of: handle)
+    sessions.stepUp.forgetHeld(by: advices, of: handle)
   }
 
-  /// What goes to a caller must not have the user's token in it.
-  private func refuseEcho(of token: Secret<String>?, in response: HTTPResponse) throws(JourneyError) {
+  /// Checks that a caller's answer does not contain the user's token.
+  private func rejectEcho(of token: Secret<String>?, in response: HTTPResponse) throws(JourneyError) {
     guard let secret = token?.reveal(), !secret.isEmpty, EchoedToken.isIn(response, secret) else { return }
     throw JourneyError(
       .accessManager(status: response.status, code: nil),
-      "the access manager's answer repeats the single sign-on token")
+      "the access manager's answer contains the single sign-on token")
   }
 
   func end(of state: JourneyState) -> JourneyEnd {
     JourneyEnd(txId: state.txId, session: state.request.session, isUpgraded: state.isUpgraded, tag: state.request.tag)
   }
 
-  /// The phase that is over makes room for the next.
+  /// Removes the completed phase.
   func next(_ state: JourneyState, _ walk: JourneyWalk) async throws(JourneyError) -> JourneyProgress {
     var state = state
     state.txId = state.phases.first?.txId ?? state.txId
@@ -124,7 +125,7 @@ extension Journeys {
     do throws(JourneyError) {
       return try await exchange(state, .begin, walk)
     } catch {
-      // The step before it has been taken.
+      // The step before it has been accepted.
       throw error.keepingStep(false)
     }
   }

@@ -4,87 +4,87 @@ public import PosternJSON
 public import PosternSupport
 public import Sessions
 
-/// Walks through access managers' authentication: logins, and what policies ask of users who are logged in.
+/// Carries out access managers' journeys: logins, and the authentications that policies require of users who are logged
+/// in.
 ///
-/// What the access manager asks goes to the caller as it came; what comes back is sent on. Between two steps a journey
-/// waits under a continuation that is good once, for its peer only, whatever becomes of the connection.
+/// The access manager's callbacks are passed to the caller unchanged; the answers are sent on. Between two steps a
+/// journey waits under a continuation that is valid once, for its peer only, whatever happens to the connection.
 public final class Journeys: Sendable {
-  /// How long a continuation is good at least, where the caller does not say: as long as a transaction.
+  /// The shortest lifetime of a continuation, where the caller gives none: that of a transaction.
   public static let usualLife = AccessManager.usualJourneyLife
-  /// How long it is good at most, whatever the access manager says.
+  /// The longest lifetime, whatever the access manager's.
   static let maxLife = Duration.seconds(3600)
-  /// How many steps one call takes by itself.
+  /// The maximum number of steps that one call takes by itself.
   static let maxRounds = 64
-  /// How long a wait that the access manager asks for may be.
+  /// The longest wait that the access manager can request.
   static let maxWait = Duration.seconds(60)
-  /// How long a call that has no deadline goes on waiting for the access manager before it hands the step to its
-  /// caller.
+  /// The time for which a call without a deadline waits for the access manager before it passes the step to its caller.
   static let patience = usualLife
 
   let sessions: UserSessions
   let clock: any EngineClock
-  /// Journeys between their steps, by continuation. In memory: the access manager keeps its half not much longer.
-  let waiting: WaitingRoom<JourneyState>
+  /// Journeys between their steps, by continuation. In memory: the access manager keeps its part not much longer.
+  let waiting: ExpiringStore<JourneyState>
 
   /// Journeys for the users of `sessions`.
   public init(sessions: UserSessions) {
     self.sessions = sessions
     clock = sessions.clock
-    waiting = WaitingRoom(
-      .init(most: 4096, mostOfOne: 256, maxBytes: 64 << 20, maxBytesOfOne: 16 << 20), clock: sessions.clock)
+    waiting = ExpiringStore(
+      .init(capacity: 4096, capacityPerUID: 256, maxBytes: 64 << 20, maxBytesPerUID: 16 << 20), clock: sessions.clock)
   }
 
-  /// Begins a journey for the peer `owner`, and goes as far as `answers` reach.
+  /// Starts a journey for the peer `uid`, and continues it as far as `answers` reach.
   ///
-  /// `life` is how long each of its continuations is good; nil: as long as the access manager's own, at least three
-  /// minutes.
+  /// `life` is the lifetime of each of its continuations; nil: the access manager's own, at least three minutes.
   public func begin(
-    _ request: JourneyRequest, at issuer: SessionIssuer, ownedBy owner: UInt32,
+    _ request: JourneyRequest, at issuer: SessionIssuer, ownedBy uid: UInt32,
     answers: JourneyAnswers = JourneyAnswers(), life: Duration? = nil, deadline: Deadline = .never,
     trace: TraceContext? = nil
   ) async throws(JourneyError) -> JourneyOutcome {
     var request = request
     if let given = answers[JourneyAnswers.suspendedID] {
       guard let id = given.stringValue.flatMap(JourneySubmission.suspendedID) else {
-        throw JourneyError(.invalid(path: "/answers/suspendedId"), "suspendedId must be a resume URI or its identifier")
+        throw JourneyError(
+          .invalid(path: ["answers", "suspendedId"]), "suspendedId must be a resume URI or its identifier")
       }
       request = request.resuming(id)
     }
-    let state = try await state(of: request, at: issuer, ownedBy: owner, life)
+    let state = try await state(of: request, at: issuer, ownedBy: uid, life)
     let walk = JourneyWalk(issuer: issuer, answers: answers, deadline: deadline, trace: trace)
     return try await run(state, .begin, walk)
   }
 
-  /// Keeps a journey that is to be begun by its continuation: the access manager hears of it then.
+  /// Stores a journey that is started by its continuation: the access manager gets its first request then.
   public func hold(
-    _ request: JourneyRequest, at issuer: SessionIssuer, ownedBy owner: UInt32
+    _ request: JourneyRequest, at issuer: SessionIssuer, ownedBy uid: UInt32
   ) async throws(JourneyError) -> JourneyStep {
-    try step(of: try await state(of: request, at: issuer, ownedBy: owner, nil))
+    try step(of: try await state(of: request, at: issuer, ownedBy: uid, nil))
   }
 
   private func state(
-    of request: JourneyRequest, at issuer: SessionIssuer, ownedBy owner: UInt32, _ life: Duration?
+    of request: JourneyRequest, at issuer: SessionIssuer, ownedBy uid: UInt32, _ life: Duration?
   ) async throws(JourneyError) -> JourneyState {
     try Self.check(request, issuer)
     var token = request.phases.last?.heldToken
     if let handle = request.session {
       do throws(SessionError) {
-        token = try await sessions.ssoToken(of: handle, ownedBy: owner, at: issuer)
+        token = try await sessions.stepUp.ssoToken(of: handle, ownedBy: uid, at: issuer)
       } catch {
         throw JourneyError(error)
       }
     }
-    return JourneyState(request, owner: owner, issuer: issuer, token: token, life: life)
+    return JourneyState(request, owner: uid, issuer: issuer, token: token, life: life)
   }
 
-  /// Goes on with a journey of `owner`: with the callbacks of its step filled in, with `answers`, or, where nothing is
-  /// to be filled in, with the step as it is. `issuer` gives the configured issuer of a name.
+  /// Continues a journey of `uid`: with the callbacks of its step filled in, with `answers`, or, where nothing is to
+  /// be filled in, with the step unchanged. `issuer` gives the configured issuer of a name.
   public func goOn(
-    _ continuation: String, callbacks: [JSONValue]?, ownedBy owner: UInt32,
+    _ continuation: String, callbacks: [JSONValue]?, ownedBy uid: UInt32,
     issuer: (String) throws(SessionError) -> SessionIssuer, answers: JourneyAnswers = JourneyAnswers(),
     deadline: Deadline = .never, trace: TraceContext? = nil
   ) async throws(JourneyError) -> JourneyOutcome {
-    guard let state = waiting.value(continuation, of: owner) else { throw .continuationUnknown }
+    guard let state = waiting.value(continuation, of: uid) else { throw .continuationUnknown }
     let submission = try JourneySubmission(for: state, callbacks: callbacks, answers: answers)
     let configured: SessionIssuer
     do throws(SessionError) {
@@ -92,11 +92,11 @@ public final class Journeys: Sendable {
     } catch {
       throw JourneyError(error)
     }
-    // What the user types in and by what the access manager knows them goes to no other.
+    // The user's input and the single sign-on token are sent to no other server.
     guard configured.issuer.identifier == state.issuerIdentifier, configured.accessManager == state.accessManager else {
       throw JourneyError.issuerUnknown("the issuer has been configured anew since the journey began")
     }
-    guard let taken = waiting.take(continuation, of: owner) else { throw .continuationUnknown }
+    guard let taken = waiting.take(continuation, of: uid) else { throw .continuationUnknown }
     let walk = JourneyWalk(issuer: configured, answers: answers, deadline: deadline, trace: trace)
     do throws(JourneyError) {
       try await wait(for: taken.value, by: deadline)
@@ -107,15 +107,15 @@ public final class Journeys: Sendable {
     return try await run(taken.value, submission, walk, from: taken)
   }
 
-  /// The issuer's name of the journey of `owner` that waits under `continuation`; nil when there is none.
-  public func issuer(of continuation: String, ownedBy owner: UInt32) -> String? {
-    waiting.value(continuation, of: owner)?.issuer
+  /// Returns the issuer's name of the journey of `uid` that waits under `continuation`; nil when there is none.
+  public func issuer(of continuation: String, ownedBy uid: UInt32) -> String? {
+    waiting.value(continuation, of: uid)?.issuer
   }
 
-  /// How many journeys wait between their steps.
+  /// The number of journeys between their steps.
   public var waitingCount: Int { waiting.count }
 
-  /// What would fail in the end fails before the user is bothered.
+  /// Checks in advance what would fail in the end, before the user has to answer.
   private static func check(_ request: JourneyRequest, _ issuer: SessionIssuer) throws(JourneyError) {
     let isBrowsers = request.phases.contains { if case .authorization = $0 { true } else { false } }
     let isManagers = request.phases.contains { if case .authorization = $0 { false } else { true } }
@@ -127,10 +127,11 @@ public final class Journeys: Sendable {
     }
   }
 
-  /// One step after the other, as long as the answers to it are known. `taken` is what was used up for the first.
+  /// Takes one step after the other, as long as the answers are known. `taken` is the continuation that was used for
+  /// the first.
   private func run(
     _ first: JourneyState, _ submission: JourneySubmission, _ walk: JourneyWalk,
-    from taken: WaitingRoom<JourneyState>.Taken? = nil
+    from taken: ExpiringStore<JourneyState>.Taken? = nil
   ) async throws(JourneyError) -> JourneyOutcome {
     var state = first
     var submission = submission
@@ -159,15 +160,17 @@ public final class Journeys: Sendable {
     return try keep(state)
   }
 
-  /// One exchange, carried through whoever still waits: a step that the access manager has taken cannot be taken again.
+  /// Makes one request, which runs to its end even if its caller leaves: the user cannot answer a step twice that the
+  /// access manager has accepted.
   private func advanced(
     _ state: JourneyState, _ submission: JourneySubmission, _ walk: JourneyWalk
   ) async throws(JourneyError) -> JourneyProgress {
     let result: Result<JourneyProgress, JourneyError>
-    // Whether the exchange has begun; false: its caller left before it could, and it never will.
+    // Whether the request has started; false: its caller left before, and it never will.
     let hasBegun = Locked<Bool?>(nil)
     do throws(SessionError) {
-      result = try await sessions.finish(for: state.owner, by: walk.deadline) { [self] () async throws(SessionError) in
+      result = try await sessions.tasks.finish(for: state.owner, by: walk.deadline) {
+        [self] () async throws(SessionError) in
         guard hasBegun.decide(true) else { return .failure(JourneyError(.cancelled, "cancelled")) }
         do throws(JourneyError) {
           return .success(try await exchange(state, submission, walk))
@@ -183,7 +186,7 @@ public final class Journeys: Sendable {
 
   private func keep(_ state: JourneyState) throws(JourneyError) -> JourneyOutcome { .callbacks(try step(of: state)) }
 
-  /// Keeps a journey under a continuation.
+  /// Stores a journey under a continuation.
   private func step(of state: JourneyState) throws(JourneyError) -> JourneyStep {
     var state = state
     state.life = state.fixedLife ?? AuthenticationID.life(of: state.authID, at: clock.wallNow)
@@ -202,7 +205,7 @@ public final class Journeys: Sendable {
     return instant < end
   }
 
-  /// Waits as long as the access manager asked for.
+  /// Waits for the delay that the access manager requested.
   private func wait(for state: JourneyState, by deadline: Deadline) async throws(JourneyError) {
     guard let instant = state.notBefore else { return }
     let now = clock.monotonicNow
@@ -219,7 +222,7 @@ public final class Journeys: Sendable {
 }
 
 extension Locked<Bool?> {
-  /// Sets it where nobody has; what it is then.
+  /// Sets the value where there is none; returns the current one.
   fileprivate func decide(_ value: Bool) -> Bool {
     withLock { decided in
       decided = decided ?? value

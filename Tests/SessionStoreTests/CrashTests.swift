@@ -6,7 +6,7 @@ import Testing
 
 @testable import SessionStore
 
-/// Tests of what happens to other processes: they are this program again, told by its environment to be a writer.
+/// Tests with other processes: they are this program again, told apart by the environment, which makes it a writer.
 @Suite("Processes that are killed", .serialized)
 struct CrashTests {
   private static let variable = "POSTERN_STORE_WRITER"
@@ -123,7 +123,7 @@ struct CrashTests {
       _ = read(until: count)
       usleep(microseconds)
       Glibc.kill(process.processIdentifier, SIGKILL)
-      // What it had said before is still in the pipe.
+      // Its earlier output is still in the pipe.
       buffer += output.fileHandleForReading.readDataToEndOfFile()
       process.waitUntilExit()
       return acknowledged

@@ -37,7 +37,7 @@ struct FileStoreTests {
     await second.close()
   }
 
-  @Test("a file or the directory is open to others, whatever the umask says")
+  @Test("a file or the directory is open to others, whatever the umask")
   func modes() async throws {
     let before = umask(0)
     defer { umask(before) }
@@ -92,7 +92,7 @@ struct FileStoreTests {
   }
 
   @Test(
-    "a file that is a link, belongs to somebody else or is open to others is used",
+    "a file that is a link, belongs to another user or is open to others is used",
     arguments: ["postern.key", "sessions.db"])
   func files(_ name: String) async throws {
     await (try await open()).close()
@@ -112,7 +112,7 @@ struct FileStoreTests {
     await expect(.unusable) { _ = try await open() }
   }
 
-  @Test("two have one store, or the second is not told who has it")
+  @Test("two processes have one store, or the error for the second does not name the first")
   func locked() async throws {
     let first = try await open()
     do {
@@ -127,7 +127,8 @@ struct FileStoreTests {
     await (try await open()).close()
   }
 
-  @Test("a store that its process is about to leave is refused at once, or one that it keeps is waited for without end")
+  @Test(
+    "a store that its process is about to leave is an error at once, or one that it keeps is waited for without end")
   func patience() async throws {
     let first = try await open()
     try await first.insert(Records.record(1))
@@ -163,7 +164,7 @@ struct FileStoreTests {
     await second?.close()
   }
 
-  @Test("a store opens with a wrong key, or an empty one takes its place")
+  @Test("a store opens with a wrong key, or is replaced by an empty one")
   func wrongKey() async throws {
     let key = StoreKey.random()
     let first = try await open(key: key)
@@ -202,7 +203,7 @@ struct FileStoreTests {
     await third.close()
   }
 
-  @Test("whoever configures a key for a store that made its own loses the records")
+  @Test("to configure a key for a store with a generated one loses the records")
   func configuredLater() async throws {
     let first = try await open()
     try await first.insert(Records.record(1))
@@ -217,7 +218,7 @@ struct FileStoreTests {
     await third.close()
   }
 
-  @Test("a full disk loses what was there, or the store does not go on when there is room again")
+  @Test("a full disk loses existing records, or the store does not recover when there is space again")
   func diskFull() async throws {
     let store = try await open(options: FileStoreOptions(maximumPageCount: 100))
     var written = 0
@@ -231,7 +232,7 @@ struct FileStoreTests {
     #expect(failure?.kind == .unavailable)
     #expect(failure?.isRetryable == true)
     #expect(written > 50)
-    // A call that needs no room succeeds beside one that does.
+    // A call that needs no space succeeds together with one that does.
     let tooMuch = Task { try await store.insert(Records.record(5000, size: 100_000)) }
     let removal = Task { try await store.remove(Records.key(0)) }
     await expect(.unavailable) { try await tooMuch.value }
@@ -247,7 +248,7 @@ struct FileStoreTests {
     await again.close()
   }
 
-  @Test("a list of ten thousand keeps a write of somebody else waiting to its end")
+  @Test("a list of ten thousand delays another user's write to its end")
   func listBesideWrites() async throws {
     let store = try await open()
     await withTaskGroup(of: Void.self) { group in

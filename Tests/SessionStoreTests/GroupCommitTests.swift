@@ -25,7 +25,7 @@ struct GroupCommitTests {
     var commit = GroupCommit(opened)
     commit.perform((1...4).map { insertion($0, owner: UInt32($0 % 2)) })
     let reading = TypedFileCall(writes: false, reply: Reply<Result<Void, StoreError>>()) { table throws(StoreError) in
-      for owner in 0...1 as ClosedRange<UInt32> { _ = try table.usage(of: owner) }
+      for uid in 0...1 as ClosedRange<UInt32> { _ = try table.usage(of: uid) }
     }
     commit.perform([reading])
     // One inserts what exists between two that are well; and one does something before it fails.

@@ -2,8 +2,8 @@ import CPosternSQLite
 import Foundation
 import PosternSupport
 
-/// A virtual file system for SQLite that remembers what has been synced, and can tell what a disk would hold if the
-/// power went now: everything synced, and of the rest any part in any order.
+/// A virtual file system for SQLite that records what has been synced, and computes the possible contents of a disk
+/// after a loss of power: everything synced, and of the rest any part in any order.
 ///
 /// Names are durable at once where SQLite syncs the directory, which it is left to do by itself.
 final class PowerLossDisk: @unchecked Sendable {
@@ -63,7 +63,7 @@ final class PowerLossDisk: @unchecked Sendable {
     free(cName)
   }
 
-  /// What the disk holds now that the power has gone, by path.
+  /// The contents of the disk after the loss of power, by path.
   var image: [String: [UInt8]]? { state.withLock { $0.image } }
 
   /// Notes a change; false when there is no power for it.
@@ -157,7 +157,7 @@ struct SplitMix64: RandomNumberGenerator {
 // MARK: - SQLite's side
 
 extension PowerLossDisk {
-  /// What stands before SQLite's own file structure.
+  /// The members before SQLite's own file structure.
   struct Handle {
     var file: sqlite3_file
     var disk: UnsafeMutableRawPointer

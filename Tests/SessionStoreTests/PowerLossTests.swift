@@ -7,12 +7,12 @@ import Testing
 
 @Suite("Loss of power")
 struct PowerLossTests {
-  /// The version of each record that a caller has been told is written, and those being written.
+  /// The version of each record whose write was acknowledged, and of those being written.
   private struct Ledger {
     var acknowledged: [Int: UInt64] = [:]
     var removed: Set<Int> = []
     var attempted: [Int: UInt64] = [:]
-    /// As it was when the power went.
+    /// The state at the loss of power.
     var frozen: [Int: UInt64]?
     var frozenRemoved: Set<Int> = []
   }
@@ -115,7 +115,7 @@ struct PowerLossTests {
     var lost = 0
     var stale = 0
     for (number, version) in frozen {
-      // Somebody had begun to remove it.
+      // A call had started to remove it.
       if ledger.attempted[number] == nil { continue }
       guard let found = try await store.record(for: Records.key(number)) else {
         lost += 1

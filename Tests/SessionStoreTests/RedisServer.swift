@@ -58,7 +58,7 @@ final class RedisServer: Sendable {
     }
   }
 
-  /// Begins anew, with nothing.
+  /// Starts again, with nothing.
   func restart() throws {
     stop()
     let started = try Self.start(arguments)
@@ -89,7 +89,7 @@ final class RedisServer: Sendable {
     process.standardOutput = output
     process.standardError = output
     try process.run()
-    // The pipe is read until the server says that it listens, then left to fill: it says little more.
+    // The pipe is read until the server reports that it listens, then left to fill: it prints little more.
     var log = ""
     while !log.contains("Ready to accept connections") && !log.contains("The server is now ready to accept") {
       let piece = output.fileHandleForReading.availableData

@@ -6,7 +6,7 @@ import Testing
 
 @testable import SessionStore
 
-/// What makes a server reject writes while it answers reads.
+/// The reasons why a server rejects writes while it answers reads.
 enum Rejection: String, CaseIterable, CustomTestStringConvertible {
   case memory = "OOM"
   case replicas = "NOREPLICAS"
@@ -74,7 +74,7 @@ extension RedisStoreTests {
     await store.close()
   }
 
-  @Test("each write has a replica connected to again, or none ever finds the server that has taken its place")
+  @Test("each write connects to a replica again, or none ever finds the server that has replaced it")
   func failover() async throws {
     let (old, new) = (try RedisServer(isEncrypted: false), try RedisServer(isEncrypted: false))
     let settings = configuration(old)

@@ -33,7 +33,7 @@ struct RedisStoreTests {
     }
   }
 
-  @Test("a wrong password, authority, database or address is not told, or the password shows")
+  @Test("a wrong password, authority, database or address is not reported, or the password shows")
   func refusals() async throws {
     let server = try RedisServer(isEncrypted: true)
     let good = configuration(server)
@@ -75,11 +75,11 @@ struct RedisStoreTests {
   @Test("a part of an address is lost")
   func addresses() throws {
     let first = try RedisAddress("rediss://cache:6380/2")
-    #expect(first.place == .tcp(host: "cache", port: 6380) && first.isEncrypted && first.database == 2)
+    #expect(first.location == .tcp(host: "cache", port: 6380) && first.isEncrypted && first.database == 2)
     let second = try RedisAddress("REDIS://[::1]")
-    #expect(second.place == .tcp(host: "::1", port: 6379) && !second.isEncrypted && second.database == 0)
+    #expect(second.location == .tcp(host: "::1", port: 6379) && !second.isEncrypted && second.database == 0)
     let third = try RedisAddress("unix:///run/redis.sock?db=4")
-    #expect(third.place == .unix(path: "/run/redis.sock") && third.database == 4)
+    #expect(third.location == .unix(path: "/run/redis.sock") && third.database == 4)
   }
 
   @Test("two hold a lease at once, one gives back another's, or a dead holder keeps it")
@@ -98,7 +98,7 @@ struct RedisStoreTests {
     #expect(try await second.lease(Records.key(2), for: .seconds(600)) != nil)
     // What the time does, without waiting for it.
     try server.cli("DEL", "postern:{\(settings.name)}:lease:session:\(hexadecimal(Records.key(1)))")
-    // Late, but nobody has been given it since: the renewed token is not lost.
+    // Late, but no other process has got it since: the refreshed token is not lost.
     try await first.replace(Records.record(1, version: 2), under: lease)
     let successor = try #require(try await second.lease(Records.key(1), for: .milliseconds(1)))
     #expect(successor.fence > lease.fence)
@@ -112,7 +112,8 @@ struct RedisStoreTests {
     await second.close()
   }
 
-  @Test("two sidecars together let an owner have more than one would, or take back no room that the other gave free")
+  @Test(
+    "two sidecars together let an owner have more than one would, or do not see the capacity that the other has freed")
   func sharedAllowance() async throws {
     let server = try RedisServer(isEncrypted: false)
     let settings = configuration(server)

@@ -2,7 +2,7 @@ import PosternSupport
 import SessionRecords
 import Testing
 
-/// How many of the calls, made all at once, did what they were to do. The others had no room.
+/// Returns the number of successful calls of those made at once. The others exceeded the capacity.
 func successes(
   of count: Int, _ call: @escaping @Sendable (_ number: Int) async throws(StoreError) -> Void
 ) async -> Int {
@@ -24,9 +24,9 @@ func successes(
   }
 }
 
-/// What one owner may take, however many calls are under way at one moment.
+/// The share of one owner, however many calls run at one moment.
 extension StoreContract {
-  /// Of many insertions at once as many as there is room for are carried out.
+  /// Many insertions at once succeed as far as there is capacity.
   func boundsWhatIsAddedAtOnce(_ store: any RecordStore) async throws {
     try await store.insert(Records.record(1000, owner: 2, size: 5000))
     let few = RecordAllowance(count: 7, bytes: .max)
@@ -40,7 +40,8 @@ extension StoreContract {
     }
     #expect(weighed == 10)
     #expect(try await store.usage(of: 1).bytes == 10_070)
-    // The other one's are not counted, what goes leaves its room, and nothing of that holds where nothing is said.
+    // The other owner's are not counted, removed records free their capacity, and without an allowance there is no
+    // bound.
     try await store.insert(Records.record(1001, owner: 2, size: 5000), within: RecordAllowance(count: 2, bytes: 10_000))
     let gone = try #require(try await store.records(in: .session, ownedBy: 1).first)
     #expect(try await store.remove(gone.key))
@@ -49,7 +50,7 @@ extension StoreContract {
     try await store.insert(Records.record(202, owner: 1, size: 1))
   }
 
-  /// Of many records that grow at once as many grow as there is room for, and what shrinks always may.
+  /// Many records that grow at once do so as far as there is capacity, and one that shrinks always may.
   func boundsWhatGrowsAtOnce(_ store: any RecordStore) async throws {
     for number in 0..<10 { try await store.insert(Records.record(number, owner: 1, size: 100)) }
     let allowance = RecordAllowance(count: 0, bytes: 5500)

@@ -3,12 +3,12 @@ import SessionRecords
 import Testing
 
 extension RecordStore {
-  /// All records of `owner`, page by page.
-  func records(in collection: RecordKey.Collection, ownedBy owner: UInt32) async throws(StoreError) -> [StoredRecord] {
+  /// All records of `uid`, page by page.
+  func records(in collection: RecordKey.Collection, ownedBy uid: UInt32) async throws(StoreError) -> [StoredRecord] {
     var records: [StoredRecord] = []
     var start: Int64? = 0
     while let position = start {
-      let page = try await self.records(in: collection, ownedBy: owner, after: position, atMost: 7)
+      let page = try await self.records(in: collection, ownedBy: uid, after: position, atMost: 7)
       records += page.entries.map(\.record)
       start = page.next
     }
@@ -18,13 +18,13 @@ extension RecordStore {
 
 /// Lists that are read in pages, and what bounds an owner.
 extension StoreContract {
-  /// A page has as many records as were asked for, in the order in which they were added, and leads to the next one.
+  /// A page has the requested number of records, in the order in which they were added, and leads to the next one.
   func listsInPages(_ store: any RecordStore) async throws {
     for number in 0..<25 {
       try await store.insert(Records.record(number, owner: 1))
       try await store.insert(Records.record(100 + number, owner: 2))
     }
-    // A record that is written again keeps its place.
+    // A record that is written again keeps its position.
     try await store.replace(Records.record(3, owner: 1, version: 2), under: nil)
     var start: Int64 = 0
     for expected in [0..<10, 10..<20, 20..<25] {
@@ -38,7 +38,8 @@ extension StoreContract {
     #expect(behind.entries.isEmpty && behind.next == nil)
   }
 
-  /// What exists from the first page to the last is listed exactly once, whatever comes and goes in between.
+  /// Every record that exists from the first page to the last is listed exactly once, whatever is added and removed in
+  /// between.
   func listsWhatStaysOnce(_ store: any RecordStore) async throws {
     for number in 0..<40 { try await store.insert(Records.record(number, owner: 1)) }
     var seen: [RecordKey] = []
@@ -47,7 +48,7 @@ extension StoreContract {
     while let position = start, next < 200 {
       let page = try await store.records(in: .session, ownedBy: 1, after: position, atMost: 6)
       seen += page.entries.map(\.record.key)
-      // The one that was listed last goes, too: its place must still lead on.
+      // The last listed record is removed, too: its position must still lead on.
       if let last = page.entries.last { _ = try await store.remove(last.record.key) }
       _ = try await store.remove(Records.key(next - 40 + 1))
       try await store.insert(Records.record(next, owner: 1))

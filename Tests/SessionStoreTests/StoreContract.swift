@@ -2,7 +2,7 @@ import PosternSupport
 import SessionRecords
 import Testing
 
-/// What every store does, whatever it is made of.
+/// The behaviour of every store, whatever its implementation.
 enum StoreContract: String, Sendable, CaseIterable {
   case returnsWhatWasWritten
   case knowsNothingOfWhatWasNotWritten

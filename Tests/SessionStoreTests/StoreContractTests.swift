@@ -23,20 +23,20 @@ struct StoreContractTests {
   @Test("one owner fills a store in memory for everybody, or a full one counts as broken")
   func memoryIsShared() async throws {
     let store = MemoryRecordStore(capacity: 100)
-    var refusal: StoreError?
-    for number in 0..<100 where refusal == nil {
+    var rejection: StoreError?
+    for number in 0..<100 where rejection == nil {
       do throws(StoreError) {
         try await store.insert(Records.record(number, owner: 1))
       } catch {
-        refusal = error
+        rejection = error
       }
     }
-    #expect(refusal?.kind == .unavailable && refusal?.isOutage == false)
+    #expect(rejection?.kind == .unavailable && rejection?.isOutage == false)
     #expect(try await store.usage(of: 1).count(in: .session) == 75)
     for number in 200..<210 { try await store.insert(Records.record(number, owner: 2)) }
   }
 
-  /// Would catch: a purge that looks at everybody's records, though whoever is at their limit has one with each attempt
+  /// Would catch: a purge that reads the records of all users, while a user at their limit causes one with each attempt
   /// to log in.
   @Test("to look for what has expired in a store in memory costs more, the more others have that has not")
   func memoryPurge() async throws {

@@ -6,7 +6,7 @@ import Testing
 
 @testable import SessionStore
 
-@Suite("Files that somebody changed")
+@Suite("Files that were changed by hand")
 struct TamperTests {
   private let folder = TemporaryFolder()
   private let key = StoreKey.random()
@@ -25,7 +25,7 @@ struct TamperTests {
     await store.close()
   }
 
-  /// Runs SQL on the closed file, as somebody with an editor would.
+  /// Runs SQL on the closed file, as a person with an editor would.
   private func edit(_ sql: String) throws {
     var database: OpaquePointer?
     defer { sqlite3_close_v2(database) }
@@ -65,10 +65,10 @@ struct TamperTests {
   func edits(_ sql: String) async throws {
     try await make()
     try edit(sql)
-    await expectRefusal(of: Set((0..<3).map { Records.key($0) }))
+    await expectRejection(of: Set((0..<3).map { Records.key($0) }))
   }
 
-  @Test("two rows that changed places, or one put back to an earlier version, are passed on")
+  @Test("two swapped rows, or one that was reset to an earlier version, are passed on")
   func replays() async throws {
     let store = try await open()
     for number in 0..<2 { try await store.insert(Records.record(number)) }
@@ -129,7 +129,7 @@ struct TamperTests {
       var bytes = sound
       bytes[offset] ^= UInt8(1 << (offset % 8))
       try folder.overwrite("sessions.db", with: bytes)
-      await expectRefusal(of: expected, size: 900, count: 12, allowSound: true, place: offset)
+      await expectRejection(of: expected, size: 900, count: 12, allowSound: true, position: offset)
     }
   }
 
@@ -152,7 +152,7 @@ struct TamperTests {
     await (try await open()).close()
   }
 
-  @Test("a database that is missing beside its log is made anew")
+  @Test("a database that is missing next to its log is made again")
   func missing() async throws {
     try await make()
     rename(folder.file("sessions.db"), folder.file("sessions.db-wal"))
@@ -170,10 +170,10 @@ struct TamperTests {
     await expect(.unusable) { _ = try await open() }
   }
 
-  /// The store is refused, or answers with errors or with what was written, and never with anything else or with
-  /// nothing.
-  private func expectRefusal(
-    of keys: Set<RecordKey>, size: Int = 300, count: Int = 3, allowSound: Bool = false, place: Int = -1
+  /// Expects that the store does not open, or answers with errors or with what was written, and never with anything
+  /// else or with nothing.
+  private func expectRejection(
+    of keys: Set<RecordKey>, size: Int = 300, count: Int = 3, allowSound: Bool = false, position: Int = -1
   ) async {
     do {
       let store = try await open()
@@ -182,16 +182,16 @@ struct TamperTests {
         let expected = Records.record(number, owner: UInt32(number), version: 2, size: size)
         do throws(StoreError) {
           let found = try await store.record(for: Records.key(number))
-          #expect(found == expected, "byte \(place)")
+          #expect(found == expected, "byte \(position)")
         } catch {
           isSound = false
-          #expect(error.kind == .corrupted, "byte \(place): \(error)")
+          #expect(error.kind == .corrupted, "byte \(position): \(error)")
         }
       }
       #expect(allowSound || !isSound)
       await store.close()
     } catch let error as StoreError {
-      #expect([.corrupted, .keyMismatch, .unusable].contains(error.kind), "byte \(place): \(error)")
+      #expect([.corrupted, .keyMismatch, .unusable].contains(error.kind), "byte \(position): \(error)")
     } catch {
       Issue.record("\(error)")
     }

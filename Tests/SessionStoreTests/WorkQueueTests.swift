@@ -31,14 +31,14 @@ struct WorkQueueTests {
     #expect(taken == 75)
     #expect(queue.submit(0, of: 1)?.isOutage == false)
     for number in 0..<10 { #expect(queue.submit(number, of: 2) == nil) }
-    // What waits no longer is somebody else's again, and the last places are the process's.
-    for number in 0..<15 { #expect(queue.submit(number, of: Requester.process.uid) == nil) }
+    // Positions that are free again belong to all, and the last ones are the process's.
+    for number in 0..<15 { #expect(queue.submit(number, of: PeerID.process.uid) == nil) }
     #expect(queue.submit(0, of: 3) != nil)
     _ = queue.next(atMost: 50)
     #expect(queue.submit(0, of: 3) == nil && queue.submit(0, of: 1) == nil)
   }
 
-  @Test("what one user has asked for stands before what another asks for later")
+  @Test("earlier work of one user delays all later work of another")
   func turns() {
     let queue = WorkQueue<String>(capacity: 1000)
     for number in 0..<100 { _ = queue.submit("a\(number)", of: 1) }
@@ -47,7 +47,7 @@ struct WorkQueueTests {
     for number in 0..<3 { _ = queue.submit("c\(number)", of: 3) }
     let first = queue.next(atMost: 4) ?? []
     #expect(first.contains("b") && first.contains("list"))
-    // What costs much moves the next turn back.
+    // Expensive work moves the user back in the rotation.
     let second = queue.next(atMost: 40) ?? []
     #expect(second.allSatisfy { $0.hasPrefix("a") })
     // Nothing is lost, and what is one user's stays in order.
@@ -57,7 +57,7 @@ struct WorkQueueTests {
     #expect(rest.filter { $0.hasPrefix("c") } == ["c0", "c1", "c2"])
   }
 
-  @Test("large work is taken as if it were small: who asks next waits for all of it at once")
+  @Test("large work is taken as if it were small: the next user waits for all of it at once")
   func batches() {
     let queue = WorkQueue<Int>(capacity: 1000)
     for number in 0..<100 { _ = queue.submit(number, of: 1, cost: 17) }
@@ -68,10 +68,10 @@ struct WorkQueueTests {
     #expect(queue.next(atMost: 256) == [1001], "what costs more by itself is not kept waiting")
   }
 
-  @Test("what work has turned out to cost changes nobody's turn")
+  @Test("the additional cost of work does not change the rotation")
   func surplus() {
     let queue = WorkQueue<String>(capacity: 1000)
-    for owner in [1, 2] as [UInt32] { for _ in 0..<100 { _ = queue.submit("\(owner)", of: owner) } }
+    for uid in [1, 2] as [UInt32] { for _ in 0..<100 { _ = queue.submit("\(uid)", of: uid) } }
     _ = queue.next(atMost: 2)
     queue.charge(1, 50)
     #expect(queue.next(atMost: 40)?.allSatisfy { $0 == "2" } == true)
@@ -80,8 +80,8 @@ struct WorkQueueTests {
   @Test("a task's work is not put down to the user it is done for")
   func taskOwner() async {
     let queue = WorkQueue<String>(capacity: 1000)
-    Requesting.$uid.withValue(1) { for _ in 0..<50 { _ = queue.submit("a") } }
-    Requesting.$uid.withValue(2) { _ = queue.submit("b") }
+    CurrentPeer.$uid.withValue(1) { for _ in 0..<50 { _ = queue.submit("a") } }
+    CurrentPeer.$uid.withValue(2) { _ = queue.submit("b") }
     #expect(queue.next(atMost: 2)?.contains("b") == true)
   }
 

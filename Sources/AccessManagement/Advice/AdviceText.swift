@@ -1,13 +1,13 @@
 import HTTPMessages
 import PosternSupport
 
-/// The wrappings in which servers put advice, undone.
+/// Decodes the forms in which servers wrap advice.
 enum AdviceText {
-  /// How often a parameter is decoded: once as everybody does, and again for servers that encode what is encoded.
+  /// The maximum number of decodings: one is usual, and some servers encode what is encoded already.
   private static let maxRounds = 3
 
-  /// The advices in the value of `authIndexValue` as it stands in a URL: percent-encoded once or more, in quotes or
-  /// not, XML or its base64 in either alphabet.
+  /// Returns the advices in the value of `authIndexValue` of a URL: percent-encoded once or more, in quotes or not, XML
+  /// or its base64 in either alphabet.
   static func composite(_ encoded: String, realm: String?) -> [PolicyAdvice] {
     var text = encoded
     for _ in 0..<maxRounds {
@@ -28,7 +28,7 @@ enum AdviceText {
     return []
   }
 
-  /// Base64 in the standard or the URL alphabet, padded or not, white space anywhere.
+  /// Decodes base64 in the standard or the URL alphabet, padded or not, white space anywhere.
   static func base64(_ text: String) -> [UInt8]? {
     var symbols: [UInt8] = []
     symbols.reserveCapacity(text.utf8.count)
@@ -43,7 +43,7 @@ enum AdviceText {
     return symbols.isEmpty ? nil : Base64URL.decode(symbols)
   }
 
-  /// Without white space around it.
+  /// Removes white space around `text`.
   static func trimmed(_ text: String) -> String {
     let bytes = Array(text.utf8)
     guard let first = bytes.firstIndex(where: { !isSpace($0) }), let last = bytes.lastIndex(where: { !isSpace($0) })
@@ -51,7 +51,7 @@ enum AdviceText {
     return String(decoding: bytes[first...last], as: UTF8.self)
   }
 
-  /// Without one pair of quotes around it.
+  /// Removes one pair of quotes around `text`.
   private static func unquoted(_ text: String) -> String {
     let bytes = text.utf8
     guard bytes.count >= 2, let first = bytes.first, first == bytes.last,
@@ -60,7 +60,7 @@ enum AdviceText {
     return String(decoding: Array(bytes.dropFirst().dropLast()), as: UTF8.self)
   }
 
-  /// One name or value of a query, decoded.
+  /// Decodes one name or value of a query.
   static func decoded(_ text: String) -> String? {
     guard !text.utf8.contains(UInt8(ascii: "&")), let field = FormEncoding.decode("=\(text)")?.first else { return nil }
     return field.value

@@ -1,17 +1,19 @@
+import PosternJSON
 import PosternSupport
 import PosternXML
 
 /// Advices as an access manager writes them into one parameter:
 /// `<Advices><AttributeValuePair><Attribute name="TYPE"/><Value>VALUE</Value></AttributeValuePair></Advices>`.
 public enum CompositeAdvice {
-  /// More than anybody sends; the document is refused beyond.
+  /// The largest document that is read.
   static let maxBytes = 64 << 10
-  /// How many advices of one answer are looked at.
+  /// The maximum number of advices of one answer.
   static let maxAdvices = 16
   private static let maxTypeBytes = 256
   static let maxValueBytes = 4096
 
-  /// What goes to the access manager: no white space, values escaped. Nil when one cannot be written in XML.
+  /// Returns the document for the access manager: no white space, values escaped. Nil when a value cannot be written in
+  /// XML.
   public static func xml(_ advices: [PolicyAdvice]) -> String? {
     var pairs = ""
     for advice in advices {
@@ -21,7 +23,7 @@ public enum CompositeAdvice {
     return "<Advices>\(pairs)</Advices>"
   }
 
-  /// The advices in a document; none when it is no such document.
+  /// Returns the advices in a document; none when it is no such document.
   public static func advices(xml: [UInt8], realm: String? = nil) -> [PolicyAdvice] {
     guard let root = try? XMLParser(maxBytes: maxBytes, maxDepth: 8, maxNodes: 256).parse(xml), root.name == "Advices"
     else { return [] }
@@ -33,8 +35,8 @@ public enum CompositeAdvice {
     return distinct(found)
   }
 
-  /// An advice of these parts without white space around them; nil when they are of no size that can be, cannot stand
-  /// in XML, or claim to be what does not come this way.
+  /// Returns an advice of these parts without white space around them; nil when they are empty or too long, cannot be
+  /// written in XML, or name a type that has another form.
   static func advice(_ type: String, _ value: String, realm: String?) -> PolicyAdvice? {
     let (type, value) = (AdviceText.trimmed(type), AdviceText.trimmed(value))
     guard (1...maxTypeBytes).contains(type.utf8.count), (1...maxValueBytes).contains(value.utf8.count),
@@ -44,10 +46,51 @@ public enum CompositeAdvice {
     return PolicyAdvice(type: type, value: value, realm: realm)
   }
 
-  /// Each advice once, in order, and not more than are looked at.
+  /// Returns each advice once, in order, up to the maximum number.
   static func distinct(_ advices: [PolicyAdvice]) -> [PolicyAdvice] {
     var kept: [PolicyAdvice] = []
     for advice in advices where kept.count < maxAdvices && !kept.contains(advice) { kept.append(advice) }
     return kept
+  }
+}
+
+/// Advices in JSON: `{"TransactionConditionAdvice": ["…"]}`, by itself, as the member `advices` of a policy decision,
+/// or in an array of these.
+enum AdviceMap {
+  /// Whether a map outside of `advices` counts.
+  enum BareMap {
+    /// It is ignored.
+    case ignored
+    /// Its members count whose names end with `Advice`: other documents have arrays, too.
+    case named
+    /// All its members count.
+    case accepted
+  }
+
+  private static let maxRows = 64
+
+  /// Returns the advices in `text`; none when it is no JSON or has none.
+  static func advices(in text: [UInt8], bare: BareMap, realm: String? = nil) -> [PolicyAdvice] {
+    let parser = JSONParser(maxBytes: AdviceRecognizer.maxBodyBytes, maxDepth: 16)
+    guard let json = try? parser.parse(text) else { return [] }
+    let rows = json.arrayValue.map { Array($0.prefix(maxRows)) } ?? [json]
+    let found = rows.compactMap(\.objectValue).flatMap { advices(in: $0, bare: bare, realm: realm) }
+    return CompositeAdvice.distinct(found)
+  }
+
+  private static func advices(in row: JSONObject, bare: BareMap, realm: String?) -> [PolicyAdvice] {
+    if let map = row["advices"]?.objectValue {
+      return map.members.prefix(CompositeAdvice.maxAdvices).flatMap { advices($0, realm) }
+    }
+    guard bare != .ignored else { return [] }
+    let members = row.members.filter { bare == .accepted || $0.name.endsWithBytes(of: "Advice") }
+    return members.prefix(CompositeAdvice.maxAdvices).flatMap { advices($0, realm) }
+  }
+
+  private static func advices(_ member: JSONObject.Member, _ realm: String?) -> [PolicyAdvice] {
+    (member.value.arrayValue ?? []).prefix(CompositeAdvice.maxAdvices).compactMap { element in
+      guard let value = element.stringValue ?? element.integerValue.map(String.init) else { return nil }
+      return CompositeAdvice.advice(member.name, value, realm: realm)
+    }
   }
 }

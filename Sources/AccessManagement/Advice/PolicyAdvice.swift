@@ -1,16 +1,16 @@
-/// What a gateway or a resource server asks a user to do before it lets a request through.
+/// An action that a gateway or a resource server requires of a user before it permits a request.
 ///
-/// Of an access manager's policies (PingAM, ForgeRock AM), of RFC 9470 or of User-Managed Access.
+/// It comes from an access manager's policies (PingAM, ForgeRock AM), RFC 9470 or User-Managed Access.
 public struct PolicyAdvice: Sendable, Hashable {
-  /// What kind of advice it is: `TransactionConditionAdvice`. See `PolicyAdvice.Name`.
+  /// The type of advice: `TransactionConditionAdvice`. See `PolicyAdvice.Name`.
   public let type: String
-  /// What is asked for: a tree, a level, the identifier of a transaction, a ticket. Empty for RFC 9470.
+  /// The required tree, level, transaction or ticket, by its name. Empty for RFC 9470.
   public let value: String
   /// The realm that the source named.
   public let realm: String?
-  /// The authentication contexts of which one is asked for (RFC 9470 section 3); nil: any.
+  /// The accepted authentication contexts (RFC 9470 section 3); nil for any.
   public let acrValues: [String]?
-  /// How many seconds ago the user may have authenticated at most (RFC 9470 section 3); nil: any time.
+  /// The longest time in seconds since the user's authentication (RFC 9470 section 3); nil for any.
   public let maxAge: Int?
 
   /// An advice of an access manager's policy.
@@ -18,7 +18,7 @@ public struct PolicyAdvice: Sendable, Hashable {
     self.init(type: type, value: value, realm: realm, acrValues: nil, maxAge: nil)
   }
 
-  /// A challenge of RFC 9470: authenticate anew, in one of these contexts, not longer ago than this.
+  /// A challenge of RFC 9470: another authentication, in one of these contexts, not longer ago than this.
   public static func insufficientUserAuthentication(acrValues: [String]?, maxAge: Int?) -> PolicyAdvice {
     PolicyAdvice(
       type: Name.insufficientUserAuthentication, value: "", realm: nil, acrValues: acrValues, maxAge: maxAge)
@@ -35,18 +35,42 @@ public struct PolicyAdvice: Sendable, Hashable {
   /// The transaction it belongs to; nil when it is about none.
   public var txId: String? { isTransaction ? value : nil }
 
-  /// About how much memory it takes.
+  /// The approximate size in memory.
   package var byteCount: Int {
     128 + type.utf8.count + value.utf8.count + (realm?.utf8.count ?? 0)
       + (acrValues ?? []).reduce(0) { $0 + 32 + $1.utf8.count }
   }
 
-  /// Whether it is about this one request: good once, and only after every other advice has been satisfied.
+  /// Whether it is about this one request: valid once, and only after every other advice has been satisfied.
   public var isTransaction: Bool { type == Name.transaction }
 
-  /// Whether satisfying it is a walk through the access manager's authentication. A `SessionConditionAdvice` says
-  /// `deny` and means it.
+  /// Whether it is satisfied by an authentication at the access manager. A `SessionConditionAdvice` is not: it is a
+  /// final `deny`.
   public var isCompositeAdvice: Bool {
     type != Name.session && type != Name.insufficientUserAuthentication && type != Name.umaTicket
+  }
+}
+
+extension PolicyAdvice {
+  /// The known types of advice; any other type from an access manager is passed on.
+  public enum Name {
+    /// Confirm this one transaction; the value is its identifier.
+    public static let transaction = "TransactionConditionAdvice"
+    /// Go through a chain or tree; the value is its name: `Tree`, `/realm:Tree`.
+    public static let service = "AuthenticateToServiceConditionAdvice"
+    /// Go through a tree.
+    public static let tree = "AuthenticateToTreeConditionAdvice"
+    /// Authenticate in a realm.
+    public static let realm = "AuthenticateToRealmConditionAdvice"
+    /// Reach an authentication level.
+    public static let level = "AuthLevelConditionAdvice"
+    /// Authenticate by a module.
+    public static let scheme = "AuthSchemeConditionAdvice"
+    /// The session itself is denied; the user can do nothing in it.
+    public static let session = "SessionConditionAdvice"
+    /// RFC 9470 section 3.
+    public static let insufficientUserAuthentication = "insufficient_user_authentication"
+    /// User-Managed Access 2.0 grant, section 3.2.2: a permission ticket.
+    public static let umaTicket = "uma_ticket"
   }
 }

@@ -6,7 +6,7 @@ import SessionRecords
 ///
 /// The store's key is derived (HKDF) from the key file and the store's random salt, and each record has a key of its
 /// own derived from that: random nonces would repeat too soon under one key for all (SP 800-38D section 8.3).
-/// What stands in the clear beside the contents is authenticated with them, so nothing can be altered or moved.
+/// The unencrypted fields are authenticated with the contents, so that nothing can be altered or moved.
 struct RecordCipher: Sendable {
   static let formatVersion: UInt8 = 1
   static let saltByteCount = 32
@@ -15,7 +15,7 @@ struct RecordCipher: Sendable {
   private static let zeroNonce = [UInt8](repeating: 0, count: AESGCM.nonceByteCount)
   private static let sealByteCount = AESGCM.nonceByteCount + AESGCM.tagByteCount
 
-  /// Names key and salt without telling anything about them.
+  /// The identity of key and salt, which reveals nothing about them.
   let keyID: [UInt8]
   private let recordKeys: SymmetricKey
   private let fingerprintKey: HMACKey
@@ -49,7 +49,7 @@ struct RecordCipher: Sendable {
     return sealed
   }
 
-  /// The record, or `corrupted` when it is not as it was sealed.
+  /// Returns the record; `corrupted` when it was changed after it was sealed.
   func open(_ sealed: SealedRecord) throws(StoreError) -> StoredRecord {
     let data = authenticatedData(of: sealed)
     do throws(CryptoError) {
@@ -64,7 +64,7 @@ struct RecordCipher: Sendable {
     } catch { throw StoreError(.corrupted, "\(sealed.key) is damaged or was altered") }
   }
 
-  /// What a record contributes to the manifest. The tag stands for everything else in the record.
+  /// The fingerprint of a record in the manifest. The tag represents everything else in the record.
   func fingerprint(of key: RecordKey, version: UInt64, seal: [UInt8]) -> [UInt8] {
     var message: [UInt8] = []
     message.reserveCapacity(1 + key.id.count + MemoryLayout<UInt64>.size + seal.count)
@@ -86,7 +86,7 @@ struct RecordCipher: Sendable {
     } catch { throw Self.failure(error) }
   }
 
-  /// What `wrap` encrypted; nil when it is not as it was.
+  /// Decrypts what `wrap` encrypted; nil when it was changed.
   func unwrap(_ bytes: [UInt8], for purpose: String) -> [UInt8]? {
     let overhead = Self.saltByteCount + AESGCM.tagByteCount
     guard bytes.count >= overhead,

@@ -1,10 +1,10 @@
 import SessionRecords
 
-/// A sum over all records of a store, kept up to date with every write and checked at open: a record that was put back
-/// to an earlier state, taken away or brought back by hand shows, which no encryption of single records can tell.
+/// A sum over all records of a store, updated with every write and checked at open: it reveals records that were reset
+/// to an earlier state, removed or restored by hand, which the encryption of single records cannot.
 ///
-/// The sum is the exclusive or of one keyed fingerprint for each record, and their count. It is stored encrypted: who
-/// cannot see it cannot work towards it.
+/// The sum is the exclusive or of one keyed fingerprint for each record, and their count. It is stored encrypted: an
+/// attacker who cannot see it cannot work towards it.
 struct RecordManifest: Sendable, Equatable {
   private static let purpose = "postern manifest 1"
   private static let sumByteCount = 32
@@ -15,7 +15,7 @@ struct RecordManifest: Sendable, Equatable {
   /// The manifest of no records.
   init() {}
 
-  /// The stored manifest; nil when it is not as it was stored.
+  /// Reads the stored manifest; nil when it was changed.
   init?(_ stored: [UInt8], cipher: RecordCipher) {
     guard let bytes = cipher.unwrap(stored, for: Self.purpose), bytes.count == Self.sumByteCount + 8 else { return nil }
     sum = Array(bytes.prefix(Self.sumByteCount))

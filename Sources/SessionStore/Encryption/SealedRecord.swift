@@ -1,7 +1,7 @@
 import PosternSupport
 import SessionRecords
 
-/// A record as it is stored: what is searched for in the clear, the contents encrypted, everything authenticated.
+/// A record as it is stored: indexed fields unencrypted, the contents encrypted, everything authenticated.
 struct SealedRecord: Sendable {
   var key: RecordKey
   var owner: UInt32
@@ -13,7 +13,7 @@ struct SealedRecord: Sendable {
 }
 
 extension RecordKey.Collection {
-  /// The number that stands for it in stores. Never changes.
+  /// Its number in stores. Never changes.
   var number: UInt8 {
     switch self {
     case .session: 1

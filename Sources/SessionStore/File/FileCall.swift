@@ -1,18 +1,18 @@
 import PosternSupport
 import SessionRecords
 
-/// One call of a file store on its way through the thread.
+/// One call of a file store, carried out by the store's thread.
 protocol FileCall: Sendable {
   var writes: Bool { get }
 
-  /// Does the work; what went wrong, if anything did. May be run again when the transaction around it failed.
+  /// Does the work; returns the error, if there was one. May be run again when the transaction around it failed.
   func run(on table: inout RecordTable) -> StoreError?
 
   /// Answers the caller: with `failure`, or with the outcome of the last run. Once.
   func finish(_ failure: StoreError?)
 }
 
-/// A call and who waits for it.
+/// A call with its waiter.
 final class TypedFileCall<Value: Sendable>: FileCall, @unchecked Sendable {
   // Sendable because `outcome` is only touched by the store's thread.
   let writes: Bool

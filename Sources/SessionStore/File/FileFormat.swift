@@ -1,7 +1,7 @@
 import Glibc
 import SessionRecords
 
-/// What a database file of ours looks like, in its first bytes and in its schema.
+/// The format of our database files: their first bytes and their schema.
 enum FileFormat {
   static let name = "sessions.db"
   static let unfinished = "sessions.db.new"
@@ -26,14 +26,14 @@ enum FileFormat {
   private static let magic = Array("SQLite format 3\0".utf8)
   private static let headerByteCount = 100
 
-  /// Looks at the beginning of the file, before SQLite does anything with it (section 1.3 of SQLite's file format).
+  /// Checks the beginning of the file, before SQLite does anything with it (section 1.3 of SQLite's file format).
   static func checkHeader(in directory: StoreDirectory) throws(StoreError) {
     let path = directory.path(of: name)
     let header = try directory.open(name, O_RDONLY).read(atMost: headerByteCount)
     guard header.count == headerByteCount, header.starts(with: magic) else {
       throw damage(path, "it is no database: truncated or overwritten")
     }
-    // Both versions of the format say "log"; otherwise opening the file would change it.
+    // Both versions of the format must be "log"; otherwise opening the file would change it.
     guard header[18] == 2, header[19] == 2 else { throw damage(path, "its header was altered") }
     guard number(header, at: 68) == applicationID else {
       throw StoreError(.unusable, "\(path) is a database of another program")
@@ -55,10 +55,10 @@ enum FileFormat {
     guard found == Set(schema) else { throw damage(path, "its schema was altered") }
   }
 
-  /// All of it, indexes too: a record that its index does not lead to would seem not to be there.
+  /// The whole schema, indexes too: a record that its index does not contain would seem to be missing.
   static func checkIntegrity(of database: SQLiteDatabase, path: String) throws(StoreError) {
     let verdict = try database.first("PRAGMA integrity_check(1)") { row throws(StoreError) in row.text(0) }
-    // SQLite's own words would quote nothing of use to an operator.
+    // SQLite's own message has nothing that helps an operator.
     guard verdict == "ok" else { throw damage(path, "its structure is broken") }
   }
 

@@ -3,18 +3,18 @@ public import SessionRecords
 
 /// A store in a directory of its own: SQLite, every record encrypted with AES-256-GCM.
 ///
-/// All file work is done by one thread, which takes the calls in turns of the users they are for: those that read are
-/// answered first, those that write are put into one transaction. One process has the store at a time. A clean end is
-/// `close()`; a store that is dropped without it ends its thread in its own time, and one whose process was killed or
-/// whose machine lost power is as of the last call that had returned.
+/// All file work is done by one thread, which serves users in rotation: reads are answered first, writes are put into
+/// one transaction. One process has the store at a time. `close()` stops it properly; a store that is dropped without
+/// it stops its thread later, and one whose process was killed or whose machine lost power is as of the last call that
+/// had returned.
 public final class FileRecordStore: RecordStore {
-  /// Where a store is and with which key.
+  /// The location of a store, and its key.
   public struct Configuration: Sendable {
     /// The directory, made when it is missing (not its parents).
     public var directory: String
     /// The key; nil for `postern.key` in the directory, made when the store is made.
     public var key: StoreKey?
-    /// Keys the store may have been written with: its records are encrypted anew with `key` while it is opened.
+    /// Keys that the store may have been written with: its records are encrypted again with `key` while it is opened.
     public var previousKeys: [StoreKey]
     /// Directories that systemd keeps for this service (`$STATE_DIRECTORY`): where one of them is a link that root has
     /// made, it is followed.
@@ -29,14 +29,14 @@ public final class FileRecordStore: RecordStore {
   }
 
   private static let queueCapacity = 10_000
-  /// How often a store that another process has is looked at.
+  /// The interval of attempts to open a store that another process has.
   private static let lockPause = Duration.milliseconds(50)
-  /// What one batch may cost, in ordinary calls: whoever asks meanwhile waits for it.
+  /// The maximum cost of one batch, in ordinary calls: other calls wait for it meanwhile.
   private static let batchLimit = 256
-  /// So many bytes of a record cost as much as an ordinary call.
-  private static let bytesPerTurn = 2048
-  /// And so many records that are counted.
-  private static let rowsPerTurn = 8
+  /// The bytes of a record that cost as much as an ordinary call.
+  private static let bytesPerUnit = 2048
+  /// The number of counted records that cost as much as an ordinary call.
+  private static let rowsPerUnit = 8
 
   private let queue: WorkQueue<any FileCall>
   private let presence: FileStorePresence
@@ -48,7 +48,7 @@ public final class FileRecordStore: RecordStore {
 
   deinit { queue.close() }
 
-  /// Opens the store, or makes it. One that another process has, which is about to end perhaps, is waited for as long
+  /// Opens the store, or makes it. A store that another process has, which may be about to stop, is waited for as long
   /// as `patience`.
   ///
   /// - Throws: `locked`, `keyMismatch`, `corrupted`, `unusable` or `unavailable`; the files are as before then.
@@ -88,7 +88,7 @@ public final class FileRecordStore: RecordStore {
       var commit = GroupCommit(opened)
       while let calls = queue.next(atMost: batchLimit) { commit.perform(calls) }
       opened.database.close()
-      // The lock goes last.
+      // The lock is released last.
       withExtendedLifetime(opened.directory) {}
     } catch { ready.fill(.failure(error)) }
     for call in queue.end() { call.finish(nil) }
@@ -99,12 +99,12 @@ public final class FileRecordStore: RecordStore {
     try await call(writes: false, surplus: Self.surplus) { table throws(StoreError) in try table.record(for: key) }
   }
 
-  /// Records of `owner`; `corrupted` when one of them is.
+  /// Records of `uid`; `corrupted` when one of them is.
   public func records(
-    in collection: RecordKey.Collection, ownedBy owner: UInt32, after position: Int64, atMost count: Int
+    in collection: RecordKey.Collection, ownedBy uid: UInt32, after position: Int64, atMost count: Int
   ) async throws(StoreError) -> RecordPage {
     try await call(writes: false, cost: Int64(clamping: count)) { table throws(StoreError) in
-      try table.records(in: collection, ownedBy: owner, after: position, atMost: count)
+      try table.records(in: collection, ownedBy: uid, after: position, atMost: count)
     }
   }
 
@@ -112,8 +112,8 @@ public final class FileRecordStore: RecordStore {
   public func insert(_ record: StoredRecord, within allowance: RecordAllowance) async throws(StoreError) {
     try record.checkStorable()
     if allowance != .unlimited {
-      // Where there is no room anyway nothing is written; and what has to be counted is counted once, before others
-      // wait for it.
+      // Where there is no capacity anyway nothing is written; and records that have to be counted are counted once,
+      // before others wait for it.
       try allowance.check(adding: record, to: try await usage(of: record.owner))
     }
     try await call(writes: true, of: record.owner, cost: Self.cost(record)) { table throws(StoreError) in
@@ -154,11 +154,11 @@ public final class FileRecordStore: RecordStore {
     try await call(writes: false) { table throws(StoreError) in try table.count(in: collection) }
   }
 
-  /// How much `owner` has.
-  public func usage(of owner: UInt32) async throws(StoreError) -> RecordUsage {
+  /// How much `uid` has.
+  public func usage(of uid: UInt32) async throws(StoreError) -> RecordUsage {
     let summed: Summed = try await call(writes: false, surplus: { $0.surplus }) { table throws(StoreError) -> Summed in
-      let isKnown = table.knownUsage(of: owner) != nil
-      return Summed(usage: try table.usage(of: owner), isKnown: isKnown)
+      let isKnown = table.knownUsage(of: uid) != nil
+      return Summed(usage: try table.usage(of: uid), isKnown: isKnown)
     }
     return summed.usage
   }
@@ -168,7 +168,7 @@ public final class FileRecordStore: RecordStore {
     try await call(writes: true) { table throws(StoreError) in try table.purge(expiredAt: now) }
   }
 
-  /// Looks whether the database is where it was, could be written, and answers.
+  /// Checks whether the database file is still there, could be written, and answers.
   public func check() async throws(StoreError) {
     try await call(writes: false) { [presence] table throws(StoreError) in
       try presence.check()
@@ -176,43 +176,43 @@ public final class FileRecordStore: RecordStore {
     }
   }
 
-  /// Writes what stands there already.
+  /// Writes existing content once more.
   public func checkWriting() async throws(StoreError) {
     try await call(writes: true) { table throws(StoreError) in try table.rewriteFacts() }
   }
 
-  /// Finishes what waits, writes the log back into the database and closes the files.
+  /// Completes waiting calls, writes the log back into the database and closes the files.
   public func close() async { await queue.closeAndWait() }
 
-  /// A usage, and whether all of the owner's records had to be looked at for it.
+  /// A usage, and whether all of the owner's records had to be read for it.
   private struct Summed: Sendable {
     let usage: RecordUsage
     let isKnown: Bool
 
-    var surplus: Int64 { isKnown ? 0 : Int64(usage.counts.values.reduce(0, +) / FileRecordStore.rowsPerTurn) }
+    var surplus: Int64 { isKnown ? 0 : Int64(usage.counts.values.reduce(0, +) / FileRecordStore.rowsPerUnit) }
   }
 
   private static func cost(_ record: StoredRecord) -> Int64 { 1 + surplus(record) }
 
-  /// What a record costs beyond an ordinary call.
+  /// The additional cost of a record, compared with an ordinary call.
   @Sendable private static func surplus(_ record: StoredRecord?) -> Int64 {
-    Int64((record?.contents.byteCount ?? 0) / bytesPerTurn)
+    Int64((record?.contents.byteCount ?? 0) / bytesPerUnit)
   }
 
-  /// Has the thread do `body` when it is the turn of `owner` (nil: of whoever the running task works for). `cost` is
-  /// known before; `surplus` says what its outcome has cost beyond that.
+  /// Runs `body` on the thread in the rotation of users, for `uid` (nil: for the user of the running task). `cost` is
+  /// known before; `surplus` is the additional cost of its outcome.
   private func call<Value: Sendable>(
-    writes: Bool, of owner: UInt32? = nil, cost: Int64 = 1, surplus: @escaping @Sendable (Value) -> Int64 = { _ in 0 },
+    writes: Bool, of uid: UInt32? = nil, cost: Int64 = 1, surplus: @escaping @Sendable (Value) -> Int64 = { _ in 0 },
     _ body: @escaping @Sendable (inout RecordTable) throws(StoreError) -> Value
   ) async throws(StoreError) -> Value {
     let reply = Reply<Result<Value, StoreError>>()
-    let payer = owner ?? Requesting.uid ?? Requester.process.uid
+    let payer = uid ?? CurrentPeer.uid ?? PeerID.process.uid
     let call = TypedFileCall(writes: writes, reply: reply) { [queue] table throws(StoreError) -> Value in
       let value = try body(&table)
       queue.charge(payer, surplus(value))
       return value
     }
-    if let refusal = queue.submit(call, of: payer, cost: cost) { throw refusal }
+    if let rejection = queue.submit(call, of: payer, cost: cost) { throw rejection }
     return try await reply.value().get()
   }
 }

@@ -14,7 +14,7 @@ struct FileStoreOpening {
   let configuration: FileRecordStore.Configuration
   let options: FileStoreOptions
 
-  /// What a store works with while it is open.
+  /// The resources of a store while it is open.
   struct Opened {
     let directory: StoreDirectory
     let database: SQLiteDatabase
@@ -64,10 +64,10 @@ struct FileStoreOpening {
     let previous: [StoreKey]
   }
 
-  /// The key that was made here once counts as a previous one when another is configured now.
+  /// The key that was generated here counts as a previous one when another is configured now.
   private func keys(in directory: StoreDirectory, isNew: Bool) throws(StoreError) -> Keys {
     if let key = configuration.key {
-      // One that cannot be read is nobody's concern unless the store was written with it.
+      // An unreadable key does not matter unless the store was written with it.
       let beside = (try? KeyFile.read(in: directory)) ?? nil
       return Keys(current: key, previous: configuration.previousKeys + [beside].compactMap(\.self))
     }
@@ -118,7 +118,7 @@ struct FileStoreOpening {
     try database.run("COMMIT")
   }
 
-  /// Until the database is known to be sound nothing is written back, whatever happens.
+  /// Until the database is known to be intact nothing is written back, whatever happens.
   private func connect(to name: String, in directory: StoreDirectory) throws(StoreError) -> SQLiteDatabase {
     let path = directory.path(of: name)
     let database = try SQLiteDatabase(
@@ -189,7 +189,7 @@ struct FileStoreOpening {
       if !database.isOutsideTransaction { try? database.run("ROLLBACK") }
       throw error
     }
-    // What was written under the old key must not stay in the log.
+    // Records under the old key must not remain in the log.
     try database.run("PRAGMA wal_checkpoint(TRUNCATE)")
   }
 

@@ -1,4 +1,4 @@
-/// What tests change about a file store.
+/// Options of a file store for tests.
 struct FileStoreOptions: Sendable {
   /// The name of SQLite's virtual file system; nil for the usual one.
   var vfs: String?

@@ -1,8 +1,8 @@
 import Glibc
 import SessionRecords
 
-/// Where the store's database was when it was opened, to find out whether it still is: SQLite goes on with a file that
-/// has no name any more, and what it writes is lost.
+/// The location of the store's database when it was opened, to check whether it is still there: SQLite continues with a
+/// file that has no name any more, and its writes are lost.
 struct FileStorePresence: Sendable {
   private let directory: String
   private let device: dev_t

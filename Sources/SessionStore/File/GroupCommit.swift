@@ -1,6 +1,6 @@
 import SessionRecords
 
-/// Carries out calls, as many as wait in one transaction: one fsync makes all of them durable.
+/// Carries out all waiting calls in one transaction: one fsync makes all of them durable.
 struct GroupCommit {
   private let database: SQLiteDatabase
   private let cipher: RecordCipher
@@ -12,8 +12,8 @@ struct GroupCommit {
     table = opened.table
   }
 
-  /// Carries out the calls and answers each. Who reads does not wait for what others write: none of these writes has
-  /// been answered, so that nobody can tell which came first.
+  /// Carries out the calls and answers each. Reads do not wait for the writes of others: none of these writes has been
+  /// answered, so that no caller can observe which was first.
   mutating func perform(_ calls: [any FileCall]) {
     for call in calls where !call.writes {
       _ = call.run(on: &table)
@@ -30,7 +30,7 @@ struct GroupCommit {
     }
   }
 
-  /// Runs the calls in one transaction; why it failed as a whole, if it did, and then nothing of it has happened.
+  /// Runs the calls in one transaction; returns the error if it failed as a whole, and then nothing of it has happened.
   private mutating func transact(_ calls: [any FileCall]) -> StoreError? {
     let before = table.moment
     defer { table.keep() }

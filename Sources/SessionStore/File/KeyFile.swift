@@ -2,7 +2,7 @@ import Glibc
 import PosternCrypto
 import SessionRecords
 
-/// The key that is made beside a file store when none is configured.
+/// The key that is generated with a file store when none is configured.
 enum KeyFile {
   static let name = "postern.key"
   private static let unfinished = "postern.key.new"

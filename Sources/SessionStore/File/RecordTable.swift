@@ -1,12 +1,12 @@
 import PosternSupport
 import SessionRecords
 
-/// The records in an open database: what the store's calls do, each inside a transaction that somebody else ends.
+/// The records in an open database: the work of the store's calls, each inside a transaction that its caller ends.
 struct RecordTable {
   private static let columns = "collection, id, owner, version, expires, seal, contents"
   private static let purgeLimit = 1000
 
-  /// As of when: what `restore` goes back to.
+  /// A savepoint, to which `restore` returns.
   struct Moment {
     let manifest: RecordManifest
     fileprivate let changeCount: Int
@@ -14,10 +14,10 @@ struct RecordTable {
 
   private let database: SQLiteDatabase
   private let cipher: RecordCipher
-  /// As of the last statement; written into the database by `saveManifest`.
+  /// The manifest as of the last statement; `saveManifest` writes it into the database.
   private(set) var manifest: RecordManifest
-  /// What is known of the owners' usages, as of the last statement.
-  private var usages = OwnerUsages()
+  /// The known usages of owners, as of the last statement.
+  private var usages = UserUsages()
 
   init(database: SQLiteDatabase, cipher: RecordCipher, manifest: RecordManifest) {
     self.database = database
@@ -32,12 +32,12 @@ struct RecordTable {
 
   /// A record's position is its rowid, which SQLite gives in the order of insertion and no update changes.
   func records(
-    in collection: RecordKey.Collection, ownedBy owner: UInt32, after position: Int64, atMost count: Int
+    in collection: RecordKey.Collection, ownedBy uid: UInt32, after position: Int64, atMost count: Int
   ) throws(StoreError) -> RecordPage {
-    let values = [SQLiteValue.integer(Int64(collection.number)), .integer(Int64(owner)), .integer(position)]
+    let values = [SQLiteValue.integer(Int64(collection.number)), .integer(Int64(uid)), .integer(position)]
     let condition = "FROM record WHERE collection = ?1 AND owner = ?2 AND rowid > ?3 ORDER BY rowid LIMIT ?4"
     var (found, fitting, bytes) = (0, 0, 0)
-    // How large they are is known without reading them.
+    // Their size is known without reading them.
     try database.each(
       "SELECT length(contents) \(condition)", values[0], values[1], values[2], .integer(Int64(clamping: count))
     ) { row throws(StoreError) in
@@ -63,29 +63,29 @@ struct RecordTable {
     ) { row throws(StoreError) in Int(row.integer(0) ?? 0) } ?? 0
   }
 
-  /// What is known of how much `owner` has, without looking.
-  func knownUsage(of owner: UInt32) -> RecordUsage? { usages.usage(of: owner) }
+  /// Returns the known usage of `uid`, without counting.
+  func knownUsage(of uid: UInt32) -> RecordUsage? { usages.usage(of: uid) }
 
-  /// Summed up once, then kept with every write. Outside of transactions.
-  mutating func usage(of owner: UInt32) throws(StoreError) -> RecordUsage {
-    if let known = knownUsage(of: owner) { return known }
-    let usage = try summedUsage(of: owner)
-    usages.note(usage, of: owner)
+  /// Counts a usage once; every write updates it. Outside of transactions.
+  mutating func usage(of uid: UInt32) throws(StoreError) -> RecordUsage {
+    if let known = knownUsage(of: uid) { return known }
+    let usage = try summedUsage(of: uid)
+    usages.note(usage, of: uid)
     return usage
   }
 
-  /// How much `owner` has, with what the transaction has done so far.
-  private func currentUsage(of owner: UInt32) throws(StoreError) -> RecordUsage {
-    if let known = knownUsage(of: owner) { return known }
-    return try summedUsage(of: owner)
+  /// Returns the usage of `uid`, with the changes of the transaction so far.
+  private func currentUsage(of uid: UInt32) throws(StoreError) -> RecordUsage {
+    if let known = knownUsage(of: uid) { return known }
+    return try summedUsage(of: uid)
   }
 
-  private func summedUsage(of owner: UInt32) throws(StoreError) -> RecordUsage {
+  private func summedUsage(of uid: UInt32) throws(StoreError) -> RecordUsage {
     var usage = RecordUsage()
     for collection in RecordKey.Collection.allCases {
       try database.each(
         "SELECT count(*), total(length(contents)) FROM record WHERE collection = ?1 AND owner = ?2",
-        .integer(Int64(collection.number)), .integer(Int64(owner))
+        .integer(Int64(collection.number)), .integer(Int64(uid))
       ) { row throws(StoreError) in
         usage.add(Int(row.integer(0) ?? 0), in: collection, bytes: Int(row.integer(1) ?? 0))
       }
@@ -93,7 +93,7 @@ struct RecordTable {
     return usage
   }
 
-  /// Writes what the database says about itself once more, as it is.
+  /// Writes the database's own description once more, unchanged.
   func rewriteFacts() throws(StoreError) { try database.run("UPDATE meta SET value = value") }
 
   mutating func insert(
@@ -115,7 +115,7 @@ struct RecordTable {
   mutating func replace(_ record: StoredRecord, within allowance: RecordAllowance) throws(StoreError) {
     guard let stored = try sealed(record.key), stored.version == record.version &- 1, stored.owner == record.owner
     else { throw StoreError(.conflict, "\(record.key) has changed") }
-    // What was altered must not become sound again by being written over.
+    // An altered record must not become valid again by being overwritten.
     _ = try cipher.open(stored)
     let growth = record.contents.byteCount - stored.ciphertext.count
     if allowance != .unlimited { try allowance.check(growth: growth, of: try currentUsage(of: record.owner)) }
@@ -131,7 +131,7 @@ struct RecordTable {
     return record
   }
 
-  /// Removes the record unseen, for one that is damaged can be removed as well.
+  /// Removes the record without reading it, since a damaged one can be removed as well.
   mutating func remove(_ key: RecordKey) throws(StoreError) -> Bool {
     guard let sealed = try sealed(key) else { return false }
     try delete(sealed)
@@ -155,7 +155,7 @@ struct RecordTable {
     return expired.count
   }
 
-  /// The manifest of what is there.
+  /// Returns the manifest of the existing records.
   func computeManifest() throws(StoreError) -> RecordManifest {
     var manifest = RecordManifest()
     try database.each("SELECT collection, id, version, seal FROM record") { row throws(StoreError) in
@@ -165,34 +165,34 @@ struct RecordTable {
     return manifest
   }
 
-  /// Now, inside a transaction.
+  /// Returns a savepoint inside a transaction.
   var moment: Moment { Moment(manifest: manifest, changeCount: usages.changeCount) }
 
-  /// Goes back to an earlier moment of the transaction, as the database went back to the records of then.
+  /// Returns to a savepoint of the transaction, as the database did.
   mutating func restore(_ earlier: Moment) {
     manifest = earlier.manifest
     usages.takeBack(to: earlier.changeCount)
   }
 
-  /// The transaction is over.
+  /// Ends the transaction.
   mutating func keep() { usages.keep() }
 
-  /// Encrypts every record anew.
+  /// Encrypts every record again.
   mutating func reencrypt(by next: RecordCipher) throws(StoreError) {
     var rows: [Int64] = []
     try database.each("SELECT rowid FROM record") { row throws(StoreError) in
       if let identifier = row.integer(0) { rows.append(identifier) }
     }
-    var renewed = RecordTable(database: database, cipher: next, manifest: RecordManifest())
+    var rewritten = RecordTable(database: database, cipher: next, manifest: RecordManifest())
     for identifier in rows {
       let stored = try database.first(
         "SELECT \(Self.columns) FROM record WHERE rowid = ?1", .integer(identifier)
       ) { row throws(StoreError) in try Self.sealed(row) }
       guard let stored else { continue }
-      try renewed.overwrite(stored, with: try next.seal(try cipher.open(stored)))
+      try rewritten.overwrite(stored, with: try next.seal(try cipher.open(stored)))
     }
     // `overwrite` adds what is written.
-    self = renewed
+    self = rewritten
   }
 
   private mutating func overwrite(_ stored: SealedRecord, with sealed: SealedRecord) throws(StoreError) {

@@ -41,7 +41,7 @@ final class SQLiteDatabase {
     _ = try rows(sql, values) { _ throws(StoreError) in }
   }
 
-  /// What `read` makes of the first row.
+  /// Returns the result of `read` for the first row.
   func first<Value>(
     _ sql: String, _ values: SQLiteValue..., read: (SQLiteStatement) throws(StoreError) -> Value
   ) throws(StoreError) -> Value? {
@@ -96,7 +96,7 @@ final class SQLiteDatabase {
     case SQLITE_CONSTRAINT: StoreError(.conflict, message)
     case SQLITE_BUSY, SQLITE_LOCKED: StoreError(.locked, message)
     case SQLITE_PERM, SQLITE_AUTH, SQLITE_READONLY, SQLITE_CANTOPEN: StoreError(.unusable, message)
-    // What a schema that is not ours leads to.
+    // The errors that a schema other than ours leads to.
     case SQLITE_ERROR: StoreError(.corrupted, message)
     default: StoreError(.unavailable, message)
     }

@@ -12,7 +12,7 @@ final class StoreDirectory: Sendable {
 
   /// Makes the directory when it is missing, with mode 0700, checks it and takes the lock.
   ///
-  /// A symbolic link is refused, but for the one that systemd makes in place of a state directory of a dynamic user:
+  /// A symbolic link is rejected, but for the one that systemd makes for a state directory of a dynamic user:
   /// `stateDirectories` are those of `$STATE_DIRECTORY` (systemd.exec(5)).
   init(path given: String, stateDirectories: [String] = []) throws(StoreError) {
     // A slash at the end would make a symbolic link look like what it leads to.
@@ -25,19 +25,19 @@ final class StoreDirectory: Sendable {
     }
     var status = stat()
     guard lstat(path, &status) == 0 else { throw Self.failure("cannot look at the directory", path) }
-    if status.st_mode & S_IFMT == S_IFLNK { throw Self.refusal(path, "is a symbolic link") }
-    guard status.st_mode & S_IFMT == S_IFDIR else { throw Self.refusal(path, "is not a directory") }
+    if status.st_mode & S_IFMT == S_IFLNK { throw Self.rejection(path, "is a symbolic link") }
+    guard status.st_mode & S_IFMT == S_IFDIR else { throw Self.rejection(path, "is not a directory") }
     let opened = Glibc.open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
     guard opened >= 0 else { throw Self.failure("cannot open the directory", path) }
     directory = FileDescriptor(opened)
-    // What counts is what was opened.
+    // The opened directory is checked, and not its name.
     guard fstat(opened, &status) == 0 else { throw Self.failure("cannot look at the directory", path) }
     guard status.st_uid == geteuid() else {
-      throw Self.refusal(path, "belongs to user \(status.st_uid), not to \(geteuid()), who runs this process")
+      throw Self.rejection(path, "belongs to user \(status.st_uid), not to \(geteuid()), who runs this process")
     }
     guard status.st_mode & 0o022 == 0 else {
       let mode = String(status.st_mode & 0o7777, radix: 8)
-      throw Self.refusal(path, "can be written by others (mode \(mode)): chmod 700")
+      throw Self.rejection(path, "can be written by others (mode \(mode)): chmod 700")
     }
     guard let real = realpath(path, nil) else { throw Self.failure("cannot resolve", path) }
     self.path = String(cString: real)
@@ -45,8 +45,8 @@ final class StoreDirectory: Sendable {
     lock = try Self.lock(in: directory, path: path)
   }
 
-  /// Where a link leads that only root can have made: it belongs to root and lies in a directory that nobody else can
-  /// write.
+  /// Returns the target of a link that only root can have made: it belongs to root and is in a directory that no other
+  /// user can write.
   private static func followed(_ path: String, _ stateDirectories: [String]) -> String {
     var status = stat()
     guard stateDirectories.contains(path), lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFLNK,
@@ -61,7 +61,7 @@ final class StoreDirectory: Sendable {
   /// The path of a file in it.
   func path(of name: String) -> String { "\(path)/\(name)" }
 
-  /// Checks a file of the store: regular, ours, for nobody else. False when it is missing.
+  /// Checks a file of the store: regular, ours, without access for others. False when it is missing.
   func holds(_ name: String) throws(StoreError) -> Bool {
     var status = stat()
     guard fstatat(directory.number, name, &status, AT_SYMLINK_NOFOLLOW) == 0 else {
@@ -114,8 +114,8 @@ final class StoreDirectory: Sendable {
     guard flock(opened, LOCK_EX | LOCK_NB) == 0 else {
       guard errno == EWOULDBLOCK else { throw failure("cannot lock", path) }
       let digits = file.read(atMost: 16).prefix { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
-      let holder = digits.isEmpty ? "another process" : "process \(String(decoding: digits, as: UTF8.self))"
-      throw StoreError(.locked, "\(path) is in use by \(holder); a store belongs to one process")
+      let user = digits.isEmpty ? "another process" : "process \(String(decoding: digits, as: UTF8.self))"
+      throw StoreError(.locked, "\(path) is in use by \(user); a store belongs to one process")
     }
     // For people only: the lock is what counts, and it ends with the process.
     _ = ftruncate(opened, 0)
@@ -124,16 +124,16 @@ final class StoreDirectory: Sendable {
   }
 
   private static func check(_ status: stat, _ path: String) throws(StoreError) {
-    guard status.st_mode & S_IFMT == S_IFREG else { throw refusal(path, "is not a regular file") }
+    guard status.st_mode & S_IFMT == S_IFREG else { throw rejection(path, "is not a regular file") }
     guard status.st_uid == geteuid() else {
-      throw refusal(path, "belongs to user \(status.st_uid), not to \(geteuid()), who runs this process")
+      throw rejection(path, "belongs to user \(status.st_uid), not to \(geteuid()), who runs this process")
     }
     guard status.st_mode & 0o077 == 0 else {
-      throw refusal(path, "is open to others (mode \(String(status.st_mode & 0o7777, radix: 8))): chmod 600")
+      throw rejection(path, "is open to others (mode \(String(status.st_mode & 0o7777, radix: 8))): chmod 600")
     }
   }
 
-  private static func refusal(_ path: String, _ problem: String) -> StoreError {
+  private static func rejection(_ path: String, _ problem: String) -> StoreError {
     StoreError(.unusable, "\(path) \(problem)")
   }
 

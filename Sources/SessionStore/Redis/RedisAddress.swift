@@ -1,27 +1,27 @@
 import SessionRecords
 
-/// Where a Redis server is: `redis://host:port/database`, `rediss://…` over TLS, or `unix:///path?db=0`.
+/// The address of a Redis server: `redis://host:port/database`, `rediss://…` over TLS, or `unix:///path?db=0`.
 struct RedisAddress: Sendable, Equatable {
-  /// How to get there.
-  enum Place: Sendable, Equatable {
+  /// The network address.
+  enum Location: Sendable, Equatable {
     case tcp(host: String, port: UInt16)
     case unix(path: String)
   }
 
-  let place: Place
+  let location: Location
   let isEncrypted: Bool
   let database: Int
 
   /// For messages.
   var description: String {
-    switch place {
+    switch location {
     case .tcp(let host, let port): host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"
     case .unix(let path): path
     }
   }
 
-  /// Reads the URL. It holds no user and no password: these are given apart, so that they stand in no file with the
-  /// rest.
+  /// Reads the URL. It must not contain user and password: these are given separately, so that they are not in a file
+  /// with the rest.
   init(_ url: String) throws(StoreError) {
     let problem = StoreError(.unusable, "not the address of a Redis server: rediss://host:port/database is expected")
     guard let separator = url.firstRange(of: "://") else { throw problem }
@@ -35,17 +35,17 @@ struct RedisAddress: Sendable, Equatable {
       guard number.isEmpty || number.hasPrefix("db="), let database = Self.database(number.dropFirst(3)) else {
         throw problem
       }
-      (place, isEncrypted, self.database) = (.unix(path: String(path)), false, database)
+      (location, isEncrypted, self.database) = (.unix(path: String(path)), false, database)
     case let scheme where scheme == "redis" || scheme == "rediss":
       let parts = rest.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
-      guard let place = Self.tcp(parts.first ?? ""), let database = Self.database(parts.count == 1 ? "" : parts[1])
+      guard let location = Self.tcp(parts.first ?? ""), let database = Self.database(parts.count == 1 ? "" : parts[1])
       else { throw problem }
-      (self.place, isEncrypted, self.database) = (place, scheme == "rediss", database)
+      (self.location, isEncrypted, self.database) = (location, scheme == "rediss", database)
     default: throw problem
     }
   }
 
-  private static func tcp(_ text: Substring) -> Place? {
+  private static func tcp(_ text: Substring) -> Location? {
     var host = text
     var port: Substring?
     if text.hasPrefix("[") {

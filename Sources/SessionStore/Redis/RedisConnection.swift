@@ -31,7 +31,7 @@ final class RedisConnection {
 
   deinit { chiredis_close(handle) }
 
-  /// Sends a command and waits for its answer. After a failure the connection is of no use any more.
+  /// Sends a command and waits for its answer. After a failure the connection is invalid.
   func call(_ arguments: [[UInt8]]) throws(Failure) -> RedisReply {
     var sent: Int32 = 0
     var message = Self.emptyMessage
@@ -59,7 +59,7 @@ final class RedisConnection {
   private func begin(_ command: [String], _ problem: String) throws(StoreError) {
     do throws(Failure) {
       let answer = try call(command.map { Array($0.utf8) })
-      // The server's own words may quote the command.
+      // The server's message may quote the command.
       guard case .error(let text) = answer else { return }
       let error =
         text.startsWithBytes(of: "LOADING")
@@ -73,7 +73,7 @@ final class RedisConnection {
     to address: RedisAddress, caFile: String?, timeout: Int32, name: String
   ) throws(StoreError) -> OpaquePointer {
     var message = emptyMessage
-    switch address.place {
+    switch address.location {
     case .unix(let path):
       guard let handle = chiredis_connect(nil, 0, path, timeout, &message) else { throw unavailable(name, message) }
       return handle

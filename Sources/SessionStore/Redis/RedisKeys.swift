@@ -1,3 +1,4 @@
+import PosternSupport
 import SessionRecords
 
 /// The names of the keys in the server. The part in braces keeps them in one slot of a cluster, where one script can
@@ -14,28 +15,25 @@ struct RedisKeys: Sendable {
     owners(collection) + Array(String(uid).utf8)
   }
 
-  /// What the keys of records begin with.
+  /// The prefix of the keys of records.
   func records(_ collection: RecordKey.Collection) -> [UInt8] { bytes("record:\(collection.rawValue):") }
-  /// What the keys of the owners' sets begin with.
+  /// The prefix of the keys of the owners' sets.
   func owners(_ collection: RecordKey.Collection) -> [UInt8] { bytes("owner:\(collection.rawValue):") }
   /// An owner's records, in the order in which they were added.
   func order(_ uid: UInt32, _ collection: RecordKey.Collection) -> [UInt8] {
     orders(collection) + Array(String(uid).utf8)
   }
-  /// What the keys of the owners' orders begin with.
+  /// The prefix of the keys of the owners' orders.
   func orders(_ collection: RecordKey.Collection) -> [UInt8] { bytes("order:\(collection.rawValue):") }
-  /// How many bytes have been written for an owner, whatever has become of them.
+  /// The key of the number of bytes written for an owner, including removed ones.
   func written(_ uid: UInt32) -> [UInt8] { bytes("written:\(uid)") }
-  /// Counts what is added.
+  /// The key of the counter of added records.
   var sequence: [UInt8] { bytes("sequence") }
   /// All records, by expiry.
   func all(_ collection: RecordKey.Collection) -> [UInt8] { bytes("all:\(collection.rawValue)") }
 
   /// The identifier in hexadecimal.
-  func identifier(_ key: RecordKey) -> [UInt8] {
-    let digits = Array("0123456789abcdef".utf8)
-    return key.id.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }
-  }
+  func identifier(_ key: RecordKey) -> [UInt8] { Hexadecimal.encode(key.id) }
 
   private func bytes(_ name: String) -> [UInt8] { Array("\(prefix):\(name)".utf8) }
 }

@@ -2,10 +2,10 @@ import PosternCrypto
 import PosternSupport
 import SessionRecords
 
-/// The one connection of a store, made when it is needed and again, after a growing pause, when it was lost. What the
-/// server says no to costs the command and not the connection: others can be answered over it. Used by one thread.
+/// The one connection of a store, made when it is needed, and again, with a growing delay, when it was lost. An error
+/// of the server fails the command and not the connection. Used by one thread.
 final class RedisLink {
-  /// A connection and what is known of the store behind it.
+  /// A connection, with the store's salt and keys.
   private struct Live {
     let connection: RedisConnection
     /// The current key's first.
@@ -20,9 +20,9 @@ final class RedisLink {
   private let clock: any EngineClock
   private var live: Live?
   private var lastFailure: StoreError?
-  private var pause = GrowingPause()
-  /// Between connections that are made because the server that answers is not the one that takes writes.
-  private var replicaPause = GrowingPause()
+  private var backoff = Backoff(first: .milliseconds(100), longest: .seconds(5))
+  /// The shortest time between connections that are made because the current server accepts no writes.
+  private var replicaBackoff = Backoff(first: .milliseconds(100), longest: .seconds(5))
 
   init(_ configuration: RedisRecordStore.Configuration, address: RedisAddress, clock: any EngineClock) {
     self.configuration = configuration
@@ -36,17 +36,17 @@ final class RedisLink {
 
   func close() { live = nil }
 
-  /// Runs a script. With `isRepeatable` it is sent a second time when the answer to the first was lost.
+  /// Runs a script. With `isRepeatable` it is retried once when the answer was lost.
   func evaluate(
     _ script: String, keys: [[UInt8]], _ arguments: [[UInt8]] = [], isRepeatable: Bool = true
   ) throws(StoreError) -> RedisReply {
     let command = Self.command(script, keys, arguments)
     if !isRepeatable { probe() }
     let reply = try answer(to: command, isRepeatable: isRepeatable)
-    // It has done nothing. After a failover the address may lead to another server, which this connection does not.
-    guard Self.isFromReplica(reply), connectedAnew() else { return try checked(reply) }
+    // The command had no effect. After a failover the address may lead to another server than this connection.
+    guard Self.isFromReplica(reply), reconnected() else { return try checked(reply) }
     let second = try answer(to: command, isRepeatable: isRepeatable)
-    if !Self.isFromReplica(second) { replicaPause = GrowingPause() }
+    if !Self.isFromReplica(second) { replicaBackoff.succeed() }
     return try checked(second)
   }
 
@@ -81,12 +81,12 @@ final class RedisLink {
 
   private func connected() throws(StoreError) -> Live {
     if let live { return live }
-    if let lastFailure, !pause.isOver(at: clock.monotonicNow) { throw lastFailure }
+    if let lastFailure, !backoff.isOver(at: clock.monotonicNow) { throw lastFailure }
     do throws(StoreError) {
       let live = try connection()
       self.live = live
       lastFailure = nil
-      pause = GrowingPause()
+      backoff.succeed()
       return live
     } catch { throw noted(error) }
   }
@@ -96,20 +96,20 @@ final class RedisLink {
     return Live(connection: connection, ciphers: try meet(connection))
   }
 
-  /// Remembers a failure, so that nobody waits for a server that is not there.
+  /// Records a failure, so that no call waits for an unreachable server.
   private func noted(_ error: StoreError) -> StoreError {
     lastFailure = error
-    pause.begin(at: clock.monotonicNow)
+    backoff.fail(at: clock.monotonicNow)
     return error
   }
 
-  /// Puts a new connection in the place of one to a replica, which serves reads until then, and on when that fails.
-  /// False also while it is too early to try again.
-  private func connectedAnew() -> Bool {
-    guard replicaPause.isOver(at: clock.monotonicNow) else { return false }
+  /// Replaces the connection to a replica, which serves reads until then, and afterwards when that fails. False also
+  /// while it is too early for another attempt.
+  private func reconnected() -> Bool {
+    guard replicaBackoff.isOver(at: clock.monotonicNow) else { return false }
     let next = try? connection()
-    // What the attempt took does not count: others are to have their turn between two.
-    replicaPause.begin(at: clock.monotonicNow)
+    // The duration of the attempt does not count: other calls are served between two attempts.
+    replicaBackoff.fail(at: clock.monotonicNow)
     if let next { live = next }
     return next != nil
   }
@@ -145,7 +145,7 @@ final class RedisLink {
     return try checked(reply)
   }
 
-  /// Finds out whether a kept connection still lives, before a command that cannot be repeated.
+  /// Checks whether a kept connection still works, before a command that must not be sent twice.
   private func probe() {
     guard let live else { return }
     do throws(RedisConnection.Failure) { _ = try live.connection.call([Array("PING".utf8)]) } catch { self.live = nil }
@@ -155,7 +155,8 @@ final class RedisLink {
     [Array("EVAL".utf8), Array(script.utf8), Array(String(keys.count).utf8)] + keys + arguments
   }
 
-  /// The answer, unless it is an error. Of that only the first word is passed on: the rest may quote the command.
+  /// Returns the answer, unless it is an error. Only the first word of an error is passed on: the rest may quote the
+  /// command.
   private func checked(_ reply: RedisReply) throws(StoreError) -> RedisReply {
     guard case .error(let text) = reply else { return reply }
     let code = Substring(text.utf8.prefix { (0x30...0x39).contains($0) || (0x41...0x5A).contains($0) })
@@ -171,8 +172,7 @@ final class RedisLink {
     throw StoreError(kind, "Redis at \(address.description) answers \(code.isEmpty ? "an error" : String(code))")
   }
 
-  /// Whether a server says that it is a replica that cannot do this. Before version 7 what a script was told stands in
-  /// its own error.
+  /// Whether the error is that of a replica that cannot do this. Before version 7 a script's error contains it.
   private static func isFromReplica(_ reply: RedisReply) -> Bool {
     guard case .error(let text) = reply else { return false }
     return text.startsWithBytes(of: "READONLY ") || text.startsWithBytes(of: "MASTERDOWN ")

@@ -4,16 +4,16 @@ public import SessionRecords
 /// A store in a Redis server, for several sidecars that share their sessions. Every record is encrypted here, with
 /// AES-256-GCM and a key that all of them have; the server sees who owns a record and when it expires.
 ///
-/// How durable a write is when it returns is for the server's own configuration to say. One thread speaks over one
-/// connection; a lost one is made again when it is next needed, after a pause that grows while that fails.
+/// The durability of a write when it returns depends on the server's configuration. One thread uses one connection; a
+/// lost one is made again when it is next needed, with a delay that grows while that fails.
 public final class RedisRecordStore: RecordStore {
-  /// Which server, and with which key.
+  /// The server, and the key.
   public struct Configuration: Sendable {
     /// `rediss://host:port/database`, `redis://…` without TLS, or `unix:///path?db=0`.
     public var url: String
     /// The key of the records, the same for all who share the store.
     public var key: StoreKey
-    /// Keys that records may have been written with; what is written anew gets `key`.
+    /// Keys that records may have been written with; further writes use `key`.
     public var previousKeys: [StoreKey] = []
     /// The user to log in as; nil for the default one.
     public var username: String?
@@ -21,12 +21,12 @@ public final class RedisRecordStore: RecordStore {
     public var password: Secret<String>?
     /// A PEM file with the authorities that may vouch for the server; nil for the system's.
     public var caFile: String?
-    /// Tells the keys of one store apart from those of another in the same database: a name in braces, as in
-    /// `postern:{sessions}:…`.
+    /// The prefix that separates the keys of one store from those of another in the same database: a name in braces, as
+    /// in `postern:{sessions}:…`.
     public var name = "sessions"
-    /// How long connecting may take; TLS has as long again.
+    /// The timeout of connecting; TLS has the same time in addition.
     public var connectTimeout = Duration.seconds(2)
-    /// How long an answer may take.
+    /// The timeout of an answer.
     public var commandTimeout = Duration.seconds(2)
 
     /// A store in the server at `url`.
@@ -46,8 +46,8 @@ public final class RedisRecordStore: RecordStore {
 
   /// Connects.
   ///
-  /// - Throws: `unavailable` when the server cannot be reached; `unusable` for a bad address, refused credentials and a
-  ///   newer format; `keyMismatch`.
+  /// - Throws: `unavailable` when the server cannot be reached; `unusable` for a bad address, rejected credentials and
+  ///   a newer format; `keyMismatch`.
   public static func open(_ configuration: Configuration) async throws(StoreError) -> RedisRecordStore {
     try await open(configuration, clock: SystemClock())
   }
@@ -78,7 +78,7 @@ public final class RedisRecordStore: RecordStore {
       }
       link.close()
     } catch { ready.fill(.failure(error)) }
-    for call in queue.end() { call.refuse(StoreError(.unavailable, "the store is closed")) }
+    for call in queue.end() { call.reject(StoreError(.unavailable, "the store is closed")) }
   }
 
   /// The record for `key`.
@@ -86,12 +86,12 @@ public final class RedisRecordStore: RecordStore {
     try await call { table throws(StoreError) in try table.record(for: key) }
   }
 
-  /// Records of `owner`; `corrupted` when one of them is.
+  /// Records of `uid`; `corrupted` when one of them is.
   public func records(
-    in collection: RecordKey.Collection, ownedBy owner: UInt32, after position: Int64, atMost count: Int
+    in collection: RecordKey.Collection, ownedBy uid: UInt32, after position: Int64, atMost count: Int
   ) async throws(StoreError) -> RecordPage {
     try await call(cost: Int64(clamping: count)) { table throws(StoreError) in
-      try table.records(in: collection, ownedBy: owner, after: position, atMost: count)
+      try table.records(in: collection, ownedBy: uid, after: position, atMost: count)
     }
   }
 
@@ -121,12 +121,12 @@ public final class RedisRecordStore: RecordStore {
     try await call { table throws(StoreError) in try table.take(key) }
   }
 
-  /// The right to renew a record, among all who share the store.
+  /// Takes the right to refresh a record, among all sidecars that share the store.
   public func lease(_ key: RecordKey, for duration: Duration) async throws(StoreError) -> RecordLease? {
     try await call { table throws(StoreError) in try table.lease(key, for: duration) }
   }
 
-  /// Gives a lease back; when that fails, its time will run out.
+  /// Gives a lease back; when that fails, it expires.
   public func release(_ lease: RecordLease) async {
     try? await call { table throws(StoreError) in try table.release(lease) }
   }
@@ -136,9 +136,9 @@ public final class RedisRecordStore: RecordStore {
     try await call { table throws(StoreError) in try table.count(in: collection) }
   }
 
-  /// How much `owner` has.
-  public func usage(of owner: UInt32) async throws(StoreError) -> RecordUsage {
-    try await call { table throws(StoreError) in try table.usage(of: owner) }
+  /// How much `uid` has.
+  public func usage(of uid: UInt32) async throws(StoreError) -> RecordUsage {
+    try await call { table throws(StoreError) in try table.usage(of: uid) }
   }
 
   /// Removes what expired before `now`.
@@ -146,18 +146,18 @@ public final class RedisRecordStore: RecordStore {
     try await call { table throws(StoreError) in try table.purge(expiredAt: now) }
   }
 
-  /// Finishes what waits and disconnects.
+  /// Completes waiting calls and disconnects.
   public func close() async { await queue.closeAndWait() }
 
   private func call<Value: Sendable>(
-    of owner: UInt32? = nil, cost: Int64 = 1,
+    of uid: UInt32? = nil, cost: Int64 = 1,
     _ body: @escaping @Sendable (RedisTable) throws(StoreError) -> Value
   ) async throws(StoreError) -> Value {
     let reply = Reply<Result<Value, StoreError>>()
     let call = RedisCall(
       run: { table in reply.fill(Result { () throws(StoreError) in try body(table) }) },
-      refuse: { reply.fill(.failure($0)) })
-    if let refusal = queue.submit(call, of: owner, cost: cost) { throw refusal }
+      reject: { reply.fill(.failure($0)) })
+    if let rejection = queue.submit(call, of: uid, cost: cost) { throw rejection }
     return try await reply.value().get()
   }
 }

@@ -1,4 +1,4 @@
-/// What runs inside the server, where nothing comes between its steps.
+/// Scripts that run in the server, each as one atomic step.
 ///
 /// A record is a hash: `o` owner, `v` version, `e` expiry in milliseconds or empty, `k` the id of its key, `n` seal,
 /// `c` contents, `f` fence. Numbers are compared as text, since Lua's have 53 bits. `insert` and `replace` know their
@@ -39,8 +39,8 @@ enum RedisScript {
     return 1
     """
 
-  /// What the owner's records grow by, counted unless it is more than may be written. It counts up alone, so that a sum
-  /// of the records says for good up to where: see `KnownRemovals`.
+  /// Adds the growth of the owner's records to the bytes written, unless that exceeds the limit. The number only grows,
+  /// so that a sum of the records remains valid up to it: see `KnownRemovals`.
   private static let count = """
     if growth > 0 then
       if ARGV[11] ~= '' and tonumber(redis.call('GET', KEYS[6]) or '0') + growth > tonumber(ARGV[11]) then
@@ -93,7 +93,7 @@ enum RedisScript {
 
   /// KEYS owner, order, sequence. ARGV prefix of the records' keys, position, count, bytes. For each record id,
   /// position and fields, and last where to go on or nothing. Those that are gone leave the owner's sets, if the server
-  /// takes writes; those of a version that knew no order get a place in it.
+  /// takes writes; those of a version without an order get a position in it.
   static let list = """
     if redis.call('ZCARD', KEYS[2]) < redis.call('SCARD', KEYS[1]) then
       local ids = redis.call('SMEMBERS', KEYS[1])
@@ -141,7 +141,7 @@ enum RedisScript {
     return {count, bytes}
     """
 
-  /// KEYS record, lease. ARGV token, milliseconds. The fence, or -1 while somebody else has it.
+  /// KEYS record, lease. ARGV token, milliseconds. The fence, or -1 while another process has it.
   static let lease = """
     local holder = redis.call('GET', KEYS[2])
     if holder == ARGV[1] then return tonumber(redis.call('HGET', KEYS[1], 'f') or '0') end

@@ -2,7 +2,7 @@ import PosternCrypto
 import PosternSupport
 import SessionRecords
 
-/// What the calls of a Redis store do.
+/// The work of the calls of a Redis store.
 struct RedisTable {
   /// The server forgets a record by itself only this long after its expiry: its clock may be ahead of ours.
   private static let grace = Duration.seconds(60)
@@ -21,12 +21,12 @@ struct RedisTable {
   }
 
   func records(
-    in collection: RecordKey.Collection, ownedBy owner: UInt32, after position: Int64, atMost count: Int
+    in collection: RecordKey.Collection, ownedBy uid: UInt32, after position: Int64, atMost count: Int
   ) throws(StoreError) -> RecordPage {
     let numbers = [position, Int64(clamping: count), Int64(RecordPage.maxBytes)].map { Array(String($0).utf8) }
     var rows =
       try link.evaluate(
-        RedisScript.list, keys: [keys.owner(owner, collection), keys.order(owner, collection), keys.sequence],
+        RedisScript.list, keys: [keys.owner(uid, collection), keys.order(uid, collection), keys.sequence],
         [keys.records(collection)] + numbers
       ).array ?? []
     var page = RecordPage(entries: [], next: rows.popLast()?.number)
@@ -73,7 +73,7 @@ struct RedisTable {
 
   func take(_ key: RecordKey) throws(StoreError) -> StoredRecord? { try record(key, try removed(key)) }
 
-  /// Removes the record unseen, for one that is damaged can be removed as well.
+  /// Removes the record without reading it, since a damaged one can be removed as well.
   func remove(_ key: RecordKey) throws(StoreError) -> Bool {
     try removed(key).array?.first.map { $0 != .none } ?? false
   }
@@ -96,13 +96,13 @@ struct RedisTable {
     Int(try link.evaluate("return redis.call('ZCARD', KEYS[1])", keys: [keys.all(collection)]).integer ?? 0)
   }
 
-  /// The server looks at every record for it.
-  func usage(of owner: UInt32) throws(StoreError) -> RecordUsage {
+  /// The server reads every record for it.
+  func usage(of uid: UInt32) throws(StoreError) -> RecordUsage {
     var usage = RecordUsage()
     for collection in RecordKey.Collection.allCases {
       let sums =
         try link.evaluate(
-          RedisScript.usage, keys: [keys.owner(owner, collection)], [keys.records(collection)]
+          RedisScript.usage, keys: [keys.owner(uid, collection)], [keys.records(collection)]
         ).array ?? []
       guard sums.count == 2 else { continue }
       usage.add(Int(sums[0].integer ?? 0), in: collection, bytes: Int(sums[1].integer ?? 0))
@@ -110,19 +110,19 @@ struct RedisTable {
     return usage
   }
 
-  /// How many bytes may have been written for `owner`, all in all, when this call has written; nothing for any number.
-  private func ceiling(of owner: UInt32, _ allowance: RecordAllowance) throws(StoreError) -> [UInt8] {
+  /// Returns the number of bytes that may have been written for `uid` in total after this call; nil for any number.
+  private func ceiling(of uid: UInt32, _ allowance: RecordAllowance) throws(StoreError) -> [UInt8] {
     guard allowance.bytes != .max else { return [] }
-    let (ceiling, isBeyondAll) = allowance.bytes.addingReportingOverflow(try removed(of: owner))
+    let (ceiling, isBeyondAll) = allowance.bytes.addingReportingOverflow(try removed(of: uid))
     return isBeyondAll ? [] : Array(String(ceiling).utf8)
   }
 
-  private func removed(of owner: UInt32) throws(StoreError) -> Int {
-    if let known = removals.bytes(of: owner) { return known }
-    // Counted before the records are: what comes in between is among them, and not taken for room.
-    let written = try link.evaluate("return redis.call('GET', KEYS[1]) or '0'", keys: [keys.written(owner)]).number ?? 0
-    let removed = Int(written) - (try usage(of: owner).bytes)
-    removals.note(removed, of: owner)
+  private func removed(of uid: UInt32) throws(StoreError) -> Int {
+    if let known = removals.bytes(of: uid) { return known }
+    // Read before the records are counted: writes in between are in the count, and not taken for free capacity.
+    let written = try link.evaluate("return redis.call('GET', KEYS[1]) or '0'", keys: [keys.written(uid)]).number ?? 0
+    let removed = Int(written) - (try usage(of: uid).bytes)
+    removals.note(removed, of: uid)
     return removed
   }
 
@@ -139,7 +139,7 @@ struct RedisTable {
     return Int(purged)
   }
 
-  /// Never repeated: the answer may hold the only copy, and a second one would say that there is none.
+  /// Never retried: the answer may be the only copy, and a second one would report that there is none.
   private func removed(_ key: RecordKey) throws(StoreError) -> RedisReply {
     let reply = try link.evaluate(
       RedisScript.take, keys: [keys.record(key), keys.all(key.collection)],

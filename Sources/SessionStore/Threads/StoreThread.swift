@@ -3,7 +3,7 @@ import SessionRecords
 
 /// A thread for calls that block.
 enum StoreThread {
-  /// Runs `body` on a new thread of that name (at most 15 bytes), which nobody waits for.
+  /// Runs `body` on a new, detached thread of that name (at most 15 bytes).
   static func start(_ name: StaticString, _ body: @escaping @Sendable () -> Void) throws(StoreError) {
     do throws(SystemThread.StartError) {
       try SystemThread.start(name, body)

@@ -2,9 +2,9 @@ import Glibc
 import PosternSupport
 import SessionRecords
 
-/// Work on its way to the one thread that does it, in turns of the users it is done for: what one user has asked for
-/// does not stand before what another asks for later. The work of one user stays in order. Nobody fills the queue
-/// alone.
+/// A queue of work for one thread, which serves users in rotation: earlier work of one user does not delay all later
+/// work of another. The work of one user remains in order. No user can fill the queue alone. Not a
+/// `ConcurrencyLimiter`: there is one thread, and pieces of work differ in cost.
 final class WorkQueue<Work: Sendable>: @unchecked Sendable {
   // Sendable because `arrivals` is only used through the functions for semaphores.
   private struct Item {
@@ -13,7 +13,7 @@ final class WorkQueue<Work: Sendable>: @unchecked Sendable {
     let cost: Int64
   }
 
-  /// A user's share, and how much of the user's waits.
+  /// A user's share, and the amount of the user's waiting work.
   private struct Share {
     let flow: FairQueue<Item>.Flow
     var waitingCount = 0
@@ -28,7 +28,7 @@ final class WorkQueue<Work: Sendable>: @unchecked Sendable {
     var closers: [Reply<Void>] = []
 
     mutating func add(_ item: Item) {
-      var share = shares[item.owner] ?? Share(flow: queue.open(owner: item.owner))
+      var share = shares[item.owner] ?? Share(flow: queue.open(uid: item.owner))
       share.waitingCount += 1
       shares[item.owner] = share
       queue.add(item, of: share.flow)
@@ -48,7 +48,7 @@ final class WorkQueue<Work: Sendable>: @unchecked Sendable {
     }
   }
 
-  /// Of so many users it is remembered how much they have asked for, though nothing of theirs waits.
+  /// The number of users whose past work is recorded although none of it waits.
   private static var maxIdleShares: Int { 256 }
 
   private let state = Locked(State())
@@ -69,30 +69,30 @@ final class WorkQueue<Work: Sendable>: @unchecked Sendable {
     arrivals.deallocate()
   }
 
-  /// Adds an item, which is done when it is the turn of `owner` (nil: of whoever the running task works for); or
-  /// returns why not. `cost` tells about how many ordinary items it is worth.
+  /// Adds an item to the rotation, for `uid` (nil: for the user of the running task); or returns the reason why not.
+  /// `cost` is its approximate cost in ordinary items.
   ///
   /// With the default of `limits.inFlight` the calls of one user cannot fill a queue, with a greater one they could.
-  func submit(_ work: Work, of owner: UInt32? = nil, cost: Int64 = 1) -> StoreError? {
-    let item = Item(work: work, owner: owner ?? Requesting.uid ?? Requester.process.uid, cost: cost)
-    let refusal = state.withLock { state -> StoreError? in
+  func submit(_ work: Work, of uid: UInt32? = nil, cost: Int64 = 1) -> StoreError? {
+    let item = Item(work: work, owner: uid ?? CurrentPeer.uid ?? PeerID.process.uid, cost: cost)
+    let rejection = state.withLock { state -> StoreError? in
       if state.isClosed { return StoreError(.unavailable, "the store is closed") }
       if state.count >= capacity {
         return StoreError(.unavailable, "too much is waiting for the store", isOverload: true)
       }
-      // What the process does for nobody in particular has no share.
-      let own = item.owner == Requester.process.uid ? 0 : state.shares[item.owner]?.waitingCount ?? 0
+      // Work of the process itself has no share.
+      let own = item.owner == PeerID.process.uid ? 0 : state.shares[item.owner]?.waitingCount ?? 0
       guard FairShare.allows(own, free: capacity - state.count) else {
         return StoreError(.unavailable, "too much of this user is waiting for the store", isOverload: true)
       }
       state.add(item)
       return nil
     }
-    if refusal == nil { sem_post(arrivals) }
-    return refusal
+    if rejection == nil { sem_post(arrivals) }
+    return rejection
   }
 
-  /// Takes nothing in any more; what is in will be done.
+  /// Accepts no more items; those in the queue will be done.
   func close() {
     let isFirst = state.withLock { state in
       defer { state.isClosed = true }
@@ -101,7 +101,7 @@ final class WorkQueue<Work: Sendable>: @unchecked Sendable {
     if isFirst { sem_post(arrivals) }
   }
 
-  /// Closes, and waits until the thread has said that it is done.
+  /// Closes, and waits until the thread has reported that it is done.
   func closeAndWait() async {
     close()
     let ended = Reply<Void>()
@@ -114,20 +114,20 @@ final class WorkQueue<Work: Sendable>: @unchecked Sendable {
 
   // MARK: - The thread
 
-  /// What `owner` was given turned out to cost so much more.
-  func charge(_ owner: UInt32, _ cost: Int64) {
+  /// Charges the additional cost of work for `uid`.
+  func charge(_ uid: UInt32, _ cost: Int64) {
     guard cost > 0 else { return }
     state.withLock { state in
-      guard let flow = state.shares[owner]?.flow else { return }
+      guard let flow = state.shares[uid]?.flow else { return }
       state.queue.charge(flow, cost)
     }
   }
 
-  /// Waits for items and takes at most `limit` of them, and no more once they cost `limit` together; nil when the queue
-  /// is closed and empty.
+  /// Waits for items and takes at most `limit` of them, and no more once their cost is `limit`; nil when the queue is
+  /// closed and empty.
   func next(atMost limit: Int) -> [Work]? {
     while true {
-      // Each item counts one and closing too. Who takes several items leaves counts behind: more turns of this loop.
+      // Each item counts one and closing too. Taking several items leaves counts behind: further rounds of this loop.
       while sem_wait(arrivals) != 0 {}
       let (items, isOver) = state.withLock { state in
         var items: [Work] = []
@@ -143,7 +143,7 @@ final class WorkQueue<Work: Sendable>: @unchecked Sendable {
     }
   }
 
-  /// Says that nothing more will be done: what came in meanwhile is returned, to be refused.
+  /// Reports that nothing more will be done: returns the items that have come meanwhile, to be rejected.
   func end() -> [Work] {
     let (items, closers) = state.withLock { state in
       defer { state.closers = [] }

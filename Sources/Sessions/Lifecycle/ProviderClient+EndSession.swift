@@ -1,0 +1,33 @@
+import HTTPMessages
+import OAuthClient
+import PosternSupport
+
+extension ProviderClient {
+  /// Ends the user's session at the issuer (RP-Initiated Logout 1.0 section 2), without the user's browser: the session
+  /// that the ID token names.
+  func endSession(_ idToken: String, at issuer: Issuer, trace: TraceContext?) async -> UserSessions.UpstreamEnd {
+    let url: HTTPURL
+    do throws(TokenError) {
+      url = try await self.url(of: .endSession, at: issuer, trace: trace)
+    } catch {
+      if case .notPossible = error.kind { return .none }
+      return .failed
+    }
+    let members = [(name: "client_id", value: issuer.clientID), (name: "id_token_hint", value: idToken)]
+    let options = issuer.transferOptions(
+      deadline: Deadline(in: Self.timeout, on: upstream.clock), maxBodyBytes: 1 << 20, forCaller: true)
+    var fields = HTTPFields()
+    trace?.add(to: &fields)
+    // POST, so that no server logs the token with its URL. Every server must accept it; those that do not get a GET.
+    var request = HTTPRequest(method: "POST", url: url, fields: fields, body: FormEncoding.encode(members))
+    request.fields["Content-Type"] = FormEncoding.mediaType
+    var response = try? await upstream.send(request, options: options, for: .token(issuer.name), trace: trace)
+    if let status = response?.status, [404, 405, 501].contains(status) {
+      let query = String(decoding: FormEncoding.encode(members), as: UTF8.self)
+      guard let url = try? url.addingQuery(query) else { return .failed }
+      request = HTTPRequest(method: "GET", url: url, fields: fields)
+      response = try? await upstream.send(request, options: options, for: .token(issuer.name), trace: trace)
+    }
+    return response.map { (200..<400).contains($0.status) } ?? false ? .ended : .failed
+  }
+}

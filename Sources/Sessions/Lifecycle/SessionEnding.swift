@@ -1,0 +1,137 @@
+import OAuthClient
+import PosternSupport
+import SessionRecords
+
+/// Ends sessions here and at their issuers, and revokes their tokens.
+struct SessionEnding: SessionPart {
+  /// How long the issuer has to end a session, all of its endpoints together.
+  private static let upstreamTimeout = Duration.seconds(30)
+
+  let shared: SessionDependencies
+  let singleSignOn: SingleSignOn
+  let suspended: SuspendedRefreshes
+
+  /// Ends the session: here at once, whatever the network does, then at the issuer (RFC 7009, RP-Initiated Logout).
+  func end(
+    _ handle: SessionHandle, ownedBy uid: UInt32, at issuer: SessionIssuer?, deadline: Deadline,
+    trace: TraceContext?
+  ) async throws(SessionError) -> UserSessions.UpstreamEnd {
+    let live: LiveSession
+    do throws(SessionError) {
+      live = try await repository.live(handle, ownedBy: uid)
+    } catch {
+      guard case .store(let fault) = error.kind, fault.kind == .corrupted else { throw error }
+      // Nothing is known of what to end at the issuer.
+      try await repository.removeDamaged(handle, ownedBy: uid)
+      return .none
+    }
+    // What comes after its one write concerns the issuer only.
+    return try await tasks.finish(for: uid, by: deadline, isWritten: false) { () async throws(SessionError) in
+      try await end(live, at: issuer, trace)
+    }
+  }
+
+  private func end(
+    _ live: LiveSession, at issuer: SessionIssuer?, _ trace: TraceContext?
+  ) async throws(SessionError) -> UserSessions.UpstreamEnd {
+    // The newest tokens, which the cached copy may not have.
+    let contents = try await repository.end(live)
+    suspended.remove(live.handle)
+    guard let contents else { throw .notFound }
+    // This process has announced the end of one that its issuer had ended; other processes have their own subscribers.
+    if !contents.isRefused || repository.isShared {
+      observer?.observe(.ended(live.handle, issuer: live.contents.issuer, owner: live.owner))
+    }
+    guard let issuer, (try? live.check(issuer)) != nil else { return .none }
+    return await endUpstream(contents, issuer, trace)
+  }
+
+  /// All requests at once and with one timeout: a session has up to 32 tokens, and each request may take half a minute.
+  private func endUpstream(
+    _ contents: SessionContents, _ issuer: SessionIssuer, _ trace: TraceContext?
+  ) async -> UserSessions.UpstreamEnd {
+    let tokens = contents.revocable(at: clock.wallNow)
+    return await withTaskGroup(of: UserSessions.UpstreamEnd?.self) { group in
+      var waiting = tokens.count
+      for token in tokens { group.addTask { await revoke(token, at: issuer, trace) } }
+      if let idToken = contents.idToken {
+        waiting += 1
+        group.addTask { await requests.provider.endSession(idToken, at: issuer.issuer, trace: trace) }
+      }
+      if let token = contents.ssoToken {
+        waiting += 1
+        group.addTask { await singleSignOn.end(token, at: issuer, trace: trace) }
+      }
+      group.addTask { [clock] in
+        try? await clock.sleep(for: Self.upstreamTimeout)
+        return nil
+      }
+      var outcomes: [UserSessions.UpstreamEnd] = []
+      while outcomes.count < waiting {
+        guard let outcome = await group.next() ?? nil else {
+          outcomes.append(.failed)
+          break
+        }
+        outcomes.append(outcome)
+      }
+      group.cancelAll()
+      if outcomes.contains(.failed) { return .failed }
+      return outcomes.contains(.ended) ? .ended : .none
+    }
+  }
+
+  private func revoke(
+    _ token: RetiredToken, at issuer: SessionIssuer, _ trace: TraceContext?
+  ) async -> UserSessions.UpstreamEnd {
+    do throws(SessionError) {
+      try await revocation.revoke(Secret(token.value), hint: token.hint, at: issuer, trace: trace)
+      return .ended
+    } catch {
+      switch error.kind {
+      // There is no endpoint for it, or others use the token.
+      case .grantNotSupported, .sharedToken: return .none
+      default: return .failed
+      }
+    }
+  }
+
+  /// Revokes the session's refresh token, or its access token where it has none. The session stays, without tokens.
+  func revokeTokens(
+    of handle: SessionHandle, ownedBy uid: UInt32, at issuer: SessionIssuer, deadline: Deadline,
+    trace: TraceContext?
+  ) async throws(SessionError) {
+    try await repository.live(handle, ownedBy: uid).check(issuer)
+    try await tasks.finish(for: uid, by: deadline) { () async throws(SessionError) in
+      // Tokens of a refresh that comes in between are revoked in the next round.
+      while true {
+        guard let current = try await repository.read(handle) else { throw .notFound }
+        let contents = repository.unsaved(handle) ?? current.contents
+        if let token = contents.refreshToken {
+          try await revocation.revoke(Secret(token), hint: "refresh_token", at: issuer, trace: trace)
+        } else if let token = contents.tokens.first(where: { $0.slot == .session }) {
+          try await revocation.revoke(Secret(token.value), hint: "access_token", at: issuer, trace: trace)
+        }
+        if try await removeTokens(of: current) { return }
+      }
+    }
+  }
+
+  /// Removes the tokens that were revoked from the session. False when another write came first.
+  private func removeTokens(of live: LiveSession) async throws(SessionError) -> Bool {
+    let updated: LiveSession
+    do throws(SessionError) {
+      updated = try await repository.update(live.record, by: .ifUnchanged) { contents in
+        contents.refreshToken = nil
+        contents.tokens = []
+        if !contents.isRefreshable { contents.expiresAt = clock.wallNow.millisecondsSinceEpoch }
+      }
+    } catch {
+      guard !error.isConflict else { return false }
+      throw error
+    }
+    if !updated.contents.isRefreshable {
+      observer?.observe(.ended(live.handle, issuer: updated.contents.issuer, owner: live.owner))
+    }
+    return true
+  }
+}

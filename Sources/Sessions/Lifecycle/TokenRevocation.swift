@@ -1,0 +1,106 @@
+import HTTPMessages
+import OAuthClient
+import PosternSupport
+import SessionRecords
+
+/// A token that a step-up has replaced.
+struct RetiredToken: Sendable, Hashable {
+  let value: String
+  /// `token_type_hint` (RFC 7009 section 2.1).
+  let hint: String
+}
+
+/// Revokes tokens at their issuer (RFC 7009).
+struct TokenRevocation: Sendable {
+  /// How long a revocation in the background may take: one uid's are bounded in number.
+  static let timeout = Duration.seconds(10)
+  /// How many revocations of one step-up run at a time.
+  private static let maxConcurrent = 4
+
+  let requests: TokenRequests
+  /// Tokens that all uids share, and that none has revoked.
+  let sharedTokens: ClientCredentialsTokens?
+  let tasks: UserTasks
+  let uses: SessionUses
+  let observer: (any SessionObserver)?
+
+  /// Revokes a token; `sharedToken` for one that all uids share.
+  func revoke(
+    _ token: Secret<String>, hint: String?, at issuer: SessionIssuer, timeout: Duration = ProviderClient.timeout,
+    trace: TraceContext?
+  ) async throws(SessionError) {
+    guard sharedTokens?.isShared(token, at: issuer.issuer) != true else { throw .sharedToken }
+    var form = [(name: "token", value: token.reveal())]
+    if let hint { form.append((name: "token_type_hint", value: hint)) }
+    do throws(TokenError) {
+      let answer = try await requests.provider.post(
+        form, to: .revocation, of: issuer.issuer, maxBytes: TokenResponse.maxBytes,
+        for: .token(issuer.issuer.name), timeout: timeout, trace: trace)
+      // RFC 7009 section 2.2: 200 also for a token that is not valid any more.
+      guard answer.response.status == 200 else {
+        throw TokenResponse.failure(answer.response, of: "revocation endpoint")
+      }
+    } catch {
+      throw SessionError(error)
+    }
+  }
+
+  /// Revokes tokens that no session will have, in the background: they must not stay valid at the issuer.
+  func revokeOrphaned(_ answer: TokenRequests.Answer, _ issuer: SessionIssuer, of uid: UInt32) {
+    let refreshToken = answer.response.refreshToken
+    let token = RetiredToken(
+      value: refreshToken ?? answer.response.accessToken,
+      hint: refreshToken == nil ? "access_token" : "refresh_token")
+    tasks.revoke(for: uid) {
+      guard let failure = await failure(revoking: token, issuer) else { return }
+      observer?.observe(.troubled("tokens of no session cannot be revoked", detail: failure))
+    }
+  }
+
+  /// Revokes tokens that a step-up has replaced, in the background, once the fetches that may still carry them have
+  /// completed. Nothing depends on it.
+  func retire(_ tokens: [RetiredToken], of live: LiveSession, _ issuer: SessionIssuer) {
+    guard !tokens.isEmpty else { return }
+    uses.afterwards(live.handle.key) {
+      tasks.revoke(for: live.owner) { await revoke(tokens, issuer) }
+    }
+  }
+
+  private func revoke(_ tokens: [RetiredToken], _ issuer: SessionIssuer) async {
+    var failures: [String] = []
+    var rest = tokens[...]
+    while !rest.isEmpty {
+      let some = rest.prefix(Self.maxConcurrent)
+      rest = rest.dropFirst(some.count)
+      await withTaskGroup(of: String?.self) { group in
+        for token in some { group.addTask { await failure(revoking: token, issuer) } }
+        for await failure in group { if let failure { failures.append(failure) } }
+      }
+    }
+    guard let failure = failures.first else { return }
+    observer?.observe(.troubled("tokens that a step-up replaced cannot be revoked", detail: failure))
+  }
+
+  private func failure(revoking token: RetiredToken, _ issuer: SessionIssuer) async -> String? {
+    do throws(SessionError) {
+      try await revoke(Secret(token.value), hint: token.hint, at: issuer, timeout: Self.timeout, trace: nil)
+      return nil
+    } catch {
+      switch error.kind {
+      // Without a revocation endpoint tokens live until they expire, and so do those that others use.
+      case .grantNotSupported, .sharedToken: return nil
+      default: return error.detail
+      }
+    }
+  }
+}
+
+extension SessionContents {
+  /// All tokens that are valid at the issuer still: the refresh token first, access tokens by themselves, since not
+  /// every issuer revokes them along with it (RFC 7009 section 2.1, SHOULD).
+  func revocable(at now: Timestamp) -> [RetiredToken] {
+    let refresh = refreshToken.map { [RetiredToken(value: $0, hint: "refresh_token")] } ?? []
+    return refresh
+      + tokens.filter { $0.expiresAt > now }.map { RetiredToken(value: $0.value, hint: "access_token") }
+  }
+}

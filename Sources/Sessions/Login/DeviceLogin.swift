@@ -1,0 +1,145 @@
+import HTTPMessages
+import OAuthClient
+import PosternJSON
+import PosternSupport
+import SessionRecords
+
+/// Logs users in on another device (RFC 8628).
+struct DeviceLogin: SessionPart {
+  /// RFC 8628 section 3.2: five seconds where the issuer does not say.
+  private static let defaultInterval = Duration.seconds(5)
+  /// RFC 8628 section 3.5: what `slow_down` adds.
+  private static let slowDown = Duration.seconds(5)
+  /// The longest accepted life of a device code.
+  private static let longestLife = Duration.seconds(86_400)
+
+  let shared: SessionDependencies
+  let creation: SessionCreation
+
+  /// Begins a device authorization (RFC 8628 section 3.1).
+  func begin(
+    at issuer: SessionIssuer, scope: String?, ownedBy uid: UInt32, trace: TraceContext?
+  ) async throws(SessionError) -> BegunDeviceAuthorization {
+    let scope = scope ?? issuer.scope
+    let response: HTTPResponse
+    do throws(TokenError) {
+      response = try await requests.provider.post(
+        scope.map { [(name: "scope", value: $0)] } ?? [], to: .deviceAuthorization, of: issuer.issuer,
+        maxBytes: TokenResponse.maxBytes, for: .token(issuer.issuer.name), trace: trace
+      ).response
+      guard response.status == 200 else { throw TokenResponse.failure(response, of: "device authorization endpoint") }
+    } catch {
+      throw SessionError(error)
+    }
+    let document = try? JSONParser(maxBytes: TokenResponse.maxBytes, maxDepth: 16).parse(response.body)
+    guard let code = document?["device_code"]?.stringValue, let userCode = document?["user_code"]?.stringValue,
+      let uri = document?["verification_uri"]?.stringValue ?? document?["verification_url"]?.stringValue,
+      let life = document?["expires_in"]?.numberValue, life > 0
+    else {
+      throw SessionError(
+        TokenError(.malformed, "the device authorization endpoint's answer lacks a member", status: response.status))
+    }
+    let seconds = document?["interval"]?.numberValue ?? 5
+    let interval = seconds >= 1 && seconds <= 3600 ? Duration.milliseconds(Int64(seconds * 1000)) : Self.defaultInterval
+    let handle = SessionHandle.random()
+    let expiresAt = clock.wallNow + min(Self.longestLife, .milliseconds(Int64(min(life, 86_400) * 1000)))
+    let pending = PendingDevice(
+      issuer: issuer.issuer.name, issuerIdentifier: issuer.issuer.identifier, clientID: issuer.issuer.clientID,
+      deviceCode: code, scope: scope, interval: interval.wholeMilliseconds,
+      askAt: (clock.wallNow + interval).millisecondsSinceEpoch, dpopKey: try issuer.newKey())
+    try await write(pending, of: handle, owner: uid, version: 1, expiresAt: expiresAt)
+    return BegunDeviceAuthorization(
+      handle: handle, userCode: userCode, verificationURI: uri,
+      verificationURIComplete: document?["verification_uri_complete"]?.stringValue, expiresAt: expiresAt,
+      interval: interval)
+  }
+
+  /// Polls the token endpoint (RFC 8628 section 3.4); the session, when the user has agreed.
+  func complete(
+    _ handle: SessionHandle, ownedBy uid: UInt32, issuer: (String) throws(SessionError) -> SessionIssuer,
+    trace: TraceContext?
+  ) async throws(SessionError) -> Session {
+    let record = try await pendingDevice(handle, uid)
+    guard var pending = PendingDevice.read(record) else {
+      throw SessionError(StoreError(.corrupted, "\(record.key) is no device authorization"))
+    }
+    let issuer = try issuer(pending.issuer)
+    guard issuer.issuer.identifier == pending.issuerIdentifier, issuer.issuer.clientID == pending.clientID else {
+      throw SessionError(.issuerUnknown, "the issuer has been configured anew since the authorization began")
+    }
+    let wait = Timestamp(millisecondsSinceEpoch: pending.askAt) - clock.wallNow
+    guard wait <= .zero else { throw Self.pending(min(wait, .milliseconds(pending.interval))) }
+    // The time of the next poll is stored before this one is sent: one of several callers sends it.
+    pending.askAt = (clock.wallNow + .milliseconds(pending.interval)).millisecondsSinceEpoch
+    do throws(SessionError) {
+      try await write(pending, of: handle, owner: uid, version: record.version + 1, expiresAt: record.expiresAt)
+    } catch {
+      if case .store(let fault) = error.kind, fault.kind == .conflict {
+        throw Self.pending(.milliseconds(pending.interval))
+      }
+      throw error
+    }
+    do throws(SessionError) {
+      let session = try await creation.create(
+        NewSession(
+          grant: .deviceCode(Secret(pending.deviceCode)), issuer: issuer, scope: pending.scope, owner: uid,
+          key: pending.dpopKey, trace: trace))
+      _ = try? await store.remove(record.key)
+      return session
+    } catch {
+      throw try await undecided(error, pending, handle, record)
+    }
+  }
+
+  private func undecided(
+    _ error: SessionError, _ pending: PendingDevice, _ handle: SessionHandle, _ record: StoredRecord
+  ) async throws(SessionError) -> SessionError {
+    guard case .tokenEndpoint = error.kind else { return error }
+    switch error.upstreamCode {
+    case "authorization_pending": return Self.pending(.milliseconds(pending.interval))
+    case "slow_down":
+      var slower = pending
+      slower.interval += Self.slowDown.wholeMilliseconds
+      slower.askAt += Self.slowDown.wholeMilliseconds
+      try await write(
+        slower, of: handle, owner: record.owner, version: record.version + 2, expiresAt: record.expiresAt)
+      return Self.pending(.milliseconds(slower.interval))
+    case "access_denied", "expired_token":
+      _ = try? await store.remove(record.key)
+      return SessionError(
+        .authorizationFailed, "the device authorization ended without a session", upstreamCode: error.upstreamCode)
+    default: return error
+    }
+  }
+
+  private static func pending(_ wait: Duration) -> SessionError {
+    SessionError(.pending(retryAfter: wait), "the user has not decided yet", upstreamCode: "authorization_pending")
+  }
+
+  private func pendingDevice(_ handle: SessionHandle, _ uid: UInt32) async throws(SessionError) -> StoredRecord {
+    let record: StoredRecord?
+    do throws(StoreError) {
+      record = try await store.record(for: PendingDevice.key(of: handle))
+    } catch {
+      throw SessionError(error)
+    }
+    guard let record, record.owner == uid, let expiresAt = record.expiresAt, expiresAt > clock.wallNow else {
+      throw .deviceAuthorizationUnknown
+    }
+    return record
+  }
+
+  private func write(
+    _ pending: PendingDevice, of handle: SessionHandle, owner: UInt32, version: UInt64, expiresAt: Timestamp?
+  ) async throws(SessionError) {
+    guard let contents = pending.bytes else { throw SessionError(.stateUnknown, "the authorization cannot be kept") }
+    let record = StoredRecord(
+      key: PendingDevice.key(of: handle), owner: owner, version: version, expiresAt: expiresAt, contents: contents)
+    guard version > 1 else { return try await repository.writer.insert(record) }
+    do throws(StoreError) {
+      try await store.replace(record, under: nil)
+    } catch {
+      throw SessionError(error)
+    }
+  }
+}

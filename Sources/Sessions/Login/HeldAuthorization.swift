@@ -1,0 +1,34 @@
+public import AccessManagement
+import HTTPMessages
+import PosternJSON
+package import PosternSupport
+
+/// An authorization by single sign-on that the access manager suspends: it requires an action of the user first, logged
+/// in or not, as it does for a client with a tree of its own.
+public struct HeldAuthorization: Sendable {
+  /// The advice that the user has to satisfy.
+  public let advices: [PolicyAdvice]
+  package let request: SignOnRequest
+  /// Where the request goes once that is done.
+  let location: HTTPURL
+  /// The single sign-on token that it was made with.
+  package let token: Secret<String>
+  /// Which of a session's tokens it is for.
+  package var slot = TokenSlot.session
+  /// The key that the tokens of a session to be are bound to.
+  var key: JSONValue?
+
+  init(advices: [PolicyAdvice], request: SignOnRequest, location: HTTPURL, token: Secret<String>) {
+    self.advices = advices
+    self.request = request
+    self.location = location
+    self.token = token
+  }
+}
+
+extension HeldAuthorization: CustomStringConvertible, CustomReflectable {
+  /// How many advices hold it up.
+  public var description: String { "held by \(advices.count) advices" }
+  /// Without children, so that no dump shows the verifier.
+  public var customMirror: Mirror { Mirror(self, children: []) }
+}

@@ -1,0 +1,76 @@
+import OAuthClient
+import PosternJSON
+import PosternSupport
+import SessionRecords
+import TokenValidation
+
+/// Registers the users who have logged in, for implicit access.
+struct ProfileRegistry: Sendable {
+  let writer: RecordWriter
+  let clock: any EngineClock
+  let observer: (any SessionObserver)?
+
+  private var store: any RecordStore { writer.store }
+
+  /// Registers the user of a new session, or of one with a new ID token, where the issuer has implicit access.
+  ///
+  /// Only a valid ID token identifies the user, and only one that has not expired counts as a login. A failure does not
+  /// affect the session: a store that takes no profile, or a uid with too many, costs that uid the implicit access
+  /// alone.
+  func register(_ contents: SessionContents, ownedBy uid: UInt32, at issuer: SessionIssuer) async {
+    guard contents.kind == .user, let access = issuer.implicit, let subject = contents.subject,
+      let idToken = contents.idToken, let expiry = contents.claims?["exp"]?.integerValue,
+      clock.wallNow < Timestamp(secondsSinceEpoch: expiry) + issuer.tokens.clockSkew
+    else { return }
+    let profile = Profile(
+      subject: subject, issuerIdentifier: issuer.issuer.identifier, clientID: issuer.issuer.clientID,
+      lastLoginAt: clock.wallNow.millisecondsSinceEpoch, idToken: access.needsIDToken ? idToken : nil)
+    let key = Profile.key(of: subject, at: issuer.issuer, ownedBy: uid)
+    // Another login of the same user may write first: then that one counts, or is written over.
+    for _ in 0..<3 {
+      do throws(StoreError) {
+        return try await write(profile, key, uid)
+      } catch {
+        guard error.kind == .conflict else {
+          observer?.observe(
+            .troubled("a profile cannot be registered", detail: "\(error) (issuer \(issuer.issuer.name))"))
+          return
+        }
+      }
+    }
+  }
+
+  private func write(_ profile: Profile, _ key: RecordKey, _ uid: UInt32) async throws(StoreError) {
+    guard let bytes = profile.bytes else { return }
+    guard let stored = try await store.record(for: key) else {
+      return try await store.insert(
+        StoredRecord(key: key, owner: uid, version: 1, expiresAt: profile.expiresAt, contents: bytes),
+        within: writer.allowance)
+    }
+    if let known = Profile.current(stored), known.idToken == profile.idToken,
+      known.lastLoginAt + Profile.touchInterval.wholeMilliseconds > profile.lastLoginAt
+    {
+      return
+    }
+    try await store.replace(
+      StoredRecord(
+        key: key, owner: uid, version: stored.version + 1, expiresAt: profile.expiresAt, contents: bytes),
+      under: nil, within: writer.allowance)
+  }
+
+  /// The profile of that subject, when `uid` has one there; nil when it has none, or none that is still good.
+  func profile(_ subject: String, at issuer: SessionIssuer, ownedBy uid: UInt32) async throws(SessionError)
+    -> Profile?
+  {
+    do throws(StoreError) {
+      let key = Profile.key(of: subject, at: issuer.issuer, ownedBy: uid)
+      guard let record = try await store.record(for: key), record.owner == uid else { return nil }
+      guard let profile = Profile.current(record), profile.subject.hasSameBytes(as: subject) else {
+        throw StoreError(.corrupted, "\(key) is no profile")
+      }
+      return profile.expiresAt > clock.wallNow ? profile : nil
+    } catch {
+      throw SessionError(error)
+    }
+  }
+}

@@ -1,0 +1,58 @@
+import HTTPMessages
+import OAuthClient
+import PosternJSON
+import PosternSupport
+
+extension ProviderClient {
+  /// Where to send the browser: with the request itself, or with the name of one that was pushed (RFC 9126).
+  func authorizationURL(
+    _ form: [(name: String, value: String)], at issuer: Issuer, key: DPoPKey?, trace: TraceContext?
+  ) async throws(TokenError) -> String {
+    let endpoint = try await url(of: .authorization, at: issuer, trace: trace)
+    var query = form
+    if let pushed = try await push(form, at: issuer, key: key, trace: trace) {
+      query = [(name: "client_id", value: issuer.clientID), (name: "request_uri", value: pushed)]
+    }
+    guard let url = try? endpoint.addingQuery(String(decoding: FormEncoding.encode(query), as: UTF8.self)) else {
+      throw TokenError(.notPossible, "the authorization request makes too long a URL")
+    }
+    return "\(url)"
+  }
+
+  /// The issuer's metadata about authorizations; nil where the endpoint is configured, and no metadata is requested.
+  func authorizationMetadata(
+    _ issuer: Issuer, trace: TraceContext?
+  ) async throws(TokenError) -> ProviderMetadata? {
+    guard issuer.endpoints[.authorization] == nil else { return nil }
+    let metadata = try await metadata(of: issuer, trace: trace)
+    // RFC 7636 section 4.2: S256 is the only method here.
+    if let methods = metadata.codeChallengeMethodsSupported, !methods.contains("S256") {
+      throw TokenError(.notPossible, "the issuer does not support PKCE with S256")
+    }
+    return metadata
+  }
+
+  private func push(
+    _ form: [(name: String, value: String)], at issuer: Issuer, key: DPoPKey?, trace: TraceContext?
+  ) async throws(TokenError) -> String? {
+    guard issuer.endpoints[.authorization] == nil,
+      let metadata = try? await discovery.metadata(for: issuer, trace: trace),
+      metadata.endpoints[.pushedAuthorizationRequest] != nil
+    else { return nil }
+    let response = try await post(
+      // Client authentication adds what identifies the client; `client_id` is in the form already.
+      form.filter { $0.name != "client_id" || issuer.clientAuthentication.method == "client_secret_basic" },
+      to: .pushedAuthorizationRequest, of: issuer, maxBytes: TokenResponse.maxBytes, for: .token(issuer.name),
+      key: key, trace: trace
+    ).response
+    guard response.status == 201 || response.status == 200 else {
+      throw TokenResponse.failure(response, of: "pushed authorization request endpoint")
+    }
+    let document = try? JSONParser(maxBytes: TokenResponse.maxBytes, maxDepth: 16).parse(response.body)
+    guard let name = document?["request_uri"]?.stringValue, !name.isEmpty else {
+      throw TokenError(
+        .malformed, "the pushed authorization request's answer has no request_uri", status: response.status)
+    }
+    return name
+  }
+}

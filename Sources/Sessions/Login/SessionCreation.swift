@@ -1,0 +1,181 @@
+import KeySets
+import OAuthClient
+import PosternJSON
+import PosternSupport
+import SessionRecords
+import TokenValidation
+
+/// The claims that the ID token of an authorization must have.
+struct AuthorizationExpectations: Sendable {
+  let nonce: String?
+  let maxAge: Duration?
+  let acrValues: [String]
+  /// Whether there must be an ID token: `openid` was requested.
+  let requiresIDToken: Bool
+
+  init(_ pending: PendingAuthorization) {
+    nonce = pending.nonce
+    maxAge = pending.maxAge.map { .seconds($0) }
+    acrValues = pending.acrValues
+    requiresIDToken = pending.isOpenID
+  }
+}
+
+/// A session to be created.
+struct NewSession: Sendable {
+  let grant: SessionGrant
+  let issuer: SessionIssuer
+  let scope: String?
+  let owner: UInt32
+  /// The key that the tokens will be bound to; nil: a new one where the issuer binds tokens.
+  var key: JSONValue?
+  var resource: String?
+  var expectations: AuthorizationExpectations?
+  var claim: GrantClaim?
+  var ssoToken: Secret<String>?
+  var trace: TraceContext?
+}
+
+/// Creates sessions from grants.
+struct SessionCreation: SessionPart {
+  let shared: SessionDependencies
+  let profiles: ProfileRegistry
+
+  /// Creates a session from a grant that is sent to the token endpoint. All that can fail by itself comes before that:
+  /// the store, the endpoint, the keys.
+  func create(_ new: NewSession) async throws(SessionError) -> Session {
+    let handle = SessionHandle.random()
+    var contents = SessionContents(handle, at: new.issuer, kind: .user, createdAt: clock.wallNow)
+    contents.ssoToken = new.ssoToken?.reveal()
+    contents.dpopKey = if let key = new.key { key } else { try new.issuer.newKey() }
+    let key = try DPoPKey.recorded(contents.dpopKey)
+    contents.resource = new.resource
+    let reservation = try await repository.reserve(contents, of: handle, owner: new.owner)
+    let answer: TokenRequests.Answer
+    do throws(SessionError) {
+      try await prepare(new.issuer, needsKeys: new.expectations?.requiresIDToken == true, new.trace)
+      try await new.claim?.take()
+      answer = try await request(new, key: key, into: &contents)
+      try await validate(answer, of: new, into: &contents)
+    } catch {
+      await repository.cancel(reservation)
+      throw error
+    }
+    let live = try await fill(reservation, with: contents, from: answer, at: new.issuer)
+    await profiles.register(contents, ownedBy: new.owner, at: new.issuer)
+    return live.session
+  }
+
+  /// Creates a session from tokens that its caller got elsewhere.
+  func create(
+    from given: SessionGrant.GivenTokens, at issuer: SessionIssuer, owner: UInt32
+  ) async throws(SessionError) -> Session {
+    let handle = SessionHandle.random()
+    var contents = SessionContents(handle, at: issuer, kind: .user, createdAt: clock.wallNow)
+    var given = given
+    // Only an access manager accepts it.
+    if issuer.accessManager == nil { given.ssoToken = nil }
+    try contents.take(given, at: clock.wallNow)
+    if let idToken = given.idToken { try await takeOld(idToken, at: issuer, into: &contents) }
+    let live = try await repository.insert(contents, of: handle, owner: owner)
+    await profiles.register(contents, ownedBy: owner, at: issuer)
+    return live.session
+  }
+
+  /// Finds the token endpoint, and the keys where there must be an ID token.
+  func prepare(_ issuer: SessionIssuer, needsKeys: Bool, _ trace: TraceContext?) async throws(SessionError) {
+    try await shared.locateTokenEndpoint(of: issuer, trace)
+    guard needsKeys else { return }
+    do throws(KeySetError) {
+      _ = try await issuer.keys.keySet(deadline: .never)
+    } catch {
+      throw SessionError(error)
+    }
+  }
+
+  /// Writes a new session over its reservation. One that is larger than what its uid may still store is not kept: its
+  /// tokens are revoked.
+  func fill(
+    _ reservation: SessionRecord, with contents: SessionContents, from answer: TokenRequests.Answer,
+    at issuer: SessionIssuer
+  ) async throws(SessionError) -> LiveSession {
+    do throws(SessionError) {
+      return try await repository.fill(reservation, with: contents)
+    } catch {
+      guard case .overloaded = error.kind else { throw error }
+      await repository.cancel(reservation)
+      revocation.revokeOrphaned(answer, issuer, of: reservation.owner)
+      throw SessionError(.noRoom, "\(error.detail): the new one is not kept")
+    }
+  }
+
+  private func request(
+    _ new: NewSession, key: DPoPKey?, into contents: inout SessionContents
+  ) async throws(SessionError) -> TokenRequests.Answer {
+    let resource = TokenSlot.resource(contents.resource)
+    var scope = new.scope ?? (new.grant.requestsScope ? new.issuer.scope : nil)
+    func send(_ scope: String?) async throws(TokenError) -> TokenRequests.Answer {
+      try await requests.token(
+        (new.grant.form(scope: scope) ?? []) + resource, at: new.issuer.issuer, key: key, trace: new.trace)
+    }
+    do throws(TokenError) {
+      let answer: TokenRequests.Answer
+      do throws(TokenError) {
+        answer = try await send(scope)
+      } catch {
+        // The issuer's configured scope is not insisted on: a subject may have less.
+        guard case .tokenExchange = new.grant, new.scope == nil, scope != nil,
+          error.oauthError?.code == "invalid_scope"
+        else { throw error }
+        scope = nil
+        answer = try await send(nil)
+      }
+      if case .refreshToken(let token) = new.grant { contents.refreshToken = token.reveal() }
+      contents.scope = answer.response.scope ?? scope
+      contents.take(answer, in: .session)
+      return answer
+    } catch {
+      if !error.isAnswer { await new.claim?.giveBack() }
+      throw SessionError(error)
+    }
+  }
+
+  /// Validates the ID token that came with the first token. Where it is not valid there is no session, and the tokens
+  /// are revoked.
+  private func validate(
+    _ answer: TokenRequests.Answer, of new: NewSession, into contents: inout SessionContents
+  ) async throws(SessionError) {
+    guard let idToken = answer.response.idToken else {
+      guard new.expectations?.requiresIDToken != true else {
+        revocation.revokeOrphaned(answer, new.issuer, of: new.owner)
+        throw .missingIDToken
+      }
+      return
+    }
+    var expectations = IDTokenExpectations(clientID: new.issuer.issuer.clientID, nonce: new.expectations?.nonce)
+    expectations.maxAge = new.expectations?.maxAge
+    expectations.acrValues = new.expectations?.acrValues ?? []
+    expectations.accessToken = Secret(answer.response.accessToken)
+    if case .authorizationCode(let code, _, _) = new.grant { expectations.authorizationCode = code }
+    do throws(SessionError) {
+      contents.take(idToken, try await idTokens.claims(of: idToken, expectations, at: new.issuer))
+    } catch {
+      // It was not requested, and there are no keys to validate it with: rather no claims than a lost grant.
+      if case .unreachable = error.kind, new.expectations == nil { return }
+      revocation.revokeOrphaned(answer, new.issuer, of: new.owner)
+      throw error
+    }
+  }
+
+  /// Takes an ID token that came from elsewhere: it must be genuine, but may have expired since.
+  private func takeOld(
+    _ idToken: String, at issuer: SessionIssuer, into contents: inout SessionContents
+  ) async throws(SessionError) {
+    var expectations = IDTokenExpectations(clientID: issuer.issuer.clientID)
+    let verdict = try await idTokens.verdict(on: idToken, expectations, at: issuer)
+    if case .invalid(let fault) = verdict, fault.code == .tokenExpired, case .integer(let expiry)? = fault.actual {
+      expectations.now = Timestamp(secondsSinceEpoch: expiry) + .seconds(-1)
+    }
+    contents.take(idToken, try await idTokens.claims(of: idToken, expectations, at: issuer))
+  }
+}

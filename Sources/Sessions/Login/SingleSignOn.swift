@@ -1,0 +1,225 @@
+import AccessManagement
+import HTTPMessages
+package import OAuthClient
+import PosternCrypto
+import PosternJSON
+package import PosternSupport
+import TokenValidation
+
+/// A code that a single sign-on token got, with its request.
+struct SignedOn: Sendable {
+  let code: Secret<String>
+  let pending: PendingAuthorization
+
+  /// The grant that exchanges it.
+  var grant: SessionGrant {
+    .authorizationCode(code: code, codeVerifier: Secret(pending.verifier), redirectURI: pending.redirectURI)
+  }
+}
+
+/// Logs users in by single sign-on tokens of access managers, without a browser.
+package struct SingleSignOn: SessionPart {
+  let shared: SessionDependencies
+  let creation: SessionCreation
+
+  /// Creates a session from a single sign-on token: an authorization code without a browser, with PKCE, `state` and
+  /// `nonce`. `releasing` is a suspended authorization to continue, after its advice has been satisfied.
+  package func create(
+    from token: Secret<String>, at issuer: SessionIssuer, scope: String?, owner: UInt32,
+    releasing suspended: HeldAuthorization? = nil, trace: TraceContext?
+  ) async throws(SessionError) -> Session {
+    guard AccessManager.isToken(token.reveal()) else {
+      throw .invalid("a single sign-on token that cannot stand in a cookie", path: ["ssoToken"])
+    }
+    let key = if let suspended { suspended.key } else { try issuer.newKey() }
+    let provingKey = try DPoPKey.recorded(key)
+    let signOn: SignedOn
+    do throws(RefreshError) {
+      signOn = try await self.signOn(
+        token, scope: scope ?? issuer.scope ?? "openid", audience: nil, key: provingKey,
+        at: issuer, releasing: suspended, trace)
+    } catch {
+      guard case .adviceRequired(var suspended) = error.error.kind else { throw error.error }
+      suspended.key = key
+      throw SessionError(suspended)
+    }
+    return try await creation.create(
+      NewSession(
+        grant: signOn.grant, issuer: issuer, scope: signOn.pending.scope, owner: owner, key: key,
+        expectations: AuthorizationExpectations(signOn.pending), ssoToken: token, trace: trace))
+  }
+
+  /// Which of the session's tokens a single sign-on is for.
+  ///
+  /// The whole session is authorized again, so that a new refresh token is valid for all of it; a token for one
+  /// resource is requested by itself only where no refresh token is returned.
+  func slot(of live: LiveSession, needed slot: TokenSlot) -> TokenSlot {
+    let isGood = live.tokens[.session]?.isFresh(at: clock.monotonicNow) ?? false
+    return live.contents.refreshToken == nil && isGood ? slot : .session
+  }
+
+  /// Returns another token for a session whose refresh token is gone, by its single sign-on token. `releasing` is a
+  /// suspended authorization to continue, after its advice has been satisfied.
+  func authorizeAgain(
+    _ live: LiveSession, _ slot: TokenSlot, _ issuer: SessionIssuer, releasing suspended: HeldAuthorization? = nil,
+    _ trace: TraceContext?
+  ) async throws(RefreshError) -> RefreshedToken {
+    guard let token = live.contents.ssoToken else {
+      throw RefreshError(SessionError(.expired, "the user has to log in again"))
+    }
+    // The ID token has to name the user each time.
+    let isKnown = live.contents.subject != nil
+    let scope = slot.scope.map { isKnown ? "openid \($0)" : $0 } ?? live.contents.scope ?? issuer.scope ?? "openid"
+    let signOn: SignedOn
+    do throws(RefreshError) {
+      signOn = try await self.signOn(
+        Secret(token), scope: scope, audience: slot.audience, key: live.key, at: issuer, releasing: suspended, trace)
+    } catch {
+      if case .adviceRequired(var suspended) = error.error.kind {
+        suspended.slot = slot
+        throw RefreshError(SessionError(suspended))
+      }
+      guard error.isFinal else { throw error }
+      throw RefreshError(
+        SessionError(.expired, error.error.detail, upstreamCode: error.error.upstreamCode), isFinal: true)
+    }
+    let form = (signOn.grant.form(scope: nil) ?? []) + TokenSlot(scope: nil, audience: slot.audience).form
+    do throws(TokenError) {
+      let answer = try await requests.token(form, at: issuer.issuer, key: live.key, trace: trace)
+      guard answer.response.idToken != nil || !isKnown else {
+        throw TokenError(.malformed, "the token endpoint gave no ID token for a login", status: 200)
+      }
+      return RefreshedToken(
+        answer: answer, slot: slot,
+        expectations: IDTokenExpectations(
+          clientID: issuer.issuer.clientID, nonce: signOn.pending.nonce, authorizationCode: signOn.code,
+          accessToken: Secret(answer.response.accessToken)))
+    } catch {
+      // An invalid code does not make the single sign-on token invalid.
+      throw RefreshError(SessionError(error))
+    }
+  }
+
+  /// Returns an authorization code. The access manager may suspend the request for advice, once: `releasing` is such a
+  /// request whose advice has been satisfied.
+  private func signOn(
+    _ token: Secret<String>, scope: String, audience: String?, key: DPoPKey?, at issuer: SessionIssuer,
+    releasing suspended: HeldAuthorization?, _ trace: TraceContext?
+  ) async throws(RefreshError) -> SignedOn {
+    guard let manager = issuer.accessManager else {
+      throw RefreshError(.grantNotSupported("the issuer is configured without an access manager"))
+    }
+    let request: SignOnRequest
+    if let suspended {
+      request = suspended.request
+    } else {
+      request = try signOnRequest(manager, scope: scope, audience: audience, key: key, issuer.issuer)
+    }
+    let url: HTTPURL
+    let response: HTTPResponse
+    do throws(TokenError) {
+      url = if let suspended { suspended.location } else { try await authorizationURL(manager, issuer.issuer, trace) }
+      // Consent, which the vendor protects by the token itself: no other party can know it.
+      let consent = [(name: "decision", value: "allow"), (name: "csrf", value: token.reveal())]
+      response = try await accessManagers.send(
+        request.form(missingIn: url) + consent, to: url, token: token, version: "resource=2.1, protocol=1.0",
+        of: manager, for: issuer.issuer, trace: trace)
+    } catch {
+      throw RefreshError(SessionError(error))
+    }
+    let answer: AuthorizeAnswer
+    do throws(RefreshError) {
+      answer = try AuthorizeAnswer(response, from: url.withoutQuery, to: request, of: manager)
+    } catch {
+      if let code = error.error.upstreamCode, AuthorizeAnswer.strayCodes.contains(code) {
+        observer?.observe(
+          .troubled("an authorization at issuer \(issuer.issuer.name) is not followed", detail: error.error.detail))
+      }
+      throw error
+    }
+    return try accept(answer, token, request, isSecond: suspended != nil, issuer.issuer)
+  }
+
+  private func signOnRequest(
+    _ manager: AccessManager, scope: String, audience: String?, key: DPoPKey?, _ issuer: Issuer
+  ) throws(RefreshError) -> SignOnRequest {
+    guard let redirectURI = manager.redirectURI else {
+      throw RefreshError(.grantNotSupported("the issuer is configured without redirectUri"))
+    }
+    let state = SessionHandle.random().text
+    let proof = PKCE.random()
+    let pending = PendingAuthorization(
+      issuer: issuer.name, issuerIdentifier: issuer.identifier, clientID: issuer.clientID, redirectURI: redirectURI,
+      verifier: proof.verifier, nonce: Base64URL.string(SecureRandom.bytes(16)), scope: scope, maxAge: nil,
+      acrValues: [])
+    var form = CodeLogin.form(
+      AuthorizationRequest(redirectURI: redirectURI), pending, state: state, challenge: proof.challenge)
+    if let audience { form += ClientCredentialsGrant.audienceMembers(audience) }
+    if let key { form.append((name: "dpop_jkt", value: key.thumbprint)) }
+    return SignOnRequest(pending: pending, state: state, form: form)
+  }
+
+  /// The code in the answer, when everything around it is right.
+  private func accept(
+    _ answer: AuthorizeAnswer, _ token: Secret<String>, _ request: SignOnRequest, isSecond: Bool, _ issuer: Issuer
+  ) throws(RefreshError) -> SignedOn {
+    func failed(_ detail: String, _ code: String) -> RefreshError {
+      RefreshError(SessionError(.authorizationFailed, detail, upstreamCode: code))
+    }
+    let callback: AuthorizationCallback
+    switch answer {
+    case .callback(let given): callback = given
+    case .advice(let advices, let location):
+      guard !isSecond else {
+        throw failed("the access manager asks for more after what it asked for", "interaction_required")
+      }
+      let secret = token.reveal()
+      guard !advices.contains(where: { EchoedToken.isIn($0.value, secret) || EchoedToken.isIn($0.type, secret) }) else {
+        throw failed("the access manager's advice repeats the single sign-on token", "invalid_redirect")
+      }
+      throw RefreshError(
+        SessionError(HeldAuthorization(advices: advices, request: request, location: location, token: token)))
+    }
+    // Before anything else, errors included, is believed.
+    guard callback["state"]?.hasSameBytes(as: request.state) ?? false else {
+      throw failed("the access manager answers another request", "state_mismatch")
+    }
+    do throws(SessionError) {
+      return SignedOn(
+        code: Secret(try CodeLogin.check(callback, request.pending, issuer)), pending: request.pending)
+    } catch {
+      throw RefreshError(error, isFinal: AuthorizeAnswer.endsSession(callback["error"]))
+    }
+  }
+
+  /// The issuer's authorization endpoint where it is the access manager's, else the access manager's own.
+  private func authorizationURL(
+    _ manager: AccessManager, _ issuer: Issuer, _ trace: TraceContext?
+  ) async throws(TokenError) -> HTTPURL {
+    do throws(TokenError) {
+      let url = try await requests.provider.url(of: .authorization, at: issuer, trace: trace)
+      if url.lies(under: manager.baseURL) { return url }
+    } catch {
+      guard case .notPossible = error.kind else { throw error }
+    }
+    return try manager.url("/oauth2\(manager.realmPath)/authorize")
+  }
+
+  /// Ends the user's single sign-on session at the access manager.
+  package func end(
+    _ token: String, at issuer: SessionIssuer, timeout: Duration = ProviderClient.timeout, trace: TraceContext?
+  ) async -> UserSessions.UpstreamEnd {
+    guard let manager = issuer.accessManager else { return .none }
+    let body = JSONWriter().write(["tokenId": .string(token)])
+    do throws(TokenError) {
+      let response = try await accessManagers.send(
+        nil, body: body, to: try manager.url("/json\(manager.realmPath)/sessions", query: "_action=logout"),
+        token: Secret(token), version: "resource=3.1, protocol=1.0", of: manager, for: issuer.issuer, timeout: timeout,
+        trace: trace)
+      // 401: it was over already.
+      return (200..<300).contains(response.status) || response.status == 401 ? .ended : .failed
+    } catch {
+      return .failed
+    }
+  }
+}

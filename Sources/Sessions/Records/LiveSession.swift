@@ -1,0 +1,51 @@
+import OAuthClient
+import PosternSupport
+import SessionRecords
+
+/// A session's record as it was read or written.
+struct SessionRecord: Sendable {
+  let handle: SessionHandle
+  let owner: UInt32
+  let version: UInt64
+  let contents: SessionContents
+
+  /// The record that replaces this one.
+  func successor(_ contents: SessionContents, at now: Timestamp) throws(SessionError) -> StoredRecord {
+    StoredRecord(
+      key: handle.key, owner: owner, version: version + 1, expiresAt: contents.purgeable(at: now),
+      contents: try contents.storable())
+  }
+}
+
+/// A session in memory: its record, and its tokens with generations of this process.
+package struct LiveSession: Sendable {
+  let record: SessionRecord
+  let tokens: [TokenSlot: AccessToken]
+  /// The key that the session's tokens are bound to, ready for use.
+  let key: DPoPKey?
+  /// When the record was read or written.
+  let readAt: MonotonicInstant
+
+  var handle: SessionHandle { record.handle }
+  var owner: UInt32 { record.owner }
+  var version: UInt64 { record.version }
+  package var contents: SessionContents { record.contents }
+
+  /// The slot of a resource's token: the session's own token where it is valid for the resource.
+  func slot(scope: String?, audience: String?) -> TokenSlot {
+    guard audience == nil else { return TokenSlot(scope: scope, audience: audience) }
+    guard let scope else { return .session }
+    let isCovered = contents.scope.map { ScopeText.covers($0, scope) } ?? true
+    return isCovered ? .session : TokenSlot(scope: scope, audience: nil)
+  }
+
+  /// The session as callers see it.
+  var session: Session { contents.session(handle) }
+
+  /// Throws where the session belongs to another issuer or client than `issuer` is configured for now.
+  func check(_ issuer: SessionIssuer) throws(SessionError) {
+    guard contents.issuer == issuer.issuer.name, contents.issuerIdentifier == issuer.issuer.identifier,
+      contents.clientID == issuer.issuer.clientID
+    else { throw SessionError(.issuerUnknown, "the session belongs to another issuer or client than is configured") }
+  }
+}

@@ -1,0 +1,333 @@
+import OAuthClient
+import PosternSupport
+import SessionRecords
+
+/// The sessions' records: reads, writes, lists and ends them.
+///
+/// The record in the store is authoritative; what was read of it is cached behind a lock that is released before any
+/// call. Every write but the first is a compare-and-swap on the record's version.
+final class SessionRepository: Sendable {
+  /// How many records are read and decoded at a time; other tasks run between the pieces.
+  static let pieceSize = 16
+  /// How long a cached record is valid where other processes share the store.
+  static let sharedCacheLife = Duration.seconds(2)
+  /// How long a reservation is kept for a session that was never created.
+  private static let reservationLife = Duration.seconds(86_400)
+
+  let writer: RecordWriter
+  let isShared: Bool
+  let selections = SelectionCache()
+  let schedules = SessionSchedules()
+  private let clock: any EngineClock
+  private let observer: (any SessionObserver)?
+  let cache = Locked(SessionCache())
+
+  init(
+    writer: RecordWriter, isShared: Bool, clock: any EngineClock, observer: (any SessionObserver)?
+  ) {
+    self.writer = writer
+    self.isShared = isShared
+    self.clock = clock
+    self.observer = observer
+  }
+
+  var store: any RecordStore { writer.store }
+
+  // MARK: Reading
+
+  /// The session of `uid`, from the cache where that is recent enough.
+  func live(_ handle: SessionHandle, ownedBy uid: UInt32) async throws(SessionError) -> LiveSession {
+    let (isEnded, cached) = cache.withLock { ($0.ended[handle.key] != nil, $0.sessions[handle.key]) }
+    guard !isEnded else { throw .notFound }
+    if let cached, !isShared || clock.monotonicNow - cached.readAt < Self.sharedCacheLife {
+      guard cached.owner == uid else { throw .notFound }
+      return cached
+    }
+    guard let live = try await read(handle), live.owner == uid else { throw .notFound }
+    return try await withUnsavedEnd(live)
+  }
+
+  /// Reads the record from the store; nil when there is none.
+  func read(_ handle: SessionHandle) async throws(SessionError) -> LiveSession? {
+    let stored: StoredRecord?
+    do throws(StoreError) {
+      stored = try await store.record(for: handle.key)
+    } catch {
+      throw SessionError(error)
+    }
+    guard let stored else {
+      cache.withLock { $0.sessions.remove(handle.key) }
+      return nil
+    }
+    guard let contents = SessionContents(stored), contents.handle == handle.text else {
+      throw SessionError(StoreError(.corrupted, "\(stored.key) is no session"))
+    }
+    let record = SessionRecord(handle: handle, owner: stored.owner, version: stored.version, contents: contents)
+    return contents.isReserved ? try await unsavedCreation(record) : keep(record)
+  }
+
+  /// The session with the end that its issuer gave it and the store has not taken yet: the record must not bring its
+  /// tokens back.
+  private func withUnsavedEnd(_ live: LiveSession) async throws(SessionError) -> LiveSession {
+    guard !live.contents.isRefused, let unsaved = unsaved(live.handle), unsaved.isRefused else { return live }
+    let written = try await update(live.record, by: .refreshOutcome(under: nil)) { $0 = unsaved }
+    // Where the user has logged in since, nothing is written.
+    cache.withLock { $0.unsaved.remove(live.handle.key) }
+    return written
+  }
+
+  private func keep(_ record: SessionRecord) -> LiveSession {
+    let key = key(of: record)
+    let live = cache.withLock { $0.keep(record, key: key, clock: clock) }
+    if let notice = ProactiveRefresh.endNotice(of: live, on: clock) {
+      add(notice, to: schedules.endNotices)
+    }
+    return live
+  }
+
+  /// The key of a record; the cached one where that is the same.
+  private func key(of record: SessionRecord) -> DPoPKey? {
+    guard let recorded = record.contents.dpopKey else { return nil }
+    if let known = cache.withLock({ $0.sessions[record.handle.key] }), known.contents.dpopKey == recorded {
+      return known.key
+    }
+    return DPoPKey(record: recorded)
+  }
+
+  /// Adds what is due for a session, unless it has ended while it was read.
+  func add(_ entry: RefreshSchedule.Entry, to schedule: RefreshSchedule) {
+    schedule.add(entry)
+    let isEnded = cache.withLock { $0.ended[entry.handle.key] != nil }
+    if isEnded { schedule.remove(entry.handle.key, of: entry.owner) }
+  }
+
+  // MARK: Creating
+
+  /// Adds a session that is complete.
+  func insert(
+    _ contents: SessionContents, of handle: SessionHandle, owner: UInt32
+  ) async throws(SessionError) -> LiveSession {
+    try await writer.insert(
+      StoredRecord(
+        key: handle.key, owner: owner, version: 1, expiresAt: contents.purgeable(at: clock.wallNow),
+        contents: try contents.storable()))
+    selections.forget(of: owner)
+    return keep(SessionRecord(handle: handle, owner: owner, version: 1, contents: contents))
+  }
+
+  /// Reserves the record of a session whose first token is requested next: a grant can be used once, and is sent only
+  /// where a write has succeeded.
+  func reserve(
+    _ contents: SessionContents, of handle: SessionHandle, owner: UInt32
+  ) async throws(SessionError) -> SessionRecord {
+    var contents = contents
+    contents.isReserved = true
+    try await writer.insert(
+      StoredRecord(
+        key: handle.key, owner: owner, version: 1, expiresAt: clock.wallNow + Self.reservationLife,
+        contents: try contents.storable()), leaving: writer.headroom)
+    return SessionRecord(handle: handle, owner: owner, version: 1, contents: contents)
+  }
+
+  /// Removes the reservation of a session that was not created.
+  func cancel(_ reservation: SessionRecord) async {
+    do throws(StoreError) {
+      _ = try await store.remove(reservation.handle.key)
+    } catch {
+      observer?.observe(.troubled("the place of a session cannot be given up", detail: error.description))
+    }
+  }
+
+  /// Writes a new session over its reservation.
+  func fill(_ reservation: SessionRecord, with contents: SessionContents) async throws(SessionError) -> LiveSession {
+    try await update(reservation, by: .fillReservation(within: writer.allowance)) { $0 = contents }
+  }
+
+  /// Writes the session of a reservation that is in memory only; nil when there is none.
+  private func unsavedCreation(_ reservation: SessionRecord) async throws(SessionError) -> LiveSession? {
+    guard let contents = unsaved(reservation.handle) else { return nil }
+    // The allowance was checked when its grant was used.
+    return try await update(reservation, by: .fillReservation(within: .unlimited)) { $0 = contents }
+  }
+
+  // MARK: Updating
+
+  /// Changes a session by compare-and-swap; `policy` decides what happens when the record is not `base` any more.
+  @discardableResult
+  func update(
+    _ base: SessionRecord, by policy: UpdatePolicy, _ change: (inout SessionContents) -> Void
+  ) async throws(SessionError) -> LiveSession {
+    var current = base
+    var lease = policy.lease
+    var attempts = 0
+    while attempts < policy.attempts {
+      attempts += 1
+      var contents = base.contents
+      if policy.readsFirst {
+        guard let read = try await read(base.handle), read.owner == base.owner else { throw .notFound }
+        current = read.record
+        contents = unsaved(base.handle) ?? current.contents
+      }
+      change(&contents)
+      let record = try current.successor(contents, at: clock.wallNow)
+      do throws(StoreError) {
+        try await writer.replace(record, under: lease, within: policy.allowance)
+        return written(contents, over: current)
+      } catch {
+        noteFailure(error, of: contents, base, policy)
+        guard error.kind == .conflict || error.kind == .leaseLost, policy.attempts > 1 else {
+          throw SessionError(error)
+        }
+      }
+      guard policy.isRefresh else { continue }
+      guard let theirs = try await read(base.handle) else { throw .notFound }
+      guard !theirs.contents.supersedes(base.contents) else { return theirs }
+      current = theirs.record
+      lease = nil
+    }
+    throw SessionError(StoreError(.conflict, "the session is written to all the time"))
+  }
+
+  private func written(_ contents: SessionContents, over old: SessionRecord) -> LiveSession {
+    cache.withLock { $0.unsaved.remove(old.handle.key) }
+    if contents.expiresAt != old.contents.expiresAt || old.contents.isReserved { selections.forget(of: old.owner) }
+    return keep(
+      SessionRecord(handle: old.handle, owner: old.owner, version: old.version + 1, contents: contents))
+  }
+
+  private func noteFailure(
+    _ error: StoreError, of contents: SessionContents, _ base: SessionRecord, _ policy: UpdatePolicy
+  ) {
+    let key = base.handle.key
+    cache.withLock { cache in
+      if policy.isRefresh { cache.sessions.remove(key) }
+      if error.kind == .unavailable, policy.keepsUnsaved { cache.unsaved.set(contents, for: key, of: base.owner) }
+    }
+  }
+
+  /// The session with a key where its issuer binds tokens: a record from before there were keys gets its own now.
+  ///
+  /// The key is in the store before anything is bound to it: a refresh token may be, and would be lost with it.
+  func withKey(
+    _ live: LiveSession, _ issuer: SessionIssuer, _ lease: RecordLease? = nil
+  ) async throws(SessionError) -> LiveSession {
+    if live.key == nil { _ = try DPoPKey.recorded(live.contents.dpopKey) }
+    guard live.contents.dpopKey == nil, let key = try issuer.newKey() else { return live }
+    return try await update(live.record, by: .refreshOutcome(under: lease)) { $0.dpopKey = key }
+  }
+
+  /// The lease of the session's record; nil while another process has it.
+  func lease(_ handle: SessionHandle, for duration: Duration) async throws(SessionError) -> RecordLease? {
+    do throws(StoreError) {
+      return try await store.lease(handle.key, for: duration)
+    } catch {
+      throw SessionError(error)
+    }
+  }
+
+  /// The contents that the issuer's last answer made and the store has not taken yet.
+  func unsaved(_ handle: SessionHandle) -> SessionContents? { cache.withLock { $0.unsaved[handle.key] } }
+
+  /// Whether the issuer has ended the session, as far as this process knows without a look at the store.
+  func isRefused(_ handle: SessionHandle) -> Bool {
+    cache.withLock { ($0.unsaved[handle.key] ?? $0.sessions[handle.key]?.contents)?.isRefused ?? false }
+  }
+
+  /// Writes what is in memory only. Stops at the first session that the store cannot take; that one and the rest stay
+  /// in memory.
+  func writeUnsaved() async {
+    for key in cache.withLock({ $0.unsaved.keys }) {
+      guard let contents = cache.withLock({ $0.unsaved[key] }), let handle = try? SessionHandle(contents.handle) else {
+        continue
+      }
+      do throws(SessionError) {
+        // To read a session that was never written is to write it.
+        guard let live = try await read(handle), let rest = unsaved(handle) else { continue }
+        try await update(live.record, by: .refreshOutcome(under: nil)) { $0 = rest }
+      } catch {
+        if case .store(let fault) = error.kind, fault.isOutage { return }
+      }
+    }
+  }
+
+  // MARK: Ending
+
+  /// Removes the session from the store, and returns its latest contents; nil when another call has removed it.
+  func end(_ live: LiveSession) async throws(SessionError) -> SessionContents? {
+    let taken: StoredRecord?
+    do throws(StoreError) {
+      taken = try await store.take(live.handle.key)
+    } catch {
+      throw SessionError(error)
+    }
+    let unsaved = cache.withLock { $0.end(live.handle.key, of: live.owner) }
+    forgetUpkeep(of: live.handle.key, ownedBy: live.owner)
+    return taken.map { unsaved ?? SessionContents($0) ?? live.contents }
+  }
+
+  /// Removes a session that cannot be read; its handle alone proves the right to it.
+  func removeDamaged(_ handle: SessionHandle, ownedBy uid: UInt32) async throws(SessionError) {
+    do throws(StoreError) {
+      guard try await store.remove(handle.key) else { throw StoreError(.conflict, "") }
+    } catch {
+      throw error.kind == .conflict ? .notFound : SessionError(error)
+    }
+    forgetUpkeep(of: handle.key, ownedBy: uid)
+  }
+
+  private func forgetUpkeep(of key: RecordKey, ownedBy uid: UInt32) {
+    schedules.remove(key, of: uid)
+    selections.forget(of: uid)
+  }
+
+  // MARK: Listing
+
+  /// Calls `body` with the sessions of `uid` behind `position` (0: from the first) and the position of each, the
+  /// oldest first, until it returns false.
+  func forEachSession(
+    ownedBy uid: UInt32, after position: Int64 = 0, _ body: (Session, Int64) -> Bool
+  ) async throws(SessionError) {
+    var start: Int64? = position
+    while let position = start {
+      let page: RecordPage
+      do throws(StoreError) {
+        page = try await store.records(in: .session, ownedBy: uid, after: position, atMost: Self.pieceSize)
+      } catch {
+        throw SessionError(error)
+      }
+      for entry in page.entries {
+        guard let session = await session(in: entry.record) else { continue }
+        guard body(session, entry.position) else { return }
+      }
+      start = page.next
+      guard start != nil else { return }
+      guard !Task.isCancelled else { throw SessionError(.cancelled, "the list was cancelled") }
+      // A store that never waits would not let other tasks run.
+      await Task.yield()
+    }
+  }
+
+  /// The session that a record holds; nil when there is none yet, or it cannot be read.
+  private func session(in record: StoredRecord) async -> Session? {
+    guard let contents = SessionContents(record), let handle = try? SessionHandle(contents.handle) else {
+      observer?.observe(.troubled("a session of the store cannot be read", detail: "\(record.key)"))
+      return nil
+    }
+    guard contents.isReserved else { return contents.session(handle) }
+    let reservation = SessionRecord(handle: handle, owner: record.owner, version: record.version, contents: contents)
+    return (try? await unsavedCreation(reservation))?.session
+  }
+}
+
+extension SessionContents {
+  /// Whether a record with these contents takes precedence over the outcome of a refresh that began with `old`: it has
+  /// a newer login, or newer tokens. A record that only notes that the old refresh token was rejected does not.
+  fileprivate func supersedes(_ old: SessionContents) -> Bool {
+    hasNewerLogin(than: old) || !isRefused && refreshToken != old.refreshToken
+  }
+
+  /// Whether the user has logged in since. Without a refresh token only a login brings an ID token.
+  private func hasNewerLogin(than other: SessionContents) -> Bool {
+    ssoToken != other.ssoToken || refreshToken == nil && other.refreshToken == nil && idToken != other.idToken
+  }
+}

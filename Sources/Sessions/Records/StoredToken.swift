@@ -1,0 +1,41 @@
+import OAuthClient
+import PosternSupport
+
+/// An access token as it is stored: with times of the wall clock, which go on while nothing runs.
+struct StoredToken: Sendable, Codable {
+  let slot: TokenSlot
+  @KeptSecret var value: String
+  let scope: String?
+  /// Milliseconds since the epoch.
+  let obtainedAt: Int64
+  /// In milliseconds.
+  let lifetime: Int64
+  /// The token's type, where its request carried a proof of the session's key (RFC 9449); nil: a bearer token that was
+  /// requested without.
+  var type: String?
+}
+
+extension StoredToken {
+  /// When it expires by the wall clock.
+  var expiresAt: Timestamp { Timestamp(millisecondsSinceEpoch: obtainedAt) + .milliseconds(lifetime) }
+
+  /// The token as the engine uses it. A wall clock that was set back does not make it live longer than it was given.
+  func accessToken(generation: UInt64, binding: TokenBinding, clock: any EngineClock) -> AccessToken {
+    let remaining = min(expiresAt - clock.wallNow, .milliseconds(lifetime))
+    let expiry = clock.monotonicNow + remaining
+    return AccessToken(
+      value: Secret(value), generation: generation, expiry: expiry, lifetime: .milliseconds(lifetime),
+      expiresAt: expiresAt,
+      usableUntil: clock.monotonicNow + (remaining - AccessToken.margin(ofLifetime: .milliseconds(lifetime))),
+      scope: scope, binding: binding)
+  }
+
+  /// The token's sender constraint, in a session with that key; nil when the key it is bound to is not there.
+  func binding(_ key: DPoPKey?) -> TokenBinding? {
+    switch type.flatMap({ TokenType(named: $0) }) {
+    case nil: TokenBinding.none
+    case .bearer?: .declined
+    case .dpop?: key.map { .key($0) }
+    }
+  }
+}

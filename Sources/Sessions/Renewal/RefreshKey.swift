@@ -1,7 +1,0 @@
-import SessionRecords
-
-/// Which token of which session is renewed.
-struct RefreshKey: Sendable, Hashable {
-  let key: RecordKey
-  let slot: TokenSlot
-}

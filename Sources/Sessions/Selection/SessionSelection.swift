@@ -1,0 +1,118 @@
+import PosternSupport
+
+/// The session that is meant when a call names none.
+public enum SessionChoice: Sendable, Equatable {
+  /// There is none.
+  case none
+  /// The only one that has not expired, or the last one that has.
+  case one(SessionHandle)
+  /// The call has to say which.
+  case several
+}
+
+/// Cached selections of each uid.
+final class SelectionCache: Sendable {
+  struct Name: Sendable, Hashable {
+    let kind: SessionKind
+    let issuer: String
+  }
+
+  struct Selection: Sendable {
+    let choice: SessionChoice
+    /// When a session that counts expires.
+    let until: Timestamp?
+    let readAt: MonotonicInstant
+  }
+
+  /// Reads of one uid's sessions that are running. Another uid's changes make none of them invalid.
+  private struct Reads: Sendable {
+    var running = 0
+    /// How often the uid's sessions have changed meanwhile.
+    var changes: UInt64 = 0
+  }
+
+  private struct State: Sendable {
+    var selections = BoundedCache<UInt32, [Name: Selection]>(capacity: 1024)
+    var reads: [UInt32: Reads] = [:]
+  }
+
+  private let state = Locked(State())
+
+  subscript(name: Name, owner: UInt32) -> Selection? { state.withLock { $0.selections[owner]?[name] } }
+
+  /// A session of `uid` has begun, ended, or ends at another time.
+  func forget(of uid: UInt32) {
+    state.withLock { state in
+      state.reads[uid]?.changes += 1
+      state.selections[uid] = nil
+    }
+  }
+
+  /// Caches what `read` returns, unless the uid's sessions change meanwhile: the result may have that change or not.
+  func cache(
+    _ name: Name, of uid: UInt32, _ read: () async throws(SessionError) -> Selection
+  ) async throws(SessionError) -> Selection {
+    let changes = state.withLock { state in
+      state.reads[uid, default: Reads()].running += 1
+      return state.reads[uid]?.changes
+    }
+    defer {
+      state.withLock { state in
+        state.reads[uid]?.running -= 1
+        if state.reads[uid]?.running == 0 { state.reads[uid] = nil }
+      }
+    }
+    let selection = try await read()
+    state.withLock { state in
+      guard state.reads[uid]?.changes == changes else { return }
+      var selections = state.selections[uid] ?? [:]
+      selections[name] = selection
+      state.selections[uid] = selections
+    }
+    return selection
+  }
+}
+
+/// Finds the session that is meant when a call names none.
+struct SessionSelection: Sendable {
+  let repository: SessionRepository
+  let clock: any EngineClock
+
+  /// The session of `uid` that is meant at `issuer`. Cached until a session of that uid begins or ends; for a moment
+  /// only where other processes share the store.
+  func choice(
+    of kind: SessionKind, at issuer: String, ownedBy uid: UInt32
+  ) async throws(SessionError) -> SessionChoice {
+    let name = SelectionCache.Name(kind: kind, issuer: issuer)
+    let now = clock.monotonicNow
+    if let known = repository.selections[name, uid], known.until.map({ $0 > clock.wallNow }) ?? true,
+      !repository.isShared || now - known.readAt < SessionRepository.sharedCacheLife
+    {
+      return known.choice
+    }
+    return try await repository.selections.cache(name, of: uid) { () async throws(SessionError) in
+      // A login takes precedence over the expired session before it.
+      var live: [Session] = []
+      var last: Session?
+      try await repository.forEachSession(ownedBy: uid) { session, _ in
+        guard session.kind == kind, session.issuer == issuer else { return true }
+        last = session
+        if session.expiresAt.map({ $0 > clock.wallNow }) ?? true { live.append(session) }
+        return live.count < 2
+      }
+      let choice: SessionChoice = live.count > 1 ? .several : (live.first ?? last).map { .one($0.handle) } ?? .none
+      return .init(choice: choice, until: live.compactMap(\.expiresAt).min(), readAt: now)
+    }.choice
+  }
+
+  /// The only session of that kind; nil where there is none, an error where there are several.
+  func only(
+    _ kind: SessionKind, at issuer: String, ownedBy uid: UInt32
+  ) async throws(SessionError) -> SessionHandle? {
+    switch try await choice(of: kind, at: issuer, ownedBy: uid) {
+    case .none: return nil
+    case .one(let handle): return handle
+    case .several: throw .severalSessions
+    }
+  }
+}

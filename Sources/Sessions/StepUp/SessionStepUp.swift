@@ -1,0 +1,276 @@
+package import AccessManagement
+import HTTPMessages
+package import OAuthClient
+import PosternJSON
+package import PosternSupport
+import SessionRecords
+import TokenValidation
+
+/// Replaces a session's login, and all of its tokens, by a stronger or more recent one of the same user.
+package struct SessionStepUp: SessionPart {
+  let shared: SessionDependencies
+  let codeLogin: CodeLogin
+  let singleSignOn: SingleSignOn
+  let refresher: TokenRefresher
+
+  /// The single sign-on token of a user's session; nil where it was made without.
+  package func ssoToken(
+    of handle: SessionHandle, ownedBy uid: UInt32, at issuer: SessionIssuer
+  ) async throws(SessionError) -> Secret<String>? {
+    let live = try await repository.live(handle, ownedBy: uid)
+    try live.check(issuer)
+    guard live.contents.kind == .user else { throw .invalid("a user's session is needed", path: ["session"]) }
+    return live.contents.ssoToken.map { Secret($0) }
+  }
+
+  /// Puts a newer single sign-on token into the session, and the tokens it gives in place of the old ones, all at once.
+  ///
+  /// They must be the same user's. Then the old single sign-on session is ended, with its own token: nothing of the new
+  /// one ever goes along with that. Where the issuer cannot exchange the token now, or suspends that for advice, the
+  /// session keeps its tokens and has the newer login. `releasing` is a suspended authorization, which is continued.
+  package func replaceLogin(
+    _ handle: SessionHandle, ownedBy uid: UInt32, at issuer: SessionIssuer, with token: Secret<String>,
+    releasing suspended: HeldAuthorization? = nil, trace: TraceContext?
+  ) async throws(SessionError) {
+    guard AccessManager.isToken(token.reveal()) else {
+      throw SessionError(TokenError(.malformed, "the access manager gave a token that cannot stand in a cookie"))
+    }
+    var live: LiveSession
+    do throws(SessionError) {
+      live = try await repository.live(handle, ownedBy: uid)
+      try live.check(issuer)
+      live = try await repository.withKey(live, issuer)
+    } catch {
+      // The session has ended meanwhile, for example: the login is not used.
+      _ = await singleSignOn.end(token.reveal(), at: issuer, trace: trace)
+      throw error
+    }
+    let refresh: RefreshedToken
+    let claims: JSONObject?
+    do throws(SessionError) {
+      do throws(RefreshError) {
+        refresh = try await singleSignOn.authorizeAgain(
+          live.with(ssoToken: token), .session, issuer, releasing: suspended, trace)
+      } catch {
+        throw error.error
+      }
+      claims = try await stepUpClaims(refresh, live, issuer)
+    } catch {
+      await keepOrEnd(token, after: error, live, isReleased: suspended != nil, issuer, trace)
+      throw error
+    }
+    // The token that is there then: another journey may have been faster.
+    var old: String?
+    do throws(SessionError) {
+      try await replaceTokens(of: live, with: refresh.answer, claims, issuer) { contents in
+        old = contents.ssoToken
+        contents.ssoToken = token.reveal()
+        contents.unprovenSSOToken = nil
+      }
+    } catch {
+      if !error.keepsChange { _ = await singleSignOn.end(token.reveal(), at: issuer, trace: trace) }
+      throw error
+    }
+    refresher.suspended.remove(handle)
+    end(old, replacedBy: token, at: issuer, of: live.owner)
+  }
+
+  /// Keeps a login that cannot be exchanged now: the old one may be gone already. Ends one that cannot be exchanged at
+  /// all, or that no session will have.
+  private func keepOrEnd(
+    _ token: Secret<String>, after error: SessionError, _ live: LiveSession, isReleased: Bool,
+    _ issuer: SessionIssuer, _ trace: TraceContext?
+  ) async {
+    switch error.kind {
+    // The user denied a further step: the login is valid all the same.
+    case .authorizationFailed where isReleased && error.upstreamCode != IDTokenVerification.otherUser: return
+    case .authorizationFailed, .expired: break
+    default:
+      // Its user is checked when it is used, where the session's is known.
+      guard live.contents.subject != nil else {
+        // Its user gets a further step first.
+        if error.isAdvice { return }
+        break
+      }
+      var old: String?
+      do throws(SessionError) {
+        try await repository.update(live.record, by: .reapply) { contents in
+          old = contents.ssoToken
+          contents.ssoToken = token.reveal()
+          contents.unprovenSSOToken = token.reveal()
+        }
+        observer?.observe(.steppedUp(live.handle, owner: live.owner))
+        end(old, replacedBy: token, at: issuer, of: live.owner)
+        return
+      } catch {
+        if error.keepsChange { return }
+      }
+    }
+    _ = await singleSignOn.end(token.reveal(), at: issuer, trace: trace)
+  }
+
+  /// Ends the login that has been replaced, with its own token, behind the caller.
+  private func end(_ old: String?, replacedBy token: Secret<String>, at issuer: SessionIssuer, of uid: UInt32) {
+    guard let old, old != token.reveal() else { return }
+    tasks.revoke(for: uid) {
+      _ = await singleSignOn.end(old, at: issuer, timeout: TokenRevocation.timeout, trace: nil)
+    }
+  }
+
+  private func stepUpClaims(
+    _ refresh: RefreshedToken, _ live: LiveSession, _ issuer: SessionIssuer
+  ) async throws(SessionError) -> JSONObject? {
+    guard let idToken = refresh.answer.response.idToken, let expectations = refresh.expectations else { return nil }
+    let verdict = await idTokens.verdict(onSecondLogin: idToken, of: live, expectations, at: issuer)
+    do throws(SessionError) {
+      try IDTokenVerification.require(verdict)
+    } catch {
+      revocation.revokeOrphaned(refresh.answer, issuer, of: live.owner)
+      throw error
+    }
+    switch verdict {
+    case .valid(let claims, _, _, _): return claims
+    default:
+      revocation.revokeOrphaned(refresh.answer, issuer, of: live.owner)
+      throw SessionError(
+        .authorizationFailed, "the login is another user's than the session",
+        upstreamCode: IDTokenVerification.otherUser)
+    }
+  }
+
+  /// Replaces all tokens of the session; the old ones are revoked when no fetch uses them any more.
+  func replaceTokens(
+    of live: LiveSession, with answer: TokenRequests.Answer, _ claims: JSONObject?, _ issuer: SessionIssuer,
+    also change: (inout SessionContents) -> Void = { _ in }
+  ) async throws(SessionError) {
+    do throws(SessionError) {
+      var retired: [RetiredToken] = []
+      let stepped = try await repository.update(live.record, by: .reapply) { contents in
+        retired = contents.revocable(at: clock.wallNow)
+        contents.tokens = []
+        contents.refreshToken = nil
+        contents.isRefused = false
+        change(&contents)
+        contents.take(answer, in: .session)
+        if let idToken = answer.response.idToken, let claims { contents.take(idToken, claims) }
+      }
+      refresher.backoffs.withLock { $0.remove(RefreshKey(key: live.handle.key, slot: .session)) }
+      observer?.observe(.steppedUp(live.handle, owner: live.owner))
+      observer?.observe(.refreshed(stepped.session, owner: live.owner))
+      let kept = Set(stepped.contents.revocable(at: clock.wallNow).map(\.value))
+      revocation.retire(retired.filter { !kept.contains($0.value) }, of: live, issuer)
+    } catch {
+      if case .notFound = error.kind { revocation.revokeOrphaned(answer, issuer, of: live.owner) }
+      throw error
+    }
+  }
+
+  /// Begins an authorization that replaces a session's login (RFC 9470 section 5), in one of these contexts and not
+  /// longer ago than `maxAge`.
+  package func beginInBrowser(
+    of handle: SessionHandle, ownedBy uid: UInt32, at issuer: SessionIssuer, acrValues: [String], maxAge: Int?,
+    trace: TraceContext?
+  ) async throws(SessionError) -> BegunAuthorization {
+    guard let redirectURI = issuer.redirectURI else {
+      throw .grantNotSupported("the issuer is configured without redirectUri")
+    }
+    var live = try await repository.live(handle, ownedBy: uid)
+    try live.check(issuer)
+    live = try await repository.withKey(live, issuer)
+    var request = AuthorizationRequest(redirectURI: redirectURI)
+    let scope = live.contents.scope ?? issuer.scope ?? "openid"
+    // The ID token has to name the user.
+    request.scope = ScopeText.names("openid", in: scope) ? scope : "openid \(scope)"
+    request.acrValues = acrValues
+    request.maxAge = maxAge
+    request.resource = live.contents.resource
+    return try await codeLogin.begin(
+      request, at: issuer, ownedBy: uid, dpopKey: live.contents.dpopKey, steppingUp: handle, trace: trace)
+  }
+
+  /// Completes the authorization with the URL to which the issuer sent the user back: the session gets the new tokens,
+  /// which must be the same user's.
+  package func completeInBrowser(
+    of handle: SessionHandle, ownedBy uid: UInt32, at issuer: SessionIssuer, callback url: String,
+    trace: TraceContext?
+  ) async throws(SessionError) {
+    var live = try await repository.live(handle, ownedBy: uid)
+    try live.check(issuer)
+    live = try await repository.withKey(live, issuer)
+    let redemption = try await codeLogin.redemption(of: url, uid, { _ in issuer }, steppingUp: handle)
+    let pending = redemption.pending
+    try await codeLogin.creation.prepare(issuer, needsKeys: true, trace)
+    try await redemption.claim.take()
+    let answer: TokenRequests.Answer
+    do throws(TokenError) {
+      answer = try await requests.token(
+        (redemption.grant.form(scope: nil) ?? []) + TokenSlot.resource(pending.resource), at: issuer.issuer,
+        key: live.key, trace: trace)
+    } catch {
+      if !error.isAnswer { await redemption.claim.giveBack() }
+      throw SessionError(error)
+    }
+    let claims: JSONObject
+    do throws(SessionError) {
+      guard let idToken = answer.response.idToken else { throw .missingIDToken }
+      var expectations = IDTokenExpectations(clientID: issuer.issuer.clientID, nonce: pending.nonce)
+      expectations.maxAge = pending.maxAge.map { .seconds($0) }
+      expectations.acrValues = pending.acrValues
+      expectations.accessToken = Secret(answer.response.accessToken)
+      expectations.authorizationCode = Secret(redemption.code)
+      claims = try await idTokens.claims(of: idToken, expectations, at: issuer)
+      guard live.contents.isSubject(of: claims) else {
+        throw SessionError(
+          .authorizationFailed, "the login is another user's than the session",
+          upstreamCode: IDTokenVerification.otherUser)
+      }
+    } catch {
+      revocation.revokeOrphaned(answer, issuer, of: live.owner)
+      throw error
+    }
+    try await replaceTokens(of: live, with: answer, claims, issuer)
+  }
+
+  /// Continues the session's requests that `advices` suspended, after the user has done what they require. Returns
+  /// false when there is none.
+  package func release(
+    _ advices: [PolicyAdvice], of handle: SessionHandle, ownedBy uid: UInt32, at issuer: SessionIssuer,
+    trace: TraceContext?
+  ) async throws(SessionError) -> Bool {
+    guard let slot = refresher.suspended.release(advices, of: handle, at: clock.monotonicNow) else { return false }
+    let live = try await repository.live(handle, ownedBy: uid)
+    let requirement = TokenRequirement(slot: slot, rejected: live.tokens[slot], minimumLife: nil)
+    for _ in 0..<3 {
+      let run = try await refresher.refresh(handle, ownedBy: uid, requirement, issuer, trace)
+      // A run that had begun before has not continued anything.
+      if case .failure(let error) = run.outcome, case .adviceRequired = error.kind,
+        refresher.suspended.isReleased(slot, of: handle)
+      {
+        continue
+      }
+      _ = try run.outcome.get()
+      if !refresher.suspended.isReleased(slot, of: handle) { break }
+    }
+    return true
+  }
+
+  /// Removes the requests that `advices` suspended: the user has not done what they require.
+  package func forgetHeld(by advices: [PolicyAdvice], of handle: SessionHandle) {
+    refresher.suspended.forget(advices, of: handle, at: clock.monotonicNow)
+  }
+}
+
+extension SessionError {
+  /// Whether the change is kept in memory until it can be written.
+  fileprivate var keepsChange: Bool { if case .store(let fault) = kind { fault.kind == .unavailable } else { false } }
+}
+
+extension LiveSession {
+  /// The session as if it had been made from `token`.
+  fileprivate func with(ssoToken token: Secret<String>) -> LiveSession {
+    var contents = contents
+    contents.ssoToken = token.reveal()
+    let record = SessionRecord(handle: handle, owner: owner, version: version, contents: contents)
+    return LiveSession(record: record, tokens: tokens, key: key, readAt: readAt)
+  }
+}

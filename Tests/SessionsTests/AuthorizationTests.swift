@@ -1,0 +1,158 @@
+import AuthEngine
+import EngineTestSupport
+import HTTPMessages
+import JOSE
+import PosternSupport
+import PosternTestSupport
+import Testing
+
+/// An authorization is valid for one response of the token endpoint, and contains what the issuer's metadata require.
+@Suite struct AuthorizationTests {
+  /// An issuer with metadata, and a token endpoint whose response a test sets.
+  private struct Bench {
+    let clock = ManualClock()
+    let metadata: Locked<String>
+    let answers = Locked<[Result<HTTPResponse, TransportError>]>([])
+    let transport: ScriptedTransport
+    let store = TroubledStore()
+    let sessions: UserSessions
+    let issuer: SessionIssuer
+    let scope: String
+
+    init(_ metadata: String = "", scope: String = "orders", endpoints: [ProviderEndpoint: String] = [:]) throws {
+      let document = Locked(metadata)
+      let answers = answers
+      self.metadata = document
+      self.scope = scope
+      transport = ScriptedTransport { request, _ throws(TransportError) in
+        if request.url.path == "/token" {
+          return try answers.withLock { $0.isEmpty ? .success(.token("a")) : $0.removeFirst() }.get()
+        }
+        guard request.url.path == "/.well-known/openid-configuration" else { return .status(503) }
+        return .json(
+          #"{"issuer":"https://idp.test","authorization_endpoint":"https://idp.test/authorize","#
+            + #""token_endpoint":"https://idp.test/token","jwks_uri":"https://idp.test/jwks"\#(document.withLock { $0 })}"#
+        )
+      }
+      let discovery = ProviderDiscovery(
+        transport: transport, clock: clock, observer: SilentObserver(), userAgent: "postern/test")
+      sessions = UserSessions(
+        store: store, transport: transport, clock: clock, observer: SilentObserver(), userAgent: "postern/test",
+        discovery: discovery)
+      let keys = KeySetStore(
+        transport: transport, clock: clock, observer: SilentObserver(), userAgent: "postern/test", discovery: discovery)
+      let configured = try Issuer.testing(endpoints: endpoints)
+      issuer = SessionIssuer(
+        issuer: configured, tokens: IDTokenConfiguration(issuer: "https://idp.test"),
+        keys: keys.source(for: configured, policy: KeySetPolicy()))
+    }
+
+    var tokenRequests: Int { transport.requests(to: "https://idp.test/token").count }
+
+    func begin() async throws(SessionError) -> String {
+      var request = AuthorizationRequest(redirectURI: "https://app.test/cb")
+      request.scope = scope
+      return try await sessions.beginAuthorization(request, at: issuer, ownedBy: 1).state
+    }
+
+    func complete(_ state: String, _ query: String = "code=c") async throws(SessionError) -> Session {
+      let issuer = issuer
+      return try await sessions.completeAuthorization(
+        callback: "https://app.test/cb?state=\(state)&\(query)", ownedBy: 1, issuer: { _ in issuer })
+    }
+  }
+
+  @Test(
+    "a token endpoint that did not answer does not cost the login: the same callback is good again",
+    arguments: [
+      Result<HTTPResponse, TransportError>.success(.status(503)),
+      .failure(TransportError(code: .serverUnreachable, outcome: .notSent, detail: "")),
+    ])
+  func givenBack(answer: Result<HTTPResponse, TransportError>) async throws {
+    let bench = try Bench()
+    let state = try await bench.begin()
+    bench.answers.withLock { $0 = [answer] }
+    await #expect(throws: SessionError.self) { try await bench.complete(state) }
+    _ = try await bench.complete(state)
+    await #expect(throws: SessionError.self) { try await bench.complete(state) }
+    #expect(bench.tokenRequests == 2)
+  }
+
+  @Test("a code is not sent while there are no keys to judge the ID token with, nor while nothing can be stored")
+  func nothingSent() async throws {
+    let bench = try Bench(scope: "openid")
+    let state = try await bench.begin()
+    let error = await #expect(throws: SessionError.self) { try await bench.complete(state) }
+    guard case .unreachable? = error?.kind else {
+      Issue.record("\(String(describing: error))")
+      return
+    }
+    #expect(bench.tokenRequests == 0)
+    let again = await #expect(throws: SessionError.self) { try await bench.complete(state) }
+    if case .stateUnknown? = again?.kind { Issue.record("the state was spent without a request") }
+  }
+
+  @Test(
+    "a rejection of the code, and a callback that is wrong, end the authorization",
+    arguments: [
+      ("code=c", true), ("error=access_denied", false), ("code=c&iss=https://other.test", false), ("", false),
+    ])
+  func spent(query: String, isSent: Bool) async throws {
+    let bench = try Bench()
+    let state = try await bench.begin()
+    bench.answers.withLock { $0 = [.success(.json(#"{"error":"invalid_grant"}"#, status: 400))] }
+    await #expect(throws: SessionError.self) { try await bench.complete(state, query) }
+    #expect(bench.tokenRequests == (isSent ? 1 : 0))
+    let error = await #expect(throws: SessionError.self) { try await bench.complete(state) }
+    guard case .stateUnknown? = error?.kind else {
+      Issue.record("\(String(describing: error))")
+      return
+    }
+  }
+
+  @Test("RFC 9207: where the metadata promise `iss` a callback without it is rejected, even if the metadata are gone")
+  func missingIssuer() async throws {
+    let bench = try Bench(#","authorization_response_iss_parameter_supported":true"#)
+    let state = try await bench.begin()
+    bench.metadata.withLock { $0 = "broken" }
+    bench.clock.advance(by: .seconds(599))
+    let error = await #expect(throws: SessionError.self) { try await bench.complete(state) }
+    #expect(error?.upstreamCode == "missing_iss" && bench.tokenRequests == 0)
+    bench.metadata.withLock { $0 = #","authorization_response_iss_parameter_supported":true"# }
+    _ = try await bench.complete(try await bench.begin(), "code=c&iss=https://idp.test")
+  }
+
+  @Test(
+    "without metadata an `iss` that is there must be the issuer's",
+    arguments: [
+      ("code=c", true), ("code=c&iss=https://idp.test", true), ("code=c&iss=https://idp.test/", false),
+    ])
+  func configuredEndpoints(query: String, isGood: Bool) async throws {
+    let bench = try Bench(
+      endpoints: [.authorization: "https://idp.test/authorize", .token: "https://idp.test/token"])
+    let state = try await bench.begin()
+    if isGood {
+      _ = try await bench.complete(state, query)
+    } else {
+      await #expect(throws: SessionError.self) { try await bench.complete(state, query) }
+    }
+  }
+
+  @Test(
+    "an issuer that supports PKCE, but not with S256, gets no request",
+    arguments: [
+      (#"["plain"]"#, false), ("[]", false), (#"["plain","S256"]"#, true),
+    ])
+  func proofKeys(methods: String, isGood: Bool) async throws {
+    let bench = try Bench(#","code_challenge_methods_supported":\#(methods)"#)
+    guard !isGood else {
+      _ = try await bench.begin()
+      return
+    }
+    let error = await #expect(throws: SessionError.self) { try await bench.begin() }
+    guard case .grantNotSupported? = error?.kind else {
+      Issue.record("\(String(describing: error))")
+      return
+    }
+  }
+}
