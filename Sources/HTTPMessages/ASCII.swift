@@ -1,4 +1,4 @@
-/// Byte classes of the HTTP and URL grammars.
+/// Character classes of the HTTP and URL grammars.
 enum ASCII {
   static func isDigit(_ byte: UInt8) -> Bool { byte >= 0x30 && byte <= 0x39 }
 

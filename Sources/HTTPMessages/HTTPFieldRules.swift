@@ -1,6 +1,6 @@
 import PosternSupport
 
-/// What header field lines a caller may give: a grammar, and names that are not theirs to set.
+/// The rules for header fields that a caller may set: grammar and reserved names.
 public enum HTTPFieldRules {
   /// Whether `name` is a field name: a token (RFC 9110 section 5.1), at most 256 bytes.
   public static func isName(_ name: String) -> Bool {
@@ -19,8 +19,8 @@ public enum HTTPFieldRules {
     return reserved.contains(canonical) || canonical.startsWithBytes(of: "proxy-")
   }
 
-  /// Whether the field names another target, method or host than the request does: a gateway authorizes the one, a
-  /// server behind it serves the other. `Forwarded` (RFC 7239) does where its value has a `host`. Names are compared by
+  /// Whether the field overrides the request's target, method or host: a gateway might authorize the one, and a server
+  /// behind it serve the other. `Forwarded` (RFC 7239) does when its value has a `host`. Names are compared by
   /// `canonical(_:)`.
   public static func overridesRequest(_ name: String, value: String) -> Bool {
     let canonical = canonical(name)
@@ -28,10 +28,10 @@ public enum HTTPFieldRules {
     return value.lowercasedASCII().containsBytes(of: "host")
   }
 
-  /// The names of fields that may do that, as `canonical(_:)` has them, sorted.
+  /// The canonical names of the fields that may override the request, sorted.
   public static let overridingNames: [String] = (overriding.union(["forwarded"])).sorted()
 
-  /// The name as it is compared: in lower case, with `-` for everything but letters and digits. CGI and what follows it
+  /// The name for comparisons: in lower case, with `-` for everything but letters and digits. CGI and its successors
   /// make one variable of `X-Original-URL` and `X_Original_URL` (RFC 3875 section 4.1.18).
   public static func canonical(_ name: String) -> String {
     String(
@@ -39,8 +39,8 @@ public enum HTTPFieldRules {
       as: UTF8.self)
   }
 
-  /// Whether the field may follow a redirect to another origin: what describes the content and the trace, nothing that
-  /// identifies anybody.
+  /// Whether the field may be sent to another origin after a redirect: fields that describe the content and the trace,
+  /// none that identifies a user or client.
   public static func crossesOrigins(_ name: String) -> Bool {
     let lowercased = name.lowercasedASCII()
     return lowercased.startsWithBytes(of: "accept") || crossing.contains(lowercased)
@@ -60,7 +60,7 @@ public enum HTTPFieldRules {
     "trailer", "transfer-encoding", "upgrade", "user-agent",
   ]
 
-  /// By target, by method, by host.
+  /// The fields that override the target, the method and the host, in this order.
   private static let overriding: Set<String> = [
     "x-envoy-original-path", "x-forwarded-path", "x-forwarded-uri", "x-original-uri", "x-original-url",
     "x-rewrite-uri", "x-rewrite-url",

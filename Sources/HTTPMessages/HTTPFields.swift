@@ -1,6 +1,6 @@
 import PosternSupport
 
-/// HTTP header fields: ordered, repeats kept, names compared without case (RFC 9110 section 5.1).
+/// HTTP header fields: ordered, duplicates kept, names compared without case (RFC 9110 section 5.1).
 public struct HTTPFields: Sendable, Hashable {
   /// One field line.
   public struct Field: Sendable, Hashable {
@@ -39,7 +39,7 @@ public struct HTTPFields: Sendable, Hashable {
     lines.filter { Self.sameName($0.name, name) }.map(\.value)
   }
 
-  /// Adds a line behind the others.
+  /// Adds a line at the end.
   public mutating func append(_ name: String, _ value: String) {
     lines.append(Field(name: name, value: value))
   }
@@ -56,14 +56,14 @@ public struct HTTPFields: Sendable, Hashable {
 }
 
 extension HTTPFields.Field {
-  /// The same bytes: for `==` of text U+037E is a semicolon, which parts a cookie from the next one.
+  /// Same bytes. Swift's `==` for strings treats U+037E as a semicolon, which separates cookies.
   public static func == (left: HTTPFields.Field, right: HTTPFields.Field) -> Bool {
     left.name.hasSameBytes(as: right.name) && left.value.hasSameBytes(as: right.value)
   }
 }
 
 extension HTTPFields: ExpressibleByDictionaryLiteral {
-  /// The given lines, in order; a name may stand there more than once.
+  /// The given lines, in order; a name may occur more than once.
   public init(dictionaryLiteral lines: (String, String)...) {
     self.init(lines.map { Field(name: $0.0, value: $0.1) })
   }

@@ -1,7 +1,7 @@
 /// A URL's host: a name, a dotted quad, or an IPv6 address in brackets.
 ///
-/// Decided: a trailing dot is refused (an origin is compared as text, and certificates and cookies never carry the
-/// dot); underscores are accepted in names (container networks use them); international names must come as punycode.
+/// A trailing dot is not accepted (origins are compared as text, and certificates and cookies never have the dot).
+/// Underscores are accepted in names (container networks use them). International names must be in punycode.
 enum HTTPHost {
   /// The host in canonical form; throws `emptyHost` or `invalidHost`.
   static func canonical(_ bytes: ArraySlice<UInt8>) throws(HTTPURLError) -> String {
@@ -16,7 +16,7 @@ enum HTTPHost {
     for label in labels {
       guard (1...63).contains(label.count), label.allSatisfy(isNameByte) else { throw HTTPURLError(.invalidHost) }
     }
-    // What ends in a number is an address to every resolver, in whatever odd base: only the plain form may pass.
+    // Resolvers take a host whose last label is a number, in any base, as an address: only the plain form is accepted.
     if let last = labels.last, looksNumeric(last), dottedQuad(bytes) == nil { throw HTTPURLError(.invalidHost) }
     return String(decoding: bytes.map(ASCII.lowercased), as: UTF8.self)
   }
@@ -41,11 +41,145 @@ enum HTTPHost {
     ASCII.isLetter(byte) || ASCII.isDigit(byte) || byte == UInt8(ascii: "-") || byte == UInt8(ascii: "_")
   }
 
-  /// All digits, or `0x` and hexadecimal digits: what `inet_aton` would read as a number.
+  /// Whether `inet_aton` would read the label as a number: all digits, or `0x` and hexadecimal digits.
   private static func looksNumeric(_ label: ArraySlice<UInt8>) -> Bool {
     if label.allSatisfy(ASCII.isDigit) { return true }
     guard label.count >= 2, label.first == 0x30, ASCII.lowercased(label[label.startIndex + 1]) == UInt8(ascii: "x")
     else { return false }
     return label.dropFirst(2).allSatisfy { ASCII.hexValue($0) != nil }
+  }
+}
+
+/// An IP address, version 4 or 6.
+public struct IPAddress: Sendable, Hashable {
+  private let bytes: [UInt8]
+
+  /// The address of these 4 or 16 bytes, the first one first; nil for any other number of them.
+  public init?(bytes: some Sequence<UInt8>) {
+    self.bytes = Array(bytes)
+    guard self.bytes.count == 4 || self.bytes.count == 16 else { return nil }
+  }
+
+  /// Parses a dotted quad or an IPv6 address without brackets and zone; nil for anything else.
+  public init?(_ text: String) {
+    let text = Array(text.utf8)[...]
+    guard let bytes = HTTPHost.dottedQuad(text) ?? IPv6Address(text)?.bytes else { return nil }
+    self.init(bytes: bytes)
+  }
+
+  /// Whether it is link-local (RFC 3927, RFC 4291 section 2.5.6), or one of the addresses outside of that range where
+  /// clouds serve instance metadata: a host name should not resolve to it. IPv6 addresses that embed an IPv4 address
+  /// are treated as that one.
+  public var isLinkLocal: Bool {
+    guard bytes.count == 16 else { return Self.isLinkLocal(bytes[...]) }
+    if bytes[0] == 0xFE, bytes[1] & 0xC0 == 0x80 { return true }
+    return Self.metadata.contains(bytes) || embedded.map(Self.isLinkLocal) ?? false
+  }
+
+  private static func isLinkLocal(_ quad: ArraySlice<UInt8>) -> Bool {
+    quad.starts(with: [169, 254]) || metadata.contains(Array(quad))
+  }
+
+  /// The addresses of metadata services: `100.100.100.200`, `168.63.129.16`, `192.0.0.192`, `fd00:ec2::254` and
+  /// `fd20:ce::254`.
+  private static let metadata: Set<[UInt8]> = [
+    [100, 100, 100, 200], [168, 63, 129, 16], [192, 0, 0, 192],
+    [0xFD, 0x00, 0x0E, 0xC2] + [UInt8](repeating: 0, count: 10) + [0x02, 0x54],
+    [0xFD, 0x20, 0x00, 0xCE] + [UInt8](repeating: 0, count: 10) + [0x02, 0x54],
+  ]
+
+  /// The IPv4 address embedded in an IPv6 one: mapped and compatible (RFC 4291 section 2.5.5), translated (RFC 6052
+  /// section 2.2, RFC 8215), 6to4 (RFC 3056 section 2).
+  private var embedded: ArraySlice<UInt8>? {
+    let zeros = bytes.prefix { $0 == 0 }.count
+    if zeros >= 12 || (zeros == 10 && bytes[10] == 0xFF && bytes[11] == 0xFF) { return bytes[12...] }
+    if bytes.starts(with: [0x00, 0x64, 0xFF, 0x9B]) { return bytes[12...] }
+    return bytes.starts(with: [0x20, 0x02]) ? bytes[2..<6] : nil
+  }
+}
+
+extension HTTPURL.Origin {
+  /// Whether the host is an address, not a name, and link-local in the sense of `IPAddress`.
+  public var isLinkLocalAddress: Bool {
+    if let quad = HTTPHost.dottedQuad(ArraySlice(host.utf8)) { return IPAddress(bytes: quad)?.isLinkLocal ?? false }
+    guard host.utf8.first == UInt8(ascii: "["), let address = IPv6Address(ArraySlice(host.utf8.dropFirst().dropLast()))
+    else {
+      return false
+    }
+    return IPAddress(bytes: address.bytes)?.isLinkLocal ?? false
+  }
+}
+
+/// An IPv6 address as text (RFC 4291 section 2.2), without zone identifier.
+struct IPv6Address {
+  private let groups: [UInt16]
+
+  /// Parses the text between the brackets.
+  init?(_ text: ArraySlice<UInt8>) {
+    guard text.count <= 45 else { return nil }
+    guard let gap = Self.doubleColon(in: text) else {
+      guard let all = Self.groups(text, endsAddress: true), all.count == 8 else { return nil }
+      groups = all
+      return
+    }
+    guard let head = Self.groups(text[..<gap], endsAddress: false),
+      let tail = Self.groups(text[(gap + 2)...], endsAddress: true), head.count + tail.count <= 7
+    else { return nil }
+    groups = head + [UInt16](repeating: 0, count: 8 - head.count - tail.count) + tail
+  }
+
+  /// The index of the first `::`. A second one leaves an empty group, which is not accepted.
+  private static func doubleColon(in text: ArraySlice<UInt8>) -> Int? {
+    text.indices.dropLast().first { text[$0] == UInt8(ascii: ":") && text[$0 + 1] == UInt8(ascii: ":") }
+  }
+
+  /// The groups between single colons; an empty text has none.
+  private static func groups(_ text: ArraySlice<UInt8>, endsAddress: Bool) -> [UInt16]? {
+    guard !text.isEmpty else { return [] }
+    let parts = text.split(separator: UInt8(ascii: ":"), omittingEmptySubsequences: false)
+    var result: [UInt16] = []
+    for (position, part) in parts.enumerated() {
+      guard let values = group(part, isLast: endsAddress && position == parts.count - 1) else { return nil }
+      result += values
+    }
+    return result
+  }
+
+  /// One group of hexadecimal digits, or at the end a dotted quad, which makes two groups.
+  private static func group(_ part: ArraySlice<UInt8>, isLast: Bool) -> [UInt16]? {
+    if isLast, part.contains(UInt8(ascii: ".")) {
+      guard let quad = HTTPHost.dottedQuad(part) else { return nil }
+      return [UInt16(quad[0]) << 8 | UInt16(quad[1]), UInt16(quad[2]) << 8 | UInt16(quad[3])]
+    }
+    guard (1...4).contains(part.count) else { return nil }
+    var value: UInt16 = 0
+    for byte in part {
+      guard let digit = ASCII.hexValue(byte) else { return nil }
+      value = value << 4 | UInt16(digit)
+    }
+    return [value]
+  }
+
+  /// The address in network byte order.
+  var bytes: [UInt8] { groups.flatMap { [UInt8($0 >> 8), UInt8($0 & 0xFF)] } }
+
+  /// The canonical text (RFC 5952): lower case, no leading zeros, the first longest run of two or more zero groups as
+  /// `::`, IPv4-mapped addresses with a dotted quad at their end.
+  var canonicalText: String {
+    if groups[0..<5].allSatisfy({ $0 == 0 }), groups[5] == 0xFFFF {
+      return "::ffff:\(groups[6] >> 8).\(groups[6] & 0xFF).\(groups[7] >> 8).\(groups[7] & 0xFF)"
+    }
+    var best = 0..<0
+    var start = 0
+    while start < 8 {
+      var end = start
+      while end < 8, groups[end] == 0 { end += 1 }
+      if end - start >= 2, end - start > best.count { best = start..<end }
+      start = max(end, start + 1)
+    }
+    func text(_ part: some Sequence<UInt16>) -> String {
+      part.map { String($0, radix: 16) }.joined(separator: ":")
+    }
+    return best.isEmpty ? text(groups) : "\(text(groups[..<best.lowerBound]))::\(text(groups[best.upperBound...]))"
   }
 }

@@ -1,8 +1,94 @@
-/// The port through which the engine reaches the network. One call is one exchange: redirects are returned, not
-/// followed.
+/// Sends HTTP requests. One call is one exchange: redirects are returned, not followed.
 public protocol HTTPTransport: Sendable {
   /// Sends `request` and returns the whole response, whatever its status.
   ///
   /// Cancelling the calling task ends the exchange with `TransportError.Code.cancelled`, exactly once.
   func send(_ request: HTTPRequest, options: TransferOptions) async throws(TransportError) -> HTTPResponse
+}
+
+/// A request as the transport sends it: absolute URL, final fields, body bytes.
+public struct HTTPRequest: Sendable {
+  /// The method token, upper case (`GET`, `POST`, …).
+  public var method: String
+  /// The target.
+  public var url: HTTPURL
+  /// The fields to send. The transport adds `Host`, `Content-Length` and `Accept-Encoding`.
+  public var fields: HTTPFields
+  /// The body; nil sends none (not even `Content-Length: 0`, unless the method calls for it).
+  public var body: [UInt8]?
+
+  /// A request; fields are not checked here, but by `HTTPFieldRules`.
+  public init(method: String, url: HTTPURL, fields: HTTPFields = HTTPFields(), body: [UInt8]? = nil) {
+    self.method = method
+    self.url = url
+    self.fields = fields
+    self.body = body
+  }
+}
+
+/// A complete response, without interim (1xx) responses and trailers, with content codings undone.
+public struct HTTPResponse: Sendable {
+  /// The durations of one exchange, measured by the transport from its start.
+  public struct Timing: Sendable, Hashable {
+    /// The whole exchange.
+    public var total: Duration
+    /// The time in the transport's queue, before libcurl started.
+    public var queued: Duration
+    /// Name resolution, TCP and TLS; zero on a reused connection.
+    public var connect: Duration
+    /// The time until the first byte of the response.
+    public var firstByte: Duration
+
+    /// A timing of the given parts.
+    public init(
+      total: Duration = .zero, queued: Duration = .zero, connect: Duration = .zero, firstByte: Duration = .zero
+    ) {
+      self.total = total
+      self.queued = queued
+      self.connect = connect
+      self.firstByte = firstByte
+    }
+  }
+
+  /// The status code, 200…599.
+  public var status: Int
+  /// The reason phrase, where the protocol has one (HTTP/1.x) and it was not empty.
+  public var reason: String?
+  /// The fields in order, without `Content-Encoding` and `Content-Length` when the transport undid a content coding.
+  public var fields: HTTPFields
+  /// The body, content codings undone; empty when there is none.
+  public var body: [UInt8]
+  /// The durations of the exchange.
+  public var timing: Timing
+
+  /// A response of the given parts.
+  public init(
+    status: Int, reason: String? = nil, fields: HTTPFields = HTTPFields(), body: [UInt8] = [], timing: Timing = Timing()
+  ) {
+    self.status = status
+    self.reason = reason
+    self.fields = fields
+    self.body = body
+    self.timing = timing
+  }
+}
+
+/// The status and fields of a response whose body is still to come.
+public struct HTTPResponseHead: Sendable {
+  /// The status code, 200…599.
+  public var status: Int
+  /// The reason phrase, where the protocol has one (HTTP/1.x) and it was not empty.
+  public var reason: String?
+  /// The URL of the request.
+  public var url: HTTPURL
+  /// The fields in order, without `Content-Encoding` and `Content-Length` when the transport undoes a content coding.
+  public var fields: HTTPFields
+
+  /// A head of the given parts.
+  public init(status: Int, reason: String? = nil, url: HTTPURL, fields: HTTPFields = HTTPFields()) {
+    self.status = status
+    self.reason = reason
+    self.url = url
+    self.fields = fields
+  }
 }

@@ -1,11 +1,11 @@
 import PosternSupport
 
 extension HTTPURL {
-  /// `text`, a relative path with or without a leading slash and perhaps a query, put behind this URL's path with one
-  /// slash between.
+  /// The URL with `text`, a relative path with or without a leading slash and a query, appended to its path with one
+  /// slash between them.
   ///
   /// An empty `text` gives this URL's own path. This URL's query is not kept. Dot segments are resolved, so the result
-  /// can lie outside of this URL: ask `lies(under:)`.
+  /// can be outside of this URL: check it with `lies(under:)`.
   public func appending(relativePath text: String) throws(HTTPURLError) -> HTTPURL {
     let bytes = Array(text.utf8)
     try Self.checkCharacters(bytes[...])
@@ -22,8 +22,8 @@ extension HTTPURL {
     return try HTTPURL(origin: origin, path: joinedPath, query: query).checkingLength()
   }
 
-  /// The URL with `encoded` (names and values already percent-encoded) behind its query, joined by `&`; nothing changes
-  /// when it is empty.
+  /// The URL with `encoded` (names and values already percent-encoded) appended to its query, joined by `&`; the same
+  /// URL when that is empty.
   public func addingQuery(_ encoded: String) throws(HTTPURLError) -> HTTPURL {
     guard !encoded.isEmpty else { return self }
     let joined = (query ?? "").isEmpty ? encoded : "\(query ?? "")&\(encoded)"
@@ -39,7 +39,7 @@ extension HTTPURL {
       || path.utf8.dropFirst(base.path.utf8.count).first == Self.slash
   }
 
-  /// The same origin with path and query of `text`, which begins with `/`: for well-known locations.
+  /// The URL with the path and query of `text`, which begins with `/`, and the same origin: for well-known locations.
   public func replacingPath(_ text: String) throws(HTTPURLError) -> HTTPURL {
     let bytes = Array(text.utf8)
     try Self.checkCharacters(bytes[...])
@@ -51,4 +51,27 @@ extension HTTPURL {
     guard path.utf8.count + (query?.utf8.count ?? 0) <= Self.maxBytes else { throw HTTPURLError(.tooLong) }
     return self
   }
+}
+
+extension HTTPURL {
+  /// Resolves `reference`, such as the value of `Location`, against this URL (RFC 3986 section 5). A fragment is
+  /// dropped.
+  ///
+  /// Throws when the result is no acceptable URL: another scheme, user information, an invalid host or character.
+  public func resolving(reference: String) throws(HTTPURLError) -> HTTPURL {
+    let bytes = Array(reference.utf8)
+    try Self.checkCharacters(bytes[...])
+    if Self.schemeEnd(bytes[...]) != nil { return try HTTPURL(reference) }
+    if bytes.starts(with: [Self.slash, Self.slash]) { return try HTTPURL("\(origin.scheme):\(reference)") }
+    guard let first = bytes.first, first != Self.numberSign else { return self }
+    if first == Self.questionMark {
+      let (_, query) = try Self.pathAndQuery(bytes[...])
+      return HTTPURL(origin: origin, path: path, query: query)
+    }
+    let parent = first == Self.slash ? [] : Array(path.utf8.prefix(through: lastSlash))
+    let (resolved, query) = try Self.pathAndQuery((parent + bytes)[...])
+    return try HTTPURL(origin: origin, path: resolved, query: query).checkingLength()
+  }
+
+  private var lastSlash: String.UTF8View.Index { path.utf8.lastIndex(of: Self.slash) ?? path.utf8.startIndex }
 }

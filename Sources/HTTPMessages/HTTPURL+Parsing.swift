@@ -14,15 +14,14 @@ extension HTTPURL {
     self.init(origin: origin, path: path, query: query)
   }
 
-  /// Whether `text` begins with a scheme, so that it is meant as an absolute URL and not as a relative reference (RFC
-  /// 3986 section 4.2).
+  /// Whether `text` begins with a scheme and so is no relative reference (RFC 3986 section 4.2).
   public static func hasScheme(_ text: String) -> Bool { schemeEnd(Array(text.utf8)[...]) != nil }
 
   static let slash = UInt8(ascii: "/")
   static let questionMark = UInt8(ascii: "?")
   static let numberSign = UInt8(ascii: "#")
 
-  /// Refuses what no part of a URL may hold.
+  /// Throws for a length or a character that is not permitted in any part of a URL.
   static func checkCharacters(_ bytes: ArraySlice<UInt8>) throws(HTTPURLError) {
     guard bytes.count <= maxBytes else { throw HTTPURLError(.tooLong) }
     for byte in bytes {
@@ -32,7 +31,7 @@ extension HTTPURL {
     }
   }
 
-  /// The place of the colon behind a scheme (RFC 3986 section 3.1), or nil when the text is a relative reference.
+  /// The index of the colon after the scheme (RFC 3986 section 3.1), or nil when the text is a relative reference.
   static func schemeEnd(_ bytes: ArraySlice<UInt8>) -> Int? {
     guard let first = bytes.first, ASCII.isLetter(first) else { return nil }
     for index in bytes.indices {
@@ -67,7 +66,7 @@ extension HTTPURL {
     return Origin(scheme: scheme, host: host, port: port)
   }
 
-  /// Path and query of what follows an authority, normalised; a fragment is dropped.
+  /// The normalised path and query in the text after an authority; a fragment is dropped.
   static func pathAndQuery(_ bytes: ArraySlice<UInt8>) throws(HTTPURLError) -> (path: String, query: String?) {
     let text = bytes.prefix { $0 != numberSign }
     let path = text.prefix { $0 != questionMark }
@@ -81,7 +80,7 @@ extension HTTPURL {
     )
   }
 
-  /// Percent-encoding normalised (RFC 3986 section 6.2.2); `alsoAllowed` may stand beside `pchar` and `/`.
+  /// The text with normalised percent-encoding (RFC 3986 section 6.2.2). Permits `pchar`, `/` and `alsoAllowed`.
   private static func normalise(
     _ bytes: ArraySlice<UInt8>, alsoAllowed: UInt8 = UInt8(ascii: "/")
   ) throws(HTTPURLError) -> [UInt8] {
@@ -113,7 +112,8 @@ extension HTTPURL {
     return result
   }
 
-  /// RFC 3986 section 5.2.4, for a path that is empty or begins with `/`; never empty afterwards.
+  /// Removes dot segments (RFC 3986 section 5.2.4) from a path that is empty or begins with `/`; the result is never
+  /// empty.
   static func removingDotSegments(_ path: [UInt8]) -> [UInt8] {
     var kept: [ArraySlice<UInt8>] = []
     let segments = path.dropFirst().split(separator: slash, omittingEmptySubsequences: false)

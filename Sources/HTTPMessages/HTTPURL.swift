@@ -1,19 +1,18 @@
-/// An absolute `http` or `https` URL, parsed strictly (RFC 3986) and normalised, so that two spellings of one place
-/// compare equal.
+/// An absolute `http` or `https` URL, parsed strictly (RFC 3986) and normalised, so that equivalent URLs compare equal.
 ///
 /// Normalised: scheme and host lower case, default port dropped, dot segments removed (`%2e` counts as a dot), an empty
 /// path is `/`, unreserved characters are never percent-encoded, hex digits upper case, `[` and `]` in path and query
-/// percent-encoded (everybody writes them, RFC 3986 does not allow them), IPv6 addresses as RFC 5952 writes them,
-/// fragments dropped. An encoded slash stays what it is: it never becomes a separator.
+/// percent-encoded (they are common, though RFC 3986 does not allow them), IPv6 addresses as in RFC 5952, fragments
+/// dropped. An encoded slash stays encoded: it never becomes a separator.
 ///
-/// Refused: user information, control characters, spaces, backslashes, raw non-ASCII and the other characters that must
-/// be percent-encoded, ports outside 1…65535, empty hosts, hosts with a trailing dot or an empty label, numeric hosts
-/// that are not canonical dotted-quad IPv4 (`0x7f.1`, `2130706433`), IPv6 zone identifiers.
+/// Not accepted: user information, control characters, spaces, backslashes, raw non-ASCII and other characters that
+/// must be percent-encoded, ports outside 1…65535, empty hosts, hosts with a trailing dot or an empty label, numeric
+/// hosts that are not canonical dotted-quad IPv4 (`0x7f.1`, `2130706433`), IPv6 zone identifiers.
 public struct HTTPURL: Sendable, Hashable {
   /// The longest URL in bytes.
   public static let maxBytes = 65_536
 
-  /// Scheme, host and effective port: what the web calls an origin (RFC 6454).
+  /// An origin: scheme, host and effective port (RFC 6454).
   public struct Origin: Sendable, Hashable, CustomStringConvertible {
     /// `http` or `https`.
     public let scheme: String
@@ -27,8 +26,8 @@ public struct HTTPURL: Sendable, Hashable {
       port == HTTPURL.defaultPort(of: scheme) ? "\(scheme)://\(host)" : "\(scheme)://\(host):\(port)"
     }
 
-    /// Whether the host is a loopback address: 127.0.0.0/8 or `[::1]`. A name never is, `localhost` included:
-    /// what a name resolves to is not known before it is resolved.
+    /// Whether the host is a loopback address: 127.0.0.0/8 or `[::1]`. A name never is, `localhost` included, because
+    /// it may resolve to another address.
     public var isLoopbackAddress: Bool {
       host == "[::1]" || HTTPHost.dottedQuad(ArraySlice(host.utf8))?.first == 127
     }
@@ -40,7 +39,7 @@ public struct HTTPURL: Sendable, Hashable {
     }
   }
 
-  /// Where it points.
+  /// Scheme, host and port.
   public let origin: Origin
   /// The path, percent-encoded, beginning with `/`, without dot segments.
   public let path: String
@@ -55,11 +54,69 @@ public struct HTTPURL: Sendable, Hashable {
 
   static func defaultPort(of scheme: String) -> Int { scheme == "https" ? 443 : 80 }
 
-  /// The URL without its query: what logs and error texts may show.
+  /// The URL without its query, for logs and error messages.
   public var withoutQuery: HTTPURL { HTTPURL(origin: origin, path: path, query: nil) }
 }
 
 extension HTTPURL: CustomStringConvertible {
   /// The URL as text.
   public var description: String { "\(origin)\(path)\(query.map { "?\($0)" } ?? "")" }
+}
+
+/// The reason why a text is not an acceptable URL. Never quotes the text, which may contain secrets.
+public struct HTTPURLError: Error, Sendable, Hashable, CustomStringConvertible {
+  /// The rule that was broken.
+  public enum Reason: String, Sendable, Hashable, CaseIterable {
+    /// Longer than `HTTPURL.maxBytes`.
+    case tooLong
+    /// No scheme at its beginning.
+    case notAbsolute
+    /// A scheme other than `http` and `https`.
+    case unsupportedScheme
+    /// No `//` behind the scheme.
+    case missingAuthority
+    /// `user@` or `user:password@` before the host.
+    case userInformation
+    /// No host.
+    case emptyHost
+    /// A host that is neither a name of letters, digits, `-`, `_` and single inner dots nor a canonical address.
+    case invalidHost
+    /// A port that is no number from 1 to 65535.
+    case invalidPort
+    /// A space or a control character.
+    case controlCharacter
+    /// A backslash.
+    case backslash
+    /// A byte beyond ASCII.
+    case notASCII
+    /// A character that RFC 3986 allows nowhere in a path or query.
+    case forbiddenCharacter
+    /// `%` without two hexadecimal digits behind it.
+    case invalidPercentEncoding
+  }
+
+  /// The rule that was broken.
+  public let reason: Reason
+
+  /// An error of that reason.
+  public init(_ reason: Reason) { self.reason = reason }
+
+  /// A phrase for people, to be put behind "the URL".
+  public var description: String {
+    switch reason {
+    case .tooLong: "is longer than \(HTTPURL.maxBytes) bytes"
+    case .notAbsolute: "is not absolute"
+    case .unsupportedScheme: "has a scheme other than http and https"
+    case .missingAuthority: "lacks // behind its scheme"
+    case .userInformation: "holds user information"
+    case .emptyHost: "has no host"
+    case .invalidHost: "has an invalid host (names in ASCII or punycode, addresses in canonical form, no trailing dot)"
+    case .invalidPort: "has an invalid port"
+    case .controlCharacter: "holds a space or a control character"
+    case .backslash: "holds a backslash"
+    case .notASCII: "holds a character beyond ASCII that is not percent-encoded"
+    case .forbiddenCharacter: "holds a character that must be percent-encoded"
+    case .invalidPercentEncoding: "holds a % that is not followed by two hexadecimal digits"
+    }
+  }
 }

@@ -1,12 +1,12 @@
 import PosternSupport
 
-/// Public keys of which a server's verified chain must hold one, besides the ordinary checks.
+/// Certificate pins: a server's verified chain must contain one of these public keys (RFC 7469).
 public struct KeyPins: Sendable, Hashable {
   /// Which certificates the pins are compared with.
   public enum Scope: Sendable, Hashable {
-    /// The server's own only.
+    /// The server's certificate only.
     case leaf
-    /// Every one of the verified chain, the authority at its end included.
+    /// Every certificate of the verified chain, the root included.
     case chain
   }
 
@@ -15,11 +15,11 @@ public struct KeyPins: Sendable, Hashable {
 
   /// SHA-256 of each key's SubjectPublicKeyInfo (RFC 7469 section 2.4), 32 bytes each; never empty.
   public let hashes: Set<[UInt8]>
-  /// What they are compared with.
+  /// The certificates that the pins are compared with.
   public let scope: Scope
 
-  /// The pins written as `sha256/base64`. Throws when there is none, or one that is malformed: a failable initializer
-  /// would let a spelling error turn pinning off, for a server's `pins` are optional.
+  /// The pins written as `sha256/base64`. Throws when there is none, or one that is malformed. A failable initializer
+  /// would let a typo turn pinning off, because a server's `pins` are optional.
   public init(_ pins: [String], scope: Scope) throws(KeyPinsError) {
     var hashes: Set<[UInt8]> = []
     for pin in pins {
@@ -32,5 +32,23 @@ public struct KeyPins: Sendable, Hashable {
     guard !hashes.isEmpty else { throw KeyPinsError(pin: nil) }
     self.hashes = hashes
     self.scope = scope
+  }
+}
+
+/// The reason why a list of pins is not accepted. Pins are hashes of public keys, so the one at fault may be shown.
+public struct KeyPinsError: Error, Sendable, Hashable, CustomStringConvertible {
+  /// The malformed pin, as given; nil when the list is empty.
+  public let pin: String?
+
+  /// An error for a malformed `pin`, or nil for an empty list.
+  public init(pin: String?) { self.pin = pin }
+
+  private static let shownScalars = 100
+
+  /// A sentence for people.
+  public var description: String {
+    guard let pin else { return "the list of pins is empty: use no KeyPins for a server without pinned keys" }
+    let shown = String(String.UnicodeScalarView(pin.unicodeScalars.prefix(Self.shownScalars)))
+    return "the pin \(String(reflecting: shown)) is not sha256/ followed by the base64 of 32 bytes"
   }
 }

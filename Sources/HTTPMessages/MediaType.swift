@@ -1,6 +1,6 @@
 import PosternSupport
 
-/// A media type as `Content-Type` gives it (RFC 9110 section 8.3.1).
+/// A media type, the value of `Content-Type` (RFC 9110 section 8.3.1).
 public struct MediaType: Sendable, Hashable {
   /// The type in lower case: `application`.
   public let type: String
@@ -9,7 +9,7 @@ public struct MediaType: Sendable, Hashable {
   /// The `charset` parameter in lower case, when there is one.
   public let charset: String?
 
-  /// Parses a field value; nil when it holds no media type. Parameters that make no sense are passed over.
+  /// Parses a field value; nil when it has no media type. Malformed parameters are ignored.
   public init?(_ value: String) {
     let parts = Self.splitOutsideQuotes(value)
     let names = (parts.first ?? "").split(atByte: "/", omittingEmptySubsequences: false)
@@ -27,8 +27,7 @@ public struct MediaType: Sendable, Hashable {
   /// Whether it is JSON: `application/json`, `text/json` or `…+json` (RFC 6839 section 3.1).
   public var isJSON: Bool { subtype == "json" || subtype.endsWithBytes(of: "+json") }
 
-  /// Whether the content is text for people or programs to read as characters: `text/…`, JSON, XML, and the
-  /// `application` types that are text by their definition.
+  /// Whether the content is text: `text/…`, JSON, XML, and the `application` types that are text by their definition.
   public var isTextual: Bool {
     if type == "text" || isJSON || subtype == "xml" || subtype.endsWithBytes(of: "+xml")
       || subtype.endsWithBytes(of: "+yaml")
@@ -38,17 +37,17 @@ public struct MediaType: Sendable, Hashable {
     return type == "application" && Self.textualApplicationSubtypes.contains(subtype)
   }
 
-  /// How characters become bytes, as far as that matters for reading them as UTF-8.
+  /// The character encoding, as far as that matters for reading text as UTF-8.
   public enum Encoding: Sendable, Hashable {
-    /// UTF-8 or its subset ASCII; also where nothing is said.
+    /// UTF-8 or its subset ASCII; also without a `charset`.
     case utf8
-    /// Another one, of which the bytes below 0x80 are ASCII.
+    /// Another superset of ASCII.
     case extendsASCII
-    /// Another one.
+    /// Any other encoding.
     case other
   }
 
-  /// What `charset` says.
+  /// The encoding that `charset` names.
   public var encoding: Encoding {
     guard let charset else { return .utf8 }
     if ["utf-8", "utf8", "us-ascii", "ascii"].contains(charset) { return .utf8 }
@@ -74,7 +73,7 @@ public struct MediaType: Sendable, Hashable {
     return HTTPFieldRules.isName(name) ? name.lowercasedASCII() : nil
   }
 
-  /// The parts between semicolons outside of quotes, without spaces around them; at most 16.
+  /// The parts between semicolons outside of quotes, trimmed; at most 16.
   private static func splitOutsideQuotes(_ value: String) -> [String] {
     var parts: [[UInt8]] = [[]]
     var quoted = false

@@ -1,14 +1,14 @@
-/// Percent-encoding (RFC 3986 section 2.1) of data that goes into a URL or a form.
+/// Percent-encoding (RFC 3986 section 2.1) of data for a URL.
 public enum PercentEncoding {
-  /// What stays as it is, beside the unreserved characters.
+  /// The part of a URL that the data is for.
   public enum Component: Sendable, Hashable, CaseIterable {
-    /// Names and values of a query: `/` and `?` stay.
+    /// Names and values of a query: `/` and `?` are not encoded.
     case query
-    /// One path segment: nothing more stays.
+    /// One path segment.
     case pathSegment
   }
 
-  /// `text` as UTF-8, everything but unreserved characters (and what `component` lets stay) percent-encoded.
+  /// `text` as UTF-8, with everything percent-encoded but unreserved characters and those that `component` exempts.
   public static func encode(_ text: String, for component: Component) -> String {
     var result: [UInt8] = []
     result.reserveCapacity(text.utf8.count)
@@ -22,10 +22,70 @@ public enum PercentEncoding {
     return String(decoding: result, as: UTF8.self)
   }
 
-  /// Adds `%XX`.
+  /// Appends `%XX`.
   static func append(_ byte: UInt8, to bytes: inout [UInt8]) {
     bytes.append(UInt8(ascii: "%"))
     bytes.append(ASCII.hexDigit(byte >> 4))
     bytes.append(ASCII.hexDigit(byte & 0xF))
+  }
+}
+
+/// `application/x-www-form-urlencoded` as OAuth uses it (RFC 6749 appendix B): UTF-8, space as `+`.
+public enum FormEncoding {
+  /// The media type of such a body.
+  public static let mediaType = "application/x-www-form-urlencoded"
+
+  /// One name or value: letters, digits and `*-._` stay, a space becomes `+`, everything else is percent-encoded.
+  public static func encode(_ text: String) -> String {
+    var result: [UInt8] = []
+    result.reserveCapacity(text.utf8.count)
+    for byte in text.utf8 {
+      switch byte {
+      case UInt8(ascii: " "): result.append(UInt8(ascii: "+"))
+      case UInt8(ascii: "*"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"): result.append(byte)
+      default:
+        if ASCII.isLetter(byte) || ASCII.isDigit(byte) {
+          result.append(byte)
+        } else {
+          PercentEncoding.append(byte, to: &result)
+        }
+      }
+    }
+    return String(decoding: result, as: UTF8.self)
+  }
+
+  /// The fields in order, as a body.
+  public static func encode(_ fields: [(name: String, value: String)]) -> [UInt8] {
+    Array(fields.map { "\(encode($0.name))=\(encode($0.value))" }.joined(separator: "&").utf8)
+  }
+}
+
+extension FormEncoding {
+  /// The fields of a form or query in order; nil when an escape is malformed or the text is not UTF-8.
+  public static func decode(_ text: String) -> [(name: String, value: String)]? {
+    var fields: [(name: String, value: String)] = []
+    for part in text.utf8.split(separator: UInt8(ascii: "&")) {
+      let halves = part.split(separator: UInt8(ascii: "="), maxSplits: 1, omittingEmptySubsequences: false)
+      let text = halves.count > 1 ? halves[1] : part[part.endIndex...]
+      guard let name = component(halves[0]), let value = component(text) else { return nil }
+      fields.append((name: name, value: value))
+    }
+    return fields
+  }
+
+  private static func component(_ bytes: Substring.UTF8View.SubSequence) -> String? {
+    var result: [UInt8] = []
+    var rest = bytes[...]
+    while let byte = rest.popFirst() {
+      switch byte {
+      case UInt8(ascii: "+"): result.append(UInt8(ascii: " "))
+      case UInt8(ascii: "%"):
+        guard let high = rest.popFirst().flatMap(ASCII.hexValue), let low = rest.popFirst().flatMap(ASCII.hexValue)
+        else { return nil }
+        result.append(high << 4 | low)
+      default: result.append(byte)
+      }
+    }
+    return String(validating: result, as: UTF8.self)
   }
 }

@@ -1,113 +1,141 @@
 public import PosternSupport
 
-/// A hand on a request while it is carried out: how far it is, holding it still, and its body in pieces.
+/// Controls a running request: reports progress, pauses and resumes, and streams the body.
 ///
-/// One for all the exchanges that a request causes, one after the other; each attaches itself and leaves again. Between
-/// those who look and hold, the transport's thread, and the one who takes the body.
+/// Shared by all exchanges that a request causes, one after the other; each calls `attach` and `detach`. Used by the
+/// request's owner, the transport's thread, and the reader of the body.
 public final class TransferControl: Sendable {
-  /// How many bytes of bodies have gone out and come in.
+  /// The bytes of bodies transferred so far.
   public struct Progress: Sendable, Hashable {
-    /// Sent.
+    /// Bytes sent.
     public var sent: Int64 = 0
-    /// Received, content codings undone.
+    /// Bytes received, content codings undone.
     public var received: Int64 = 0
   }
 
-  /// What whoever takes a response's body gets, one after the other.
+  /// A part of a streamed response, in order.
   public enum Part: Sendable {
-    /// What comes before the body; only where it was asked for.
+    /// The head; only where it was requested.
     case head(HTTPResponseHead)
-    /// A piece of the body.
+    /// Bytes of the body.
     case piece([UInt8])
   }
 
-  private struct State {
-    /// With which status a response's body is taken in pieces; nil takes none so.
-    var streams: (@Sendable (Int) -> Bool)?
-    var wantsHead = false
-    var head: HTTPResponseHead?
-    var progress = Progress()
-    var heldSince: MonotonicInstant?
-    var heldBefore = Duration.zero
-    var gate: [UInt64: CheckedContinuation<Void, Never>] = [:]
+  /// Whether the request is paused, and for how long it was.
+  private struct Pause {
+    var since: MonotonicInstant?
+    var before = Duration.zero
+    var waiters: [UInt64: CheckedContinuation<Void, Never>] = [:]
     var nextIdentifier: UInt64 = 0
-    /// Tells the exchange under way that something has changed.
-    var wake: (@Sendable () -> Void)?
-    var pieces: [[UInt8]] = []
-    var waitingBytes = 0
-    var isStreaming = false
-    var hasEnded = false
-    var taker: CheckedContinuation<Part?, Never>?
+
+    func total(at now: MonotonicInstant) -> Duration { before + (since.map { max(.zero, now - $0) } ?? .zero) }
   }
 
-  /// Beyond this many bytes the server has to wait for whoever takes the body.
+  /// The body on its way from the transport to its reader.
+  private struct BodyStream {
+    /// Decides by the status whether a response's body is streamed; nil streams none.
+    var decides: (@Sendable (Int) -> Bool)?
+    var wantsHead = false
+    var head: HTTPResponseHead?
+    var pieces: [[UInt8]] = []
+    var waitingBytes = 0
+    var isActive = false
+    var hasEnded = false
+    var reader: CheckedContinuation<Part?, Never>?
+
+    var isFull: Bool { waitingBytes >= TransferControl.window }
+
+    mutating func takeReader() -> CheckedContinuation<Part?, Never>? {
+      defer { reader = nil }
+      return reader
+    }
+
+    mutating func append(_ bytes: UnsafeBufferPointer<UInt8>) {
+      waitingBytes += bytes.count
+      if let last = pieces.indices.last, pieces[last].count + bytes.count <= TransferControl.pieceBytes {
+        return pieces[last].append(contentsOf: bytes)
+      }
+      var piece: [UInt8] = []
+      piece.reserveCapacity(max(bytes.count, TransferControl.pieceBytes))
+      piece.append(contentsOf: bytes)
+      pieces.append(piece)
+    }
+  }
+
+  private struct State {
+    var progress = Progress()
+    var pause = Pause()
+    var stream = BodyStream()
+    /// Notifies the running exchange of a change.
+    var wake: (@Sendable () -> Void)?
+  }
+
+  /// The number of unread bytes from which on no more are read from the server.
   public static let window = 256 << 10
-  /// The largest piece: of what waits, as much as fits is one. A multiple of three, so that pieces in base64 need no
+  /// The largest piece; smaller ones that wait are joined. A multiple of three, so that pieces in base64 need no
   /// padding.
   public static let pieceBytes = 48 << 10
 
   private let state = Locked(State())
 
-  /// A control of nothing yet; no body is taken in pieces.
+  /// A control of no exchange yet; no body is streamed.
   public init() {}
 
-  // MARK: - Looking and holding
+  // MARK: - Progress, pause and resume
 
-  /// How many bytes have moved.
+  /// The bytes transferred so far.
   public var progress: Progress { state.withLock { $0.progress } }
 
-  /// Whether it is held.
-  public var isHeld: Bool { state.withLock { $0.heldSince != nil } }
+  /// Whether the request is paused.
+  public var isPaused: Bool { state.withLock { $0.pause.since != nil } }
 
-  /// Holds it: no bytes move, and its time stands still. False when it is held already.
+  /// Pauses the request: no bytes are transferred, and its deadline moves on. False when it is paused already.
   @discardableResult
-  public func hold(at now: MonotonicInstant) -> Bool {
+  public func pause(at now: MonotonicInstant) -> Bool {
     change { state in
-      guard state.heldSince == nil else { return false }
-      state.heldSince = now
+      guard state.pause.since == nil else { return false }
+      state.pause.since = now
       return true
     }
   }
 
-  /// Lets it go on. False when it was not held.
+  /// Resumes the request. False when it was not paused.
   @discardableResult
-  public func release(at now: MonotonicInstant) -> Bool {
-    var waiting: [CheckedContinuation<Void, Never>] = []
-    let released = change { state in
-      guard let since = state.heldSince else { return false }
-      state.heldBefore += max(.zero, now - since)
-      state.heldSince = nil
-      waiting = Array(state.gate.values)
-      state.gate = [:]
+  public func resume(at now: MonotonicInstant) -> Bool {
+    var waiters: [CheckedContinuation<Void, Never>] = []
+    let isResumed = change { state in
+      guard state.pause.since != nil else { return false }
+      state.pause.before = state.pause.total(at: now)
+      state.pause.since = nil
+      waiters = Array(state.pause.waiters.values)
+      state.pause.waiters = [:]
       return true
     }
-    for waiter in waiting { waiter.resume() }
-    return released
+    for waiter in waiters { waiter.resume() }
+    return isResumed
   }
 
-  /// How long it has been held altogether.
-  public func heldTime(at now: MonotonicInstant) -> Duration {
-    state.withLock { state in state.heldBefore + (state.heldSince.map { max(.zero, now - $0) } ?? .zero) }
-  }
+  /// The time for which the request has been paused altogether.
+  public func pausedTime(at now: MonotonicInstant) -> Duration { state.withLock { $0.pause.total(at: now) } }
 
-  /// Returns when it is not held, or the calling task is cancelled.
-  public func untilReleased() async {
-    guard isHeld else { return }
+  /// Returns when the request is not paused, or the calling task is cancelled.
+  public func waitUntilResumed() async {
+    guard isPaused else { return }
     let identifier = state.withLock { state in
-      state.nextIdentifier += 1
-      return state.nextIdentifier
+      state.pause.nextIdentifier += 1
+      return state.pause.nextIdentifier
     }
     await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in
-        let goesOn = state.withLock { state in
-          guard state.heldSince != nil, !Task.isCancelled else { return true }
-          state.gate[identifier] = continuation
+        let isRunning = state.withLock { state in
+          guard state.pause.since != nil, !Task.isCancelled else { return true }
+          state.pause.waiters[identifier] = continuation
           return false
         }
-        if goesOn { continuation.resume() }
+        if isRunning { continuation.resume() }
       }
     } onCancel: {
-      state.withLock { $0.gate.removeValue(forKey: identifier) }?.resume()
+      state.withLock { $0.pause.waiters.removeValue(forKey: identifier) }?.resume()
     }
   }
 
@@ -120,83 +148,79 @@ public final class TransferControl: Sendable {
     return changed
   }
 
-  // MARK: - Taking the body in pieces
+  // MARK: - The reader of the body
 
-  /// From now on the body of a response with a status that `decides` agrees to is taken in pieces, with the response's
-  /// head before them if that is wanted. Asked on the transport's thread.
+  /// Streams the body of each later response whose status `decides` accepts, with the response's head before it if
+  /// `withHead`. `decides` is called on the transport's thread.
   public func takeBodies(withHead: Bool = false, where decides: @escaping @Sendable (_ status: Int) -> Bool) {
     state.withLock { state in
-      state.streams = decides
-      state.wantsHead = withHead
+      state.stream.decides = decides
+      state.stream.wantsHead = withHead
     }
   }
 
-  /// Whether any body may be taken in pieces.
-  public var takesBodies: Bool { state.withLock { $0.streams != nil } }
+  /// Whether a body may be streamed.
+  public var takesBodies: Bool { state.withLock { $0.stream.decides != nil } }
 
   /// The next part; nil when there are no more.
   public func next() async -> Part? {
     await withCheckedContinuation { continuation in
       let (part, isOver, wake) = state.withLock { state -> (Part?, Bool, (@Sendable () -> Void)?) in
-        if let head = state.head {
-          state.head = nil
+        if let head = state.stream.head {
+          state.stream.head = nil
           return (.head(head), false, nil)
         }
-        guard !state.pieces.isEmpty else {
-          if !state.hasEnded { state.taker = continuation }
-          return (nil, state.hasEnded, nil)
+        guard !state.stream.pieces.isEmpty else {
+          if !state.stream.hasEnded { state.stream.reader = continuation }
+          return (nil, state.stream.hasEnded, nil)
         }
-        let wasFull = state.waitingBytes >= Self.window
-        let piece = state.pieces.removeFirst()
-        state.waitingBytes -= piece.count
-        return (.piece(piece), false, wasFull && state.waitingBytes < Self.window ? state.wake : nil)
+        let wasFull = state.stream.isFull
+        let piece = state.stream.pieces.removeFirst()
+        state.stream.waitingBytes -= piece.count
+        return (.piece(piece), false, wasFull && !state.stream.isFull ? state.wake : nil)
       }
       wake?()
       if part != nil || isOver { continuation.resume(returning: part) }
     }
   }
 
-  /// No more pieces will come.
+  /// Ends the stream: no more pieces will come.
   public func finish() {
-    let taker = state.withLock { state in
-      state.hasEnded = true
-      defer { state.taker = nil }
-      return state.taker
+    let reader = state.withLock { state in
+      state.stream.hasEnded = true
+      return state.stream.takeReader()
     }
-    taker?.resume(returning: nil)
+    reader?.resume(returning: nil)
   }
 
-  // MARK: - The transport's side
+  // MARK: - The transport
 
-  /// An exchange begins; `wake` is called, on any thread, when the control has changed.
+  /// Starts an exchange. `wake` is called, on any thread, when the control has changed.
   public func attach(_ wake: @escaping @Sendable () -> Void) {
     state.withLock { state in
       state.wake = wake
-      state.isStreaming = false
+      state.stream.isActive = false
     }
   }
 
-  /// The exchange has ended.
+  /// Ends the exchange.
   public func detach() { state.withLock { $0.wake = nil } }
 
-  /// The response's head is there: whether its body is taken in pieces.
+  /// Receives the response's head; returns whether the body is streamed.
   public func begins(_ head: HTTPResponseHead) -> Bool {
-    guard let streams = state.withLock({ $0.streams }), streams(head.status) else { return false }
-    let taker = state.withLock { state -> CheckedContinuation<Part?, Never>? in
-      state.isStreaming = true
-      guard state.wantsHead else { return nil }
-      guard let taker = state.taker else {
-        state.head = head
-        return nil
-      }
-      state.taker = nil
-      return taker
+    guard let decides = state.withLock({ $0.stream.decides }), decides(head.status) else { return false }
+    let reader = state.withLock { state -> CheckedContinuation<Part?, Never>? in
+      state.stream.isActive = true
+      guard state.stream.wantsHead else { return nil }
+      if let reader = state.stream.takeReader() { return reader }
+      state.stream.head = head
+      return nil
     }
-    taker?.resume(returning: .head(head))
+    reader?.resume(returning: .head(head))
     return true
   }
 
-  /// Bytes of bodies have moved.
+  /// Counts transferred bytes of bodies.
   public func moved(sent: Int64 = 0, received: Int64 = 0) {
     state.withLock { state in
       state.progress.sent += sent
@@ -204,33 +228,22 @@ public final class TransferControl: Sendable {
     }
   }
 
-  /// Whether bytes may arrive: it is not held, and whoever takes the body keeps up.
+  /// Whether bytes may be received: the request is not paused, and the reader of the body keeps up.
   public var takesBytes: Bool {
-    state.withLock { $0.heldSince == nil && (!$0.isStreaming || $0.waitingBytes < Self.window) }
+    state.withLock { $0.pause.since == nil && !($0.stream.isActive && $0.stream.isFull) }
   }
 
-  /// Gives bytes to whoever takes the body.
+  /// Passes bytes of the body to its reader.
   public func give(_ bytes: [UInt8]) { bytes.withUnsafeBufferPointer { give($0) } }
 
-  /// Gives bytes to whoever takes the body.
+  /// Passes bytes of the body to its reader.
   public func give(_ bytes: UnsafeBufferPointer<UInt8>) {
-    let taker = state.withLock { state -> CheckedContinuation<Part?, Never>? in
-      if let taker = state.taker {
-        state.taker = nil
-        return taker
-      }
-      state.waitingBytes += bytes.count
-      if let last = state.pieces.indices.last, state.pieces[last].count + bytes.count <= Self.pieceBytes {
-        state.pieces[last].append(contentsOf: bytes)
-      } else {
-        var piece: [UInt8] = []
-        piece.reserveCapacity(max(bytes.count, Self.pieceBytes))
-        piece.append(contentsOf: bytes)
-        state.pieces.append(piece)
-      }
+    let reader = state.withLock { state -> CheckedContinuation<Part?, Never>? in
+      if let reader = state.stream.takeReader() { return reader }
+      state.stream.append(bytes)
       return nil
     }
-    taker?.resume(returning: .piece(Array(bytes)))
+    reader?.resume(returning: .piece(Array(bytes)))
   }
 }
 

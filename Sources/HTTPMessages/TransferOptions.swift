@@ -1,36 +1,36 @@
 public import PosternSupport
 
-/// How one exchange is carried out: bounds and trust, never content.
+/// The limits and the trust settings of one exchange.
 public struct TransferOptions: Sendable, Hashable {
-  /// When the exchange must be over; running out is `TransportError.Code.timedOut`.
+  /// The deadline of the exchange; `TransportError.Code.timedOut` after it.
   public var deadline: Deadline
-  /// What bounds a body that is taken in pieces, from its head on, in place of `deadline`; nil: that does.
+  /// The limits of a streamed body, from its head on, in place of `deadline`; nil: `deadline`.
   public var streaming: StreamBounds?
-  /// Bound for name resolution, TCP and TLS together; `serverUnreachable` beyond it.
+  /// The timeout for name resolution, TCP and TLS together; `serverUnreachable` after it.
   public var connectTimeout: Duration
-  /// Bound of the decoded body in bytes; `responseTooLarge` beyond it.
+  /// The largest decoded body in bytes; `responseTooLarge` beyond it.
   public var maxBodyBytes: Int
-  /// Whether `http://` may be used at all. Off, the transport refuses such a URL by itself.
+  /// Whether `http://` is permitted. If not, the transport returns an error for such a URL.
   public var allowsPlainHTTP: Bool
   /// PEM file with the certificate authorities to trust instead of the system's.
   public var caFile: String?
-  /// Who to be towards a server that asks for a certificate; nil is nobody.
+  /// The client certificate for a server that requests one; nil sends none.
   public var clientIdentity: ClientIdentity?
-  /// What the server's verified chain must hold besides; nil pins nothing.
+  /// The pins for the server's verified chain; nil for none.
   public var pins: KeyPins?
-  /// Whether the address may be link-local (`IPAddress.isLinkLocal`): only where the configuration itself names that
-  /// address, since what a name leads to others decide.
+  /// Whether the address may be link-local (`IPAddress.isLinkLocal`). Only where the configuration itself contains that
+  /// address: others decide what a name resolves to.
   public var allowsLinkLocal: Bool
-  /// The hand on the request, where somebody has one. Its time held is added to the deadline.
+  /// Progress, pausing and streaming of the request. The time paused is added to the deadline.
   public var control: TransferControl?
-  /// For whom it is: where exchanges wait for each other, those of whoever has fewest go first; and connections are
-  /// kept for one uid each.
-  public var requester: Requester
-  /// Whether it may go over a kept connection, and its own be kept. Off for what carries a client's credentials or
-  /// brings tokens: no other exchange has ever had, or will ever have, anything to do with its connection.
+  /// The peer for which the exchange is made. Of the waiting exchanges, those of the uid with the fewest in flight
+  /// start first, and a persistent connection is used for one uid only.
+  public var peerID: PeerID
+  /// Whether the exchange may use a persistent connection, and leave one. Off for requests with client credentials and
+  /// responses with tokens, so that their connection is never used for another exchange.
   public var reusesConnections: Bool
 
-  /// Options; the defaults are those of a call nobody configured.
+  /// Options of the given values.
   public init(
     deadline: Deadline = .never,
     streaming: StreamBounds? = nil,
@@ -42,7 +42,7 @@ public struct TransferOptions: Sendable, Hashable {
     pins: KeyPins? = nil,
     allowsLinkLocal: Bool = false,
     control: TransferControl? = nil,
-    requester: Requester = .process,
+    peerID: PeerID = .process,
     reusesConnections: Bool = true
   ) {
     self.deadline = deadline
@@ -55,7 +55,44 @@ public struct TransferOptions: Sendable, Hashable {
     self.pins = pins
     self.allowsLinkLocal = allowsLinkLocal
     self.control = control
-    self.requester = requester
+    self.peerID = peerID
     self.reusesConnections = reusesConnections
+  }
+}
+
+/// The limits of a streamed body, which may have no end, such as server-sent events.
+public struct StreamBounds: Sendable, Hashable {
+  /// The longest time without a byte from the server. Time in which the reader of the body does not keep up does not
+  /// count.
+  public var silence: Duration
+  /// The deadline of the whole body.
+  public var deadline: Deadline
+
+  /// Bounds of the given parts.
+  public init(silence: Duration, deadline: Deadline = .never) {
+    self.silence = silence
+    self.deadline = deadline
+  }
+}
+
+/// A client certificate for TLS, by its file. The transport notices when the file is replaced.
+public struct ClientIdentity: Sendable, Hashable {
+  /// The source of the private key.
+  public enum Key: Sendable, Hashable {
+    /// The path of a PEM file.
+    case file(String)
+    /// The key as PEM.
+    case text(Secret<String>)
+  }
+
+  /// The PEM file of the certificate, followed by those of intermediate authorities.
+  public let certificateFile: String
+  /// The certificate's private key.
+  public let key: Key
+
+  /// An identity of these parts.
+  public init(certificateFile: String, key: Key) {
+    self.certificateFile = certificateFile
+    self.key = key
   }
 }

@@ -1,49 +1,44 @@
-/// Why no response came back. Open set of codes; equality looks at `code` and `outcome` only, never at prose.
+/// The reason why there is no response. Equality compares `code` and `outcome` only.
 public struct TransportError: Error, Sendable {
-  /// What went wrong, in the words of `fetchResource`'s errors.
-  public struct Code: Sendable, Hashable, RawRepresentable {
-    /// The stable symbol.
-    public let rawValue: String
-    /// A code of that symbol.
-    public init(rawValue: String) { self.rawValue = rawValue }
-
+  /// A stable symbol for the cause, as in `fetchResource`'s errors.
+  public enum Code: String, Sendable, Hashable, CaseIterable {
     /// No route to the host, or no network at all.
-    public static let networkUnreachable = Code(rawValue: "network_unreachable")
-    /// The name does not resolve, the connection is refused, reset or not established in time.
-    public static let serverUnreachable = Code(rawValue: "server_unreachable")
+    case networkUnreachable = "network_unreachable"
+    /// The name does not resolve, or the connection is reset or not established in time (also `ECONNREFUSED`).
+    case serverUnreachable = "server_unreachable"
     /// This process has no file descriptor left to connect with.
-    public static let descriptorsOut = Code(rawValue: "descriptors_out")
+    case descriptorsOut = "descriptors_out"
     /// The TLS handshake or the verification of the peer failed.
-    public static let tlsFailure = Code(rawValue: "tls_failure")
-    /// The peer is trusted but none of its keys is pinned.
-    public static let pinMismatch = Code(rawValue: "pin_mismatch")
+    case tlsFailure = "tls_failure"
+    /// The certificate chain is valid but has no pinned key.
+    case pinMismatch = "pin_mismatch"
     /// The body is larger than `TransferOptions.maxBodyBytes`, or the fields are larger than the transport accepts.
-    public static let responseTooLarge = Code(rawValue: "response_too_large")
-    /// The peer broke HTTP: bad framing, a body cut short, an undecodable content coding.
-    public static let protocolError = Code(rawValue: "protocol_error")
+    case responseTooLarge = "response_too_large"
+    /// The server violated HTTP: bad framing, a truncated body, an undecodable content coding.
+    case protocolError = "protocol_error"
     /// The URL's scheme is not allowed or the URL is not usable.
-    public static let invalidURL = Code(rawValue: "invalid_url")
-    /// The host is a link-local address, or its name leads to one, and that is not allowed.
-    public static let addressNotAllowed = Code(rawValue: "address_not_allowed")
-    /// The transport itself does not work; neither the request nor the server is at fault.
-    public static let internalError = Code(rawValue: "internal_error")
+    case invalidURL = "invalid_url"
+    /// The host is a link-local address, or resolves to one, and that is not allowed.
+    case addressNotAllowed = "address_not_allowed"
+    /// The transport failed; neither the request nor the server is at fault.
+    case internalError = "internal_error"
     /// The deadline passed.
-    public static let timedOut = Code(rawValue: "deadline_exceeded")
+    case timedOut = "deadline_exceeded"
     /// The calling task was cancelled, or the transport closed.
-    public static let cancelled = Code(rawValue: "request_cancelled")
+    case cancelled = "request_cancelled"
   }
 
   /// Whether the request may have had an effect.
   public enum Outcome: String, Sendable, Hashable, CaseIterable {
-    /// No byte of it left: safe to repeat.
+    /// No byte was sent: safe to retry.
     case notSent = "not_sent"
-    /// Bytes left, no complete response head came.
+    /// Bytes were sent, and no complete response head was received.
     case sentNoReply = "sent_no_reply"
-    /// A response had begun.
+    /// A response had started.
     case replied = "replied"
   }
 
-  /// What went wrong.
+  /// The cause.
   public let code: Code
   /// Whether the request may have had an effect.
   public let outcome: Outcome

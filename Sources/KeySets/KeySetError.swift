@@ -1,14 +1,18 @@
-/// Why there are no keys to verify with: the validator cannot decide, which says nothing about the token.
+import OAuthClient
+import PosternSupport
+
+/// The reason why there are no keys to verify with: no verdict about the token is possible.
 public struct KeySetError: Error, Sendable {
   /// The kind of fault; the raw value is its symbol on the wire.
   public enum Kind: String, Sendable, Hashable, CaseIterable {
-    /// The set cannot be fetched: not reachable, not allowed to be asked, or answered with something else than a set.
+    /// The set cannot be fetched: not reachable, forbidden by the configuration, or answered with something else than a
+    /// set.
     case fetchFailed = "jwks_fetch_failed"
-    /// The issuer's metadata, which names the set's place, cannot be had, or names none that is acceptable.
+    /// The issuer's metadata is not available, or has no acceptable URL of the set.
     case discoveryFailed = "discovery_failed"
-    /// The metadata speaks for another issuer (RFC 8414 section 3.3).
+    /// The metadata is that of another issuer (RFC 8414 section 3.3).
     case discoveryIssuerMismatch = "discovery_issuer_mismatch"
-    /// What came is no key set (RFC 7517 section 5).
+    /// The answer is no key set (RFC 7517 section 5).
     case invalid = "jwks_invalid"
     /// The waiting task was cancelled.
     case cancelled = "request_cancelled"
@@ -18,13 +22,13 @@ public struct KeySetError: Error, Sendable {
 
   /// The kind of fault.
   public let kind: Kind
-  /// The status the server answered with, when it answered.
+  /// The status of the server's answer, when it answered.
   public let status: Int?
-  /// For people and logs: holds no query, field value or body.
+  /// For people and logs: has no query, field value or body.
   public let detail: String
-  /// Whether the same attempt may succeed later without anybody changing anything.
+  /// Whether the same request may succeed later without a change of the configuration.
   public let isRetryable: Bool
-  /// How long no request is made again for what was asked, whoever calls, or how long the server wants none; nil when
+  /// How long no further request for the set is made, for any caller, or how long the server wants none; nil when
   /// neither is known.
   public let retryAfter: Duration?
 
@@ -47,4 +51,45 @@ public struct KeySetError: Error, Sendable {
 extension KeySetError: CustomStringConvertible {
   /// `kind: detail`.
   public var description: String { "\(kind.rawValue): \(detail)" }
+}
+
+extension KeySetError {
+  /// The error for a waiter of a shared request.
+  init(_ error: SingleFlightError<KeySetError>) {
+    switch error {
+    case .failed(let error): self = error
+    case .cancelled: self.init(.cancelled, "the caller was cancelled")
+    case .deadlineExceeded: self.init(.deadlineExceeded, "the deadline passed before there was a key set")
+    }
+  }
+
+  /// The error of a key set whose issuer's metadata is not available.
+  init(discovery error: SingleFlightError<DiscoveryError>) {
+    switch error {
+    case .failed(let error):
+      self.init(
+        error.kind == .issuerMismatch ? .discoveryIssuerMismatch : .discoveryFailed, error.detail,
+        status: error.status, isRetryable: error.isRetryable)
+    case .cancelled, .deadlineExceeded:
+      self.init(.discoveryFailed, "the issuer's metadata was not there in time", isRetryable: true)
+    }
+  }
+}
+
+/// Something that happened to a published key set. It has names, codes and public thumbprints.
+public enum KeySetEvent: Sendable {
+  /// A set was fetched, or confirmed by the server as unchanged.
+  case loaded(source: KeySetName, keyCount: Int)
+  /// A request failed; with `servesOlderSet` the current set remains in use.
+  case failed(source: KeySetName, error: KeySetError, servesOlderSet: Bool)
+  /// The published keys have changed: the RFC 7638 thumbprints of new and removed ones, sorted.
+  case rotated(source: KeySetName, added: [String], removed: [String])
+}
+
+/// The port through which key sets report events.
+///
+/// Called on the task that does the work: be quick, do not block, do not call back into the engine.
+public protocol KeySetObserver: Sendable {
+  /// Takes an event.
+  func observe(_ event: KeySetEvent)
 }

@@ -2,18 +2,18 @@ public import HTTPMessages
 public import OAuthClient
 public import PosternSupport
 
-/// The published key sets of one engine: one source per place and policy, however often it is asked for.
+/// The published key sets of one engine: one source per location and policy.
 ///
-/// Bounded: the source that was longest not asked for is dropped when there are too many. Sets at URLs that callers
-/// name are kept apart, so that no caller can push out a configured issuer's.
+/// Bounded: the least recently used source is dropped when there are too many. Sets at URLs that callers name are
+/// cached separately, so that no caller can displace a configured issuer's.
 public final class KeySetStore: Sendable {
   private struct Key: Hashable, Sendable {
-    let place: JWKSLocation
+    let location: JWKSLocation
     let policy: KeySetPolicy
   }
 
-  /// The places that one peer has named. Peers share none, so that no peer can spend another's budget or push out its
-  /// sets.
+  /// The locations that one peer has named. Peers share none, so that no peer can use up another's budget or displace
+  /// its sets.
   private struct Locations: Sendable {
     var sources = BoundedCache<Key, RemoteJWKSet>(capacity: 16)
     var budgets = BoundedCache<HTTPURL.Origin, Locked<RequestBudget>>(capacity: 16)
@@ -21,18 +21,18 @@ public final class KeySetStore: Sendable {
 
   private struct State: Sendable {
     var issuers = BoundedCache<Key, RemoteJWKSet>(capacity: KeySetStore.capacity)
-    var requesters = BoundedCache<UInt32, Locations>(capacity: 256)
-    /// Who asked last under a name: after a change of configuration the old source may still be there.
+    var locations = BoundedCache<UInt32, Locations>(capacity: 256)
+    /// The latest source of each issuer's name: after a change of the configuration the old one may still exist.
     var current: [String: RemoteJWKSet] = [:]
   }
 
-  /// More issuers than anybody configures: a source that is dropped takes cool-down and stand-in with it.
+  /// More issuers than a configuration has: a dropped source loses its cool-down and its old set.
   static let capacity = 1024
 
   private let context: KeySetContext
   private let state = Locked(State())
 
-  /// An empty store over `transport`, which sends `userAgent` along; issuers' sets are found through `discovery`.
+  /// An empty store over `transport`, with the user agent `userAgent`; issuers' sets are found through `discovery`.
   public init(
     transport: any HTTPTransport, clock: any EngineClock, observer: any EngineObserver, userAgent: String,
     discovery: ProviderDiscovery, keySetObserver: (any KeySetObserver)? = nil
@@ -42,9 +42,9 @@ public final class KeySetStore: Sendable {
       discovery: discovery, observer: keySetObserver)
   }
 
-  /// The key set of `issuer`: at its configured `jwks` endpoint, or where its metadata says.
+  /// Returns the key set of `issuer`: at its configured `jwks` endpoint, or the one in its metadata.
   public func source(for issuer: Issuer, policy: KeySetPolicy = KeySetPolicy()) -> RemoteJWKSet {
-    let key = Key(place: .issuer(issuer), policy: policy)
+    let key = Key(location: .issuer(issuer), policy: policy)
     return state.withLock { state in
       let source = state.issuers[key] ?? make(key, budget: Locked(RequestBudget()))
       state.issuers[key] = source
@@ -56,35 +56,60 @@ public final class KeySetStore: Sendable {
     }
   }
 
-  /// The key set at `url`, for the peer `requester`. Whether callers may name its origin is decided before. The budget
-  /// is that of the origin and the peer, and none is forgotten for another as long as there are `originCount` origins
-  /// at most.
+  /// Returns the key set at `url`, for `uid`. The caller has checked that its origin is allowed. Each origin has one
+  /// request budget per uid, and no budget is dropped for another while there are at most `originCount` origins.
   public func source(
-    at url: HTTPURL, for requester: UInt32 = 0, amongOrigins originCount: Int = 16, caFile: String? = nil,
+    at url: HTTPURL, for uid: UInt32 = 0, amongOrigins originCount: Int = 16, caFile: String? = nil,
     allowsPlainHTTPOnLoopback: Bool = false, policy: KeySetPolicy = KeySetPolicy()
   ) -> RemoteJWKSet {
     let key = Key(
-      place: .location(url, caFile: caFile, allowsPlainHTTPOnLoopback: allowsPlainHTTPOnLoopback), policy: policy)
+      location: .location(url, caFile: caFile, allowsPlainHTTPOnLoopback: allowsPlainHTTPOnLoopback), policy: policy)
     return state.withLock { state in
-      var locations = state.requesters[requester] ?? Locations()
-      // A budget that is forgotten begins anew: whoever names the origins in turn would have no bound.
+      var locations = state.locations[uid] ?? Locations()
+      // A dropped budget would start again in full: a caller that names one origin after the other would have no bound.
       locations.budgets.grow(to: originCount)
       let budget = locations.budgets[url.origin] ?? Locked(RequestBudget())
       locations.budgets[url.origin] = budget
       let source = locations.sources[key] ?? make(key, budget: budget)
       locations.sources[key] = source
-      state.requesters[requester] = locations
+      state.locations[uid] = locations
       return source
     }
   }
 
-  /// How the issuers' sets stand, by name: those that have been asked for.
+  /// Returns the ages of the issuers' sets, by name, for those that have been used.
   public func ages() -> [KeySetAge] {
     let current = state.withLock { $0.current }
     return current.map { $0.value.age(of: $0.key) }.sorted { $0.issuer < $1.issuer }
   }
 
   private func make(_ key: Key, budget: Locked<RequestBudget>) -> RemoteJWKSet {
-    RemoteJWKSet(place: key.place, policy: key.policy, context: context, budget: budget)
+    RemoteJWKSet(location: key.location, policy: key.policy, context: context, budget: budget)
+  }
+}
+
+/// The name of a published key set in events and health.
+public enum KeySetName: Sendable, Hashable {
+  /// The set of the configured issuer of that name.
+  case issuer(String)
+  /// The set that a caller named by its URL; the query is left out.
+  case location(HTTPURL)
+
+  /// The name with bounded cardinality: a caller's URL is reduced to its origin.
+  var bounded: String {
+    switch self {
+    case .issuer(let name): name
+    case .location(let url): url.origin.description
+    }
+  }
+}
+
+extension KeySetName: CustomStringConvertible {
+  /// The issuer's name, or the URL.
+  public var description: String {
+    switch self {
+    case .issuer(let name): name
+    case .location(let url): url.description
+    }
   }
 }

@@ -6,19 +6,19 @@ import HTTPMessages
   import FoundationNetworking
 #endif
 
-/// Which requests of the process's URL sessions go through the engine, and how.
+/// The rules for requests of the process's URL sessions that go through the engine.
 struct LoadingRules: Sendable {
   var resources: [ProtectedResource] = []
   var tokenManagementPolicy: TokenManagementPolicy?
   var authorizationPolicy: AuthorizationPolicy?
 
-  /// The resource that `request` is for; nil: it goes its usual way, without a token.
+  /// Returns the resource that `request` is for; nil when it is loaded as usual, without a token.
   func resource(for request: URLRequest) -> ProtectedResource? {
     guard let url = Self.url(of: request), isPolicies(url) else { return nil }
     return resources.first { $0.covers(url) }
   }
 
-  /// How the request to `resource` is to be carried out.
+  /// Returns the options for the request to `resource`.
   func options(for resource: ProtectedResource) -> FetchOptions {
     var options = resource.options
     options.tokenPolicy = tokenManagementPolicy ?? options.tokenPolicy
@@ -35,7 +35,7 @@ struct LoadingRules: Sendable {
     Self.url(of: request).map { authorizationPolicy?.covers($0) == true } ?? false
   }
 
-  /// With a policy its URLs only; with both, those of either.
+  /// With a policy its URLs only; with both policies, those of either.
   private func isPolicies(_ url: HTTPURL) -> Bool {
     let all = [tokenManagementPolicy.map { $0.covers(url) }, authorizationPolicy.map { $0.covers(url) }]
     return all.contains(true) || all == [nil, nil]

@@ -9,8 +9,8 @@ import PosternSupport
 extension PosternURLProtocol {
   private static let warnings = Locked(LoadingWarnings())
 
-  /// Takes warnings, each once: of a registration that has no effect, of a policy without a delegate. They go to
-  /// standard error unless something else is set here.
+  /// Takes warnings, each once: about a registration without effect, and a policy without a delegate. They are written
+  /// to standard error unless another function is set here.
   public static var warningHandler: @Sendable (String) -> Void {
     get { warnings.withLock { $0.handler } }
     set { warnings.withLock { $0.handler = newValue } }
@@ -21,8 +21,8 @@ extension PosternURLProtocol {
   /// Makes a session whose requests to `resources` go through the engine: puts this class first in the
   /// `protocolClasses` of `configuration`, and makes a session of it.
   ///
-  /// Set `resources` and the policies before. What of them has no effect is thrown here as `invalid_params`: no
-  /// resources, a policy for URLs that no resource has, an authorization policy without what it needs (a delegate, a
+  /// Set `resources` and the policies before. Settings without an effect are thrown here as `invalid_params`: no
+  /// resources, a policy for URLs that no resource has, an authorization policy without its requirements (a delegate, a
   /// token policy, a user's session, the server's `advice` rules).
   public static func makeSession(
     configuration: URLSessionConfiguration = .default, delegate: (any URLSessionDelegate)? = nil,
@@ -34,10 +34,10 @@ extension PosternURLProtocol {
     return URLSession(configuration: configuration, delegate: delegate, delegateQueue: delegateQueue)
   }
 
-  /// Whether requests of `session` come here first.
+  /// Whether requests of `session` reach this class first.
   ///
-  /// A session copies its configuration when it is made: what is changed in the configuration later has no effect. On
-  /// Linux neither has `URLProtocol.registerClass`, before or after: Foundation asks registered classes only about URLs
+  /// A session copies its configuration when it is made: later changes of the configuration have no effect. On Linux,
+  /// `URLProtocol.registerClass` has none either, before or after: Foundation uses registered classes only for URLs
   /// that it cannot load itself.
   public static func isInstalled(in session: URLSession) -> Bool {
     session.configuration.protocolClasses?.first == PosternURLProtocol.self

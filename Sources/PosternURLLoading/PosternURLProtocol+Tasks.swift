@@ -5,12 +5,12 @@ import Foundation
 #endif
 
 extension PosternURLProtocol {
-  /// Why `task` cannot be carried out here, whatever the server would answer; nil: it can.
-  static func refusal(of task: URLSessionTask?, _ request: URLRequest) -> URLError? {
+  /// Returns the error of a `task` that cannot be carried out here, whatever the answer; nil when it can.
+  static func unsupported(_ task: URLSessionTask?, _ request: URLRequest) -> URLError? {
     #if canImport(FoundationNetworking)
-      // A download task takes the file's place from a property that is Foundation's own: without it a delegate's
-      // process ends (`didFinishDownloadingTo`), an awaited download's too, and a completion handler gets neither file
-      // nor error.
+      // A download task takes the file's location from a property that is Foundation's own: without it a delegate's
+      // process crashes (`didFinishDownloadingTo`), that of an awaited download too, and a completion handler gets
+      // neither file nor error.
       if let task, !(task is URLSessionDataTask) {
         return URLError(
           .cannotCreateFile,

@@ -6,18 +6,18 @@ import PosternSupport
   public import FoundationNetworking
 #endif
 
-/// Puts the engine behind a `URLSession`: tokens, renewal and step-up for code that knows nothing of them.
+/// Puts the engine behind a `URLSession`: tokens, refresh and step-up for code that knows nothing of them.
 ///
-/// Tell it the `resources` and make sessions with `makeSession`, or put it first in a configuration's `protocolClasses`
-/// before a session is made of it: the session's requests to these servers are carried out as `ResourceFetcher` carries
-/// them out, with its rules, bounds and errors; all others go their usual way. Without a token the request fails
-/// instead of going out unauthenticated. What stands here holds for the whole process. `URLProtocol.registerClass`, and
-/// whatever is changed of a configuration after its session was made, have no effect on Linux: see `isInstalled(in:)`.
+/// Set the `resources` and make sessions with `makeSession`, or put the class first in a configuration's
+/// `protocolClasses` before a session is made of it: `ResourceFetcher` carries out the session's requests to these
+/// servers, with its rules, bounds and errors; all others are loaded as usual. Without a token the request fails and is
+/// not sent unauthenticated. The settings apply to the whole process. On Linux, `URLProtocol.registerClass` has no
+/// effect, nor has a change of a configuration after its session was made: see `isInstalled(in:)`.
 ///
-/// An answer comes whole: it is bounded by the server's `maxBodyBytes`. Redirects within the server's URLs are
-/// followed, all others are the answer. Nothing is cached. `timeoutInterval` bounds the whole fetch; it stands still
-/// while the task is suspended, as the fetch does. Of a field that comes twice the values stand in one, as
-/// `HTTPURLResponse` has them.
+/// An answer is delivered as a whole, bounded by the server's `maxBodyBytes`. Redirects within the server's URLs are
+/// followed; any other redirect is the answer. Nothing is cached. `timeoutInterval` bounds the whole fetch; it does not
+/// run while the task, and with it the fetch, is suspended. Several fields of one name are joined, as `HTTPURLResponse`
+/// has them.
 ///
 /// Data and upload tasks work, with a delegate, with a completion handler and awaited. An upload task's body must be in
 /// the request: `URLSession` does not show another to a protocol. A download task fails on Linux with
@@ -27,7 +27,7 @@ public final class PosternURLProtocol: URLProtocol {
   private enum Course {
     case idle
     /// The body is being read; whether the session's task is suspended meanwhile.
-    case preparing(isHeld: Bool)
+    case preparing(isPaused: Bool)
     case running(NetworkTask)
     case over
   }
@@ -41,19 +41,19 @@ public final class PosternURLProtocol: URLProtocol {
     set { rules.withLock { $0.resources = newValue } }
   }
 
-  /// Which of their requests carry tokens, and who decides that one must be renewed; nil: all, by the servers' own
+  /// The requests with tokens, and the decision when a token must be refreshed; nil: all requests, by the servers' own
   /// rules, unless there is an `authorizationPolicy`.
   public static var tokenManagementPolicy: TokenManagementPolicy? {
     get { rules.withLock { $0.tokenManagementPolicy } }
     set { rules.withLock { $0.tokenManagementPolicy = newValue } }
   }
 
-  /// In which of their answers policy advice is looked for, and who satisfies it; nil: as the resources' own options
-  /// say. It never causes a token to be sent.
+  /// The answers that are searched for policy advice, and the delegate that satisfies it; nil: as the resources' own
+  /// options are set. It never causes a token to be sent.
   ///
-  /// It needs the rest: a `tokenManagementPolicy` that says which requests carry tokens, a user's session, rules of the
-  /// server (`advice`). Without one of these `makeSession` throws, and a request of the policy's fails before anything
-  /// is sent.
+  /// It requires a `tokenManagementPolicy` for the requests with tokens, a user's session, and rules of the server
+  /// (`advice`). Without one of these `makeSession` throws, and a request of the policy's fails before anything is
+  /// sent.
   public static var authorizationPolicy: AuthorizationPolicy? {
     get { rules.withLock { $0.authorizationPolicy } }
     set { rules.withLock { $0.authorizationPolicy = newValue } }
@@ -62,7 +62,7 @@ public final class PosternURLProtocol: URLProtocol {
   static func checkRules() throws(ResourceError) { try rules.withLock { $0 }.check() }
 
   #if canImport(FoundationNetworking)
-    /// Registers the class and warns: on Linux requests for http and https never come to a class that is only
+    /// Registers the class and warns: on Linux, requests for http and https never reach a class that is only
     /// registered. Use `makeSession`, or a configuration's `protocolClasses` before its session is made.
     @discardableResult
     public override class func registerClass(_ protocolClass: AnyClass) -> Bool {
@@ -79,32 +79,31 @@ public final class PosternURLProtocol: URLProtocol {
     rules.withLock { $0 }.resource(for: request) != nil
   }
 
-  /// The request as it is.
+  /// Returns the request unchanged.
   public override class func canonicalRequest(for request: URLRequest) -> URLRequest { request }
 
-  /// Begins the fetch, or lets it go on: swift-corelibs-foundation starts anew what it stopped when its task was
-  /// suspended, and whatever is resumed twice.
+  /// Starts the fetch, or resumes it: swift-corelibs-foundation starts a task again that it stopped when the task was
+  /// suspended, and one that is resumed twice.
   public override func startLoading() {
-    // Foundation's call for a task that is resumed twice can come after the one that stops it.
-    let isHeld = isSuspended
-    let (isFirst, held) = course.withLock { course -> (Bool, NetworkTask?) in
+    // For a task that is resumed twice, Foundation's call can come after the one that stops it.
+    let isPaused = isSuspended
+    let (isFirst, paused) = course.withLock { course -> (Bool, NetworkTask?) in
       switch course {
       case .idle:
-        course = .preparing(isHeld: isHeld)
+        course = .preparing(isPaused: isPaused)
         return (true, nil)
       case .preparing:
-        course = .preparing(isHeld: isHeld)
+        course = .preparing(isPaused: isPaused)
         return (false, nil)
-      case .running(let task): return (false, isHeld ? nil : task)
+      case .running(let task): return (false, isPaused ? nil : task)
       case .over: return (false, nil)
       }
     }
-    held?.resume()
+    paused?.resume()
     if isFirst { begin() }
   }
 
-  /// Ends the fetch of a task that was cancelled; nothing is said of it any more. That of a task that was suspended is
-  /// held.
+  /// Cancels the fetch of a cancelled task, without a further report. The fetch of a suspended task is paused.
   public override func stopLoading() {
     guard isCancelled else { return hold() }
     let before = course.withLock { course in
@@ -115,11 +114,10 @@ public final class PosternURLProtocol: URLProtocol {
     if case .running(let task) = before { task.cancel() }
   }
 
-  /// The largest body that is read from a stream: as much as a message to the sidecar may have.
+  /// The largest body that is read from a stream: that of the largest message to the sidecar.
   private static let maxBodyBytes = 16 << 20
 
-  /// Elsewhere only what is cancelled is stopped. That a task runs when it is stopped means that it has been resumed
-  /// since.
+  /// On other platforms only cancelled tasks are stopped. A task that runs when it is stopped has been resumed since.
   private var isCancelled: Bool {
     #if canImport(FoundationNetworking)
       guard let state = task?.state else { return true }
@@ -142,7 +140,7 @@ public final class PosternURLProtocol: URLProtocol {
     let running = course.withLock { course -> NetworkTask? in
       switch course {
       case .preparing:
-        course = .preparing(isHeld: true)
+        course = .preparing(isPaused: true)
         return nil
       case .running(let task): return task
       case .idle, .over: return nil
@@ -156,7 +154,7 @@ public final class PosternURLProtocol: URLProtocol {
     guard let resource = rules.resource(for: request) else {
       return fail(URLError(.unsupportedURL, detail: "no resource covers the URL any more"))
     }
-    if let refusal = Self.refusal(of: task, request) { return fail(refusal) }
+    if let error = Self.unsupported(task, request) { return fail(error) }
     if rules.looksForAdvice(in: request) {
       if let obstacle = rules.obstacle(for: resource) { return fail(URLError(obstacle)) }
       if rules.authorizationPolicy?.hasDelegate == false { Self.warn(LoadingRules.noDelegate) }
@@ -164,9 +162,9 @@ public final class PosternURLProtocol: URLProtocol {
     var options = rules.options(for: resource)
     if options.timeout == nil { options.timeout = .bounding(request.timeoutInterval) }
     guard let stream = request.httpBodyStream else { return load(request.httpBody, resource, options) }
-    // What a protocol's object is used for here may be done on any thread; Foundation does not say so.
+    // The uses of a protocol's object here are safe on any thread; Foundation does not declare so.
     nonisolated(unsafe) let (loading, source) = (self, stream)
-    // A stream may keep its reader waiting for as long as it likes: not on a thread that others need.
+    // A stream may block its reader for any time, so it is not read on a thread that others need.
     Thread.detachNewThread { [options] in
       do throws(URLError) {
         loading.load(try source.contents(atMost: Self.maxBodyBytes), resource, options)
@@ -186,15 +184,14 @@ public final class PosternURLProtocol: URLProtocol {
     resource.fetcher.fetch(message, from: resource.server, options: options) { result in loading.finish(result) }
   }
 
-  /// Makes `task` the one that runs, held where the session's task is suspended; false when nobody waits for it any
-  /// more.
+  /// Makes `task` the running one, paused where the session's task is suspended; false when the load has been stopped.
   private func adopt(_ task: NetworkTask) -> Bool {
     while true {
-      guard case .preparing(let isHeld) = course.withLock({ $0 }) else { return false }
-      if isHeld { task.suspend() } else { task.resume() }
+      guard case .preparing(let isPaused) = course.withLock({ $0 }) else { return false }
+      if isPaused { task.suspend() } else { task.resume() }
       let isAdopted = course.withLock { course in
-        // Not while the lock is held: suspended or resumed meanwhile, it is looked at again.
-        guard case .preparing(let isHeldNow) = course, isHeldNow == isHeld else { return false }
+        // Without the lock; the state is checked again afterwards, as the task may be suspended or resumed meanwhile.
+        guard case .preparing(let isPausedNow) = course, isPausedNow == isPaused else { return false }
         course = .running(task)
         return true
       }
@@ -205,7 +202,7 @@ public final class PosternURLProtocol: URLProtocol {
   private func finish(_ result: Result<ResourceResponse, ResourceError>) {
     switch result {
     case .success(let response): deliver(response)
-    // What the policy asks for was not done: the answer is the one that asked.
+    // The advice was not satisfied: the answer with the advice is the result.
     case .failure(let error) where error.stop?.response != nil: error.stop?.response.map { deliver($0) }
     case .failure(let error): fail(URLError(error))
     }
@@ -226,7 +223,7 @@ public final class PosternURLProtocol: URLProtocol {
     client?.urlProtocol(self, didFailWithError: error)
   }
 
-  /// Whether there is still somebody to tell; they are told once.
+  /// Whether the client still waits; it gets one result.
   private func isLast() -> Bool {
     course.withLock { course in
       if case .over = course { return false }

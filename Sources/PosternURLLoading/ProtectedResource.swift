@@ -1,14 +1,14 @@
 public import AuthEngine
 import HTTPMessages
 
-/// A resource server whose requests go through the engine, and in whose name.
+/// A resource server whose requests go through the engine, with the options of these requests.
 public struct ProtectedResource: Sendable {
   let server: ResourceServer
   let fetcher: ResourceFetcher
   let options: FetchOptions
 
-  /// Requests to `server` by `fetcher`. `options` say whose token they carry: a user's has a `session`. Their `task`
-  /// and `deliver` count for nothing.
+  /// Requests to `server` by `fetcher`. `options` decide whose token they carry: a user's has a `session`. Their `task`
+  /// and `deliver` are ignored.
   public init(_ server: ResourceServer, fetcher: ResourceFetcher, options: FetchOptions = FetchOptions()) {
     self.server = server
     self.fetcher = fetcher

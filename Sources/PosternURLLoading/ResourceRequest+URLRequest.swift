@@ -8,12 +8,12 @@ import PosternSupport
 #endif
 
 extension ResourceRequest {
-  /// What `URLSession` writes into requests by itself, for a connection that it does not make here.
+  /// The fields that `URLSession` adds to requests for a connection that it does not make here.
   private static let sessionFields: Set<String> = [
     "accept-encoding", "connection", "content-length", "host", "keep-alive", "user-agent",
   ]
 
-  /// The request that a URL session means, with its body.
+  /// The request of a URL session, with its body.
   init(_ request: URLRequest, body: Data?) {
     var headers = HTTPFields()
     for (name, value) in (request.allHTTPHeaderFields ?? [:]).sorted(by: { $0.key < $1.key })
@@ -27,7 +27,7 @@ extension ResourceRequest {
 }
 
 extension Duration {
-  /// A session's patience, where it has any.
+  /// The timeout of a session's request, where it has one.
   static func bounding(_ seconds: TimeInterval) -> Duration {
     guard seconds > 0, seconds.isFinite else { return ResourceServer.maxTimeout }
     return min(.seconds(seconds), ResourceServer.maxTimeout)
@@ -35,7 +35,7 @@ extension Duration {
 }
 
 extension InputStream {
-  /// All of it.
+  /// Reads the whole stream.
   func contents(atMost limit: Int) throws(URLError) -> Data {
     open()
     defer { close() }

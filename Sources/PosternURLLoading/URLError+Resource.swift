@@ -6,10 +6,10 @@ public import Foundation
 #endif
 
 extension URLError {
-  /// Why the engine has no answer, with what may have happened to the request; nil where the error is not its.
+  /// The engine's error for a request, with its outcome; nil where the error is not the engine's.
   public var resourceError: ResourceError? { userInfo[NSUnderlyingErrorKey] as? ResourceError }
 
-  /// The nearest that URL sessions have, with `error` behind it.
+  /// Makes the nearest error of URL sessions, with `error` as its cause.
   init(_ error: ResourceError) {
     var userInfo = error.errorUserInfo
     userInfo[NSUnderlyingErrorKey] = error
@@ -37,7 +37,7 @@ extension URLError {
     case .deadlineExceeded: .timedOut
     case .requestCancelled: .cancelled
     case .overloaded, .storeUnavailable: .resourceUnavailable
-    default: .unknown
+    case .methodNotAllowed, .invalidHeaders, .invalidRequest, .internalError: .unknown
     }
   }
 }

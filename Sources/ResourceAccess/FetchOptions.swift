@@ -3,34 +3,35 @@ public import OAuthClient
 public import PosternSupport
 public import Sessions
 
-/// What a caller may decide about one fetch.
+/// The options that a caller may set for one fetch.
 public struct FetchOptions: Sendable {
-  /// Whose token the request carries; nil: as the resource server says.
+  /// The kind of token that the request carries; nil: the resource server's.
   public var authentication: ResourceServer.Authentication?
   /// The session whose token the request carries, with `user` and `implicit`.
   public var session: FetchSession?
-  /// How long the whole fetch may take, token, redirects and retry included; nil: as the resource server says. At most
+  /// The time that the whole fetch may take, token, redirects and retry included; nil: the resource server's. At most
   /// `ResourceServer.maxTimeout`.
   public var timeout: Duration?
-  /// When the caller's own patience ends, whatever `timeout` says.
+  /// The deadline of the caller, whatever `timeout` is.
   public var deadline: Deadline
   /// Whether redirects are followed.
   public var followsRedirects: Bool
-  /// The caller's place in a distributed trace.
+  /// The caller's distributed trace.
   public var trace: TraceContext?
-  /// Decides whether a response means that the token must be renewed; nil: as the resource's rule says.
+  /// Decides whether a response means that the token must be refreshed; nil: the resource's rule decides.
   public var tokenDelegate: (any TokenManagementPolicyDelegate)?
-  /// Which requests carry the token, and who decides that it must be renewed, in the place of the resource's own rules
-  /// and `tokenDelegate`; never for URLs that are not the resource server's. Nil: all of the server's.
+  /// The policy that replaces the resource's rules and `tokenDelegate`: which requests carry the token, and when it
+  /// must be refreshed. It covers none but the resource server's URLs. Nil: all of them carry it.
   public var tokenPolicy: TokenManagementPolicy?
-  /// Whose cookies go along, where the resource keeps any; nil: those of `session`, where that names one.
-  public var cookieOwner: CookieOwner?
-  /// For whom the fetch is: where fetches wait for each other, those of whoever has fewest under way go first.
-  public var requester = Requester.process
-  /// Who satisfies policy advice that the fetch meets, with a user's session, where the resource server has rules for
-  /// it; nil: nobody, it is an answer like any other.
+  /// The uid and session whose cookies are sent, where the resource keeps any; nil: those of `session`, where that
+  /// names one.
+  public var cookieScope: CookieScope?
+  /// The peer for which the fetch is made: of fetches that wait, those of the uid with the fewest in flight go first.
+  public var peerID = PeerID.process
+  /// How policy advice that the fetch meets is satisfied, with a user's session, where the resource server has rules
+  /// for it; nil: a response with advice is a response like any other.
   public var advice: FetchAdvice?
-  /// The task as which the fetch can be watched, held and ended, a task for each fetch; nil: nobody does.
+  /// The task by which the fetch can be watched, paused and cancelled, one task for each fetch; nil: it cannot be.
   public var task: NetworkTask?
   /// Where long bodies are encrypted and decrypted; nil: where the fetch is carried out.
   public var longWork: LongWork?
@@ -41,7 +42,7 @@ public struct FetchOptions: Sendable {
   /// request follows. False ends the fetch as it does there.
   public var deliverHead: (@Sendable (HTTPResponseHead) async -> Bool)?
 
-  /// Options; the defaults are those of a caller that says nothing.
+  /// Options; the defaults are those of a caller that chooses nothing.
   public init(
     authentication: ResourceServer.Authentication? = nil, timeout: Duration? = nil, deadline: Deadline = .never,
     followsRedirects: Bool = true, trace: TraceContext? = nil
@@ -53,9 +54,9 @@ public struct FetchOptions: Sendable {
     self.trace = trace
   }
 
-  /// Whether somebody is asked about answers.
-  var asksDelegate: Bool {
-    tokenDelegate != nil || tokenPolicy?.hasDelegate == true || advice?.asksAboutAnswers == true
+  /// Whether a delegate decides about responses.
+  var consultsDelegate: Bool {
+    tokenDelegate != nil || tokenPolicy?.hasDelegate == true || advice?.consultsDelegate == true
   }
 
   /// The same with that token, and no other session's.

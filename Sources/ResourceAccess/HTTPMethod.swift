@@ -1,3 +1,4 @@
+import OAuthClient
 import PosternSupport
 
 /// The methods a fetch may use.
@@ -19,7 +20,7 @@ public enum HTTPMethod: String, Sendable, Hashable, CaseIterable {
   init(named name: String) throws(ResourceError) {
     guard let method = HTTPMethod(rawValue: name.uppercasedASCII()) else {
       throw ResourceError(
-        .methodNotAllowed, "the method must be one of GET, POST, PUT, PATCH, HEAD, DELETE", path: "/method")
+        .methodNotAllowed, "the method must be one of GET, POST, PUT, PATCH, HEAD, DELETE", path: ["method"])
     }
     self = method
   }

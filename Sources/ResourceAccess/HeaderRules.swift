@@ -1,7 +1,8 @@
 import HTTPMessages
+import OAuthClient
 import PosternSupport
 
-/// What header fields a caller may give; every fault is `invalid_headers` with the path of the offending one.
+/// The rules for header fields of callers; every fault is `invalid_headers` with the path of the invalid field.
 ///
 /// Field values are read byte by byte, as the server reads them: a combining scalar before or behind a semicolon hides
 /// nothing.
@@ -66,18 +67,9 @@ struct HeaderRules {
   }
 
   private func fault(_ detail: String, at name: String? = nil) -> ResourceError {
-    ResourceError(.invalidHeaders, detail, path: name.map { "/headers/\(Self.escaped($0))" } ?? "/headers")
+    ResourceError(.invalidHeaders, detail, path: name.map { ["headers", .name(Self.shortened($0))] } ?? ["headers"])
   }
 
-  /// The name as it stands in a JSON Pointer (RFC 6901 section 3), its start where it is long.
-  private static func escaped(_ name: String) -> String {
-    let bytes = name.utf8.prefix(256).flatMap { byte -> [UInt8] in
-      switch byte {
-      case UInt8(ascii: "~"): Array("~0".utf8)
-      case UInt8(ascii: "/"): Array("~1".utf8)
-      default: [byte]
-      }
-    }
-    return String(decoding: bytes, as: UTF8.self)
-  }
+  /// The first 256 bytes of `name`.
+  private static func shortened(_ name: String) -> String { String(decoding: name.utf8.prefix(256), as: UTF8.self) }
 }

@@ -1,4 +1,4 @@
-/// Where work is done that takes the processor for long: not on the thread that serves somebody's connection, and
+/// Runs work that needs much processor time elsewhere than on the thread that serves the caller's connection, and
 /// others with it.
 public struct LongWork: Sendable {
   private let bytes: Int
@@ -10,7 +10,7 @@ public struct LongWork: Sendable {
     self.executor = executor
   }
 
-  /// What `body`, which works on `count` bytes, returns.
+  /// The result of `body`, which works on `count` bytes.
   func run<Value: Sendable, Failure: Error>(
     on count: Int, _ body: @escaping @Sendable () throws(Failure) -> Value
   ) async throws(Failure) -> Value {

@@ -1,4 +1,5 @@
 import HTTPMessages
+import OAuthClient
 import PosternCrypto
 import PosternSupport
 
@@ -21,13 +22,14 @@ struct MultipartBody {
     for field in fields { add("name=\"\(Self.escaped(field.name))\"", (field.value ?? "").utf8) }
     for (index, part) in parts.enumerated() {
       guard !part.name.isEmpty, !part.name.utf8.contains(0), part.fileName?.utf8.contains(0) != true else {
-        throw ResourceError(.invalidRequest, "a part's name is empty or holds NUL", path: "/multipart/\(index)/name")
+        throw ResourceError(
+          .invalidRequest, "a part's name is empty or holds NUL", path: ["multipart", .position(index), "name"])
       }
       var head = "name=\"\(Self.escaped(part.name))\""
       if let fileName = part.fileName { head += "; filename=\"\(Self.escaped(fileName))\"" }
       if let type = part.mimeType ?? (part.fileName == nil ? nil : "application/octet-stream") {
         guard MediaType(type) != nil, HTTPFieldRules.isValue(type) else {
-          throw ResourceError(.invalidHeaders, "no media type", path: "/multipart/\(index)/mimeType")
+          throw ResourceError(.invalidHeaders, "no media type", path: ["multipart", .position(index), "mimeType"])
         }
         head += "\r\nContent-Type: \(HTTPFieldRules.trimmed(type))"
       }
@@ -36,13 +38,13 @@ struct MultipartBody {
     }
     bytes += Array("--\(boundary)--\r\n".utf8)
     guard bytes.count <= limit else {
-      throw ResourceError(.invalidURL, "the body takes more than \(limit) bytes", path: "/multipart")
+      throw ResourceError(.invalidURL, "the body takes more than \(limit) bytes", path: ["multipart"])
     }
     self.bytes = bytes
   }
 
   /// As the HTML standard has it for form data: a quote and line breaks are percent-encoded, a line break being CR LF;
-  /// everything else stands as it is, in UTF-8.
+  /// everything else is written as it is, in UTF-8.
   private static func escaped(_ name: String) -> String {
     var result: [UInt8] = []
     var previous: UInt8 = 0

@@ -6,7 +6,7 @@ import PosternJSON
 /// keep their order. Empty objects and arrays leave nothing.
 ///
 /// In queries and forms everything but unreserved characters, `/` and `?` is percent-encoded, the brackets included. A
-/// name is repeated for each element, so that a small object can stand for any amount of text: the result is bounded
+/// name is written for each element, so that a small object can stand for any amount of text: the result is bounded
 /// while it is made.
 struct ParameterEncoder {
   /// The text would be longer than allowed.

@@ -29,7 +29,7 @@ struct PreparedRequest {
         do throws(HTTPURLError) {
           url = try url.addingQuery(query)
         } catch {
-          throw ResourceError(.invalidURL, "with its parameters the URL \(error)", path: "/parameters")
+          throw ResourceError(.invalidURL, "with its parameters the URL \(error)", path: ["parameters"])
         }
       } else {
         let (content, type) = try Self.content(parameters, encoding: request.parametersEncoding)
@@ -46,15 +46,15 @@ struct PreparedRequest {
     _ parts: [MultipartPart], of request: ResourceRequest, _ method: HTTPMethod, _ fields: HTTPFields
   ) throws(ResourceError) -> MultipartBody {
     guard method == .post else {
-      throw ResourceError(.invalidRequest, "multipart goes with POST only", path: "/multipart")
+      throw ResourceError(.invalidRequest, "multipart goes with POST only", path: ["multipart"])
     }
     guard request.body == nil else {
-      throw ResourceError(.invalidRequest, "multipart and a body exclude each other", path: "/multipart")
+      throw ResourceError(.invalidRequest, "multipart and a body exclude each other", path: ["multipart"])
     }
-    guard !parts.isEmpty else { throw ResourceError(.invalidRequest, "multipart needs a part", path: "/multipart") }
+    guard !parts.isEmpty else { throw ResourceError(.invalidRequest, "multipart needs a part", path: ["multipart"]) }
     // Its boundary would not be the body's.
     guard fields["Content-Type"] == nil else {
-      throw ResourceError(.invalidHeaders, "multipart brings its own media type", path: "/headers/Content-Type")
+      throw ResourceError(.invalidHeaders, "multipart brings its own media type", path: ["headers", "Content-Type"])
     }
     let fields: [ParameterEncoder.Pair]
     do throws(ParameterEncoder.TooLarge) {
@@ -67,7 +67,7 @@ struct PreparedRequest {
 
   private static func tooLarge(_ error: ParameterEncoder.TooLarge) -> ResourceError {
     ResourceError(
-      .invalidURL, "the parameters take more than \(error.limit) bytes when they are encoded", path: "/parameters")
+      .invalidURL, "the parameters take more than \(error.limit) bytes when they are encoded", path: ["parameters"])
   }
 
   private static func content(

@@ -34,7 +34,7 @@ enum RedirectRules {
     return Step(request: next, crossesOrigins: crosses)
   }
 
-  /// 303 asks for a GET; 301 and 302 turn a POST into one, as every browser does; 307 and 308 change nothing.
+  /// 303 makes it a GET; 301 and 302 make a POST one, as every browser does; 307 and 308 change nothing.
   private static func becomesGET(_ method: String, _ status: Int) -> Bool {
     switch status {
     case 303: method != "GET" && method != "HEAD"

@@ -2,7 +2,7 @@ import HTTPMessages
 import OAuthClient
 
 extension ResourceError {
-  /// The error of a fetch whose exchange failed. `mayHaveHadEffect` tells that an earlier request of the same fetch was
+  /// The error of a fetch whose exchange failed. `mayHaveHadEffect`: an earlier request of the same fetch was
   /// answered (a redirect).
   init(_ error: TransportError, method: HTTPMethod, mayHaveHadEffect: Bool) {
     let outcome = mayHaveHadEffect ? .replied : error.outcome
@@ -13,66 +13,52 @@ extension ResourceError {
       retryAfter: error.code == .descriptorsOut ? .seconds(1) : nil)
   }
 
-  /// The error of a fetch that the limits of `resource` did not let go.
-  init(_ refusal: OriginGate.Refusal, resource: String, method: HTTPMethod, mayHaveHadEffect: Bool) {
+  /// The error of a fetch that the limits of `resource` rejected.
+  init(_ reason: OriginLimiter.Rejection, resource: String, method: HTTPMethod, mayHaveHadEffect: Bool) {
     let outcome: TransportError.Outcome = mayHaveHadEffect ? .replied : .notSent
     let retryable = !mayHaveHadEffect || method.isIdempotent
-    switch refusal {
+    switch reason {
     case .full:
       self.init(
-        .overloaded, "all places of resource \(resource) and of its queue are taken", outcome: outcome,
+        .overloaded, "all slots of resource \(resource) and its queue are taken", outcome: outcome,
         retryable: retryable, retryAfter: .seconds(1))
     case .open(let pause):
       self.init(
-        .serverUnreachable, "resource \(resource) has failed too often in a row and is left alone for a while",
+        .serverUnreachable, "resource \(resource) has failed too often in a row: its circuit breaker is open",
         outcome: outcome, retryable: retryable, retryAfter: pause)
-    case .cancelled: self.init(.requestCancelled, "cancelled while it waited for a place", outcome: outcome)
+    case .cancelled: self.init(.requestCancelled, "cancelled while it waited for a slot", outcome: outcome)
     case .deadlineExceeded:
       self.init(
-        .deadlineExceeded, "the deadline passed while it waited for a place", outcome: outcome, retryable: retryable)
+        .deadlineExceeded, "the deadline passed while it waited for a slot", outcome: outcome, retryable: retryable)
     }
   }
 
   /// The error of a fetch for which no token could be got: nothing went to the resource.
   ///
-  /// The issuer being out of reach is told as what it is (`server_unreachable` and its like, retryable); everything it
-  /// answers is `device_not_authenticated` with its words inside.
+  /// An issuer that cannot be reached is `server_unreachable` and its like, as a resource would be; every response of
+  /// the issuer is `device_not_authenticated`, with its code and status in `upstream`.
   init(_ error: TokenError, issuer: String) {
     let detail = "no token from issuer \(issuer): \(error.detail)"
+    var code = Code.deviceNotAuthenticated
+    var upstream: Upstream?
+    var retryAfter: Duration?
     switch error.kind {
-    case .unreachable(let transport):
-      self.init(Self.code(ofTokenExchange: transport), detail, retryable: transport.isTransient)
+    case .unreachable(let transport): code = Self.code(ofTokenExchange: transport)
     case .discovery(let failure):
       if let transport = failure.transport {
-        self.init(Self.code(ofTokenExchange: transport), detail, retryable: failure.isRetryable)
+        code = Self.code(ofTokenExchange: transport)
       } else {
-        self.init(
-          .deviceNotAuthenticated, detail, upstream: Upstream(status: failure.status, code: failure.kind.rawValue),
-          retryable: failure.isRetryable)
+        upstream = Upstream(status: failure.status, code: failure.kind.rawValue)
       }
-    case .refused(let oauth):
-      self.init(
-        .deviceNotAuthenticated, detail, upstream: Self.upstream(error, oauth), retryable: false,
-        retryAfter: error.retryAfter)
-    case .unavailable(let oauth):
-      self.init(
-        .deviceNotAuthenticated, detail, upstream: Self.upstream(error, oauth), retryable: true,
-        retryAfter: error.retryAfter)
-    case .malformed:
-      self.init(
-        .deviceNotAuthenticated, detail, upstream: Upstream(status: error.status, code: "invalid_token_response"),
-        retryable: false)
-    case .notPossible:
-      self.init(.deviceNotAuthenticated, detail, retryable: false)
-    case .cancelled:
-      self.init(.requestCancelled, detail)
-    case .deadlineExceeded:
-      self.init(.deadlineExceeded, detail, retryable: true)
+    case .rejected(let oauth), .unavailable(let oauth):
+      upstream = Upstream(status: error.status, code: oauth?.code, description: oauth?.description)
+      retryAfter = error.retryAfter
+    case .malformed: upstream = Upstream(status: error.status, code: "invalid_token_response")
+    case .notPossible: break
+    case .cancelled: code = .requestCancelled
+    case .deadlineExceeded: code = .deadlineExceeded
     }
-  }
-
-  private static func upstream(_ error: TokenError, _ oauth: OAuthError?) -> Upstream {
-    Upstream(status: error.status, code: oauth?.code, description: oauth?.description)
+    self.init(code, detail, upstream: upstream, retryable: error.isRetryable, retryAfter: retryAfter)
   }
 
   /// The token request has a time limit of its own: running into it is the issuer's fault, not the caller's deadline.
@@ -93,7 +79,7 @@ extension ResourceError {
     case .cancelled: .requestCancelled
     case .internalError: .internalError
     case .descriptorsOut: .overloaded
-    default: .protocolError
+    case .protocolError: .protocolError
     }
   }
 }

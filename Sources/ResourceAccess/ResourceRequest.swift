@@ -1,7 +1,8 @@
 public import HTTPMessages
 public import PosternJSON
 
-/// What to fetch: an immutable value. `ResourceRequestFactory` and `ResourceRequestBuilder` make one part by part.
+/// A request for a resource: an immutable value. `ResourceRequestFactory` and `ResourceRequestBuilder` make one part by
+/// part.
 ///
 /// Nothing is checked here: `ResourceFetcher` does, against the resource server it goes to.
 public struct ResourceRequest: Sendable {

@@ -1,7 +1,7 @@
 public import AccessManagement
 public import HTTPMessages
 
-/// What came back, whatever its status.
+/// The response to a fetch, whatever its status.
 public struct ResourceResponse: Sendable {
   /// The status code.
   public let status: Int
@@ -15,12 +15,12 @@ public struct ResourceResponse: Sendable {
   public internal(set) var body: [UInt8]
   /// Whether the body was taken in pieces.
   public internal(set) var isStreamed = false
-  /// How long the server asks to be left alone, with 429 and 503 (RFC 9110 section 10.2.3): for the caller to heed.
+  /// How long callers are to wait, with 429 and 503 (RFC 9110 section 10.2.3).
   public let retryAfter: Duration?
-  /// How often the request was sent: 1, one more when it was repeated with a newer token, one more for each time that
+  /// How often the request was sent: 1, one more when it was retried with a newer token, one more for each time that
   /// advice was satisfied. Redirects followed do not count.
   public let attempts: Int
-  /// Whether the answer is that to a request repeated with a newer token.
+  /// Whether the response is that to a retry with a newer token.
   public let tokenRefreshed: Bool
   /// The policy advices that were satisfied on the way.
   public var advicesSatisfied: [PolicyAdvice] = []

@@ -25,18 +25,18 @@ extension ResourceServer {
     guard covers(url) else {
       throw ResourceError(
         .originNotAllowed, "the URL lies neither under the resource's base URL nor under an additional origin",
-        path: "/path")
+        path: ["path"])
     }
     return url
   }
 
   /// Whether requests may go to `url`: under `baseURL` or an additional origin, secure, and without a path that another
-  /// server could read differently. Redirects are asked this too.
+  /// server could read differently. It applies to redirects, too.
   public func covers(_ url: HTTPURL) -> Bool { coverage.covers(url) }
 
   /// Where requests to this server may go.
   var coverage: URLCoverage {
-    URLCoverage(places: [baseURL] + additionalOrigins, allowsPlainHTTPOnLoopback: allowsPlainHTTPOnLoopback)
+    URLCoverage(locations: [baseURL] + additionalOrigins, allowsPlainHTTPOnLoopback: allowsPlainHTTPOnLoopback)
   }
 
   /// The policy by which requests to this server carry tokens.
@@ -47,6 +47,6 @@ extension ResourceServer {
   }
 
   private static func invalid(_ fault: String) -> ResourceError {
-    ResourceError(.invalidURL, "the path \(fault)", path: "/path")
+    ResourceError(.invalidURL, "the path \(fault)", path: ["path"])
   }
 }

@@ -3,21 +3,21 @@ public import OAuthClient
 
 /// A configured resource server: where it is, and how requests to it are authenticated and bounded.
 public struct ResourceServer: Sendable {
-  /// Whose token a request carries.
+  /// The kind of token that a request carries.
   public enum Authentication: String, Sendable, Hashable, CaseIterable {
-    /// The user's, of a session.
+    /// The token of a user's session.
     case user
-    /// That of a user recognised without interaction.
+    /// The token of a user who is recognised without interaction.
     case implicit
-    /// The sidecar's own (client credentials).
+    /// A token of the client (client credentials).
     case device
-    /// None.
+    /// No token.
     case none
   }
 
-  /// What binds a token to its sender.
+  /// How a token is bound to its sender.
   public enum SenderConstraint: String, Sendable, Hashable, CaseIterable {
-    /// Nothing is asked for.
+    /// Not at all.
     case none
     /// A proof of possession with each request (RFC 9449); a bearer token is not sent.
     case dpop
@@ -32,19 +32,19 @@ public struct ResourceServer: Sendable {
   public var name: String
   /// Below this every relative path lies.
   public var baseURL: HTTPURL
-  /// Further places absolute URLs and redirects may point to: an origin, or an origin with a path prefix.
+  /// Other locations that absolute URLs and redirects may lead to: an origin, or an origin with a path prefix.
   public var additionalOrigins: [HTTPURL]
-  /// Whose token a request carries unless the call says otherwise.
+  /// The kind of token that a request carries unless the call chooses another.
   public var authentication: Authentication
-  /// Who gives the tokens.
+  /// The issuer of the tokens.
   public var issuer: Issuer?
-  /// The scope tokens are asked for.
+  /// The scope that tokens are requested with.
   public var scope: String?
-  /// Whom tokens are for; see `ClientCredentialsGrant`.
+  /// The audience of the tokens; see `ClientCredentialsGrant`.
   public var audience: String?
-  /// What must bind a token that goes there. A token that is bound is always used as such, whatever this says.
+  /// How a token that is sent there must be bound. A token that is bound is always used as such, whatever is set here.
   public var senderConstraint: SenderConstraint
-  /// The statuses at which a token is renewed, whatever the challenge; nil: 401 with a challenge to the token.
+  /// The statuses at which a token is refreshed, whatever the challenge; nil: 401 with a challenge to the token.
   public var refreshOn: Set<Int>?
   /// How policy advice is dealt with; nil: it is an answer like any other.
   public var advice: AdviceRules?
@@ -53,23 +53,23 @@ public struct ResourceServer: Sendable {
   /// Names of header fields that callers may send although they override the request's target, method or host
   /// (`HTTPFieldRules.overridesRequest`); nothing else needs to be here, and nothing that is reserved can be allowed.
   public var allowedHeaders: Set<String> = []
-  /// How long a fetch may take unless the call says otherwise.
+  /// How long a fetch may take unless the call has a timeout.
   public var timeout: Duration
   /// Bound of a response's decoded body in bytes.
   public var maxBodyBytes: Int
-  /// How much each of its origins is asked at a time, and when it is left alone; nil: no limits.
+  /// The limits of each of its origins: concurrent requests, queue, and circuit breaker; nil: no limits.
   public var limits: OriginLimits?
   /// PEM file with the certificate authorities to trust instead of the system's.
   public var caFile: String?
-  /// Who to be in TLS; nil is nobody. Where tokens are bound to a certificate (RFC 8705 section 3), that one.
+  /// The client certificate in TLS; nil: none. Where tokens are bound to a certificate (RFC 8705 section 3), that one.
   public var clientIdentity: ClientIdentity?
-  /// What the verified chain of the server must hold, its additional origins' too; nil pins nothing.
+  /// The pins of the server's certificate chain, its additional origins' too; nil: no pins.
   public var pins: KeyPins?
   /// How bodies are encrypted; nil: not at all.
   public var payloadEncryption: PayloadEncryption?
   /// Which cookies are kept between requests; nil: none.
   public var cookies: CookiePolicy?
-  /// What carries its exchanges; nil: the engine's transport.
+  /// The transport of its requests; nil: the engine's.
   public var transport: (any HTTPTransport)?
   /// Whether `http` is accepted on loopback addresses; never elsewhere.
   public var allowsPlainHTTPOnLoopback: Bool

@@ -1,7 +1,7 @@
 public import Entitlements
 
 extension PreauthorizeRequest {
-  /// Collects what goes into a request. Building changes nothing, so that one builder may build any number of them.
+  /// Collects the parts of a request. Building changes nothing, so that one builder may build any number of requests.
   public final class Builder {
     private var resources: [String] = []
     private var features: Set<Feature> = []
@@ -16,14 +16,14 @@ extension PreauthorizeRequest {
       return self
     }
 
-    /// Sets what is switched off.
+    /// Sets the features that are switched off.
     @discardableResult
     public func disableFeatures(features: Set<Feature>) -> Builder {
       self.features = features
       return self
     }
 
-    /// A new request of what was set.
+    /// Makes a request of the parts.
     public func build() -> PreauthorizeRequest {
       PreauthorizeRequest(resources: resources, disabledFeatures: features)
     }
@@ -37,4 +37,38 @@ extension PreauthorizeRequest.Feature {
   // swift-format-ignore: AlwaysUseLowerCamelCase
   /// The name that the SDKs have for `remoteCache`.
   public static let REMOTE_CACHE = PreauthorizeRequest.Feature.remoteCache
+}
+
+/// The two callbacks of a request: one of them is called, once.
+public struct AccessEnablerCallback<Result: Sendable>: Sendable {
+  /// The request was carried out; the result may be an error of the decision point.
+  public let onResponse: @Sendable (Result) -> Void
+  /// The request could not be carried out.
+  public let onFailure: @Sendable (Result) -> Void
+
+  /// Callbacks.
+  public init(
+    onResponse: @escaping @Sendable (Result) -> Void,
+    onFailure: @escaping @Sendable (Result) -> Void
+  ) {
+    self.onResponse = onResponse
+    self.onFailure = onFailure
+  }
+}
+
+extension Preauthorizer {
+  /// Does what the asynchronous form does, for synchronous callers. Cancelling the task ends the call early.
+  @discardableResult
+  public func preauthorize(
+    _ request: PreauthorizeRequest, for subject: DecisionSubject, at point: DecisionPoint,
+    _ callback: AccessEnablerCallback<PreauthorizeResponse>
+  ) -> Task<Void, Never> {
+    Task { [self] in
+      let response = await preauthorize(request, for: subject, at: point)
+      switch response.outcome {
+      case .response: callback.onResponse(response)
+      case .failure: callback.onFailure(response)
+      }
+    }
+  }
 }

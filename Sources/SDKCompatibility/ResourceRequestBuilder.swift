@@ -2,17 +2,17 @@ public import HTTPMessages
 public import PosternJSON
 public import ResourceAccess
 
-/// The mutable twin of `ResourceRequest`: properties to set one by one, or in a chain, and `build()`.
+/// A mutable form of `ResourceRequest`: properties to set one by one, or in a chain, and `build()`.
 ///
-/// A value: a copy that is changed leaves the original as it was, so that one builder can stand for many requests.
+/// A value: a change of a copy leaves the original unchanged, so that one builder can be used for many requests.
 public struct ResourceRequestBuilder: Sendable {
   /// A path behind the resource's base URL, or an absolute URL it allows.
   public var path: String
   /// The method in any case.
   public var method: String
-  /// GET, HEAD and DELETE send them in the query, the others in the body.
+  /// The parameters: GET, HEAD and DELETE send them in the query, the others in the body.
   public var parameters: JSONObject?
-  /// How parameters become a body.
+  /// The encoding of parameters in a body.
   public var parametersEncoding: ParametersEncoding
   /// A raw body; overrides `parameters`.
   public var body: [UInt8]?
@@ -21,10 +21,10 @@ public struct ResourceRequestBuilder: Sendable {
   /// Additional header fields.
   public var headers: HTTPFields
 
-  /// A GET of nothing yet.
+  /// A GET without a path so far.
   public init() { self.init(ResourceRequest(path: "")) }
 
-  /// Begins with what `request` has.
+  /// A builder with the parts of `request`.
   public init(_ request: ResourceRequest) {
     path = request.path
     method = request.method
@@ -41,13 +41,13 @@ public struct ResourceRequestBuilder: Sendable {
   /// With that method.
   public func setMethod(_ method: HTTPMethod) -> Self { with(\.method, method.rawValue) }
 
-  /// With the method of that name, which is looked at when the request is sent.
+  /// With the method of that name, which is checked when the request is sent.
   public func setMethod(_ name: String) -> Self { with(\.method, name) }
 
   /// With those parameters.
   public func setParameters(_ parameters: JSONObject?) -> Self { with(\.parameters, parameters) }
 
-  /// With parameters encoded so.
+  /// With that encoding of parameters.
   public func setParametersEncoding(_ encoding: ParametersEncoding) -> Self { with(\.parametersEncoding, encoding) }
 
   /// With that raw body.
@@ -59,7 +59,7 @@ public struct ResourceRequestBuilder: Sendable {
   /// With those header fields and no others.
   public func setHeaders(_ headers: HTTPFields) -> Self { with(\.headers, headers) }
 
-  /// The request as it is set now.
+  /// Makes the request.
   public func build() -> ResourceRequest {
     ResourceRequest(
       path: path, method: method, parameters: parameters, parametersEncoding: parametersEncoding, body: body,
@@ -70,5 +70,36 @@ public struct ResourceRequestBuilder: Sendable {
     var copy = self
     copy[keyPath: property] = value
     return copy
+  }
+}
+
+/// Makes requests in one call.
+public enum ResourceRequestFactory {
+  /// A request with parameters, or with a raw body, which overrides them.
+  public static func makeResourceRequest(
+    path: String,
+    method: HTTPMethod = .get,
+    parameters: JSONObject? = nil,
+    body: [UInt8]? = nil,
+    headers: HTTPFields = [:],
+    parametersEncoding: ParametersEncoding = .json
+  ) -> ResourceRequest {
+    ResourceRequest(
+      path: path, method: method.rawValue, parameters: parameters, parametersEncoding: parametersEncoding, body: body,
+      headers: headers)
+  }
+
+  /// A request with files and fields of a `multipart/form-data` body, after `parameters` as plain fields.
+  ///
+  /// When it is sent, only POST is accepted, and no `Content-Type` of its own.
+  public static func makeMultipartResourceRequest(
+    path: String,
+    method: HTTPMethod = .post,
+    parameters: JSONObject? = nil,
+    multipartData: [MultipartPart],
+    headers: HTTPFields = [:]
+  ) -> ResourceRequest {
+    ResourceRequest(
+      path: path, method: method.rawValue, parameters: parameters, multipart: multipartData, headers: headers)
   }
 }

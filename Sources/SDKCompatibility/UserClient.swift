@@ -1,12 +1,12 @@
 public import ResourceAccess
 public import Sessions
 
-/// Requests to one resource server in the name of a user, over the sessions of one owner.
+/// Sends requests to one resource server in the name of a user, over the sessions of one uid.
 ///
-/// Each request has an async form and one with a completion, over the same `ResourceFetcher`. In `options` what the
-/// client decides (`authentication`, `session`) is overwritten.
+/// Each request has an async form and one with a completion, over the same `ResourceFetcher`. The client overwrites
+/// `authentication` and `session` in `options`.
 public struct UserClient: Sendable {
-  /// What is called with the outcome, exactly once; see `ResourceFetcher.fetch(_:from:options:completion:)`.
+  /// Takes the outcome, exactly once; see `ResourceFetcher.fetch(_:from:options:completion:)`.
   public typealias Completion = DeviceClient.Completion
 
   private let fetcher: ResourceFetcher
@@ -16,8 +16,8 @@ public struct UserClient: Sendable {
 
   /// A client of `server` for the sessions that `owner` has at `issuer`.
   ///
-  /// `session` and `implicitSession` are which to use; nil: the owner's only one of that kind, whichever it is at the
-  /// time of the request.
+  /// `session` and `implicitSession` are the sessions to use; nil: the uid's only one of that kind at the time of the
+  /// request.
   public init(
     fetcher: ResourceFetcher, server: ResourceServer, sessions: UserSessions, issuer: SessionIssuer, owner: UInt32,
     session: SessionHandle? = nil, implicitSession: SessionHandle? = nil
@@ -28,14 +28,15 @@ public struct UserClient: Sendable {
     self.implicitSession = FetchSession(handle: implicitSession, owner: owner, issuer: issuer, sessions: sessions)
   }
 
-  /// Fetches with the token of a user who has logged in; `not_authenticated` when nobody has, or has to again.
+  /// Fetches with the token of a user who has logged in; `not_authenticated` when there is none, or a new login is
+  /// needed.
   public func sendAuthenticatedRequest(
     _ request: ResourceRequest, options: FetchOptions = FetchOptions()
   ) async throws(ResourceError) -> ResourceResponse {
     try await fetcher.fetch(request, from: server, options: options.authenticated(.user, session))
   }
 
-  /// As the async form, with a task to watch, hold and cancel it by.
+  /// Fetches as the async form does, with a task to watch, pause and cancel it by.
   @discardableResult
   public func sendAuthenticatedRequest(
     _ request: ResourceRequest, options: FetchOptions = FetchOptions(), completion: @escaping Completion
@@ -51,12 +52,60 @@ public struct UserClient: Sendable {
     try await fetcher.fetch(request, from: server, options: options.authenticated(.implicit, implicitSession))
   }
 
-  /// As the async form, with a task to watch, hold and cancel it by.
+  /// Fetches as the async form does, with a task to watch, pause and cancel it by.
   @discardableResult
   public func sendImplicitRequest(
     _ request: ResourceRequest, options: FetchOptions = FetchOptions(), completion: @escaping Completion
   ) -> NetworkTask {
     fetcher.fetch(
       request, from: server, options: options.authenticated(.implicit, implicitSession), completion: completion)
+  }
+}
+
+/// Sends requests to one resource server without a user: with the application's own token, or without one.
+///
+/// Each request has an async form and one with a completion, over the same `ResourceFetcher`. The client overwrites
+/// `authentication` and `session` in `options`.
+public struct DeviceClient: Sendable {
+  /// Takes the outcome, exactly once; see `ResourceFetcher.fetch(_:from:options:completion:)`.
+  public typealias Completion = @Sendable (Result<ResourceResponse, ResourceError>) -> Void
+
+  private let fetcher: ResourceFetcher
+  private let server: ResourceServer
+
+  /// A client of `server`, whose `issuer` and `scope` decide about the application's token.
+  public init(fetcher: ResourceFetcher, server: ResourceServer) {
+    self.fetcher = fetcher
+    self.server = server
+  }
+
+  /// Fetches with the application's own token (client credentials); `device_not_authenticated` when there is none.
+  public func sendAuthenticatedRequest(
+    _ request: ResourceRequest, options: FetchOptions = FetchOptions()
+  ) async throws(ResourceError) -> ResourceResponse {
+    try await fetcher.fetch(request, from: server, options: options.authenticated(.device))
+  }
+
+  /// Fetches as the async form does, with a task to watch, pause and cancel it by.
+  @discardableResult
+  public func sendAuthenticatedRequest(
+    _ request: ResourceRequest, options: FetchOptions = FetchOptions(), completion: @escaping Completion
+  ) -> NetworkTask {
+    fetcher.fetch(request, from: server, options: options.authenticated(.device), completion: completion)
+  }
+
+  /// Fetches without a token. Pins, origins and every other rule apply all the same.
+  public func sendUnauthenticatedRequest(
+    _ request: ResourceRequest, options: FetchOptions = FetchOptions()
+  ) async throws(ResourceError) -> ResourceResponse {
+    try await fetcher.fetch(request, from: server, options: options.authenticated(.none))
+  }
+
+  /// Fetches as the async form does, with a task to watch, pause and cancel it by.
+  @discardableResult
+  public func sendUnauthenticatedRequest(
+    _ request: ResourceRequest, options: FetchOptions = FetchOptions(), completion: @escaping Completion
+  ) -> NetworkTask {
+    fetcher.fetch(request, from: server, options: options.authenticated(.none), completion: completion)
   }
 }

@@ -20,7 +20,7 @@ struct CorpusTests {
     }
   }
 
-  /// What the names of good tokens begin with, and how far those must come.
+  /// The prefixes of the names of good tokens, and the step that those must reach.
   static let reached: [(prefix: String, outcome: TokenInvariants.Outcome)] = [
     ("valid-id-", .idToken), ("valid-access", .accessToken), ("valid-logout", .logoutToken),
     ("interop-jws-", .verified), ("interop-jwe-", .decrypted), ("rfc-jws-", .verified),
@@ -88,12 +88,12 @@ struct CorpusTests {
     for round in 0..<3000 {
       var bytes = seeds[round % seeds.count]
       for _ in 0...next(3) {
-        let place = next(bytes.count + 1)
+        let position = next(bytes.count + 1)
         switch next(4) {
-        case 0: bytes.removeSubrange(place..<min(place + 1 + next(6), bytes.count))
-        case 1: bytes.insert(contentsOf: pieces[next(pieces.count)].utf8, at: place)
-        case 2: bytes.insert(contentsOf: bytes.suffix(bytes.count - place).prefix(next(40)), at: next(place + 1))
-        default: bytes = Array(bytes.prefix(place)) + seeds[next(seeds.count)].suffix(next(80))
+        case 0: bytes.removeSubrange(position..<min(position + 1 + next(6), bytes.count))
+        case 1: bytes.insert(contentsOf: pieces[next(pieces.count)].utf8, at: position)
+        case 2: bytes.insert(contentsOf: bytes.suffix(bytes.count - position).prefix(next(40)), at: next(position + 1))
+        default: bytes = Array(bytes.prefix(position)) + seeds[next(seeds.count)].suffix(next(80))
         }
       }
       permits += try await DecisionInvariants.check(bytes)

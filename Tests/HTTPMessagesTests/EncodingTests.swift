@@ -33,7 +33,7 @@ struct EncodingTests {
     #expect(HTTPFieldRules.trimmed(" \t ").isEmpty && HTTPFieldRules.trimmed("").isEmpty)
   }
 
-  @Test("what identifies somebody or belongs to the connection is reserved and does not cross origins")
+  @Test("fields that identify a user or belong to the connection are reserved and do not cross origins")
   func names() {
     for name in ["Authorization", "HOST", "proxy-x", "Proxy-Connection", "dPoP", "te"] {
       #expect(HTTPFieldRules.isReserved(name), "\(name)")
@@ -80,7 +80,7 @@ struct EncodingTests {
   }
 
   @Test(
-    "a charset says whether bytes may be read as UTF-8",
+    "the charset decides whether bytes may be read as UTF-8",
     arguments: [
       ("text/plain", MediaType.Encoding.utf8), ("text/plain; charset=UTF-8", .utf8),
       ("text/plain; charset=utf8", .utf8),

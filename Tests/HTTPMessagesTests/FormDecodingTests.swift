@@ -12,7 +12,7 @@ import Testing
     #expect(FormEncoding.decode(text)?.map { [$0.name, $0.value] } == expected)
   }
 
-  @Test("a broken escape and bytes that are no text are refused", arguments: ["a=%", "a=%2", "a=%zz", "%ff=1"])
+  @Test("a malformed escape and bytes that are not UTF-8 are rejected", arguments: ["a=%", "a=%2", "a=%zz", "%ff=1"])
   func malformed(text: String) {
     #expect(FormEncoding.decode(text) == nil)
   }

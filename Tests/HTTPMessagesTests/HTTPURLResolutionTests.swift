@@ -1,9 +1,9 @@
 import HTTPMessages
 import Testing
 
-@Suite("A redirect's reference resolves as RFC 3986 section 5 says")
+@Suite("A redirect's reference is resolved by RFC 3986 section 5")
 struct HTTPURLResolutionTests {
-  /// RFC 3986 section 5.4, with `https` for `http` and without what this type refuses.
+  /// The examples of RFC 3986 section 5.4, with `https` for `http` and without URLs that are not accepted.
   static let rows: [(String, String)] = [
     ("g", "https://a/b/c/g"),
     ("./g", "https://a/b/c/g"),
@@ -48,14 +48,14 @@ struct HTTPURLResolutionTests {
   }
 
   @Test(
-    "a hostile Location is refused, never repaired",
+    "a hostile Location is rejected, never repaired",
     arguments: [
       ("g:h", HTTPURLError.Reason.unsupportedScheme), ("javascript:alert(1)", .unsupportedScheme),
       ("//user@evil/", .userInformation), ("///x", .emptyHost), ("\\\\evil\\x", .backslash), ("/\\evil", .backslash),
       ("/a b", .controlCharacter), ("/a\r\nSet-Cookie: x", .controlCharacter), ("/é", .notASCII),
       ("/%zz", .invalidPercentEncoding), ("https:/x", .missingAuthority),
     ])
-  func refuses(reference: String, reason: HTTPURLError.Reason) throws {
+  func rejects(reference: String, reason: HTTPURLError.Reason) throws {
     let base = try HTTPURL("https://a/b/c/d;p?q")
     #expect(throws: HTTPURLError(reason)) { try base.resolving(reference: reference) }
   }

@@ -59,14 +59,14 @@ struct HTTPURLTests {
     .init("https://[1:2:3:4:5:6:1.2.3.4]", "https://[1:2:3:4:5:6:102:304]/"),
   ]
 
-  @Test("two spellings of one place become one", arguments: accepted)
+  @Test("two spellings of one URL become one", arguments: accepted)
   func accepts(_ row: Accepted) throws {
     let url = try HTTPURL(row.text)
     #expect(url.description == row.normal)
     #expect(try HTTPURL(url.description) == url, "normalising twice changes nothing")
   }
 
-  struct Refused: CustomTestStringConvertible, Sendable {
+  struct Rejected: CustomTestStringConvertible, Sendable {
     let text: String
     let reason: HTTPURLError.Reason
     var testDescription: String { String(text.prefix(60)) }
@@ -76,7 +76,7 @@ struct HTTPURLTests {
     }
   }
 
-  static let refused: [Refused] = [
+  static let rejected: [Rejected] = [
     .init("", .notAbsolute),
     .init("example.com", .notAbsolute),
     .init("/path", .notAbsolute),
@@ -158,8 +158,8 @@ struct HTTPURLTests {
     .init("https://e.com/\(String(repeating: "a", count: HTTPURL.maxBytes))", .tooLong),
   ]
 
-  @Test("a text that two parsers could read differently is refused, with the rule it broke", arguments: refused)
-  func refuses(_ row: Refused) {
+  @Test("a text that two parsers could read differently is rejected, with the rule it broke", arguments: rejected)
+  func rejects(_ row: Rejected) {
     #expect(throws: HTTPURLError(row.reason)) { try HTTPURL(row.text) }
   }
 

@@ -18,7 +18,9 @@ import Testing
     ("metadata.internal", false), ("169.254.169.254.example", false), ("fe80--1.example", false),
   ]
 
-  @Test("link-local and metadata addresses in every form, and none beside them; a name is none", arguments: hosts)
+  @Test(
+    "link-local and metadata addresses are recognized in every form, other addresses and names are not",
+    arguments: hosts)
   func literal(row: (String, Bool)) throws {
     #expect(try HTTPURL("https://\(row.0)/").origin.isLinkLocalAddress == row.1)
   }

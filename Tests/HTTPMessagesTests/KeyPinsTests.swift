@@ -19,7 +19,7 @@ struct KeyPinsTests {
   func malformed(pins: [String], named: String?) throws {
     let error = try #require(throws: KeyPinsError.self) { try KeyPins(pins, scope: .chain) }
     #expect(error.pin == named)
-    #expect(error.description.contains(named.map { String(reflecting: $0) } ?? "no pin"))
+    #expect(error.description.contains(named.map { String(reflecting: $0) } ?? "is empty"))
   }
 
   @Test("a long or unprintable text is shown cut and escaped")
@@ -28,7 +28,7 @@ struct KeyPinsTests {
     #expect(error.description.utf8.count < 300 && !error.description.contains("\u{1B}"))
   }
 
-  @Test("a pin is the hash it says")
+  @Test("a pin has the hash that its text encodes")
   func read() throws {
     let pins = try KeyPins(["sha256/AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="], scope: .leaf)
     #expect(pins.hashes == [[UInt8](repeating: 0, count: 32)])

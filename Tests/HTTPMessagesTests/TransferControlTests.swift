@@ -3,7 +3,7 @@ import PosternSupport
 import PosternTestSupport
 import Testing
 
-/// The hand on a request: holding, time, and pieces with back-pressure.
+/// Pausing a request, the time paused, and streaming with backpressure.
 @Suite struct TransferControlTests {
   private func head(_ status: Int) throws -> HTTPResponseHead {
     HTTPResponseHead(status: status, url: try HTTPURL("https://api.test/x"))
@@ -11,31 +11,31 @@ import Testing
 
   private func at(_ seconds: Int64) -> MonotonicInstant { MonotonicInstant(nanoseconds: seconds * 1_000_000_000) }
 
-  @Test("the time held adds up over several holds, and runs on while it is held")
-  func heldTime() {
+  @Test("the paused time is the sum of all pauses, and grows during a pause")
+  func pausedTime() {
     let control = TransferControl()
-    #expect(control.heldTime(at: at(5)) == .zero)
-    #expect(control.hold(at: at(10)) && !control.hold(at: at(11)))
-    #expect(control.heldTime(at: at(13)) == .seconds(3))
-    #expect(control.release(at: at(14)) && !control.release(at: at(15)))
-    #expect(control.heldTime(at: at(20)) == .seconds(4))
-    control.hold(at: at(30))
-    #expect(control.heldTime(at: at(31)) == .seconds(5))
+    #expect(control.pausedTime(at: at(5)) == .zero)
+    #expect(control.pause(at: at(10)) && !control.pause(at: at(11)))
+    #expect(control.pausedTime(at: at(13)) == .seconds(3))
+    #expect(control.resume(at: at(14)) && !control.resume(at: at(15)))
+    #expect(control.pausedTime(at: at(20)) == .seconds(4))
+    control.pause(at: at(30))
+    #expect(control.pausedTime(at: at(31)) == .seconds(5))
   }
 
-  @Test("whoever waits for the release is woken by it, and by cancellation; nobody waits when nothing is held")
+  @Test("waiters are woken by resuming and by cancellation; without a pause there is no wait")
   func gate() async {
     let control = TransferControl()
-    await control.untilReleased()
-    control.hold(at: at(1))
-    let waiters = (0..<20).map { _ in Task { await control.untilReleased() } }
+    await control.waitUntilResumed()
+    control.pause(at: at(1))
+    let waiters = (0..<20).map { _ in Task { await control.waitUntilResumed() } }
     for waiter in waiters.prefix(10) { waiter.cancel() }
     for waiter in waiters.prefix(10) { await waiter.value }
-    control.release(at: at(2))
+    control.resume(at: at(2))
     for waiter in waiters { await waiter.value }
   }
 
-  @Test("a full window stops the transport; taking a piece wakes it once there is room")
+  @Test("a full window stops the transport; taking a piece wakes it once there is capacity")
   func backPressure() async throws {
     let wakes = Locked(0)
     let control = TransferControl()
@@ -105,15 +105,15 @@ import Testing
     #expect(await control.piece() == nil)
   }
 
-  @Test("what is held takes no bytes even where nothing is streamed, and after the exchange nobody is woken")
-  func heldTakesNothing() {
+  @Test("a paused request takes no bytes even when nothing is streamed, and after the exchange wake is not called")
+  func pausedTakesNothing() {
     let wakes = Locked(0)
     let control = TransferControl()
     control.attach { wakes.withLock { $0 += 1 } }
-    control.hold(at: at(1))
+    control.pause(at: at(1))
     #expect(!control.takesBytes && wakes.withLock { $0 } == 1)
     control.detach()
-    control.release(at: at(2))
+    control.resume(at: at(2))
     #expect(control.takesBytes && wakes.withLock { $0 } == 1)
   }
 }

@@ -24,27 +24,30 @@ struct FoundationErrorTests {
     var testDescription: String { "\(type(of: error)) \(number) \(reason)" }
   }
 
-  private static let refused = TokenError(
-    .refused(nil), "words", status: 400, retryAfter: .milliseconds(1500))
+  private static let rejected = TokenError(
+    .rejected(nil), "words", status: 400, retryAfter: .milliseconds(1500))
   private static let down = TransportError(code: .serverUnreachable, outcome: .notSent, detail: "words")
   private static let unreachable = TokenError(.unreachable(down), "words")
   private static let mismatch = DiscoveryError(.issuerMismatch, "words")
 
+  private static let codesTable: [(ResourceError.Code, Int)] = [
+    (.adviceRequired, 1017), (.adviceFailed, 1018), (.notAuthenticated, 1001), (.notImplicitlyAuthenticated, 1002),
+    (.deviceNotAuthenticated, 1003), (.methodNotAllowed, 1004), (.invalidHeaders, 1005), (.invalidURL, 1006),
+    (.originNotAllowed, 1007), (.networkUnreachable, 1008), (.serverUnreachable, 1009), (.tlsFailure, 1010),
+    (.pinMismatch, 1011), (.responseTooLarge, 1012), (.protocolError, 1013), (.payloadEncryptionFailed, 1015),
+    (.sessionNotFound, 5001), (.tokenEndpointError, 5003), (.tokenEndpointUnreachable, 5004),
+    (.storeUnavailable, 5008), (.invalidRequest, -32_602), (.overloaded, -32_009), (.deadlineExceeded, -32_022),
+    (.requestCancelled, -32_800), (.internalError, -32_603),
+  ]
+
   private static let resources: [Case] = {
-    let codes: [ResourceError.Code] = [
-      .adviceRequired, .adviceFailed, .notAuthenticated, .notImplicitlyAuthenticated, .deviceNotAuthenticated,
-      .methodNotAllowed, .invalidHeaders, .invalidURL, .originNotAllowed, .networkUnreachable, .serverUnreachable,
-      .tlsFailure, .pinMismatch, .responseTooLarge, .protocolError, .payloadEncryptionFailed, .sessionNotFound,
-      .tokenEndpointError, .tokenEndpointUnreachable, .storeUnavailable, .invalidRequest, .overloaded,
-      .deadlineExceeded, .requestCancelled,
-    ]
-    return codes.map { code in
+    codesTable.map { code, number in
       Case(
         error: ResourceError(
-          code, "words", path: "/headers/X", outcome: .sentNoReply,
+          code, "words", path: ["headers", "X"], outcome: .sentNoReply,
           upstream: ResourceError.Upstream(status: 503, code: "invalid_client"), retryable: true,
           retryAfter: .seconds(2)),
-        number: code.number, reason: code.reason,
+        number: number, reason: code.reason,
         members: [
           "PosternOutcome": "sent_no_reply", "PosternPath": "/headers/X", "PosternRetryable": "true",
           "PosternRetryAfter": "2.0", "PosternUpstreamStatus": "503", "PosternUpstreamCode": "invalid_client",
@@ -69,7 +72,7 @@ struct FoundationErrorTests {
   private static let sessionsTable: [(SessionError.Kind, Int, String, [String: String])] = [
     (.notFound, 5001, "session_not_found", [:]), (.expired, 5002, "session_expired", [:]),
     (
-      .tokenEndpoint(refused), 5003, "token_endpoint_error",
+      .tokenEndpoint(rejected), 5003, "token_endpoint_error",
       [
         "PosternUpstreamStatus": "400", "PosternRetryable": "false",
         "PosternRetryAfter": "1.5", "PosternOutcome": "replied",
@@ -85,7 +88,7 @@ struct FoundationErrorTests {
     (.issuerUnknown, 5009, "issuer_unknown", [:]), (.grantNotSupported, 5010, "grant_not_supported", [:]),
     (.pending(retryAfter: .seconds(5)), 5007, "authorization_pending", ["PosternRetryAfter": "5.0"]),
     (.overloaded(retryAfter: nil), -32009, "overloaded", ["PosternRetryable": "false"]),
-    (.invalid(path: "/grant"), -32602, "invalid_params", ["PosternPath": "/grant"]),
+    (.invalid(path: ["grant"]), -32602, "invalid_params", ["PosternPath": "/grant"]),
     (.cancelled, -32800, "request_cancelled", [:]), (.deadlineExceeded, -32022, "deadline_exceeded", [:]),
   ]
 
@@ -94,7 +97,7 @@ struct FoundationErrorTests {
   }
 
   private static let tokensTable: [(TokenError, Int, String)] = [
-    (refused, 5003, "token_endpoint_error"), (unreachable, 5004, "token_endpoint_unreachable"),
+    (rejected, 5003, "token_endpoint_error"), (unreachable, 5004, "token_endpoint_unreachable"),
     (TokenError(.unavailable(nil), "words", status: 503), 5004, "token_endpoint_unreachable"),
     (TokenError(.malformed, "words"), 5003, "token_endpoint_error"),
     (TokenError(.discovery(mismatch), "words"), 2003, "discovery_issuer_mismatch"),
@@ -120,7 +123,7 @@ struct FoundationErrorTests {
   private static let validation: [Case] = [
     Case(error: DiscoveryError(.failed, "words"), number: 2002, reason: "discovery_failed"),
     Case(error: mismatch, number: 2003, reason: "discovery_issuer_mismatch"),
-    Case(error: IntrospectionError.unanswered(refused), number: 2007, reason: "introspection_failed"),
+    Case(error: IntrospectionError.unanswered(rejected), number: 2007, reason: "introspection_failed"),
     Case(
       error: IntrospectionError.unanswered(TokenError(.cancelled, "words")), number: -32800,
       reason: "request_cancelled"),
@@ -132,14 +135,14 @@ struct FoundationErrorTests {
     (.adviceNotRecognised, 3001, "advice_not_recognised", [:]),
     (.continuationUnknown, 3002, "continuation_unknown", ["PosternPath": "/continuation"]),
     (.timedOut, 3003, "authentication_timed_out", [:]),
-    (.unreachable(.notSent), 3004, "access_manager_unreachable", ["PosternOutcome": "not_sent"]),
+    (.unreachable(unreachable), 3004, "access_manager_unreachable", ["PosternOutcome": "not_sent"]),
     (
       .accessManager(status: 500, code: "128"), 3005, "access_manager_error",
       ["PosternUpstreamStatus": "500", "PosternUpstreamCode": "128", "PosternRetryable": "true"]
     ),
     (.session(.notFound), 5001, "session_not_found", [:]),
     (.overloaded(retryAfter: .seconds(1)), -32009, "overloaded", ["PosternRetryAfter": "1.0"]),
-    (.invalid(path: "/answers"), -32602, "invalid_params", ["PosternPath": "/answers"]),
+    (.invalid(path: ["answers"]), -32602, "invalid_params", ["PosternPath": "/answers"]),
     (.deadlineExceeded, -32022, "deadline_exceeded", [:]), (.cancelled, -32800, "request_cancelled", [:]),
   ]
 
@@ -154,7 +157,7 @@ struct FoundationErrorTests {
   ]
 
   @Test(
-    "number, reason and what is known besides come with an error that is taken for an NSError",
+    "an NSError has the number, the reason and the further values of an error",
     arguments: [resources, transport, sessions, tokens, keys, validation, journeys, others].flatMap { $0 })
   func each(_ example: Case) {
     let plain: any Error = example.error
@@ -169,7 +172,12 @@ struct FoundationErrorTests {
     for (name, value) in example.members { #expect(error.userInfo[name].map { "\($0)" } == value, "\(name)") }
   }
 
-  @Test("decisions and refused tokens have domains of their own: their numbers mean something else")
+  @Test("every code of a fetch's error has a number")
+  func everyCode() {
+    #expect(Set(Self.codesTable.map(\.0)) == Set(ResourceError.Code.allCases))
+  }
+
+  @Test("decisions and invalid tokens have domains of their own: their numbers mean something else")
   func otherDomains() {
     let status = Status(status: 403, code: "authorization_denied_by_mvpd", action: "none", message: "words")
     let decision = DecisionFault(status, retry: .after(.seconds(3))) as NSError

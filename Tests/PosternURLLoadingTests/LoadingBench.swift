@@ -16,7 +16,7 @@ struct LoadingBench {
   let transport: ScriptedTransport
   let resource: ProtectedResource
   let session: URLSession
-  /// What holds and watches the exchange that was asked for last.
+  /// The control of the latest exchange.
   let control: Locked<TransferControl?>
 
   /// One user's session at an issuer, when `isLoggedIn`; `answer` gives the resource server's answers.
@@ -71,7 +71,7 @@ struct LoadingBench {
     PosternURLProtocol.resources = isMounted ? [resource] : []
   }
 
-  /// What the session says of a request.
+  /// Returns the session's result for a request.
   func outcome(_ request: URLRequest) async -> Result<(body: Data, head: HTTPURLResponse), URLError> {
     await withCheckedContinuation { continuation in
       let task = session.dataTask(with: request) { body, head, error in

@@ -4,17 +4,17 @@ import PosternSupport
 /// A body whose reader waits until the test lets it go on.
 final class SlowStream: InputStream {
   /// The test's end of it.
-  final class Pace: Sendable {
+  final class Source: Sendable {
     private let state: Locked<(isRead: Bool, left: [UInt8])>
     private let gate = DispatchSemaphore(value: 0)
 
     init(_ text: String) { state = Locked((false, Array(text.utf8))) }
 
-    /// Whether somebody waits for the bytes.
+    /// Whether a reader waits for the bytes.
     var isRead: Bool { state.withLock { $0.isRead } }
 
     /// Lets it be read to its end.
-    func letGo() {
+    func release() {
       gate.signal()
       gate.signal()
     }
@@ -30,11 +30,11 @@ final class SlowStream: InputStream {
     }
   }
 
-  private var pace: Pace?
+  private var source: Source?
 
-  convenience init(_ pace: Pace) {
+  convenience init(_ source: Source) {
     self.init(data: Data())
-    self.pace = pace
+    self.source = source
   }
 
   override func open() {}
@@ -42,7 +42,7 @@ final class SlowStream: InputStream {
   override var hasBytesAvailable: Bool { true }
 
   override func read(_ buffer: UnsafeMutablePointer<UInt8>, maxLength length: Int) -> Int {
-    let piece = pace?.next(atMost: length) ?? []
+    let piece = source?.next(atMost: length) ?? []
     for (index, byte) in piece.enumerated() { buffer[index] = byte }
     return piece.count
   }

@@ -5,7 +5,7 @@ import PosternSupport
   import FoundationNetworking
 #endif
 
-/// A session's delegate that remembers what it was told.
+/// A session's delegate that records its calls.
 final class TaskRecorder: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate {
   struct End: Sendable {
     let status: Int?

@@ -24,7 +24,7 @@ extension URLSessionTests {
     }
   }
 
-  private func expectRefusal(_ bench: LoadingBench, _ words: String) async {
+  private func expectRejection(_ bench: LoadingBench, _ words: String) async {
     guard case .failure(let error) = await bench.outcome(LoadingBench.request("/pay")) else {
       Issue.record("a request went out though its policy has no effect")
       return
@@ -32,25 +32,25 @@ extension URLSessionTests {
     #expect(error.resourceError?.code == .invalidRequest && error.resourceError?.outcome == .notSent)
     #expect(error.localizedDescription.contains(words), "\(error.localizedDescription)")
     #expect(bench.transport.requests.isEmpty)
-    let refusal = #expect(throws: ResourceError.self) { _ = try PosternURLProtocol.makeSession() }
-    #expect(refusal?.code == .invalidRequest && refusal?.detail.contains(words) == true)
+    let rejection = #expect(throws: ResourceError.self) { _ = try PosternURLProtocol.makeSession() }
+    #expect(rejection?.code == .invalidRequest && rejection?.detail.contains(words) == true)
   }
 
   @Test("an authorization policy alone sends no token: the request fails, and no session is made")
   func policyAlone() async throws {
     let bench = try await LoadingBench { _ in LoadingBench.reply(200) }
     try setPolicies(tokens: nil)
-    await expectRefusal(bench, "tokenManagementPolicy")
+    await expectRejection(bench, "tokenManagementPolicy")
   }
 
   @Test("an authorization policy for a server without rules for advice is an error, not silence")
   func noRules() async throws {
     let none = try await LoadingBench(advice: nil) { _ in LoadingBench.reply(200) }
     try setPolicies()
-    await expectRefusal(none, "no rules for advice")
+    await expectRejection(none, "no rules for advice")
     let empty = try await LoadingBench(accessManager: nil) { _ in LoadingBench.reply(200) }
     try setPolicies()
-    await expectRefusal(empty, "no access manager")
+    await expectRejection(empty, "no access manager")
   }
 
   @Test(
@@ -59,28 +59,28 @@ extension URLSessionTests {
   func noUser(_ authentication: ResourceServer.Authentication) async throws {
     let bench = try await LoadingBench(authentication: authentication) { _ in LoadingBench.reply(200) }
     try setPolicies()
-    await expectRefusal(bench, "no user's token")
+    await expectRejection(bench, "no user's token")
   }
 
   @Test("what has no effect is thrown when a session is made")
   func checks() async throws {
-    func refusal() -> String? {
+    func rejection() -> String? {
       #expect(throws: ResourceError.self) { _ = try PosternURLProtocol.makeSession() }?.detail
     }
     _ = try await LoadingBench(isMounted: false) { _ in LoadingBench.reply(200) }
-    #expect(refusal()?.contains("resources is empty") == true)
+    #expect(rejection()?.contains("resources is empty") == true)
     _ = try await LoadingBench { _ in LoadingBench.reply(200) }
-    for place in ["https://api.example.com/bas", "https://other.invalid/", "http://api.example.com/base"] {
-      try setPolicies(tokens: place)
-      #expect(refusal()?.hasPrefix("tokenManagementPolicy has no effect at \(place)") == true)
-      try setPolicies(advice: place)
-      #expect(refusal()?.hasPrefix("authorizationPolicy has no effect at \(place)") == true)
+    for url in ["https://api.example.com/bas", "https://other.invalid/", "http://api.example.com/base"] {
+      try setPolicies(tokens: url)
+      #expect(rejection()?.hasPrefix("tokenManagementPolicy has no effect at \(url)") == true)
+      try setPolicies(advice: url)
+      #expect(rejection()?.hasPrefix("authorizationPolicy has no effect at \(url)") == true)
     }
     try setPolicies(hasDelegate: false)
-    #expect(refusal()?.contains("no delegate") == true)
+    #expect(rejection()?.contains("no delegate") == true)
     _ = try await LoadingBench(hasSession: false) { _ in LoadingBench.reply(200) }
     try setPolicies()
-    #expect(refusal()?.contains("no session") == true)
+    #expect(rejection()?.contains("no session") == true)
   }
 
   @Test("a session that is made here uses the engine, whatever its configuration had; the caller's other classes stay")

@@ -14,7 +14,7 @@ import Testing
 extension URLSessionTests {
   private typealias Ending = (body: Data?, status: Int?, error: URLError?)
 
-  /// A data task and what its completion handler is told.
+  /// A data task and the results of its completion handler.
   private func makeTask(_ bench: LoadingBench, _ request: URLRequest) -> (URLSessionDataTask, Locked<[Ending]>) {
     let endings = Locked<[Ending]>([])
     let task = bench.session.dataTask(with: request) { body, head, error in
@@ -24,8 +24,8 @@ extension URLSessionTests {
     return (task, endings)
   }
 
-  /// Returns when Foundation has told the protocol of all that was asked of `task` before: its property waits for its
-  /// queue.
+  /// Returns when Foundation has passed everything that happened to `task` before to the protocol: its property waits
+  /// for its queue.
   private func settle(_ task: URLSessionTask) { _ = task.priority }
 
   @Test("a data task's delegate is given head, body and end; an awaited one works with a delegate of its own, too")
@@ -47,13 +47,13 @@ extension URLSessionTests {
     let recorder = TaskRecorder()
     let bench = try await LoadingBench(delegate: recorder) { _ in LoadingBench.reply(200, "file") }
     let request = LoadingBench.request("/file")
-    let told = Locked<[(file: URL?, error: URLError?)]>([])
+    let results = Locked<[(file: URL?, error: URLError?)]>([])
     bench.session.downloadTask(with: request) { file, _, error in
-      told.withLock { $0.append((file, error as? URLError)) }
+      results.withLock { $0.append((file, error as? URLError)) }
     }.resume()
-    #expect(await eventually { told.withLock { !$0.isEmpty } })
-    #expect(told.withLock { $0.count == 1 && $0[0].file == nil && $0[0].error?.code == .cannotCreateFile })
-    #expect(told.withLock { $0[0].error?.localizedDescription.contains("data task") } == true)
+    #expect(await eventually { results.withLock { !$0.isEmpty } })
+    #expect(results.withLock { $0.count == 1 && $0[0].file == nil && $0[0].error?.code == .cannotCreateFile })
+    #expect(results.withLock { $0[0].error?.localizedDescription.contains("data task") } == true)
     let awaited = await #expect(throws: URLError.self) { _ = try await bench.session.download(for: request) }
     #expect(awaited?.code == .cannotCreateFile)
     bench.session.downloadTask(with: request).resume()
@@ -88,7 +88,7 @@ extension URLSessionTests {
     #expect(echo == Data("up".utf8) && fileEcho == Data("up".utf8))
   }
 
-  @Test("a suspended task's fetch is held, and goes on when it is resumed, however often: one request, one answer")
+  @Test("a suspended task's fetch is paused, and goes on when it is resumed, however often: one request, one answer")
   func suspension() async throws {
     let (came, pass) = (Gate(), Gate())
     let bench = try await LoadingBench { _ in
@@ -102,21 +102,21 @@ extension URLSessionTests {
     for _ in 0..<3 {
       task.suspend()
       settle(task)
-      #expect(bench.control.withLock { $0?.isHeld } == true)
+      #expect(bench.control.withLock { $0?.isPaused } == true)
       task.resume()
       settle(task)
-      #expect(bench.control.withLock { $0?.isHeld } == false)
+      #expect(bench.control.withLock { $0?.isPaused } == false)
     }
-    // Suspended twice it is resumed twice; resumed once more nothing begins anew.
+    // Suspended twice it is resumed twice; resumed once more nothing starts again.
     task.suspend()
     task.suspend()
     task.resume()
     settle(task)
-    #expect(bench.control.withLock { $0?.isHeld } == true)
+    #expect(bench.control.withLock { $0?.isPaused } == true)
     task.resume()
     task.resume()
     settle(task)
-    #expect(bench.control.withLock { $0?.isHeld } == false)
+    #expect(bench.control.withLock { $0?.isPaused } == false)
     for _ in 0..<100 {
       task.suspend()
       task.resume()
@@ -131,7 +131,7 @@ extension URLSessionTests {
     "a task that is suspended while its body is read sends nothing; resumed, and resumed twice, it reads the body once")
   func suspendedReading() async throws {
     let bench = try await LoadingBench { _ in LoadingBench.reply(200) }
-    let body = SlowStream.Pace("slow body")
+    let body = SlowStream.Source("slow body")
     var request = LoadingBench.request("/x", method: "POST")
     request.httpBodyStream = SlowStream(body)
     let (task, endings) = makeTask(bench, request)
@@ -140,7 +140,7 @@ extension URLSessionTests {
     #expect(await eventually { body.isRead })
     task.suspend()
     settle(task)
-    body.letGo()
+    body.release()
     // What comes later is answered before.
     _ = try await bench.outcome(LoadingBench.request("/later")).get()
     #expect(bench.transport.requests.map(\.url.path) == ["/base/later"])
@@ -150,7 +150,7 @@ extension URLSessionTests {
     #expect(bench.transport.requests.map(\.body) == [nil, Array("slow body".utf8)])
   }
 
-  @Test("a suspended task that is cancelled ends its fetch, and is told so once")
+  @Test("a suspended task that is cancelled ends its fetch, and gets one error")
   func suspendedCancellation() async throws {
     let (came, left) = (Gate(), Gate())
     let bench = try await LoadingBench { _ throws(TransportError) in

@@ -10,8 +10,8 @@ import Testing
   import FoundationNetworking
 #endif
 
-/// A real `URLSession` whose requests go through the engine. One at a time: what the protocol class is told holds for
-/// the process.
+/// A real `URLSession` whose requests go through the engine. One at a time: the settings of the protocol class apply to
+/// the whole process.
 @Suite("URL sessions over the engine", .serialized, .timeLimit(.minutes(2)))
 struct URLSessionTests {
   @Test(
@@ -41,7 +41,7 @@ struct URLSessionTests {
     #expect(bench.transport.requests.first?.body.map { Data($0) } == body)
   }
 
-  @Test("an upload task's own body, which no protocol sees, is refused, not left out")
+  @Test("an upload task's own body, which no protocol sees, is rejected, not left out")
   func upload() async throws {
     let bench = try await LoadingBench { _ in LoadingBench.reply(204) }
     let error: (any Error)? = await withCheckedContinuation { continuation in
@@ -55,7 +55,7 @@ struct URLSessionTests {
     #expect(bench.transport.requests.count == (isWhole ? 1 : 0))
   }
 
-  @Test("nobody logged in: nothing goes out, and the error says why")
+  @Test("without a login nothing is sent, and the error has the reason")
   func loggedOut() async throws {
     let bench = try await LoadingBench(isLoggedIn: false) { _ in LoadingBench.reply(200) }
     guard case .failure(let error) = await bench.outcome(LoadingBench.request("/x")) else {
@@ -95,12 +95,12 @@ struct URLSessionTests {
 
   struct Delegate: AuthorizationPolicyDelegate, TokenManagementPolicyDelegate {
     let satisfied: Bool
-    let asked = Locked<[PolicyAdvice]>([])
+    let requested = Locked<[PolicyAdvice]>([])
 
     func onPolicyAdviseReceived(
       _ advices: [PolicyAdvice], session: SessionHandle?, continuation: String?
     ) async -> Bool? {
-      asked.withLock { $0 += advices }
+      requested.withLock { $0 += advices }
       return satisfied
     }
 
@@ -108,7 +108,7 @@ struct URLSessionTests {
   }
 
   @Test(
-    "steps 1 to 5: advice is satisfied by the delegate and the request sent again; else the answer is the one that asked",
+    "steps 1 to 5: advice is satisfied by the delegate and the request retried; else the answer is the one with the advice",
     arguments: [true, false])
   func advice(_ isSatisfied: Bool) async throws {
     let bench = try await LoadingBench { request in
@@ -124,12 +124,12 @@ struct URLSessionTests {
     PosternURLProtocol.authorizationPolicy = AuthorizationPolicy(
       validatingURL: [try HTTPURL(LoadingBench.base)], delegate: delegate)
     let (body, head) = try await bench.outcome(LoadingBench.request("/pay?to=bob", method: "POST")).get()
-    #expect(delegate.asked.withLock { $0.map(\.txId) } == ["tx-1"])
+    #expect(delegate.requested.withLock { $0.map(\.txId) } == ["tx-1"])
     #expect(head.statusCode == (isSatisfied ? 200 : 401) && body == Data((isSatisfied ? "paid" : "no").utf8))
     #expect(bench.transport.requests.last?.url.query == (isSatisfied ? "to=bob&_txid=tx-1" : "to=bob"))
   }
 
-  @Test("a cancelled task ends its fetch, and is told so once")
+  @Test("a cancelled task ends its fetch, and gets one error")
   func cancellation() async throws {
     let (came, left) = (Gate(), Gate())
     let bench = try await LoadingBench { _ throws(TransportError) in
@@ -150,7 +150,7 @@ struct URLSessionTests {
     #expect(ends.withLock { $0 } == [.cancelled])
   }
 
-  @Test("what the engine refuses is an error with its reason behind it")
+  @Test("a rejection by the engine is an error with its reason as the cause")
   func errors() async throws {
     let bench = try await LoadingBench { _ throws(TransportError) in
       throw TransportError(code: .serverUnreachable, outcome: .notSent, detail: "refused")

@@ -1,22 +1,22 @@
-/// Why a preauthorization, or one resource of it, is not a permit: the enhanced error of the decision point, or the
-/// sidecar's own.
+/// The reason why a preauthorization, or one resource of it, is not a permit: the enhanced error of the decision point,
+/// or an error of the sidecar.
 ///
 /// Codes and actions are open sets: unknown ones pass through as they came.
 public struct Status: Sendable, Hashable {
-  /// The HTTP-style status; 0 when the decision point did not say this.
+  /// The status, as HTTP numbers them; 0 for an error of the sidecar.
   public let status: Int
   /// The machine-readable code.
   public let code: String
-  /// What is suggested: `none`, `configuration`, `application-registration`, `authentication`, `authorization`,
+  /// The suggested action: `none`, `configuration`, `application-registration`, `authentication`, `authorization`,
   /// `degradation`, `retry`, `retry-after`, or another.
   public let action: String
-  /// For people.
+  /// An explanation for people.
   public let message: String
-  /// The decision point's own words.
+  /// Details in the decision point's words.
   public let details: String?
-  /// Where to read more.
+  /// The URL of further documentation.
   public let helpURL: String?
-  /// What support needs to find this answer.
+  /// The identifier by which the operator of the decision point finds this answer.
   public let trace: String?
 
   /// A status of the given parts.
@@ -33,19 +33,81 @@ public struct Status: Sendable, Hashable {
     self.trace = trace
   }
 
-  /// Whether the decision point did not say this.
+  /// Whether it is an error of the sidecar, and not one of the decision point.
   public var isLocal: Bool { status == 0 }
 
-  /// The same with another suggestion.
+  /// The same status with another suggested action.
   func suggesting(_ action: String) -> Status {
     Status(
       status: status, code: code, action: action, message: message, details: details, helpURL: helpURL, trace: trace)
   }
 
-  /// The same with `trace` where it has none.
+  /// The same status, with `trace` where it has none.
   func traced(_ trace: String?) -> Status {
     guard self.trace == nil, let trace else { return self }
     return Status(
       status: status, code: code, action: action, message: message, details: details, helpURL: helpURL, trace: trace)
+  }
+}
+
+/// The sidecar's own errors, in the words of the SDK on which the method is modelled.
+extension Status {
+  /// A decision point that is not ready.
+  public static func requestorNotConfigured(_ details: String) -> Status {
+    Status(
+      status: 0, code: "requestor_not_configured", action: "retry",
+      message: "The decision point is not configured yet.",
+      details: details)
+  }
+
+  /// No decision point of that name, or none named where several are configured. The action is the SDK's for this code.
+  public static func decisionPointUnknown(_ details: String) -> Status {
+    Status(
+      status: 0, code: "requestor_not_configured", action: "retry",
+      message: "No such decision point is configured.", details: details)
+  }
+
+  /// No user is logged in.
+  public static func sessionMissing(_ details: String? = nil) -> Status {
+    Status(
+      status: 0, code: "authentication_session_missing", action: "authentication",
+      message: "There is no login for this request. The user has to log in.", details: details)
+  }
+
+  /// The login has expired.
+  public static let sessionExpired = Status(
+    status: 0, code: "authentication_session_expired", action: "authentication",
+    message: "The login has expired. The user has to log in again.")
+
+  /// The decision point rejected the sidecar's credentials, or there are none.
+  static func accessTokenUnavailable(_ details: String) -> Status {
+    Status(
+      status: 0, code: "access_token_unavailable", action: "none",
+      message: "The sidecar has no credentials that the decision point accepts.", details: details)
+  }
+
+  /// A user has had the sidecar's credentials replaced too often in a short time.
+  static let replacedTooOften = accessTokenUnavailable(
+    "the access token has been replaced too often in a short time")
+
+  /// The answer could not be understood.
+  static func formatUnknown(_ details: String, trace: String? = nil) -> Status {
+    Status(
+      status: 0, code: "server_response_format_unknown", action: "none",
+      message: "The decision point's answer could not be understood.", details: details, trace: trace)
+  }
+
+  /// There was no answer.
+  static func networkError(_ details: String) -> Status {
+    Status(
+      status: 0, code: "network_error", action: "retry", message: "The decision point could not be reached.",
+      details: details)
+  }
+
+  /// A deny without a reason of its own.
+  static func denied(message: String? = nil, details: String? = nil, trace: String? = nil) -> Status {
+    Status(
+      status: 403, code: "authorization_denied", action: "none", message: message ?? "Access is denied.",
+      details: details, trace: trace)
   }
 }

@@ -3,34 +3,34 @@ import OAuthClient
 public import PosternSupport
 import Sessions
 
-/// The way to a decision point for one lookup: pace, bounds, the token that goes along and its one renewal.
+/// The HTTP client of one lookup at a decision point: rate limit, bounds, and the credential, which is refreshed once.
 public struct DecisionClient: Sendable {
   let upstream: Upstream
   let deviceTokens: ClientCredentialsTokens
-  /// Registered clients of decision points that have registration.
+  /// The registered clients of decision points with dynamic client registration.
   let clients: AdobePassClients
   let prover: DPoPProver
   let point: DecisionPoint
   let subject: DecisionSubject
-  /// When the whole lookup must be over.
+  /// The deadline of the whole lookup.
   public internal(set) var deadline: Deadline
   let trace: TraceContext?
-  /// Whether nobody waits for it: then it takes no turn from those who wait.
-  var isRenewal = false
+  /// Whether it is a refresh that no call waits for: it takes no slot of the rate limit from calls that do.
+  var isRefresh = false
 
   /// The clock of the engine.
   public var clock: any EngineClock { upstream.clock }
 
-  /// The same for what is asked for once for everybody (`DecisionPurpose.shared`): with `patience` of its own, whoever
-  /// was first to need it.
-  func forEverybody(patience: Duration) -> DecisionClient {
+  /// The same client for a request whose result is shared (`DecisionPurpose.shared`): with a deadline of its own,
+  /// whichever call needed the result first.
+  func forSharedRequest(timeout: Duration) -> DecisionClient {
     var link = self
-    link.isRenewal = false
-    link.deadline = Deadline(in: patience, on: clock)
+    link.isRefresh = false
+    link.deadline = Deadline(in: timeout, on: clock)
     return link
   }
 
-  /// Sends `request` with the decision point's credential; a refused one is renewed once. Any status but 401 is an
+  /// Sends `request` with the decision point's credential; a rejected one is refreshed once. Any status but 401 is an
   /// answer.
   public func send(_ request: HTTPRequest) async throws(DecisionFault) -> HTTPResponse {
     switch point.settings.credential {
@@ -51,10 +51,10 @@ public struct DecisionClient: Sendable {
     }
   }
 
-  /// A 401 is about the sidecar, never about the user.
+  /// Throws for a 401, which is about the sidecar's credentials and never about the user.
   private static func accepted(_ response: HTTPResponse) throws(DecisionFault) -> HTTPResponse {
     guard response.status != 401 else {
-      throw DecisionFault(.accessTokenUnavailable("the decision point refuses the sidecar's credentials"))
+      throw DecisionFault(.accessTokenUnavailable("the decision point rejects the sidecar's credentials"))
     }
     return response
   }
@@ -66,15 +66,18 @@ public struct DecisionClient: Sendable {
       return try await exchange(request, for: .question)
     }
     request.fields["Authorization"] = "DPoP \(token.value.reveal())"
-    let (first, terms) = try await exchange(request, token, key, by: nil)
-    guard let terms else { return first }
-    return try await exchange(request, token, key, by: terms).response
+    return try await prover.retrying(DPoPRejection.init(ofResource:)) {
+      [request] (terms) async throws(DecisionFault) -> (answer: HTTPResponse, response: HTTPResponse, proof: DPoPProof?)
+      in
+      let (response, proof) = try await exchange(request, token, key, by: terms)
+      return (response, response, proof)
+    }
   }
 
-  /// The answer, and what the proof of a repetition is to be made by where it rejects this one.
+  /// Sends `request` with a proof.
   private func exchange(
     _ request: HTTPRequest, _ token: AccessToken, _ key: DPoPKey, by terms: DPoPTerms?
-  ) async throws(DecisionFault) -> (response: HTTPResponse, terms: DPoPTerms?) {
+  ) async throws(DecisionFault) -> (HTTPResponse, DPoPProof) {
     var request = request
     let proof: DPoPProof
     do throws(TokenError) {
@@ -82,12 +85,11 @@ public struct DecisionClient: Sendable {
     } catch {
       throw DecisionFault(.accessTokenUnavailable(error.detail))
     }
-    let response = try await exchange(request, for: .question)
-    return (response, prover.learn(from: response, to: proof, DPoPRejection(ofResource: response)))
+    return (try await exchange(request, for: .question), proof)
   }
 
-  /// Sends `request` as it is, at the decision point's pace, which a 429 slows down. `timeout` replaces the configured
-  /// one.
+  /// Sends `request` as it is, within the decision point's rate limit, which a 429 lowers. `timeout` replaces the
+  /// configured one.
   public func exchange(
     _ request: HTTPRequest, for purpose: DecisionPurpose, timeout: Duration? = nil
   ) async throws(DecisionFault) -> HTTPResponse {
@@ -95,20 +97,20 @@ public struct DecisionClient: Sendable {
       throw DecisionFault(.networkError("the decision point's scheme is not https"))
     }
     let device = request.fields["X-Forwarded-For"] ?? ""
-    let requester = purpose == .shared ? Requester.process : Requester(uid: subject.owner, connection: 0)
-    // What is everybody's is waited for by others, too.
-    try await keepPace(requester, device, mayWait: purpose == .shared || !isRenewal)
+    let peerID = purpose == .shared ? PeerID.process : PeerID(uid: subject.uid, connection: 0)
+    // The result of a shared request is awaited by other users' calls, too.
+    try await waitForSlot(peerID, device, mayWait: purpose == .shared || !isRefresh)
     var request = request
     trace?.add(to: &request.fields)
     let options = TransferOptions(
       deadline: Deadline(in: timeout ?? point.settings.timeout, on: clock).earlier(deadline),
       maxBodyBytes: DecisionReply.maxBytes, allowsPlainHTTP: point.settings.allowsPlainHTTPOnLoopback,
-      requester: requester, reusesConnections: purpose == .question)
+      peerID: peerID, reusesConnections: purpose == .question)
     do throws(TransportError) {
       let response = try await upstream.send(request, options: options, for: .decision(point.name), trace: trace)
       if response.status == 429 {
         let pause = DecisionFault.pause(after: response)
-        point.settings.pace?.hold(requester.uid, for: pause, at: clock.monotonicNow, device: device)
+        point.settings.rateLimit?.pause(peerID.uid, for: pause, at: clock.monotonicNow, device: device)
       }
       return response
     } catch {
@@ -116,26 +118,26 @@ public struct DecisionClient: Sendable {
     }
   }
 
-  private func keepPace(
-    _ requester: Requester, _ device: String, mayWait: Bool
+  private func waitForSlot(
+    _ peerID: PeerID, _ device: String, mayWait: Bool
   ) async throws(DecisionFault) {
     guard !Task.isCancelled else { throw Self.cancelled }
-    guard let pace = point.settings.pace else { return }
-    let turn = pace.come(for: requester.uid, device: device)
+    guard let limiter = point.settings.rateLimit else { return }
+    let waiter = limiter.enqueue(for: peerID.uid, device: device)
     while true {
       let now = clock.monotonicNow
-      let wait = pace.wait(turn, at: now)
+      let wait = limiter.wait(waiter, at: now)
       guard wait > .zero else { return }
       let patience = mayWait ? deadline.instant.map { $0 - now } : .zero
       guard patience.map({ wait <= $0 }) ?? true else {
-        pace.leave(turn)
-        throw DecisionFault(.networkError("the decision point's pace leaves no room before the deadline"))
+        limiter.leave(waiter)
+        throw DecisionFault(.networkError("the decision point's rate limit allows no request before the deadline"))
       }
       do {
         try await clock.sleep(for: wait)
       } catch {
-        // Whoever leaves makes nobody else wait.
-        pace.leave(turn)
+        // A waiter that leaves delays no other.
+        limiter.leave(waiter)
         throw Self.cancelled
       }
     }
@@ -171,6 +173,7 @@ public struct DecisionClient: Sendable {
     }
   }
 
-  /// Not repeated by the lookup: the client's tokens have pauses of their own.
+  /// Converts the error of a token request. The lookup does not retry it: the client's tokens have a backoff of their
+  /// own.
   private static func fault(_ error: TokenError) -> DecisionFault { DecisionFault(DecisionFault(error).status) }
 }

@@ -4,18 +4,19 @@ public import PosternJSON
 public import PosternSupport
 public import SessionRecords
 
-/// Asks decision points, remembers what they say, and never takes a fault for a permit.
+/// Authorization checks at policy decision points, with a cache, that fail closed: a fault is never taken for a permit.
 ///
-/// Outlives configurations: decision points come with every call, so a call ends on the one it began with.
+/// It is kept when the configuration is reloaded. Decision points come with every call, so that a call ends with the
+/// one that it started with.
 public final class Preauthorizer: Sendable {
   private let upstream: Upstream
   private let deviceTokens: ClientCredentialsTokens
   private let clients: AdobePassClients
   private let prover: DPoPProver
-  let board: DecisionCache
+  let cache: DecisionCache
 
-  /// A preauthorizer over `transport` that says `userAgent` of itself and takes the sidecar's own tokens from
-  /// `deviceTokens`. What it registers is kept in `store`.
+  /// A preauthorizer over `transport` with the user agent `userAgent`, which takes client credentials tokens from
+  /// `deviceTokens`. The credentials of clients that it registers are kept in `store`.
   public init(
     transport: any HTTPTransport, clock: any EngineClock, observer: any EngineObserver, userAgent: String,
     deviceTokens: ClientCredentialsTokens, store: any RecordStore = MemoryRecordStore()
@@ -23,12 +24,12 @@ public final class Preauthorizer: Sendable {
     upstream = Upstream(transport: transport, clock: clock, observer: observer, userAgent: userAgent)
     self.deviceTokens = deviceTokens
     clients = AdobePassClients(store: store, clock: clock)
-    prover = DPoPProver(clock: clock)
-    board = DecisionCache()
+    prover = deviceTokens.resourceProver
+    cache = DecisionCache()
   }
 
-  /// What `point` says about `subject` and the resources of `request`. Ends by `deadline`, or when the calling task is
-  /// cancelled, with what is known then.
+  /// Returns the decisions of `point` about `subject` and the resources of `request`. Ends by `deadline`, or when the
+  /// calling task is cancelled, with the decisions that have arrived by then.
   public func preauthorize(
     _ request: PreauthorizeRequest, for subject: DecisionSubject, context: JSONObject = JSONObject(),
     at point: DecisionPoint, deadline: Deadline = .never, trace: TraceContext? = nil
@@ -45,27 +46,28 @@ public final class Preauthorizer: Sendable {
     return response
   }
 
-  /// Forgets what `selection` names, also what is being asked; tells how many decisions were kept.
-  public func forget(_ selection: DecisionSelection) -> Int { board.remove(selection) }
+  /// Removes the decisions that `selection` names from the cache, and detaches the lookups of them; returns how many
+  /// were cached.
+  public func forget(_ selection: DecisionSelection) -> Int { cache.remove(selection) }
 
-  /// As `forget`, for callers: they may have very many, and ask again and again. Others have turns on the thread
-  /// meanwhile.
-  public func forgetInTurns(_ selection: DecisionSelection) async -> Int { await board.removeInTurns(selection) }
+  /// Does what `forget` does, for callers, who may have very many decisions and call again and again: yields the thread
+  /// in between.
+  public func forgetInParts(_ selection: DecisionSelection) async -> Int { await cache.removeInParts(selection) }
 
   private func decisions(
     _ call: PreauthorizeCall, _ deadline: Deadline, _ trace: TraceContext?
-  ) async -> (known: [KeptDecision?], arrived: [ResourceName: KeptDecision]) {
+  ) async -> (known: [CachedDecision?], arrived: [ResourceName: CachedDecision]) {
     let wait = DecisionWait()
-    let beginning = board.begin(
+    let plan = cache.begin(
       call.resources, in: call.scope, disabled: call.request.disabledFeatures, at: upstream.clock.monotonicNow, wait)
-    if let renewal = beginning.renewal { renew(beginning.expiring, renewal, call) }
-    guard beginning.awaited > 0 else { return (beginning.known, [:]) }
-    if let lookup = beginning.lookup {
+    if let lookup = plan.refresh { refresh(plan.expiring, lookup, call) }
+    guard plan.awaited > 0 else { return (plan.known, [:]) }
+    if let lookup = plan.lookup {
       let budget = Deadline(in: call.point.budget, on: upstream.clock)
-      // Whoever waits longest decides how long it may take.
+      // The call that waits longest decides how long the lookup may take.
       let bound = deadline.instant.map { Deadline(instant: max($0, budget.instant ?? $0)) } ?? budget
       let link = link(call, bound, trace)
-      board.carry(lookup, by: Requesting.task { [self] in _ = await look(up: beginning.missing, lookup, call, link) })
+      cache.carry(lookup, by: CurrentPeer.task { [self] in _ = await look(up: plan.missing, lookup, call, link) })
     }
     let timer = deadline.remaining(on: upstream.clock).map { remaining in
       Task { [clock = upstream.clock] in
@@ -75,27 +77,27 @@ public final class Preauthorizer: Sendable {
     }
     defer { timer?.cancel() }
     let arrived = await withTaskCancellationHandler {
-      await wait.decisions(beginning.awaited)
+      await wait.decisions(plan.awaited)
     } onCancel: {
       wait.end()
     }
-    board.leave(wait, beginning.joined)
-    return (beginning.known, arrived)
+    cache.leave(wait, plan.joined)
+    return (plan.known, arrived)
   }
 
-  /// Asks anew about what is remembered and in use before it expires. Nobody waits: what is not answered is left to
-  /// expire.
-  private func renew(_ resources: [ResourceName], _ renewal: UInt64, _ call: PreauthorizeCall) {
+  /// Refreshes cached decisions that are in use and expire soon. No call waits for it: a decision that does not come is
+  /// left to expire.
+  private func refresh(_ resources: [ResourceName], _ lookup: UInt64, _ call: PreauthorizeCall) {
     var link = link(call, Deadline(in: call.point.budget, on: upstream.clock), nil)
-    link.isRenewal = true
-    let task = Requesting.task { [self, link] in
-      // One that was forgotten meanwhile was ended on purpose. The task's own flag does not tell that: one that is over
-      // before it is carried is cancelled, too.
-      guard let renewed = await look(up: resources, renewal, call, link) else { return }
+    link.isRefresh = true
+    let task = CurrentPeer.task { [self, link] in
+      // A refresh of decisions that were removed meanwhile has been cancelled on purpose. The task's own flag does not
+      // show that: a task that ends before it is registered is cancelled, too.
+      guard let refreshed = await look(up: resources, lookup, call, link) else { return }
       upstream.observer.observe(
-        .decisionsRenewed(provider: call.point.name, renewed: renewed, failed: resources.count - renewed))
+        .decisionsRefreshed(provider: call.point.name, refreshed: refreshed, failed: resources.count - refreshed))
     }
-    board.carry(renewal, by: task)
+    cache.carry(lookup, by: task)
   }
 
   private func link(_ call: PreauthorizeCall, _ deadline: Deadline, _ trace: TraceContext?) -> DecisionClient {
@@ -104,13 +106,13 @@ public final class Preauthorizer: Sendable {
       subject: call.subject, deadline: deadline, trace: trace)
   }
 
-  /// Asks about `resources` in batches, a few at a time; tells about how many there is a decision; nil when nobody
-  /// wanted them to the end.
+  /// Evaluates `resources` in batches, a few at a time; returns for how many there is a decision, nil when the lookup
+  /// was abandoned.
   private func look(
     up resources: [ResourceName], _ lookup: UInt64, _ call: PreauthorizeCall, _ link: DecisionClient
   ) async -> Int? {
     let run = BatchEvaluation(point: call.point, link: link, question: call.question)
-    let limit = call.point.batchLimit(for: call.subject.owner, at: upstream.clock.monotonicNow)
+    let limit = call.point.batchLimit(for: call.subject.uid, at: upstream.clock.monotonicNow)
     var batches = stride(from: 0, to: resources.count, by: limit).map {
       Array(resources[$0..<min($0 + limit, resources.count)])
     }[...]
@@ -123,7 +125,7 @@ public final class Preauthorizer: Sendable {
             call.isTooLate
             ? batch.map { _ in .fault(DecisionFault(.sessionExpired)) } : await run.verdicts(about: batch)
           let decisions = zip(batch, verdicts).map { ($0, call.kept($1)) }
-          guard board.resolve(lookup, decisions) else { return nil }
+          guard cache.resolve(lookup, decisions) else { return nil }
           return decisions.count { $0.1.verdict.isDecided }
         }
       }
@@ -134,5 +136,39 @@ public final class Preauthorizer: Sendable {
       }
     }
     return batches.isEmpty ? count : nil
+  }
+}
+
+extension DecisionCounts {
+  /// The sidecar's codes whose details quote no server.
+  private static let plainCodes: Set<String> = [
+    "network_error", "requestor_not_configured", "server_response_format_unknown",
+  ]
+
+  init(_ response: PreauthorizeResponse, at point: DecisionPoint) {
+    var (permits, denies, faults, local, degraded) = (0, 0, 0, 0, 0)
+    for decision in response.decisions {
+      if decision.source == .local { local += 1 }
+      if decision.source == .degradation { degraded += 1 }
+      if decision.isAuthorized {
+        permits += 1
+      } else if decision.error.map({ $0.isLocal || EnhancedError.isFault($0) }) == true {
+        faults += 1
+      } else {
+        denies += 1
+      }
+    }
+    self.init(
+      permits: permits, denies: denies, faults: faults, local: local, degraded: degraded,
+      trouble: response.status.map(Self.trouble), cause: response.status.flatMap { $0.isLocal ? $0.details : nil })
+  }
+
+  /// Returns the part of `status` that every user may see: the decision point's own words are about one user.
+  private static func trouble(_ status: Status) -> String {
+    guard !status.isLocal else {
+      return "\(status.code): \((plainCodes.contains(status.code) ? status.details : nil) ?? status.message)"
+    }
+    let code = EnhancedErrorTable[status.code] == nil ? "an error with a code of its own" : status.code
+    return "\(code), status \(status.status)"
   }
 }

@@ -1,82 +1,83 @@
 import PosternSupport
 
-/// What is known and what is being asked: the memory, and one lookup for each resource however many calls wait for it.
+/// The cached decisions and the lookups in flight: one lookup for each resource, however many calls wait for it.
 ///
-/// A value: `DecisionCache` guards it. A lookup belongs to nobody and ends early only when nobody waits for it any
-/// more. What is purged, or asked anew around the memory, is joined by no later call and remembered by none.
+/// A value; `DecisionCache` has it behind a lock. A lookup belongs to no single call and ends early only when all its
+/// waiters have left. A lookup of decisions that were removed, or one that bypasses the cache, is joined by no later
+/// call, and its result is not cached.
 struct InFlightDecisions: Sendable {
-  /// What a call finds, and what it has to ask.
-  struct Beginning: Sendable {
-    /// What is remembered, in the order of the resources.
-    let known: [KeptDecision?]
-    /// How many decisions the call's wait is for.
+  /// The plan of one call: its cached decisions, and the lookups it has started or joined.
+  struct Plan: Sendable {
+    /// The cached decisions, in the order of the resources.
+    let known: [CachedDecision?]
+    /// The number of decisions that the call waits for.
     var awaited = 0
-    /// What nobody asks about yet.
+    /// The resources that no lookup is about yet.
     var missing: [ResourceName] = []
-    /// The lookup that was begun for `missing`; nil when there is nothing to ask.
+    /// The lookup that was started for `missing`; nil when there is nothing to look up.
     var lookup: UInt64?
     /// The lookups that the call waits for.
     var joined: Set<UInt64> = []
-    /// What is remembered, asked for often enough, and soon to expire.
+    /// The cached resources that are in use and expire soon.
     var expiring: [ResourceName] = []
-    /// The lookup that was begun for `expiring`, with nobody waiting.
-    var renewal: UInt64?
+    /// The lookup that was started for `expiring`, without a waiter.
+    var refresh: UInt64?
   }
 
-  /// How many renewals may be under way, and how many times what is free an owner may have of them.
-  static let maxRenewals = 16
+  /// The number of refreshes that may run at once.
+  static let maxRefreshes = 16
   private static let share = FairShare.times
 
-  var memory: DecisionMemory
+  var memory: CachedDecisions
   var lookups: [UInt64: DecisionLookup] = [:]
-  /// Those that began with nobody waiting; they do not end with those who join them.
-  var renewals: Set<UInt64> = []
+  /// The lookups that started as refreshes, without a waiter; they do not end with calls that join them.
+  var refreshes: Set<UInt64> = []
   private var joinable = JoinableLookups()
   private var lastIdentifier: UInt64 = 0
 
-  init(memory: DecisionMemory) { self.memory = memory }
+  init(memory: CachedDecisions) { self.memory = memory }
 
-  /// Looks `resources` up, has `wait` join what is being asked, and begins lookups of the rest and of what is to be
-  /// renewed.
+  /// Looks `resources` up in the cache, joins `wait` to lookups in flight, and starts lookups of the rest and
+  /// refreshes.
   mutating func begin(
     _ resources: [ResourceName], in scope: DecisionScope, disabled: Set<PreauthorizeRequest.Feature>,
     at now: MonotonicInstant, _ wait: DecisionWait
-  ) -> Beginning {
+  ) -> Plan {
     let isLocal = !disabled.contains(.localCache)
     let bypasses = disabled.contains(.remoteCache)
-    var beginning = Beginning(
+    var plan = Plan(
       known: isLocal
         ? memory.decisions(about: resources, in: scope, at: now) : Array(repeating: nil, count: resources.count))
     var unknown: [ResourceName] = []
     var hot: [ResourceName] = []
-    for (place, resource) in resources.enumerated() {
-      guard let kept = beginning.known[place] else {
+    for (index, resource) in resources.enumerated() {
+      guard let kept = plan.known[index] else {
         unknown.append(resource)
         continue
       }
-      if kept.isHot(at: now) { hot.append(resource) }
+      if kept.needsRefresh(at: now) { hot.append(resource) }
     }
-    guard !unknown.isEmpty || !hot.isEmpty else { return beginning }
+    guard !unknown.isEmpty || !hot.isEmpty else { return plan }
     var open = joinable.take(scope)
-    beginning.awaited = unknown.count
-    beginning.missing = isLocal ? join(unknown, in: open, bypasses, wait, &beginning.joined) : unknown
-    if !beginning.missing.isEmpty {
-      let identifier = begin(beginning.missing, in: scope, bypasses, wait, &open)
-      beginning.joined.insert(identifier)
-      beginning.lookup = identifier
+    plan.awaited = unknown.count
+    plan.missing = isLocal ? join(unknown, in: open, bypasses, wait, &plan.joined) : unknown
+    if !plan.missing.isEmpty {
+      let identifier = begin(plan.missing, in: scope, bypasses, wait, &open)
+      plan.joined.insert(identifier)
+      plan.lookup = identifier
     }
-    beginning.expiring = hot.filter { open[$0] == nil }
-    if !beginning.expiring.isEmpty, mayRenew(for: scope.owner) {
-      memory.beginRenewal(of: beginning.expiring, in: scope)
-      let identifier = begin(beginning.expiring, in: scope, bypasses, nil, &open)
-      renewals.insert(identifier)
-      beginning.renewal = identifier
+    plan.expiring = hot.filter { open[$0] == nil }
+    if !plan.expiring.isEmpty, mayRefresh(for: scope.uid) {
+      memory.startRefresh(of: plan.expiring, in: scope)
+      let identifier = begin(plan.expiring, in: scope, bypasses, nil, &open)
+      refreshes.insert(identifier)
+      plan.refresh = identifier
     }
     joinable.put(open, in: scope)
-    return beginning
+    return plan
   }
 
-  /// Has `wait` join what is being asked of `resources`; returns what is not.
+  /// Joins `wait` to the lookups in flight of `resources`; returns the resources without one.
   private mutating func join(
     _ resources: [ResourceName], in open: JoinableLookups.Names, _ bypassesRemoteCache: Bool, _ wait: DecisionWait,
     _ joined: inout Set<UInt64>
@@ -103,10 +104,10 @@ struct InFlightDecisions: Sendable {
     lookups[identifier].map { $0.bypassesRemoteCache || !bypassesRemoteCache } ?? false
   }
 
-  /// Whether `owner` leaves room for the renewals of others.
-  private func mayRenew(for owner: UInt32) -> Bool {
-    let own = renewals.count { lookups[$0]?.scope.owner == owner }
-    return own < Self.share * (Self.maxRenewals - renewals.count)
+  /// Whether `uid` leaves enough slots for the refreshes of others.
+  private func mayRefresh(for uid: UInt32) -> Bool {
+    let own = refreshes.count { lookups[$0]?.scope.uid == uid }
+    return own < Self.share * (Self.maxRefreshes - refreshes.count)
   }
 
   private mutating func begin(
@@ -122,12 +123,12 @@ struct InFlightDecisions: Sendable {
     return lastIdentifier
   }
 
-  /// Decisions have come; they are remembered where they may be, and nothing has happened meanwhile that makes them
-  /// old. Returns what had not been answered yet, and who is to be told; nil when nobody wants it any more.
+  /// Takes the decisions of a lookup; they are cached where that is allowed and no removal has made them out of date.
+  /// Returns those that were pending, and the waiters; nil when the lookup is gone.
   mutating func resolve(
-    _ identifier: UInt64, _ decisions: [(ResourceName, KeptDecision)]
-  ) -> (waiters: [DecisionLookup.Waiter], decisions: [(ResourceName, KeptDecision)])? {
-    // Taken out for the while: to find either costs more than what is done with it.
+    _ identifier: UInt64, _ decisions: [(ResourceName, CachedDecision)]
+  ) -> (waiters: [DecisionLookup.Waiter], decisions: [(ResourceName, CachedDecision)])? {
+    // Both are removed while they change: to look either up costs more than the change.
     guard var lookup = lookups.removeValue(forKey: identifier) else { return nil }
     var open = joinable.take(lookup.scope)
     let answered = decisions.filter { lookup.pending.remove($0.0) != nil }
@@ -136,19 +137,19 @@ struct InFlightDecisions: Sendable {
     memory.take(newest, in: lookup.scope)
     joinable.put(open, in: lookup.scope)
     if lookup.pending.isEmpty {
-      renewals.remove(identifier)
+      refreshes.remove(identifier)
     } else {
       lookups[identifier] = lookup
     }
     return (Array(lookup.waiters.values), answered)
   }
 
-  /// A call is over that had joined lookups. Returns the tasks of those that nobody waits for any more.
+  /// Ends a call that had joined lookups. Returns the tasks of the lookups without a waiter.
   mutating func leave(_ wait: DecisionWait, _ joined: Set<UInt64>) -> [Task<Void, Never>] {
     var abandoned: [Task<Void, Never>] = []
     for identifier in joined {
       lookups[identifier]?.leave(wait)
-      guard !renewals.contains(identifier), let lookup = lookups[identifier], lookup.waiters.isEmpty else { continue }
+      guard !refreshes.contains(identifier), let lookup = lookups[identifier], lookup.waiters.isEmpty else { continue }
       var open = joinable.take(lookup.scope)
       for resource in lookup.pending where open[resource] == identifier { open[resource] = nil }
       joinable.put(open, in: lookup.scope)
@@ -157,12 +158,12 @@ struct InFlightDecisions: Sendable {
     return abandoned
   }
 
-  /// What is being asked of what `selection`, whose names are `names`, means in one part is remembered by nobody.
-  /// Returns renewals that nobody needs any more.
+  /// Detaches the lookups of what `selection`, whose names are `names`, includes in one part, so that their results are
+  /// not cached. Returns the tasks of refreshes that are no longer needed.
   mutating func close(_ selection: DecisionSelection, _ names: Set<ResourceName>?, part: Int) -> [Task<Void, Never>] {
     joinable.close(selection, names, part: part)
     var abandoned: [Task<Void, Never>] = []
-    for identifier in renewals {
+    for identifier in refreshes {
       guard let lookup = lookups[identifier], lookup.scope.part == part, lookup.waiters.isEmpty,
         selection.includes(lookup.scope)
       else { continue }
@@ -175,7 +176,84 @@ struct InFlightDecisions: Sendable {
   }
 
   private mutating func drop(_ identifier: UInt64) -> Task<Void, Never>? {
-    renewals.remove(identifier)
+    refreshes.remove(identifier)
     return lookups.removeValue(forKey: identifier)?.task
   }
+}
+
+/// The lookups that a call may join, by uid and part, so that a removal scans one uid's, a part at a time.
+struct JoinableLookups: Sendable {
+  /// The lookup of each resource.
+  typealias Names = [ResourceName: UInt64]
+
+  private struct PartKey: Sendable, Hashable {
+    let uid: UInt32
+    let part: Int
+  }
+
+  private var parts: [PartKey: [DecisionScope: Names]] = [:]
+
+  /// Takes the lookups of `scope` out, to be put back: a look-up compares everything that decisions depend on, which is
+  /// too much for each resource.
+  mutating func take(_ scope: DecisionScope) -> Names {
+    parts[PartKey(uid: scope.uid, part: scope.part)]?.removeValue(forKey: scope) ?? [:]
+  }
+
+  mutating func put(_ names: Names, in scope: DecisionScope) {
+    let key = PartKey(uid: scope.uid, part: scope.part)
+    if !names.isEmpty {
+      parts[key, default: [:]][scope] = names
+    } else if parts[key]?.isEmpty == true {
+      parts[key] = nil
+    }
+  }
+
+  /// Makes the lookups of what `selection`, whose names are `names`, includes in one part no longer joinable.
+  mutating func close(_ selection: DecisionSelection, _ names: Set<ResourceName>?, part: Int) {
+    let owners = selection.uid.map { [$0] } ?? parts.keys.filter { $0.part == part }.map(\.uid)
+    for uid in owners {
+      let scopes = parts[PartKey(uid: uid, part: part)]?.keys.filter(selection.includes) ?? []
+      for scope in scopes {
+        var open = take(scope)
+        let gone = names.map { $0.found(in: open) }
+        for name in gone ?? [] { open[name] = nil }
+        put(gone == nil ? [:] : open, in: scope)
+      }
+    }
+  }
+}
+
+/// A lookup in flight, with its waiters.
+struct DecisionLookup: Sendable {
+  /// A call that has joined and has not ended.
+  struct Waiter: Sendable {
+    let wait: DecisionWait
+    /// The resources it waits for.
+    let wanted: Set<ResourceName>
+
+    /// Delivers those of `decisions` that it waits for.
+    func deliver(_ decisions: [(ResourceName, CachedDecision)]) {
+      wait.deliver(decisions.lazy.filter { wanted.contains($0.0) })
+    }
+  }
+
+  let scope: DecisionScope
+  let bypassesRemoteCache: Bool
+  /// The resources without an answer so far.
+  var pending: Set<ResourceName>
+  /// By call and not by resource: a call that leaves costs the same however many resources it has.
+  private(set) var waiters: [ObjectIdentifier: Waiter] = [:]
+  var task: Task<Void, Never>?
+
+  init(_ pending: Set<ResourceName>, in scope: DecisionScope, bypassesRemoteCache: Bool) {
+    self.pending = pending
+    self.scope = scope
+    self.bypassesRemoteCache = bypassesRemoteCache
+  }
+
+  mutating func join(_ wait: DecisionWait, for wanted: Set<ResourceName>) {
+    waiters[ObjectIdentifier(wait)] = Waiter(wait: wait, wanted: wanted)
+  }
+
+  mutating func leave(_ wait: DecisionWait) { waiters[ObjectIdentifier(wait)] = nil }
 }

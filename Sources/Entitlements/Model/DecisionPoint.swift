@@ -1,33 +1,34 @@
-import PosternSupport
+public import OAuthClient
+public import PosternSupport
 
-/// A configured decision point: how it is asked, how long its word is kept, and what was learnt of it meanwhile.
+/// A configured policy decision point: its settings, its protocol, and what it has revealed of its limits.
 ///
-/// What is learnt is behind a lock. Another configuration makes another decision point: nothing kept for the one
-/// answers for the other.
+/// What is learnt of it is behind a lock. A changed configuration makes another decision point: no decision cached for
+/// the one is used for the other.
 public final class DecisionPoint: Sendable {
-  /// How a decision point is asked.
+  /// The settings of a decision point.
   public struct Settings: Sendable {
-    /// The name of the issuer whose sessions are the subjects; nil: callers name them.
+    /// The name of the issuer whose sessions are the subjects; nil when callers name the subjects.
     public var issuer: String?
-    /// What of a session's claims is told.
+    /// The claims of a session that are sent along.
     public var subjectClaims: [String] = []
-    /// The action that is asked about.
+    /// The action to decide about.
     public var action = "view"
-    /// How many resources go into one request.
+    /// The maximum number of resources in one request.
     public var maxBatch = 50
-    /// How long one request may take.
+    /// The timeout of one request.
     public var timeout = Duration.seconds(5)
-    /// How often something retryable is tried, the first time included.
+    /// The number of attempts, the first included.
     public var attempts = 3
-    /// How fast requests go out; nil: as they come.
-    public var pace: DecisionPace?
-    /// How long a permit is kept at most.
+    /// The rate limit of requests; nil for none.
+    public var rateLimit: DecisionRateLimiter?
+    /// The longest time for which a permit is cached.
     public var permitLifetime = Duration.seconds(60)
-    /// How long a genuine deny is kept at most.
+    /// The longest time for which a deny is cached.
     public var denyLifetime = Duration.zero
-    /// Whose token goes along.
+    /// The credential of requests.
     public var credential = DecisionCredential.none
-    /// The operator's word in place of the decision point's; nil: none.
+    /// The operator's rule in place of the decision point's answers; nil for none.
     public var degradation: DecisionDegradation?
     /// Whether `http` is accepted on loopback addresses.
     public var allowsPlainHTTPOnLoopback = false
@@ -36,30 +37,30 @@ public final class DecisionPoint: Sendable {
     public init() {}
   }
 
-  /// What a uid was told.
+  /// A limit that a uid's requests have met.
   private struct Learnt: Sendable {
     let limit: Int
     let until: MonotonicInstant
   }
 
   private static let revisions = Locked<UInt64>(0)
-  /// For how long it is believed.
+  /// The time for which a learnt limit is applied.
   private static let learntLife = Duration.seconds(3600)
-  /// How many requests of one call may be under way.
+  /// The number of requests of one call that may run at once.
   static let parallelism = 4
 
   /// The name in the configuration.
   public let name: String
-  /// How it is asked.
+  /// The settings.
   public let settings: Settings
-  /// What it speaks.
+  /// The protocol of the decision point.
   public let provider: any DecisionProvider
   /// Unique in this process.
   let revision: UInt64
-  /// By uid: what one user is told may be about that user alone.
+  /// By uid: a limit met by one user may be about that user alone.
   private let learnt = Locked(BoundedCache<UInt32, Learnt>(capacity: 1024))
 
-  /// A decision point that `provider` speaks with.
+  /// A decision point with the protocol `provider`.
   public init(name: String, settings: Settings, provider: any DecisionProvider) {
     self.name = name
     self.settings = settings
@@ -70,19 +71,19 @@ public final class DecisionPoint: Sendable {
     }
   }
 
-  /// Whether a subject is needed: not where the decision point knows the user by other means.
+  /// Whether a subject is needed; it is not where the decision point identifies the user by other means.
   public var needsSubject: Bool { provider.needsSubject }
 
-  /// How many resources go into one request of `owner`, as far as is known now.
-  func batchLimit(for owner: UInt32, at now: MonotonicInstant) -> Int {
-    learnt.withLock { limit($0[owner], at: now) }
+  /// Returns the maximum number of resources in one request of `uid`, as far as it is known.
+  func batchLimit(for uid: UInt32, at now: MonotonicInstant) -> Int {
+    learnt.withLock { limit($0[uid], at: now) }
   }
 
-  /// That many of `owner` were too many.
-  func learn(tooMany count: Int, for owner: UInt32, at now: MonotonicInstant) {
+  /// Learns that a request of `uid` with that many resources was too large.
+  func learn(tooMany count: Int, for uid: UInt32, at now: MonotonicInstant) {
     learnt.withLock { learnt in
-      let fewer = min(limit(learnt[owner], at: now), max(1, count / 2))
-      learnt[owner] = Learnt(limit: fewer, until: now + Self.learntLife)
+      let fewer = min(limit(learnt[uid], at: now), max(1, count / 2))
+      learnt[uid] = Learnt(limit: fewer, until: now + Self.learntLife)
     }
   }
 
@@ -91,6 +92,50 @@ public final class DecisionPoint: Sendable {
     return learnt.limit
   }
 
-  /// How long a call may take that does not say.
+  /// The timeout of a call that gives none.
   var budget: Duration { settings.timeout * settings.attempts }
+}
+
+/// The credential of requests to a decision point.
+public enum DecisionCredential: Sendable {
+  /// None.
+  case none
+  /// A fixed bearer token.
+  case token(Secret<String>)
+  /// The sidecar's client credentials token.
+  case device(ClientCredentialsGrant)
+  /// The session's access token.
+  case user
+}
+
+/// An operator's temporary rule in place of a decision point.
+public struct DecisionDegradation: Sendable, Hashable {
+  /// Whether it permits everything, or denies everything.
+  public let isPermit: Bool
+  /// The time at which the rule ends by itself.
+  public let until: Timestamp
+
+  /// A rule that ends at `until`.
+  public init(isPermit: Bool, until: Timestamp) {
+    self.isPermit = isPermit
+    self.until = until
+  }
+
+  /// Whether it is in force at `now`.
+  public func isActive(at now: Timestamp) -> Bool { until > now }
+
+  /// Returns the rule's response: the decision point is not queried, and nothing is cached.
+  func response(to request: PreauthorizeRequest) -> PreauthorizeResponse {
+    let error =
+      isPermit
+      ? nil
+      : Status(
+        status: 403, code: "authorization_denied_by_degradation_rule", action: "none",
+        message: "Access is denied for now, by a rule of the operator.")
+    return PreauthorizeResponse(
+      outcome: .response,
+      decisions: request.resources.map {
+        Decision(id: $0, error: error, source: .degradation, age: .zero, expiresAt: nil)
+      })
+  }
 }

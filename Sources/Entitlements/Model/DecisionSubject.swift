@@ -2,42 +2,42 @@ public import PosternJSON
 public import PosternSupport
 public import Sessions
 
-/// Who a decision is about.
+/// The subject of a decision.
 public struct DecisionSubject: Sendable {
-  /// The kind of subject; nil: the decision point's own default.
+  /// The type of subject; nil for the decision point's default.
   public let type: String?
   /// The identifier.
   public let id: String
-  /// What else is told about the subject.
+  /// Further properties of the subject.
   public let properties: JSONObject
-  /// Whose decisions these are: no other user's calls are answered with them.
-  public let owner: UInt32
+  /// The uid that the decisions belong to: no other uid's calls get them from the cache.
+  public let uid: UInt32
   /// The session, where the subject is a session's user.
   public let session: FetchSession?
-  /// What of the session matters for a decision, and changes with a step-up.
+  /// The parts of the session that matter for a decision, and change with a step-up.
   let sessionMarks: [String]
-  /// When the session ends.
+  /// The expiry of the session.
   public let expiresAt: Timestamp?
 
-  /// A subject that the caller names.
-  public init(type: String? = nil, id: String, properties: JSONObject = JSONObject(), owner: UInt32) {
+  /// A subject named by the caller.
+  public init(type: String? = nil, id: String, properties: JSONObject = JSONObject(), uid: UInt32) {
     self.type = type
     self.id = id
     self.properties = properties
-    self.owner = owner
+    self.uid = uid
     session = nil
     sessionMarks = []
     expiresAt = nil
   }
 
-  /// The user of a session; `claims` names what is told of its claims.
+  /// The user of a session; `claims` names the claims that are sent along.
   public init(_ session: Session, claims: [String] = [], through access: FetchSession) {
     type = nil
     id = session.subject ?? ""
     var properties = JSONObject()
     for name in claims { if let value = session.claims?[name] { properties[name] = value } }
     self.properties = properties
-    owner = access.owner
+    uid = access.owner
     self.session = access
     sessionMarks = [
       session.handle.text, session.acr ?? "", "\(session.authenticatedAt?.millisecondsSinceEpoch ?? 0)",

@@ -1,42 +1,116 @@
+import HTTPMessages
 public import PosternJSON
+import PosternSupport
 
-/// Why a call's `context` cannot be used.
-public struct DecisionContextComplaint: Sendable, Hashable {
-  /// The member.
+/// The reason why a call's `context` cannot be used.
+public struct DecisionContextError: Sendable, Hashable {
+  /// The member of the context.
   public let member: String
-  /// What is wrong with it.
+  /// The problem with it.
   public let reason: String
 
-  /// A complaint about `member`.
+  /// An error about `member`.
   public init(about member: String, _ reason: String) {
     self.member = member
     self.reason = reason
   }
 }
 
-/// What one kind of decision point speaks. A new kind is one conforming type.
+/// The protocol of one kind of decision point. A new kind is one conforming type.
 ///
-/// It turns a question into requests and answers into verdicts; tokens, retries, splitting, memory and time are not its
-/// business.
+/// It turns a batch into requests and answers into verdicts; tokens, retries, splitting, caching and deadlines are
+/// handled by its callers.
 public protocol DecisionProvider: Sendable {
-  /// What the decision point cannot be told to leave out.
+  /// The features that the decision point cannot honor: caches that it cannot bypass.
   var unhonoredFeatures: Set<PreauthorizeRequest.Feature> { get }
 
-  /// Whether its questions name a subject.
+  /// Whether its requests name a subject.
   var needsSubject: Bool { get }
 
-  /// What is wrong with the part of a call's `context` that the provider reads; nil when nothing is.
-  func complaint(about context: JSONObject) -> DecisionContextComplaint?
+  /// Returns the problem with the part of a call's `context` that the provider reads; nil when there is none.
+  func contextError(in context: JSONObject) -> DecisionContextError?
 
-  /// One verdict for each resource of `batch`, in its order; nil where the answer does not speak of it. Throws when
-  /// there is no answer for any of them.
+  /// Returns one verdict for each resource of `batch`, in its order; nil where the answer has none. Throws when there
+  /// is no answer for any of them.
   func evaluate(_ batch: DecisionBatch, over link: DecisionClient) async throws(DecisionFault) -> [DecisionVerdict?]
 }
 
 extension DecisionProvider {
-  /// They do.
+  /// Requests name a subject by default.
   public var needsSubject: Bool { true }
 
-  /// It takes the context as it is.
-  public func complaint(about context: JSONObject) -> DecisionContextComplaint? { nil }
+  /// The context is accepted as it is by default.
+  public func contextError(in context: JSONObject) -> DecisionContextError? { nil }
+}
+
+/// One request to a decision point: about several resources at once, each once.
+public struct DecisionBatch: Sendable {
+  /// The subject.
+  public let subject: DecisionSubject
+  /// The action of the subject.
+  public let action: String
+  /// The context that the caller adds.
+  public let context: JSONObject
+  /// Whether the decision point is to bypass its cache.
+  public let bypassesRemoteCache: Bool
+  /// The resources.
+  public var resources: [ResourceName]
+
+  /// A batch of the given parts.
+  public init(
+    subject: DecisionSubject, action: String, context: JSONObject = JSONObject(), bypassesRemoteCache: Bool = false,
+    resources: [ResourceName]
+  ) {
+    self.subject = subject
+    self.action = action
+    self.context = context
+    self.bypassesRemoteCache = bypassesRemoteCache
+    self.resources = resources
+  }
+}
+
+extension DecisionBatch {
+  /// The header fields of a JSON request for the batch.
+  var fields: HTTPFields {
+    var fields = HTTPFields([
+      .init(name: "Accept", value: "application/json"), .init(name: "Content-Type", value: "application/json"),
+    ])
+    if bypassesRemoteCache { fields["Cache-Control"] = "no-cache" }
+    return fields
+  }
+
+  /// Returns the subject as AuthZEN writes it: `type`, `id` and `properties`.
+  func subjectMembers(defaultType: String) -> JSONObject {
+    var members: JSONObject = ["type": .string(subject.type ?? defaultType), "id": .string(subject.id)]
+    if !subject.properties.isEmpty { members["properties"] = .object(subject.properties) }
+    return members
+  }
+}
+
+/// A decision point's answer about one resource. A deny and a fault remain different all the way.
+public enum DecisionVerdict: Sendable, Hashable {
+  /// A permit; `lifetime` is its validity, where the decision point states one.
+  case permit(lifetime: Duration?)
+  /// A deny for that reason.
+  indirect case deny(Status, lifetime: Duration?)
+  /// The answer of an operator's rule at the decision point, in place of a policy: nil is a permit. It is never cached.
+  indirect case degraded(Status?)
+  /// A fault: there is no decision.
+  indirect case fault(DecisionFault)
+
+  /// Whether it is a decision of any kind.
+  var isDecided: Bool { if case .fault = self { false } else { true } }
+}
+
+/// The purpose of a request to a decision point; it decides over which connection the request is sent, and in whose
+/// name.
+public enum DecisionPurpose: Sendable, Hashable {
+  /// A user's request: sent over connections that are kept for that user. A late answer can be taken for the answer to
+  /// another request of the same user, and of no other.
+  case question
+  /// A user's request on whose answer something depends for all users: sent on a connection of its own.
+  case confirmation
+  /// A request whose result is shared by all users, or brings credentials: sent on a connection of its own, in the name
+  /// of no user.
+  case shared
 }

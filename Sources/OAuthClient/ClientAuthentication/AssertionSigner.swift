@@ -3,7 +3,7 @@ import PosternCrypto
 import PosternJSON
 public import PosternSupport
 
-/// Signs short-lived JWTs in the client's name: what it says of itself, and of others (RFC 7523 section 3).
+/// Signs short-lived JWTs in the client's name, about itself or about a user (RFC 7523 section 3).
 public struct AssertionSigner: Sendable {
   static let lifetime = Duration.seconds(60)
 
@@ -21,7 +21,7 @@ public struct AssertionSigner: Sendable {
     self.clock = clock
   }
 
-  /// An assertion of `clientID` about `subject`, good once and for a minute, for `audience` alone.
+  /// Returns an assertion of `clientID` about `subject` for `audience` alone, valid for one use within a minute.
   package func assertion(by clientID: String, about subject: String, for audience: String) throws(TokenError) -> String
   {
     let now = clock.wallNow
@@ -39,11 +39,38 @@ public struct AssertionSigner: Sendable {
 }
 
 extension AssertionSigner: Hashable {
-  /// Same key.
+  /// Whether both have the same key.
   public static func == (left: AssertionSigner, right: AssertionSigner) -> Bool {
     left.key.thumbprint == right.key.thumbprint && left.key.keyID == right.key.keyID
   }
 
-  /// Feeds the key's thumbprint.
+  /// Hashes the key's thumbprint.
   public func hash(into hasher: inout Hasher) { hasher.combine(key.thumbprint) }
+}
+
+/// `private_key_jwt` (RFC 7523 section 2.2, OpenID Connect Core section 9): a short-lived assertion signed with the
+/// client's key.
+///
+/// Its audience is the issuer, whatever endpoint it goes to, so that no other server can use it.
+public struct PrivateKeyJWT: ClientAuthentication, Hashable {
+  static let lifetime = AssertionSigner.lifetime
+  static let assertionType = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
+
+  private let signer: AssertionSigner
+
+  /// Authentication by `key`, with the algorithm that belongs to it; `invalid_key` when it cannot sign.
+  public init(key: JWK, clock: some EngineClock) throws(JOSEError) {
+    signer = try AssertionSigner(key: key, clock: clock)
+  }
+
+  /// `private_key_jwt`.
+  public var method: String { "private_key_jwt" }
+
+  /// Adds `client_assertion`, made for this one request.
+  public func authenticate(_ request: inout TokenEndpointRequest, as clientID: String) throws(TokenError) {
+    let assertion = try signer.assertion(by: clientID, about: clientID, for: request.issuer)
+    request.form.append((name: "client_id", value: clientID))
+    request.form.append((name: "client_assertion_type", value: Self.assertionType))
+    request.form.append((name: "client_assertion", value: assertion))
+  }
 }

@@ -1,14 +1,15 @@
 public import HTTPMessages
+public import PosternSupport
 
-/// How a client proves who it is at an authorization server's endpoints (RFC 6749 section 2.3, OpenID Connect Core
-/// section 9).
+/// A method by which a client authenticates at an authorization server's endpoints (RFC 6749 section 2.3, OpenID
+/// Connect Core section 9).
 ///
-/// Equality tells whether two proofs are made of the same secret, so that a changed secret gets tokens of its own.
+/// Two methods are equal when they use the same secret, so that a changed secret gets tokens of its own.
 public protocol ClientAuthentication: Hashable, Sendable {
   /// The method's registered name: `client_secret_basic`.
   var method: String { get }
 
-  /// Adds the proof to `request`, just before it is sent: a field, form members, or transfer options.
+  /// Adds the client's authentication to `request`, just before it is sent: a field, form members, or transfer options.
   func authenticate(_ request: inout TokenEndpointRequest, as clientID: String) throws(TokenError)
 }
 
@@ -45,5 +46,75 @@ public struct TokenEndpointRequest: Sendable {
     var fields = fields
     fields["Content-Type"] = FormEncoding.mediaType
     return HTTPRequest(method: "POST", url: endpoint, fields: fields, body: FormEncoding.encode(form))
+  }
+}
+
+/// `client_secret_basic` (RFC 6749 section 2.3.1): identifier and secret, each form-encoded first, as HTTP Basic
+/// credentials.
+public struct ClientSecretBasic: ClientAuthentication {
+  private let secret: Secret<String>
+
+  /// Authentication by `secret`.
+  public init(secret: Secret<String>) { self.secret = secret }
+
+  /// `client_secret_basic`.
+  public var method: String { "client_secret_basic" }
+
+  /// Sets `Authorization`.
+  public func authenticate(_ request: inout TokenEndpointRequest, as clientID: String) throws(TokenError) {
+    let credentials = "\(FormEncoding.encode(clientID)):\(FormEncoding.encode(secret.reveal()))"
+    request.fields["Authorization"] = "Basic \(Base64.string(Array(credentials.utf8)))"
+  }
+}
+
+/// `client_secret_post` (RFC 6749 section 2.3.1): identifier and secret as members of the form.
+public struct ClientSecretPost: ClientAuthentication {
+  private let secret: Secret<String>
+
+  /// Authentication by `secret`.
+  public init(secret: Secret<String>) { self.secret = secret }
+
+  /// `client_secret_post`.
+  public var method: String { "client_secret_post" }
+
+  /// Adds `client_id` and `client_secret`.
+  public func authenticate(_ request: inout TokenEndpointRequest, as clientID: String) throws(TokenError) {
+    request.form.append((name: "client_id", value: clientID))
+    request.form.append((name: "client_secret", value: secret.reveal()))
+  }
+}
+
+/// `none`: a public client, which only sends its identifier (RFC 6749 section 3.2.1).
+public struct PublicClient: ClientAuthentication {
+  /// A client without a secret.
+  public init() {}
+
+  /// `none`.
+  public var method: String { "none" }
+
+  /// Adds `client_id`.
+  public func authenticate(_ request: inout TokenEndpointRequest, as clientID: String) throws(TokenError) {
+    request.form.append((name: "client_id", value: clientID))
+  }
+}
+
+/// `tls_client_auth` (RFC 8705 section 2.1): the certificate of the connection, which is the issuer's `clientIdentity`,
+/// and the identifier in the form.
+public struct TLSClientAuthentication: ClientAuthentication {
+  /// Authentication by the certificate that the issuer's exchanges present.
+  public init() {}
+
+  /// `tls_client_auth`.
+  public var method: String { "tls_client_auth" }
+
+  /// Adds `client_id`; throws where the request would be sent without the certificate.
+  public func authenticate(_ request: inout TokenEndpointRequest, as clientID: String) throws(TokenError) {
+    guard request.options.clientIdentity != nil else {
+      throw TokenError(.notPossible, "tls_client_auth needs a client certificate, and the issuer has none")
+    }
+    guard request.endpoint.origin.scheme == "https" else {
+      throw TokenError(.notPossible, "tls_client_auth needs TLS, and the endpoint's scheme is http")
+    }
+    request.form.append((name: "client_id", value: clientID))
   }
 }

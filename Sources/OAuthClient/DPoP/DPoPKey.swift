@@ -3,13 +3,13 @@ import PosternCrypto
 package import PosternJSON
 import PosternSupport
 
-/// The key that tokens are bound to (RFC 9449): made in this process, kept encrypted with its session, shown to nobody.
+/// A key that tokens are bound to (RFC 9449): made in this process, stored encrypted with its session, and never shown.
 package struct DPoPKey: Sendable {
   static let algorithm = SignatureAlgorithm.es256
 
   private let key: JWK
   private let publicMembers: JSONObject
-  /// What names the key in `dpop_jkt` and `cnf` (RFC 7638): public.
+  /// The key's name in `dpop_jkt` and `cnf` (RFC 7638); it is public.
   package let thumbprint: String
 
   /// A fresh key on P-256.
@@ -20,7 +20,7 @@ package struct DPoPKey: Sendable {
     return made
   }
 
-  /// The key of a record; nil when it is none that signs proofs.
+  /// Reads the key in a record; nil when it is no key that signs proofs.
   package init?(record: JSONValue) {
     guard let members = record.objectValue, let key = try? JWK(json: members) else { return nil }
     self.init(key)
@@ -35,7 +35,7 @@ package struct DPoPKey: Sendable {
     self.thumbprint = thumbprint
   }
 
-  /// The key with its private half, for an encrypted record and nothing else.
+  /// Returns the key with its private part, for an encrypted record and nothing else.
   package func recordRevealingSecret() throws(TokenError) -> JSONValue {
     guard let members = try? key.privateJSONRevealingSecrets() else {
       throw TokenError(.notPossible, "a key for proofs of possession cannot be written down")
@@ -43,7 +43,7 @@ package struct DPoPKey: Sendable {
     return .object(members)
   }
 
-  /// `claims` under the key's signature, with the key itself in the header (RFC 9449 section 4.2).
+  /// Signs `claims`, with the public key in the header (RFC 9449 section 4.2).
   func sign(_ claims: JSONObject) throws(TokenError) -> String {
     do throws(JOSEError) {
       return try CompactJWS.sign(
@@ -56,7 +56,7 @@ package struct DPoPKey: Sendable {
 }
 
 extension DPoPKey: Equatable, CustomStringConvertible, CustomReflectable {
-  /// The same key.
+  /// Whether both are the same key.
   package static func == (left: DPoPKey, right: DPoPKey) -> Bool { left.thumbprint == right.thumbprint }
 
   /// The thumbprint.

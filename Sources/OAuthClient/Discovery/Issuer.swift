@@ -3,9 +3,15 @@ package import PosternSupport
 
 /// A configured authorization server and this sidecar's registration there.
 ///
-/// A value: whatever changes in the configuration makes another issuer, with caches of its own.
+/// A value: any change of the configuration makes another issuer, with caches of its own.
 public struct Issuer: Sendable {
-  /// The name it has in the configuration; appears in events and error texts.
+  private struct TLS: Sendable, Hashable {
+    let caFile: String?
+    var clientIdentity: ClientIdentity?
+    let pins: KeyPins?
+  }
+
+  /// The name in the configuration; appears in events and error messages.
   public let name: String
   /// The issuer identifier exactly as configured: compared code point by code point (RFC 8414 section 3.3).
   public let identifier: String
@@ -13,19 +19,14 @@ public struct Issuer: Sendable {
   public let url: HTTPURL
   /// The client identifier.
   public let clientID: String
-  /// How the client proves who it is.
+  /// The client authentication.
   public let clientAuthentication: any ClientAuthentication
-  /// Endpoints given by the configuration: they go before the server's metadata, which is not even asked then.
+  /// Endpoints of the configuration: they take precedence over the server's metadata, which is not fetched for them.
   public let endpoints: [ProviderEndpoint: HTTPURL]
-  /// PEM file with the certificate authorities to trust instead of the system's.
-  public let caFile: String?
-  /// Who to be in TLS: the certificate that authenticates the client or binds its tokens (RFC 8705); nil is nobody.
-  public var clientIdentity: ClientIdentity?
-  /// What the issuer's servers must have in their verified chains; nil pins nothing.
-  public let pins: KeyPins?
+  private var tls: TLS
   /// Whether `http` is accepted on loopback addresses; never elsewhere.
   public let allowsPlainHTTPOnLoopback: Bool
-  /// Whether its tokens are asked for with a proof of possession, to be bound to a key (RFC 9449).
+  /// Whether tokens are requested with a DPoP proof, to be bound to a key (RFC 9449).
   public let usesDPoP: Bool
 
   /// An issuer; throws when `identifier` is no URL, or has a query or a fragment (RFC 8414 section 2).
@@ -50,30 +51,37 @@ public struct Issuer: Sendable {
     self.clientID = clientID
     self.clientAuthentication = clientAuthentication
     self.endpoints = endpoints
-    self.caFile = caFile
-    self.clientIdentity = clientIdentity
-    self.pins = pins
+    tls = TLS(caFile: caFile, clientIdentity: clientIdentity, pins: pins)
     self.allowsPlainHTTPOnLoopback = allowsPlainHTTPOnLoopback
     self.usesDPoP = usesDPoP
   }
 
-  /// Whether `url` may be talked to: `https`, or `http` on a loopback address where the configuration says so.
+  /// PEM file with the certificate authorities to trust instead of the system's.
+  public var caFile: String? { tls.caFile }
+  /// The client certificate for TLS, which authenticates the client or binds its tokens (RFC 8705); nil for none.
+  public var clientIdentity: ClientIdentity? {
+    get { tls.clientIdentity }
+    set { tls.clientIdentity = newValue }
+  }
+  /// The certificate pins for the issuer's servers; nil for none.
+  public var pins: KeyPins? { tls.pins }
+
+  /// Whether requests may be sent to `url`: `https`, or `http` on a loopback address where the configuration allows it.
   package func accepts(_ url: HTTPURL) -> Bool {
     url.isSecure(allowingPlainHTTPOnLoopback: allowsPlainHTTPOnLoopback)
   }
 }
 
 extension Issuer: Hashable {
-  /// Same configuration in every part.
+  /// Whether the configuration is the same in every part.
   public static func == (left: Issuer, right: Issuer) -> Bool {
     left.name == right.name && left.identifier == right.identifier && left.clientID == right.clientID
       && left.clientAuthentication.isEqual(to: right.clientAuthentication) && left.endpoints == right.endpoints
-      && left.caFile == right.caFile && left.clientIdentity == right.clientIdentity && left.pins == right.pins
-      && left.allowsPlainHTTPOnLoopback == right.allowsPlainHTTPOnLoopback
+      && left.tls == right.tls && left.allowsPlainHTTPOnLoopback == right.allowsPlainHTTPOnLoopback
       && left.usesDPoP == right.usesDPoP
   }
 
-  /// Feeds identifier, client and client authentication; the rest hardly ever differs when these do not.
+  /// Hashes identifier, client and client authentication; the rest hardly ever differs when these do not.
   public func hash(into hasher: inout Hasher) {
     hasher.combine(identifier)
     hasher.combine(clientID)
@@ -82,10 +90,10 @@ extension Issuer: Hashable {
 }
 
 extension Issuer {
-  /// How an exchange with one of the issuer's servers is carried out: on a connection of its own, so that its answer
-  /// can be no other exchange's. Tokens, key sets and metadata decide for everybody, and are requested seldom enough to
-  /// pay for that. One that is made `forCaller` counts towards the connections of the user in whose name the code runs;
-  /// the others are everybody's.
+  /// Returns the options of a request to one of the issuer's servers: on a connection of its own, so that the answer
+  /// cannot be that of another request. Tokens, key sets and metadata concern all users, and are requested seldom
+  /// enough to pay for that. A request that is made `forCaller` counts towards the connections of the current user; the
+  /// others are made in the sidecar's name.
   package func transferOptions(
     deadline: Deadline, connectTimeout: Duration = .seconds(10), maxBodyBytes: Int, forCaller: Bool
   ) -> TransferOptions {
@@ -93,7 +101,7 @@ extension Issuer {
       deadline: deadline, connectTimeout: connectTimeout, maxBodyBytes: maxBodyBytes,
       allowsPlainHTTP: allowsPlainHTTPOnLoopback, caFile: caFile, clientIdentity: clientIdentity, pins: pins,
       allowsLinkLocal: isAtLinkLocalAddress,
-      requester: forCaller ? Requesting.uid.map { Requester(uid: $0, connection: 0) } ?? .process : .process,
+      peerID: forCaller ? CurrentPeer.uid.map { PeerID(uid: $0, connection: 0) } ?? .process : .process,
       reusesConnections: false)
   }
 

@@ -2,11 +2,11 @@ public import HTTPMessages
 import PosternJSON
 public import PosternSupport
 
-/// Authorization servers' metadata, fetched when first needed and kept.
+/// Fetches and caches authorization servers' metadata.
 ///
-/// One request for any number of waiters; a copy is fresh for an hour and afterwards asked for again, at most every
-/// thirty seconds while that fails: an outage of the metadata alone must not take down what still works, so the old
-/// copy stands in for up to a day.
+/// Requests are in single-flight. A copy is fresh for an hour and is fetched again afterwards, at most every thirty
+/// seconds while that fails: an outage of the metadata alone must not end what still works, so the old copy is used for
+/// up to a day.
 public final class ProviderDiscovery: Sendable {
   private struct Entry: Sendable {
     let metadata: ProviderMetadata
@@ -23,18 +23,21 @@ public final class ProviderDiscovery: Sendable {
   static let capacity = 1024
 
   private let upstream: Upstream
+  /// The proofs for all authorization servers, so that their nonces are learnt once.
+  let prover: DPoPProver
   private let entries = Locked(BoundedCache<Issuer, Entry>(capacity: capacity))
   private let flights: SingleFlight<Issuer, ProviderMetadata, DiscoveryError>
 
-  /// Discovery over `transport`, which sends `userAgent` along.
+  /// Discovery over `transport`, with the user agent `userAgent`.
   public init(
     transport: any HTTPTransport, clock: any EngineClock, observer: any EngineObserver, userAgent: String
   ) {
     upstream = Upstream(transport: transport, clock: clock, observer: observer, userAgent: userAgent)
+    prover = DPoPProver(clock: clock)
     flights = SingleFlight(clock: clock, servesEverybody: true)
   }
 
-  /// The metadata of `issuer`. Cancelling the caller or reaching its deadline ends the wait, not the request.
+  /// Returns the metadata of `issuer`. Cancelling the caller or reaching its deadline ends the wait, not the request.
   public func metadata(
     for issuer: Issuer, deadline: Deadline = .never, trace: TraceContext? = nil
   ) async throws(SingleFlightError<DiscoveryError>) -> ProviderMetadata {
@@ -45,8 +48,8 @@ public final class ProviderDiscovery: Sendable {
     }
   }
 
-  /// Something the metadata names is not there: it is asked for anew before it is used again, at most every thirty
-  /// seconds.
+  /// Reports that an endpoint of the metadata does not exist: the metadata is fetched again before it is used again, at
+  /// most every thirty seconds.
   package func doubt(_ issuer: Issuer) {
     let now = upstream.clock.monotonicNow
     entries.withLock { entries in
@@ -84,7 +87,7 @@ public final class ProviderDiscovery: Sendable {
     }
   }
 
-  /// The old copy, good for another retry interval.
+  /// Returns the old copy, which is used for another retry interval.
   private func staleMetadata(of issuer: Issuer) -> ProviderMetadata? {
     let now = upstream.clock.monotonicNow
     return entries.withLock { entries in
@@ -95,7 +98,7 @@ public final class ProviderDiscovery: Sendable {
     }
   }
 
-  /// Asks the well-known locations in turn; the next one only when the server says that there is nothing at this one.
+  /// Requests the well-known locations one after the other; the next one only when the server has nothing at this one.
   private func fetch(_ issuer: Issuer, trace: TraceContext?) async throws(DiscoveryError) -> ProviderMetadata {
     guard issuer.accepts(issuer.url) else { throw DiscoveryError(.failed, "the issuer's scheme is not https") }
     var lastStatus: Int?
@@ -104,7 +107,7 @@ public final class ProviderDiscovery: Sendable {
       lastStatus = response.status
       if response.status >= 500 || response.status == 429 { break }
       guard response.status == 200 else { continue }
-      // A single-page application answers every path with its start page: no metadata here, look on.
+      // A single-page application answers every path with its start page: no metadata here, try the next location.
       guard let document = try? JSONParser(maxBytes: Self.maxBytes, maxDepth: 16).parse(response.body) else { continue }
       return try ProviderMetadata(document, for: issuer)
     }
@@ -127,7 +130,7 @@ public final class ProviderDiscovery: Sendable {
     }
   }
 
-  /// `.well-known/openid-configuration` behind the issuer's path (OpenID Connect Discovery section 4), then
+  /// Returns `.well-known/openid-configuration` behind the issuer's path (OpenID Connect Discovery section 4), then
   /// `.well-known/oauth-authorization-server` before it (RFC 8414 section 3.1). A slash at the path's end is left out
   /// in both.
   static func locations(of issuer: Issuer) throws(DiscoveryError) -> [HTTPURL] {
@@ -142,5 +145,56 @@ public final class ProviderDiscovery: Sendable {
     } catch {
       throw DiscoveryError(.failed, "the issuer \(error)")
     }
+  }
+}
+
+/// The reason why an authorization server's metadata is not available.
+public struct DiscoveryError: Error, Sendable {
+  /// The kind of fault.
+  public enum Kind: String, Sendable, Hashable, CaseIterable {
+    /// Not reachable, no metadata there, or metadata that cannot be read.
+    case failed = "discovery_failed"
+    /// The metadata is that of another issuer (RFC 8414 section 3.3).
+    case issuerMismatch = "discovery_issuer_mismatch"
+  }
+
+  /// The kind of fault.
+  public let kind: Kind
+  /// The last status the server answered with, when it answered.
+  public let status: Int?
+  /// The transport's error, when there was no answer.
+  public let transport: TransportError?
+  /// For people and logs.
+  public let detail: String
+
+  /// An error of the given parts.
+  init(_ kind: Kind, _ detail: String, status: Int? = nil, transport: TransportError? = nil) {
+    self.kind = kind
+    self.status = status
+    self.transport = transport
+    self.detail = detail
+  }
+
+  /// Whether the same request may succeed later without a change of the configuration.
+  public var isRetryable: Bool {
+    if let transport { return transport.isTransient }
+    return status.map { $0 >= 500 || $0 == 429 } ?? false
+  }
+}
+
+extension DiscoveryError: CustomStringConvertible {
+  /// `kind: detail`.
+  public var description: String { "\(kind.rawValue): \(detail)" }
+}
+
+extension TransportError {
+  /// A description for errors with this cause. Problems with TLS need the detail to be solved.
+  package var cause: String {
+    code == .tlsFailure || code == .pinMismatch ? "\(code.rawValue), \(detail)" : code.rawValue
+  }
+
+  /// Whether the cause is the state of the network or the server, rather than the server's identity or its answer.
+  public var isTransient: Bool {
+    [.networkUnreachable, .serverUnreachable, .timedOut, .descriptorsOut].contains(code)
   }
 }

@@ -1,29 +1,29 @@
 public import HTTPMessages
 import PosternJSON
 
-/// What an authorization server says about itself (RFC 8414 section 2, OpenID Connect Discovery section 3).
+/// An authorization server's metadata (RFC 8414 section 2, OpenID Connect Discovery section 3).
 public struct ProviderMetadata: Sendable {
   /// The issuer identifier; equal to the configured one.
   public let issuer: String
-  /// The endpoints that are acceptable URLs; a member that is none counts as absent.
+  /// The endpoints with acceptable URLs; any other member counts as absent.
   public let endpoints: [ProviderEndpoint: HTTPURL]
-  /// `mtls_endpoint_aliases`: where a client that uses mutual TLS goes instead (RFC 8705 section 5).
+  /// `mtls_endpoint_aliases`: the endpoints for clients with mutual TLS (RFC 8705 section 5).
   let mutualTLSEndpoints: [ProviderEndpoint: HTTPURL]
-  /// `grant_types_supported`; nil when not said. Servers leave out grants that work, so it never decides anything by
+  /// `grant_types_supported`; nil when absent. Servers leave out grants that work, so it never decides anything by
   /// itself.
   public let grantTypesSupported: [String]?
-  /// `token_endpoint_auth_methods_supported`; nil when not said.
+  /// `token_endpoint_auth_methods_supported`; nil when absent.
   public let tokenEndpointAuthMethodsSupported: [String]?
-  /// `scopes_supported`; nil when not said.
+  /// `scopes_supported`; nil when absent.
   public let scopesSupported: [String]?
-  /// `code_challenge_methods_supported` (RFC 7636); nil when not said.
+  /// `code_challenge_methods_supported` (RFC 7636); nil when absent.
   public let codeChallengeMethodsSupported: [String]?
-  /// `id_token_signing_alg_values_supported`; nil when not said.
+  /// `id_token_signing_alg_values_supported`; nil when absent.
   public let idTokenSigningAlgorithmsSupported: [String]?
-  /// `authorization_response_iss_parameter_supported` (RFC 9207); false when not said.
+  /// `authorization_response_iss_parameter_supported` (RFC 9207); false when absent.
   public let sendsIssuerInAuthorizationResponse: Bool
 
-  /// Where the client asks `endpoint`: browsers and key sets know no aliases.
+  /// Returns the URL of `endpoint` for the client; there are no aliases of the endpoints for browsers and key sets.
   func url(of endpoint: ProviderEndpoint, usingMutualTLS: Bool) -> HTTPURL? {
     switch endpoint {
     case .token, .introspection, .revocation, .deviceAuthorization, .userInfo, .pushedAuthorizationRequest:
@@ -65,4 +65,27 @@ public struct ProviderMetadata: Sendable {
     sendsIssuerInAuthorizationResponse =
       object["authorization_response_iss_parameter_supported"]?.boolValue ?? false
   }
+}
+
+/// An endpoint of an authorization server; the raw value is its member in the server's metadata (RFC 8414 section 2 and
+/// its registry).
+public enum ProviderEndpoint: String, Sendable, Hashable, CaseIterable {
+  /// The authorization endpoint (RFC 6749 section 3.1).
+  case authorization = "authorization_endpoint"
+  /// The token endpoint (RFC 6749 section 3.2).
+  case token = "token_endpoint"
+  /// The key set (RFC 7517).
+  case jwks = "jwks_uri"
+  /// Token introspection (RFC 7662).
+  case introspection = "introspection_endpoint"
+  /// Token revocation (RFC 7009).
+  case revocation = "revocation_endpoint"
+  /// Device authorization (RFC 8628).
+  case deviceAuthorization = "device_authorization_endpoint"
+  /// RP-initiated logout (OpenID Connect).
+  case endSession = "end_session_endpoint"
+  /// Claims about the user (OpenID Connect Core section 5.3).
+  case userInfo = "userinfo_endpoint"
+  /// Pushed authorization requests (RFC 9126).
+  case pushedAuthorizationRequest = "pushed_authorization_request_endpoint"
 }

@@ -1,10 +1,11 @@
 public import HTTPMessages
 public import PosternSupport
 
-/// Tokens of the sidecar itself (client credentials, RFC 6749 section 4.4), cached and renewed: the device's tokens.
+/// Client credentials tokens (RFC 6749 section 4.4), cached and refreshed: the sidecar's own tokens, which all users
+/// share.
 ///
-/// One token request for any number of waiters; once begun it runs to its end and its token is kept, whoever still
-/// waits. The cache is behind a lock that is never held across a call.
+/// Requests are in single-flight; a request that has started runs to its end and its token is cached, even if all
+/// waiters leave. The cache is behind a lock, which is released before every call to another object.
 public final class ClientCredentialsTokens: Sendable {
   private struct Current: Sendable {
     let token: AccessToken
@@ -14,16 +15,18 @@ public final class ClientCredentialsTokens: Sendable {
   private struct State: Sendable {
     var tokens = BoundedCache<ClientCredentialsGrant, Current>(capacity: 1024)
     var backoffs = BoundedCache<ClientCredentialsGrant, TokenBackoff>(capacity: 1024)
-    /// The keys that tokens are bound to, one for each issuer; a token has its own with it.
+    /// The keys that tokens are bound to, one for each issuer; each token has its key with it.
     var keys = BoundedCache<Issuer, DPoPKey>(capacity: 256)
     var shared = SharedTokens()
     var lastGeneration: UInt64 = 0
   }
 
+  /// The proofs for all resource servers and decision points, so that their nonces are learnt once.
+  package let resourceProver: DPoPProver
   private let upstream: Upstream
   private let requests: TokenRequests
   private let state = Locked(State())
-  private let replacements = TokenReplacements<ClientCredentialsGrant>()
+  private let replacements = TokenReplacementLimit<ClientCredentialsGrant>()
   private let flights: SingleFlight<ClientCredentialsGrant, AccessToken, TokenError>
 
   /// Tokens over `transport`; endpoints that the configuration does not give come from `discovery`.
@@ -32,11 +35,12 @@ public final class ClientCredentialsTokens: Sendable {
     discovery: ProviderDiscovery
   ) {
     upstream = Upstream(transport: transport, clock: clock, observer: observer, userAgent: userAgent)
+    resourceProver = DPoPProver(clock: clock)
     requests = TokenRequests(provider: ProviderClient(upstream: upstream, discovery: discovery))
     flights = SingleFlight(clock: clock, servesEverybody: true)
   }
 
-  /// A fresh token, from the cache or from the issuer.
+  /// Returns a fresh token, from the cache or from the issuer.
   public func token(
     for grant: ClientCredentialsGrant, deadline: Deadline = .never, trace: TraceContext? = nil
   ) async throws(TokenError) -> AccessToken {
@@ -48,8 +52,8 @@ public final class ClientCredentialsTokens: Sendable {
     return try await obtain(grant, newerThan: 0, deadline: deadline, trace: trace)
   }
 
-  /// A token newer than `rejected`, which a resource refused: the current one when it is newer already, else one from
-  /// the issuer. Nobody has tokens replaced without end that others use.
+  /// Returns a token newer than `rejected`, which a resource server rejected: the current one when it is newer already,
+  /// else one from the issuer. How often a user may have a shared token replaced is limited.
   public func token(
     for grant: ClientCredentialsGrant, replacing rejected: AccessToken, deadline: Deadline = .never,
     trace: TraceContext? = nil
@@ -63,8 +67,8 @@ public final class ClientCredentialsTokens: Sendable {
     return try await obtain(grant, newerThan: rejected.generation, deadline: deadline, trace: trace)
   }
 
-  /// A token that lives for `life` yet, where the issuer gives such. It is not asked again and again for what it does
-  /// not give: of a token with a shorter life half must be over.
+  /// Returns a token that remains valid for `life`, where the issuer gives such tokens. Where its lifetimes are
+  /// shorter, another one is requested only when half of the current one's lifetime is over.
   public func token(
     for grant: ClientCredentialsGrant, livingFor life: Duration, deadline: Deadline = .never, trace: TraceContext? = nil
   ) async throws(TokenError) -> AccessToken {
@@ -77,8 +81,8 @@ public final class ClientCredentialsTokens: Sendable {
     return try await obtain(grant, newerThan: token.generation, deadline: deadline, trace: trace)
   }
 
-  /// Whether `token` was obtained here from `issuer`: everybody's, whoever has it. The current ones are known, whatever
-  /// has been forgotten.
+  /// Whether `token` was obtained here from `issuer`, and so is shared by all users. Current tokens are always
+  /// recognised, older ones while their digests are kept.
   package func isShared(_ token: Secret<String>, at issuer: Issuer) -> Bool {
     let digests = Set(SharedTokens.digests(of: token, at: issuer))
     return state.withLock { state in
@@ -119,15 +123,15 @@ public final class ClientCredentialsTokens: Sendable {
         case .deadlineExceeded: throw TokenError(.deadlineExceeded, "the deadline passed while waiting for a token")
         }
       }
-      // A flight that somebody began who was content with the current token may end with the very one that was refused.
+      // A request that another caller started may end with the very token that was rejected.
       if token.generation > generation { return token }
     }
   }
 
-  /// One request to the token endpoint, its outcome kept.
+  /// Sends one request to the token endpoint and stores its outcome.
   private func request(_ grant: ClientCredentialsGrant, trace: TraceContext?) async throws(TokenError) -> AccessToken {
     let previous = state.withLock { $0.backoffs[grant] }
-    if let refusal = previous?.refusal(at: upstream.clock.monotonicNow) { throw refusal }
+    if let error = previous?.error(at: upstream.clock.monotonicNow) { throw error }
     do throws(TokenError) {
       let answer = try await requests.token(
         grant.form, at: grant.issuer, key: try key(for: grant.issuer), trace: trace)
@@ -138,11 +142,11 @@ public final class ClientCredentialsTokens: Sendable {
       let backoff = TokenBackoff(after: error, previous: previous, now: upstream.clock.monotonicNow)
       if let backoff { state.withLock { $0.backoffs[grant] = backoff } }
       upstream.observer.observe(.tokenFailed(issuer: grant.issuer.name, error: error))
-      throw backoff?.refusal(at: upstream.clock.monotonicNow) ?? error
+      throw backoff?.error(at: upstream.clock.monotonicNow) ?? error
     }
   }
 
-  /// The key that the issuer's tokens are bound to; nil where they are not.
+  /// Returns the key that the issuer's tokens are bound to; nil where they are not.
   private func key(for issuer: Issuer) throws(TokenError) -> DPoPKey? {
     guard issuer.usesDPoP else { return nil }
     if let key = state.withLock({ $0.keys[issuer] }) { return key }
@@ -159,7 +163,7 @@ public final class ClientCredentialsTokens: Sendable {
     let response = answer.response
     let expiry = answer.sent + response.lifetime
     let expiresAt = clock.wallNow + (expiry - clock.monotonicNow)
-    let renewal = answer.sent + (response.lifetime - AccessToken.margin(ofLifetime: response.lifetime))
+    let usableUntil = answer.sent + (response.lifetime - AccessToken.margin(ofLifetime: response.lifetime))
     let value = Secret(response.accessToken)
     let digests = SharedTokens.digests(of: value, at: grant.issuer)
     return state.withLock { state in
@@ -167,7 +171,7 @@ public final class ClientCredentialsTokens: Sendable {
       let token = AccessToken(
         value: value, generation: state.lastGeneration, expiry: expiry,
         lifetime: response.lifetime, expiresAt: expiresAt,
-        renewal: renewal, scope: response.scope ?? grant.scope, binding: answer.binding)
+        usableUntil: usableUntil, scope: response.scope ?? grant.scope, binding: answer.binding)
       state.tokens[grant] = Current(token: token, digests: digests)
       state.shared.note(digests, of: grant)
       state.backoffs[grant] = nil

@@ -3,35 +3,75 @@ import PosternJSON
 import PosternSupport
 
 extension TokenEndpointRequest {
-  /// Members of the form that are nobody's business but the endpoint's.
+  /// Members of the form with secrets for the endpoint alone.
   private static let secretMembers: Set<String> = [
     "actor_token", "assertion", "client_assertion", "client_secret", "code", "code_verifier", "device_code",
     "refresh_token", "subject_token", "token",
   ]
 
-  /// `response`, or in its place its error code alone when its words repeat a secret of this request, as clumsy servers
-  /// do: callers are told what an issuer says (RFC 6749 section 5.2), and must not learn the session's tokens from it.
+  /// Returns `response`, reduced to its error code when its texts contain a secret of this request, as some servers'
+  /// do: callers get an issuer's error (RFC 6749 section 5.2), and must not learn the session's tokens from it.
   package func withoutEcho(_ response: HTTPResponse) -> HTTPResponse {
     guard response.status != 200,
-      let said = try? JSONParser(maxBytes: TokenResponse.maxBytes, maxDepth: 16).parse(response.body)
+      let document = try? JSONParser(maxBytes: TokenResponse.maxBytes, maxDepth: 16).parse(response.body)
     else { return response }
     let members = form.filter { Self.secretMembers.contains($0.name) }.map(\.value)
     let credentials = fields["Authorization"].map { $0.split(atByte: " ").dropFirst().map(String.init) } ?? []
     let secrets = SecretSpellings(members + credentials + credentials.compactMap(Self.secret))
     func repeats(_ text: String?) -> Bool { text.map(secrets.occur) ?? false }
-    let code = said["error"]?.stringValue
+    let code = document["error"]?.stringValue
     let codeRepeats = code.map { !OAuthError.registeredCodes.contains($0) && repeats($0) } ?? false
-    guard codeRepeats || repeats(said["error_description"]?.stringValue) else { return response }
+    guard codeRepeats || repeats(document["error_description"]?.stringValue) else { return response }
     var response = response
     response.body = codeRepeats ? [] : JSONWriter().write(["error": .string(code ?? "")])
     return response
   }
 
-  /// The secret in HTTP Basic credentials (RFC 6749 section 2.3.1), as the client knows it; nil in credentials of
-  /// another kind.
+  /// Returns the secret in HTTP Basic credentials (RFC 6749 section 2.3.1), as the client knows it; nil in credentials
+  /// of another kind.
   private static func secret(in credentials: String) -> String? {
     guard let bytes = Base64.decode(credentials) else { return nil }
     let halves = String(decoding: bytes, as: UTF8.self).split(atByte: ":", maxSplits: 1)
     return halves.count == 2 ? FormEncoding.decode("s=\(halves[1])")?.first?.value : nil
+  }
+}
+
+/// The spellings in which a server may echo secrets that it received: unchanged, form-encoded, percent-encoded, in
+/// base64 or base64url by themselves or within something longer, all of it in any case.
+struct SecretSpellings {
+  /// A shorter piece of base64 would be found by chance.
+  private static let minimumBase64Count = 8
+
+  /// The spellings in lower case.
+  private let spellings: Set<[UInt8]>
+
+  /// The spellings of `secrets`; empty ones are ignored.
+  init(_ secrets: [String]) {
+    let all = secrets.filter { !$0.isEmpty }.flatMap { secret in
+      [secret, FormEncoding.encode(secret), PercentEncoding.encode(secret, for: .pathSegment)]
+        + Self.base64(Array(secret.utf8))
+    }
+    spellings = Set(all.map { Array($0.lowercasedASCII().utf8) })
+  }
+
+  /// Whether one of them occurs in `text`.
+  func occur(in text: String) -> Bool {
+    let text = text.lowercasedASCII()
+    return spellings.contains { text.containsBytes(of: String(decoding: $0, as: UTF8.self)) }
+  }
+
+  /// Returns the characters that represent `secret` alone in base64, after any number of other bytes: one text for each
+  /// offset within three bytes.
+  private static func base64(_ secret: [UInt8]) -> [String] {
+    (0..<3).flatMap { offset -> [String] in
+      let before = [UInt8](repeating: 0, count: offset)
+      // Characters that contain bits of neighbouring bytes do not represent the secret alone.
+      let whole = (offset + secret.count) * 8 / 6
+      let foreign = (offset * 8 + 5) / 6
+      guard whole - foreign >= minimumBase64Count else { return [] }
+      return [Base64.string(before + secret), Base64URL.string(before + secret)].map { text in
+        String(decoding: text.utf8.prefix(whole).dropFirst(foreign), as: UTF8.self)
+      }
+    }
   }
 }

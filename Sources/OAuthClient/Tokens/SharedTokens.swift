@@ -1,16 +1,16 @@
 import PosternCrypto
 import PosternSupport
 
-/// The digests of the client-credentials tokens that were obtained: all users share such a token, and none of them has
-/// it revoked.
+/// The digests of the client credentials tokens that were obtained: such a token is shared by all users, and no user
+/// may revoke it.
 ///
-/// There are so many at most. Beyond that the grant with most of them forgets its oldest: whoever has a token replaced
-/// again and again makes no other one be forgotten.
+/// Bounded: the grant with the most digests loses its oldest, so that a token that is replaced again and again
+/// displaces no other one's.
 struct SharedTokens: Sendable {
-  /// What tells a token of an issuer from its others: the token, or a part of it.
+  /// A digest of a token, or of a part of it, with its issuer.
   ///
-  /// With its issuer: another one gives what it likes as its token, also what it has seen of somebody else's.
-  /// Configured issuers with the same identifier are the same one, whichever client they have.
+  /// The issuer is part of it since another issuer can give any string as its token, such as one that it has seen of
+  /// another issuer's. Configured issuers with the same identifier are the same one, whichever client they have.
   struct Digest: Hashable, Sendable {
     private let bytes: [UInt8]
 
@@ -19,35 +19,35 @@ struct SharedTokens: Sendable {
     }
   }
 
-  /// What `token` is known by, however it is written.
+  /// Returns the digests by which `token` is recognised, in any spelling.
   ///
-  /// Left out is what a server may overlook in a token that somebody has changed: bytes that stand in none (RFC 6750
-  /// section 2.1), padding, the case of letters, and all but the part between dots by which it looks tokens up.
+  /// The digest leaves out what a server may ignore in a changed token: bytes that occur in no token (RFC 6750 section
+  /// 2.1), padding, the case of letters, and all but the part between dots by which the server looks it up.
   static func digests(of token: Secret<String>, at issuer: Issuer) -> [Digest] {
     let token = token.reveal().utf8.filter(isTokenByte).map { isCapital($0) ? $0 | 0x20 : $0 }
     let parts = token.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
     var texts = [token[...]]
     guard parts.count > 1 else { return texts.map { Digest(of: $0, at: issuer) } }
     if parts.count == 3, parts.dropLast().allSatisfy(isObject) { texts.append(token[..<parts[1].endIndex]) }
-    for (place, part) in parts.enumerated() where part.count >= minPart && !isCommon(place, of: parts) {
+    for (index, part) in parts.enumerated() where part.count >= minPart && !isCommon(index, of: parts) {
       texts.append(part)
     }
     return texts.map { Digest(of: $0, at: issuer) }
   }
 
-  /// What is shorter may be a prefix that many tokens have.
+  /// Shorter parts may be a prefix that many tokens have.
   private static let minPart = 16
 
-  /// Whether many tokens of an issuer have the part: the header of a JWS or JWE, the footer of a PASETO.
-  private static func isCommon(_ place: Int, of parts: [ArraySlice<UInt8>]) -> Bool {
-    switch place {
+  /// Whether the part is common to many tokens of an issuer: the header of a JWS or JWE, the footer of a PASETO.
+  private static func isCommon(_ index: Int, of parts: [ArraySlice<UInt8>]) -> Bool {
+    switch index {
     case 0: parts.count >= 3 && isObject(parts[0])
     case 3: parts.count == 4 && parts[0].count == 2 && parts[0].first == UInt8(ascii: "v")
     default: false
     }
   }
 
-  /// Whether it begins like a JSON object in Base64.
+  /// Whether it starts as a JSON object in Base64 does.
   private static func isObject(_ part: ArraySlice<UInt8>) -> Bool { part.starts(with: "ey".utf8) }
 
   private static func isCapital(_ byte: UInt8) -> Bool { (0x41...0x5A).contains(byte) }
@@ -61,15 +61,15 @@ struct SharedTokens: Sendable {
 
   private var grants: FairCache<ClientCredentialsGrant, Digest, Bool>
 
-  /// None yet, of at most `capacity` digests.
+  /// An empty set for at most `capacity` digests.
   init(capacity: Int = 8192) { grants = FairCache(capacity: capacity) }
 
-  /// Notes a token that has been obtained.
+  /// Records the digests of an obtained token.
   mutating func note(_ digests: [Digest], of grant: ClientCredentialsGrant) {
     for digest in digests { grants.set(true, for: digest, of: grant) }
   }
 
-  /// Whether any is of one of them. To ask keeps none from being forgotten: else whoever asks for old ones makes the
-  /// current one go.
+  /// Whether any digest is of one of them. A look-up does not protect an entry from eviction: otherwise look-ups of old
+  /// ones would evict the current one.
   func contains(any digests: some Sequence<Digest>) -> Bool { digests.contains { grants.peek($0) != nil } }
 }

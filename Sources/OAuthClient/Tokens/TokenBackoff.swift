@@ -1,48 +1,85 @@
 package import PosternSupport
 
-/// The pause after a token endpoint said no, doubling up to 30 s.
+/// The backoff after a token endpoint's rejection, doubling up to 30 s.
 ///
-/// Only for refusals, and for as long as a busy server asked for in `Retry-After`: wrong credentials do not get better
-/// by asking again at once, and a server that is down costs nobody anything.
+/// It applies to rejections, and to a busy server for the time in its `Retry-After`: wrong credentials remain wrong in
+/// an immediate retry, while requests to a server that is down are no burden to it.
 package struct TokenBackoff: Sendable {
+  private static let (first, longest) = (Duration.seconds(1), Duration.seconds(30))
+
   let error: TokenError
   let until: MonotonicInstant
-  /// The pause after the latest refusal in a row; nil after anything else.
-  private let refusalPause: Duration?
+  /// Nil after an error that is no rejection.
+  private let backoff: Backoff?
 
-  /// The state after `error` at `now`, for a client's own tokens: 1 s after the first refusal in a row. Nil when the
-  /// error calls for no pause.
+  /// The backoff after `error` at `now`, for client credentials tokens: 1 s after the first rejection in a row. Nil
+  /// when the error calls for no delay.
   package init?(after error: TokenError, previous: TokenBackoff?, now: MonotonicInstant) {
-    let pause: Duration
+    self.error = error
     switch error.kind {
-    case .refused:
-      pause = min(.seconds(30), previous?.refusalPause.map { $0 * 2 } ?? .seconds(1))
-      refusalPause = pause
+    case .rejected:
+      var backoff = previous?.backoff ?? Backoff(first: Self.first, longest: Self.longest)
+      until = now + backoff.fail(at: now)
+      self.backoff = backoff
     case .unavailable:
       guard let retryAfter = error.retryAfter, retryAfter > .zero else { return nil }
-      pause = retryAfter
-      refusalPause = nil
+      until = now + retryAfter
+      backoff = nil
     default: return nil
     }
-    self.error = error
-    until = now + pause
   }
 
-  /// The state after a renewal of a user's session failed with `error` at `now`: 1 s after the second answer in a row
-  /// that was none, be it a refusal or an excuse; the first may be a matter of a moment. Nil when nobody answered.
-  package init?(afterRenewal error: TokenError, previous: TokenBackoff?, now: MonotonicInstant) {
+  /// The backoff after the refresh of a user's session failed with `error` at `now`: 1 s after the second answer in a
+  /// row without a token, be it a rejection or an unavailability; the first may be temporary. Nil when no server
+  /// answered.
+  package init?(afterRefresh error: TokenError, previous: TokenBackoff?, now: MonotonicInstant) {
     switch error.kind {
-    case .refused, .unavailable, .malformed: break
+    case .rejected, .unavailable, .malformed: break
     default: return nil
     }
-    let pause = previous.map { min(.seconds(30), max(.seconds(1), ($0.refusalPause ?? .zero) * 2)) } ?? .zero
-    refusalPause = pause
+    var backoff = previous?.backoff ?? Backoff(first: Self.first, longest: Self.longest, tolerance: 1)
+    until = now + backoff.fail(at: now, retryAfter: error.retryAfter)
+    self.backoff = backoff
     self.error = error
-    until = now + max(pause, error.retryAfter ?? .zero)
   }
 
-  /// The error for a caller that comes at `now`, with what is left of the pause; nil when it is over.
-  package func refusal(at now: MonotonicInstant) -> TokenError? {
+  /// Returns the error for a caller at `now`, with what is left of the delay; nil when it is over.
+  package func error(at now: MonotonicInstant) -> TokenError? {
     until > now ? error.waiting(until - now) : nil
+  }
+}
+
+/// Limits how often each user may have valid shared tokens replaced: after a resource server's rejection, or for a
+/// longer lifetime. Each replacement costs the issuer a request, and may invalidate the previous token.
+package final class TokenReplacementLimit<Kind: Hashable & Sendable>: Sendable {
+  private struct Claim: Hashable, Sendable {
+    let kind: Kind
+    let uid: UInt32
+  }
+
+  private struct Account: Sendable {
+    /// Several at once, as tokens may be revoked more than once; one every ten seconds in the long run.
+    var budget = RequestBudget(limit: 5, window: .seconds(50))
+    /// The latest generation that was counted: all calls of a user with the same rejected token share one replacement.
+    var replaced: UInt64 = 0
+  }
+
+  private let accounts = Locked(FairCache<UInt32, Claim, Account>(capacity: 1024))
+
+  package init() {}
+
+  /// Returns how long the calling user has to wait until the token of that kind and generation (from 1 on) may be
+  /// replaced; nil when it may be now, which is counted.
+  package func wait(toReplace generation: UInt64, of kind: Kind, at now: MonotonicInstant) -> Duration? {
+    let uid = CurrentPeer.uid ?? PeerID.process.uid
+    let claim = Claim(kind: kind, uid: uid)
+    return accounts.withLock { accounts in
+      var account = accounts[claim] ?? Account()
+      guard account.replaced != generation else { return nil }
+      guard account.budget.take(at: now) else { return account.budget.wait(at: now) }
+      account.replaced = generation
+      accounts.set(account, for: claim, of: uid)
+      return nil
+    }
   }
 }

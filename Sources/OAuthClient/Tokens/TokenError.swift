@@ -1,20 +1,21 @@
 public import HTTPMessages
+import PosternJSON
 
-/// Why no token could be got.
+/// The reason why there is no token.
 public struct TokenError: Error, Sendable {
   /// The kind of fault.
   public enum Kind: Sendable {
-    /// The token endpoint said no; `nil` when it did so without words (a bare status).
-    case refused(OAuthError?)
-    /// The token endpoint is there but cannot serve now: a status of 5xx or 429.
+    /// The token endpoint rejected the request; `nil` for a status without an error code.
+    case rejected(OAuthError?)
+    /// The token endpoint is reachable but unavailable: a status of 5xx or 429.
     case unavailable(OAuthError?)
-    /// No answer came.
+    /// There was no answer.
     case unreachable(TransportError)
-    /// The answer is no token response: not JSON, no bearer token, a value that cannot stand in a header.
+    /// The answer is no token response: not JSON, no bearer token, a value that cannot be sent in a header.
     case malformed
-    /// The issuer's metadata could not be had.
+    /// The issuer's metadata is not available.
     case discovery(DiscoveryError)
-    /// The configuration or the metadata leaves no way to ask.
+    /// The configuration or the metadata allows no request.
     case notPossible
     /// The waiting task was cancelled.
     case cancelled
@@ -26,9 +27,9 @@ public struct TokenError: Error, Sendable {
   public let kind: Kind
   /// The status the token endpoint answered with, when it answered.
   public let status: Int?
-  /// How long no further request is made, when that is so.
+  /// How long no further request is made, where that is so.
   public let retryAfter: Duration?
-  /// For people and logs; quotes nothing but the server's own error code.
+  /// For people and logs; quotes only the server's error code.
   public let detail: String
 
   /// An error of the given parts.
@@ -39,24 +40,25 @@ public struct TokenError: Error, Sendable {
     self.detail = detail
   }
 
-  /// What the server said, when it said something.
+  /// The server's error, when it sent one.
   public var oauthError: OAuthError? {
     switch kind {
-    case .refused(let error), .unavailable(let error): error
+    case .rejected(let error), .unavailable(let error): error
     default: nil
     }
   }
 
-  /// The detail, without words of the server's own: it chose them for one user's request, and this is for everybody.
+  /// The detail, without a server's own error code: the server chose it for one user's request, and this text is for
+  /// all users.
   public var publicDetail: String {
     guard let code = oauthError?.code, !OAuthError.registeredCodes.contains(code) else { return detail }
     return "the server answered\(status.map { " \($0)" } ?? "") an error with a code of its own"
   }
 
-  /// Whether the request may have had an effect; nil where that is not known.
+  /// Whether the request may have had an effect; nil where that is unknown.
   public var outcome: TransportError.Outcome? {
     switch kind {
-    case .refused, .unavailable: .replied
+    case .rejected, .unavailable: .replied
     case .unreachable(let error): error.outcome
     case .malformed: status == nil ? nil : .replied
     case .discovery, .notPossible: .notSent
@@ -64,10 +66,23 @@ public struct TokenError: Error, Sendable {
     }
   }
 
-  /// Whether the issuer has decided about the grant: it may not be sent again.
+  /// Whether the same call may succeed later without anybody changing anything; nil where it was the caller who ended
+  /// it. A server that is not trusted or speaks for another issuer, and metadata that makes no sense, stay as they are.
+  public var isRetryable: Bool? {
+    switch kind {
+    case .unavailable, .deadlineExceeded: true
+    // An answer that broke off may have been an accident.
+    case .unreachable(let failure): failure.isTransient || failure.code == .protocolError
+    case .discovery(let failure): failure.isRetryable
+    case .rejected, .malformed, .notPossible: false
+    case .cancelled: nil
+    }
+  }
+
+  /// Whether the issuer has decided about the grant, which then must not be sent another time.
   package var isAnswer: Bool {
     switch kind {
-    case .refused, .malformed: true
+    case .rejected, .malformed: true
     case .unavailable, .unreachable, .discovery, .notPossible, .cancelled, .deadlineExceeded: false
     }
   }
@@ -80,4 +95,33 @@ public struct TokenError: Error, Sendable {
 extension TokenError: CustomStringConvertible {
   /// The detail.
   public var description: String { detail }
+}
+
+/// An OAuth error response (RFC 6749 section 5.2).
+public struct OAuthError: Sendable, Hashable {
+  /// The registered codes, which are no secrets even where one happens to be a part of one.
+  static let registeredCodes: Set<String> = [
+    "access_denied", "account_selection_required", "authorization_pending", "consent_required", "expired_token",
+    "insufficient_user_authentication", "interaction_required", "invalid_client", "invalid_dpop_proof", "invalid_grant",
+    "invalid_request", "invalid_scope", "invalid_target", "login_required", "server_error", "slow_down",
+    "temporarily_unavailable", "unauthorized_client", "unsupported_grant_type", "unsupported_token_type",
+    "use_dpop_nonce",
+  ]
+
+  /// The `error` code: `invalid_client`.
+  public let code: String
+  /// `error_description`, when there is one; at most 256 printable characters.
+  public let description: String?
+
+  /// Reads the body of an answer; nil when it is not such an error.
+  init?(_ document: JSONValue?) {
+    guard let code = document?["error"]?.stringValue, !code.isEmpty, code.utf8.count <= 128,
+      code.utf8.allSatisfy({ $0 >= 0x20 && $0 < 0x7F })
+    else { return nil }
+    self.code = code
+    let printable = document?["error_description"]?.stringValue?.unicodeScalars
+      .filter { $0.value >= 0x20 && !(0x7F...0x9F).contains($0.value) }
+      .prefix(256)
+    description = printable.flatMap { $0.isEmpty ? nil : String(String.UnicodeScalarView($0)) }
+  }
 }

@@ -1,21 +1,21 @@
 package import HTTPMessages
 import PosternJSON
-import PosternSupport
+package import PosternSupport
 
 /// A token endpoint's answer, read strictly (RFC 6749 sections 5.1 and 5.2).
 package struct TokenResponse: Sendable {
   package static let maxBytes = 256 << 10
   package static let maxTokenBytes = 16 << 10
-  /// The life of a token whose answer does not say: short, since nothing is known.
+  /// The lifetime of a token whose answer has none: short, since nothing is known.
   package static let defaultLifetime: Duration = .seconds(300)
-  /// Longer lives count as this, so that a nonsensical number overflows nothing.
+  /// The maximum lifetime, so that a nonsensical number overflows nothing.
   static let maxLifetime: Duration = .seconds(366 * 86_400)
 
   package let accessToken: String
   package let type: TokenType
   package let lifetime: Duration
   package let scope: String?
-  /// A new refresh token; nil means that the one at hand stays good (RFC 6749 section 6).
+  /// A new refresh token; nil means that the current one remains valid (RFC 6749 section 6).
   package let refreshToken: String?
   package let idToken: String?
 
@@ -46,7 +46,7 @@ package struct TokenResponse: Sendable {
     idToken = object["id_token"]?.stringValue
   }
 
-  /// Seconds as a number or, as some servers send them, as a string of digits; nil when it is neither.
+  /// Reads seconds as a number or, as some servers send them, as a string of digits; nil when it is neither.
   private static func lifetime(_ value: JSONValue?) -> Duration? {
     let seconds: Double
     switch value {
@@ -64,19 +64,67 @@ package struct TokenResponse: Sendable {
     return seconds >= 366 * 86_400 ? maxLifetime : .seconds(Int64(seconds))
   }
 
-  /// What an endpoint's refusal says (RFC 6749 section 5.2).
+  /// Returns the error in an endpoint's rejection (RFC 6749 section 5.2).
   package static func failure(_ response: HTTPResponse, of endpoint: String) -> TokenError {
     let error = OAuthError(try? JSONParser(maxBytes: Self.maxBytes, maxDepth: 16).parse(response.body))
-    let said = error.map { "answered \(response.status) \($0.code)" } ?? "answered \(response.status)"
+    let answer = error.map { "answered \(response.status) \($0.code)" } ?? "answered \(response.status)"
     switch response.status {
     case 429, 500...:
       let retryAfter = RetryAfter.of(response.fields).map { min($0, .seconds(30)) }
       return TokenError(
-        .unavailable(error), "the \(endpoint) \(said)", status: response.status, retryAfter: retryAfter)
+        .unavailable(error), "the \(endpoint) \(answer)", status: response.status, retryAfter: retryAfter)
     case 400..<500:
-      return TokenError(.refused(error), "the \(endpoint) \(said)", status: response.status)
+      return TokenError(.rejected(error), "the \(endpoint) \(answer)", status: response.status)
     default:
-      return TokenError(.malformed, "the \(endpoint) \(said)", status: response.status)
+      return TokenError(.malformed, "the \(endpoint) \(answer)", status: response.status)
+    }
+  }
+}
+
+/// Sends requests to token endpoints.
+package struct TokenRequests: Sendable {
+  /// A token endpoint's answer, with the time of its request, from which lifetimes count.
+  package struct Answer: Sendable {
+    package let response: TokenResponse
+    let sent: MonotonicInstant
+    /// The time of the request by the wall clock.
+    package let sentAt: Timestamp
+    /// The binding of the token to its sender.
+    package let binding: TokenBinding
+  }
+
+  package let provider: ProviderClient
+
+  package init(provider: ProviderClient) {
+    self.provider = provider
+  }
+
+  /// Requests a token from `issuer` with the members of `form`, and with a proof of `key` for a token bound to it (RFC
+  /// 9449 section 5). An issuer with bound tokens gets no request without a key.
+  package func token(
+    _ form: [(name: String, value: String)], at issuer: Issuer, key: DPoPKey?, trace: TraceContext?
+  ) async throws(TokenError) -> Answer {
+    guard key != nil || !issuer.usesDPoP else {
+      throw TokenError(.notPossible, "the issuer's tokens are to be bound to a key, and there is none")
+    }
+    let clock = provider.upstream.clock
+    let answer = try await provider.post(
+      form, to: .token, of: issuer, maxBytes: TokenResponse.maxBytes, for: .token(issuer.name), key: key, trace: trace)
+    let age = clock.monotonicNow - answer.sent
+    let response = try TokenResponse(answer.response)
+    return Answer(
+      response: response, sent: answer.sent, sentAt: clock.wallNow + (.zero - age),
+      binding: try Self.binding(response.type, key))
+  }
+
+  private static func binding(_ type: TokenType, _ key: DPoPKey?) throws(TokenError) -> TokenBinding {
+    switch (type, key) {
+    case (.bearer, nil): return .none
+    case (.bearer, _?): return .declined
+    case (.dpop, let key?): return .key(key)
+    case (.dpop, nil):
+      throw TokenError(
+        .malformed, "the token endpoint gave a token of type DPoP to a request without a proof", status: 200)
     }
   }
 }

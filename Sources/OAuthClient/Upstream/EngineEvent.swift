@@ -1,58 +1,58 @@
 public import HTTPMessages
 
-/// Something the engine did. Holds names of the configuration, codes and durations, never a token, a query or a body.
+/// Something that happened in the engine. It has names of the configuration, codes and durations, never a token, a
+/// query or a body.
 public enum EngineEvent: Sendable {
-  /// A fresh token was at hand.
+  /// A fresh token was in the cache.
   case tokenCacheHit(issuer: String)
-  /// No fresh token was at hand; the caller waits for one.
+  /// No fresh token was in the cache; the caller waits for one.
   case tokenCacheMiss(issuer: String)
   /// The token endpoint gave a token.
   case tokenObtained(issuer: String)
-  /// No token could be got; told once per attempt, however many callers waited.
+  /// No token could be obtained; reported once per request, however many callers waited.
   case tokenFailed(issuer: String, error: TokenError)
-  /// A resource refused its token and the request is repeated with a newer one.
+  /// A resource server rejected the token, and the request is retried with a newer one.
   case tokenRejected(resource: String)
-  /// A resource's answer holds advice of another access manager than is configured, which is not followed.
+  /// A resource's answer has advice of an access manager other than the configured one, which is not followed.
   case foreignAdvice(resource: String)
   /// An issuer's metadata was read.
   case metadataLoaded(issuer: String)
-  /// An issuer's metadata could not be read; with `servesStaleCopy` an older copy stands in.
+  /// An issuer's metadata could not be read; with `servesStaleCopy` an older copy is used.
   case metadataFailed(issuer: String, error: DiscoveryError, servesStaleCopy: Bool)
-  /// The issuer said whether a token is active.
+  /// The issuer reported whether a token is active.
   case introspected(issuer: String)
-  /// The issuer could not say.
+  /// The issuer could not report whether a token is active.
   case introspectionFailed(issuer: String, error: TokenError)
-  /// An issuer's answer told how far its clock is from this machine's: positive when it is ahead, zero when they may
-  /// agree.
+  /// An issuer's answer showed how far its clock is ahead of this machine's: zero when they may agree.
   case clockCompared(issuer: String, skew: Duration)
-  /// A resource's limits let a request not go.
-  case fetchRefused(resource: String, because: LimitReason)
-  /// An origin failed so often that it is left alone for a while.
+  /// A resource's limits rejected a request.
+  case fetchRejected(resource: String, because: LimitReason)
+  /// The circuit breaker of an origin opened after many failures.
   case breakerOpened(resource: String, origin: HTTPURL.Origin)
-  /// It has answered again.
+  /// The circuit breaker of an origin closed after an answer.
   case breakerClosed(resource: String, origin: HTTPURL.Origin)
   /// A preauthorization ended.
   case decided(provider: String, DecisionCounts)
-  /// Remembered decisions were to be renewed before they expire; of `failed` there is no newer one.
-  case decisionsRenewed(provider: String, renewed: Int, failed: Int)
-  /// A client was registered with a decision point; as a `replacement` of one that the server does not know any more it
-  /// knows no logins.
+  /// Cached decisions were refreshed before their expiry; for `failed` of them there is no newer one.
+  case decisionsRefreshed(provider: String, refreshed: Int, failed: Int)
+  /// A client was registered at a decision point; a `replacement` of one that the server does not know any more has
+  /// none of its logins.
   case clientRegistered(provider: String, replacement: Bool)
-  /// An exchange with an upstream server ended.
+  /// A request to an upstream server ended.
   case exchange(UpstreamExchange)
 }
 
-/// Why a resource's limits did not let a request go.
+/// The reason why a resource's limits rejected a request.
 public enum LimitReason: String, Sendable, Hashable, CaseIterable {
-  /// All places are taken.
+  /// All slots are taken.
   case overloaded
-  /// The breaker is open.
+  /// The circuit breaker is open.
   case breakerOpen = "breaker_open"
 }
 
-/// One exchange with an upstream server, for counters and latency histograms.
+/// One request to an upstream server, for counters and latency histograms.
 public struct UpstreamExchange: Sendable {
-  /// What the exchange was for.
+  /// The purpose of the request.
   public enum Purpose: Sendable, Hashable {
     /// A fetch from the configured resource of that name.
     case resource(String)
@@ -64,10 +64,10 @@ public struct UpstreamExchange: Sendable {
     case keySet(String)
     /// Introspection at the configured issuer of that name.
     case introspection(String)
-    /// A question to the configured decision point of that name.
+    /// A request to the configured decision point of that name.
     case decision(String)
 
-    /// The issuer's name, where an issuer was asked by itself.
+    /// The issuer's name in requests to an issuer.
     var issuer: String? {
       switch self {
       case .token(let name), .discovery(let name), .introspection(let name): name
@@ -76,7 +76,7 @@ public struct UpstreamExchange: Sendable {
     }
   }
 
-  /// How it ended.
+  /// The outcome.
   public enum Outcome: Sendable, Hashable {
     /// With a response of that status.
     case status(Int)
@@ -84,12 +84,63 @@ public struct UpstreamExchange: Sendable {
     case failed(TransportError.Code)
   }
 
-  /// What the exchange was for.
+  /// The purpose of the request.
   public let purpose: Purpose
   /// The request's method.
   public let method: String
-  /// How it ended.
+  /// The outcome.
   public let outcome: Outcome
-  /// How long it took.
+  /// The duration.
   public let duration: Duration
+}
+
+/// The port through which the engine reports events, for metrics and logs.
+///
+/// Called on the task that does the work: be quick, do not block, do not call back into the engine.
+public protocol EngineObserver: Sendable {
+  /// Takes an event.
+  func observe(_ event: EngineEvent)
+}
+
+/// Observes nothing.
+public struct SilentObserver: EngineObserver {
+  /// An observer that drops everything.
+  public init() {}
+
+  /// Drops `event`.
+  public func observe(_ event: EngineEvent) {}
+}
+
+/// The counts of one preauthorization, for metrics and health, which all users see: without resources, subjects and a
+/// server's words.
+public struct DecisionCounts: Sendable, Hashable {
+  /// The number of permits.
+  public let permits: Int
+  /// The number of denies.
+  public let denies: Int
+  /// The number of undecided resources.
+  public let faults: Int
+  /// The number of decisions from the cache.
+  public let local: Int
+  /// The number of decisions of an operator's rule.
+  public let degraded: Int
+  /// The error of the decision point, as all users may see it; nil when it answered, or was not queried.
+  public let trouble: String?
+  /// The sidecar's own explanation of it, for the log.
+  public let cause: String?
+
+  package init(
+    permits: Int, denies: Int, faults: Int, local: Int, degraded: Int, trouble: String?, cause: String?
+  ) {
+    self.permits = permits
+    self.denies = denies
+    self.faults = faults
+    self.local = local
+    self.degraded = degraded
+    self.trouble = trouble
+    self.cause = cause
+  }
+
+  /// Whether the decision point was queried at all.
+  public var wasQueried: Bool { trouble != nil || permits + denies + faults > local + degraded }
 }

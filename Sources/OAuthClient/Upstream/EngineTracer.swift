@@ -1,45 +1,44 @@
 public import HTTPMessages
 
-/// The port through which the engine tells what it does for one call, piece by piece: spans, in the words of
-/// distributed tracing.
+/// The port through which the engine reports its work for one call: spans, in the words of distributed tracing.
 ///
-/// A tracer belongs to one span, the one that causes what is begun. Called on whatever task does the work: be quick, do
-/// not block.
+/// A tracer belongs to one span, the parent of those that it starts. Called on the task that does the work: be quick,
+/// do not block.
 public protocol EngineTracer: Sendable {
-  /// Work begins.
+  /// Starts a span.
   func begin(_ work: TracedWork) -> any EngineSpan
 }
 
-/// A piece of work that has begun.
+/// A span that has started.
 public protocol EngineSpan: Sendable {
-  /// The place in the trace of what this work causes.
+  /// The trace context for requests within the span.
   var context: TraceContext? { get }
 
-  /// The work has ended; called once.
+  /// Ends the span; called once.
   func end(_ outcome: TracedOutcome)
 }
 
-/// What a span is about. Names of the configuration and origins, never a path, a query or a token.
+/// The work of a span. Names of the configuration and origins, never a path, a query or a token.
 public enum TracedWork: Sendable, Hashable {
-  /// Waiting for a token of the configured issuer of that name, since none was at hand.
+  /// The wait for a token of the configured issuer of that name.
   case token(issuer: String)
-  /// An exchange with another server.
+  /// A request to another server.
   case exchange(UpstreamExchange.Purpose, method: String, HTTPURL.Origin)
 }
 
-/// How a span ended.
+/// The outcome of a span.
 public enum TracedOutcome: Sendable, Hashable {
-  /// As it was to.
+  /// Success.
   case done
-  /// With a response of that status.
+  /// A response of that status.
   case status(Int)
-  /// Without what it was to bring, for the reason of that code.
+  /// A failure with that code.
   case failed(String)
 }
 
 extension TraceContext? {
-  /// Runs `body` as a span about a token, within what waits for it; its requests are the span's. What `body` throws is
-  /// told as `no_token`.
+  /// Runs `body` in a span about a token, as a child of the span that waits for it; its requests belong to that span.
+  /// An error of `body` is reported as `no_token`.
   package func waitingForToken<Value, Failure: Error>(
     of issuer: String, _ body: (TraceContext?) async throws(Failure) -> Value
   ) async throws(Failure) -> Value {
@@ -52,5 +51,41 @@ extension TraceContext? {
       span.end(.failed("no_token"))
       throw error
     }
+  }
+}
+
+/// The caller's position in a distributed trace (W3C Trace Context), passed on with every request of the call.
+public struct TraceContext: Sendable, Hashable {
+  /// The value of `traceparent`.
+  public let parent: String
+  /// The value of `tracestate`, when there is one.
+  public let state: String?
+  /// The tracer of work within it; nil for none.
+  let tracer: (any EngineTracer)?
+
+  /// A context; nil when a value is not allowed in a header field.
+  public init?(parent: String, state: String? = nil, tracer: (any EngineTracer)? = nil) {
+    guard !parent.isEmpty, HTTPFieldRules.isValue(parent), HTTPFieldRules.isValue(state ?? "") else { return nil }
+    self.parent = parent
+    self.state = state
+    self.tracer = tracer
+  }
+
+  /// Whether both are the same position in a trace; tracers do not count.
+  public static func == (left: TraceContext, right: TraceContext) -> Bool {
+    left.parent == right.parent && left.state == right.state
+  }
+
+  /// Hashes the position.
+  public func hash(into hasher: inout Hasher) {
+    hasher.combine(parent)
+    hasher.combine(state)
+  }
+
+  /// Adds the fields that `fields` lacks: fields of the caller take precedence.
+  package func add(to fields: inout HTTPFields) {
+    guard fields["traceparent"] == nil else { return }
+    fields["traceparent"] = parent
+    if let state, fields["tracestate"] == nil { fields["tracestate"] = state }
   }
 }

@@ -1,7 +1,7 @@
 package import HTTPMessages
 package import PosternSupport
 
-/// The transport as the engine uses it: every request carries the sidecar's name, every exchange is told to the
+/// The transport as the engine uses it: every request has the sidecar's user agent, every request is reported to the
 /// observer.
 package struct Upstream: Sendable {
   let transport: any HTTPTransport
@@ -16,7 +16,7 @@ package struct Upstream: Sendable {
     self.userAgent = userAgent
   }
 
-  /// The same over `transport`; as it is without one.
+  /// Returns the same over `transport`; itself when there is none.
   package func carried(by transport: (any HTTPTransport)?) -> Upstream {
     Upstream(transport: transport ?? self.transport, clock: clock, observer: observer, userAgent: userAgent)
   }
@@ -28,7 +28,7 @@ package struct Upstream: Sendable {
     var request = request
     request.fields["User-Agent"] = userAgent
     let span = trace?.tracer?.begin(.exchange(purpose, method: request.method, request.url.origin))
-    // The other side's spans belong to this exchange; what a caller wrote itself stays.
+    // The server's spans are children of this request's span; a field that a caller wrote itself remains.
     if let span, let trace, request.fields["traceparent"] == trace.parent {
       request.fields["traceparent"] = span.context?.parent ?? trace.parent
     }

@@ -3,13 +3,14 @@ import Foundation
 import HTTPMessages
 
 extension DecisionFault: FoundationError {
-  /// `PosternDecisionErrorDomain`: the numbers are those of the decision point's statuses, 0 where it did not say this.
+  /// `PosternDecisionErrorDomain`: the numbers are those of the decision point's statuses, 0 for an error of the
+  /// sidecar.
   public static var errorDomain: String { "PosternDecisionErrorDomain" }
   /// The decision point's status and code.
-  public var numberedCode: ResourceError.Code { ResourceError.Code(number: status.status, reason: status.code) }
+  public var numberedCode: NumberedErrorCode { NumberedErrorCode(number: status.status, reason: status.code) }
   /// The status' message.
   public var explanation: String { status.message }
-  /// Whether asking again may help.
+  /// Whether a retry may help.
   public var facts: PosternErrorFacts {
     switch retry {
     case .never: PosternErrorFacts(isRetryable: false)
@@ -19,10 +20,10 @@ extension DecisionFault: FoundationError {
 }
 
 extension TokenFault: FoundationError {
-  /// `PosternTokenErrorDomain`: refusals of tokens have symbols and no numbers, so each has the number 1.
+  /// `PosternTokenErrorDomain`: violations of tokens have symbols and no numbers, so each has the number 1.
   public static var errorDomain: String { "PosternTokenErrorDomain" }
-  /// The check that failed.
-  public var numberedCode: ResourceError.Code { ResourceError.Code(number: 1, reason: code.rawValue) }
+  /// The violated rule.
+  public var numberedCode: NumberedErrorCode { NumberedErrorCode(number: 1, reason: code.rawValue) }
   /// Its message.
   public var explanation: String { message }
 }

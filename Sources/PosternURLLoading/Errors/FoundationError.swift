@@ -1,57 +1,56 @@
-public import AuthEngine
 public import Foundation
 public import HTTPMessages
 
-/// An error of the engine as Foundation has errors: `localizedDescription` says what went wrong, and as an `NSError` it
-/// has the domain `PosternErrorDomain`, the number that `errors.md` gives it, and in `userInfo` what a program decides
-/// by (`PosternErrorKey`).
+/// An error of the engine as Foundation has errors: `localizedDescription` describes it, and as an `NSError` it has the
+/// domain `PosternErrorDomain`, the number that `errors.md` gives it, and in `userInfo` the values that a program
+/// decides by (`PosternErrorKey`).
 public protocol FoundationError: LocalizedError, CustomNSError {
   /// Number and reason, as in `errors.md`.
-  var numberedCode: ResourceError.Code { get }
+  var numberedCode: NumberedErrorCode { get }
   /// A sentence for people: no token, query, header value or body.
   var explanation: String { get }
-  /// What else is known.
+  /// Further values.
   var facts: PosternErrorFacts { get }
 }
 
 /// The domain of the engine's errors. A number has one meaning, whatever type has it.
 public let posternErrorDomain = "PosternErrorDomain"
 
-/// Members of an engine error's `userInfo`, beside `NSLocalizedDescriptionKey` and `NSLocalizedFailureReasonErrorKey`.
-/// What is not known is left out.
+/// Members of an engine error's `userInfo`, in addition to `NSLocalizedDescriptionKey` and
+/// `NSLocalizedFailureReasonErrorKey`. Unknown values are left out.
 public enum PosternErrorKey {
-  /// `String`: the stable symbol to switch on, such as `not_authenticated`.
+  /// `String`: the stable symbol to decide by, such as `not_authenticated`.
   public static let reason = "PosternReason"
-  /// `String`: what may have happened to the request: `not_sent`, `sent_no_reply` or `replied`.
+  /// `String`: whether the request had an effect: `not_sent`, `sent_no_reply` or `replied`.
   public static let outcome = "PosternOutcome"
   /// `Bool`: whether the same call may succeed later.
   public static let isRetryable = "PosternRetryable"
-  /// `Double`: how many seconds to wait before that.
+  /// `Double`: the delay before a retry, in seconds.
   public static let retryAfter = "PosternRetryAfter"
-  /// `String`: JSON Pointer of the offending part of the call.
+  /// `String`: JSON Pointer of the invalid part of the call.
   public static let path = "PosternPath"
-  /// `Int`: the status that another server answered with.
+  /// `Int`: the status of another server's answer.
   public static let upstreamStatus = "PosternUpstreamStatus"
-  /// `String`: another server's own error code, or what is wrong with its answer.
+  /// `String`: another server's own error code, or the fault of its answer.
   public static let upstreamCode = "PosternUpstreamCode"
 }
 
-/// What an error says besides its code.
+/// The values of an error in addition to its code.
 public struct PosternErrorFacts: Sendable, Hashable {
-  /// What may have happened to the request.
+  /// Whether the request had an effect.
   public var outcome: TransportError.Outcome?
   /// Whether the same call may succeed later.
   public var isRetryable: Bool?
-  /// How long to wait before that.
+  /// The delay before a retry.
   public var retryAfter: Duration?
-  /// JSON Pointer of the offending part of the call.
+  /// JSON Pointer of the invalid part of the call.
   public var path: String?
-  /// The status that another server answered with.
+  /// The status of another server's answer.
   public var upstreamStatus: Int?
   /// Another server's own error code.
   public var upstreamCode: String?
 
-  /// Those that are known.
+  /// The known values.
   public init(
     outcome: TransportError.Outcome? = nil, isRetryable: Bool? = nil, retryAfter: Duration? = nil, path: String? = nil,
     upstreamStatus: Int? = nil, upstreamCode: String? = nil
@@ -77,7 +76,7 @@ extension FoundationError {
   /// Nothing.
   public var facts: PosternErrorFacts { PosternErrorFacts() }
 
-  /// What is known, by `PosternErrorKey`.
+  /// The known values, by `PosternErrorKey`.
   public var errorUserInfo: [String: Any] {
     let facts = facts
     var userInfo: [String: Any] = [

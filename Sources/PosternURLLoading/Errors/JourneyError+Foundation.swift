@@ -4,7 +4,7 @@ import HTTPMessages
 
 extension JourneyError: FoundationError {
   /// By its kind.
-  public var numberedCode: ResourceError.Code {
+  public var numberedCode: NumberedErrorCode {
     switch kind {
     case .adviceNotRecognised: .adviceNotRecognised
     case .continuationUnknown: .continuationUnknown
@@ -20,17 +20,17 @@ extension JourneyError: FoundationError {
   }
   /// Its detail.
   public var explanation: String { detail }
-  /// What the access manager said, and when to ask again.
+  /// The access manager's status and code, and the delay before a retry.
   public var facts: PosternErrorFacts {
     switch kind {
     case .adviceNotRecognised, .timedOut: PosternErrorFacts(isRetryable: false)
     case .continuationUnknown: PosternErrorFacts(path: "/continuation")
-    case .unreachable(let outcome): PosternErrorFacts(outcome: outcome, isRetryable: true)
+    case .unreachable(let error): PosternErrorFacts(outcome: error.outcome, isRetryable: error.isRetryable)
     case .accessManager(let status, let code):
       PosternErrorFacts(isRetryable: (status ?? 0) >= 500, upstreamStatus: status, upstreamCode: code)
     case .session(let error): error.facts
     case .overloaded(let wait): PosternErrorFacts(isRetryable: true, retryAfter: wait)
-    case .invalid(let path): PosternErrorFacts(path: path)
+    case .invalid(let path): PosternErrorFacts(path: path.jsonPointer)
     case .deadlineExceeded: PosternErrorFacts(isRetryable: true)
     case .cancelled: PosternErrorFacts()
     }

@@ -4,7 +4,7 @@ import HTTPMessages
 
 extension KeySetError: FoundationError {
   /// By its kind.
-  public var numberedCode: ResourceError.Code {
+  public var numberedCode: NumberedErrorCode {
     switch kind {
     case .fetchFailed: .jwksFetchFailed
     case .discoveryFailed: .discoveryFailed
@@ -16,7 +16,7 @@ extension KeySetError: FoundationError {
   }
   /// Its detail.
   public var explanation: String { detail }
-  /// What the server said, and when to ask again.
+  /// The server's status, and the delay before a retry.
   public var facts: PosternErrorFacts {
     PosternErrorFacts(
       isRetryable: kind == .cancelled ? nil : isRetryable || kind == .deadlineExceeded, retryAfter: retryAfter,
@@ -26,7 +26,7 @@ extension KeySetError: FoundationError {
 
 extension DiscoveryError: FoundationError {
   /// By its kind.
-  public var numberedCode: ResourceError.Code {
+  public var numberedCode: NumberedErrorCode {
     switch kind {
     case .failed: .discoveryFailed
     case .issuerMismatch: .discoveryIssuerMismatch
@@ -34,24 +34,24 @@ extension DiscoveryError: FoundationError {
   }
   /// Its detail.
   public var explanation: String { detail }
-  /// What the server said.
+  /// The server's status.
   public var facts: PosternErrorFacts { PosternErrorFacts(isRetryable: isRetryable, upstreamStatus: status) }
 }
 
 extension IntrospectionError: FoundationError {
-  /// By what failed.
-  public var numberedCode: ResourceError.Code {
+  /// By the step that failed.
+  public var numberedCode: NumberedErrorCode {
     switch self {
     case .undecided(let error): error.numberedCode
     case .malformed, .unverified: .introspectionFailed
     case .unanswered(let error):
       switch error.kind {
       case .cancelled, .deadlineExceeded, .discovery: error.numberedCode
-      case .refused, .unavailable, .unreachable, .malformed, .notPossible: .introspectionFailed
+      case .rejected, .unavailable, .unreachable, .malformed, .notPossible: .introspectionFailed
       }
     }
   }
-  /// What failed.
+  /// The detail of the step that failed.
   public var explanation: String {
     switch self {
     case .undecided(let error): error.explanation
@@ -60,7 +60,7 @@ extension IntrospectionError: FoundationError {
     case .unanswered(let error): error.explanation
     }
   }
-  /// What the authorization server said, and when to ask again.
+  /// The authorization server's status and code, and the delay before a retry.
   public var facts: PosternErrorFacts {
     switch self {
     case .undecided(let error): error.facts

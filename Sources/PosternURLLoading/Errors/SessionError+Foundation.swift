@@ -4,7 +4,7 @@ import HTTPMessages
 
 extension SessionError: FoundationError {
   /// By its kind.
-  public var numberedCode: ResourceError.Code {
+  public var numberedCode: NumberedErrorCode {
     switch kind {
     case .notFound: .sessionNotFound
     case .expired: .sessionExpired
@@ -26,33 +26,27 @@ extension SessionError: FoundationError {
   }
   /// Its detail.
   public var explanation: String { detail }
-  /// What the token endpoint said, and when to ask again.
+  /// The token endpoint's status and code, and the delay before a retry.
   public var facts: PosternErrorFacts {
-    var facts = PosternErrorFacts(isRetryable: false, upstreamCode: upstreamCode)
+    var facts = PosternErrorFacts(upstreamCode: upstreamCode)
     switch kind {
-    case .tokenEndpoint(let error):
-      facts.take(error)
-      facts.isRetryable = false
-    case .unreachable(let error):
-      facts.take(error)
-      facts.isRetryable = true
-    case .store(let error): (facts.isRetryable, facts.retryAfter) = (error.isRetryable, error.retryAfter)
-    case .pending(let wait): (facts.isRetryable, facts.retryAfter) = (true, wait)
-    case .overloaded(let wait): (facts.isRetryable, facts.retryAfter) = (wait != nil, wait)
-    case .invalid(let path): facts.path = path
-    case .cancelled: facts.isRetryable = nil
-    case .deadlineExceeded: facts.isRetryable = true
-    case .notFound, .expired, .authorizationFailed, .adviceRequired, .stateUnknown, .issuerUnknown, .grantNotSupported,
-      .sharedToken, .noRoom:
+    case .tokenEndpoint(let error), .unreachable(let error): facts.take(error)
+    case .store(let error): facts.retryAfter = error.retryAfter
+    case .pending(let wait): facts.retryAfter = wait
+    case .overloaded(let wait): facts.retryAfter = wait
+    case .invalid(let path): facts.path = path.jsonPointer
+    case .cancelled, .deadlineExceeded, .notFound, .expired, .authorizationFailed, .adviceRequired, .stateUnknown,
+      .issuerUnknown, .grantNotSupported, .sharedToken, .noRoom:
       break
     }
+    facts.isRetryable = isRetryable
     return facts
   }
 }
 
 extension StoreError: FoundationError {
   /// `store_unavailable`.
-  public var numberedCode: ResourceError.Code { .storeUnavailable }
+  public var numberedCode: NumberedErrorCode { .storeUnavailable }
   /// Its kind and detail.
   public var explanation: String { description }
   /// Whether the same call may succeed later.

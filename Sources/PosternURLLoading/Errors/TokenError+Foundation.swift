@@ -4,9 +4,9 @@ import HTTPMessages
 
 extension TokenError: FoundationError {
   /// By its kind.
-  public var numberedCode: ResourceError.Code {
+  public var numberedCode: NumberedErrorCode {
     switch kind {
-    case .refused, .malformed: .tokenEndpointError
+    case .rejected, .malformed: .tokenEndpointError
     case .unavailable, .unreachable: .tokenEndpointUnreachable
     case .discovery(let error): error.numberedCode
     case .notPossible: .grantNotSupported
@@ -16,7 +16,7 @@ extension TokenError: FoundationError {
   }
   /// Its detail.
   public var explanation: String { detail }
-  /// What the token endpoint said, and when to ask again.
+  /// The token endpoint's status and code, and the delay before a retry.
   public var facts: PosternErrorFacts {
     var facts = PosternErrorFacts()
     facts.take(self)
@@ -25,20 +25,13 @@ extension TokenError: FoundationError {
 }
 
 extension PosternErrorFacts {
-  /// What `error` says.
+  /// The values of `error`.
   mutating func take(_ error: TokenError) {
     outcome = error.outcome
     retryAfter = error.retryAfter
     upstreamStatus = error.status ?? upstreamStatus
     upstreamCode = error.oauthError?.code ?? upstreamCode
-    switch error.kind {
-    case .unavailable, .deadlineExceeded: isRetryable = true
-    case .unreachable(let failure): isRetryable = failure.isTransient
-    case .discovery(let failure):
-      isRetryable = failure.isRetryable
-      upstreamStatus = failure.status ?? upstreamStatus
-    case .refused, .malformed, .notPossible: isRetryable = false
-    case .cancelled: isRetryable = nil
-    }
+    if case .discovery(let failure) = error.kind { upstreamStatus = failure.status ?? upstreamStatus }
+    isRetryable = error.isRetryable
   }
 }

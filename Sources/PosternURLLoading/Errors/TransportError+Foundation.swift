@@ -1,10 +1,10 @@
-public import AuthEngine
+import AuthEngine
 import Foundation
 public import HTTPMessages
 
 extension TransportError: FoundationError {
-  /// That of a fetch which fails for the same reason.
-  public var numberedCode: ResourceError.Code {
+  /// The code of a fetch that fails for the same reason.
+  public var numberedCode: NumberedErrorCode {
     switch code {
     case .networkUnreachable: .networkUnreachable
     case .serverUnreachable: .serverUnreachable
@@ -15,25 +15,27 @@ extension TransportError: FoundationError {
     case .addressNotAllowed: .originNotAllowed
     case .timedOut: .deadlineExceeded
     case .cancelled: .requestCancelled
-    default: .protocolError
+    case .protocolError: .protocolError
+    case .internalError: .internalError
+    case .descriptorsOut: .overloaded
     }
   }
   /// Its detail.
   public var explanation: String { detail }
-  /// What may have happened to the request.
+  /// Whether the request had an effect.
   public var facts: PosternErrorFacts { PosternErrorFacts(outcome: outcome, isRetryable: isTransient) }
 }
 
 extension HTTPURLError: FoundationError {
   /// `invalid_url`.
-  public var numberedCode: ResourceError.Code { .invalidURL }
-  /// The rule that was broken.
+  public var numberedCode: NumberedErrorCode { .invalidURL }
+  /// The violated rule.
   public var explanation: String { "the URL \(self)" }
 }
 
 extension KeyPinsError: FoundationError {
   /// `invalid_params`.
-  public var numberedCode: ResourceError.Code { .invalidRequest }
-  /// Which pin it is, and what one looks like.
+  public var numberedCode: NumberedErrorCode { .invalidRequest }
+  /// The invalid pin, and the form of a valid one.
   public var explanation: String { description }
 }

@@ -3,10 +3,10 @@ import PosternCrypto
 import PosternSupport
 import Sessions
 
-/// Has the advice of many fetches satisfied once, where one satisfaction is enough for all.
+/// Shares one question to the user among all fetches for which its answer is enough.
 final class AdviceFlights: Sendable {
-  /// What makes two fetches' advice the same: session and advices. A transaction is one request's own, unless it is for
-  /// the session's token.
+  /// Identifies the question: two fetches share it when session and advices are the same. A transaction belongs to one
+  /// request, unless it is for the session's token.
   struct Name: Hashable, Sendable {
     private let session: SessionHandle?
     private let advices: Set<PolicyAdvice>
@@ -20,26 +20,26 @@ final class AdviceFlights: Sendable {
     }
   }
 
-  /// What came of asking.
+  /// The delegate's answer.
   struct Answer: Sendable {
-    /// Whether it was done; nil: nobody answered.
+    /// Whether the user satisfied it; nil: there was no answer.
     let isSatisfied: Bool?
-    /// Who was asked.
-    let asked: UInt64?
+    /// The connection whose delegate answered.
+    let delegate: UInt64?
   }
 
   private let flights: SingleFlight<Name, Answer, Never>
 
-  /// By what the time of those who wait is measured.
+  /// The clock of the deadlines of fetches that wait.
   let clock: any EngineClock
 
-  /// None under way. Nobody is asked once nobody waits.
+  /// No question is under way. A question that no fetch waits for any more is abandoned.
   init(clock: any EngineClock) {
     self.clock = clock
     flights = SingleFlight(clock: clock, cancelsAbandonedRuns: true)
   }
 
-  /// What comes of `ask`, run now or for another fetch of the same session that met the same advice.
+  /// The answer to `ask`, which runs now or already runs for another fetch of the same session with the same advice.
   func answer(
     to name: Name, deadline: Deadline, _ ask: @escaping @Sendable () async -> Answer
   ) async throws(SingleFlightError<Never>) -> Answer {

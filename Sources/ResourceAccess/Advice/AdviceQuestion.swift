@@ -1,7 +1,7 @@
 import PosternSupport
 
-/// The question that one fetch asks for all that wait for its answer, with the continuation that stands in it: good as
-/// long as somebody may go by it.
+/// The question that one fetch puts to the user for all fetches that wait for the answer, with its continuation: valid
+/// as long as a caller may use it.
 final class AdviceQuestion: Sendable {
   private struct State {
     var continuation: String?
@@ -11,13 +11,13 @@ final class AdviceQuestion: Sendable {
 
   private let state = Locked(State())
 
-  /// By what the fetch that asks can be resumed, where it does ask and that is not over otherwise.
+  /// The continuation of the fetch that put the question; nil before that, and when it is no longer valid.
   var continuation: String? { state.withLock { $0.continuation } }
 
-  /// It is asked now.
+  /// The question is put to the user now.
   func begin(_ continuation: String?) { state.withLock { $0.continuation = continuation } }
 
-  /// There is an answer, or there will be none. What is to be given up, where the fetch does not go on with it.
+  /// There is an answer, or there will be none. Returns the continuation to release, where the fetch does not need it.
   func end(isAnswered: Bool) -> String? {
     state.withLock { state in
       state.isOver = true
@@ -25,7 +25,7 @@ final class AdviceQuestion: Sendable {
     }
   }
 
-  /// The fetch leaves. What is to be given up, unless others still wait for the answer.
+  /// The fetch no longer waits. Returns the continuation to release, unless others still wait for the answer.
   func leave(isWanted: Bool) -> String? {
     state.withLock { state in
       state.hasLeft = true

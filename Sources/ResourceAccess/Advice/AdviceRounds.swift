@@ -4,12 +4,13 @@ import OAuthClient
 import PosternSupport
 import Sessions
 
-/// The advice side of one fetch: what answers ask for, and the request as it is sent again.
+/// The advice of one fetch: finds it in responses, has it satisfied, and updates the request for the retry.
 struct AdviceRounds: Sendable {
   let rules: AdviceRules
   let policy: AuthorizationPolicy
   let fetch: FetchAdvice
-  let session: FetchSession
+  /// The session that is stepped up.
+  let session: SessionHandle
   let flights: AdviceFlights
   let headers: HeaderRules
   /// The resource server's name, for the log.
@@ -18,7 +19,7 @@ struct AdviceRounds: Sendable {
   private(set) var progress: AdviceProgress
 
   init(
-    rules: AdviceRules, policy: AuthorizationPolicy, fetch: FetchAdvice, session: FetchSession,
+    rules: AdviceRules, policy: AuthorizationPolicy, fetch: FetchAdvice, session: SessionHandle,
     flights: AdviceFlights, headers: HeaderRules, resource: String, observer: any EngineObserver
   ) {
     self.rules = rules
@@ -32,7 +33,7 @@ struct AdviceRounds: Sendable {
     progress = fetch.progress ?? AdviceProgress()
   }
 
-  /// The advices of an answer, when they are such that somebody can satisfy them.
+  /// The advices of a response, when a user can satisfy them.
   func advices(in response: HTTPResponse, from url: HTTPURL) async -> [PolicyAdvice]? {
     let advices = await policy.evaluateAuthorizationPolicy(response, from: url)
     if rules.canSatisfy(advices) { return advices }
@@ -40,8 +41,8 @@ struct AdviceRounds: Sendable {
     return nil
   }
 
-  /// Has `advices` satisfied; returns when that was done. Else the fetch ends, with the answer as it stood. `forToken`:
-  /// it is the issuer that gives no token before.
+  /// Has `advices` satisfied; returns when the user has done so. Otherwise the fetch ends, with the response that had
+  /// the advice. `forToken`: the issuer issues no token before.
   mutating func satisfy(
     _ advices: [PolicyAdvice], answer response: ResourceResponse?, forToken: Bool = false, deadline: Deadline
   ) async throws(ResourceError) {
@@ -52,9 +53,9 @@ struct AdviceRounds: Sendable {
     let reached: TransportError.Outcome = response == nil ? .notSent : .replied
     guard isPossible else {
       throw ResourceError(
-        .adviceFailed, "advice is asked for again", outcome: reached, retryable: false, stop: stop)
+        .adviceFailed, "the same advice was required again", outcome: reached, retryable: false, stop: stop)
     }
-    stop.session = try? await session.handle(of: .user)
+    stop.session = session
     let question = AdviceQuestion()
     switch try await outcome(stop, question, deadline) {
     case true?: progress.end()
@@ -62,20 +63,20 @@ struct AdviceRounds: Sendable {
       throw ResourceError(
         .adviceFailed, "the advice was not satisfied", outcome: reached, retryable: false, stop: stop)
     case nil:
-      // The one that was told of goes on being good: whoever was asked may still be at it.
+      // Keeps the continuation already handed out; the user may still be answering.
       stop.continuation = question.continuation.flatMap { fetch.extend($0) ? $0 : nil } ?? fetch.hold(stop)
       throw ResourceError(
-        .adviceRequired, "the user is asked to do something first", outcome: reached, retryable: false, stop: stop)
+        .adviceRequired, "the user has to do something first", outcome: reached, retryable: false, stop: stop)
     }
   }
 
-  /// Whether the advice was satisfied; nil: nobody answered.
+  /// Whether the advice was satisfied; nil: there was no answer.
   private func outcome(
     _ stop: AdviceStop, _ question: AdviceQuestion, _ deadline: Deadline
   ) async throws(ResourceError) -> Bool? {
-    guard policy.hasDelegate, fetch.asked != nil else { return nil }
+    guard policy.hasDelegate, fetch.delegateID != nil else { return nil }
     let name = AdviceFlights.Name(stop)
-    // However many others are asked before.
+    // However many fetches ask before this one.
     let patience = Deadline(in: rules.wait, on: flights.clock)
     let isCallers = deadline.instant.map { own in patience.instant.map { own <= $0 } ?? true } ?? false
     do throws(SingleFlightError<Never>) {
@@ -85,10 +86,10 @@ struct AdviceRounds: Sendable {
           question.begin(continuation)
           let isSatisfied = await policy.satisfy(stop.advices, session: stop.session, continuation: continuation)
           if let unused = question.end(isAnswered: isSatisfied != nil) { fetch.release(unused) }
-          return AdviceFlights.Answer(isSatisfied: isSatisfied, asked: fetch.asked)
+          return AdviceFlights.Answer(isSatisfied: isSatisfied, delegate: fetch.delegateID)
         }
-        // That another caller says nothing is not this one's answer.
-        if answer.isSatisfied != nil || answer.asked == fetch.asked { return answer.isSatisfied }
+        // No answer from another caller's delegate: this caller's delegate may still give one.
+        if answer.isSatisfied != nil || answer.delegate == fetch.delegateID { return answer.isSatisfied }
       }
     } catch {
       if case .deadlineExceeded = error, !isCallers { return nil }
@@ -106,8 +107,8 @@ struct AdviceRounds: Sendable {
     }
   }
 
-  /// What the resource has asked for, of a fetch that is resumed, and was just satisfied; nil when there is nothing to
-  /// tell it of.
+  /// The advice of the resource that was just satisfied, of a fetch that is resumed; nil when the request need not
+  /// mention any.
   mutating func resume() -> [PolicyAdvice]? {
     let advices = progress.pending
     guard !advices.isEmpty else { return nil }
@@ -115,19 +116,16 @@ struct AdviceRounds: Sendable {
     return progress.isForToken ? nil : advices
   }
 
-  /// Asks gateways for advice that can be read without following redirects.
-  func ask(_ request: inout HTTPRequest) {
-    guard rules.accessManager != nil, request.fields["x-authenticate-response"] == nil else { return }
-    request.fields["x-authenticate-response"] = "header"
-  }
+  /// Whether gateways are to put their advice into a field, where it can be read without following redirects.
+  var wantsHeader: Bool { rules.accessManager != nil }
 
-  /// `request` as it is sent again after what has been satisfied.
+  /// `request` as it is retried after `satisfied`.
   func updated(_ request: HTTPRequest, after satisfied: [PolicyAdvice]) async throws(ResourceError) -> HTTPRequest {
     var updated: HTTPRequest
     do throws(HTTPURLError) {
       updated = try await policy.updating(request, for: satisfied.lazy.compactMap(\.txId).first)
     } catch {
-      throw ResourceError(.invalidURL, "the request cannot be sent again: its URL \(error)", outcome: .replied)
+      throw ResourceError(.invalidURL, "the request cannot be retried: its URL \(error)", outcome: .replied)
     }
     guard updated.fields != request.fields else { return updated }
     // What a delegate adds is as little its own to choose as a caller's; but by now the request has been answered once.
@@ -135,7 +133,7 @@ struct AdviceRounds: Sendable {
       updated.fields = try headers.checked(updated.fields)
     } catch {
       throw ResourceError(
-        error.code, "the request cannot be sent again: \(error.detail)", path: error.path, outcome: .replied)
+        error.code, "the request cannot be retried: \(error.detail)", path: error.path, outcome: .replied)
     }
     return updated
   }

@@ -9,7 +9,7 @@ public struct AdviceRules: Sendable, Hashable {
   public var wait: Duration
   /// The access manager whose policies there may be; nil: none.
   public var accessManager: HTTPURL?
-  /// Whether a user can be sent to log in anew (RFC 9470).
+  /// Whether a user can be sent to a new login (RFC 9470).
   public var allowsAuthorization: Bool
 
   /// Rules; the defaults are the configuration's.

@@ -3,28 +3,28 @@ public import Sessions
 
 /// Where a fetch stopped: at which advice, with which answer, after what.
 public struct AdviceStop: Sendable {
-  /// What is asked for.
+  /// The advices that are required.
   public let advices: [PolicyAdvice]
-  /// The answer as it stood; nil: it was the token that could not be had, and no request had been sent.
+  /// The response that had the advice; nil: the issuer issued no token, and no request was sent.
   public let response: ResourceResponse?
   /// How far the fetch had come.
   public let progress: AdviceProgress
   /// The session that is to be stepped up.
   public internal(set) var session: SessionHandle?
-  /// By what it can be resumed; nil: it cannot.
+  /// The continuation that resumes it; nil: it cannot be resumed.
   public internal(set) var continuation: String?
 
   /// The advice to satisfy first: a transaction comes last.
   public var first: PolicyAdvice? { advices.first { !$0.isTransaction } ?? advices.first }
 }
 
-/// What a fetch has seen of advice. A fetch that is resumed goes on with it.
+/// The advice that a fetch has met so far. A fetch that is resumed continues with it.
 public struct AdviceProgress: Sendable {
   /// How many times advice was there.
   public internal(set) var rounds = 0
-  /// What was satisfied.
+  /// The advices that were satisfied.
   public internal(set) var satisfied: [PolicyAdvice] = []
-  /// What is being satisfied.
+  /// The advices that are being satisfied.
   public internal(set) var pending: [PolicyAdvice] = []
   /// Whether that is for the token, and not for the request: the resource hears nothing of it.
   var isForToken = false
@@ -37,8 +37,8 @@ public struct AdviceProgress: Sendable {
   /// The transaction to name to the gateway.
   var txId: String? { pending.lazy.compactMap(\.txId).first }
 
-  /// Notes that `advices` are asked for: what comes again was not satisfied, and of transactions there is one at a
-  /// time. False when that goes on for too long, or a transaction comes again.
+  /// Notes that `advices` are required: one that is required again was not satisfied, and there is one transaction at a
+  /// time. False when there are too many rounds, or a transaction is required again.
   mutating func begin(_ advices: [PolicyAdvice], forToken: Bool, atMost limit: Int) -> Bool {
     pending = advices
     // The token's transaction is not the resource's.

@@ -2,7 +2,7 @@ import HTTPMessages
 import PosternSupport
 import Sessions
 
-/// The cookies of one fetch: those that go along, and those that come.
+/// The cookies of one fetch: adds them to requests, and keeps those of responses.
 struct CallCookies {
   let jars: CookieJars
   let key: CookieJars.Key
@@ -11,22 +11,22 @@ struct CallCookies {
   /// Lower case: the single sign-on cookie is neither kept nor sent.
   let reserved: Set<String>
 
-  /// Nil where none are kept, and where a session's would be but nobody says whose.
+  /// Nil where none are kept, and where a session's cookies would be but the session is not known.
   init?(_ jars: CookieJars, _ server: ResourceServer, _ options: FetchOptions) {
-    guard let policy = server.cookies, let owner = options.cookieOwner ?? Self.owner(options.session) else {
+    guard let policy = server.cookies, let scope = options.cookieScope ?? Self.scope(options.session) else {
       return nil
     }
-    let authentication = options.authentication ?? server.authentication
-    guard owner.session != nil || authentication == .device || authentication == .none else { return nil }
+    let authentication = server.authentication
+    guard scope.session != nil || authentication == .device || authentication == .none else { return nil }
     self.jars = jars
     self.policy = policy
-    key = CookieJars.Key(store: policy.store, owner: owner, authentication: authentication)
+    key = CookieJars.Key(store: policy.store, scope: scope, authentication: authentication)
     hosts = Set(([server.baseURL] + server.additionalOrigins).map(\.origin.host))
     reserved = Set(server.reservedCookies.map { $0.lowercasedASCII() })
   }
 
-  private static func owner(_ session: FetchSession?) -> CookieOwner? {
-    session.flatMap { session in session.handle.map { CookieOwner(uid: session.owner, session: $0) } }
+  private static func scope(_ session: FetchSession?) -> CookieScope? {
+    session.flatMap { session in session.handle.map { CookieScope(uid: session.owner, session: $0) } }
   }
 
   /// Adds what is kept for `request` to its one `Cookie` field, behind the caller's own cookies, which win by name.

@@ -15,10 +15,11 @@ struct Cookie {
   /// Nil: as long as its jar.
   let expiry: Timestamp?
 
-  /// The cookie that `line` of an answer from `url` asks to keep; nil when it must not be.
+  /// The cookie that `line` of a response from `url` sets; nil when it must not be kept.
   ///
   /// `Domain` is taken only where it names one of `hosts`, the resource's own: so no public suffix list is needed, and
-  /// no cookie goes to a host that the configuration does not name. `SameSite` and `HttpOnly` say nothing to a program.
+  /// no cookie is sent to a host that the configuration does not name. `SameSite` and `HttpOnly` mean nothing to a
+  /// program.
   init?(_ line: CookieLine, from url: HTTPURL, hosts: Set<String>, now: Timestamp) {
     let host = url.origin.host
     let isSecureOrigin = url.origin.scheme == "https"
@@ -50,17 +51,17 @@ struct Cookie {
     expiry = Self.expiry(line, now)
   }
 
-  /// What it counts for in its jar.
+  /// Its size in its jar.
   var byteCount: Int { name.utf8.count + value.utf8.count + domain.utf8.count + path.utf8.count }
 
-  /// Whether it goes along with a request to `url` (RFC 6265 section 5.4).
+  /// Whether it is sent with a request to `url` (RFC 6265 section 5.4).
   func goes(to url: HTTPURL) -> Bool {
     guard !isSecure || url.origin.scheme == "https" else { return false }
     guard isHostOnly ? url.origin.host == domain : Self.domainMatches(url.origin.host, domain) else { return false }
     return Self.pathMatches(url.path, path)
   }
 
-  /// Whether it takes the place of `other`.
+  /// Whether it replaces `other`.
   func replaces(_ other: Cookie) -> Bool {
     name.hasSameBytes(as: other.name) && domain == other.domain && isHostOnly == other.isHostOnly && path == other.path
   }
@@ -88,7 +89,7 @@ struct Cookie {
       || host.utf8.allSatisfy { (0x30...0x39).contains($0) || $0 == UInt8(ascii: ".") }
   }
 
-  /// `Max-Age` goes before `Expires`; one that makes no sense is passed over.
+  /// `Max-Age` takes precedence over `Expires`; one that is malformed is ignored.
   private static func expiry(_ line: CookieLine, _ now: Timestamp) -> Timestamp? {
     let latest = now + maxAge
     if let text = line.attributes["max-age"], let seconds = maxAgeSeconds(text) {

@@ -44,7 +44,7 @@ enum CookieDate {
   private static func clock(_ token: some Collection<UInt8>) -> [Int]? {
     let parts = token.split(separator: 0x3A, omittingEmptySubsequences: false)
     guard parts.count >= 3 else { return nil }
-    // Only what stands behind the seconds may be something else.
+    // Only the text after the seconds may be something else.
     guard parts[0].allSatisfy({ (0x30...0x39).contains($0) }), parts[1].allSatisfy({ (0x30...0x39).contains($0) }),
       let hour = number(parts[0], 1...2), let minute = number(parts[1], 1...2), let second = number(parts[2], 1...2)
     else { return nil }

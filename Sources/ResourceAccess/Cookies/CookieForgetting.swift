@@ -1,17 +1,17 @@
 public import Sessions
 
-/// Between sessions and whoever observes them: takes the cookies of a session away when it ends.
+/// Removes the cookies of a session when it ends, before another observer sees that.
 public struct CookieForgetting: SessionObserver {
   private let jars: CookieJars
   private let next: any SessionObserver
 
-  /// Tells `next` after the cookies are gone.
+  /// Passes events on to `next` after the cookies are removed.
   public init(from jars: CookieJars, then next: any SessionObserver) {
     self.jars = jars
     self.next = next
   }
 
-  /// Takes part, and tells the next.
+  /// Removes the cookies of a session that has ended, and passes the event on.
   public func observe(_ event: SessionEvent) {
     if case .ended(let handle, _, _) = event { jars.forget(session: handle) }
     next.observe(event)

@@ -1,11 +1,11 @@
 import HTTPMessages
 import PosternSupport
 
-/// The cookies of one owner at one resource, in bounds.
+/// The cookies of one scope at one resource, in bounds.
 struct CookieJar {
   private struct Entry {
     let cookie: Cookie
-    /// When a cookie of that name first came, and when it was last of use: numbers that only grow.
+    /// When a cookie of that name first came, and when it was last used: numbers that only grow.
     let created: Int
     var used: Int
   }
@@ -13,7 +13,7 @@ struct CookieJar {
   private let policy: CookiePolicy
   private var entries: [Entry] = []
   private var clock = 0
-  /// What all cookies count for.
+  /// The size of all cookies.
   private(set) var byteCount = 0
 
   init(policy: CookiePolicy) { self.policy = policy }
@@ -21,16 +21,16 @@ struct CookieJar {
   /// How many there are.
   var count: Int { entries.count }
 
-  /// Keeps `cookie`, or takes away the one whose place it takes when it has expired. Beyond the bounds what was of use
-  /// longest ago goes.
+  /// Keeps `cookie` instead of the one that it replaces; one that has expired only removes that. Beyond the bounds the
+  /// least recently used cookies are removed.
   mutating func keep(_ cookie: Cookie, from url: HTTPURL, now: Timestamp) {
-    // An answer in the open cannot speak for a cookie that is kept out of the open (RFC 6265bis section 5.7).
+    // A response over plain HTTP cannot replace a cookie that is sent over TLS only (RFC 6265bis section 5.7).
     if url.origin.scheme != "https", entries.contains(where: { Self.isShadowed(cookie, by: $0.cookie) }) { return }
     clock += 1
     var created = clock
-    if let place = entries.firstIndex(where: { cookie.replaces($0.cookie) }) {
-      created = entries[place].created
-      remove(at: place)
+    if let index = entries.firstIndex(where: { cookie.replaces($0.cookie) }) {
+      created = entries[index].created
+      remove(at: index)
     }
     guard cookie.expiry.map({ $0 > now }) ?? true, cookie.byteCount <= policy.maxBytes else { return }
     dropExpired(now)

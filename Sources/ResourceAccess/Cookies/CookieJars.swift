@@ -2,30 +2,30 @@ import HTTPMessages
 import PosternSupport
 public import Sessions
 
-/// All jars, in memory only: for each resource, owner and kind of authentication one.
+/// All jars, in memory only: one for each resource, scope and kind of authentication.
 public final class CookieJars: Sendable {
   struct Key: Hashable {
     let store: UInt64
-    let owner: CookieOwner
+    let scope: CookieScope
     let authentication: ResourceServer.Authentication
   }
 
-  /// More jars, or more bytes in all of them, push out those that were of use longest ago of the uid that has most.
+  /// More jars, or more bytes in all of them, evict the least recently used ones of the uid that has most.
   static let maxJars = 4096
   static let maxBytes = 32 << 20
-  /// So many `Set-Cookie` fields of one answer are looked at.
+  /// The most `Set-Cookie` fields of one response that are read.
   static let maxLines = 64
 
   private let jars = Locked(FairCache<UInt32, Key, CookieJar>(capacity: maxJars, maxWeight: maxBytes))
 
   init() {}
 
-  /// Takes away what belongs to a session that has ended.
+  /// Removes the cookies of a session that has ended.
   public func forget(session: SessionHandle) {
-    jars.withLock { $0.removeAll { key, _ in key.owner.session == session } }
+    jars.withLock { $0.removeAll { key, _ in key.scope.session == session } }
   }
 
-  /// Takes away the jars of all policies but these, after a change of configuration.
+  /// Removes the jars of all policies but these, after a change of configuration.
   public func forgetAll(but policies: some Sequence<CookiePolicy>) {
     let stores = Set(policies.map(\.store))
     jars.withLock { $0.removeAll { key, _ in !stores.contains(key.store) } }
@@ -55,7 +55,7 @@ public final class CookieJars: Sendable {
     if jar.count == 0 {
       jars.remove(key)
     } else {
-      jars.set(jar, for: key, of: key.owner.uid, weight: jar.byteCount)
+      jars.set(jar, for: key, of: key.scope.uid, weight: jar.byteCount)
     }
   }
 }

@@ -1,10 +1,10 @@
-/// That a resource's cookies are kept, and how many. Every policy has jars of its own; a copy shares them.
+/// How many cookies of a resource are kept. Every policy has jars of its own; a copy shares them.
 public struct CookiePolicy: Sendable, Hashable {
-  /// The most cookies of one owner.
+  /// The most cookies of one scope.
   public var maxCookies: Int
-  /// The most bytes of names, values, domains and paths of one owner.
+  /// The most bytes of names, values, domains and paths of one scope.
   public var maxBytes: Int
-  /// Which jars are meant.
+  /// Identifies the jars.
   let store = UInt64.random(in: .min ... .max)
 
   /// New, empty jars with these bounds.

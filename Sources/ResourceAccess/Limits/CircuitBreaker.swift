@@ -1,38 +1,39 @@
 import PosternSupport
 
-/// Counts failures in a row, and says who may go. Without input and output; time comes from outside.
+/// A circuit breaker: counts failures in a row, and rejects requests for a while. Without input and output; time comes
+/// from outside.
 struct CircuitBreaker: Sendable {
-  /// What an exchange says about its server.
+  /// The result of an exchange, as far as it concerns the server.
   enum Verdict: Sendable {
-    /// It is there.
+    /// It works.
     case success
-    /// It is not, or not in order.
+    /// It does not.
     case failure
-    /// Nothing: the exchange was ended on this side.
+    /// Unknown: the exchange was ended on this side.
     case neither
   }
 
   private enum State {
     case closed(failures: Int)
     case open(until: MonotonicInstant)
-    /// One is under way to see; another may go when it has not come back by then.
+    /// A probe is in flight; another one may be sent when it has not ended by then.
     case probing(until: MonotonicInstant)
   }
 
-  /// What one that is back has changed.
+  /// A change of state after an exchange.
   enum Change: Sendable {
-    /// From now on nobody may go.
+    /// From now on requests are rejected.
     case opened
-    /// Everybody may go again.
+    /// Requests are accepted again.
     case closed
   }
 
   private var state = State.closed(failures: 0)
 
-  /// Whether there is nothing to be remembered.
+  /// Whether it is closed and without failures.
   var isPristine: Bool { if case .closed(0) = state { true } else { false } }
 
-  /// Where it stands for whoever looks on.
+  /// Its state, for status reports.
   func circuit(at now: MonotonicInstant) -> OriginState.Circuit {
     switch state {
     case .closed: .closed
@@ -41,9 +42,10 @@ struct CircuitBreaker: Sendable {
     }
   }
 
-  /// How long nobody may go; nil when somebody may. While one is under way to see, that is a second at most, and never
-  /// longer than the breaker was open: one that is held, or takes its answer slowly, does not keep the others away.
-  func refusal(at now: MonotonicInstant, _ rule: OriginLimits.Breaker?) -> Duration? {
+  /// How long requests are rejected; nil when one may be sent. During a probe that is a second at most, and never
+  /// longer than the breaker was open: a probe that is paused, or gets its response slowly, does not keep the others
+  /// away.
+  func openTime(at now: MonotonicInstant, _ rule: OriginLimits.Breaker?) -> Duration? {
     guard rule != nil else { return nil }
     switch state {
     case .closed: return nil
@@ -52,7 +54,7 @@ struct CircuitBreaker: Sendable {
     }
   }
 
-  /// One goes; true when it is the one that goes to see.
+  /// Starts a request; true when it is a probe.
   mutating func begin(_ rule: OriginLimits.Breaker?, at now: MonotonicInstant) -> Bool {
     guard let rule else {
       state = .closed(failures: 0)
@@ -63,11 +65,11 @@ struct CircuitBreaker: Sendable {
     return true
   }
 
-  /// One is back. Those who went before it opened change nothing any more.
+  /// Ends a request. One that started before the breaker opened changes nothing any more.
   mutating func end(
     _ verdict: Verdict, isProbe: Bool, at now: MonotonicInstant, _ rule: OriginLimits.Breaker?
   ) -> Change? {
-    // Whatever a breaker knew that is configured no more must not keep anybody away when there is one again.
+    // The state of a breaker that is not configured any more must not apply when there is one again.
     guard let rule else {
       state = .closed(failures: 0)
       return nil
@@ -79,7 +81,7 @@ struct CircuitBreaker: Sendable {
     case (.probing, .failure) where isProbe:
       state = .open(until: now + rule.openFor)
       return .opened
-    // The next one goes to see.
+    // The next one is the probe.
     case (.probing, .neither) where isProbe: state = .open(until: now)
     case (.closed, .success): state = .closed(failures: 0)
     case (.closed(let failures), .failure):

@@ -1,39 +1,39 @@
 import PosternSupport
 
-/// The circuit breakers of one origin: one for each uid, since what one's requests come to (a path that always answers
-/// 503, say) tells another uid nothing about its own.
+/// The circuit breakers of one origin, one for each uid: the failures of one uid's requests (to a path that always
+/// answers 503, say) do not show whether another uid's will fail.
 struct OriginBreakers: Sendable {
-  /// How many uids are told apart; a further one has no breaker.
+  /// How many uids have a breaker; a further one has none.
   static let bound = 256
 
-  /// Those about which there is something to be remembered.
+  /// The breakers that have failures.
   private var breakers: [UInt32: CircuitBreaker] = [:]
 
-  /// Whether there is nothing to be remembered.
+  /// Whether none has failures.
   var isPristine: Bool { breakers.isEmpty }
 
-  /// Where the worst of them stands.
+  /// The state of the worst of them.
   func circuit(at now: MonotonicInstant) -> OriginState.Circuit {
     let circuits = breakers.values.map { $0.circuit(at: now) }
     return circuits.contains(.open) ? .open : circuits.contains(.halfOpen) ? .halfOpen : .closed
   }
 
-  /// How long nobody of `uid` may go; nil when somebody may.
-  func refusal(of uid: UInt32, at now: MonotonicInstant, _ rule: OriginLimits.Breaker?) -> Duration? {
-    breakers[uid]?.refusal(at: now, rule)
+  /// How long requests of `uid` are rejected; nil when one may be sent.
+  func openTime(of uid: UInt32, at now: MonotonicInstant, _ rule: OriginLimits.Breaker?) -> Duration? {
+    breakers[uid]?.openTime(at: now, rule)
   }
 
-  /// One of `uid` goes; true when it is the one that goes to see.
+  /// Starts a request of `uid`; true when it is a probe.
   mutating func begin(_ uid: UInt32, at now: MonotonicInstant, _ rule: OriginLimits.Breaker?) -> Bool {
     change(uid) { $0.begin(rule, at: now) }
   }
 
-  /// One of `uid` is back.
+  /// Ends a request of `uid`.
   mutating func end(
     _ uid: UInt32, _ verdict: CircuitBreaker.Verdict, isProbe: Bool, at now: MonotonicInstant,
     _ rule: OriginLimits.Breaker?
   ) -> CircuitBreaker.Change? {
-    // With no rule what the others' breakers knew is out of date as well.
+    // Without a rule the others' breakers are obsolete as well.
     if rule == nil { breakers = [:] }
     return change(uid) { $0.end(verdict, isProbe: isProbe, at: now, rule) }
   }
@@ -41,8 +41,8 @@ struct OriginBreakers: Sendable {
   private mutating func change<Value>(_ uid: UInt32, _ body: (inout CircuitBreaker) -> Value) -> Value {
     var breaker = breakers[uid] ?? CircuitBreaker()
     let value = body(&breaker)
-    let isRemembered = !breaker.isPristine && (breakers[uid] != nil || breakers.count < Self.bound)
-    breakers[uid] = isRemembered ? breaker : nil
+    let isKept = !breaker.isPristine && (breakers[uid] != nil || breakers.count < Self.bound)
+    breakers[uid] = isKept ? breaker : nil
     return value
   }
 }

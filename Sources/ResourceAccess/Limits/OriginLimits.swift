@@ -1,10 +1,10 @@
-/// How much a resource server is asked at a time, and when it is left alone: for each of its origins by itself.
+/// The concurrency limit and circuit breaker of a resource, applied to each of its origins.
 public struct OriginLimits: Sendable, Hashable {
-  /// A circuit breaker: an origin that fails again and again is left alone for a while.
+  /// A circuit breaker: requests to an origin that fails again and again are rejected for a while.
   public struct Breaker: Sendable, Hashable {
     /// After so many failures in a row.
     public var failures: Int
-    /// For so long; then one request is let through to see.
+    /// For so long; then one request is sent as a probe.
     public var openFor: Duration
 
     /// A breaker of the given parts.
@@ -16,12 +16,12 @@ public struct OriginLimits: Sendable, Hashable {
 
   /// How many requests at a time; nil: any number.
   public var concurrency: Int?
-  /// How many may wait for a place; further ones are refused.
+  /// How many may wait for a slot; further ones are rejected.
   public var queue: Int
-  /// When the origin is left alone; nil: never.
+  /// When requests are rejected; nil: never.
   public var breaker: Breaker?
-  /// How long one whose user has no request there waits for what others hold; then it goes beside them. nil: until they
-  /// are done.
+  /// How long a request of a uid without a slot waits for slots that others use; then it is sent in addition to theirs.
+  /// nil: until a slot is free.
   public var patience: Duration?
 
   /// Limits of the given parts.

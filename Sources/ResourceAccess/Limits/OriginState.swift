@@ -1,12 +1,12 @@
 public import HTTPMessages
 
-/// How one origin of a resource with limits stands.
+/// The state of one origin of a resource with limits.
 public struct OriginState: Sendable, Hashable {
-  /// Where its breaker stands.
+  /// The state of its circuit breaker.
   public enum Circuit: String, Sendable, Hashable, CaseIterable {
     /// Requests go through.
     case closed
-    /// One request is let through to see.
+    /// One request is sent as a probe.
     case halfOpen
     /// None goes through.
     case open
@@ -16,11 +16,11 @@ public struct OriginState: Sendable, Hashable {
   public let resource: String
   /// The origin.
   public let origin: HTTPURL.Origin
-  /// How many requests are on their way.
+  /// How many requests are in flight.
   public let inFlight: Int
-  /// How many wait for a place.
+  /// How many wait for a slot.
   public let waiting: Int
-  /// Where its breaker stands.
+  /// The state of its circuit breaker.
   public let circuit: Circuit
 
   /// A state of the given parts.

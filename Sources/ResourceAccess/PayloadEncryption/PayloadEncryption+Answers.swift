@@ -11,7 +11,7 @@ extension PayloadEncryption {
   /// `response` with its body decrypted and the fields about it put right.
   ///
   /// An answer without a body passes: nothing of it could be encrypted. So does one in the clear with another status
-  /// than 2xx, which gateways in front of the resource give; its content is nobody's word.
+  /// than 2xx, which gateways in front of the resource give; their content is not vouched for.
   func opened(_ response: HTTPResponse) throws(ResourceError) -> HTTPResponse {
     guard decryptsAnswers, !response.body.isEmpty else { return response }
     let types = response.fields.values(of: "Content-Type")

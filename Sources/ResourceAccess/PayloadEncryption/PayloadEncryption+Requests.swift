@@ -1,5 +1,6 @@
 import HTTPMessages
 import JOSE
+import OAuthClient
 import PosternJSON
 import PosternSupport
 
@@ -10,16 +11,16 @@ extension PayloadEncryption {
     "content-digest", "content-encoding", "content-md5", "digest", "repr-digest",
   ]
 
-  /// Refuses what a caller must not say of a body that is to be encrypted.
+  /// Rejects header fields that a caller must not give with a body that is to be encrypted.
   static func check(_ fields: HTTPFields) throws(ResourceError) {
     guard let line = fields.lines.first(where: { bodyFields.contains($0.name.lowercasedASCII()) }) else { return }
     throw ResourceError(
-      .invalidHeaders, "the header speaks of a body that is encrypted on its way", path: "/headers/\(line.name)")
+      .invalidHeaders, "the header speaks of a body that is encrypted on its way", path: ["headers", .name(line.name)])
   }
 
   /// `request` as it goes out, with a fresh key each time: its body, if any, encrypted, the media type in `cty` (RFC
-  /// 7516 section 4.1.12), and an encrypted answer asked for where one can be read. The rest of the message is in the
-  /// open.
+  /// 7516 section 4.1.12), and an encrypted response is requested where one can be decrypted. The rest of the message
+  /// is in the open.
   func sealed(_ request: HTTPRequest) throws(ResourceError) -> HTTPRequest {
     var sealed = request
     if decryptsAnswers { sealed.fields["Accept"] = Self.mediaType }

@@ -11,17 +11,17 @@ public struct PayloadEncryption: Sendable {
   public let algorithm: KeyManagementAlgorithm
   /// `enc`, of requests and of answers.
   public let encryption: ContentEncryption
-  /// To whom requests are encrypted.
+  /// The key that requests are encrypted to.
   public let recipient: JWK
-  /// What answers may be encrypted to: the key in use and those before or after it. Empty where answers come in the
-  /// clear.
+  /// The keys that responses may be encrypted to: the one in use and those before or after it. Empty where they come in
+  /// the clear.
   public let decryptionKeys: [JWK]
 
   /// Whether answers must be encrypted.
   public var decryptsAnswers: Bool { !decryptionKeys.isEmpty }
 
-  /// What a key is not good for.
-  public enum Misfit: Error, Sendable {
+  /// Why a key cannot be used.
+  public enum KeyError: Error, Sendable {
     /// The recipient's key cannot be encrypted to.
     case recipient(JOSEError)
     /// A key for answers cannot decrypt.
@@ -31,7 +31,7 @@ public struct PayloadEncryption: Sendable {
   /// Encryption with keys that are tried out here. Of a recipient's key pair only the public half is kept.
   public init(
     algorithm: KeyManagementAlgorithm, encryption: ContentEncryption, recipient: JWK, decryptionKeys: [JWK] = []
-  ) throws(Misfit) {
+  ) throws(KeyError) {
     self.algorithm = algorithm
     self.encryption = encryption
     self.recipient = recipient.publicKey ?? recipient

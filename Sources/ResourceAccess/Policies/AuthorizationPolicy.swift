@@ -3,9 +3,9 @@ public import HTTPMessages
 import PosternSupport
 public import Sessions
 
-/// Finds policy advice in answers, has it satisfied, and marks the request that is sent again.
+/// Finds policy advice in responses, has it satisfied, and marks the request for the retry.
 ///
-/// Only for the URLs it covers: everything else is as it is. It puts no token into any request; `TokenManagementPolicy`
+/// Only for the URLs it covers. It puts no token into any request; `TokenManagementPolicy`
 /// does that, for its own URLs.
 ///
 /// It works where a fetch carries a user's token and the resource server has `advice` rules. A fetch of a URL it covers
@@ -16,7 +16,7 @@ public struct AuthorizationPolicy: Sendable {
   static let transactionParameter = "_txid"
 
   private let coverage: URLCoverage
-  /// Where it holds at most, whatever `coverage` says; nil: no bounds.
+  /// Bounds `coverage`; nil: no bounds.
   private var bounds: URLCoverage?
   private var recognizer: AdviceRecognizer
   private let delegate: (any AuthorizationPolicyDelegate)?
@@ -29,8 +29,8 @@ public struct AuthorizationPolicy: Sendable {
     validatingURL: [HTTPURL], delegate: (any AuthorizationPolicyDelegate)? = nil, accessManager: HTTPURL? = nil,
     allowsPlainHTTPOnLoopback: Bool = false
   ) {
-    coverage = URLCoverage(places: validatingURL, allowsPlainHTTPOnLoopback: allowsPlainHTTPOnLoopback)
-    recognizer = AdviceRecognizer(scope: .refusals, accessManager: accessManager)
+    coverage = URLCoverage(locations: validatingURL, allowsPlainHTTPOnLoopback: allowsPlainHTTPOnLoopback)
+    recognizer = AdviceRecognizer(scope: .denials, accessManager: accessManager)
     self.delegate = delegate
   }
 
@@ -38,7 +38,7 @@ public struct AuthorizationPolicy: Sendable {
   public func covers(_ url: HTTPURL) -> Bool { coverage.covers(url) && bounds?.covers(url) ?? true }
 
   /// The policy's URLs at which it has no effect, because they are not secure or none of `servers` has URLs there.
-  package func idlePlaces(among servers: [ResourceServer]) -> [HTTPURL] { coverage.idlePlaces(among: servers) }
+  package func idleURLs(among servers: [ResourceServer]) -> [HTTPURL] { coverage.idleURLs(among: servers) }
 
   /// The same, for no URLs but those of `server`, and no other access manager's advice than its.
   func within(_ server: ResourceServer) -> AuthorizationPolicy {
@@ -48,7 +48,7 @@ public struct AuthorizationPolicy: Sendable {
     return policy
   }
 
-  /// The advices in `response`, which `url` gave: as the delegate says, else as they are found.
+  /// The advices in `response` from `url`: as the delegate decides, else as they are recognised.
   public func evaluateAuthorizationPolicy(_ response: HTTPResponse, from url: HTTPURL) async -> [PolicyAdvice] {
     guard covers(url) else { return [] }
     if let decided = await delegate?.evaluateAuthorizationPolicy(response) { return decided }
@@ -62,18 +62,18 @@ public struct AuthorizationPolicy: Sendable {
     return recognizer.accessManager != nil && any.finding(in: response, from: url) != nil
   }
 
-  /// Whether there is somebody to satisfy advice.
+  /// Whether there is a delegate to have advice satisfied.
   public var hasDelegate: Bool { delegate != nil }
 
-  /// Has `advices` satisfied; nil: nobody answered.
+  /// Has `advices` satisfied; nil: there was no answer.
   public func satisfy(
     _ advices: [PolicyAdvice], session: SessionHandle? = nil, continuation: String? = nil
   ) async -> Bool? {
     await delegate?.onPolicyAdviseReceived(advices, session: session, continuation: continuation)
   }
 
-  /// `request` as it is sent again: as the delegate says, else with `txId` in its query, in the place of one that
-  /// stands there. Fields and URL of a delegate that cannot be, or that lead out of the policy's URLs, throw.
+  /// `request` as it is retried: as the delegate decides, else with `txId` in its query, which replaces one that is
+  /// there. Fields and URL of a delegate that are not valid, or that lead out of the policy's URLs, throw.
   public func updating(_ request: HTTPRequest, for txId: String?) async throws(HTTPURLError) -> HTTPRequest {
     guard let update = await delegate?.updateRequest(request, txId: txId) else {
       return try txId.map { id throws(HTTPURLError) in try Self.adding(id, to: request) } ?? request

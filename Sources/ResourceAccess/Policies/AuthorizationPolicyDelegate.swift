@@ -2,7 +2,7 @@ public import AccessManagement
 public import HTTPMessages
 public import Sessions
 
-/// Does in an application's place what policy advice asks for.
+/// An application's part in policy advice: has it satisfied, finds it in responses, and updates the request.
 public protocol AuthorizationPolicyDelegate: Sendable {
   /// Has the user of `session` satisfy `advices`, of a fetch that can also be resumed by `continuation` later. Whether
   /// that was done; nil: there is no answer, and the fetch ends with the advice.
@@ -13,7 +13,7 @@ public protocol AuthorizationPolicyDelegate: Sendable {
   /// The advices in `response`, which may be none; nil: as the policy finds them itself.
   func evaluateAuthorizationPolicy(_ response: HTTPResponse) async -> [PolicyAdvice]?
 
-  /// What is to be changed of `request` before it is sent again, after `txId` where a transaction was confirmed; nil:
+  /// The changes of `request` before it is retried, after `txId` where a transaction was confirmed; nil:
   /// the transaction goes into the query as `_txid`.
   func updateRequest(_ request: HTTPRequest, txId: String?) async -> RequestUpdate?
 }
@@ -26,7 +26,7 @@ extension AuthorizationPolicyDelegate {
   public func updateRequest(_ request: HTTPRequest, txId: String?) async -> RequestUpdate? { nil }
 }
 
-/// What a delegate changes of a request.
+/// A delegate's changes of a request.
 public struct RequestUpdate: Sendable, Hashable {
   /// Another URL; nil: the same.
   public var url: String?

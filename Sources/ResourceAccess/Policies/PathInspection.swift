@@ -2,12 +2,12 @@
 ///
 /// Encoded slashes stay allowed: they are data (`projects/group%2Fname`) and we never decode them. But whatever
 /// decoding, once or repeatedly, with `/` and `\` as separators and with path parameters (`..;x`) taken off, makes a
-/// dot segment of, is refused; and so are encoded control characters and encoded backslashes, which have no use but
+/// dot segment of, is rejected; and so are encoded control characters and encoded backslashes, which have no use but
 /// this one, and delimiters in overlong UTF-8 (RFC 3629 section 3), which lenient decoders take for the real ones.
 enum PathInspection {
   private static let maxRounds = 4
 
-  /// What is wrong with the normalised path, to be put behind "the path"; nil when nothing is.
+  /// The fault of the normalised path, as a predicate of "the path"; nil when it has none.
   static func fault(in path: String) -> String? {
     var bytes = Array(path.utf8)
     guard bytes.contains(UInt8(ascii: "%")) || bytes.contains(UInt8(ascii: ";")) else { return nil }
@@ -38,7 +38,7 @@ enum PathInspection {
     }
   }
 
-  /// The ASCII character for which the first bytes stand as an overlong sequence, of up to the six bytes of RFC 2279;
+  /// The ASCII character that the first bytes encode as an overlong sequence, of up to the six bytes of RFC 2279;
   /// nil where they do not.
   private static func overlongASCII(_ bytes: ArraySlice<UInt8>) -> UInt8? {
     guard let lead = bytes.first, lead >= 0xC0, lead < 0xFE else { return nil }

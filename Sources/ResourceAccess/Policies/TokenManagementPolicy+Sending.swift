@@ -4,9 +4,9 @@ public import OAuthClient
 extension TokenManagementPolicy {
   /// Sends `request` under the policy, for code that brings its own transport.
   ///
-  /// `token` gives the access token; asked with a refused one, a newer one. Where the policy covers the URL and there
+  /// `token` returns the access token, or one newer than a rejected one. Where the policy covers the URL and there
   /// is no token, nothing is sent and its error is thrown: a request never goes out without what it was meant to carry.
-  /// What was refused is repeated once; when no newer token can be had the refusal is the answer.
+  /// A rejected request is retried once; when there is no newer token the rejection is the response.
   ///
   /// Redirects are not followed, and no proof is made for a token that is bound to a key: `ResourceFetcher` does both.
   public func send<Failure: Error>(
@@ -24,7 +24,7 @@ extension TokenManagementPolicy {
     guard covers(request.url) else { return try await exchange(request) }
     let current = try await token(nil)
     let first = try await exchange(authorizing(request, with: current))
-    guard await requiresRenewal(first, of: current) else { return first }
+    guard await requiresRefresh(first, of: current) else { return first }
     let newer: AccessToken
     do throws(Failure) {
       newer = try await token(current)

@@ -2,27 +2,27 @@ public import HTTPMessages
 public import OAuthClient
 import PosternSupport
 
-/// Puts access tokens into requests, and says of answers whether the token must be renewed.
+/// Puts access tokens into requests, and decides by responses whether the token must be refreshed.
 ///
-/// Only for the URLs it covers: to everything else a request goes as it is. A refused request is repeated once, with a
-/// newer token; when there is none to be had, or it is refused again, the refusal is the answer as it stood.
+/// Only for the URLs it covers: requests to others are sent as they are. A rejected request is retried once, with a
+/// newer token; when there is none, or it is rejected again, the rejection is the result.
 public struct TokenManagementPolicy: Sendable {
   private let coverage: URLCoverage
-  /// Where it holds at most, whatever `coverage` says; nil: no bounds.
+  /// Bounds `coverage`; nil: no bounds.
   private var bounds: URLCoverage?
   private let refreshOn: Set<Int>?
   private let delegate: (any TokenManagementPolicyDelegate)?
 
   /// A policy for the URLs under `validatingURL`: each an origin, or an origin with a path.
   ///
-  /// `refreshOn` names the statuses at which a token is renewed, whatever the challenge; nil: 401 with a bearer
-  /// challenge. The delegate goes before either. Plain `http` is covered on loopback addresses only, and only when
-  /// allowed.
+  /// `refreshOn` lists the statuses at which a token is refreshed, whatever the challenge; nil: 401 with a bearer
+  /// challenge. The delegate takes precedence over either. Plain `http` is covered on loopback addresses only, and only
+  /// when allowed.
   public init(
     validatingURL: [HTTPURL], delegate: (any TokenManagementPolicyDelegate)? = nil, refreshOn: Set<Int>? = nil,
     allowsPlainHTTPOnLoopback: Bool = false
   ) {
-    coverage = URLCoverage(places: validatingURL, allowsPlainHTTPOnLoopback: allowsPlainHTTPOnLoopback)
+    coverage = URLCoverage(locations: validatingURL, allowsPlainHTTPOnLoopback: allowsPlainHTTPOnLoopback)
     self.refreshOn = refreshOn
     self.delegate = delegate
   }
@@ -33,9 +33,9 @@ public struct TokenManagementPolicy: Sendable {
   public func covers(_ url: HTTPURL) -> Bool { coverage.covers(url) && bounds?.covers(url) ?? true }
 
   /// The policy's URLs at which it has no effect, because they are not secure or none of `servers` has URLs there.
-  package func idlePlaces(among servers: [ResourceServer]) -> [HTTPURL] { coverage.idlePlaces(among: servers) }
+  package func idleURLs(among servers: [ResourceServer]) -> [HTTPURL] { coverage.idleURLs(among: servers) }
 
-  /// Whether somebody is asked about answers.
+  /// Whether a delegate decides about responses.
   var hasDelegate: Bool { delegate != nil }
 
   /// The same, for no URLs but those of `server`.
@@ -45,8 +45,8 @@ public struct TokenManagementPolicy: Sendable {
     return policy
   }
 
-  /// `request` with `token` in `Authorization`, as its type says (RFC 6750 section 2.1, RFC 9449 section 7.1), where
-  /// the policy covers its URL; else as it is. The proof that goes with a token bound to a key is not added here.
+  /// `request` with `token` in `Authorization`, as its type requires (RFC 6750 section 2.1, RFC 9449 section 7.1),
+  /// where the policy covers its URL; else as it is. The proof that goes with a token bound to a key is not added here.
   public func authorizing(_ request: HTTPRequest, with token: AccessToken?) -> HTTPRequest {
     guard let token, covers(request.url) else { return request }
     var request = request
@@ -54,9 +54,9 @@ public struct TokenManagementPolicy: Sendable {
     return request
   }
 
-  /// Whether `response` means that `token`, with which it was asked for, must be renewed: as the delegate says, else by
-  /// status, else at 401 with a challenge that a newer token can meet.
-  public func requiresRenewal(_ response: HTTPResponse, of token: AccessToken) async -> Bool {
+  /// Whether `response` to a request with `token` means that the token must be refreshed: as the delegate decides, else
+  /// by status, else at 401 with a challenge that a newer token can meet.
+  public func requiresRefresh(_ response: HTTPResponse, of token: AccessToken) async -> Bool {
     if let decision = await delegate?.evaluateTokenRefresh(response) { return decision }
     if let refreshOn { return refreshOn.contains(response.status) }
     guard response.status == 401 else { return false }

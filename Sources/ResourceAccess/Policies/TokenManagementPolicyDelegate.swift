@@ -1,8 +1,8 @@
 public import HTTPMessages
 
-/// Decides in an application's place whether a response means that the access token must be renewed.
+/// An application's decision whether a response means that the access token must be refreshed.
 public protocol TokenManagementPolicyDelegate: Sendable {
-  /// Whether `response`, the answer to a request that carried a token, means that the token must be renewed and the
-  /// request repeated. Nil: as the policy's own rule says. Asked for the first answer of a request only.
+  /// Whether `response` to a request that carried a token means that the token must be refreshed and the request
+  /// retried. Nil: the policy's own rule decides. Called for the first response to a request only.
   func evaluateTokenRefresh(_ response: HTTPResponse) async -> Bool?
 }

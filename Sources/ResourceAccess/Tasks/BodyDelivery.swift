@@ -1,8 +1,8 @@
 import HTTPMessages
 
-/// Carries a response from the transport to whoever takes it in pieces, while the exchange runs.
+/// Delivers a response in pieces to its caller, while the exchange runs.
 struct BodyDelivery {
-  /// What has become of the parts that came while the exchange ran.
+  /// How many of the parts that came during the exchange were taken.
   struct Taken {
     /// Whether each of them was taken.
     var isWhole = true
@@ -10,14 +10,14 @@ struct BodyDelivery {
     var hasHead = false
   }
 
-  private static let refusal = "nobody takes the body any more"
+  private static let rejection = "the body is no longer taken"
 
   let task: NetworkTask
   let deliver: @Sendable ([UInt8]) async -> Bool
   let deliverHead: (@Sendable (HTTPResponseHead) async -> Bool)?
 
-  /// Hands parts on until there are no more, or one is not taken. Runs beside the exchange, as a child of who waits for
-  /// it: where it runs, so that a piece needs no way between threads.
+  /// Delivers parts until there are no more, or one is not taken. Runs concurrently with the exchange, as a child of
+  /// the task that waits for it, and where that runs, so that a piece need not change threads.
   func pump() async -> Taken {
     var taken = Taken()
     while let part = await task.control.next() {
@@ -29,9 +29,9 @@ struct BodyDelivery {
       case .piece(let piece): isTaken = await hand(piece)
       }
       guard isTaken else {
-        // Ends the exchange: the server need not send what nobody wants, nor wait for a taker. Cancelled, it has ended
+        // Ends the exchange: the rest of the body has no use, and the server must not wait. A cancelled one has ended
         // already.
-        if !Task.isCancelled { task.end(because: Self.refusal) }
+        if !Task.isCancelled { task.end(because: Self.rejection) }
         taken.isWhole = false
         break
       }
@@ -47,7 +47,7 @@ struct BodyDelivery {
     var isTaken = taken.isWhole
     if isTaken, !taken.hasHead { isTaken = await hand(head) }
     guard isTaken, await hand(response.body) else {
-      throw ResourceError(.requestCancelled, Self.refusal, outcome: .replied)
+      throw ResourceError(.requestCancelled, Self.rejection, outcome: .replied)
     }
     var response = response
     response.body = []

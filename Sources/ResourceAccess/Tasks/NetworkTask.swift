@@ -3,17 +3,17 @@ public import PosternSupport
 
 /// One fetch as others see it while it runs: the seed's `NetworkTask`.
 ///
-/// It runs from the beginning. `suspend` acts on a running task, `resume` on a suspended one, `cancel` on both; every
-/// other call does nothing. While it is suspended no bytes move and its time stands still. However these calls, the
-/// fetch's end and the end of whoever waits for it race, there is one outcome, and it never changes afterwards.
+/// It runs from the start. `suspend` acts on a running task, `resume` on a suspended one, `cancel` on both; every other
+/// call does nothing. While it is suspended no bytes move and its time does not pass. However these calls, the fetch's
+/// end and the end of the task that waits for it race, there is one outcome, and it never changes afterwards.
 public final class NetworkTask: Sendable {
-  /// Where it stands.
+  /// The state of a task.
   public enum State: String, Sendable, Hashable, CaseIterable {
     /// On its way.
     case running
-    /// Held still.
+    /// Paused.
     case suspended
-    /// Ended before it had come to anything: by `cancel`, with whoever waited for it, or because nobody took its body.
+    /// Ended without a result: by `cancel`, with the task that waited for it, or because its body was no longer taken.
     case cancelled
     /// Ended with a response or an error.
     case completed
@@ -21,7 +21,7 @@ public final class NetworkTask: Sendable {
 
   private enum Course {
     case open
-    /// It is decided that it ends as cancelled; its fetch has not let go yet.
+    /// It will end as cancelled; its fetch has not ended yet.
     case ending(String)
     case ended(Result<ResourceResponse, ResourceError>)
   }
@@ -31,22 +31,22 @@ public final class NetworkTask: Sendable {
     var course = Course.open
     /// Whether a fetch has taken it as its own.
     var isTaken = false
-    /// Whom to wake when the course is open no more.
+    /// The task that waits for the course to be decided.
     var waiter: CheckedContinuation<Void, Never>?
   }
 
-  /// What it is called.
+  /// Its name.
   public let identifier: String
-  /// What was asked.
+  /// The request.
   public let request: ResourceRequest
-  /// When it began.
+  /// When it started.
   public let startedAt: Timestamp
 
   let control = TransferControl()
   private let clock: any EngineClock
   private let contents = Locked(Contents())
 
-  /// A task that begins now, for one fetch.
+  /// A task that starts now, for one fetch.
   public init(
     identifier: String = NetworkTask.generatedIdentifier(), request: ResourceRequest, clock: any EngineClock
   ) {
@@ -61,11 +61,11 @@ public final class NetworkTask: Sendable {
     "task-" + String(NonSecretRandom.shared.next(), radix: 36)
   }
 
-  /// Where it stands. Whether it is held only the control knows, so that suspending and resuming at once never come
-  /// apart.
+  /// The state. Only the control knows whether it is paused, so that concurrent calls of `suspend` and `resume` never
+  /// contradict each other.
   public var state: State {
     switch contents.withLock({ $0.course }) {
-    case .open: control.isHeld ? .suspended : .running
+    case .open: control.isPaused ? .suspended : .running
     case .ending: .cancelled
     case .ended(.failure(let error)) where error.code == .requestCancelled: .cancelled
     case .ended: .completed
@@ -78,7 +78,7 @@ public final class NetworkTask: Sendable {
     return response
   }
 
-  /// Why there is no response; nil while that is open. Until the fetch of a cancelled task has let go, its `outcome` is
+  /// Why there is no response; nil while that is open. Until the fetch of a cancelled task has ended, its `outcome` is
   /// the worst that may have happened.
   public var error: ResourceError? {
     switch contents.withLock({ $0.course }) {
@@ -88,24 +88,24 @@ public final class NetworkTask: Sendable {
     }
   }
 
-  /// The URL it asks, once the request has been found in order; redirects do not change it.
+  /// The URL of the request, once that has been checked; redirects do not change it.
   public var url: HTTPURL? { contents.withLock { $0.url } }
 
   /// How many bytes of bodies have moved.
   public var progress: TransferControl.Progress { control.progress }
 
-  /// Holds it still.
+  /// Pauses it.
   public func suspend() {
-    if isOpen { control.hold(at: clock.monotonicNow) }
+    if isOpen { control.pause(at: clock.monotonicNow) }
   }
 
-  /// Lets it go on.
+  /// Resumes it.
   public func resume() {
-    if isOpen { control.release(at: clock.monotonicNow) }
+    if isOpen { control.resume(at: clock.monotonicNow) }
   }
 
-  /// Ends it, wherever its fetch is, suspended or not: whoever waits for it gets `request_cancelled`. Returns at once;
-  /// what is under way lets go in its own time.
+  /// Ends it, wherever its fetch is, suspended or not: the task that waits for it gets `request_cancelled`. Returns at
+  /// once; what is under way ends in its own time.
   public func cancel() { end(because: "the task was cancelled") }
 
   private var isOpen: Bool {
@@ -124,7 +124,7 @@ extension NetworkTask {
   func carryOut(
     _ fetch: @escaping @Sendable () async -> Result<ResourceResponse, ResourceError>
   ) async -> Result<ResourceResponse, ResourceError> {
-    if let refusal = take() { return refusal }
+    if let outcome = take() { return outcome }
     await withTaskGroup(of: Void.self) { group in
       group.addTask { self.completed(await fetch()) }
       await untilDecided()
@@ -136,7 +136,7 @@ extension NetworkTask {
     }
   }
 
-  /// The request was found in order.
+  /// The request has been checked.
   func began(_ url: HTTPURL) { contents.withLock { $0.url = url } }
 
   /// Ends it as cancelled, unless it has ended.
@@ -176,7 +176,7 @@ extension NetworkTask {
     }
   }
 
-  /// The fetch has let go. A task that was cancelled before stays so, and takes over how far the request had come.
+  /// The fetch has ended. A task that was cancelled before stays so, with the outcome of the request.
   private func completed(_ result: Result<ResourceResponse, ResourceError>) {
     let waiter = contents.withLock { contents -> CheckedContinuation<Void, Never>? in
       guard case .ending(let reason) = contents.course else {

@@ -2,19 +2,19 @@ public import JOSE
 public import KeySets
 public import PosternSupport
 
-/// Validates JWT access tokens (RFC 9068 section 4). Order of checks and verdicts as for ID tokens.
+/// Validates JWT access tokens (RFC 9068 section 4). The order of checks and the verdicts are those of ID tokens.
 public struct AccessTokenValidator: Sendable {
   private let verification: TokenVerification
 
-  /// A validator that judges by `clock`. `cache` nil switches the cache of verdicts off; one may be shared with the
-  /// validator of ID tokens, since a kept verdict belongs to its whole policy.
+  /// A validator with the time of `clock`. `cache` nil switches the cache of verdicts off; one may be shared with the
+  /// validator of ID tokens, since a cached verdict belongs to its whole policy.
   public init(
     clock: some EngineClock, cache: VerdictCache? = VerdictCache(), limits: TokenLimits = TokenLimits()
   ) {
     verification = TokenVerification(limits: limits, cache: cache, clock: clock)
   }
 
-  /// The verdict on `accessToken`. Throws only when it cannot be decided: there is no key set to be had until
+  /// Returns the verdict on `accessToken`. Throws only when no verdict is possible: no key set is available until
   /// `deadline`.
   public func validate(
     _ accessToken: String, expecting expectations: AccessTokenExpectations, configuration: IDTokenConfiguration,
@@ -23,5 +23,95 @@ public struct AccessTokenValidator: Sendable {
     let policy = AccessTokenPolicy(configuration: configuration, expectations: expectations)
     return try await verification.verdict(
       on: accessToken, by: policy.profile(isKept: verification.keepsVerdicts), keys: keys, deadline: deadline)
+  }
+}
+
+/// The requirements of one call for a JWT access token.
+public struct AccessTokenExpectations: Sendable {
+  /// The resource that the token must be for.
+  public var audience: String
+  /// The scopes that must all be granted.
+  public var requiredScopes: [String]
+  /// The client that presents the token, where it is known.
+  public var clientID: String?
+  /// The key whose possession the presenter has proven. Nil: none, and a token that is bound to a key is invalid.
+  public var confirmation: TokenConfirmation?
+  /// Replaces the configured clock skew; at most 300 s.
+  public var clockSkew: Duration?
+  /// The time of the validation; nil for now.
+  public var now: Timestamp?
+
+  /// Expectations of the given parts; the others keep their defaults until they are set.
+  public init(
+    audience: String, requiredScopes: [String] = [], clientID: String? = nil, confirmation: TokenConfirmation? = nil
+  ) {
+    self.audience = audience
+    self.requiredScopes = requiredScopes
+    self.clientID = clientID
+    self.confirmation = confirmation
+  }
+}
+
+/// The rules for an access token by a configuration and one call's expectations.
+struct AccessTokenPolicy: Sendable {
+  let configuration: IDTokenConfiguration
+  let expectations: AccessTokenExpectations
+
+  /// The profile of RFC 9068 section 4. `typ` must be present, so that no ID token passes for an access token.
+  func profile(isKept: Bool) -> TokenProfile {
+    TokenProfile(
+      algorithms: configuration.algorithms(narrowedTo: nil),
+      clientSecret: configuration.clientSecret,
+      encryption: configuration.encryption.optional,
+      outerTypes: ["JWT", "at+jwt"],
+      stringClaims: ["scope"],
+      headerRules: [
+        SymmetricAudienceRule(),
+        TokenTypeRule(accepted: ["at+jwt"], mayBeAbsent: false),
+        ContentTypeRule(),
+      ],
+      claimRules: [
+        IssuerRule(issuer: configuration.issuer),
+        SubjectRule(),
+        AudienceRule(audience: expectations.audience),
+        ClientIDRule(clientID: expectations.clientID),
+        ExpirationRule(),
+        NotBeforeRule(),
+        IssuedAtRule(maximumAge: configuration.maximumTokenAge),
+        TokenIdentifierRule(),
+        ConfirmationRule(shown: expectations.confirmation),
+        ScopeRule(required: expectations.requiredScopes),
+      ],
+      clockSkew: IDTokenConfiguration.bounded(expectations.clockSkew ?? configuration.clockSkew),
+      now: expectations.now,
+      fingerprint: isKept ? fingerprint : nil)
+  }
+
+  var fingerprint: PolicyFingerprint {
+    var fingerprint = PolicyFingerprint(kind: "at+jwt")
+    configuration.add(to: &fingerprint)
+    fingerprint.add(expectations.audience)
+    fingerprint.add(expectations.requiredScopes)
+    fingerprint.add(expectations.clientID)
+    fingerprint.add(expectations.confirmation?.member.name)
+    fingerprint.add(expectations.confirmation?.member.value)
+    fingerprint.add(expectations.clockSkew)
+    return fingerprint
+  }
+}
+
+/// The key whose possession the presenter of an access token has proven, by its thumbprint.
+public enum TokenConfirmation: Sendable, Hashable {
+  /// The thumbprint of the key of a DPoP proof (RFC 9449 section 6.1).
+  case jkt(String)
+  /// The thumbprint of the client certificate, SHA-256, base64url (RFC 8705 section 3.1).
+  case x5tS256(String)
+
+  /// The member of `cnf` with its value.
+  var member: (name: String, value: String) {
+    switch self {
+    case .jkt(let thumbprint): ("jkt", thumbprint)
+    case .x5tS256(let thumbprint): ("x5t#S256", thumbprint)
+    }
   }
 }

@@ -1,16 +1,16 @@
 import PosternSupport
 
-/// Tokens that were found valid, so that the signature of a repeated one need not be verified again.
+/// A cache of valid tokens, so that the signature of the same token need not be verified again.
 ///
-/// Bounded in entries and bytes, and shared: a verdict is everybody's, since its key is the whole question, but who had
-/// most of them verified loses theirs first. Guarded by its own lock. Only valid verdicts are kept, never one that
-/// rests on a shared secret.
+/// Bounded in entries and bytes, and shared: a verdict is the same for all users, since its key is the token with the
+/// whole policy, but the user with the most entries loses theirs first. Its state is behind a lock. Only valid verdicts
+/// are cached, never one that depends on a shared secret.
 public final class VerdictCache: Sendable {
   private typealias Tokens = FairCache<UInt32, VerdictKey, VerifiedToken>
 
-  /// Larger ones are not kept: a few of them would push out all others.
+  /// The maximum size of an entry: a few larger ones would displace all others.
   static let maxEntryBytes = 16 << 10
-  /// What a key and its parsed claims take for each byte they were written in, at worst.
+  /// The memory of a key and its parsed claims for each byte of text, at worst.
   private static let weight = 5
 
   private let tokens: Locked<Tokens>
@@ -22,19 +22,79 @@ public final class VerdictCache: Sendable {
     tokens = Locked(makeEmpty())
   }
 
-  /// How many tokens are kept.
+  /// The number of cached tokens.
   public var count: Int { tokens.withLock { $0.count } }
 
-  /// Forgets everything: for a changed configuration.
+  /// Removes everything: for a changed configuration.
   public func removeAll() { tokens.withLock { $0 = makeEmpty() } }
 
   func token(for key: VerdictKey) -> VerifiedToken? { tokens.withLock { $0[key] } }
 
   func keep(_ token: VerifiedToken, for key: VerdictKey) {
     guard key.bytes.count <= Self.maxEntryBytes else { return }
-    let owner = Requesting.uid ?? Requester.process.uid
-    tokens.withLock { $0.set(token, for: key, of: owner, weight: key.bytes.count * Self.weight) }
+    let uid = CurrentPeer.uid ?? PeerID.process.uid
+    tokens.withLock { $0.set(token, for: key, of: uid, weight: key.bytes.count * Self.weight) }
   }
 
   func remove(_ key: VerdictKey) { tokens.withLock { $0.remove(key) } }
+}
+
+/// A whole token and the whole policy of its validation. Never a digest and never a part of the token (CVE-2026-35039).
+struct VerdictKey: Sendable, Hashable {
+  let bytes: [UInt8]
+
+  init(token: String, policy: PolicyFingerprint) {
+    let count = token.utf8.count
+    var bytes: [UInt8] = []
+    bytes.reserveCapacity(8 + count + policy.bytes.count)
+    withUnsafeBytes(of: Int64(count).littleEndian) { bytes.append(contentsOf: $0) }
+    bytes.append(contentsOf: token.utf8)
+    bytes.append(contentsOf: policy.bytes)
+    self.bytes = bytes
+  }
+
+  /// Hashes the bytes in one piece, which makes look-ups cheap.
+  func hash(into hasher: inout Hasher) {
+    bytes.withUnsafeBytes { hasher.combine(bytes: $0) }
+  }
+}
+
+/// Everything but the token that a verdict depends on, in bytes: every value whole and with its length before it, so
+/// that no two policies have the same.
+package struct PolicyFingerprint: Sendable {
+  package private(set) var bytes: [UInt8] = []
+
+  /// An empty fingerprint of one kind of token.
+  package init(kind: String) {
+    bytes.reserveCapacity(256)
+    add(kind)
+  }
+
+  package mutating func add(_ text: String) {
+    add(count: text.utf8.count)
+    bytes.append(contentsOf: text.utf8)
+  }
+
+  package mutating func add(_ text: String?) {
+    bytes.append(text == nil ? 0 : 1)
+    if let text { add(text) }
+  }
+
+  package mutating func add(_ texts: [String]) {
+    add(count: texts.count)
+    for text in texts { add(text) }
+  }
+
+  mutating func add(_ condition: Bool) { bytes.append(condition ? 1 : 0) }
+
+  mutating func add(_ duration: Duration?) {
+    bytes.append(duration == nil ? 0 : 1)
+    if let duration { add(integer: duration.wholeMilliseconds) }
+  }
+
+  private mutating func add(count: Int) { add(integer: Int64(count)) }
+
+  private mutating func add(integer: Int64) {
+    withUnsafeBytes(of: integer.littleEndian) { bytes.append(contentsOf: $0) }
+  }
 }

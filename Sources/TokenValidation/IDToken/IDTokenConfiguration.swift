@@ -1,26 +1,26 @@
 public import JOSE
 public import PosternSupport
 
-/// What is configured about an issuer's tokens, the same for every call.
+/// The configuration of an issuer's tokens, the same for every call.
 public struct IDTokenConfiguration: Sendable {
-  /// The largest clock skew that is ever granted.
+  /// The largest clock skew that is tolerated.
   public static let maximumClockSkew = Duration.seconds(300)
 
   /// The issuer identifier, compared byte by byte with `iss`.
   public var issuer: String
   /// The signature algorithms that may be used. A symmetric one counts only where `clientSecret` is given.
   public var algorithms: [SignatureAlgorithm]
-  /// How far the issuer's clock may be off, at most 300 s.
+  /// The tolerated clock skew, at most 300 s.
   public var clockSkew: Duration
-  /// Audiences beside the client that a token may have.
+  /// The audiences that a token may have in addition to the client.
   public var trustedAudiences: [String]
-  /// Whether a token with several audiences must say in `azp` to whom it was issued.
+  /// Whether a token with several audiences must name in `azp` the client it was issued to.
   public var requiresAuthorizedParty: Bool
-  /// The oldest token, counted from `iat`; nil: no bound but `exp`.
+  /// The maximum age of a token, counted from `iat`; nil for no bound but `exp`.
   public var maximumTokenAge: Duration?
-  /// The key of HS256, HS384 and HS512 (OpenID Connect Core section 10.1). No key set ever is.
+  /// The key of HS256, HS384 and HS512 (OpenID Connect Core section 10.1). No key set is ever used for these.
   public var clientSecret: Secret<String>?
-  /// What was agreed about encryption.
+  /// The policy for encrypted tokens.
   public var encryption: TokenEncryptionPolicy
 
   /// A configuration of the given parts.
@@ -39,9 +39,9 @@ public struct IDTokenConfiguration: Sendable {
     self.encryption = encryption
   }
 
-  /// The algorithms that this configuration and a caller's wish to narrow it leave over.
+  /// Returns the algorithms that both this configuration and the caller's list allow.
   ///
-  /// Names of one computation meet (RFC 9864): Ed25519 and Ed448 are each a part of EdDSA.
+  /// Two names of one computation match (RFC 9864): Ed25519 and Ed448 are each a part of EdDSA.
   func algorithms(narrowedTo wish: [SignatureAlgorithm]?) -> [SignatureAlgorithm] {
     let isWhole = clientSecret != nil || !algorithms.contains(where: \.isSymmetric)
     let own = isWhole ? algorithms : algorithms.filter { !$0.isSymmetric }
@@ -50,4 +50,81 @@ public struct IDTokenConfiguration: Sendable {
   }
 
   static func bounded(_ skew: Duration) -> Duration { min(max(skew, .zero), maximumClockSkew) }
+}
+
+/// The requirements of one call for an ID token.
+@dynamicMemberLookup
+public struct IDTokenExpectations: Sendable {
+  /// Settings of one call that replace configured ones; nil keeps what is configured.
+  public struct Overrides: Sendable {
+    /// The accepted signature algorithms; they may only narrow the configured ones.
+    public var algorithms: [SignatureAlgorithm]?
+    /// Replaces the configured additional audiences.
+    public var trustedAudiences: [String]?
+    /// Replaces the configured clock skew; at most 300 s.
+    public var clockSkew: Duration?
+    /// Replaces the configured requirement of `azp`.
+    public var requiresAuthorizedParty: Bool?
+  }
+
+  /// The client that the token must be for.
+  public var clientID: String
+  /// The nonce of the authorization request. Nil: none was sent, and one in the token is ignored.
+  public var nonce: String?
+  /// The authorization code, to compare with `c_hash`.
+  public var authorizationCode: Secret<String>?
+  /// The access token, to compare with `at_hash`.
+  public var accessToken: Secret<String>?
+  /// The `state` of the authorization request, to compare with `s_hash`.
+  public var state: String?
+  /// The longest time since the user's authentication.
+  public var maxAge: Duration?
+  /// The accepted authentication contexts; empty accepts any.
+  public var acrValues: [String]
+  /// The flow by which the token was obtained.
+  public var flow: TokenFlow
+  /// The time of the validation; nil for now.
+  public var now: Timestamp?
+  /// The settings that replace configured ones. Its members can be used without naming it.
+  public var overrides = Overrides()
+
+  /// Expectations of the given parts; the others keep their defaults until they are set.
+  public init(
+    clientID: String, nonce: String? = nil, authorizationCode: Secret<String>? = nil,
+    accessToken: Secret<String>? = nil, flow: TokenFlow = .code
+  ) {
+    self.clientID = clientID
+    self.nonce = nonce
+    self.authorizationCode = authorizationCode
+    self.accessToken = accessToken
+    self.flow = flow
+    acrValues = []
+  }
+
+  /// A member of `overrides`.
+  public subscript<Value>(dynamicMember member: WritableKeyPath<Overrides, Value>) -> Value {
+    get { overrides[keyPath: member] }
+    set { overrides[keyPath: member] = newValue }
+  }
+}
+
+/// The flow by which an ID token was obtained, which adds rules to the common ones.
+public enum TokenFlow: Sendable, Hashable {
+  /// The token endpoint's answer to an authorization code (OpenID Connect Core section 3.1).
+  case code
+  /// The authorization endpoint's answer without a code (section 3.2).
+  case implicit
+  /// The authorization endpoint's answer with a code (section 3.3). `other` is the token endpoint's ID token of the
+  /// same authorization, where it is available for comparison.
+  case hybrid(other: String? = nil)
+  /// The token endpoint's answer to a refresh token (section 12.2): compared with the previous ID token.
+  case refresh(previous: String)
+
+  /// Whether the token came through the browser, so that only its own contents tie it to the request.
+  var isFrontChannel: Bool {
+    switch self {
+    case .implicit, .hybrid: true
+    case .code, .refresh: false
+    }
+  }
 }

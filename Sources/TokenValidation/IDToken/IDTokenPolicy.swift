@@ -1,7 +1,7 @@
 import JOSE
 import PosternSupport
 
-/// A configuration and one call's expectations made into what is to be checked.
+/// The rules for an ID token by a configuration and one call's expectations.
 struct IDTokenPolicy: Sendable {
   private static let headerRules: [any HeaderRule] = [
     SymmetricAudienceRule(),
@@ -13,19 +13,19 @@ struct IDTokenPolicy: Sendable {
   let configuration: IDTokenConfiguration
   let expectations: IDTokenExpectations
 
-  var algorithms: [SignatureAlgorithm] { configuration.algorithms(narrowedTo: expectations.algorithms) }
+  var algorithms: [SignatureAlgorithm] { configuration.algorithms(narrowedTo: expectations.overrides.algorithms) }
 
-  var trustedAudiences: [String] { expectations.trustedAudiences ?? configuration.trustedAudiences }
+  var trustedAudiences: [String] { expectations.overrides.trustedAudiences ?? configuration.trustedAudiences }
 
   var requiresAuthorizedParty: Bool {
-    expectations.requiresAuthorizedParty ?? configuration.requiresAuthorizedParty
+    expectations.overrides.requiresAuthorizedParty ?? configuration.requiresAuthorizedParty
   }
 
   var clockSkew: Duration {
-    IDTokenConfiguration.bounded(expectations.clockSkew ?? configuration.clockSkew)
+    IDTokenConfiguration.bounded(expectations.overrides.clockSkew ?? configuration.clockSkew)
   }
 
-  /// OpenID Connect Core section 3.1.3.7, in the order of the contract.
+  /// The profile of OpenID Connect Core section 3.1.3.7, in the documented order.
   func profile(limits: TokenLimits, isKept: Bool) -> TokenProfile {
     TokenProfile(
       algorithms: algorithms,
@@ -39,7 +39,7 @@ struct IDTokenPolicy: Sendable {
   }
 
   private func claimRules(limits: TokenLimits) -> [any ClaimRule] {
-    // One array: nothing is made per call that need not be.
+    // One array: nothing is allocated per call that need not be.
     var rules: [any ClaimRule] = []
     rules.reserveCapacity(15)
     addCommonRules(to: &rules)
@@ -66,7 +66,7 @@ struct IDTokenPolicy: Sendable {
     rules.append(NonceRule(nonce: expectations.nonce, isRequired: isFrontChannel))
     if let maxAge = expectations.maxAge { rules.append(AuthenticationAgeRule(maxAge: max(maxAge, .zero))) }
     if !expectations.acrValues.isEmpty { rules.append(AuthenticationContextRule(accepted: expectations.acrValues)) }
-    // A hash with nothing to compare with is no rule, unless it must be there.
+    // A hash without a value to compare it with is no rule, unless it must be present.
     if expectations.accessToken != nil {
       rules.append(TokenHashRule.accessToken(expectations.accessToken, isRequired: isFrontChannel))
     }
@@ -84,12 +84,70 @@ struct IDTokenPolicy: Sendable {
     }
   }
 
-  /// The claims of a token that was validated before, by now perhaps expired or under a key that is gone: only read.
+  /// Reads the claims of a token that was validated earlier, and may have expired or lost its key since.
   private func claims(of token: String, limits: TokenLimits) -> JWTClaims? {
     guard
       let opened = try? configuration.encryption.open(
         token, types: ["JWT"], clientSecret: configuration.clientSecret, limits: limits)
     else { return nil }
     return (try? TokenReading(opened, limits: limits))?.claims
+  }
+}
+
+extension IDTokenPolicy {
+  /// Everything that a verdict depends on, without the client secret, on which no cached verdict depends, and without
+  /// the time, which is checked at every use.
+  var fingerprint: PolicyFingerprint {
+    var fingerprint = PolicyFingerprint(kind: "id_token")
+    configuration.add(to: &fingerprint)
+    expectations.add(to: &fingerprint)
+    return fingerprint
+  }
+}
+
+extension IDTokenConfiguration {
+  func add(to fingerprint: inout PolicyFingerprint) {
+    fingerprint.add(issuer)
+    fingerprint.add(algorithms.map(\.name))
+    fingerprint.add(clockSkew)
+    fingerprint.add(trustedAudiences)
+    fingerprint.add(requiresAuthorizedParty)
+    fingerprint.add(maximumTokenAge)
+    fingerprint.add(clientSecret != nil)
+    fingerprint.add(encryption.isRequired)
+    fingerprint.add(encryption.keys.map { $0.thumbprint ?? "" })
+    fingerprint.add(encryption.keys.map { $0.keyID ?? "" })
+    fingerprint.add(encryption.algorithms.map(\.name))
+    fingerprint.add(encryption.encryptions.map(\.name))
+  }
+}
+
+extension IDTokenExpectations {
+  fileprivate func add(to fingerprint: inout PolicyFingerprint) {
+    fingerprint.add(clientID)
+    fingerprint.add(nonce)
+    fingerprint.add(authorizationCode?.reveal())
+    fingerprint.add(accessToken?.reveal())
+    fingerprint.add(state)
+    fingerprint.add(maxAge)
+    fingerprint.add(acrValues)
+    fingerprint.add(overrides.algorithms != nil)
+    fingerprint.add((overrides.algorithms ?? []).map(\.name))
+    fingerprint.add(flow.fingerprint)
+    fingerprint.add(overrides.trustedAudiences != nil)
+    fingerprint.add(overrides.trustedAudiences ?? [])
+    fingerprint.add(overrides.clockSkew)
+    fingerprint.add(overrides.requiresAuthorizedParty.map { $0 ? "true" : "false" })
+  }
+}
+
+extension TokenFlow {
+  fileprivate var fingerprint: [String] {
+    switch self {
+    case .code: ["code"]
+    case .implicit: ["implicit"]
+    case .hybrid(let other): ["hybrid"] + (other.map { [$0] } ?? [])
+    case .refresh(let previous): ["refresh", previous]
+    }
   }
 }

@@ -1,18 +1,18 @@
 public import JOSE
-import PosternJSON
+public import PosternJSON
 public import PosternSupport
 
-/// Reads a token without trusting it, and says everything that would make it fail: for the command line.
+/// Reads a token without trusting it, and lists everything that would make it invalid: for the command line.
 ///
-/// The rules are the validators' own. What depends on the request (nonces, hashes) is not looked at.
+/// The rules are those of the validators, without those that depend on the request (nonces, hashes).
 public struct TokenInspector: Sendable {
-  /// What the token is held against; a part that is nil is not asked.
+  /// The requirements for the token; a part that is nil is not checked.
   public struct Expectations: Sendable {
     /// The issuer that `iss` must name.
     public var issuer: String?
-    /// Whom the token must be for: the client, or the resource of an access token.
+    /// The audience of the token: the client, or the resource of an access token.
     public var audience: String?
-    /// The keys of which one must have signed.
+    /// The keys of which one must have signed the token.
     public var keys: JWKSet?
 
     /// Expectations of the given parts.
@@ -23,19 +23,19 @@ public struct TokenInspector: Sendable {
     }
   }
 
-  /// The clock skew that is granted, as a validation would by default.
+  /// The tolerated clock skew, the default of a validation.
   static let clockSkew = Duration.seconds(30)
 
   private let clock: any EngineClock
   private let limits: TokenLimits
 
-  /// An inspector that judges by `clock`.
+  /// An inspector with the time of `clock`.
   public init(clock: some EngineClock, limits: TokenLimits = TokenLimits()) {
     self.clock = clock
     self.limits = limits
   }
 
-  /// What there is to say about `token`.
+  /// Returns the contents and the violations of `token`.
   public func inspect(_ token: String, expecting expectations: Expectations = Expectations()) -> TokenInspection {
     let parts = token.utf8.count <= limits.maxBytes ? token.split(atByte: ".", omittingEmptySubsequences: false) : []
     let header = parts.first.flatMap { object($0) }
@@ -82,7 +82,7 @@ public struct TokenInspector: Sendable {
     guard let claims else { return }
     if let parameters = inspection.header, let header = try? JOSEHeader(parameters: parameters) {
       for rule in kind.headerRules {
-        if case .failed(let fault) = rule.outcome(for: header, beside: claims) { inspection.findings.append(fault) }
+        if case .failed(let fault) = rule.outcome(for: header, claims: claims) { inspection.findings.append(fault) }
       }
     }
     let context = RuleContext(claims: claims, signer: nil, now: clock.wallNow, clockSkew: Self.clockSkew)
@@ -113,8 +113,8 @@ public struct TokenInspector: Sendable {
     }
   }
 
-  /// A part as a JSON object, for showing: duplicate members and whatever else is refused is told by the validators'
-  /// own parser.
+  /// Reads a part as a JSON object, for display: duplicate members and other faults are reported by the validators' own
+  /// parser.
   private func object(_ part: Substring) -> JSONObject? {
     Base64URL.decode(String(part)).flatMap {
       try? JSONParser(maxBytes: limits.maxBytes, maxDepth: limits.maxDepth).parse($0).objectValue
@@ -123,7 +123,7 @@ public struct TokenInspector: Sendable {
 }
 
 extension TokenInspector {
-  /// What a token says it is.
+  /// The kind of a token, by its own header.
   enum Kind: String {
     case idToken = "ID token"
     case accessToken = "JWT access token"
@@ -174,4 +174,30 @@ extension TokenInspector {
       }
     }
   }
+}
+
+/// The contents of an unverified token, and the violations that a validation would find.
+///
+/// For people who inspect a token. Nothing in it is verified but what `signature` states.
+public struct TokenInspection: Sendable {
+  /// The state of the signature.
+  public enum Signature: String, Sendable {
+    /// No keys were given, or the token could not be read so far.
+    case notChecked
+    /// The signature is that of a given key.
+    case valid
+    /// The signature is wrong; `findings` has the reason.
+    case invalid
+  }
+
+  /// The kind of token whose rules were checked: `ID token`, `JWT access token`, `logout token`, or `encrypted token`.
+  public var kind: String
+  /// The protected header, when it can be read.
+  public var header: JSONObject?
+  /// The claims, when they can be read.
+  public var claims: JSONObject?
+  /// The state of the signature.
+  public var signature: Signature
+  /// All violations, in the order of a validation.
+  public var findings: [TokenFault]
 }

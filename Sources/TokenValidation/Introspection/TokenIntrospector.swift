@@ -5,13 +5,14 @@ public import OAuthClient
 import PosternJSON
 public import PosternSupport
 
-/// Asks an authorization server about a token (RFC 7662), and judges its answer, plain or signed (RFC 9701).
+/// Sends introspection requests to an authorization server (RFC 7662), and checks its answers, plain or signed (RFC
+/// 9701).
 ///
-/// Answers are not kept: a revocation is seen by the next call. Calls of one user that ask the same thing at the same
-/// time share one request.
+/// Answers are not cached: a revocation is seen by the next call. Equal calls of one user at the same time share one
+/// request.
 public final class TokenIntrospector: Sendable {
-  /// What is asked, and for whom; callers of one user that ask the same share a request. Those of several do not: there
-  /// can be as many questions as tokens, so that each has to wait in the line of its own user.
+  /// The parameters of a request, with its user; equal calls of one user share a request. Calls of several users do
+  /// not: there can be as many requests as tokens, so that each has to wait in its own user's queue.
   struct Question: Hashable, Sendable {
     let uid: UInt32?
     let issuer: Issuer
@@ -26,7 +27,7 @@ public final class TokenIntrospector: Sendable {
 
   private let provider: ProviderClient
   private let checker: IntrospectionChecker
-  /// The questions that are being asked.
+  /// The requests in flight.
   let flights: SingleFlight<Question, HTTPResponse, TokenError>
 
   /// An introspector over `transport`; endpoints that the configuration does not give come from `discovery`.
@@ -41,9 +42,9 @@ public final class TokenIntrospector: Sendable {
     flights = SingleFlight(clock: clock, cancelsAbandonedRuns: true)
   }
 
-  /// The verdict on `token`, of which `hint` may say what kind it is (`access_token`).
+  /// Returns the verdict on `token`; `hint` may name its kind (`access_token`).
   ///
-  /// An inactive token is a verdict. Throws only when the server cannot say.
+  /// An inactive token is a verdict. Throws only when the server gives no usable answer.
   public func verdict(
     on token: Secret<String>, hint: String? = nil, issuer: Issuer, expecting expectations: IntrospectionExpectations,
     configuration: IDTokenConfiguration, keys: any KeySource, deadline: Deadline = .never, trace: TraceContext? = nil
@@ -56,7 +57,7 @@ public final class TokenIntrospector: Sendable {
     }
     let observer = provider.upstream.observer
     do throws(IntrospectionError) {
-      let question = Question(uid: Requesting.uid, issuer: issuer, token: token, hint: hint)
+      let question = Question(uid: CurrentPeer.uid, issuer: issuer, token: token, hint: hint)
       let response = try await answer(to: question, deadline, trace)
       let verdict = try await judge(response, issuer, expectations, configuration, keys, deadline)
       observer.observe(.introspected(issuer: issuer.name))
@@ -112,5 +113,34 @@ public final class TokenIntrospector: Sendable {
     ).response
     guard response.status == 200 else { throw TokenResponse.failure(response, of: "introspection endpoint") }
     return response
+  }
+}
+
+/// The reason why an introspection has no result.
+public enum IntrospectionError: Error, Sendable {
+  /// The authorization server could not be reached, or did not answer with 200.
+  case unanswered(TokenError)
+  /// The answer violates RFC 7662 section 2.2. The text is for logs and quotes nothing.
+  case malformed(String)
+  /// A signed answer that is not the authorization server's, or not for this resource server (RFC 9701 section 5).
+  case unverified(TokenFault)
+  /// There are no keys to verify a signed answer with.
+  case undecided(KeySetError)
+}
+
+extension IntrospectionError {
+  /// The issuer's fault; nil where the caller gave up, or the fault is the key set's, which is reported by itself.
+  var fault: TokenError? {
+    switch self {
+    case .unanswered(let error):
+      switch error.kind {
+      case .cancelled, .deadlineExceeded: nil
+      default: error
+      }
+    case .malformed(let detail): TokenError(.malformed, detail)
+    case .unverified(let fault):
+      TokenError(.malformed, "the signed introspection response is invalid: \(fault.code.rawValue)")
+    case .undecided: nil
+    }
   }
 }

@@ -1,16 +1,17 @@
 public import JOSE
 public import KeySets
+import PosternCrypto
 import PosternJSON
 public import PosternSupport
 
-/// Validates logout tokens (OpenID Connect Back-Channel Logout 1.0 section 2.6). Order of checks and verdicts as for ID
-/// tokens; that the token is used for the first time is asked last, because asking it changes something.
+/// Validates logout tokens (OpenID Connect Back-Channel Logout 1.0 section 2.6). The order of checks and the verdicts
+/// are those of ID tokens; the check for a replay is the last one, because it has an effect.
 public struct LogoutTokenValidator: Sendable {
   private let verification: TokenVerification
   private let replays: LogoutReplayCache
   private let clock: any EngineClock
 
-  /// A validator that judges by `clock` and remembers what it accepted in `replays`.
+  /// A validator with the time of `clock`, which records accepted tokens in `replays`.
   public init(
     clock: some EngineClock, replays: LogoutReplayCache = LogoutReplayCache(), limits: TokenLimits = TokenLimits()
   ) {
@@ -19,8 +20,8 @@ public struct LogoutTokenValidator: Sendable {
     self.clock = clock
   }
 
-  /// The verdict on `logoutToken`; `jti_replayed` the second time. Throws only when it cannot be decided: there is no
-  /// key set to be had until `deadline`.
+  /// Returns the verdict on `logoutToken`; `jti_replayed` the second time. Throws only when no verdict is possible: no
+  /// key set is available until `deadline`.
   public func validate(
     _ logoutToken: String, expecting expectations: LogoutTokenExpectations, configuration: IDTokenConfiguration,
     keys: any KeySource, deadline: Deadline = .never
@@ -28,15 +29,109 @@ public struct LogoutTokenValidator: Sendable {
     let policy = LogoutTokenPolicy(configuration: configuration, expectations: expectations)
     let verdict = try await verification.verdict(
       on: logoutToken, by: policy.profile, keys: keys, deadline: deadline)
-    // Judged already, so that both are there.
+    // The token is valid, so that both are present.
     guard let members = verdict.claims, let claims = try? JWTClaims(members), let identifier = claims.string("jti"),
       let expiry = claims.expiresAt
     else { return verdict }
     let entry = LogoutReplayCache.Entry(
       realm: expectations.realm, issuer: configuration.issuer, clientID: expectations.clientID, identifier: identifier)
-    // Remembered for as long as any skew that could be granted lets it be used.
+    // Recorded for as long as the largest clock skew lets the token be used.
     let isNew = replays.admit(
       entry, until: expiry + IDTokenConfiguration.maximumClockSkew, now: expectations.now ?? clock.wallNow)
     return isNew ? verdict : .invalid(TokenFault(.jtiReplayed, "the token was used before", claim: "jti"))
+  }
+}
+
+/// The requirements of one call for a logout token.
+public struct LogoutTokenExpectations: Sendable {
+  /// The client that the token must be for.
+  public var clientID: String
+  /// The realm of used tokens: tokens that are verified with other keys must not share one (RFC 8725 section 3.8).
+  public var realm: String
+  /// Replaces the configured clock skew; at most 300 s.
+  public var clockSkew: Duration?
+  /// The time of the validation; nil for now.
+  public var now: Timestamp?
+
+  /// Expectations of the given client; the others keep their defaults until they are set.
+  public init(clientID: String, realm: String = "") {
+    self.clientID = clientID
+    self.realm = realm
+  }
+}
+
+/// The rules for a logout token by a configuration and one call's expectations.
+struct LogoutTokenPolicy: Sendable {
+  let configuration: IDTokenConfiguration
+  let expectations: LogoutTokenExpectations
+
+  var clockSkew: Duration {
+    IDTokenConfiguration.bounded(expectations.clockSkew ?? configuration.clockSkew)
+  }
+
+  /// The profile of Back-Channel Logout 1.0 section 2.6. No verdict is cached: a logout token is valid for one use.
+  var profile: TokenProfile {
+    TokenProfile(
+      algorithms: configuration.algorithms(narrowedTo: nil),
+      clientSecret: configuration.clientSecret,
+      encryption: configuration.encryption.optional,
+      outerTypes: ["JWT", "logout+jwt"],
+      headerRules: [
+        SymmetricAudienceRule(),
+        TokenTypeRule(accepted: ["logout+jwt", "JWT"], mayBeAbsent: true),
+        ContentTypeRule(),
+      ],
+      claimRules: [
+        IssuerRule(issuer: configuration.issuer),
+        AudienceRule(audience: expectations.clientID),
+        TrustedAudienceRule(clientID: expectations.clientID, trusted: configuration.trustedAudiences),
+        ExpirationRule(),
+        NotBeforeRule(),
+        IssuedAtRule(maximumAge: configuration.maximumTokenAge),
+        TokenIdentifierRule(maximumByteCount: 512),
+        LogoutEventRule(),
+        LogoutTargetRule(),
+        NoNonceRule(),
+      ],
+      clockSkew: clockSkew,
+      now: expectations.now,
+      fingerprint: nil)
+  }
+}
+
+/// The accepted logout tokens, by realm, issuer, client and `jti`, each until it expires (Back-Channel Logout 1.0
+/// section 2.6).
+///
+/// Bounded, in bytes too, since each is a digest. When it is full, the realm with the most entries loses its oldest, so
+/// that no caller's own keys make another's token usable again. Its state is behind a lock.
+public final class LogoutReplayCache: Sendable {
+  /// The identity of a token.
+  struct Entry: Hashable {
+    /// A short text that the sidecar makes.
+    fileprivate let realm: String
+    /// A digest of texts from callers, which may be as long as a message.
+    let digest: [UInt8]
+
+    init(realm: String, issuer: String, clientID: String, identifier: String) {
+      self.realm = realm
+      digest = HashFunction.sha256.hash("logout", of: [realm, issuer, clientID, identifier])
+    }
+  }
+
+  private let seen: Locked<FairCache<String, Entry, Timestamp>>
+
+  /// A cache of at most `maxEntries` tokens.
+  public init(maxEntries: Int = 10_000) { seen = Locked(FairCache(capacity: maxEntries)) }
+
+  /// The number of recorded tokens.
+  public var count: Int { seen.withLock { $0.count } }
+
+  /// Records a token until `expiry`; false when it is recorded already.
+  func admit(_ entry: Entry, until expiry: Timestamp, now: Timestamp) -> Bool {
+    seen.withLock { seen in
+      if let until = seen[entry], until > now { return false }
+      seen.set(expiry, for: entry, of: entry.realm)
+      return true
+    }
   }
 }

@@ -2,14 +2,14 @@ import JOSE
 import PosternJSON
 import PosternSupport
 
-/// A signed token as it reads, nothing of it verified: the checks of encoding and types come to their end here.
+/// A signed token that has been parsed and not verified; the checks of encoding and types end here.
 struct TokenReading: Sendable {
   let jws: CompactJWS
   let claims: JWTClaims
-  /// What is wrong with the header beside its encoding, to be told when the header's turn comes.
+  /// An error of the header other than its encoding, which is reported in the order of the header's checks.
   let headerFault: JOSEError?
 
-  /// Reads `token`: `token_too_large`, `malformed_token`, `duplicate_claim` or `invalid_claim_type`.
+  /// Parses `token`: `token_too_large`, `malformed_token`, `duplicate_claim` or `invalid_claim_type`.
   init(_ token: OpenedToken, stringClaims: [String] = [], limits: TokenLimits) throws(JOSEError) {
     let fault: JOSEError?
     do throws(JOSEError) {
@@ -20,7 +20,7 @@ struct TokenReading: Sendable {
     } catch {
       (jws, fault) = (try Self.readable(token.text, but: error, limits: limits), error)
     }
-    // An unsecured token fails by its algorithm, not by the signature it lacks.
+    // An unsecured token fails by its algorithm, and not by its missing signature.
     headerFault = fault?.code == .unsupportedCrit ? fault : nil
     claims = try JWTClaims(jws.unverifiedClaims())
     for name in stringClaims {
@@ -30,8 +30,8 @@ struct TokenReading: Sendable {
     }
   }
 
-  /// A stand-in for a token that cannot be read as it is, but whose fault is one of the header: the checks that come
-  /// before the header's still see the rest of it. Rethrows `fault` where it is one of encoding.
+  /// Returns a substitute for a token that cannot be parsed because of its header: the checks that come before the
+  /// header's still see the rest of it. Rethrows `fault` where it is one of encoding.
   private static func readable(
     _ token: String, but fault: JOSEError, limits: TokenLimits
   ) throws(JOSEError) -> CompactJWS {
@@ -49,7 +49,7 @@ struct TokenReading: Sendable {
     }
   }
 
-  /// The token with a header that lacks `crit` and `b64`.
+  /// Returns the token with a header without `crit` and `b64`.
   private static func withoutExtensions(
     _ token: String, limits: TokenLimits, else fault: JOSEError
   ) throws(JOSEError) -> String {

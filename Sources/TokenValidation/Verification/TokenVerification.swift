@@ -3,8 +3,8 @@ import KeySets
 import PosternJSON
 import PosternSupport
 
-/// The steps every kind of token goes through, in the order in which faults are told: encoding, header and algorithm,
-/// choice of key, signature, claims.
+/// The validation of any kind of token, with violations in a fixed order: encoding, header and algorithm, choice of
+/// key, signature, claims.
 struct TokenVerification: Sendable {
   let limits: TokenLimits
   let cache: VerdictCache?
@@ -13,7 +13,7 @@ struct TokenVerification: Sendable {
   /// Whether profiles need a fingerprint.
   var keepsVerdicts: Bool { cache != nil }
 
-  /// The verdict on `token` by `profile`. Throws only when there are no keys to judge it with.
+  /// Returns the verdict on `token` by `profile`. Throws only when there are no keys to verify it with.
   func verdict(
     on token: String, by profile: TokenProfile, keys: any KeySource, deadline: Deadline
   ) async throws(KeySetError) -> TokenVerdict {
@@ -28,7 +28,7 @@ struct TokenVerification: Sendable {
       return verified.verdict(cached: false)
     } catch {
       switch error {
-      case .refused(let fault): return .invalid(fault)
+      case .invalid(let fault): return .invalid(fault)
       case .undecided(let error): throw error
       }
     }
@@ -39,8 +39,8 @@ struct TokenVerification: Sendable {
     return profile.fingerprint.map { VerdictKey(token: token, policy: $0) }
   }
 
-  /// What the cache holds, if the issuer's key set still means the same key for it, and judged anew by the clock. A key
-  /// that has left the set takes its verdicts with it.
+  /// Returns the cached token, if the issuer's key set still has the same key for it, after its claims have been
+  /// checked again. A key that was removed from the set invalidates its verdicts.
   private func known(
     _ entry: VerdictKey, by profile: TokenProfile, keys: any KeySource, deadline: Deadline
   ) async throws(VerificationFailure) -> VerifiedToken? {
@@ -73,14 +73,14 @@ struct TokenVerification: Sendable {
       reading = try Self.read(opened, by: profile, limits: limits)
       algorithm = try Self.algorithm(of: reading, by: profile)
     } catch {
-      throw .refused(error)
+      throw .invalid(error)
     }
     let header = reading.jws.header
     let key = try await Self.key(for: header, algorithm: algorithm, by: profile, keys: keys, deadline: deadline)
     do throws(JOSEError) {
       try reading.jws.verifiedPayload(with: key, algorithm: algorithm)
     } catch {
-      throw .refused(TokenFault(error))
+      throw .invalid(TokenFault(error))
     }
     let verified = VerifiedToken(
       header: header, outerHeader: opened.outerHeader, claims: reading.claims, algorithm: algorithm, key: key)
@@ -111,7 +111,7 @@ struct TokenVerification: Sendable {
         error, expected: .array(profile.algorithms.map { .string($0.name) }), actual: .string(header.algorithm))
     }
     for rule in profile.headerRules {
-      if case .failed(let fault) = rule.outcome(for: header, beside: reading.claims) { throw fault }
+      if case .failed(let fault) = rule.outcome(for: header, claims: reading.claims) { throw fault }
     }
     return algorithm
   }
@@ -121,8 +121,116 @@ struct TokenVerification: Sendable {
       claims: token.claims, signer: RuleContext.Signer(algorithm: token.algorithm, key: token.key),
       now: profile.now ?? clock.wallNow, clockSkew: profile.clockSkew)
     if let outer = token.outerHeader, let fault = context.firstFault(of: [ReplicatedClaimsRule(outer: outer)]) {
-      throw .refused(fault)
+      throw .invalid(fault)
     }
-    if let fault = context.firstFault(of: profile.claimRules) { throw .refused(fault) }
+    if let fault = context.firstFault(of: profile.claimRules) { throw .invalid(fault) }
   }
+}
+
+extension TokenVerification {
+  /// Returns the one key that may verify a token with `header`: the client secret for a symmetric algorithm, else a key
+  /// of the issuer's set, which is fetched again when no key has the header's `kid`.
+  static func key(
+    for header: JOSEHeader, algorithm: SignatureAlgorithm, by profile: TokenProfile, keys: any KeySource,
+    deadline: Deadline
+  ) async throws(VerificationFailure) -> JWK {
+    if algorithm.isSymmetric {
+      guard let secret = profile.clientSecret else {
+        throw .invalid(TokenFault(.algNotAllowed, "there is no client secret to verify with", claim: "alg"))
+      }
+      return .clientSecret(secret)
+    }
+    let snapshot = try await keySet(of: keys, deadline: deadline)
+    do throws(TokenFault) {
+      return try key(for: header, algorithm: algorithm, in: snapshot.keys)
+    } catch {
+      guard error.code == .keyNotFound, header.keyID != nil,
+        let newer = try await newerKeySet(
+          of: keys, than: snapshot, holding: { (try? key(for: header, algorithm: algorithm, in: $0)) != nil },
+          deadline: deadline)
+      else { throw .invalid(error) }
+      do throws(TokenFault) {
+        return try key(for: header, algorithm: algorithm, in: newer.keys)
+      } catch {
+        throw .invalid(error)
+      }
+    }
+  }
+
+  /// Returns the current key set.
+  static func keySet(
+    of keys: any KeySource, deadline: Deadline
+  ) async throws(VerificationFailure) -> KeySetSnapshot {
+    do throws(KeySetError) {
+      return try await keys.keySet(deadline: deadline)
+    } catch {
+      throw .undecided(error)
+    }
+  }
+
+  private static func newerKeySet(
+    of keys: any KeySource, than snapshot: KeySetSnapshot, holding isSought: @escaping @Sendable (JWKSet) -> Bool,
+    deadline: Deadline
+  ) async throws(VerificationFailure) -> KeySetSnapshot? {
+    do throws(KeySetError) {
+      return try await keys.keySet(newerThan: snapshot, holding: isSought, deadline: deadline)
+    } catch {
+      throw .undecided(error)
+    }
+  }
+
+  private static func key(
+    for header: JOSEHeader, algorithm: SignatureAlgorithm, in set: JWKSet
+  ) throws(TokenFault) -> JWK {
+    do throws(JOSEError) {
+      return try set.verificationKey(for: header, algorithm: algorithm)
+    } catch {
+      throw TokenFault(error, actual: error.claim == "kid" ? header.keyID.map { .string($0) } : nil)
+    }
+  }
+}
+
+/// The rules of one call for one kind of token, which `TokenVerification` checks.
+struct TokenProfile: Sendable {
+  /// The accepted signature algorithms.
+  let algorithms: [SignatureAlgorithm]
+  /// The key of the symmetric algorithms.
+  let clientSecret: Secret<String>?
+  let encryption: TokenEncryptionPolicy
+  /// The accepted `typ` values in the header of an encrypted token, which may also have none.
+  var outerTypes = ["JWT"]
+  /// Additional claims that must be strings.
+  var stringClaims: [String] = []
+  let headerRules: [any HeaderRule]
+  let claimRules: [any ClaimRule]
+  let clockSkew: Duration
+  /// The time of the validation; nil for now.
+  let now: Timestamp?
+  /// All of the above in bytes; nil where no verdict is to be cached.
+  let fingerprint: PolicyFingerprint?
+}
+
+/// A token whose signature has been verified.
+struct VerifiedToken: Sendable {
+  let header: JOSEHeader
+  /// The header of the encryption; nil where there was none.
+  let outerHeader: JOSEHeader?
+  let claims: JWTClaims
+  let algorithm: SignatureAlgorithm
+  let key: JWK
+
+  /// Returns the verdict, after the claims have been checked.
+  func verdict(cached: Bool) -> TokenVerdict {
+    .valid(
+      claims: claims.members, header: header.parameters,
+      key: TokenKey(kid: key.keyID, alg: algorithm.name, thumbprint: key.thumbprint), cached: cached)
+  }
+}
+
+/// The reason why a validation has no verified token.
+enum VerificationFailure: Error, Sendable {
+  /// The token is invalid.
+  case invalid(TokenFault)
+  /// There are no keys to verify it with.
+  case undecided(KeySetError)
 }

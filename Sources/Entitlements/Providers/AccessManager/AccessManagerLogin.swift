@@ -2,28 +2,28 @@ import AccessManagement
 import HTTPMessages
 import OAuthClient
 import PosternJSON
-import PosternSupport
+public import PosternSupport
 
-/// What the evaluator's session is known by.
+/// The SSO token of the evaluator's session.
 struct AccessManagerToken: Sendable {
   let value: Secret<String>
-  /// Counts upwards.
+  /// The number of the token; a newer one is greater.
   let generation: UInt64
 }
 
-/// The evaluator's session: a fixed one, or one got with name and password, once for all who wait. Guarded by its own
-/// lock.
+/// The evaluator's session: a fixed one, or one from a login with name and password, in single-flight. Its state is
+/// behind a lock.
 final class AccessManagerLogin: Sendable {
-  /// How many steps a login may take.
+  /// The maximum number of steps of a login.
   private static let maxSteps = 3
-  /// There is one login, and one run of it.
+  /// There is one login, and one single-flight key for it.
   private static let run = "login"
 
   private let evaluator: AccessManagerEvaluator
   private let location: HTTPURL
   private let cookieName: String
   private let current = Locked<AccessManagerToken?>(nil)
-  private let replacements = TokenReplacements<String>()
+  private let replacements = TokenReplacementLimit<String>()
   private let flights: SingleFlight<String, AccessManagerToken, DecisionFault>
 
   init(_ settings: AccessManagerProvider.Settings, clock: any EngineClock) throws(HTTPURLError) {
@@ -34,12 +34,13 @@ final class AccessManagerLogin: Sendable {
     flights = SingleFlight(clock: clock, servesEverybody: true)
   }
 
-  /// The session's token, or a newer one than `rejected`. Nobody has sessions replaced without end that others use.
+  /// Returns the session's token, or one newer than `rejected`. How often a user may have the shared session replaced
+  /// is limited.
   func token(
     replacing rejected: AccessManagerToken?, over link: DecisionClient
   ) async throws(DecisionFault) -> AccessManagerToken {
     guard case .user(let name, let password) = evaluator else {
-      guard case .ssoToken(let token) = evaluator, rejected == nil else { throw Self.refused }
+      guard case .ssoToken(let token) = evaluator, rejected == nil else { throw Self.rejected }
       return AccessManagerToken(value: token, generation: 0)
     }
     let generation = rejected?.generation ?? 0
@@ -53,7 +54,7 @@ final class AccessManagerLogin: Sendable {
       return try await flights.value(for: Self.run, deadline: link.deadline) {
         [self] () async throws(DecisionFault) in
         if let token = current.withLock({ $0 }), token.generation > generation { return token }
-        let value = try await logIn(name, password, over: link.forEverybody(patience: link.point.budget))
+        let value = try await logIn(name, password, over: link.forSharedRequest(timeout: link.point.budget))
         return current.withLock { current in
           let token = AccessManagerToken(value: value, generation: (current?.generation ?? 0) + 1)
           current = token
@@ -61,30 +62,26 @@ final class AccessManagerLogin: Sendable {
         }
       }
     } catch {
-      switch error {
-      case .failed(let fault): throw fault
-      case .cancelled, .deadlineExceeded:
-        throw DecisionFault(.networkError("the time ran out before the evaluator was logged in"))
-      }
+      throw DecisionFault(error, beforeThereWas: "a session of the evaluator")
     }
   }
 
-  private static let refused = DecisionFault(
-    .accessTokenUnavailable("the access manager refuses the evaluator's session"))
+  private static let rejected = DecisionFault(
+    .accessTokenUnavailable("the access manager rejects the evaluator's session"))
 
-  /// Fills the callbacks for name and password; a login that asks for anything else is not for a machine.
+  /// Logs in by the callbacks for name and password; a login with other callbacks needs a person.
   private func logIn(
     _ name: Secret<String>, _ password: Secret<String>, over link: DecisionClient
   ) async throws(DecisionFault) -> Secret<String> {
     var body: JSONValue = [:]
-    // A balancer's, without which a server behind it does not find the login.
+    // A load balancer's cookies, without which the server that has the login is not reached.
     var cookies = JourneyCookies()
     for _ in 0..<Self.maxSteps {
       var fields = HTTPFields([
         .init(name: "Accept", value: "application/json"),
         .init(name: "Content-Type", value: "application/json"),
         .init(name: "Accept-API-Version", value: "resource=2.1, protocol=1.0"),
-        // Its filter against forged requests asks for one of these.
+        // The access manager's filter against forged requests demands one of these fields.
         .init(name: "X-Requested-With", value: "postern"),
       ])
       fields["Cookie"] = cookies.field(cookieName, nil)
@@ -92,21 +89,21 @@ final class AccessManagerLogin: Sendable {
         HTTPRequest(method: "POST", url: location, fields: fields, body: JSONWriter().write(body)), for: .shared)
       guard (200..<300).contains(response.status) else {
         throw response.status >= 500 || response.status == 429
-          ? DecisionFault(response, trace: nil) : Self.refused
+          ? DecisionFault(response, trace: nil) : Self.rejected
       }
       cookies.take(response, except: cookieName)
       let document = try DecisionReply.document(of: response)
       if let token = document["tokenId"]?.stringValue {
-        guard AccessManager.isToken(token) else { throw Self.refused }
+        guard AccessManager.isToken(token) else { throw Self.rejected }
         return Secret(token)
       }
       guard let filled = Self.filled(document, name, password) else {
         throw DecisionFault(
-          .accessTokenUnavailable("the access manager asks the evaluator for more than a password"))
+          .accessTokenUnavailable("the access manager requires more than a password from the evaluator"))
       }
       body = filled
     }
-    throw Self.refused
+    throw Self.rejected
   }
 
   private static func filled(
@@ -134,4 +131,12 @@ final class AccessManagerLogin: Sendable {
     object["callbacks"] = .array(filled)
     return .object(object)
   }
+}
+
+/// The account whose session evaluates policies.
+public enum AccessManagerEvaluator: Sendable {
+  /// An existing session, by its SSO token.
+  case ssoToken(Secret<String>)
+  /// A user who is logged in when a session is needed.
+  case user(name: Secret<String>, password: Secret<String>)
 }

@@ -4,22 +4,22 @@ import PosternJSON
 public import PosternSupport
 import Sessions
 
-/// The policy evaluation of PingAM and ForgeRock AM.
+/// Policy evaluation by PingAM and ForgeRock AM.
 public final class AccessManagerProvider: DecisionProvider {
-  /// What of it is configured.
+  /// The configuration of the decision point.
   public struct Settings: Sendable {
     /// The base URL, as in `https://am.example.com/am`.
     public var baseURL: HTTPURL
-    /// The realm as it stands in paths: `/realms/root/realms/alpha`.
+    /// The realm as a path: `/realms/root/realms/alpha`.
     public var realmPath = "/realms/root"
-    /// The policy set.
+    /// The name of the policy set.
     public var application = "iPlanetAMWebAgentService"
     /// The name of the header that carries the evaluator's session.
     public var cookieName = "iPlanetDirectoryPro"
-    /// Whose session may evaluate policies.
+    /// The account whose session may evaluate policies.
     public var evaluator: AccessManagerEvaluator
 
-    /// The access manager at `baseURL`, asked by `evaluator`.
+    /// The access manager at `baseURL`, with the session of `evaluator`.
     public init(baseURL: HTTPURL, evaluator: AccessManagerEvaluator) {
       self.baseURL = baseURL
       self.evaluator = evaluator
@@ -30,10 +30,10 @@ public final class AccessManagerProvider: DecisionProvider {
   private let policies: HTTPURL
   private let logins: AccessManagerLogin
 
-  /// It can be asked to leave nothing out: its answers come from policies, which it may hold for a while.
+  /// No feature goes unhonored: answers come from policies, which the access manager may cache for a while.
   public let unhonoredFeatures: Set<PreauthorizeRequest.Feature> = []
 
-  /// An access manager of these settings; throws when the base URL leaves no room for its paths.
+  /// An access manager of these settings; throws when paths cannot be appended to the base URL.
   public init(_ settings: Settings, clock: any EngineClock) throws(HTTPURLError) {
     self.settings = settings
     policies = try settings.baseURL.appending(
@@ -41,7 +41,7 @@ public final class AccessManagerProvider: DecisionProvider {
     logins = try AccessManagerLogin(settings, clock: clock)
   }
 
-  /// One evaluation of the whole batch. An evaluator's session that has ended is replaced once, where there is a
+  /// Evaluates the whole batch in one request. An expired session of the evaluator is replaced once, where there is a
   /// password for it.
   public func evaluate(
     _ batch: DecisionBatch, over link: DecisionClient
@@ -55,7 +55,7 @@ public final class AccessManagerProvider: DecisionProvider {
     }
     guard response.status != 401 else {
       throw DecisionFault(
-        .accessTokenUnavailable("the access manager refuses the evaluator's session"))
+        .accessTokenUnavailable("the access manager rejects the evaluator's session"))
     }
     return try AccessManagerReply.verdicts(
       in: try DecisionReply.document(of: response), about: batch.resources, action: batch.action,
@@ -65,13 +65,9 @@ public final class AccessManagerProvider: DecisionProvider {
   private func post(
     _ body: [UInt8], _ token: AccessManagerToken, _ batch: DecisionBatch, _ link: DecisionClient
   ) async throws(DecisionFault) -> HTTPResponse {
-    var fields = HTTPFields([
-      .init(name: "Accept", value: "application/json"),
-      .init(name: "Content-Type", value: "application/json"),
-      .init(name: "Accept-API-Version", value: "resource=2.1, protocol=1.0"),
-      .init(name: settings.cookieName, value: token.value.reveal()),
-    ])
-    if batch.bypassesRemoteCache { fields["Cache-Control"] = "no-cache" }
+    var fields = batch.fields
+    fields["Accept-API-Version"] = "resource=2.1, protocol=1.0"
+    fields[settings.cookieName] = token.value.reveal()
     return try await link.exchange(
       HTTPRequest(method: "POST", url: policies, fields: fields, body: body), for: .question)
   }
@@ -86,17 +82,17 @@ public final class AccessManagerProvider: DecisionProvider {
     return .object(question)
   }
 
-  /// The user's own session where there is one. A token would not be verified by the access manager, so what is known
-  /// of the user goes as claims.
+  /// Returns the user's own SSO token where there is one. The access manager would not verify an access token, so the
+  /// properties of another user are sent as claims.
   private func subject(_ subject: DecisionSubject) async throws(DecisionFault) -> JSONValue {
     if let session = subject.session {
       do throws(SessionError) {
         let live = try await session.sessions.live(session.handle(of: .user), ownedBy: session.owner)
-        // It goes to no origin but that of the access manager it is from.
+        // The token is sent to no origin but that of the access manager it is from.
         let isOwn = session.issuer.accessManager?.baseURL.origin == settings.baseURL.origin
         if isOwn, let token = live.contents.ssoToken {
           guard !live.contents.isSSOUnproven else {
-            throw SessionError(.expired, "nobody has said yet whose login it is")
+            throw SessionError(.expired, "the login has no confirmed user yet")
           }
           return ["ssoToken": .string(token)]
         }
@@ -110,7 +106,7 @@ public final class AccessManagerProvider: DecisionProvider {
     return ["claims": .object(claims)]
   }
 
-  /// A map of names to arrays of strings: what is neither is written as JSON.
+  /// Converts a context to a map of names to arrays of strings: other values are written as JSON.
   private static func environment(_ context: JSONObject) -> JSONObject {
     func text(_ value: JSONValue) -> JSONValue {
       if case .string = value { return value }
@@ -121,5 +117,70 @@ public final class AccessManagerProvider: DecisionProvider {
       environment[member.name] = .array((member.value.arrayValue ?? [member.value]).map(text))
     }
     return environment
+  }
+}
+
+/// Reads the answers of the policy evaluation: rows in any order.
+enum AccessManagerReply {
+  /// Returns one verdict for each of `resources`; nil where no row is about it. Empty maps may be written as empty
+  /// arrays.
+  static func verdicts(
+    in document: JSONValue, about resources: [ResourceName], action: String, at now: Timestamp
+  ) throws(DecisionFault) -> [DecisionVerdict?] {
+    guard let rows = document.arrayValue else {
+      throw .format("the answer is no array of policy decisions")
+    }
+    var byResource: [ResourceName: DecisionVerdict] = [:]
+    for row in rows {
+      guard let resource = row["resource"]?.stringValue else {
+        throw .format("a policy decision names no resource")
+      }
+      let name = ResourceName(resource)
+      // Two rows about one resource may contradict each other.
+      byResource[name] =
+        byResource[name] == nil
+        ? verdict(row, action, now)
+        : .fault(.item("there are several policy decisions about the resource"))
+    }
+    return resources.map { byResource[$0] }
+  }
+
+  private static func verdict(_ row: JSONValue, _ action: String, _ now: Timestamp)
+    -> DecisionVerdict
+  {
+    guard let actions = map(row["actions"]), let advices = map(row["advices"] ?? [:]) else {
+      return .fault(.item("a policy decision is malformed"))
+    }
+    let lifetime = Self.lifetime(row["ttl"], now)
+    switch actions[action] {
+    case .bool(true)?: return .permit(lifetime: lifetime)
+    case .bool(false)?, nil: break
+    default: return .fault(.item("a policy decision is neither true nor false"))
+    }
+    // A missing decision is a deny; an advice names what would change it.
+    guard !advices.isEmpty else { return .deny(.denied(), lifetime: lifetime) }
+    let text = EnhancedError.shortened(JSONWriter().string(["advices": .object(advices)]))
+    return .deny(
+      Status(
+        status: 403, code: "advice_required", action: "authentication",
+        message: "Access is denied until the user authenticates as the advices say.", details: text),
+      lifetime: .zero)
+  }
+
+  private static func map(_ value: JSONValue?) -> JSONObject? {
+    switch value {
+    case .object(let object)?: object
+    case .array(let elements)? where elements.isEmpty: JSONObject()
+    default: nil
+    }
+  }
+
+  /// Reads a `ttl` in milliseconds: a duration, or a time where the number can only be one; the largest integer means
+  /// for ever.
+  private static func lifetime(_ ttl: JSONValue?, _ now: Timestamp) -> Duration? {
+    guard let ttl, ttl != .null else { return nil }
+    guard let milliseconds = ttl.integerValue, milliseconds > 0 else { return .zero }
+    let epoch = now.millisecondsSinceEpoch
+    return .milliseconds(milliseconds > epoch ? milliseconds - epoch : milliseconds)
   }
 }

@@ -3,51 +3,51 @@ import PosternSupport
 import SessionRecords
 
 extension AdobePassClients {
-  /// How long a lease is asked for: longer than a registration can take.
+  /// The duration of a lease: longer than a registration can take.
   private static let leaseDuration = patience + .seconds(10)
-  /// How long to wait between looks at what another process does.
+  /// The time between two look-ups of what another process has stored.
   private static let leasePause = Duration.milliseconds(50)
-  /// A client is not registered in place of a refused one more often than this: a server that refuses everything gets
-  /// no flood of them.
+  /// The shortest time between two replacements of a rejected client: a server that rejects everything gets no flood of
+  /// registrations.
   static let replacementPause = Duration.seconds(600)
 
-  /// The client's credentials: those that are known, else those in the store, else new ones. Never those of the client
-  /// `refused`.
+  /// Returns the client's credentials: cached ones, else those in the store, else new ones. Never those of the client
+  /// `rejected`.
   func registration(
-    _ requests: AdobePassRequests, instead refused: String?
-  ) async throws(AdobePassRefusal) -> AdobePassRegistration {
+    _ requests: AdobePassRequests, instead rejected: String?
+  ) async throws(AdobePassClientError) -> AdobePassRegistration {
     let client = requests.client
-    if let unsaved = state.withLock({ $0.unsaved[client.key] }) {
+    if let unsaved = self[client].unsaved {
       return try await save(unsaved, of: client, nil)
     }
-    if let known = state.withLock({ $0.registrations[client.key] }), known.clientID != refused { return known }
-    if let stored = try await stored(client)?.registration, stored.clientID != refused { return stored }
-    if refused != nil, let last = state.withLock({ $0.replacedAt[client.key] }),
+    if let known = self[client].registration, known.clientID != rejected { return known }
+    if let stored = try await stored(client)?.registration, stored.clientID != rejected { return stored }
+    if rejected != nil, let last = self[client].replacedAt,
       clock.monotonicNow - last < Self.replacementPause
     {
-      throw .trouble("the decision point refuses the client, which has just been registered again")
+      throw .trouble("the decision point rejects the client, which has just been registered again")
     }
-    return try await store.whileHeld({ Self.trouble("the client's credentials cannot be stored", $0) }) {
-      () async throws(AdobePassRefusal) in try await registered(requests, instead: refused)
+    return try await store.whileRetained({ Self.trouble("the client's credentials cannot be stored", $0) }) {
+      () async throws(AdobePassClientError) in try await registered(requests, instead: rejected)
     }
   }
 
-  /// Registers, unless somebody else does so first: one at a time, in all processes that share the store.
+  /// Registers the client, unless another caller does so first: one at a time, in all processes that share the store.
   private func registered(
-    _ requests: AdobePassRequests, instead refused: String?
-  ) async throws(AdobePassRefusal) -> AdobePassRegistration {
+    _ requests: AdobePassRequests, instead rejected: String?
+  ) async throws(AdobePassClientError) -> AdobePassRegistration {
     let client = requests.client
-    let lease = try await lease(client, instead: refused)
-    let outcome: Result<AdobePassRegistration, AdobePassRefusal>
-    do throws(AdobePassRefusal) {
-      if let stored = try await stored(client)?.registration, stored.clientID != refused {
+    let lease = try await lease(client, instead: rejected)
+    let outcome: Result<AdobePassRegistration, AdobePassClientError>
+    do throws(AdobePassClientError) {
+      if let stored = try await stored(client)?.registration, stored.clientID != rejected {
         outcome = .success(stored)
       } else {
         let made = try await requests.registration()
-        if refused != nil { state.withLock { $0.replacedAt[client.key] = clock.monotonicNow } }
+        if rejected != nil { change(client) { $0.replacedAt = clock.monotonicNow } }
         requests.link.upstream.observer.observe(
-          .clientRegistered(provider: requests.link.point.name, replacement: refused != nil))
-        outcome = .success(try await save(Unsaved(registration: made, refused: refused), of: client, lease))
+          .clientRegistered(provider: requests.link.point.name, replacement: rejected != nil))
+        outcome = .success(try await save(Unsaved(registration: made, rejected: rejected), of: client, lease))
       }
     } catch {
       outcome = .failure(error)
@@ -56,8 +56,9 @@ extension AdobePassClients {
     return try outcome.get()
   }
 
-  /// The lease; nil when there are other credentials meanwhile.
-  private func lease(_ client: AdobePassClient, instead refused: String?) async throws(AdobePassRefusal) -> RecordLease?
+  /// Returns the lease; nil when there are other credentials meanwhile.
+  private func lease(_ client: AdobePassClient, instead rejected: String?) async throws(AdobePassClientError)
+    -> RecordLease?
   {
     let end = clock.monotonicNow + Self.leaseDuration
     while true {
@@ -67,39 +68,40 @@ extension AdobePassClients {
         throw Self.trouble("the client's credentials cannot be stored", error)
       }
       guard clock.monotonicNow < end else {
-        throw .trouble("another process registers the client, and does not come to an end", retry: .after(nil))
+        throw .trouble("another process is registering the client and does not finish", retry: .after(nil))
       }
       try? await clock.sleep(for: Self.leasePause)
-      if let stored = try await stored(client)?.registration, stored.clientID != refused { return nil }
+      if let stored = try await stored(client)?.registration, stored.clientID != rejected { return nil }
     }
   }
 
-  /// What the store has. What cannot be read is no reason to register again: that would cost the users their logins.
+  /// Returns the credentials in the store. An unreadable record is no reason to register again: that would cost the
+  /// users their logins.
   private func stored(
     _ client: AdobePassClient
-  ) async throws(AdobePassRefusal) -> (registration: AdobePassRegistration, version: UInt64)? {
+  ) async throws(AdobePassClientError) -> (registration: AdobePassRegistration, version: UInt64)? {
     do throws(StoreError) {
       guard let record = try await store.record(for: client.key) else { return nil }
       guard let registration = AdobePassRegistration.current(record, of: client) else {
         throw StoreError(.corrupted, "\(client.key) is no registration of this format")
       }
-      state.withLock { $0.registrations[client.key] = registration }
+      change(client) { $0.registration = registration }
       return (registration, record.version)
     } catch {
       throw Self.trouble("the client's credentials cannot be read", error)
     }
   }
 
-  /// Stores what was registered, which nobody uses before that: it would be lost with the process. Where others stored
-  /// theirs meanwhile, those count.
+  /// Stores new credentials, which are not used before that: they would be lost with the process. Where another process
+  /// stored its own meanwhile, those count.
   private func save(
     _ unsaved: Unsaved, of client: AdobePassClient, _ lease: RecordLease?
-  ) async throws(AdobePassRefusal) -> AdobePassRegistration {
+  ) async throws(AdobePassClientError) -> AdobePassRegistration {
     let registration = unsaved.registration
-    state.withLock { $0.unsaved[client.key] = unsaved }
+    change(client) { $0.unsaved = unsaved }
     let stored = try await stored(client)
-    if let stored, stored.registration.clientID != unsaved.refused {
-      state.withLock { $0.unsaved[client.key] = nil }
+    if let stored, stored.registration.clientID != unsaved.rejected {
+      change(client) { $0.unsaved = nil }
       return stored.registration
     }
     guard let record = registration.record(for: client, version: (stored?.version ?? 0) + 1) else {
@@ -111,19 +113,19 @@ extension AdobePassClients {
       guard error.kind == .conflict || error.kind == .leaseLost else {
         throw Self.trouble("the client's credentials cannot be stored", error)
       }
-      // Somebody else was there first: all use what is stored.
-      state.withLock { $0.unsaved[client.key] = nil }
+      // Another process was first: all use the stored credentials.
+      change(client) { $0.unsaved = nil }
       if let stored = try await self.stored(client)?.registration { return stored }
       throw .trouble("the client's credentials were removed while they were stored", retry: .after(nil))
     }
-    state.withLock { state in
-      state.unsaved[client.key] = nil
-      state.registrations[client.key] = registration
+    change(client) { entry in
+      entry.unsaved = nil
+      entry.registration = registration
     }
     return registration
   }
 
-  private static func trouble(_ what: String, _ error: StoreError) -> AdobePassRefusal {
+  private static func trouble(_ what: String, _ error: StoreError) -> AdobePassClientError {
     .trouble("\(what): \(error.description)", retry: error.isRetryable ? .after(error.retryAfter) : .never)
   }
 }

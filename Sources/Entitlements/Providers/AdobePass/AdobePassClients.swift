@@ -3,37 +3,42 @@ import OAuthClient
 import PosternSupport
 import SessionRecords
 
-/// Registered clients (RFC 7591) and their tokens: one registration for each, kept for good, one request for any number
-/// of waiters.
+/// Registered clients (RFC 7591) and their tokens: one registration for each, kept for good, and token requests in
+/// single-flight.
 ///
-/// A run belongs to nobody and goes to its end whoever waits: credentials that got lost would be orphans. The state is
-/// behind a lock that is never held across a call.
+/// A run belongs to no single call and is not cancelled with it: lost credentials would be orphans. The state is behind
+/// a lock, which is released before every call to another object.
 final class AdobePassClients: Sendable {
-  struct State: Sendable {
-    var tokens = BoundedCache<RecordKey, AdobePassToken>(capacity: 256)
-    var registrations = BoundedCache<RecordKey, AdobePassRegistration>(capacity: 256)
-    /// Registered and not stored yet: written before anything else is done.
-    var unsaved = BoundedCache<RecordKey, Unsaved>(capacity: 256)
-    /// Pauses after refusals.
-    var backoffs = BoundedCache<RecordKey, TokenBackoff>(capacity: 256)
-    /// When a client was last registered in place of one that was refused.
-    var replacedAt = BoundedCache<RecordKey, MonotonicInstant>(capacity: 256)
+  /// The state of one client.
+  struct Entry: Sendable {
+    var token: AdobePassToken?
+    var registration: AdobePassRegistration?
+    /// Credentials that are not stored yet: they are stored before anything else is done.
+    var unsaved: Unsaved?
+    /// The backoff after a rejection.
+    var backoff: TokenBackoff?
+    /// The time of the last replacement of the client.
+    var replacedAt: MonotonicInstant?
+  }
+
+  private struct State: Sendable {
+    var entries = BoundedCache<RecordKey, Entry>(capacity: 256)
     var lastGeneration: UInt64 = 0
   }
 
-  /// Credentials that no store has taken yet, and the client in whose place they are.
+  /// Credentials that are not stored yet, and the id of the client that they replace.
   struct Unsaved: Sendable {
     let registration: AdobePassRegistration
-    let refused: String?
+    let rejected: String?
   }
 
-  /// How long a run may take.
+  /// The timeout of a run.
   static let patience = Duration.seconds(30)
 
   let store: any RecordStore
   let clock: any EngineClock
-  let state = Locked(State())
-  private let replacements = TokenReplacements<RecordKey>()
+  private let state = Locked(State())
+  private let replacements = TokenReplacementLimit<RecordKey>()
   private let flights: SingleFlight<RecordKey, AdobePassToken, DecisionFault>
 
   /// Clients whose credentials are in `store`.
@@ -43,10 +48,10 @@ final class AdobePassClients: Sendable {
     flights = SingleFlight(clock: clock, servesEverybody: true)
   }
 
-  /// A token of `client`: newer than `rejected`, and of another registration than that one's where it `isForeign`,
-  /// which the server said. Nobody has tokens replaced without end that others use.
+  /// Returns a token of `client`: newer than `rejected`, and of another registration where `isUnknownClient`, that is
+  /// where the server does not know the client. How often a user may have the shared token replaced is limited.
   func token(
-    of client: AdobePassClient, replacing rejected: AdobePassToken? = nil, isForeign: Bool = false,
+    of client: AdobePassClient, replacing rejected: AdobePassToken? = nil, isUnknownClient: Bool = false,
     device: AdobePassDevice, over link: DecisionClient
   ) async throws(DecisionFault) -> AdobePassToken {
     let generation = rejected?.generation ?? 0
@@ -63,64 +68,73 @@ final class AdobePassClients: Sendable {
           [self] () async throws(DecisionFault) in
           if let token = fresh(client, newerThan: generation) { return token }
           let requests = AdobePassRequests(
-            client: client, device: device, link: link.forEverybody(patience: Self.patience))
-          return try await obtain(requests, refused: isForeign ? rejected?.clientID : nil)
+            client: client, device: device, link: link.forSharedRequest(timeout: Self.patience))
+          return try await obtain(requests, rejected: isUnknownClient ? rejected?.clientID : nil)
         }
       } catch {
-        switch error {
-        case .failed(let fault): throw fault
-        case .cancelled, .deadlineExceeded:
-          throw DecisionFault(.networkError("the time ran out before there was an access token"))
-        }
+        throw DecisionFault(error, beforeThereWas: "an access token")
       }
-      // A run that somebody began who was content with the token at hand may end with the very one that was refused.
+      // A run that another caller started may end with the very token that was rejected.
       if token.generation > generation { return token }
     }
   }
 
   private func fresh(_ client: AdobePassClient, newerThan generation: UInt64 = 0) -> AdobePassToken? {
     let now = clock.monotonicNow
-    return state.withLock { state in
-      state.tokens[client.key].flatMap { $0.renewal > now && $0.generation > generation ? $0 : nil }
-    }
+    return self[client].token.flatMap { $0.usableUntil > now && $0.generation > generation ? $0 : nil }
   }
 
-  /// A token by the stored credentials; those that are `refused`, or are now, are replaced once.
+  /// Requests a token with the stored credentials; rejected ones are replaced once.
   private func obtain(
-    _ requests: AdobePassRequests, refused: String?
+    _ requests: AdobePassRequests, rejected: String?
   ) async throws(DecisionFault) -> AdobePassToken {
-    let key = requests.client.key
-    let previous = state.withLock { $0.backoffs[key] }
-    if let refusal = previous?.refusal(at: clock.monotonicNow) { throw DecisionFault(refusal) }
-    do throws(AdobePassRefusal) {
-      let registration = try await registration(requests, instead: refused)
-      do throws(AdobePassRefusal) {
-        return keep(try await requests.token(for: registration), key)
+    let client = requests.client
+    let previous = self[client].backoff
+    if let error = previous?.error(at: clock.monotonicNow) { throw DecisionFault(error) }
+    do throws(AdobePassClientError) {
+      let registration = try await registration(requests, instead: rejected)
+      do throws(AdobePassClientError) {
+        return keep(try await requests.token(for: registration), client)
       } catch {
-        guard error.isForeign, refused == nil else { throw error }
+        guard error.isUnknownClient, rejected == nil else { throw error }
         let newer = try await self.registration(requests, instead: registration.clientID)
-        return keep(try await requests.token(for: newer), key)
+        return keep(try await requests.token(for: newer), client)
       }
     } catch {
       switch error {
-      case .endpoint(let refusal, _):
-        let backoff = TokenBackoff(after: refusal, previous: previous, now: clock.monotonicNow)
-        if let backoff { state.withLock { $0.backoffs[key] = backoff } }
-        throw DecisionFault(refusal)
+      case .endpoint(let error, _):
+        let backoff = TokenBackoff(after: error, previous: previous, now: clock.monotonicNow)
+        if let backoff { change(client) { $0.backoff = backoff } }
+        throw DecisionFault(error)
       case .fault(let fault): throw fault
       }
     }
   }
 
-  private func keep(_ answer: AdobePassRequests.Answer, _ key: RecordKey) -> AdobePassToken {
-    state.withLock { state in
+  private func keep(_ answer: AdobePassRequests.Answer, _ client: AdobePassClient) -> AdobePassToken {
+    let generation = state.withLock { state in
       state.lastGeneration += 1
-      let token = AdobePassToken(
-        value: answer.token, clientID: answer.clientID, generation: state.lastGeneration,
-        renewal: answer.sent + (answer.life - AccessToken.margin(ofLifetime: answer.life)))
-      state.tokens[key] = token
-      state.backoffs[key] = nil
-      return token
+      return state.lastGeneration
+    }
+    let token = AdobePassToken(
+      value: answer.token, clientID: answer.clientID, generation: generation,
+      usableUntil: answer.sent + (answer.life - AccessToken.margin(ofLifetime: answer.life)))
+    change(client) { entry in
+      entry.token = token
+      entry.backoff = nil
+    }
+    return token
+  }
+
+  /// The state of `client`.
+  subscript(client: AdobePassClient) -> Entry { state.withLock { $0.entries[client.key] } ?? Entry() }
+
+  /// Changes the state of `client`.
+  func change(_ client: AdobePassClient, _ body: (inout Entry) -> Void) {
+    state.withLock { state in
+      var entry = state.entries[client.key] ?? Entry()
+      body(&entry)
+      state.entries[client.key] = entry
     }
   }
 }

@@ -4,7 +4,7 @@ public import PosternSupport
 
 /// Adobe Pass Authentication, REST API v2: preauthorization of a device for a service provider at an MVPD.
 public final class AdobePassProvider: DecisionProvider {
-  /// What of it is configured.
+  /// The configuration of the decision point.
   public struct Settings: Sendable {
     /// The base URL.
     public var baseURL: HTTPURL
@@ -12,7 +12,7 @@ public final class AdobePassProvider: DecisionProvider {
     public var serviceProvider: String
     /// The MVPD's id.
     public var mvpd: String
-    /// What registers the client (RFC 7591 section 2.3).
+    /// The software statement that registers the client (RFC 7591 section 2.3).
     public var softwareStatement: Secret<String>
     /// The device.
     public var device: AdobePassDevice
@@ -30,19 +30,19 @@ public final class AdobePassProvider: DecisionProvider {
     }
   }
 
-  /// The member of `context` with the address of the end user's device.
+  /// The member of `context` with the IP address of the end user's device.
   static let addressMember = "ip"
 
   private let device: AdobePassDevice
   private let client: AdobePassClient
   private let url: HTTPURL
 
-  /// Nobody has published how its servers are told not to answer out of what they remember.
+  /// There is no published way to make the servers bypass their cache.
   public let unhonoredFeatures: Set<PreauthorizeRequest.Feature> = [.remoteCache]
-  /// The device stands for its user.
+  /// The device identifies its user.
   public let needsSubject = false
 
-  /// A service provider and an MVPD of these settings; throws when the base URL leaves no room for the API's paths.
+  /// A service provider and an MVPD of these settings; throws when the API's paths cannot be appended to the base URL.
   public init(_ settings: Settings) throws(HTTPURLError) {
     device = settings.device
     client = try AdobePassClient(
@@ -55,35 +55,36 @@ public final class AdobePassProvider: DecisionProvider {
     url = try settings.baseURL.appending(relativePath: "api/v2/\(provider)/decisions/preauthorize/\(mvpd)")
   }
 
-  /// The address must be one.
-  public func complaint(about context: JSONObject) -> DecisionContextComplaint? {
+  /// Checks that the address is an IP address.
+  public func contextError(in context: JSONObject) -> DecisionContextError? {
     guard context[Self.addressMember] != nil, Self.address(in: context) == nil else { return nil }
-    return DecisionContextComplaint(about: Self.addressMember, "must be an IP address")
+    return DecisionContextError(about: Self.addressMember, "must be an IP address")
   }
 
-  /// One question about the whole batch. A token that is refused is replaced once; the client only when the server does
-  /// not know it, and says so where no answer to another question can arrive: that costs every user the login.
+  /// Evaluates the whole batch in one request. A rejected token is replaced once; the client only when the server does
+  /// not know it, and answers so on a connection where no answer to another request can arrive: a new client costs
+  /// every user the login.
   public func evaluate(
     _ batch: DecisionBatch, over link: DecisionClient
   ) async throws(DecisionFault) -> [DecisionVerdict?] {
     let request = request(batch)
     var token = try await link.clients.token(of: client, device: device, over: link)
     var response = try await post(request, token, link, .question)
-    if Self.refusesToken(response) {
+    if Self.rejectsToken(response) {
       token = try await link.clients.token(of: client, replacing: token, device: device, over: link)
       response = try await post(request, token, link, .confirmation)
     }
-    if Self.refusesClient(response) {
+    if Self.rejectsClient(response) {
       token = try await link.clients.token(
-        of: client, replacing: token, isForeign: true, device: device, over: link)
+        of: client, replacing: token, isUnknownClient: true, device: device, over: link)
       response = try await post(request, token, link, .confirmation)
     }
     let trace = Self.trace(of: response)
-    guard !Self.refusesToken(response) else {
-      let code = Self.said(response).flatMap { EnhancedErrorTable[$0.code] == nil ? nil : $0.code }
+    guard !Self.rejectsToken(response) else {
+      let code = Self.error(in: response).flatMap { EnhancedErrorTable[$0.code] == nil ? nil : $0.code }
       throw DecisionFault(
         .accessTokenUnavailable(
-          "the decision point refuses the sidecar's access token with \(response.status)\(code.map { " \($0)" } ?? "")"
+          "the decision point rejects the sidecar's access token with \(response.status)\(code.map { " \($0)" } ?? "")"
         ).traced(trace))
     }
     return try AdobePassReply.verdicts(
@@ -114,29 +115,40 @@ public final class AdobePassProvider: DecisionProvider {
     context[addressMember]?.stringValue.flatMap { IPAddress($0) == nil ? nil : $0 }
   }
 
-  /// Whether it is the sidecar's own credentials that are not accepted.
-  private static func refusesToken(_ response: HTTPResponse) -> Bool {
-    response.status == 401 || refusesClient(response)
+  /// Whether the sidecar's own credentials are rejected.
+  private static func rejectsToken(_ response: HTTPResponse) -> Bool {
+    response.status == 401 || rejectsClient(response)
   }
 
-  /// Whether another registration is what helps.
-  private static func refusesClient(_ response: HTTPResponse) -> Bool {
-    said(response)?.action == "application-registration"
+  /// Whether a new registration would help.
+  private static func rejectsClient(_ response: HTTPResponse) -> Bool {
+    error(in: response)?.action == "application-registration"
   }
 
-  /// The error that an answer is as a whole.
-  private static func said(_ response: HTTPResponse) -> Status? {
+  /// Returns the error of an answer without decisions.
+  private static func error(in response: HTTPResponse) -> Status? {
     guard DecisionReply.isJSON(response), let document = try? DecisionReply.parser.parse(response.body),
       document["decisions"] == nil
     else { return nil }
     return EnhancedError.read(in: document, status: response.status)
   }
 
-  /// By what support finds the request.
+  /// Returns the identifier by which the operator of the server finds the request.
   private static func trace(of response: HTTPResponse) -> String? {
-    response.fields["Adobe-Request-Id"].flatMap { identifier in
-      (1...128).contains(identifier.utf8.count) && identifier.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F }
-        ? identifier : nil
-    }
+    RequestIdentifier.checked(response.fields["Adobe-Request-Id"])
+  }
+}
+
+/// The device as it is described to Adobe Pass: an id that must never change, and its properties.
+public struct AdobePassDevice: Sendable {
+  /// The value of `AP-Device-Identifier`.
+  let identifier: String
+  /// The value of `X-Device-Info`.
+  let information: String
+
+  /// The device of that id, described by the members of `information`.
+  public init(identifier: Secret<String>, information: JSONObject) {
+    self.identifier = "fingerprint \(Base64.string(Array(identifier.reveal().utf8)))"
+    self.information = Base64.string(JSONWriter().write(.object(information)))
   }
 }

@@ -1,20 +1,21 @@
 import HTTPMessages
 import PosternJSON
 
-/// Reads what Adobe Pass answers: decisions in any order, found by the resource that they echo.
+/// Reads answers of Adobe Pass: decisions in any order, found by the resource that they echo.
 enum AdobePassReply {
-  /// The published limit of a request: of more resources than these an empty list says that they were too many, as
-  /// servers before release 3.4.0 answered.
+  /// The published limit of a request: for more resources, an empty list means that they were too many, as servers
+  /// before release 3.4.0 answered.
   private static let usualLimit = 5
 
-  /// One verdict for each of `resources`; nil where no decision is about it. `response` is what `document` came in.
+  /// Returns one verdict for each of `resources`; nil where no decision is about it. `response` is the response that
+  /// contains `document`.
   static func verdicts(
     in document: JSONValue, about resources: [ResourceName], of response: HTTPResponse, trace: String?
   ) throws(DecisionFault) -> [DecisionVerdict?] {
     guard let decisions = document["decisions"] else {
-      // An error that comes as a success.
+      // An error with a status of success.
       guard let error = EnhancedError.read(in: document, status: 0, trace: trace) else {
-        throw .format("the answer holds no decisions", trace: trace)
+        throw .format("the answer has no decisions", trace: trace)
       }
       var failure = response
       failure.status = error.status
@@ -22,34 +23,34 @@ enum AdobePassReply {
     }
     guard let rows = decisions.arrayValue else { throw .format("the decisions are no list", trace: trace) }
     if rows.isEmpty, resources.count > usualLimit {
-      throw .format("the answer holds no decision: these were too many resources", remedy: .shrink, trace: trace)
+      throw .format("the answer has no decision: there were too many resources", remedy: .shrink, trace: trace)
     }
     var verdicts = [DecisionVerdict?](repeating: nil, count: resources.count)
-    let places = Dictionary(resources.enumerated().map { ($1, $0) }, uniquingKeysWith: { first, _ in first })
+    let indexes = Dictionary(resources.enumerated().map { ($1, $0) }, uniquingKeysWith: { first, _ in first })
     var strangers: [(ResourceName, DecisionVerdict)] = []
     for row in rows {
       guard let resource = row["resource"]?.stringValue else {
         throw .format("a decision names no resource", trace: trace)
       }
       let verdict = verdict(row, trace: trace)
-      if let place = places[ResourceName(resource)] {
-        verdicts[place] = merged(verdicts[place], verdict, trace: trace)
+      if let index = indexes[ResourceName(resource)] {
+        verdicts[index] = merged(verdicts[index], verdict, trace: trace)
       } else {
         strangers.append((trimmed(resource), verdict))
       }
     }
     guard !strangers.isEmpty else { return verdicts }
-    // Servers have been seen to echo a resource with a space behind it.
+    // Some servers echo a resource with a space behind it.
     let open = resources.indices.filter { verdicts[$0] == nil }
     let similar = Dictionary(grouping: open) { trimmed(resources[$0].text) }
     for (name, verdict) in strangers {
-      guard let places = similar[name], places.count == 1 else { continue }
-      verdicts[places[0]] = merged(verdicts[places[0]], verdict, trace: trace)
+      guard let indexes = similar[name], indexes.count == 1 else { continue }
+      verdicts[indexes[0]] = merged(verdicts[indexes[0]], verdict, trace: trace)
     }
     return verdicts
   }
 
-  /// What two decisions about one resource say together.
+  /// Combines two decisions about one resource.
   private static func merged(_ first: DecisionVerdict?, _ second: DecisionVerdict, trace: String?) -> DecisionVerdict {
     switch (first, second) {
     case (nil, _): return second
@@ -81,7 +82,7 @@ enum AdobePassReply {
     }
   }
 
-  /// Without white space at its ends.
+  /// Removes white space at both ends.
   private static func trimmed(_ text: String) -> ResourceName {
     var bytes = Array(text.utf8)[...]
     func isSpace(_ byte: UInt8?) -> Bool { byte == 0x20 || byte == 0x09 || byte == 0x0A || byte == 0x0D }

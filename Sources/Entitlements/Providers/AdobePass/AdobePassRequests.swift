@@ -3,9 +3,9 @@ import OAuthClient
 import PosternJSON
 import PosternSupport
 
-/// What a client asks the server about itself: to be registered, and for tokens.
+/// The requests of a client for its registration and its tokens.
 struct AdobePassRequests: Sendable {
-  /// A token, and when it was asked for: its life counts from there.
+  /// A token, and the time of its request, from which its lifetime counts.
   struct Answer: Sendable {
     let token: Secret<String>
     let clientID: String
@@ -13,7 +13,7 @@ struct AdobePassRequests: Sendable {
     let life: Duration
   }
 
-  /// What registration endpoints say by itself: nothing else of their words is passed on.
+  /// The error codes of registration endpoints; nothing else of their errors is passed on.
   private static let registrationCodes: Set<String> = [
     "invalid_client_metadata", "invalid_redirect_uri", "invalid_request", "invalid_software_statement", "server_error",
     "temporarily_unavailable", "unapproved_software_statement",
@@ -23,9 +23,9 @@ struct AdobePassRequests: Sendable {
   let device: AdobePassDevice
   let link: DecisionClient
 
-  /// New credentials (`POST /o/client/register`; RFC 7591 section 3). Its answer is waited for longer than others: it
-  /// comes once.
-  func registration() async throws(AdobePassRefusal) -> AdobePassRegistration {
+  /// Requests new credentials (`POST /o/client/register`; RFC 7591 section 3). The timeout is longer than for other
+  /// requests, since the answer comes only once.
+  func registration() async throws(AdobePassClientError) -> AdobePassRegistration {
     var fields = fields
     fields["Content-Type"] = "application/json"
     let body: JSONValue = ["software_statement": .string(client.softwareStatement.reveal())]
@@ -34,18 +34,18 @@ struct AdobePassRequests: Sendable {
     if let registration = AdobePassRegistration(response, of: client) { return registration }
     guard !(200..<300).contains(response.status) else {
       throw .endpoint(
-        TokenError(.malformed, "the registration endpoint's answer holds no credentials", status: response.status),
-        isForeign: false)
+        TokenError(.malformed, "the registration endpoint's answer has no credentials", status: response.status),
+        isUnknownClient: false)
     }
     var known = response
     let code = (try? DecisionReply.parser.parse(response.body))?["error"]?.stringValue
     known.body =
       code.flatMap { Self.registrationCodes.contains($0) ? JSONWriter().write(["error": .string($0)]) : nil } ?? []
-    throw .endpoint(TokenResponse.failure(known, of: "registration endpoint"), isForeign: false)
+    throw .endpoint(TokenResponse.failure(known, of: "registration endpoint"), isUnknownClient: false)
   }
 
-  /// A token by the client's credentials (`POST /o/client/token`; RFC 6749 section 4.4).
-  func token(for registration: AdobePassRegistration) async throws(AdobePassRefusal) -> Answer {
+  /// Requests a token with the client's credentials (`POST /o/client/token`; RFC 6749 section 4.4).
+  func token(for registration: AdobePassRegistration) async throws(AdobePassClientError) -> Answer {
     let request = TokenEndpointRequest(
       endpoint: client.token, issuer: client.server, fields: fields,
       form: [
@@ -64,7 +64,7 @@ struct AdobePassRequests: Sendable {
         token: Secret(answer.accessToken), clientID: registration.clientID, sent: sent,
         life: AdobePassToken.life(of: answer, in: response, at: link.clock.wallNow))
     } catch {
-      throw .endpoint(error, isForeign: Self.isForeign(error, response))
+      throw .endpoint(error, isUnknownClient: Self.isUnknownClient(error, response))
     }
   }
 
@@ -74,23 +74,41 @@ struct AdobePassRequests: Sendable {
     ])
   }
 
-  private func exchange(_ request: HTTPRequest) async throws(AdobePassRefusal) -> HTTPResponse {
+  private func exchange(_ request: HTTPRequest) async throws(AdobePassClientError) -> HTTPResponse {
     do throws(DecisionFault) {
       return try await link.exchange(request, for: .shared, timeout: AdobePassClients.patience)
     } catch {
       let details = "\(request.url.path) cannot be reached: \(error.status.details ?? error.status.message)"
-      // That nobody answers says nothing about the credentials.
+      // An outage proves nothing about the credentials.
       guard error.isOutage else { throw .trouble(details, retry: error.retry) }
       throw .fault(DecisionFault(.networkError(details), retry: error.retry))
     }
   }
 
-  /// `invalid_client`, or an enhanced error that says so.
-  private static func isForeign(_ error: TokenError, _ response: HTTPResponse) -> Bool {
-    guard case .refused(let said) = error.kind else { return false }
-    if said?.code == "invalid_client" { return true }
+  /// Whether the error is `invalid_client`, or an enhanced error of that meaning.
+  private static func isUnknownClient(_ error: TokenError, _ response: HTTPResponse) -> Bool {
+    guard case .rejected(let reason) = error.kind else { return false }
+    if reason?.code == "invalid_client" { return true }
     let document = try? DecisionReply.parser.parse(response.body)
     let enhanced = document.flatMap { EnhancedError.read(in: $0, status: response.status) }
     return enhanced?.action == "application-registration"
+  }
+}
+
+/// The reason why there are no credentials, or no token.
+enum AdobePassClientError: Error {
+  /// An error of an endpoint; `isUnknownClient` where it does not know the client any more.
+  case endpoint(TokenError, isUnknownClient: Bool)
+  /// Any other fault.
+  case fault(DecisionFault)
+
+  /// Whether another registration is what helps.
+  var isUnknownClient: Bool {
+    if case .endpoint(_, let isUnknownClient) = self { isUnknownClient } else { false }
+  }
+
+  /// A problem of the sidecar's own.
+  static func trouble(_ details: String, retry: DecisionFault.Retry = .never) -> AdobePassClientError {
+    .fault(DecisionFault(.accessTokenUnavailable(details), retry: retry))
   }
 }

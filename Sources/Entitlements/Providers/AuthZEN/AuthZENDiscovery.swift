@@ -2,8 +2,8 @@ import HTTPMessages
 import PosternJSON
 import PosternSupport
 
-/// The endpoints of one decision point: from its metadata, asked for when first needed and then once an hour; the
-/// default paths where there is none. Guarded by its own lock.
+/// The endpoints of one decision point: from its metadata, fetched when first needed and then once an hour; the default
+/// paths where there is none. The state is behind a lock.
 final class AuthZENDiscovery: Sendable {
   private struct Known {
     let endpoints: AuthZENEndpoints
@@ -12,12 +12,13 @@ final class AuthZENDiscovery: Sendable {
 
   private struct State {
     var known: Known?
-    /// Until when a uid's questions are single ones, as it was told that there are no batches.
+    /// For each uid the time until which its batches are sent as single requests, since an answer to it showed that
+    /// there are no batches.
     var singly = BoundedCache<UInt32, MonotonicInstant>(capacity: 1024)
   }
 
   private static let freshness = Duration.seconds(3600)
-  /// How long the default paths are used before metadata are asked for again.
+  /// The time for which the default paths are used before metadata is fetched again.
   private static let absence = Duration.seconds(300)
   private static let retryInterval = Duration.seconds(30)
 
@@ -40,37 +41,33 @@ final class AuthZENDiscovery: Sendable {
     flights = SingleFlight(clock: clock, servesEverybody: true)
   }
 
-  /// The endpoints, as they are for the uid that asks.
+  /// Returns the endpoints for the uid of the lookup.
   func endpoints(over link: DecisionClient) async throws(DecisionFault) -> AuthZENEndpoints {
-    var endpoints = try await everybodys(over: link)
-    let (owner, now) = (link.subject.owner, link.clock.monotonicNow)
-    if state.withLock({ $0.singly[owner].map { $0 > now } ?? false }) { endpoints.evaluations = nil }
+    var endpoints = try await shared(over: link)
+    let (uid, now) = (link.subject.uid, link.clock.monotonicNow)
+    if state.withLock({ $0.singly[uid].map { $0 > now } ?? false }) { endpoints.evaluations = nil }
     return endpoints
   }
 
-  private func everybodys(over link: DecisionClient) async throws(DecisionFault) -> AuthZENEndpoints {
+  private func shared(over link: DecisionClient) async throws(DecisionFault) -> AuthZENEndpoints {
     if let endpoints = fresh(at: link.clock.monotonicNow) { return endpoints }
     do throws(SingleFlightError<DecisionFault>) {
       return try await flights.value(for: identifier, deadline: link.deadline) {
         [self] () async throws(DecisionFault) in
         if let endpoints = fresh(at: link.clock.monotonicNow) { return endpoints }
-        return try await fetch(over: link.forEverybody(patience: link.point.budget))
+        return try await fetch(over: link.forSharedRequest(timeout: link.point.budget))
       }
     } catch {
-      switch error {
-      case .failed(let fault): throw fault
-      case .cancelled: throw DecisionFault(.networkError("cancelled"))
-      case .deadlineExceeded: throw DecisionFault(.networkError("the time ran out before the metadata came"))
-      }
+      throw DecisionFault(error, beforeThereWas: "metadata")
     }
   }
 
-  /// The batch endpoint is not there after all, as `owner` was told: its questions are single ones for a while, and the
-  /// metadata are asked for anew after that.
-  func forgetBatches(for owner: UInt32, at now: MonotonicInstant) {
+  /// Records that the batch endpoint does not exist after all, as an answer to `uid` showed: its batches are sent as
+  /// single requests for a while, and the metadata is fetched again after that.
+  func forgetBatches(for uid: UInt32, at now: MonotonicInstant) {
     let end = now + Self.absence
     state.withLock { state in
-      state.singly[owner] = end
+      state.singly[uid] = end
       state.known = state.known.map { Known(endpoints: $0.endpoints, until: min($0.until, end)) }
     }
   }
@@ -87,7 +84,7 @@ final class AuthZENDiscovery: Sendable {
     do throws(DecisionFault) {
       response = try await link.exchange(request, for: .shared)
     } catch {
-      // An outage of the metadata alone takes nothing down.
+      // An outage of the metadata alone does not end the service.
       guard let older else { throw error }
       return keep(older, for: Self.retryInterval, over: link)
     }
@@ -102,7 +99,7 @@ final class AuthZENDiscovery: Sendable {
     return keep(endpoints, for: Self.freshness, over: link)
   }
 
-  /// Tokens go to no other origin than the configured one.
+  /// Tokens are sent to no other origin than the configured one.
   private func mayAsk(_ endpoints: AuthZENEndpoints, _ point: DecisionPoint) -> Bool {
     if case .none = point.settings.credential { true } else { endpoints.areAll(at: origin) }
   }
@@ -111,5 +108,47 @@ final class AuthZENDiscovery: Sendable {
     let until = link.clock.monotonicNow + life
     state.withLock { $0.known = Known(endpoints: endpoints, until: until) }
     return endpoints
+  }
+}
+
+/// The endpoints of an AuthZEN decision point.
+struct AuthZENEndpoints: Sendable, Hashable {
+  let evaluation: HTTPURL
+  /// The endpoint for batches; nil when there is none.
+  var evaluations: HTTPURL?
+
+  init(evaluation: HTTPURL, evaluations: HTTPURL?) {
+    self.evaluation = evaluation
+    self.evaluations = evaluations
+  }
+
+  /// The default paths (section 10.1).
+  init(under base: HTTPURL) throws(HTTPURLError) {
+    evaluation = try base.appending(relativePath: "access/v1/evaluation")
+    evaluations = try base.appending(relativePath: "access/v1/evaluations")
+  }
+
+  /// Reads the decision point's metadata (section 9.2); nil when it is no metadata, or that of another one: the
+  /// identifiers must be equal byte by byte.
+  init?(_ metadata: JSONValue, of identifier: String) {
+    guard metadata["policy_decision_point"]?.stringValue?.hasSameBytes(as: identifier) == true,
+      let evaluation = metadata["access_evaluation_endpoint"]?.stringValue.flatMap({ try? HTTPURL($0) })
+    else { return nil }
+    self.evaluation = evaluation
+    if let text = metadata["access_evaluations_endpoint"]?.stringValue {
+      guard let evaluations = try? HTTPURL(text) else { return nil }
+      self.evaluations = evaluations
+    }
+  }
+
+  /// Whether all of them are at `origin`.
+  func areAll(at origin: HTTPURL.Origin) -> Bool {
+    evaluation.origin == origin && evaluations.map { $0.origin == origin } ?? true
+  }
+
+  /// The well-known location: between host and path of the identifier (section 9.2.1).
+  static func wellKnown(of base: HTTPURL) throws(HTTPURLError) -> HTTPURL {
+    let path = base.path.utf8.last == UInt8(ascii: "/") ? String(Substring(base.path.utf8.dropLast())) : base.path
+    return try base.replacingPath("/.well-known/authzen-configuration\(path)")
   }
 }

@@ -1,0 +1,15 @@
+public import Sessions
+
+/// The uid and session whose cookies are sent with a request. Cookies of one scope are never sent in another.
+public struct CookieScope: Sendable, Hashable {
+  /// The peer.
+  public let uid: UInt32
+  /// The session whose token is sent with the request, if one is.
+  public let session: SessionHandle?
+
+  /// A scope of the given parts.
+  public init(uid: UInt32, session: SessionHandle? = nil) {
+    self.uid = uid
+    self.session = session
+  }
+}

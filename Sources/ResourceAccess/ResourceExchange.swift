@@ -1,0 +1,178 @@
+import HTTPMessages
+import OAuthClient
+import PosternSupport
+
+/// Sends the requests of one fetch to its resource server, within the limits of their origins: with the token and its
+/// proof, with cookies, and with encrypted bodies.
+struct ResourceExchange {
+  /// One request of the fetch.
+  struct Attempt {
+    var request: HTTPRequest
+    var token: AccessToken?
+    var timer: FetchTimer
+    /// Whether a server may have acted on an earlier request of the fetch, one that it redirected.
+    var followsRedirect = false
+    /// Whether gateways are to put their advice where it can be read without following redirects.
+    var wantsAdvice = false
+  }
+
+  let server: ResourceServer
+  let policy: TokenManagementPolicy
+  private let upstream: Upstream
+  private let limiter: OriginLimiter
+  private let prover: DPoPProver
+  private let method: HTTPMethod
+  private let options: TransferOptions
+  private let trace: TraceContext?
+  private let longWork: LongWork?
+  /// The cookies of the fetch; nil once a redirect has crossed origins, and where none are kept.
+  var cookies: CallCookies?
+  private(set) var timing = HTTPResponse.Timing()
+
+  init(
+    upstream: Upstream, limiter: OriginLimiter, prover: DPoPProver, server: ResourceServer, method: HTTPMethod,
+    cookies: CallCookies?, fetch: FetchOptions, isBoundByCaller: Bool
+  ) {
+    self.upstream = upstream.carried(by: server.transport)
+    self.limiter = limiter
+    self.prover = prover
+    self.server = server
+    self.method = method
+    self.cookies = cookies
+    trace = fetch.trace
+    longWork = fetch.longWork
+    policy = fetch.tokenPolicy?.within(server) ?? server.tokenPolicy(fetch.tokenDelegate)
+    var options = TransferOptions(
+      deadline: .never, maxBodyBytes: server.maxBodyBytes, allowsPlainHTTP: server.allowsPlainHTTPOnLoopback,
+      caFile: server.caFile, clientIdentity: server.clientIdentity, pins: server.pins, control: fetch.task?.control,
+      peerID: fetch.peerID)
+    // A stream without an end is no fault as long as its pieces come, unless the caller bounds all of the fetch.
+    if fetch.deliver != nil, !isBoundByCaller {
+      options.streaming = StreamBounds(
+        silence: min(server.timeout, ResourceServer.maxTimeout), deadline: fetch.deadline)
+    }
+    self.options = options
+  }
+
+  var clock: any EngineClock { upstream.clock }
+  var observer: any EngineObserver { upstream.observer }
+  /// The control by which the fetch is paused and its body is taken.
+  var control: TransferControl? { options.control }
+
+  /// One request and its response.
+  mutating func send(_ attempt: Attempt) async throws(ResourceError) -> HTTPResponse {
+    try await prover.retrying(DPoPRejection.init(ofResource:)) {
+      (terms) async throws(ResourceError) -> (answer: HTTPResponse, response: HTTPResponse, proof: DPoPProof?) in
+      var proof: DPoPProof?
+      let response = try await sendWithinLimits(attempt, by: terms, &proof)
+      return (response, response, proof)
+    }
+  }
+
+  /// Sends when the limits of the resource's origin permit it.
+  private mutating func sendWithinLimits(
+    _ attempt: Attempt, by terms: DPoPTerms?, _ proof: inout DPoPProof?
+  ) async throws(ResourceError) -> HTTPResponse {
+    try await waitUntilResumed(mayHaveHadEffect: attempt.followsRedirect)
+    guard let limits = server.limits else { return try await sendNow(attempt, by: terms, &proof) }
+    let came = upstream.clock.monotonicNow
+    let slot: OriginLimiter.Slot
+    do throws(OriginLimiter.Rejection) {
+      let key = OriginLimiter.Key(resource: server.name, origin: attempt.request.url.origin)
+      let waiter = OriginLimiter.Waiter(
+        deadline: { attempt.timer.deadline }, control: options.control, peerID: options.peerID)
+      slot = try await limiter.enter(key, limits, waiter)
+    } catch {
+      throw ResourceError(error, resource: server.name, method: method, mayHaveHadEffect: attempt.followsRedirect)
+    }
+    let began = upstream.clock.monotonicNow
+    timing.queued += began - came
+    do throws(ResourceError) {
+      let response = try await sendNow(attempt, by: terms, &proof)
+      limiter.leave(slot, verdict(on: response))
+      return response
+    } catch {
+      limiter.leave(slot, verdict(on: error, since: began))
+      throw error
+    }
+  }
+
+  /// Returns when the fetch is not paused. `mayHaveHadEffect`: whether a server has answered an earlier request of it.
+  func waitUntilResumed(mayHaveHadEffect: Bool) async throws(ResourceError) {
+    // A fetch that is not paused goes on to the transport even when it is cancelled: the transport knows how far the
+    // request came.
+    guard let control = options.control, control.isPaused else { return }
+    await control.waitUntilResumed()
+    guard Task.isCancelled else { return }
+    throw ResourceError(
+      .requestCancelled, "cancelled before the next request", outcome: mayHaveHadEffect ? .replied : .notSent)
+  }
+
+  private mutating func sendNow(
+    _ attempt: Attempt, by terms: DPoPTerms?, _ proof: inout DPoPProof?
+  ) async throws(ResourceError) -> HTTPResponse {
+    var request = policy.authorizing(attempt.request, with: attempt.token)
+    if let token = attempt.token, request.fields["Authorization"] != nil {
+      if attempt.wantsAdvice, request.fields["x-authenticate-response"] == nil {
+        request.fields["x-authenticate-response"] = "header"
+      }
+      proof = try prove(&request, token, by: terms)
+    }
+    cookies?.attach(to: &request, now: upstream.clock.wallNow)
+    request = try await sealed(request)
+    var options = options
+    options.deadline = attempt.timer.limit
+    // The configuration names every address that a request goes to: a link-local one only if it is written there.
+    options.allowsLinkLocal = request.url.origin.isLinkLocalAddress
+    let response: HTTPResponse
+    do throws(TransportError) {
+      response = try await upstream.send(request, options: options, for: .resource(server.name), trace: trace)
+    } catch {
+      throw ResourceError(error, method: method, mayHaveHadEffect: attempt.followsRedirect)
+    }
+    timing.queued += response.timing.queued
+    timing.connect += response.timing.connect
+    timing.firstByte += response.timing.firstByte
+    cookies?.keep(response, from: request.url, now: upstream.clock.wallNow)
+    return try await opened(response)
+  }
+
+  /// The proof that goes with a token that is bound to a key (RFC 9449 section 7.1).
+  private func prove(
+    _ request: inout HTTPRequest, _ token: AccessToken, by terms: DPoPTerms?
+  ) throws(ResourceError) -> DPoPProof? {
+    guard let key = token.binding.key else { return nil }
+    do throws(TokenError) {
+      return try prover.prove(&request, with: key, token: token.value, by: terms)
+    } catch {
+      throw ResourceError(server.authentication.absence, error.detail, retryable: false)
+    }
+  }
+
+  private func sealed(_ request: HTTPRequest) async throws(ResourceError) -> HTTPRequest {
+    guard let encryption = server.payloadEncryption else { return request }
+    guard let longWork else { return try encryption.sealed(request) }
+    return try await longWork.run(on: request.body?.count ?? 0) { () throws(ResourceError) in
+      try encryption.sealed(request)
+    }
+  }
+
+  private func opened(_ response: HTTPResponse) async throws(ResourceError) -> HTTPResponse {
+    guard let encryption = server.payloadEncryption else { return response }
+    guard let longWork else { return try encryption.opened(response) }
+    return try await longWork.run(on: response.body.count) { () throws(ResourceError) in
+      try encryption.opened(response)
+    }
+  }
+}
+
+extension ResourceServer.Authentication {
+  /// The error of a fetch for which there is no token that may be sent.
+  var absence: ResourceError.Code {
+    switch self {
+    case .user, .none: .notAuthenticated
+    case .implicit: .notImplicitlyAuthenticated
+    case .device: .deviceNotAuthenticated
+    }
+  }
+}

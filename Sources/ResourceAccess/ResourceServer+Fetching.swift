@@ -1,0 +1,32 @@
+extension ResourceServer {
+  /// The server as a fetch with `options` uses it: with the authentication that the options choose.
+  package func applying(_ options: FetchOptions) -> ResourceServer {
+    var server = self
+    server.authentication = options.authentication ?? authentication
+    return server
+  }
+
+  /// Why no advice is satisfied in fetches from this server, as a clause for people; nil: nothing prevents it.
+  package var adviceObstacle: String? {
+    guard authentication == .user else {
+      return "requests to resource \(name) carry no user's token, and only a user can satisfy advice"
+    }
+    guard let advice else { return "resource \(name) has no rules for advice (ResourceServer.advice)" }
+    guard advice.accessManager != nil || advice.allowsAuthorization else {
+      return "the advice rules of resource \(name) name no access manager and allow no new login"
+    }
+    return nil
+  }
+
+  /// Whether a response of a status is certainly the last one of its fetch, so that its body may be delivered while it
+  /// arrives: not where the response may be a redirect, a rejected token, or a challenge. Those are small; where one
+  /// is the last all the same, its body is delivered at its end.
+  func streams(consultsDelegate: Bool) -> @Sendable (Int) -> Bool {
+    let refreshOn = refreshOn
+    return { status in
+      if (300..<400).contains(status) || status == 401 || status == 403 { return false }
+      if let refreshOn, refreshOn.contains(status) { return false }
+      return !consultsDelegate || (200..<300).contains(status)
+    }
+  }
+}

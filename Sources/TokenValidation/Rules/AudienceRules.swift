@@ -1,0 +1,84 @@
+import JOSE
+import PosternJSON
+import PosternSupport
+
+/// `aud` contains the expected audience (OpenID Connect Core section 3.1.3.7 rule 3; RFC 9068 section 4).
+struct AudienceRule: ClaimRule {
+  let audience: String
+
+  func outcome(in context: RuleContext) -> RuleOutcome {
+    guard let actual = context.claims.audiences else { return .absent("aud") }
+    return .require(
+      actual.containsIdentical(audience),
+      TokenFault(
+        .audMismatch, "the token is for another audience", claim: "aud", expected: .string(audience),
+        actual: .array(actual.map { .string($0) })))
+  }
+}
+
+/// Every audience other than the client is a trusted one (OpenID Connect Core section 3.1.3.7 rule 3).
+struct TrustedAudienceRule: ClaimRule {
+  let clientID: String
+  let trusted: [String]
+
+  func outcome(in context: RuleContext) -> RuleOutcome {
+    let trusted = IdenticalStrings(trusted)
+    let foreign = context.claims.audiences?.first { !$0.isIdentical(to: clientID) && !trusted.contains($0) }
+    guard let foreign else { return .met }
+    return .failed(
+      TokenFault(
+        .untrustedAudience, "the token is also for an audience that is not trusted", claim: "aud",
+        actual: .string(foreign)))
+  }
+}
+
+/// `azp`, if present, is the client; where several audiences require one, it is present (OpenID Connect Core section
+/// 3.1.3.7 rules 4 and 5 before, section 2 since errata set 2, which leaves the requirement to the client).
+struct AuthorizedPartyRule: ClaimRule {
+  let clientID: String
+  let isRequired: Bool
+
+  func outcome(in context: RuleContext) -> RuleOutcome {
+    guard let party = context.claims.string("azp") else {
+      let isNeeded = isRequired && (context.claims.audiences?.count ?? 0) > 1
+      return .require(
+        !isNeeded,
+        TokenFault(
+          .azpMismatch, "azp is missing in a token with several audiences", claim: "azp", expected: .string(clientID)))
+    }
+    return .require(
+      party.isIdentical(to: clientID),
+      TokenFault(
+        .azpMismatch, "the token was issued to another client", claim: "azp", expected: .string(clientID),
+        actual: .string(party)))
+  }
+}
+
+/// A token that is signed with a client secret has one audience: such a signature proves nothing to another client
+/// (OpenID Connect Core section 3.1.3.7 rule 8).
+struct SymmetricAudienceRule: HeaderRule {
+  func outcome(for header: JOSEHeader, claims: JWTClaims) -> RuleOutcome {
+    let isSymmetric = SignatureAlgorithm(name: header.algorithm)?.isSymmetric ?? false
+    return .require(
+      !isSymmetric || (claims.audiences?.count ?? 0) <= 1,
+      TokenFault(.algNotAllowed, "a token with several audiences is signed with a shared secret", claim: "alg"))
+  }
+}
+
+/// `client_id` is present, and the presenting client where that is known (RFC 9068 section 2.2; RFC 7662 section 2.2).
+struct ClientIDRule: ClaimRule {
+  let clientID: String?
+  var mayBeAbsent = false
+
+  func outcome(in context: RuleContext) -> RuleOutcome {
+    guard let actual = context.claims.string("client_id") else {
+      return .absent("client_id", unless: mayBeAbsent && clientID == nil)
+    }
+    guard let clientID else { return .met }
+    return .require(
+      actual.isIdentical(to: clientID),
+      TokenFault(
+        .clientIDMismatch, "the token was issued to another client", claim: "client_id",
+        expected: .string(clientID), actual: .string(actual)))
+  }
+}

@@ -1,0 +1,123 @@
+package import AuthEngine
+package import HTTPMessages
+import JOSE
+package import PosternSupport
+package import PosternTestSupport
+
+/// Sessions over a scripted token endpoint that rotates refresh tokens and detects reuse, on a manual clock.
+package struct SessionBench: Sendable {
+  package struct Provider: Sendable {
+    package var current = "r-0"
+    package var number = 0
+    package var expiresIn = 300
+    package var presented: [String] = []
+    package var isReused = false
+    /// Answered in place of the next ones.
+    package var answers: [HTTPResponse] = []
+    package var failure: TransportError.Code?
+    package var rotates = true
+  }
+
+  package let clock: ManualClock
+  package let provider: Locked<Provider>
+  package let transport: ScriptedTransport
+  package let store: any RecordStore
+  package let events: SessionLog
+  package let deviceTokens: ClientCredentialsTokens
+  package let sessions: UserSessions
+  package let issuer: SessionIssuer
+  package let gate = Locked<Gate?>(nil)
+
+  /// Another process is a bench on the same store, provider and clock.
+  package init(
+    store: (any RecordStore)? = nil, beside other: SessionBench? = nil, scope: String? = nil,
+    maxOwnerBytes: Int = UserSessions.defaultMaxOwnerBytes
+  ) throws {
+    let clock = other?.clock ?? ManualClock()
+    let provider = other?.provider ?? Locked(Provider())
+    let gate = gate
+    self.clock = clock
+    self.provider = provider
+    self.store = store ?? other?.store ?? MemoryRecordStore()
+    events = SessionLog()
+    transport = ScriptedTransport { request, _ throws(TransportError) in
+      await gate.withLock { $0 }?.pass()
+      let form = FormEncoding.decode(String(decoding: request.body ?? [], as: UTF8.self)) ?? []
+      let result: Result<HTTPResponse, TransportError> = provider.withLock { $0.answer(request, form) }
+      return try result.get()
+    }
+    let discovery = ProviderDiscovery(
+      transport: transport, clock: clock, observer: SilentObserver(), userAgent: "postern/test")
+    deviceTokens = ClientCredentialsTokens(
+      transport: transport, clock: clock, observer: SilentObserver(), userAgent: "postern/test", discovery: discovery)
+    sessions = UserSessions(
+      store: self.store, isShared: other != nil, maxOwnerBytes: maxOwnerBytes, transport: transport, clock: clock,
+      observer: SilentObserver(), userAgent: "postern/test", discovery: discovery, deviceTokens: deviceTokens,
+      sessionObserver: events)
+    issuer = SessionIssuer(
+      issuer: try .testing(endpoints: [
+        .token: "https://idp.test/token", .revocation: "https://idp.test/revoke",
+        .endSession: "https://idp.test/logout",
+      ]),
+      tokens: IDTokenConfiguration(issuer: "https://idp.test"), keys: StaticJWKSet(JWKSet([])),
+      scope: scope)
+  }
+
+  /// A session made from a refresh token.
+  package func session(owner: UInt32 = 1) async throws(SessionError) -> Session {
+    try await sessions.create(from: .refreshToken(Secret(provider.withLock { $0.current })), at: issuer, ownedBy: owner)
+  }
+
+  package func token(
+    _ session: Session, replacing rejected: AccessToken? = nil, owner: UInt32 = 1, deadline: Deadline = .never
+  ) async throws(SessionError) -> AccessToken {
+    try await sessions.token(
+      of: session.handle, ownedBy: owner, at: issuer, replacing: rejected, deadline: deadline)
+  }
+
+  package var refreshes: [String] { provider.withLock { $0.presented } }
+}
+
+extension SessionBench.Provider {
+  fileprivate mutating func answer(
+    _ request: HTTPRequest, _ form: [(name: String, value: String)]
+  ) -> Result<HTTPResponse, TransportError> {
+    guard request.url.path == "/token" else { return .success(.status(200)) }
+    let presentedToken = form.first { $0.name == "refresh_token" }?.value ?? ""
+    presented.append(presentedToken)
+    if let failure { return .failure(TransportError(code: failure, outcome: .notSent, detail: "")) }
+    if !answers.isEmpty { return .success(answers.removeFirst()) }
+    guard presentedToken == current else {
+      isReused = true
+      return .success(.json(#"{"error":"invalid_grant"}"#, status: 400))
+    }
+    number += 1
+    if rotates { current = "r-\(number)" }
+    let refresh = rotates ? #","refresh_token":"\#(current)""# : ""
+    return .success(
+      .json(#"{"access_token":"a-\#(number)","token_type":"Bearer","expires_in":\#(expiresIn)\#(refresh)}"#))
+  }
+}
+
+/// Records the events of sessions.
+package final class SessionLog: SessionObserver {
+  private let log = Locked<[String]>([])
+
+  package init() {}
+
+  package var names: [String] { log.withLock { $0 } }
+
+  package func observe(_ event: SessionEvent) {
+    let name =
+      switch event {
+      case .refreshed: "refreshed"
+      case .steppedUp: "steppedUp"
+      case .ended: "ended"
+      case .expiring: "expiring"
+      case .renewalFailed: "renewalFailed"
+      case .idTokenRefused: "idTokenRefused"
+      case .troubled: "troubled"
+      }
+    log.withLock { $0.append(name) }
+  }
+}

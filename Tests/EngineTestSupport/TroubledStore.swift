@@ -1,0 +1,108 @@
+package import AuthEngine
+package import PosternSupport
+package import PosternTestSupport
+
+/// A store in memory whose writes fail, or whose reads wait, as a test requires.
+package final class TroubledStore: RecordStore {
+  private let store = MemoryRecordStore()
+  private let closes: Bool
+  private let failures = Locked(0)
+  private let gate = Locked<Gate?>(nil)
+
+  private let lists = Locked(0)
+
+  private let largest = Locked(0)
+
+  /// With `closes` false it goes on after `close`, for the next process to use.
+  package init(closes: Bool = true) { self.closes = closes }
+
+  /// The most records that were read at a time.
+  package var largestListing: Int { largest.withLock { $0 } }
+
+  /// How often records of an owner were read.
+  package var listings: Int { lists.withLock { $0 } }
+
+  private let replacementGate = Locked<Gate?>(nil)
+
+  private let listingGate = Locked<Gate?>(nil)
+
+  /// Readings of an owner's records wait at the gate, then get what is there.
+  package func holdListings(at gate: Gate?) { listingGate.withLock { $0 = gate } }
+
+  /// The next replacement waits at the gate.
+  package func holdNextReplacement(at gate: Gate) { replacementGate.withLock { $0 = gate } }
+
+  /// The next `count` replacements fail as a full disk does.
+  package func failReplacements(_ count: Int) { failures.withLock { $0 = count } }
+
+  private let rejectsInsertions = Locked(false)
+
+  /// From now on nothing is added, or everything again.
+  package func failInsertions(_ fails: Bool = true) { rejectsInsertions.withLock { $0 = fails } }
+
+  private let rejectsReads = Locked(false)
+
+  /// From now on nothing can be read, or everything again.
+  package func failReads(_ fails: Bool) { rejectsReads.withLock { $0 = fails } }
+
+  /// Reads get their record, then wait at the gate.
+  package func holdReads(at gate: Gate?) { self.gate.withLock { $0 = gate } }
+
+  package func record(for key: RecordKey) async throws(StoreError) -> StoredRecord? {
+    guard !rejectsReads.withLock({ $0 }) else { throw StoreError(.unavailable, "the server is gone") }
+    let record = try await store.record(for: key)
+    await gate.withLock { $0 }?.pass()
+    return record
+  }
+
+  package func records(
+    in collection: RecordKey.Collection, ownedBy uid: UInt32, after position: Int64, atMost count: Int
+  ) async throws(StoreError) -> RecordPage {
+    lists.withLock { $0 += 1 }
+    await listingGate.withLock { $0 }?.pass()
+    let page = try await store.records(in: collection, ownedBy: uid, after: position, atMost: count)
+    largest.withLock { $0 = max($0, page.entries.count) }
+    return page
+  }
+
+  package func insert(_ record: StoredRecord, within allowance: RecordAllowance) async throws(StoreError) {
+    guard !rejectsInsertions.withLock({ $0 }) else { throw StoreError(.unavailable, "no space left") }
+    try await store.insert(record, within: allowance)
+  }
+
+  package func replace(
+    _ record: StoredRecord, under lease: RecordLease?, within allowance: RecordAllowance
+  ) async throws(StoreError) {
+    let fails = failures.withLock { count in
+      defer { count = max(0, count - 1) }
+      return count > 0
+    }
+    let held = replacementGate.withLock { gate in
+      defer { gate = nil }
+      return gate
+    }
+    await held?.pass()
+    guard !fails else { throw StoreError(.unavailable, "no space left") }
+    try await store.replace(record, under: lease, within: allowance)
+  }
+
+  package func remove(_ key: RecordKey) async throws(StoreError) -> Bool { try await store.remove(key) }
+
+  package func take(_ key: RecordKey) async throws(StoreError) -> StoredRecord? { try await store.take(key) }
+
+  package func lease(_ key: RecordKey, for duration: Duration) async throws(StoreError) -> RecordLease? {
+    try await store.lease(key, for: duration)
+  }
+
+  package func release(_ lease: RecordLease) async { await store.release(lease) }
+
+  package func count(in collection: RecordKey.Collection) async throws(StoreError) -> Int {
+    try await store.count(in: collection)
+  }
+
+  package func usage(of uid: UInt32) async throws(StoreError) -> RecordUsage { try await store.usage(of: uid) }
+
+  package func purge(expiredAt now: Timestamp) async throws(StoreError) -> Int { try await store.purge(expiredAt: now) }
+
+  package func close() async { if closes { await store.close() } }
+}

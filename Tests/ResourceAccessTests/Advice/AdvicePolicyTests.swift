@@ -1,0 +1,53 @@
+import AuthEngine
+import EngineTestSupport
+import HTTPMessages
+import PosternTestSupport
+import Testing
+
+/// A fetch whose authorization policy cannot take effect: an error at once, not an answer whose advice is ignored.
+@Suite struct AdvicePolicyTests {
+  private typealias Bench = AdviceBench
+
+  private func fault(
+    _ bench: AdviceBench, at url: String = "https://api.test/shop",
+    _ change: (inout ResourceServer) throws -> Void
+  ) async throws -> ResourceError? {
+    let session = try await bench.session()
+    bench.answer { _, _ in .status(200) }
+    var server = bench.server
+    try change(&server)
+    var options = FetchOptions()
+    options.session = FetchSession(
+      handle: session.handle, owner: 1, issuer: bench.issuer, sessions: bench.grants.sessions)
+    var advice = FetchAdvice()
+    advice.policy = AuthorizationPolicy(validatingURL: [try HTTPURL(url)], delegate: bench.delegate)
+    options.advice = advice
+    return await Bench.fault { [server, options] in
+      _ = try await bench.grants.fetcher.fetch(ResourceRequest(path: "pay"), from: server, options: options)
+    }
+  }
+
+  @Test("A policy without rules for advice, or without a user's token, is taken for one that works")
+  func withoutTheRest() async throws {
+    let changes: [(String, @Sendable (inout ResourceServer) -> Void)] = [
+      ("no rules for advice", { $0.advice = nil }), ("no access manager", { $0.advice = AdviceRules() }),
+      ("no user's token", { $0.authentication = .device }), ("no user's token", { $0.authentication = .none }),
+      ("no user's token", { $0.authentication = .implicit }),
+    ]
+    for (words, change) in changes {
+      let bench = try Bench()
+      let error = try await fault(bench) { change(&$0) }
+      #expect(error?.code == .invalidRequest && error?.outcome == .notSent && error?.retryable == false)
+      #expect(error?.detail.contains(words) == true, "\(error?.detail ?? "no error")")
+      #expect(bench.requests.isEmpty)
+    }
+  }
+
+  @Test("A policy that has all it needs, or is for other URLs, gets in the way")
+  func unaffected() async throws {
+    let whole = try await fault(Bench()) { _ in }
+    #expect(whole == nil)
+    let elsewhere = try await fault(Bench(), at: "https://other.test/") { $0.advice = nil }
+    #expect(elsewhere == nil)
+  }
+}
