@@ -1,24 +1,24 @@
 import PosternSupport
 
-/// The files of authorities in use, looked at again when they are replaced. Owned by the loop.
+/// The files of authorities in use, read again when they are replaced. Owned by the loop.
 ///
 /// Each is parsed once: libcurl keeps only the last that it has parsed, and users with different authorities would have
-/// it parse on this thread with every connection. A replacement that is of no use, such as a half-written file, leaves
-/// what the file held before in force.
+/// it parse on this thread with every connection. A replacement that is not valid, such as a half-written file, leaves
+/// the content before it in force.
 final class AuthorityFiles {
-  /// What a connection trusts.
+  /// The authorities that a connection trusts.
   struct Authorities {
-    /// Tells one content of the file from another.
+    /// Identifies a content of the file.
     let stamp: FileStamp?
-    /// What the file held before it was replaced by something of no use; nil: the file itself serves.
+    /// The last valid content, where the file is not valid now; nil: the file is.
     let copy: [UInt8]?
-    /// The same, or the file, parsed; nil when it was never of use.
+    /// The valid content, parsed; nil when there never was one.
     let loaded: LoadedAuthorities?
   }
 
   private struct Entry {
     var seen: FileStamp?
-    /// The last content that was of use, and its stamp.
+    /// The last valid content, and its stamp.
     var stamp: FileStamp?
     var bytes: [UInt8]?
     var loaded: LoadedAuthorities?
@@ -34,7 +34,7 @@ final class AuthorityFiles {
 
   init(report: CurlTransport.FileReport?) { self.report = report }
 
-  /// What the file at `path` stands for now.
+  /// The authorities of the file at `path` now.
   func authorities(_ path: String) -> Authorities {
     // Before reading: whatever is replaced meanwhile is read the next time.
     let stamp = FileStamp(path)
@@ -44,7 +44,7 @@ final class AuthorityFiles {
       if entries.count >= Self.maxEntries { entries.removeAll() }
       entries[path] = entry
     }
-    // What never was of use is libcurl's to complain about.
+    // libcurl reports a file that was never valid.
     return entry.isBroken && entry.bytes != nil
       ? Authorities(stamp: entry.stamp, copy: entry.bytes, loaded: entry.loaded)
       : Authorities(stamp: stamp, copy: nil, loaded: entry.loaded)

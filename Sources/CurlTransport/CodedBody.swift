@@ -1,7 +1,7 @@
 /// A whole body as it came, with content codings that are undone in small steps: libcurl would undo as much as it has
 /// read at once, of a few kilobytes many megabytes, and nothing else would happen meanwhile.
 final class CodedBody {
-  /// What came of a step.
+  /// The outcome of a step.
   enum Progress {
     case more
     case done
@@ -9,18 +9,18 @@ final class CodedBody {
     case broken
   }
 
-  /// As they are undone: the last coding first.
+  /// The codings in the order in which they are undone: the last one first.
   private let layers: [Inflation]
   private let limit: Int
   /// No bytes are no body, whatever codings are named.
   private let isEmpty: Bool
-  /// What the layers but the last have made.
+  /// The number of bytes that all layers but the last have produced.
   private var between = 0
   private var isBroken: Bool
-  /// What is undone so far.
+  /// The decoded bytes so far.
   private(set) var decoded: [UInt8] = []
 
-  /// `bytes` with `codings`, as the server says that it has applied them, which may come to `limit` bytes.
+  /// `bytes` with `codings`, as the server has announced them, decoded to at most `limit` bytes.
   init(_ bytes: [UInt8], codings: [String], limit: Int) {
     layers = codings.reversed().compactMap { Inflation($0) }
     self.limit = limit
@@ -40,13 +40,13 @@ final class CodedBody {
   func step() -> Progress {
     guard !isBroken else { return .broken }
     guard !isEmpty else { return .done }
-    for (place, layer) in layers.enumerated().reversed() {
-      if layer.hasWork { return step(layer, before: layers.dropFirst(place + 1).first) }
+    for (index, layer) in layers.enumerated().reversed() {
+      if layer.hasWork { return step(layer, before: layers.dropFirst(index + 1).first) }
       // What comes before it makes no difference any more.
       if layer.isOver { break }
     }
-    // A coding says itself where it ends. One that has not come to its end was cut off, also where all the bytes have
-    // come that the server declared.
+    // A coding marks its own end. One that has not reached it was cut off, even if all the bytes have arrived that
+    // the server declared.
     isBroken = layers.last?.isOver != true
     return isBroken ? .broken : .done
   }

@@ -11,8 +11,8 @@ final class ConnectionCount: Sendable {
   /// An open connection.
   struct Connection {
     let descriptor: Int32
-    /// The uid for which it was made (`Requester.process`'s for what the process does itself).
-    let owner: UInt32
+    /// The uid for which it was made (`PeerID.process`'s for what the process does itself).
+    let uid: UInt32
   }
 
   private struct State {
@@ -24,14 +24,14 @@ final class ConnectionCount: Sendable {
 
   var open: Int { state.withLock { $0.paths.count } }
 
-  /// One of the sockets opened for a transfer has become the connection at `path`: the only one, or that with its local
-  /// port. Nil when that is none of them.
-  func add(_ candidates: [Int32], at path: ConnectionPath, owner: UInt32) -> Connection? {
+  /// Notes that one of the sockets opened for a transfer is the connection at `path`: the only one, or that with its
+  /// local port. Nil when that is none of them.
+  func add(_ candidates: [Int32], at path: ConnectionPath, uid: UInt32) -> Connection? {
     // The others lost the race between the server's addresses.
     let winner =
       candidates.count == 1 ? candidates[0] : candidates.first { Self.localPort(of: $0) == path.localPort }
     guard let winner else { return nil }
-    let connection = Connection(descriptor: winner, owner: owner)
+    let connection = Connection(descriptor: winner, uid: uid)
     state.withLock { state in
       state.paths[winner] = path
       state.connections[path] = connection
@@ -74,7 +74,7 @@ final class ConnectionCount: Sendable {
       guard let start = bytes.baseAddress,
         getsockname(descriptor, start.assumingMemoryBound(to: sockaddr.self), &length) == 0
       else { return nil }
-      // The port lies at the same place for both families.
+      // The port is at the same offset for both families.
       return Int32(UInt16(bigEndian: bytes.loadUnaligned(fromByteOffset: 2, as: UInt16.self)))
     }
   }

@@ -1,7 +1,7 @@
 import CPosternTLS
 import HTTPMessages
 
-/// What new connections of one transfer are set up with; connections keep what they need of it.
+/// Sets up the TLS of new connections of one transfer; connections keep what they need of it.
 final class ConnectionGuard {
   let pointer: OpaquePointer
 
@@ -23,7 +23,7 @@ final class ConnectionGuard {
   /// The keys of a server that had none of the pins; empty when none was met.
   var seen: String { String(cString: ctls_guard_seen(pointer)) }
 
-  /// What is wrong with a server's certificates or its stapled OCSP response, or with the absence of one; empty when
+  /// The fault of a server's certificates or its stapled OCSP response, or of the absence of one; empty when
   /// nothing is.
   var problem: String { String(cString: ctls_guard_problem(pointer)) }
 

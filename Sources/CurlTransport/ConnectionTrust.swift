@@ -2,19 +2,20 @@ import CPosternTLS
 import HTTPMessages
 import PosternSupport
 
-/// Whom a connection trusts and who it is: two exchanges share connections and TLS sessions only where this is equal.
+/// The trust and the identity of a connection: two exchanges share connections and TLS sessions only where this is
+/// equal.
 ///
 /// libcurl keys both by the path of the file with the authorities, and knows nothing of pins. So that path is spelled
 /// in a way of its own for every such combination: the same file, to the system. A mark on the connection is looked at
-/// before every request besides.
+/// before every request as well.
 struct ConnectionTrust: Equatable {
   /// The file of authorities as it was given; nil is libcurl's own.
   let caFile: String?
-  /// What all connections of this sort are marked with; nil where nothing sets them apart.
+  /// The mark of all connections with this trust; nil where nothing distinguishes them.
   let mark: [UInt8]?
   let pins: KeyPins?
   let identity: LoadedIdentity?
-  /// What the file of authorities holds, or libcurl's own; nil when there is none.
+  /// The content of the file of authorities, or of libcurl's own; nil when there is none.
   let authorities: AuthorityFiles.Authorities?
 
   /// A TLS session must not carry a connection past the pins, nor one client's into another's.

@@ -1,7 +1,7 @@
 import CPosternCurl
 
 /// The libcurl of this process: initialised once, never torn down, because other threads may still be inside it when
-/// the process ends.
+/// the process exits.
 enum CurlLibrary {
   /// Nil when libcurl is ready to use, otherwise why it is not.
   ///

@@ -1,20 +1,20 @@
 public import PosternSupport
 
 extension CurlTransport {
-  /// What holds for the whole transport; what differs between exchanges is in `TransferOptions`.
+  /// The settings of the whole transport; those of one exchange are in `TransferOptions`.
   public struct Configuration: Sendable {
     /// PEM file with the authorities to trust where `TransferOptions.caFile` names none; nil is the system's bundle.
     public var caFile: String?
-    /// The proxy's URL as libcurl reads it; nil is none. The environment is never asked.
+    /// The proxy's URL as libcurl reads it; nil is none. The environment is not used.
     public var proxy: String?
     /// Whether HTTP/2 is offered (by ALPN, so over TLS only). Off, because a hostile server can keep libcurl 7.88 busy
-    /// with frames for many seconds, and with it everybody else on the thread: such origins belong on a transport of
+    /// with frames for many seconds, and with it all others on the thread: such origins belong on a transport of
     /// their own.
     public var allowsHTTP2 = false
     /// Whether exchanges share an HTTP/2 connection at the same time, instead of one after the other.
     ///
     /// Off, because libcurl 7.88 does not notice the reset of a stream that a neighbour has read off the socket: its
-    /// exchange would hang until its deadline. It also does not tell a stream the server refused from one that was
+    /// exchange would hang until its deadline. It also does not distinguish a refused stream from one that was
     /// lost, so that requests which are not idempotent would fail whenever a server retires a busy connection.
     public var multiplexesHTTP2 = false
 
@@ -36,12 +36,12 @@ extension CurlTransport {
     /// Bound of the interim (1xx) responses before the final one.
     public var maxInterimResponses = 32
 
-    /// Told when a replaced file of certificates is of no use, so that what it held before stays in force (with why),
-    /// and when it is of use again (nil). On the transport's thread.
+    /// Called when a replaced file of certificates is not valid, so that the content before stays in force (with the
+    /// reason), and when it is valid again (nil). On the transport's thread.
     public var fileReport: FileReport?
 
-    /// Told when libcurl rejects an option on a new handle (with why), and when handles can be set up again (nil). On
-    /// the transport's thread.
+    /// Called when libcurl rejects an option on a new handle (with the reason), and when handles can be set up again
+    /// (nil). On the transport's thread.
     public var faultReport: FaultReport?
 
     /// The longest time the thread waits without looking at the clock and its inbox again. Only a bound: new work
@@ -50,7 +50,7 @@ extension CurlTransport {
     /// How long the thread may be inside libcurl without coming back, before all its connections are shut down; nil is
     /// for ever, for where nothing keeps it there. Seconds, not less: undoing content codings may take one.
     public var turnPatience: Duration?
-    /// Told each time that has happened, on a thread that does nothing else.
+    /// Called each time that has happened, on a thread that does nothing else.
     public var stallReport: (@Sendable () -> Void)?
     /// The clock of the deadlines.
     public var clock: any EngineClock

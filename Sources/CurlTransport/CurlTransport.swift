@@ -3,13 +3,13 @@ import PosternSupport
 
 /// HTTP over libcurl: one dedicated thread owns every libcurl handle, callers only exchange messages with it.
 ///
-/// Connections are kept and shared between exchanges of the same origin, trust and uid; what comes over one while
-/// nobody has asked is never an answer: the connection is closed, and the request goes out over another. Redirects are
+/// Connections are kept and shared between exchanges of the same origin, trust and uid; what arrives on one before a
+/// request was sent is never a response: the connection is closed, and the request is sent over another. Redirects are
 /// returned, cookies, `.netrc`, HSTS and Alt-Svc are not used, and no environment variable changes where a request
 /// goes. What the transport adds to a request by itself: `Host`, `Content-Length`, `Accept-Encoding` (and HTTP's own
 /// framing); these, `Transfer-Encoding` and `Expect` are left out of the caller's fields, all others are sent as given.
 ///
-/// A request that met a dead kept connection is repeated on a fresh one when no byte of it had left or its method is
+/// A request that met a dead kept connection is retried on a fresh one when no byte of it had left or its method is
 /// idempotent (RFC 9110 section 9.2.2); any other fails with outcome `sent_no_reply`.
 ///
 /// `close()` ends the thread and waits for it. A transport that is dropped without it ends its thread in its own time.
@@ -49,7 +49,7 @@ public final class CurlTransport: HTTPTransport {
     defer { options.control?.detach() }
     let result = await withTaskCancellationHandler {
       await withUnsafeContinuation { continuation in
-        if let refusal = inbox.submit(exchange, continuation) { continuation.resume(returning: .failure(refusal)) }
+        if let error = inbox.submit(exchange, continuation) { continuation.resume(returning: .failure(error)) }
       }
     } onCancel: {
       inbox.cancel(exchange)
@@ -66,17 +66,17 @@ public final class CurlTransport: HTTPTransport {
     thread.join()
   }
 
-  /// Whether the thread gets round to something new within `time`: one that is stuck serves nobody.
+  /// Whether the thread starts a new iteration within `time`: one that is stuck serves no request.
   public func responds(within time: Duration) async -> Bool {
-    let before = inbox.knock()
+    let before = inbox.wakeLoop()
     let clock = ContinuousClock()
     let end = clock.now.advanced(by: time)
-    while inbox.turns == before {
+    while inbox.iterations == before {
       guard clock.now < end, (try? await Task.sleep(for: .milliseconds(1))) != nil else { return false }
     }
     return true
   }
 
-  /// Counts for metrics: those of the thread are as of its last turn.
+  /// Counts for metrics: those of the thread are as of its last iteration.
   public func statistics() -> Statistics { inbox.statistics() }
 }

@@ -13,7 +13,7 @@ struct Decodings {
   private var queue = FairQueue<Work>()
   private var underWay: [ObjectIdentifier: Exchange] = [:]
 
-  /// Those that have not ended.
+  /// The exchanges that have not ended.
   var exchanges: [Exchange] { Array(underWay.values) }
   var count: Int { underWay.count }
   /// Whether there is nothing to do.
@@ -25,11 +25,11 @@ struct Decodings {
     var bare = response
     bare.body = []
     underWay[ObjectIdentifier(exchange)] = exchange
-    let flow = queue.open(owner: exchange.options.requester.uid)
+    let flow = queue.open(uid: exchange.options.peerID.uid)
     queue.add(Work(exchange: exchange, response: bare, body: body), of: flow)
   }
 
-  /// Lets go of `exchange`; false when it is not here.
+  /// Removes `exchange`; false when it is not here.
   mutating func remove(_ exchange: Exchange) -> Bool { underWay.removeValue(forKey: ObjectIdentifier(exchange)) != nil }
 
   /// Does the next step; what an exchange has come to, if that was its last.

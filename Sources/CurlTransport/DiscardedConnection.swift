@@ -8,14 +8,14 @@ enum DiscardedConnection {
   case closed
   /// It was made for another uid.
   case foreign
-  /// What came was sent before a byte of the request had arrived.
+  /// The response was sent before a byte of the request had arrived.
   case earlyResponse
 
   /// The error when no other connection can be tried.
   func error(outcome: TransportError.Outcome) -> TransportError {
     switch self {
     case .unreadBytes:
-      TransportError(code: .protocolError, outcome: outcome, detail: "the server sends before it is asked")
+      TransportError(code: .protocolError, outcome: outcome, detail: "the server sends before there is a request")
     case .closed:
       TransportError(code: .serverUnreachable, outcome: outcome, detail: "the server closes each connection")
     case .foreign:

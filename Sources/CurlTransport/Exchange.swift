@@ -3,7 +3,7 @@ import PosternSupport
 
 /// One call of `CurlTransport.send`, from the calling task to the loop and back.
 ///
-/// `isCancelled` and `hasArrived` belong to the inbox's lock. `continuation`, `ticket` and `transfer` belong to the
+/// `isCancelled` and `hasArrived` belong to the inbox's lock. `continuation`, `waiterID` and `transfer` belong to the
 /// loop from the moment the inbox has taken the exchange in, so that the loop alone can end it, once.
 // Sendable because each mutable property has one owner, handed over by the inbox's lock.
 final class Exchange: @unchecked Sendable {
@@ -13,21 +13,22 @@ final class Exchange: @unchecked Sendable {
   let options: TransferOptions
   let submittedAt: MonotonicInstant
 
-  /// When it must be over: its deadline, and what it has been held; of a body in pieces, what bounds it now.
+  /// When it must be over: its deadline, later by the time it was paused; for a body in pieces, the bound that holds
+  /// now.
   func due(at now: MonotonicInstant) -> MonotonicInstant? {
     if let bounds = options.streaming, let movedAt = transfer?.streamMovedAt {
       return bounds.deadline.earlier(
         Deadline(instant: options.control?.takesBytes == true ? movedAt + bounds.silence : nil)
       ).instant
     }
-    return options.deadline.instant.map { $0 + (options.control?.heldTime(at: now) ?? .zero) }
+    return options.deadline.instant.map { $0 + (options.control?.pausedTime(at: now) ?? .zero) }
   }
 
   var isCancelled = false
   var hasArrived = false
   var continuation: Continuation?
-  /// Its place in the queue, while it waits for a connection.
-  var ticket: Admission<HTTPURL.Origin, Exchange>.Ticket?
+  /// Identifies it in the queue, while it waits for a connection.
+  var waiterID: TransferSlots<HTTPURL.Origin, Exchange>.State.WaiterID?
   var transfer: Transfer?
   /// How many connections were discarded under it.
   var discards = 0

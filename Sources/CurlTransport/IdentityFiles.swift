@@ -3,7 +3,7 @@ import PosternSupport
 
 /// The client certificates in use, read again when their files are replaced. Owned by the loop.
 ///
-/// A replacement that is of no use, such as a certificate whose key has not been replaced yet, leaves the one before it
+/// A replacement that is not valid, such as a certificate whose key has not been replaced yet, leaves the one before it
 /// in force.
 final class IdentityFiles {
   private struct Entry {
@@ -20,7 +20,7 @@ final class IdentityFiles {
 
   init(report: CurlTransport.FileReport?) { self.report = report }
 
-  /// What the files hold now.
+  /// The identity of the files now.
   func identity(_ wanted: ClientIdentity) throws(LoadedIdentity.Problem) -> LoadedIdentity {
     // Before reading: whatever is replaced meanwhile is read the next time.
     let stamps = Self.stamps(of: wanted)
@@ -31,7 +31,7 @@ final class IdentityFiles {
         report?(wanted.certificateFile, nil)
       } catch {
         entry = Entry(stamps: stamps, current: entry.current, problem: error.text)
-        // Where there was none before, whoever asks is told.
+        // Where there was none before, the exchange fails with the reason.
         if entry.current != nil { report?(wanted.certificateFile, error.text) }
       }
       if entries.count >= Self.maxEntries { entries.removeAll() }

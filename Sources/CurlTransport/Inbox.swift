@@ -2,17 +2,17 @@ import Glibc
 import HTTPMessages
 import PosternSupport
 
-/// What callers want from the loop. The lock is the truth, waking the loop only a hint.
+/// The requests of callers to the loop. The lock is the truth, waking the loop only a hint.
 final class Inbox: Sendable {
-  /// What the loop takes out in one go.
+  /// The requests that the loop takes out at once.
   struct Batch {
     var arrivals: [Exchange] = []
     var cancellations: [Exchange] = []
-    /// Those whose control has changed.
+    /// The exchanges whose control has changed.
     var nudges: [Exchange] = []
     var isClosing = false
 
-    /// Lets go of what was taken out.
+    /// Releases what was taken out.
     mutating func removeAll() {
       arrivals.removeAll(keepingCapacity: true)
       cancellations.removeAll(keepingCapacity: true)
@@ -24,15 +24,15 @@ final class Inbox: Sendable {
 
   private struct State {
     var batch = Batch()
-    /// The loop waits, or is about to: who puts something in must wake it, and only the first needs to.
+    /// The loop waits, or is about to: the first request must wake it.
     var isAsleep = false
     /// Threads between leaving the lock and the end of their wake-up: the multi handle must outlive them.
     var wakers = 0
     var statistics = CurlTransport.Statistics()
     /// How often the loop was found stuck: it cannot count that itself.
     var stalls = 0
-    /// How often the loop has looked in.
-    var turns: UInt64 = 0
+    /// How many iterations the loop has started.
+    var iterations: UInt64 = 0
     /// The loop is over: nothing of it is at work any more.
     var hasEnded = false
   }
@@ -46,7 +46,7 @@ final class Inbox: Sendable {
 
   /// Takes the exchange in; or returns why not, and then the caller still owns the continuation.
   func submit(_ exchange: Exchange, _ continuation: Exchange.Continuation) -> TransportError? {
-    let (refusal, mustWake) = state.withLock { state -> (TransportError?, Bool) in
+    let (error, mustWake) = state.withLock { state -> (TransportError?, Bool) in
       if state.batch.isClosing {
         return (TransportError(code: .cancelled, outcome: .notSent, detail: "the transport is closed"), false)
       }
@@ -59,10 +59,10 @@ final class Inbox: Sendable {
       return (nil, Self.startWaking(&state))
     }
     if mustWake { wake() }
-    return refusal
+    return error
   }
 
-  /// Asks for the end of the exchange; without effect when it has ended.
+  /// Requests the end of the exchange; without effect when it has ended.
   func cancel(_ exchange: Exchange) {
     let mustWake = state.withLock { state in
       guard !exchange.isCancelled else { return false }
@@ -75,7 +75,7 @@ final class Inbox: Sendable {
     if mustWake { wake() }
   }
 
-  /// Says that the exchange's control has changed; without effect when it has ended.
+  /// Notes that the exchange's control has changed; without effect when it has ended.
   func nudge(_ exchange: Exchange) {
     let mustWake = state.withLock { state in
       guard exchange.hasArrived, !state.batch.isClosing else { return false }
@@ -85,7 +85,7 @@ final class Inbox: Sendable {
     if mustWake { wake() }
   }
 
-  /// Asks for the end of everything; nothing is taken in afterwards.
+  /// Requests the end of everything; nothing is taken in afterwards.
   func close() {
     let mustWake = state.withLock { state in
       state.batch.isClosing = true
@@ -94,17 +94,17 @@ final class Inbox: Sendable {
     if mustWake { wake() }
   }
 
-  /// Wakes the loop, which counts its turns; how many there have been.
-  func knock() -> UInt64 {
-    let (turns, mustWake) = state.withLock { ($0.turns, Self.startWaking(&$0)) }
+  /// Wakes the loop, and returns how many iterations it has started.
+  func wakeLoop() -> UInt64 {
+    let (iterations, mustWake) = state.withLock { ($0.iterations, Self.startWaking(&$0)) }
     if mustWake { wake() }
-    return turns
+    return iterations
   }
 
-  var turns: UInt64 { state.withLock { $0.turns } }
+  var iterations: UInt64 { state.withLock { $0.iterations } }
 
-  /// The turn that the loop is at work in; nil while it waits, and after its end.
-  var turnAtWork: UInt64? { state.withLock { $0.isAsleep || $0.hasEnded ? nil : $0.turns } }
+  /// The iteration that the loop is in; nil while it waits, and after its end.
+  var currentIteration: UInt64? { state.withLock { $0.isAsleep || $0.hasEnded ? nil : $0.iterations } }
 
   var hasEnded: Bool { state.withLock { $0.hasEnded } }
 
@@ -138,7 +138,7 @@ final class Inbox: Sendable {
   func take(into batch: inout Batch) {
     state.withLock { state in
       state.isAsleep = false
-      state.turns &+= 1
+      state.iterations &+= 1
       swap(&state.batch.arrivals, &batch.arrivals)
       swap(&state.batch.cancellations, &batch.cancellations)
       swap(&state.batch.nudges, &batch.nudges)
@@ -146,7 +146,7 @@ final class Inbox: Sendable {
     }
   }
 
-  /// Whether the loop may wait: nothing came since it last looked. From here on whoever puts something in wakes it.
+  /// Whether the loop may wait: nothing came since it last looked. From here on each request wakes it.
   func fallAsleep(publishing statistics: CurlTransport.Statistics) -> Bool {
     state.withLock { state in
       state.statistics = statistics
@@ -167,7 +167,8 @@ final class Inbox: Sendable {
     }
   }
 
-  /// Waits until nobody is about to wake the multi handle any more; only after `close()`, when no new waker can come.
+  /// Waits until no thread is about to wake the multi handle any more; only after `close()`, when no new waker can
+  /// come.
   func awaitWakers() {
     while state.withLock({ $0.wakers }) > 0 { sched_yield() }
   }

@@ -2,10 +2,10 @@ import CPosternZlib
 
 /// One content coding, gzip or deflate, undone in small steps.
 final class Inflation {
-  /// Nobody can read what came.
+  /// The bytes cannot be decoded.
   struct Problem: Error {}
 
-  /// What one step takes and makes at most: some hundred microseconds.
+  /// The most that one step reads and produces: some hundred microseconds.
   static let inputPerStep = 64 << 10
   static let outputPerStep = 128 << 10
 
@@ -13,7 +13,7 @@ final class Inflation {
   private let stream: UnsafeMutablePointer<z_stream>
   private var input: [UInt8] = []
   private var position = 0
-  /// zlib has made more than there was room for.
+  /// zlib has produced more than the buffer holds.
   private var hasMore = false
   /// `deflate` is zlib's format by its definition, and often comes without its frame (RFC 9110 section 8.4.1.2).
   private var mayLackFrame: Bool
@@ -71,12 +71,12 @@ final class Inflation {
   private func run() -> ([UInt8], Int32) {
     let given = min(input.count - position, Self.inputPerStep)
     var status = Z_OK
-    let output = [UInt8](unsafeUninitializedCapacity: Self.outputPerStep) { room, made in
+    let output = [UInt8](unsafeUninitializedCapacity: Self.outputPerStep) { buffer, made in
       input.withUnsafeBufferPointer { bytes in
-        // Read only, whatever its type says.
+        // It is only read, despite its type.
         stream.pointee.next_in = bytes.baseAddress.map { UnsafeMutablePointer(mutating: $0 + position) }
         stream.pointee.avail_in = UInt32(given)
-        stream.pointee.next_out = room.baseAddress
+        stream.pointee.next_out = buffer.baseAddress
         stream.pointee.avail_out = UInt32(Self.outputPerStep)
         status = inflate(stream, Z_SYNC_FLUSH)
       }

@@ -12,7 +12,7 @@ final class LoadedAuthorities {
 
   deinit { ctls_authorities_free(pointer) }
 
-  /// One of them alone, as PEM: for libcurl to read in place of the file.
+  /// The first certificate alone, as PEM: for libcurl to read instead of the file.
   var first: [UInt8] {
     var count = 0
     let bytes = ctls_authorities_first(pointer, &count)

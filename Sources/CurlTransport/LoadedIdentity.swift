@@ -8,7 +8,7 @@ final class LoadedIdentity {
   struct Problem: Error { let text: String }
 
   let pointer: OpaquePointer
-  /// Tells one certificate from another.
+  /// Identifies the certificate.
   let digest: [UInt8]
 
   /// Reads the files now.

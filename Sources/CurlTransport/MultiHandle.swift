@@ -12,7 +12,7 @@ final class MultiHandle: @unchecked Sendable {
     guard let pointer = curl_multi_init() else { throw CurlTransport.StartError("libcurl gives no multi handle") }
     self.pointer = pointer
     // libcurl 7.88 goes on without its wake-up when there is no descriptor for it; each request would then wait for the
-    // next turn.
+    // next iteration.
     guard curl_multi_wakeup(pointer) == CURLM_OK else {
       curl_multi_cleanup(pointer)
       throw CurlTransport.StartError("libcurl has no descriptor for its wake-up")
@@ -30,7 +30,7 @@ final class MultiHandle: @unchecked Sendable {
       let code = postern_curl_multi_set_long(pointer, option, value)
       if code != CURLM_OK {
         curl_multi_cleanup(pointer)
-        throw CurlTransport.StartError("libcurl refuses multi option \(option.rawValue)")
+        throw CurlTransport.StartError("libcurl rejects multi option \(option.rawValue)")
       }
     }
   }

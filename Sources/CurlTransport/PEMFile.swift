@@ -14,7 +14,7 @@ enum PEMFile {
     guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG, status.st_size <= limit else {
       return nil
     }
-    // All of its room at once: a growing array would leave copies of a key behind.
+    // All of its memory at once: a growing array would leave copies of a key behind.
     var bytes = [UInt8](repeating: 0, count: min(limit, max(maxBytes, Int(status.st_size))) + 1)
     var used = 0
     while used < bytes.count {

@@ -1,8 +1,8 @@
 import CPosternLinux
 
-/// The place in a TCP connection's stream where a request begins.
+/// The position in a TCP connection's stream at which a request begins.
 ///
-/// A response that is worth the name comes after the request, and with the first segment of it, or before, the peer's
+/// A response to the request comes after it, and with the first segment of it, or before, the peer's
 /// kernel has acknowledged bytes of the request: acknowledgements are cumulative, and a server reads nothing that its
 /// kernel has not received. Where nothing of the request is acknowledged when the response is there, it was sent for
 /// something else.
@@ -10,7 +10,7 @@ struct RequestMark {
   private let descriptor: Int32
   private let offset: UInt64
 
-  /// The place that is next; nil where the kernel does not count.
+  /// The next position; nil where the kernel does not count.
   init?(nextOn descriptor: Int32) {
     guard let sent = Self.sent(descriptor) else { return nil }
     self.descriptor = descriptor

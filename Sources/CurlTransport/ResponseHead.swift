@@ -11,15 +11,15 @@ struct ResponseHead {
     var interim: Int
   }
 
-  /// What a line led to.
+  /// The outcome of a line.
   enum Step: Equatable {
     /// More lines to come, or a line of no interest.
     case more
     /// The blank line of the final response: `status`, `fields` and the rest are valid.
     case complete
-    /// The peer broke HTTP, as the text says.
+    /// The peer broke HTTP, in the way of the text.
     case malformed(String)
-    /// The peer sent more than the limits allow, as the text says.
+    /// The peer sent more than the limit that the text names.
     case tooLarge(String)
   }
 
@@ -33,7 +33,7 @@ struct ResponseHead {
   private var lineCount = 0
   private var interimCount = 0
 
-  /// Of the latest response that began; the final one after `complete`.
+  /// The status of the latest response that began; the final one after `complete`.
   private(set) var status = 0
   /// The reason phrase, unless it was empty.
   private(set) var reason: String?
@@ -95,8 +95,8 @@ struct ResponseHead {
 
   private mutating func finishSection() -> Step {
     guard status >= 200 else {
-      // 101 answers an upgrade nobody asked for: what follows is not HTTP (RFC 9110 section 7.8).
-      if status == 101 { return .malformed("a switch of protocols nobody asked for") }
+      // 101 accepts an upgrade that was not requested: what follows is not HTTP (RFC 9110 section 7.8).
+      if status == 101 { return .malformed("a switch of protocols that was not requested") }
       interimCount += 1
       guard interimCount <= limits.interim else { return .malformed("more than \(limits.interim) interim responses") }
       phase = .status

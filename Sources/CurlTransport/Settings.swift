@@ -1,9 +1,9 @@
 import CPosternCurl
 
-/// Sets options of one easy handle and remembers the first that failed.
+/// Sets options of one easy handle and records the first that failed.
 struct Settings {
   /// An option that libcurl did not take.
-  struct Refusal {
+  struct Rejection {
     let option: CURLoption
     let code: CURLcode
 
@@ -12,12 +12,12 @@ struct Settings {
   }
 
   let easy: UnsafeMutableRawPointer
-  private(set) var refusal: Refusal?
+  private(set) var rejection: Rejection?
 
   init(easy: UnsafeMutableRawPointer) { self.easy = easy }
 
   mutating func note(_ result: CURLcode, _ option: CURLoption) {
-    if refusal == nil, result != CURLE_OK { refusal = Refusal(option: option, code: result) }
+    if rejection == nil, result != CURLE_OK { rejection = Rejection(option: option, code: result) }
   }
 
   mutating func set(_ option: CURLoption, _ value: Int) { note(postern_curl_set_long(easy, option, value), option) }

@@ -3,19 +3,19 @@ import Glibc
 import HTTPMessages
 import PosternSupport
 
-/// What libcurl calls while it performs, always on the loop's thread.
+/// The callbacks of libcurl while it performs, always on the loop's thread.
 extension Transfer {
-  /// What becomes of bytes that libcurl hands over.
+  /// The reaction to bytes that libcurl hands over.
   enum Reception {
     /// They are taken.
     case taken
-    /// They come again when libcurl is told to go on.
+    /// They come again when libcurl resumes.
     case paused
     /// The exchange ends.
-    case refused
+    case rejected
   }
 
-  /// Hands `count` bytes to `body`; the return value tells libcurl to go on, to wait or to stop.
+  /// Hands `count` bytes to `body`; its return value makes libcurl continue, pause or stop.
   static func receive(
     _ bytes: UnsafeMutablePointer<CChar>?, _ count: Int, _ pointer: UnsafeMutableRawPointer?,
     _ body: (Transfer, UnsafeBufferPointer<UInt8>) -> Reception
@@ -26,13 +26,13 @@ extension Transfer {
     return switch body(transfer, buffer) {
     case .taken: count
     case .paused: Int(CURL_WRITEFUNC_PAUSE)
-    case .refused: 0
+    case .rejected: 0
     }
   }
 
   /// One header line.
   func receiveLine(_ line: UnsafeBufferPointer<UInt8>) -> Reception {
-    guard acceptsAnswer() else { return .refused }
+    guard acceptsAnswer() else { return .rejected }
     switch head.consume(line) {
     case .more: return .taken
     case .complete: return beginBody()
@@ -56,23 +56,23 @@ extension Transfer {
     }
     let isCoded = !codingsToUndo.isEmpty
     guard bytes.count <= (isCoded ? CodedBody.bytesAtMost(for: maxBodyBytes) : maxPlainBytes) - body.count else {
-      return objectToBody()
+      return rejectBody()
     }
     body.append(contentsOf: bytes)
     if !isCoded { exchange?.options.control?.moved(received: Int64(bytes.count)) }
     return .taken
   }
 
-  /// Counts a piece of the body; false when there were too many in this turn of the loop: they come again when the
+  /// Counts a piece of the body; false when there were too many in this iteration of the loop: they come again when the
   /// queue resumes it.
   private func mayReceive() -> Bool {
-    if received.turn != receiveQueue.turn { received = (receiveQueue.turn, 0) }
+    if received.iteration != receiveQueue.iteration { received = (receiveQueue.iteration, 0) }
     received.callbacks += 1
     // HTTP/2 has a thread of its own, with a watchdog.
-    guard received.callbacks > ReceiveQueue.callbacksPerTurn, !speaksHTTP2, let exchange else { return true }
+    guard received.callbacks > ReceiveQueue.callbacksPerIteration, !speaksHTTP2, let exchange else { return true }
     isInReceiveQueue = true
     paused |= CURLPAUSE_RECV
-    receiveQueue.add(owner: uid) { [weak self, weak exchange] in
+    receiveQueue.add(uid: uid) { [weak self, weak exchange] in
       // By then the handle may be another exchange's.
       guard let self, isInReceiveQueue, let exchange, self.exchange === exchange else { return }
       isInReceiveQueue = false
@@ -82,11 +82,11 @@ extension Transfer {
     return false
   }
 
-  /// Tells libcurl to pause or to go on, as the control and the receive queue have it.
+  /// Pauses or resumes libcurl, as the control and the receive queue require.
   func obeyControl() {
     let control = exchange?.options.control
     let takesBytes = !isInReceiveQueue && control?.takesBytes != false
-    let wanted = control?.isHeld == true ? CURLPAUSE_ALL : takesBytes ? CURLPAUSE_CONT : CURLPAUSE_RECV
+    let wanted = control?.isPaused == true ? CURLPAUSE_ALL : takesBytes ? CURLPAUSE_CONT : CURLPAUSE_RECV
     guard wanted != paused else { return }
     paused = wanted
     if isStreaming, wanted == CURLPAUSE_CONT { streamMovedAt = clock?.monotonicNow }
@@ -102,7 +102,7 @@ extension Transfer {
   }
 
   func report(sent: Int64) {
-    // A request that is repeated on a fresh connection begins anew.
+    // A request that is retried on a fresh connection starts again from zero.
     guard sent > bytesReported else { return }
     exchange?.options.control?.moved(sent: sent - bytesReported)
     bytesReported = sent
@@ -114,7 +114,7 @@ extension Transfer {
     return !codings.isEmpty && hasBody && shape?.mayStream == false && CodedBody.knows(codings) ? codings : []
   }
 
-  /// Of what libcurl undoes, which nobody has asked for, less is taken: it is undone while nothing else happens.
+  /// The bound for bodies that libcurl decodes, in codings that were not requested: nothing else happens meanwhile.
   private static let undoneByLibcurlAtMost = 256 << 10
 
   private var maxPlainBytes: Int {
@@ -128,11 +128,11 @@ extension Transfer {
 
   private func beginBody() -> Reception {
     guard hasBody else { return .taken }
-    guard settlesCodings() else { return object(.protocolError, "content codings that nobody asked for") }
+    guard settlesCodings() else { return object(.protocolError, "content codings that were not requested") }
     if let exchange, exchange.options.control?.begins(responseHead(from: exchange.request.url)) == true {
       let weight = CodedStreams.weight(of: head.contentCodings)
       guard weight == 0 || codedStreams.begin(weight, of: uid) else {
-        return object(.responseTooLarge, "too many of this user's streams are compressed, which nobody asked for")
+        return object(.responseTooLarge, "too many of this user's streams are compressed, which was not requested")
       }
       streamWeight = weight
       isStreaming = true
@@ -141,7 +141,7 @@ extension Transfer {
     }
     guard let length = head.contentLength, !head.hasContentCoding || !codingsToUndo.isEmpty else { return .taken }
     guard length <= (head.hasContentCoding ? CodedBody.bytesAtMost(for: maxBodyBytes) : maxBodyBytes) else {
-      return objectToBody()
+      return rejectBody()
     }
     body.reserveCapacity(min(length, Self.reservedAtMost))
     return .taken
@@ -161,13 +161,13 @@ extension Transfer {
     exchange?.request.method != "HEAD" && head.status != 204 && head.status != 304
   }
 
-  private func objectToBody() -> Reception {
+  private func rejectBody() -> Reception {
     object(.responseTooLarge, "the body is larger than \(maxBodyBytes) bytes")
   }
 
   func object(_ code: TransportError.Code, _ detail: String) -> Reception {
     forbidReuse()
-    objection = Objection(code: code, detail: detail)
-    return .refused
+    receptionError = ReceptionError(code: code, detail: detail)
+    return .rejected
   }
 }

@@ -10,11 +10,11 @@ import PosternSupport
 /// connections between all exchanges of an origin. Here a connection with anything to read, of another uid, or closed,
 /// ends with the attempt, before a byte of the request has left.
 extension Transfer {
-  /// How often libcurl itself may send a request again, over another connection, when it loses one or a server refuses
+  /// How often libcurl itself may retry a request over another connection, when it loses one or a server rejects
   /// a stream.
   private static let maxAttempts = 3
 
-  /// The connection stands and the request is about to go, possibly for the second time.
+  /// The connection is established and the request is about to be sent, possibly for the second time.
   static func beforeRequest(_ pointer: UnsafeMutableRawPointer?, at path: ConnectionPath) -> Int32 {
     guard let pointer else { return CURL_PREREQFUNC_ABORT }
     let transfer = Unmanaged<Transfer>.fromOpaque(pointer).takeUnretainedValue()
@@ -22,9 +22,8 @@ extension Transfer {
   }
 
   private func mayRequest(at path: ConnectionPath) -> Bool {
-    let owner = uid
     let isNew = !openedSockets.isEmpty
-    let connection = isNew ? connections.add(openedSockets, at: path, owner: owner) : connections[path]
+    let connection = isNew ? connections.add(openedSockets, at: path, uid: uid) : connections[path]
     openedSockets = []
     guard isOnOwnConnection else {
       _ = object(.tlsFailure, "the connection was made for another trust or identity")
@@ -34,10 +33,10 @@ extension Transfer {
     if hasSent, attempts > Self.maxAttempts || !isIdempotent { return false }
     // Frames carry the number of the exchange they belong to.
     if !speaksHTTP2 {
-      discarded = connection.map { discarding($0, isNew: isNew, owner: owner) } ?? (isNew ? nil : .foreign)
+      discarded = connection.map { discarding($0, isNew: isNew) } ?? (isNew ? nil : .foreign)
       guard discarded == nil else { return false }
       requestMark = connection.flatMap { RequestMark(nextOn: $0.descriptor) }
-    } else if let connection, connection.owner != owner {
+    } else if let connection, connection.uid != uid {
       discarded = .foreign
       return false
     }
@@ -47,9 +46,9 @@ extension Transfer {
 
   /// Why the request must not go over `connection`; nil when it may.
   private func discarding(
-    _ connection: ConnectionCount.Connection, isNew: Bool, owner: UInt32
+    _ connection: ConnectionCount.Connection, isNew: Bool
   ) -> DiscardedConnection? {
-    guard connection.owner == owner else { return .foreign }
+    guard connection.uid == uid else { return .foreign }
     if isNew {
       // TLS sends its session tickets unasked. Whether the peer has closed already, the request finds out.
       guard shape?.isSecure != true, Self.condition(of: connection.descriptor) == .unreadBytes else { return nil }
@@ -60,7 +59,7 @@ extension Transfer {
     return Self.condition(of: connection.descriptor)
   }
 
-  /// What is wrong with an idle connection; nil when there is nothing to read.
+  /// The fault of an idle connection; nil when there is nothing to read.
   private static func condition(of descriptor: Int32) -> DiscardedConnection? {
     var byte: UInt8 = 0
     while true {

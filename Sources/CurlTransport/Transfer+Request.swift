@@ -3,7 +3,7 @@ import HTTPMessages
 import PosternSupport
 
 extension Transfer {
-  /// What the options of a handle depend on. A handle whose last exchange had the same shape needs no reset:
+  /// The facts that the options of a handle depend on. A handle whose last exchange had the same shape needs no reset:
   /// URL, fields and body are set every time.
   struct Shape: Equatable {
     let method: String
@@ -31,26 +31,25 @@ extension Transfer {
         ? try ConnectionTrust(exchange.options, caFile: configuration.caFile, files: files) : nil
     }
 
-    /// Methods whose request says `Content-Length: 0` when there is no body (RFC 9110 section 8.6).
+    /// Methods whose request has `Content-Length: 0` when there is no body (RFC 9110 section 8.6).
     private static func impliesBody(_ method: String) -> Bool {
       method == "POST" || method == "PUT" || method == "PATCH"
     }
   }
 
-  /// Sets everything for `exchange`; returns the option that libcurl did not take, if any: the handle is of no use
-  /// then.
+  /// Sets everything for `exchange`; returns the option that libcurl rejected, if any: the handle is not usable then.
   ///
   /// - Throws: why the exchange cannot be sent, by whatever handle.
   func prepare(
     for exchange: Exchange, configuration: CurlTransport.Configuration, files: TrustFiles,
     now: MonotonicInstant
-  ) throws(TransportError) -> Settings.Refusal? {
+  ) throws(TransportError) -> Settings.Rejection? {
     self.exchange = exchange
     clock = configuration.clock
     handedOverAt = now
     let request = exchange.request
     let shape = try Shape(exchange, configuration, files)
-    if let refusal = Self.refusal(of: request, exchange.options, shape: shape) { throw refusal }
+    if let obstacle = Self.obstacle(to: request, exchange.options, shape: shape) { throw obstacle }
     usesProxy = configuration.proxy != nil
     var settings = Settings(easy: easy)
     if self.shape != shape {
@@ -67,7 +66,7 @@ extension Transfer {
     setConnection(for: exchange, in: &settings)
     settings.set(CURLOPT_URL, request.url.description)
     settings.set(CURLOPT_HTTP_CONTENT_DECODING, shape.mayStream ? 1 : 0)
-    // Asked often, and only of interest where there is a body and somebody who looks.
+    // Called often, and only of interest where there is a body and a control.
     let isWatched = exchange.options.control != nil && request.body?.isEmpty == false
     settings.set(CURLOPT_NOPROGRESS, isWatched ? 0 : 1)
     do {
@@ -77,14 +76,14 @@ extension Transfer {
         code: .protocolError, outcome: .notSent, detail: "the request's fields cannot be sent: \(error)")
     }
     if shape.hasBody, shape.method != "HEAD" { setBody(request.body, in: &settings) }
-    guard let refusal = settings.refusal else {
+    guard let rejection = settings.rejection else {
       self.shape = shape
       return nil
     }
-    if refusal.option == CURLOPT_URL {
-      throw TransportError(code: .invalidURL, outcome: .notSent, detail: refusal.text)
+    if rejection.option == CURLOPT_URL {
+      throw TransportError(code: .invalidURL, outcome: .notSent, detail: rejection.text)
     }
-    return refusal
+    return rejection
   }
 
   /// Which connections the exchange may take up, and what becomes of its own.
@@ -95,19 +94,19 @@ extension Transfer {
     settings.set(CURLOPT_FORBID_REUSE, options.reusesConnections ? 0 : 1)
     // A part of the key by which libcurl keeps connections, and of no effect on addresses that are not link-local: a
     // uid's connections are found by that uid only. `mayRequest` does not rely on it. Zero is the process itself.
-    let scope = options.allowsLinkLocal ? 0 : options.requester.uid &+ 1
+    let scope = options.allowsLinkLocal ? 0 : options.peerID.uid &+ 1
     settings.set(CURLOPT_ADDRESS_SCOPE, Int(scope))
   }
 
-  /// What a transfer whose every address was refused, or whose host is such an address, ends with.
-  static let addressRefusal = TransportError(
+  /// The error of a transfer whose every address was rejected, or whose host is such an address.
+  static let addressRejection = TransportError(
     code: .addressNotAllowed, outcome: .notSent,
     detail: "the host is, or leads to, a link-local address, which only the configuration itself may name")
 
-  private static func refusal(
-    of request: HTTPRequest, _ options: TransferOptions, shape: Shape
+  private static func obstacle(
+    to request: HTTPRequest, _ options: TransferOptions, shape: Shape
   ) -> TransportError? {
-    if request.url.origin.isLinkLocalAddress, !options.allowsLinkLocal { return addressRefusal }
+    if request.url.origin.isLinkLocalAddress, !options.allowsLinkLocal { return addressRejection }
     if !shape.isSecure, !shape.allowsPlainHTTP {
       return TransportError(code: .invalidURL, outcome: .notSent, detail: "plain http is not allowed")
     }
@@ -128,7 +127,7 @@ extension Transfer {
     settings.set(CURLOPT_ERRORBUFFER, pointer: errorText)
     settings.set(CURLOPT_NOSIGNAL, 1)
     // Ending an exchange must not wait for its name look-up: it would stop the whole loop. `TransferLoop.abort` waits
-    // in its place.
+    // instead.
     settings.set(CURLOPT_QUICK_EXIT, 1)
     settings.set(CURLOPT_TCP_KEEPALIVE, 1)
     settings.set(CURLOPT_MAXAGE_CONN, Self.seconds(configuration.idleLifetime))
@@ -162,7 +161,7 @@ extension Transfer {
     settings.set(CURLOPT_SSL_CIPHER_LIST, "DEFAULT:!kDHE")
     settings.set(CURLOPT_SSL_VERIFYPEER, 1)
     settings.set(CURLOPT_SSL_VERIFYHOST, 2)
-    // Without this the system's directory would be trusted beside the file; and only without it are parsed
+    // Without this the system's directory would be trusted next to the file; and only without it are parsed
     // authorities kept.
     settings.set(CURLOPT_CAPATH, nil)
     settings.set(CURLOPT_CA_CACHE_TIMEOUT, 300)
@@ -187,7 +186,7 @@ extension Transfer {
   /// libcurl reads the body where it lies until the transfer ends.
   ///
   /// The pointer outlives the closure on purpose: the array's storage is a heap object that does not move,
-  /// `Exchange.request` is immutable and holds it, and the transfer holds the exchange until libcurl has let go.
+  /// `Exchange.request` is immutable and holds it, and the transfer keeps the exchange until libcurl has released it.
   private func setBody(_ body: [UInt8]?, in settings: inout Settings) {
     let address = body?.withUnsafeBytes { $0.baseAddress }
     settings.set(CURLOPT_POSTFIELDSIZE_LARGE, offset: curl_off_t(body?.count ?? 0))

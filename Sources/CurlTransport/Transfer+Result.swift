@@ -4,17 +4,17 @@ import HTTPMessages
 import PosternSupport
 
 extension Transfer {
-  /// What the exchange came to, now that libcurl is done with it.
+  /// The result of the exchange, after libcurl has ended it.
   func result(of code: CURLcode, now: MonotonicInstant) -> Result<HTTPResponse, TransportError> {
-    if let objection {
-      return .failure(TransportError(code: objection.code, outcome: outcome, detail: objection.detail))
+    if let receptionError {
+      return .failure(TransportError(code: receptionError.code, outcome: outcome, detail: receptionError.detail))
     }
     if let discarded { return .failure(discarded.error(outcome: outcome)) }
     guard code == CURLE_OK else {
-      if hasRefusedAddress, outcome == .notSent, code == CURLE_COULDNT_CONNECT {
-        return .failure(Self.addressRefusal)
+      if hasRejectedAddress, outcome == .notSent, code == CURLE_COULDNT_CONNECT {
+        return .failure(Self.addressRejection)
       }
-      // A name is resolved with descriptors of its own, of which nobody tells.
+      // A name is resolved with descriptors of its own, whose absence is not reported.
       if outcome == .notSent, lacksDescriptor || code == CURLE_COULDNT_RESOLVE_HOST && FileDescriptors.areOut {
         let detail = "the sidecar has no file descriptor left"
         return .failure(TransportError(code: .descriptorsOut, outcome: outcome, detail: detail))
@@ -64,7 +64,7 @@ extension Transfer {
     HTTPResponse(status: head.status, reason: head.reason, fields: fields, body: body, timing: timing(now: now))
   }
 
-  /// What is known of the response before its body.
+  /// The head of the response, before its body.
   func responseHead(from url: HTTPURL) -> HTTPResponseHead {
     HTTPResponseHead(status: head.status, reason: head.reason, url: url, fields: fields)
   }

@@ -19,7 +19,7 @@ extension Transfer {
   private func endLookUp() {
     guard isLookingUp else { return }
     isLookingUp = false
-    if keptPlace == nil { setConnectTime(connectMilliseconds) }
+    if keptSlot == nil { setConnectTime(connectMilliseconds) }
   }
 
   /// libcurl reads it whenever it looks at the time.
@@ -32,10 +32,10 @@ extension Transfer {
   /// When the time for connecting is over.
   var connectDue: MonotonicInstant { handedOverAt + .milliseconds(connectMilliseconds) }
 
-  /// Lets go of `exchange` and lets the look-up come to its end, for which its place is kept: no connection follows,
+  /// Releases `exchange` and lets the look-up come to its end, for which its slot is kept: no connection follows,
   /// and no time is set.
   func abandon(_ exchange: Exchange) {
-    keptPlace = (exchange.request.url.origin, exchange.options.requester)
+    keptSlot = (exchange.request.url.origin, exchange.options.peerID)
     setConnectTime(.max)
     exchange.transfer = nil
     self.exchange = nil
@@ -49,9 +49,9 @@ extension Transfer {
     guard let pointer, let address else { return CURL_SOCKET_BAD }
     let transfer = Unmanaged<Transfer>.fromOpaque(pointer).takeUnretainedValue()
     transfer.endLookUp()
-    guard transfer.keptPlace == nil else { return CURL_SOCKET_BAD }
+    guard transfer.keptSlot == nil else { return CURL_SOCKET_BAD }
     guard transfer.mayConnect(to: address) else {
-      transfer.hasRefusedAddress = true
+      transfer.hasRejectedAddress = true
       return CURL_SOCKET_BAD
     }
     // Close-on-exec from the start: a process that starts another must not hand it connections.
@@ -65,8 +65,8 @@ extension Transfer {
     return descriptor
   }
 
-  /// What a name leads to is decided by whoever answers for it: not to where a cloud gives away its machines'
-  /// credentials. Behind a proxy the address is the proxy's, which the configuration names.
+  /// A name must not lead to where a cloud gives away its machines' credentials, and its server decides where it leads.
+  /// Behind a proxy the address is the proxy's, which the configuration names.
   private func mayConnect(to address: UnsafeMutablePointer<curl_sockaddr>) -> Bool {
     guard !usesProxy, exchange?.options.allowsLinkLocal != true else { return true }
     guard let offset = MemoryLayout<curl_sockaddr>.offset(of: \.addr) else { return false }

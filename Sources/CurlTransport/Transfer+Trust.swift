@@ -2,7 +2,7 @@ import CPosternCurl
 import HTTPMessages
 import PosternSupport
 
-/// Whom to trust and who to be.
+/// The authorities, pins and client certificate of a handle.
 extension Transfer {
   /// Sets up the handle for `trust`; returns why that is not possible.
   func setTrust(

@@ -4,8 +4,8 @@ import PosternSupport
 
 /// One easy handle and what it has received: used for one exchange after the other, by the loop's thread alone.
 final class Transfer {
-  /// Why a callback told libcurl to stop.
-  struct Objection {
+  /// Why a callback made libcurl stop.
+  struct ReceptionError {
     let code: TransportError.Code
     let detail: String
   }
@@ -18,16 +18,16 @@ final class Transfer {
   let receiveQueue: ReceiveQueue
   let limits: ResponseHead.Limits
 
-  /// What the handle is set up for; nil when it must be reset first.
+  /// The shape that the handle is set up for; nil when it must be reset first.
   var shape: Shape?
-  /// What connections made for the shape's trust are set up with; nil where it asks for nothing.
+  /// Sets up connections made for the shape's trust; nil where it requires nothing.
   var guardian: ConnectionGuard?
   /// Whether libcurl looks the host's name up. The thread that does so cannot be stopped, and has descriptors of its
   /// own.
   var isLookingUp = false
-  /// Whose place is kept until the look-up ends, where the exchange has ended before.
-  var keptPlace: (origin: HTTPURL.Origin, requester: Requester)?
-  /// Where the loop keeps it.
+  /// The slot that is kept until the look-up ends, where the exchange has ended before.
+  var keptSlot: (origin: HTTPURL.Origin, peerID: PeerID)?
+  /// Its position in the loop's list.
   var position = 0
   var exchange: Exchange?
   var handedOverAt = MonotonicInstant(nanoseconds: 0)
@@ -36,33 +36,33 @@ final class Transfer {
   var body: [UInt8] = []
   /// Whether the body is handed on in pieces instead of being kept.
   var isStreaming = false
-  /// What it counts for among the coded streams.
+  /// Its weight among the coded streams.
   var streamWeight = 0
   /// When something of it came last, or could come again.
   var streamMovedAt: MonotonicInstant?
   /// The clock of the deadlines.
   var clock: (any EngineClock)?
-  /// Which directions libcurl has been told to pause.
+  /// The directions that libcurl pauses.
   var paused: Int32 = 0
-  /// In which turn of the loop libcurl handed over a piece of the body last, and how many in that turn.
-  var received = (turn: UInt64(0), callbacks: 0)
+  /// The iteration of the loop in which libcurl last handed over a piece of the body, and how many in it.
+  var received = (iteration: UInt64(0), callbacks: 0)
   /// Paused after too many of them, until the receive queue resumes it.
   var isInReceiveQueue = false
-  /// Of the bytes sent, those that the control knows of.
+  /// The number of bytes sent that the control knows of.
   var bytesReported: Int64 = 0
-  var objection: Objection?
+  var receptionError: ReceptionError?
   /// Why the exchange did not go on over its connection.
   var discarded: DiscardedConnection?
   /// Where in the connection's stream the request begins, until a response begins.
   var requestMark: RequestMark?
   /// How often the request was about to go.
   var attempts = 0
-  /// Whether the connection stood and the request was about to go, and what libcurl had sent by then (to a proxy, say).
+  /// How much libcurl had sent (to a proxy, say) when the request was about to be sent; nil before that.
   var bytesBeforeRequest: Int?
-  /// What was opened for this exchange and has not become its connection yet.
+  /// The sockets opened for this exchange that have not become its connection yet.
   var openedSockets: [Int32] = []
   /// Whether an address was not connected to because it is link-local.
-  var hasRefusedAddress = false
+  var hasRejectedAddress = false
   /// A socket was not opened for want of a descriptor.
   var lacksDescriptor = false
   /// Whether connections go to a proxy.
@@ -90,7 +90,7 @@ final class Transfer {
     return Unmanaged<Transfer>.fromOpaque(UnsafeRawPointer(pointer)).takeUnretainedValue()
   }
 
-  /// Lets go of the exchange; libcurl must not be working on the handle any more.
+  /// Releases the exchange; libcurl must not be working on the handle any more.
   func reset() {
     fieldLines.reset()
     if streamWeight > 0 { codedStreams.end(streamWeight, of: uid) }
@@ -103,15 +103,15 @@ final class Transfer {
     paused = 0
     isInReceiveQueue = false
     bytesReported = 0
-    objection = nil
+    receptionError = nil
     discarded = nil
     requestMark = nil
     attempts = 0
     bytesBeforeRequest = nil
     openedSockets = []
     isLookingUp = false
-    keptPlace = nil
-    hasRefusedAddress = false
+    keptSlot = nil
+    hasRejectedAddress = false
     lacksDescriptor = false
     guardian?.forget()
   }
@@ -123,8 +123,8 @@ final class Transfer {
     errorText.deallocate()
   }
 
-  /// For whom the exchange is.
-  var uid: UInt32 { exchange?.options.requester.uid ?? Requester.process.uid }
+  /// The uid for which the exchange is made.
+  var uid: UInt32 { exchange?.options.peerID.uid ?? PeerID.process.uid }
 
   // MARK: - What libcurl knows
 

@@ -13,7 +13,7 @@ final class TransferLoop {
   /// How many connections may be discarded under one exchange before it fails.
   private static let maxDiscards = 2
   /// The longest that glibc looks for a name with the defaults of resolv.conf(5): the name as it is and in one domain
-  /// of `search`, each asked of three servers twice, for five seconds each time.
+  /// of `search`, each looked up at three servers twice, for five seconds each time.
   private static let longestLookUp: Duration = .seconds(60)
 
   private let inbox: Inbox
@@ -26,14 +26,14 @@ final class TransferLoop {
   private let uptime = SystemClock()
 
   private var batch = Inbox.Batch()
-  private var admission: Admission<HTTPURL.Origin, Exchange>
+  private var slots: TransferSlots<HTTPURL.Origin, Exchange>
   private var active = TransferList()
-  /// Those whose exchange has ended while its name was looked up. They keep its place until the look-up has ended.
+  /// The transfers whose exchange ended while its name was looked up. They keep its slot until the look-up has ended.
   private var lookUps = TransferList()
   private var pool: [Transfer] = []
   private var decodings = Decodings()
-  /// Those that were held before they began.
-  private var held: [Exchange] = []
+  /// The exchanges that were paused before they started.
+  private var paused: [Exchange] = []
   private var ended: [CompletedTransfer] = []
   /// No deadline of an exchange is before this; it may belong to none any more.
   private var earliestDeadline: MonotonicInstant?
@@ -53,9 +53,9 @@ final class TransferLoop {
     files = TrustFiles(report: configuration.fileReport)
     // Where exchanges share connections they cannot be counted for them: then libcurl alone keeps the bounds.
     let shares = configuration.multiplexesHTTP2
-    admission = Admission(
-      bound: shares ? .max : configuration.maxConnections,
-      boundPerKey: shares ? .max : configuration.maxConnectionsPerHost)
+    slots = TransferSlots(
+      capacity: shares ? .max : configuration.maxConnections,
+      capacityPerKey: shares ? .max : configuration.maxConnectionsPerHost)
   }
 
   /// Until the transport is closed.
@@ -63,7 +63,7 @@ final class TransferLoop {
     while true {
       inbox.take(into: &batch)
       if batch.isClosing { break }
-      admission.releaseLingering(at: configuration.clock.monotonicNow)
+      slots.releaseLingering(at: configuration.clock.monotonicNow)
       for exchange in batch.arrivals { start(exchange) }
       for exchange in batch.nudges { obeyControl(of: exchange) }
       for exchange in batch.cancellations { cancel(exchange) }
@@ -71,7 +71,7 @@ final class TransferLoop {
       expire()
       expireLookUps()
       admitWaiting()
-      receiveQueue.startTurn()
+      receiveQueue.startIteration()
       var isWell = multi.perform()
       collectFinished()
       admitWaiting()
@@ -89,7 +89,7 @@ final class TransferLoop {
 
   private func shutDown() {
     for exchange in batch.arrivals { end(exchange, code: .cancelled, detail: "the transport was closed") }
-    for exchange in held + admission.waiting {
+    for exchange in paused + slots.waiting {
       end(exchange, code: .cancelled, detail: "the transport was closed")
     }
     while let transfer = active.last { abort(transfer, code: .cancelled, detail: "the transport was closed") }
@@ -108,7 +108,7 @@ final class TransferLoop {
   // MARK: - Beginning
 
   private func start(_ exchange: Exchange) {
-    if exchange.options.control?.isHeld == true { return held.append(exchange) }
+    if exchange.options.control?.isPaused == true { return paused.append(exchange) }
     let now = configuration.clock.monotonicNow
     if let due = exchange.due(at: now) {
       guard due > now else {
@@ -116,26 +116,26 @@ final class TransferLoop {
       }
       earliestDeadline = min(due, earliestDeadline ?? due)
     }
-    exchange.ticket = admission.enter(
-      exchange, exchange.request.url.origin, for: exchange.options.requester)
-    if exchange.ticket == nil { begin(exchange) }
+    exchange.waiterID = slots.enter(
+      exchange, exchange.request.url.origin, for: exchange.options.peerID)
+    if exchange.waiterID == nil { begin(exchange) }
   }
 
-  /// The exchange was held or let go, or whoever takes its body has caught up.
+  /// The exchange was paused or resumed, or the reader of its body has caught up.
   private func obeyControl(of exchange: Exchange) {
     guard exchange.continuation != nil else { return }
-    if let place = held.firstIndex(where: { $0 === exchange }) {
-      guard exchange.options.control?.isHeld != true else { return }
-      held.remove(at: place)
+    if let index = paused.firstIndex(where: { $0 === exchange }) {
+      guard exchange.options.control?.isPaused != true else { return }
+      paused.remove(at: index)
       return start(exchange)
     }
     exchange.transfer?.obeyControl()
-    // Its time has moved: all are looked at anew.
+    // Its time has moved: all are examined again.
     earliestDeadline = MonotonicInstant(nanoseconds: 0)
   }
 
   private func admitWaiting() {
-    while let exchange = admission.next() { begin(exchange) }
+    while let exchange = slots.next() { begin(exchange) }
   }
 
   /// Hands an exchange that has been let in to libcurl.
@@ -144,7 +144,7 @@ final class TransferLoop {
     do throws(TransportError) {
       transfer = try setUp(for: exchange)
     } catch {
-      admission.leave(exchange.request.url.origin, for: exchange.options.requester)
+      slots.leave(exchange.request.url.origin, for: exchange.options.peerID)
       return end(exchange, code: error.code, detail: error.detail)
     }
     exchange.transfer = transfer
@@ -168,14 +168,14 @@ final class TransferLoop {
             limits: ResponseHead.Limits(configuration))
       else { continue }
       do throws(TransportError) {
-        let refusal = try transfer.prepare(
+        let rejection = try transfer.prepare(
           for: exchange, configuration: configuration, files: files, now: uptime.monotonicNow)
-        if refusal == nil, multi.add(transfer.easy) {
+        if rejection == nil, multi.add(transfer.easy) {
           if isFaulty { configuration.faultReport?(nil) }
           isFaulty = false
           return transfer
         }
-        problem = refusal?.text ?? "libcurl does not take the handle"
+        problem = rejection?.text ?? "libcurl does not take the handle"
       } catch {
         // The exchange is at fault, not the handle.
         transfer.reset()
@@ -195,31 +195,31 @@ final class TransferLoop {
   private func cancel(_ exchange: Exchange) {
     if let transfer = exchange.transfer {
       abort(transfer, code: .cancelled, detail: "cancelled")
-    } else if let ticket = exchange.ticket, admission.giveUp(ticket) != nil {
+    } else if let waiterID = exchange.waiterID, slots.remove(waiterID) != nil {
       end(exchange, code: .cancelled, detail: "cancelled while it waited for a connection")
-    } else if let place = held.firstIndex(where: { $0 === exchange }) {
-      held.remove(at: place)
-      end(exchange, code: .cancelled, detail: "cancelled while it was held")
+    } else if let index = paused.firstIndex(where: { $0 === exchange }) {
+      paused.remove(at: index)
+      end(exchange, code: .cancelled, detail: "cancelled while it was paused")
     } else {
       giveUpDecoding(exchange, code: .cancelled, detail: "cancelled")
     }
   }
 
-  /// Ends what has run out of time. Looks at all exchanges only when the earliest of them may be due.
+  /// Ends what has timed out. Looks at all exchanges only when the earliest of them may be due.
   private func expire() {
     guard let due = earliestDeadline else { return }
     let now = configuration.clock.monotonicNow
     guard due <= now else { return }
     earliestDeadline = nil
-    for exchange in active.transfers.compactMap(\.exchange) + admission.waiting + decodings.exchanges {
-      // Time stands still for what is held.
-      guard let instant = exchange.due(at: now), exchange.options.control?.isHeld != true else { continue }
+    for exchange in active.transfers.compactMap(\.exchange) + slots.waiting + decodings.exchanges {
+      // Time does not pass for an exchange that is paused.
+      guard let instant = exchange.due(at: now), exchange.options.control?.isPaused != true else { continue }
       if instant > now {
         earliestDeadline = min(instant, earliestDeadline ?? instant)
       } else if let transfer = exchange.transfer {
         let detail = transfer.streamMovedAt == nil ? "the deadline passed" : "nothing more of the body came in time"
         abort(transfer, code: .timedOut, detail: detail)
-      } else if let ticket = exchange.ticket, admission.giveUp(ticket) != nil {
+      } else if let waiterID = exchange.waiterID, slots.remove(waiterID) != nil {
         end(exchange, code: .timedOut, detail: "the deadline passed while it waited for a connection")
       } else {
         giveUpDecoding(exchange, code: .timedOut, detail: "the deadline passed")
@@ -228,7 +228,7 @@ final class TransferLoop {
   }
 
   /// Ends those whose names are still looked up when their time for connecting is over: libcurl, whose timers wake the
-  /// loop for that, is told a later time as long as it looks up, and does not lose sight of the look-up therefore.
+  /// loop for that, has a later time as long as it looks up, and so does not abandon the look-up.
   private func expireLookUps() {
     guard let due = earliestConnectDue else { return }
     let now = uptime.monotonicNow
@@ -247,7 +247,7 @@ final class TransferLoop {
   private func collectFinished() {
     while let (easy, code) = multi.nextFinished() {
       guard let transfer = Transfer.of(easy) else { continue }
-      guard transfer.keptPlace == nil else {
+      guard transfer.keptSlot == nil else {
         endLookUp(of: transfer)
         continue
       }
@@ -255,7 +255,7 @@ final class TransferLoop {
         if reason == .unreadBytes || reason == .earlyResponse { counts.connectionsDiscarded += 1 }
         if beginAgain(transfer) { continue }
       }
-      // This thread was held up: libcurl was first, has left the look-up to itself, and nobody tells of its end.
+      // This thread was delayed: libcurl was first, has abandoned the look-up, and does not report its end.
       let leavesLookUp = transfer.isLookingUp && code == CURLE_OPERATION_TIMEDOUT
       complete(
         transfer, with: transfer.result(of: code, now: uptime.monotonicNow),
@@ -272,9 +272,9 @@ final class TransferLoop {
     exchange.discards += 1
     exchange.hasLeft = exchange.hasLeft || transfer.hasSent
     takeOut(transfer, isReusable: false)
-    if exchange.options.control?.isHeld == true {
-      admission.leave(exchange.request.url.origin, for: exchange.options.requester)
-      held.append(exchange)
+    if exchange.options.control?.isPaused == true {
+      slots.leave(exchange.request.url.origin, for: exchange.options.peerID)
+      paused.append(exchange)
     } else {
       begin(exchange)
     }
@@ -287,8 +287,8 @@ final class TransferLoop {
     guard transfer.isLookingUp, let exchange = transfer.exchange else {
       return complete(transfer, with: .failure(error))
     }
-    // The look-up goes on whatever becomes of the handle, with a thread and descriptors. It keeps the exchange's place
-    // until libcurl has seen its end: whoever gives up again and again would have any number of them otherwise.
+    // The look-up goes on whatever becomes of the handle, with a thread and descriptors. It keeps the exchange's slot
+    // until libcurl has seen its end: callers that give up again and again would have any number of them otherwise.
     active.remove(transfer)
     transfer.abandon(exchange)
     lookUps.append(transfer)
@@ -299,12 +299,12 @@ final class TransferLoop {
   private func endLookUp(of transfer: Transfer) {
     lookUps.remove(transfer)
     multi.remove(transfer.easy)
-    if let place = transfer.keptPlace { admission.leave(place.origin, for: place.requester) }
+    if let slot = transfer.keptSlot { slots.leave(slot.origin, for: slot.peerID) }
     transfer.reset()
     transfer.cleanUp()
   }
 
-  /// Takes the transfer out of libcurl; its exchange ends with `result`, and keeps its place for the time `lingering`.
+  /// Takes the transfer out of libcurl; its exchange ends with `result`, and keeps its slot for the time `lingering`.
   private func complete(
     _ transfer: Transfer, with result: Result<HTTPResponse, TransportError>, lingeringFor lingering: Duration? = nil
   ) {
@@ -313,11 +313,11 @@ final class TransferLoop {
     if case .success = result { isReusable = true }
     let codings = transfer.codingsToUndo
     takeOut(transfer, isReusable: isReusable)
-    let (origin, requester) = (exchange.request.url.origin, exchange.options.requester)
+    let (origin, peerID) = (exchange.request.url.origin, exchange.options.peerID)
     if let lingering {
-      admission.leave(origin, for: requester, lingeringUntil: configuration.clock.monotonicNow + lingering)
+      slots.leave(origin, for: peerID, lingeringUntil: configuration.clock.monotonicNow + lingering)
     } else {
-      admission.leave(origin, for: requester)
+      slots.leave(origin, for: peerID)
     }
     guard !codings.isEmpty, case .success(let response) = result, !response.body.isEmpty else {
       return end(exchange, with: result)
@@ -368,10 +368,10 @@ final class TransferLoop {
     ended.append(CompletedTransfer(continuation: continuation, result: result))
   }
 
-  /// Resumes whoever waited, after libcurl's work of this turn: the callers run while the loop waits.
+  /// Resumes the callers that waited, after libcurl's work of this iteration: they run while the loop waits.
   private func resumeEnded() {
     guard !ended.isEmpty else { return }
-    // First, so that whoever has a result sees it counted.
+    // First, so that a caller with a result sees it counted.
     inbox.publish(snapshot())
     CompletedTransfer.resume(ended)
     ended.removeAll(keepingCapacity: true)
@@ -389,7 +389,7 @@ final class TransferLoop {
   }
 
   private func snapshot() -> CurlTransport.Statistics {
-    counts.exchangesQueued = admission.waitingCount
+    counts.exchangesQueued = slots.waitingCount
     counts.exchangesInFlight = active.count + decodings.count
     counts.connectionsOpen = connections.open
     return counts

@@ -1,4 +1,4 @@
-/// What connections are made with, as the files hold it.
+/// The files of authorities and client certificates that connections are made with.
 final class TrustFiles {
   let identities: IdentityFiles
   let authorities: AuthorityFiles

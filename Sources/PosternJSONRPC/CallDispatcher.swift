@@ -1,4 +1,6 @@
-/// What a call turns into: an answer at once, or work.
+public import PosternJSON
+
+/// The result of dispatching a call: a response at once, or work.
 public enum Dispatch: Sendable {
   /// Answered without waiting for anything.
   case answered(Result<RPCResult, RPCFault>)
@@ -6,18 +8,42 @@ public enum Dispatch: Sendable {
   case work(@Sendable () async -> Result<RPCResult, RPCFault>)
 }
 
-/// Who carries out the calls of one connection.
+/// Carries out the calls of one connection.
 public protocol CallDispatcher: Sendable {
   /// Looks at `call` and answers or starts it. Called in the order of arrival; must not block.
   func dispatch(_ call: Call) -> Dispatch
-  /// Whether a call of `method` would be refused now whatever its params are. Asked of large messages before they are
-  /// parsed.
-  func refuses(method: String) -> Bool
-  /// A call was refused without being looked at: as many are under way as the connection may have.
-  func refusedUnseen()
+  /// Whether a call of `method` would be rejected now whatever its params are. Called for large messages before they
+  /// are parsed.
+  func rejects(method: String) -> Bool
+  /// A call was rejected without being dispatched, because the connection has too many in flight.
+  func rejectedUnread()
 }
 
 extension CallDispatcher {
   /// Looks at the whole call.
-  public func refuses(method: String) -> Bool { false }
+  public func rejects(method: String) -> Bool { false }
+}
+
+/// One request or notification to carry out.
+public struct Call: Sendable {
+  /// Unique within the connection.
+  public let key: UInt64
+  /// Nil for a notification.
+  public let id: RPCID?
+  /// The method's name, not yet known to exist.
+  public let method: String
+  /// The params, an object, or nil.
+  public let params: JSONValue?
+  /// How long the text is that it came in; of a batch, the whole one.
+  public var byteCount = 0
+  /// The params were not read, because the call would be rejected in any case; it must not be carried out.
+  public var isUnread = false
+
+  /// A call of the given parts.
+  public init(key: UInt64, id: RPCID?, method: String, params: JSONValue?) {
+    self.key = key
+    self.id = id
+    self.method = method
+    self.params = params
+  }
 }

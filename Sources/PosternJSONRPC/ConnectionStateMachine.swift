@@ -1,17 +1,17 @@
-import PosternJSON
+public import PosternJSON
 
 /// One connection's conversation as a pure state machine: events in, actions out; no sockets, no tasks, no clock.
 ///
 /// Owned by `JSONRPCConnection`, which acts on the actions after releasing its lock.
 struct ConnectionStateMachine {
-  /// What the owner has to do, in order.
+  /// A step that the connection has to carry out, in order.
   enum Action {
     /// Carry out a call and report its end with `completed`.
     case invoke(Call)
     /// Stop working on a call; its answer has been given.
     case cancel(UInt64)
-    /// A call was refused, as many being under way as may be.
-    case refusedUnseen
+    /// A call was rejected because too many are in flight.
+    case rejectedUnread
     /// Send a text.
     case write(OutgoingText)
     /// A request of ours was answered, or never will be.
@@ -57,7 +57,7 @@ struct ConnectionStateMachine {
 
   init(limits: SessionLimits) { self.limits = limits }
 
-  /// Whether as many calls are being worked on as may be: a further one is refused whatever it is.
+  /// Whether a further call is rejected in any case, because too many are in flight.
   var isFull: Bool { inFlight.count >= limits.inFlight }
 
   /// How many calls are being worked on.
@@ -66,7 +66,7 @@ struct ConnectionStateMachine {
   /// Whether the call has not come to its end.
   func isWorking(on key: UInt64) -> Bool { inFlight[key] != nil }
 
-  /// Whether the call's answer has been given, or nobody wants it any more, while it is still being worked on.
+  /// Whether the call still runs although its response was written, or is not needed any more.
   func isAbandoned(_ key: UInt64) -> Bool { inFlight[key]?.lingers ?? false }
 
   // MARK: - Events
@@ -83,17 +83,17 @@ struct ConnectionStateMachine {
     case .text(.failure(let error), let sharesLine):
       if sharesLine, lineIsSpoiled { return }
       lineIsSpoiled = true
-      refuseText(error.description, &act)
+      rejectText(error.description, &act)
     case .malformed(let reason, let sharesLine):
       if sharesLine, lineIsSpoiled { return }
       lineIsSpoiled = false
-      refuseText(reason, &act)
+      rejectText(reason, &act)
     case .oversized(let limit, let sharesLine):
       if sharesLine, lineIsSpoiled { return }
-      refuseDiscarded(RPCFault(.messageTooLarge, data: ["limitBytes": .integer(Int64(limit))]), &act)
+      rejectDiscarded(RPCFault(.messageTooLarge, data: ["limitBytes": .integer(Int64(limit))]), &act)
     case .tooComplex(let limit, let sharesLine):
       if sharesLine, lineIsSpoiled { return }
-      refuseDiscarded(RPCFault(.messageTooComplex, data: ["limitValues": .integer(Int64(limit))]), &act)
+      rejectDiscarded(RPCFault(.messageTooComplex, data: ["limitValues": .integer(Int64(limit))]), &act)
     case .violation(let reason):
       answer(nil, RPCFault(.parseError, reason), &act)
       end(&act)
@@ -143,7 +143,7 @@ struct ConnectionStateMachine {
     end(&act)
   }
 
-  /// Unlike a request that was refused, it may have had an effect.
+  /// Unlike a rejected request, it may have had an effect.
   private static let unfinished =
     "Shutting down: there was no time left to finish the call, which may have had an effect"
 
@@ -180,7 +180,7 @@ struct ConnectionStateMachine {
     return key
   }
 
-  /// Nobody waits for that request's answer any more.
+  /// Forgets a request of ours whose response is not needed any more.
   mutating func forget(outgoing key: UInt64) {
     outgoing[.string("postern-\(key)")] = nil
   }
@@ -194,7 +194,7 @@ struct ConnectionStateMachine {
       return answer(nil, RPCFault(.batchTooLarge, data: ["limit": .integer(Int64(limits.batch))]), &act)
     }
     let batch = takeKey()
-    // Held open by one until all members are in, so that it cannot be answered half-read.
+    // Counted as open once more until all members are in, so that it is not answered half-read.
     batches[batch] = Batch(answers: Array(repeating: nil, count: members.count), open: 1)
     for (slot, member) in members.enumerated() { receive(Envelope(member), batch: batch, slot: slot, &act) }
     closeSlot(of: batch, slot: nil, nil, &act)
@@ -209,7 +209,7 @@ struct ConnectionStateMachine {
       if let id = params?["id"].flatMap(RPCID.init) { cancel(id, &act) }
     case .notification(let method, let params):
       guard !draining else { return }
-      guard inFlight.count < limits.inFlight else { return act.append(.refusedUnseen) }
+      guard inFlight.count < limits.inFlight else { return act.append(.rejectedUnread) }
       let key = takeKey()
       inFlight[key] = InFlight(id: nil, batch: nil, slot: 0)
       pending += 1
@@ -217,23 +217,23 @@ struct ConnectionStateMachine {
     case .response(let id, let result):
       if let key = outgoing.removeValue(forKey: id) { act.append(.resolve(key, result)) }
     case .invalid(let id, let fault):
-      refuse(id, fault, batch, slot, &act)
+      reject(id, fault, batch, slot, &act)
     case .invalidNotification: break
     }
   }
 
-  /// Books a request in, or refuses it.
+  /// Accepts a request, or rejects it.
   private mutating func admit(_ id: RPCID, _ batch: UInt64?, _ slot: Int, _ act: inout [Action]) -> UInt64? {
     if draining {
-      refuse(id, RPCFault(.shuttingDown, data: ["retryable": true, "outcome": "not_sent"]), batch, slot, &act)
+      reject(id, RPCFault(.shuttingDown, data: ["retryable": true, "outcome": "not_sent"]), batch, slot, &act)
       return nil
     }
     guard inFlight.count < limits.inFlight else {
       let data: JSONObject = [
         "limit": .integer(Int64(limits.inFlight)), "retryable": true, "retryAfterMs": 100, "outcome": "not_sent",
       ]
-      act.append(.refusedUnseen)
-      refuse(id, RPCFault(.overloaded, "Too many requests in flight on this connection", data: data), batch, slot, &act)
+      act.append(.rejectedUnread)
+      reject(id, RPCFault(.overloaded, "Too many requests in flight on this connection", data: data), batch, slot, &act)
       return nil
     }
     let key = takeKey()
@@ -258,7 +258,7 @@ struct ConnectionStateMachine {
     if let batch = call.batch { closeSlot(of: batch, slot: call.slot, text, &act) } else { act.append(.write(text)) }
   }
 
-  private mutating func refuse(
+  private mutating func reject(
     _ id: RPCID?, _ fault: RPCFault, _ batch: UInt64?, _ slot: Int, _ act: inout [Action]
   ) {
     guard let batch else { return answer(id, fault, &act) }
@@ -279,13 +279,13 @@ struct ConnectionStateMachine {
   }
 
   /// A message of which nothing was read: it may have been well-formed.
-  private mutating func refuseDiscarded(_ fault: RPCFault, _ act: inout [Action]) {
+  private mutating func rejectDiscarded(_ fault: RPCFault, _ act: inout [Action]) {
     lineIsSpoiled = false
     malformedInARow = 0
     answer(nil, fault, &act)
   }
 
-  private mutating func refuseText(_ reason: String, _ act: inout [Action]) {
+  private mutating func rejectText(_ reason: String, _ act: inout [Action]) {
     answer(nil, RPCFault(.parseError, "Parse error: \(reason)"), &act)
     malformedInARow += 1
     if malformedInARow >= limits.malformedInARow { end(&act) }
@@ -312,4 +312,21 @@ struct ConnectionStateMachine {
     defer { nextKey += 1 }
     return nextKey
   }
+}
+
+/// An input of one connection, as the transport delivers it without framing.
+public enum SessionInput: Sendable {
+  /// One complete text, parsed. `sharesLine`: there was no line feed between the text before and this one.
+  case text(Result<JSONValue, JSONParseError>, sharesLine: Bool)
+  /// Bytes that cannot be a JSON text; the framing skips to the next line feed by itself.
+  case malformed(String, sharesLine: Bool)
+  /// A message of more than `limit` bytes; they are discarded by the framing.
+  case oversized(limit: Int, sharesLine: Bool)
+  /// A message of more than `limit` JSON values; its bytes are discarded by the framing.
+  case tooComplex(limit: Int, sharesLine: Bool)
+  /// More than `limit` bytes of unfinished messages have come from the caller's user: this one is given up, and the
+  /// connection with it.
+  case crowded(limit: Int)
+  /// Bytes after which the conversation cannot go on.
+  case violation(String)
 }

@@ -40,7 +40,7 @@ public final class JSONRPCConnection: Sendable {
   private struct State {
     var machine: ConnectionStateMachine
     var tasks: [UInt64: Task<Void, Never>] = [:]
-    /// Who waits for the caller's answer to a request of ours.
+    /// The tasks that wait for the caller's response to a request of ours.
     var waiters: [UInt64: CheckedContinuation<JSONValue, any Error>] = [:]
     /// How many lists of actions are being carried out, some by threads that write long texts.
     var listsUnderWay = 0
@@ -66,7 +66,8 @@ public final class JSONRPCConnection: Sendable {
   private let output: Output
   private let parser: JSONParser
   private let limits: SessionLimits
-  private let turn = DeliveryTurn()
+  /// Orders the responses.
+  private let delivery = AsyncMutex()
 
   /// A conversation that has not begun.
   public init(limits: SessionLimits, dispatcher: any CallDispatcher, output: Output) {
@@ -88,10 +89,10 @@ public final class JSONRPCConnection: Sendable {
 
   /// The transport delivered one complete text; the bytes are needed during the call only.
   ///
-  /// A large one whose calls are all to be refused (by the rate limit, the methods the caller may use, or too many in
-  /// flight) is not parsed: its envelope says enough.
+  /// A large one whose calls would all be rejected (by the rate limit, the methods the caller may use, or too many in
+  /// flight) is not parsed: its envelope is sufficient.
   public func receive(text: UnsafeRawBufferPointer, sharesLine: Bool) {
-    if text.count >= EnvelopeOutline.threshold, let outline = EnvelopeOutline(text, limits: limits), refuses(outline) {
+    if text.count >= EnvelopeOutline.threshold, let outline = EnvelopeOutline(text, limits: limits), rejects(outline) {
       return perform(text.count, isUnread: true) {
         $0.receive(.text(.success(outline.json), sharesLine: sharesLine), &$1)
       }
@@ -105,8 +106,8 @@ public final class JSONRPCConnection: Sendable {
     perform(text.count) { $0.receive(.text(parsed, sharesLine: sharesLine), &$1) }
   }
 
-  private func refuses(_ outline: EnvelopeOutline) -> Bool {
-    state.withLock { $0.machine.isFull } || outline.methods.allSatisfy { dispatcher.refuses(method: $0) }
+  private func rejects(_ outline: EnvelopeOutline) -> Bool {
+    state.withLock { $0.machine.isFull } || outline.methods.allSatisfy { dispatcher.rejects(method: $0) }
   }
 
   /// The transport delivered something.
@@ -141,8 +142,8 @@ public final class JSONRPCConnection: Sendable {
   /// Sends a notification of ours when the peer keeps up with what was written for it before; false when the connection
   /// is ending.
   public func notifyInTurn(_ method: String, _ params: JSONValue) async -> Bool {
-    await turn.take()
-    defer { turn.leave() }
+    await delivery.lock()
+    defer { delivery.unlock() }
     guard await output.ready?() ?? true else { return false }
     notify(method, params)
     return true
@@ -202,7 +203,7 @@ public final class JSONRPCConnection: Sendable {
       endList()
       return nil
     }
-    // So that no further answers are asked for than the peer takes.
+    // So that the peer cannot request more responses than it reads.
     output.pause?(true)
     return Task(executorPreference: executor) { [self] in
       act(actions, byteCount, isUnread: isUnread)
@@ -211,7 +212,7 @@ public final class JSONRPCConnection: Sendable {
     }
   }
 
-  /// Closes, if that is due and nobody writes any more.
+  /// Closes, if that is due and nothing is being written any more.
   private func endList() {
     let closes = state.withLock { state in
       state.listsUnderWay -= 1
@@ -229,15 +230,14 @@ public final class JSONRPCConnection: Sendable {
       case .invoke(var call):
         call.byteCount = byteCount
         call.isUnread = isUnread
-        // A batch is as many turns as it has members: what they ask for must not come before what others have asked for
-        // since.
+        // Each member of a batch is scheduled on its own: it must not run before earlier calls of other connections.
         if hasBegun, let executor = output.executor {
-          Task(executorPreference: executor) { [self, call] in startInTurn(call) }
+          Task(executorPreference: executor) { [self, call] in startScheduled(call) }
         } else {
           start(call)
         }
         hasBegun = true
-      case .refusedUnseen: dispatcher.refusedUnseen()
+      case .rejectedUnread: dispatcher.rejectedUnread()
       case .cancel(let key): state.withLock { $0.tasks[key] }?.cancel()
       case .write(let text): text.withBytes(output.write)
       case .resolve(let key, let result):
@@ -247,8 +247,8 @@ public final class JSONRPCConnection: Sendable {
     }
   }
 
-  /// Starts a call that had to wait for its turn, unless nobody wants it any more.
-  private func startInTurn(_ call: Call) {
+  /// Starts a call that had to wait for the executor, unless it was cancelled meanwhile.
+  private func startScheduled(_ call: Call) {
     guard !state.withLock({ $0.machine.isAbandoned(call.key) }) else {
       finish(call.key, with: .failure(RPCFault(.requestCancelled)))
       return
@@ -257,7 +257,7 @@ public final class JSONRPCConnection: Sendable {
   }
 
   private func start(_ call: Call) {
-    // The call's params are the method's alone from here on: whoever waits for it keeps the key only.
+    // Only the method keeps the call's params from here on: the tasks below keep the key.
     let key = call.key
     let executor = call.byteCount >= Self.longText ? output.longWork?() ?? output.executor : output.executor
     switch dispatcher.dispatch(call) {
@@ -265,14 +265,14 @@ public final class JSONRPCConnection: Sendable {
       finish(key, with: outcome)
     case .work(let work):
       let task = Task(executorPreference: executor) { [self] in
-        // A peer that does not read what it has asked for gets no more work done. Not ready for good means that the
+        // A peer that does not read its responses gets no more work done. Never ready means that the
         // connection is ending, and this task is cancelled: the call still comes to its end by itself, and is counted.
         _ = await output.ready?()
         let outcome = await work()
-        await turn.take()
+        await delivery.lock()
         _ = await output.ready?()
         await finish(key, with: outcome)?.value
-        turn.leave()
+        delivery.unlock()
       }
       // The task may have ended already: noted down only while the machine still counts the call.
       let late = state.withLock { state in
@@ -293,5 +293,23 @@ public final class JSONRPCConnection: Sendable {
       state.tasks[key] = nil
     }
     return carryOut(actions)
+  }
+}
+
+/// The error with which the caller answered a request of ours.
+public struct PeerError: Error, Sendable {
+  /// The caller's code, where it gave one.
+  public let code: Int64?
+  /// The caller's message, where it gave one.
+  public let message: String?
+
+  init(_ json: JSONValue) {
+    code = json["code"]?.integerValue
+    message = json["message"]?.stringValue
+  }
+
+  init(message: String) {
+    code = nil
+    self.message = message
   }
 }

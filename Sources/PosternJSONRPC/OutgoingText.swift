@@ -9,7 +9,7 @@ enum OutgoingText: Sendable {
   /// The answers to a batch, in order.
   case batch([OutgoingText])
 
-  /// The response to `id`; null where the id could not be told.
+  /// The response to `id`; null where the id could not be determined.
   init(_ id: RPCID?, _ outcome: Result<RPCResult, RPCFault>) {
     switch (outcome, id) {
     case (.success(.text(let result)), let id?): self = .response(id, result)
@@ -29,7 +29,7 @@ enum OutgoingText: Sendable {
     bytes.withUnsafeBytes(body)
   }
 
-  /// About how many bytes it has; those of values that are not written yet are small.
+  /// The approximate number of bytes; values that are not written yet are small.
   private var expectedCount: Int {
     switch self {
     case .message: 256
@@ -38,7 +38,7 @@ enum OutgoingText: Sendable {
     }
   }
 
-  /// About how much there is to be written for it, in bytes; looks no further than `limit`.
+  /// The approximate number of bytes still to be written for it; counted no further than `limit`.
   func weight(upTo limit: Int) -> Int {
     switch self {
     case .message(let json): return json.weight(upTo: limit)

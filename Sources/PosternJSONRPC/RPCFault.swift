@@ -6,17 +6,17 @@ public struct RPCFault: Error, Sendable {
   public let code: RPCErrorCode
   /// A sentence for people; never holds a secret.
   public let message: String
-  /// Members of `data` beside `reason`.
+  /// Members of `data` in addition to `reason`.
   public var data: JSONObject
 
-  /// A fault; without a message the code's own summary stands.
+  /// A fault; without a message it has the code's summary.
   public init(_ code: RPCErrorCode, _ message: String? = nil, data: JSONObject = JSONObject()) {
     self.code = code
     self.message = message ?? code.summary
     self.data = data
   }
 
-  /// The params do not fit: `path` is a JSON Pointer into them.
+  /// The params are invalid: `path` is a JSON Pointer into them.
   public static func invalidParams(_ message: String, path: String) -> RPCFault {
     RPCFault(.invalidParams, message, data: ["path": .string(path)])
   }
@@ -44,4 +44,73 @@ extension RPCFault {
   public init(_ error: JSONDecodingError) {
     self = .invalidParams(error.description, path: error.path)
   }
+}
+
+/// A JSON-RPC error code with its stable reason, an open set: each protocol area adds its own in an extension.
+public struct RPCErrorCode: Sendable, Hashable {
+  /// The number on the wire.
+  public let code: Int
+  /// The symbol callers switch on, `data.reason`.
+  public let reason: String
+  /// The meaning, for the OpenRPC document and as the default message.
+  public let summary: String
+
+  /// A code; numbers and reasons are contracts (wire.md section 2).
+  public init(_ code: Int, _ reason: String, _ summary: String) {
+    self.code = code
+    self.reason = reason
+    self.summary = summary
+  }
+
+  /// Same number and same reason.
+  public static func == (left: RPCErrorCode, right: RPCErrorCode) -> Bool {
+    left.code == right.code && left.reason == right.reason
+  }
+
+  /// Feeds number and reason.
+  public func hash(into hasher: inout Hasher) {
+    hasher.combine(code)
+    hasher.combine(reason)
+  }
+
+  /// Not JSON, or not one of the framings.
+  public static let parseError = RPCErrorCode(-32700, "parse_error", "Not JSON, or not one of the framings")
+  /// Not a JSON-RPC request.
+  public static let invalidRequest = RPCErrorCode(-32600, "invalid_request", "Not a JSON-RPC request")
+  /// No such method.
+  public static let methodNotFound = RPCErrorCode(-32601, "method_not_found", "No such method")
+  /// The params are invalid at `path`.
+  public static let invalidParams = RPCErrorCode(-32602, "invalid_params", "The params are invalid at path")
+  /// A bug; details only in the log, found by `traceId`.
+  public static let internalError = RPCErrorCode(-32603, "internal_error", "A bug; the log has more under traceId")
+  /// Cancelled by the caller.
+  public static let requestCancelled = RPCErrorCode(-32800, "request_cancelled", "Cancelled by the caller")
+  /// The message is over the size limit.
+  public static let messageTooLarge = RPCErrorCode(-32007, "message_too_large", "The message is over the size limit")
+  /// In-flight, rate or connection limits reached.
+  public static let overloaded = RPCErrorCode(
+    -32009, "overloaded", "In-flight, rate or connection limits reached; try again after retryAfterMs")
+  /// The batch has too many members.
+  public static let batchTooLarge = RPCErrorCode(-32010, "batch_too_large", "The batch has too many members")
+  /// The message has too many JSON values.
+  public static let messageTooComplex = RPCErrorCode(
+    -32025, "message_too_complex", "The message has more JSON values than the limit")
+  /// This peer may not do this.
+  public static let peerForbidden = RPCErrorCode(
+    -32020, "peer_forbidden", "This peer may not call this method, or use this resource or session")
+  /// Draining: no new requests.
+  public static let shuttingDown = RPCErrorCode(-32021, "shutting_down", "Draining: no new requests")
+  /// The caller's timeout expired.
+  public static let deadlineExceeded = RPCErrorCode(-32022, "deadline_exceeded", "timeoutMs expired")
+  /// A record that is required cannot be written.
+  public static let auditUnavailable = RPCErrorCode(
+    -32024, "audit_unavailable", "The audit log cannot be written, and nothing is to happen without it")
+}
+
+/// The result of a call.
+public enum RPCResult: Sendable {
+  /// A value, to be written.
+  case value(JSONValue)
+  /// A value that has been written already.
+  case text(JSONText)
 }

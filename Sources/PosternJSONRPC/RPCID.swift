@@ -17,7 +17,7 @@ public enum RPCID: Sendable {
     }
   }
 
-  /// As it stands on the wire.
+  /// The JSON value on the wire.
   public var jsonValue: JSONValue {
     switch self {
     case .integer(let number): .integer(number)

@@ -1,8 +1,8 @@
 /// The bounds of one connection's conversation.
 public struct SessionLimits: Sendable, Hashable {
-  /// Requests and notifications being worked on at once; more are refused with `overloaded`.
+  /// Requests and notifications in flight; more are rejected with `overloaded`.
   public var inFlight: Int
-  /// Members of a batch; more and the batch is refused with `batch_too_large`.
+  /// Members of a batch; a larger one is rejected with `batch_too_large`.
   public var batch: Int
   /// Malformed texts in a row after which the connection is closed.
   public var malformedInARow: Int

@@ -2,7 +2,7 @@ public import PosternJSONRPC
 
 /// A method of the wire contract: its name, what goes in, what comes out, how it can fail. One file per method.
 ///
-/// The method table, the OpenRPC document and the reference pages all come from these types; nothing is written beside
+/// The method table, the OpenRPC document and the reference pages all come from these types; nothing is written next to
 /// them.
 public protocol RPCMethod: Sendable {
   /// The `params` object.
@@ -12,13 +12,14 @@ public protocol RPCMethod: Sendable {
 
   /// The name on the wire, camelCase.
   static var name: String { get }
-  /// Which lists of a peer's rule bound it. Without a default: a method nobody has decided about does not compile.
+  /// Which lists of a peer's rule bound it. Without a default, so that a new method does not compile before it is
+  /// decided.
   static var bounds: PeerBounds { get }
   /// One line.
   static var summary: String { get }
-  /// What a caller needs to know beyond the summary; Markdown.
+  /// Further documentation for callers; Markdown.
   static var explanation: String { get }
-  /// What the result is, in one line.
+  /// The result, in one line.
   static var resultSummary: String { get }
   /// The errors this method adds to those every method has (`RPCErrorCode.common`).
   static var errors: [RPCErrorCode] { get }
@@ -36,7 +37,7 @@ extension RPCMethod {
 }
 
 extension RPCErrorCode {
-  /// What every method may answer.
+  /// The errors of every method.
   public static let common: [RPCErrorCode] = [
     .invalidParams, .internalError, .requestCancelled, .overloaded, .peerForbidden, .shuttingDown, .deadlineExceeded,
     .auditUnavailable,

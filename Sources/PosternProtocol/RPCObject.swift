@@ -1,6 +1,6 @@
 /// An object of the wire contract whose members are documented; the schema's kinds come from its `Codable` conformance.
 public protocol RPCObject: Codable, Sendable {
-  /// What each member means, by its name on the wire. A test checks that none is missing or left over.
+  /// The meaning of each member, by its name on the wire. A test checks that none is missing or left over.
   static var memberDocs: [String: String] { get }
 }
 
@@ -11,7 +11,7 @@ public struct NoParams: RPCObject {
   /// No params.
   public init() {}
 
-  /// Asks for an object and for none of its members, so that any member is one too many.
+  /// Decodes an object without members: any member is an error.
   public init(from decoder: any Decoder) throws { _ = try decoder.container(keyedBy: CodingKeys.self) }
 
   /// An empty object.

@@ -1,11 +1,11 @@
 import NIOCore
 
 extension SocketServer {
-  /// What a server needs to know. The limits' defaults are those of the wire contract.
+  /// The configuration of a server. The limits' defaults are those of the wire contract.
   public struct Configuration: Sendable {
     /// Where to listen.
     public var endpoint: Endpoint
-    /// By what processes take turns at its path; nil: opened when it is needed.
+    /// The lock of its path; nil: opened when it is needed.
     public var lock: SocketLock?
     /// The largest message in bytes (1 GiB at most).
     public var messageBytes = 16 << 20
@@ -31,20 +31,19 @@ extension SocketServer {
     /// longest is closed.
     public var unreadBytesPerUid = 64 << 20
     /// Bytes that may have come of messages of all connections of one uid that are not whole, or not handled yet; two
-    /// whole messages always have room. A connection that sends more of an unfinished message beyond it is closed.
+    /// whole messages are always accepted. A connection that sends more of an unfinished message beyond it is closed.
     public var unfinishedBytesPerUid = 64 << 20
     /// How often it is looked whether the processes that connected still run; a connection goes at the second look that
     /// finds none.
     public var peerCheck = Duration.seconds(2)
-    /// Whether a peer is nobody who is served: one who may only be told so. Such uids have few connections, each and
-    /// all together.
+    /// Whether all calls of a peer are rejected. Such uids have few connections, each and all together.
     public var isStranger: @Sendable (PeerCredentials) -> Bool = { _ in false }
     /// As `unreadBytesPerUid`, for strangers.
     public var unreadBytesPerStranger = 4 << 20
     /// Event loop threads; connections are dealt out to them in turn.
     public var eventLoops = min(System.coreCount, 4)
-    /// What a connection over a limit reads before it is closed: one message, without a line feed.
-    public var refusal: @Sendable (RefusalReason) -> [UInt8] = { _ in [] }
+    /// The message that a connection over a limit reads before it is closed, without a line feed.
+    public var rejection: @Sendable (RejectionReason) -> [UInt8] = { _ in [] }
 
     /// The defaults at `endpoint`.
     public init(endpoint: Endpoint) { self.endpoint = endpoint }

@@ -52,7 +52,7 @@ public final class SocketServer: Sendable {
       for loop in group.makeIterator() { registry.watchPeers(on: loop) }
       let bound = bootstrap(group, registry).withBoundSocket(listening.descriptor)
       // NIO has called listen() with a backlog of its own, on this thread; a later call sets the length again. At once:
-      // whoever comes to a full queue without waiting is turned away.
+      // a non-blocking connect() to a full backlog fails.
       _ = listen(listening.descriptor, ListeningSocket.backlog)
       let listener = try await bound.get()
       return SocketServer(
@@ -68,7 +68,7 @@ public final class SocketServer: Sendable {
   /// How many connections are open.
   public var connectionCount: Int { registry.count }
 
-  /// Whether every event loop gets round to something new within `time`: one that is stuck serves nobody.
+  /// Whether every event loop runs a new task within `time`: one that is stuck serves no connection.
   public func responds(within time: Duration) async -> Bool {
     let turned = Locked(0)
     let loops = Array(group.makeIterator())
@@ -93,7 +93,7 @@ public final class SocketServer: Sendable {
   /// Closes every connection now. What waits to be written is lost; `Connection.closeAfterFlush` is the gentle way.
   public func closeAll() { registry.closeAll() }
 
-  /// Stops listening, closes what is open and ends the event loop threads. Connections are told before it returns.
+  /// Stops listening, closes what is open and ends the event loop threads. Delegates are called before it returns.
   /// Not to be called from an event loop.
   public func shutdown() async {
     await stopListening()
@@ -105,7 +105,7 @@ public final class SocketServer: Sendable {
     }
   }
 
-  /// Runs `body` the first time; whoever comes later waits for that one run. NIO's own calls do not survive a second
+  /// Runs `body` the first time; later callers wait for that one run. NIO's own calls do not survive a second
   /// time: a future of an event loop that has ended never completes.
   private func once(
     _ step: WritableKeyPath<Lifecycle, Task<Void, Never>?>, _ body: @escaping @Sendable () async -> Void
@@ -138,11 +138,12 @@ public final class SocketServer: Sendable {
       }
   }
 
-  /// What every connection has. Set here and not by the bootstrap, which takes a chain of futures for each connection.
+  /// The options of every connection. Set here and not by the bootstrap, which takes a chain of futures for each
+  /// connection.
   private static func setOptions(of channel: any Channel) throws {
     guard let options = channel.syncOptions else { throw ChannelError.operationUnsupported }
     try options.setOption(.allowRemoteHalfClosure, value: true)
-    // One read, then it is the next connection's turn.
+    // One read, then the next connection is read.
     try options.setOption(.maxMessagesPerRead, value: 1)
     try options.setOption(
       .writeBufferWaterMark, value: .init(low: 1 << 16, high: ConnectionRegistry.highWaterMark))

@@ -8,22 +8,22 @@ public enum SocketServerError: Error, Sendable, Hashable, CustomStringConvertibl
   case pathTooLong(path: String, length: Int)
   /// The directory of the path does not exist.
   case directoryMissing(path: String, directory: String)
-  /// Something that is not a socket stands on the path; it is never removed.
+  /// There is a file at the path that is not a socket; it is never removed.
   case pathOccupied(path: String, kind: String)
   /// A running process listens on the path.
   case alreadyInUse(path: String)
   /// Another start on the same directory did not finish in time.
   case directoryLocked(directory: String)
   /// The socket could not be given to the group.
-  case groupRefused(path: String, group: UInt32, errno: CInt)
-  /// What systemd passed is not a listening Unix stream socket, or the variables are malformed.
+  case groupRejected(path: String, group: UInt32, errno: CInt)
+  /// The descriptor from systemd is not a listening Unix stream socket, or the variables are malformed.
   case activationUnusable(reason: String)
   /// A system call failed.
   case system(call: String, errno: CInt)
-  /// The event loops refused; the text is theirs.
+  /// The event loops failed; the text is theirs.
   case eventLoop(reason: String)
 
-  /// What happened and, where it helps, what to do.
+  /// A description of the error and, where it helps, of the remedy.
   public var description: String {
     switch self {
     case .pathUnusable:
@@ -38,7 +38,7 @@ public enum SocketServerError: Error, Sendable, Hashable, CustomStringConvertibl
       "cannot listen on \(path): the socket is already in use by a running process"
     case .directoryLocked(let directory):
       "cannot listen in \(directory): another process of this user is starting or ending there, and does not get done"
-    case .groupRefused(let path, let group, let errno):
+    case .groupRejected(let path, let group, let errno):
       "cannot give \(path) to group \(group): \(Self.text(errno)); the process must be a member of it, or root"
     case .activationUnusable(let reason):
       "socket activation: \(reason)"

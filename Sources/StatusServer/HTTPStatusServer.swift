@@ -5,21 +5,20 @@ import NIOPosix
 import PosternSupport
 import SocketServer
 
-/// Answers a handful of paths over plain HTTP, on a loopback address as a rule, for probes and for what scrapes
-/// metrics.
+/// Serves a few paths over plain HTTP, usually on a loopback address, for probes and for scrapers of metrics.
 ///
-/// `GET` and `HEAD` only, no bodies, few connections, a thread of its own: nothing here can hold the socket's callers
-/// up. When there are too many connections the one that has waited for longest without asking is closed: whoever keeps
-/// them open shuts nobody out.
+/// `GET` and `HEAD` only, no bodies, few connections, a thread of its own: nothing here can delay the socket's callers.
+/// When there are too many connections, the one that has been without a request for longest is closed, so that clients
+/// that keep connections open do not exclude others.
 public final class HTTPStatusServer: Sendable {
-  /// What to answer to a path; nil: there is nothing.
+  /// The response to a path; nil: there is none (404).
   public typealias Pages = @Sendable (_ path: String) async -> StatusPage?
 
   /// Why it cannot listen.
   public struct Failure: Error, Sendable, CustomStringConvertible {
     /// For people.
     public let description: String
-    /// Whether somebody else listens there.
+    /// Whether another process listens on the address.
     public let isInUse: Bool
 
     init(description: String, isInUse: Bool = false) {
@@ -46,36 +45,36 @@ public final class HTTPStatusServer: Sendable {
   public static func start(
     on address: String, beyondLoopback: Bool = false, pages: @escaping Pages
   ) async throws(Failure) -> HTTPStatusServer {
-    guard let place = ListenPlace(address, beyondLoopback: beyondLoopback) else {
+    guard let listenAddress = ListenAddress(address, beyondLoopback: beyondLoopback) else {
       throw Failure(description: "\(address) is no loopback address")
     }
     let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
-    let guests = Guests(limit: Limits.connections)
+    let connections = ConnectionLimiter(limit: Limits.connections)
     do {
       let channel = try await ServerBootstrap(group: group)
         .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
-        // Whoever comes to a full queue comes again after a second.
+        // A client that meets a full backlog tries again after a second.
         .serverChannelOption(.backlog, value: Limits.backlog)
         .serverChannelInitializer { channel in
           channel.eventLoop.makeCompletedFuture {
             try channel.pipeline.syncOperations.addHandler(AcceptPauseHandler())
           }
         }
-        // Who has said all, as `printf … | socat` has, is answered all the same.
+        // A client that has closed its side, as `printf … | socat` does, still gets its response.
         .childChannelOption(.allowRemoteHalfClosure, value: true)
         .childChannelInitializer { channel in
           channel.eventLoop.makeCompletedFuture {
-            guests.add(channel)
-            channel.closeFuture.whenComplete { _ in guests.remove(channel) }
+            connections.add(channel)
+            channel.closeFuture.whenComplete { _ in connections.remove(channel) }
             let pipeline = channel.pipeline.syncOperations
-            // NIO's own answer to what is no HTTP would come on top of one that is on its way already.
+            // NIO's own response to malformed HTTP could follow one that is being sent already.
             try pipeline.configureHTTPServerPipeline(
               withErrorHandling: false, withEncoderConfiguration: .init(), withDecoderLimitConfiguration: Limits.decoder
             )
-            try pipeline.addHandler(StatusRequestHandler(pages: pages, guests: guests))
+            try pipeline.addHandler(StatusRequestHandler(pages: pages, connections: connections))
           }
         }
-        .bind(to: try SocketAddress(ipAddress: place.host, port: place.port))
+        .bind(to: try SocketAddress(ipAddress: listenAddress.host, port: listenAddress.port))
         .get()
       return HTTPStatusServer(group: group, channel: channel)
     } catch {
@@ -85,7 +84,7 @@ public final class HTTPStatusServer: Sendable {
     }
   }
 
-  /// Ends it, with what is open. Whoever calls it again waits for the same end.
+  /// Stops listening and closes all connections. Further calls wait for the same.
   public func close() async {
     let task = closing.withLock { closing in
       if let closing { return closing }
@@ -98,5 +97,48 @@ public final class HTTPStatusServer: Sendable {
       return task
     }
     await task.value
+  }
+}
+
+extension HTTPStatusServer {
+  /// The bounds of what clients may use.
+  enum Limits {
+    /// The most connections at one time; beyond them the one that has waited for longest is closed.
+    static let connections = 64
+    /// Connections that may wait to be accepted; the kernel caps it at `net.core.somaxconn`.
+    static let backlog: CInt = 4096
+    /// How long a whole request may take to come, and its answer to be taken.
+    static let patience = TimeAmount.seconds(30)
+
+    /// Bounds on the header block, applied while it is read: beyond them 400 and the end of the connection.
+    static var decoder: NIOHTTPDecoderLimitConfiguration {
+      var limits = NIOHTTPDecoderLimitConfiguration()
+      limits.maxHeaderFieldSize = 8 << 10
+      limits.maxHeaderListSize = 16 << 10
+      limits.maxHeaderFieldCount = 64
+      return limits
+    }
+  }
+}
+
+/// The response to one path, as of now.
+public struct StatusPage: Sendable, Hashable {
+  /// The HTTP status.
+  public var status: Int
+  /// The value of `Content-Type`.
+  public var contentType: String
+  /// The body.
+  public var body: [UInt8]
+
+  /// An answer of these parts.
+  public init(status: Int = 200, contentType: String, body: [UInt8]) {
+    self.status = status
+    self.contentType = contentType
+    self.body = body
+  }
+
+  /// A short text.
+  static func text(_ status: Int, _ text: String) -> StatusPage {
+    StatusPage(status: status, contentType: "text/plain; charset=utf-8", body: Array("\(text)\n".utf8))
   }
 }

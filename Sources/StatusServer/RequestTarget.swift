@@ -1,22 +1,22 @@
 import NIOHTTP1
 import PosternSupport
 
-/// What a request asks for, and of whom (RFC 9112 section 3.2).
+/// The path and authority of a request (RFC 9112 section 3.2).
 struct RequestTarget {
   /// The path, without the query.
   let path: String
   private let authority: String?
 
-  /// Nil when `Host` is missing in HTTP/1.1, or there more than once.
+  /// Returns nil when `Host` is missing in HTTP/1.1, or there more than once.
   init?(_ head: HTTPRequestHead) {
     let hosts = head.headers["host"]
     guard hosts.count == 1 || hosts.isEmpty && head.version.minor == 0 else { return nil }
-    // In absolute form what stands there counts, and not Host.
+    // The authority of the absolute form takes precedence over Host.
     if let scheme = ["http://", "https://"].first(where: { head.uri.lowercasedASCII().startsWithBytes(of: $0) }) {
       let rest = Substring(head.uri.utf8.dropFirst(scheme.utf8.count))
-      let place = rest.prefix(beforeBytes: "/", "?")
-      authority = String(place)
-      let target = Substring(rest.utf8.dropFirst(place.utf8.count)).prefix(beforeBytes: "?")
+      let origin = rest.prefix(beforeBytes: "/", "?")
+      authority = String(origin)
+      let target = Substring(rest.utf8.dropFirst(origin.utf8.count)).prefix(beforeBytes: "?")
       path = target.isEmpty ? "/" : String(target)
     } else {
       authority = hosts.first
@@ -24,7 +24,7 @@ struct RequestTarget {
     }
   }
 
-  /// Whether an address is asked, or `localhost`, with or without a port.
+  /// Whether the authority is an address or `localhost`, with or without a port.
   var isLiteral: Bool {
     guard let authority, !authority.isEmpty else { return true }
     if authority.utf8.first == UInt8(ascii: "[") { return true }

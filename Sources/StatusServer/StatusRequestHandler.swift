@@ -1,25 +1,25 @@
 import NIOCore
 import NIOHTTP1
 
-/// One connection's requests, answered one after another: the next one is looked at when the answer before it has left.
+/// Answers the requests of one connection, one after another: the next one is read when the response before it is sent.
 final class StatusRequestHandler: ChannelInboundHandler {
   typealias InboundIn = HTTPServerRequestPart
   typealias OutboundOut = HTTPServerResponsePart
 
   private let pages: HTTPStatusServer.Pages
-  fileprivate let guests: Guests
+  fileprivate let connections: ConnectionLimiter
   private var head: HTTPRequestHead?
   /// Whether the last request has its answer, or will have it.
   private var isAnswered = false
   /// Whether an answer is being made, or written.
   private var isAnswering = false
-  /// Whether the client has said all.
+  /// Whether the client has closed its side.
   private var isInputClosed = false
   private var timer: Scheduled<Void>?
 
-  init(pages: @escaping HTTPStatusServer.Pages, guests: Guests) {
+  init(pages: @escaping HTTPStatusServer.Pages, connections: ConnectionLimiter) {
     self.pages = pages
-    self.guests = guests
+    self.connections = connections
   }
 
   func channelActive(context: ChannelHandlerContext) {
@@ -37,8 +37,8 @@ final class StatusRequestHandler: ChannelInboundHandler {
     case .head(let head):
       self.head = head
       isAnswered = false
-    // Nobody asked for one: whoever sends a body is answered without it being read.
-    case .body: refuse(context)
+    // No path takes a body: it is rejected unread.
+    case .body: rejectBody(context)
     case .end:
       guard let head else { return }
       self.head = nil
@@ -47,24 +47,24 @@ final class StatusRequestHandler: ChannelInboundHandler {
     }
   }
 
-  /// The decoder ends the connection as soon as this returns: what is to be said of its error is said at once, and only
-  /// where nothing else is.
+  /// The decoder closes the connection as soon as this returns, so that the response is written at once; unless another
+  /// one is being sent.
   func errorCaught(context: ChannelHandlerContext, error: any Error) {
     if error is HTTPParserError, !isAnswered {
       isAnswered = true
       let head = head ?? HTTPRequestHead(version: .http1_1, method: .GET, uri: "/")
-      write(.text(400, "this is no request that is understood"), to: head, isLast: true, on: context.channel)
+      write(.text(400, "malformed HTTP request"), to: head, isLast: true, on: context.channel)
     }
     context.close(promise: nil)
   }
 
-  /// A whole request has to come by then, or its answer to be taken: single bytes count for nothing.
+  /// Restarts the timeout for a whole request, or for sending a response; single bytes do not restart it.
   private func wait(_ channel: any Channel) {
     timer?.cancel()
     timer = channel.eventLoop.scheduleTask(in: HTTPStatusServer.Limits.patience) { channel.close(promise: nil) }
   }
 
-  /// No more requests come; the answer that is under way is the last.
+  /// No more requests arrive; the response that is being made is the last one.
   func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
     if case .inputClosed? = event as? ChannelEvent {
       isInputClosed = true
@@ -73,7 +73,7 @@ final class StatusRequestHandler: ChannelInboundHandler {
     context.fireUserInboundEventTriggered(event)
   }
 
-  private func refuse(_ context: ChannelHandlerContext) {
+  private func rejectBody(_ context: ChannelHandlerContext) {
     guard let head else { return }
     self.head = nil
     isAnswered = true
@@ -85,26 +85,26 @@ final class StatusRequestHandler: ChannelInboundHandler {
     isAnswered = true
     isAnswering = true
     guard let target = RequestTarget(head) else {
-      let page = StatusPage.text(400, "which host is asked, is not said once and clearly")
+      let page = StatusPage.text(400, "the request needs exactly one Host")
       return answerLater(page, to: head, isLast: true, on: channel)
     }
-    if let refusal = Self.refusal(of: head, target) {
-      return answerLater(refusal, to: head, isLast: !head.isKeepAlive, on: channel)
+    if let error = Self.error(for: head, target) {
+      return answerLater(error, to: head, isLast: !head.isKeepAlive, on: channel)
     }
-    guests.asks(channel)
+    connections.setBusy(true, channel)
     // Reading waits meanwhile: answers come in the order of their requests.
     Exchange(pages: pages, path: target.path, head: head, channel: channel).begin()
   }
 
-  private static func refusal(of head: HTTPRequestHead, _ target: RequestTarget) -> StatusPage? {
+  private static func error(for head: HTTPRequestHead, _ target: RequestTarget) -> StatusPage? {
     guard head.method == .GET || head.method == .HEAD else { return .text(405, "GET or HEAD") }
     // A web page whose name was made to lead here must not read what it finds (DNS rebinding).
-    guard target.isLiteral else { return .text(421, "ask by an address, or as localhost") }
+    guard target.isLiteral else { return .text(421, "use an address or localhost as the host") }
     return nil
   }
 
-  /// Answers when the loop comes round again: the end of an answer brings the next request at once, and thousands of
-  /// them that are refused would stand upon one another.
+  /// Answers in the next iteration of the loop: the end of a response delivers the next request at once, and thousands
+  /// of rejected requests would nest.
   private func answerLater(_ page: StatusPage, to head: HTTPRequestHead, isLast: Bool, on channel: any Channel) {
     channel.eventLoop.assumeIsolated().execute { self.write(page, to: head, isLast: isLast, on: channel) }
   }
@@ -150,7 +150,7 @@ private struct Exchange: Sendable {
     let page = await pages(path) ?? .text(404, "not found")
     channel.eventLoop.execute { [self] in
       let handler = try? channel.pipeline.syncOperations.handler(type: StatusRequestHandler.self)
-      handler?.guests.isAnswered(channel)
+      handler?.connections.setBusy(false, channel)
       handler?.write(page, to: head, isLast: !head.isKeepAlive, on: channel)
     }
   }

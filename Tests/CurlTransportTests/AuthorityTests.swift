@@ -50,7 +50,7 @@ struct AuthorityTests {
     #expect(String(decoding: both.first, as: UTF8.self) == (try authority))
   }
 
-  /// What this process has read by now, from files and sockets.
+  /// The number of bytes that this process has read so far, from files and sockets.
   private static func bytesRead() throws -> Int {
     let text = try String(contentsOfFile: "/proc/self/io", encoding: .utf8)
     let line = text.split(separator: "\n").first { $0.hasPrefix("rchar: ") }

@@ -81,12 +81,12 @@ struct CodedBodyTests {
   }
 
   private func exchange(uid: UInt32, limit: Int = Self.limit) throws -> Exchange {
-    let options = TransferOptions(maxBodyBytes: limit, requester: Requester(uid: uid, connection: 1))
+    let options = TransferOptions(maxBodyBytes: limit, peerID: PeerID(uid: uid, connection: 1))
     let request = HTTPRequest(method: "GET", url: try HTTPURL("https://a.example/"))
     return Exchange(request: request, options: options, submittedAt: MonotonicInstant(nanoseconds: 0))
   }
 
-  /// Whose response is whole with the next step.
+  /// Decodes one step, and returns the exchange whose response is complete with it.
   private func step(_ decodings: inout Decodings) -> Exchange? {
     guard let (exchange, result) = decodings.step(at: MonotonicInstant(nanoseconds: 1)) else { return nil }
     #expect((try? result.get()) != nil)

@@ -16,8 +16,8 @@ struct CodedStreamTests {
     }
   }
 
-  @Test("one uid's streams take another's room, or more than there is, or do not give it back")
-  func room() {
+  @Test("one uid's streams take another's capacity, or more than there is, or do not give it back")
+  func capacity() {
     let streams = CodedStreams()
     let weight = CodedStreams.weight(of: ["gzip"])
     for _ in 0..<15 { #expect(streams.begin(weight, of: 1)) }
@@ -31,7 +31,7 @@ struct CodedStreamTests {
     #expect(streams.begin(CodedStreams.weight(of: ["br"]), of: 2))
   }
 
-  /// A body that is taken in pieces, which nobody does.
+  /// A body to be taken in pieces that is never read.
   private struct Stream {
     let control: TransferControl
     let exchange: Task<Int, any Error>
@@ -42,7 +42,7 @@ struct CodedStreamTests {
       control.takeBodies { _ in true }
       let options = TransferOptions.testing {
         $0.control = control
-        $0.requester = Requester(uid: uid, connection: 1)
+        $0.peerID = PeerID(uid: uid, connection: 1)
       }
       exchange = Task { try await transport.send(url, options: options).status }
     }
@@ -73,7 +73,7 @@ struct CodedStreamTests {
     }
   }
 
-  @Test("more than fit are taken, or one that ends leaves no place for the next, or another uid has none")
+  @Test("more than fit are taken, or one that ends leaves no capacity for the next, or another uid has none")
   func bombs() async throws {
     let bomb = GzipBomb.bytes(decodingTo: 1 << 26)
     let head = "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n"

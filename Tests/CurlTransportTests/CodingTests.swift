@@ -123,7 +123,7 @@ struct CodingTests {
     }
   }
 
-  /// What the sidecar undoes itself.
+  /// The codings that the sidecar decodes itself.
   static let cut = ["gzip", "x-gzip", "deflate", "gzip, gzip"]
 
   @Test("a body is handed out as whole though its coding was cut off, or an empty one is not", arguments: cut)

@@ -39,7 +39,7 @@ struct ConnectionTests {
     }
   }
 
-  @Test("bytes nobody asked for do not become the next response")
+  @Test("bytes that were not requested do not become the next response")
   func excess() async throws {
     try await withServer { connection in
       while let request = connection.readRequest() { connection.send(ok(request.target) + ok("poison")) }
@@ -52,12 +52,12 @@ struct ConnectionTests {
   }
 
   @Test(
-    "a kept connection that dies without a reply: an idempotent request is repeated, any other is not",
+    "a kept connection that dies without a reply: an idempotent request is retried, any other is not",
     arguments: [
       ("GET", true), ("HEAD", true), ("PUT", true), ("DELETE", true), ("OPTIONS", true), ("POST", false),
       ("PATCH", false), ("REPORT", false),
     ])
-  func lostReply(method: String, isRepeated: Bool) async throws {
+  func lostReply(method: String, isRetried: Bool) async throws {
     try await withServer { connection in
       guard connection.readRequest() != nil else { return }
       connection.send(ok(connection.index == 0 ? "" : ""))
@@ -68,7 +68,7 @@ struct ConnectionTests {
       _ = try await transport.send(server.url("/first"))
       let error = try await transport.failure(method, server.url("/second"), body: method == "POST" ? [1, 2, 3] : nil)
       let second = server.requests.filter { $0.target == "/second" }
-      if isRepeated {
+      if isRetried {
         #expect(error == nil)
         #expect(second.count == 2)
       } else {
@@ -111,7 +111,7 @@ struct ConnectionTests {
     }
   }
 
-  @Test("a slow server with a long queue does not hold up another")
+  @Test("a slow server with a long queue does not delay another")
   func slowNeighbour() async throws {
     let mayAnswer = Gate()
     let slow = try RawServer { connection in
@@ -124,7 +124,7 @@ struct ConnectionTests {
     try await withServer(configuration: .testing { $0.maxConnectionsPerHost = 2 }) {
       $0.serve { _ in ok("quick") }
     } _: { server, transport in
-      let held = (0..<50).map { _ in Task { try await transport.send(slow.url()) } }
+      let slowTasks = (0..<50).map { _ in Task { try await transport.send(slow.url()) } }
       await until { transport.statistics().exchangesQueued == 48 }
       await withTaskGroup(of: Void.self) { group in
         for _ in 0..<20 {
@@ -135,7 +135,7 @@ struct ConnectionTests {
         }
       }
       mayAnswer.open()
-      for task in held { _ = try await task.value }
+      for task in slowTasks { _ = try await task.value }
       #expect(slow.accepted == 2)
     }
   }
@@ -203,8 +203,8 @@ struct ConnectionTests {
     }
   }
 
-  @Test("a proxy that refuses is not taken for the server's answer")
-  func proxyRefuses() async throws {
+  @Test("a proxy that rejects is not taken for the server's answer")
+  func proxyRejects() async throws {
     try await withServer { connection in
       connection.serve { _ in "HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 0\r\n\r\n" }
     } _: { proxy, _ in

@@ -16,7 +16,7 @@ struct CurlFailureTests {
   }
 
   @Test(
-    "each says which of our codes it is",
+    "each has one of our codes",
     arguments: [
       Row(number: 1, code: .invalidURL),
       Row(number: 1, outcome: .sentNoReply, code: .protocolError),
@@ -38,7 +38,7 @@ struct CurlFailureTests {
       Row(number: 42, outcome: .sentNoReply, code: .serverUnreachable),
       Row(number: 52, outcome: .sentNoReply, code: .serverUnreachable),
       Row(number: 55, outcome: .sentNoReply, code: .serverUnreachable),
-      // A stale number of an earlier connect says nothing about a connection that was lost.
+      // A stale number of an earlier connect means nothing for a connection that was lost.
       Row(number: 56, errno: ENETUNREACH, outcome: .sentNoReply, code: .serverUnreachable),
       Row(number: 56, outcome: .replied, code: .protocolError),
       Row(number: 58, code: .tlsFailure),
@@ -64,19 +64,42 @@ struct CurlFailureTests {
     for number: UInt32 in [55, 56] {
       let error = CurlFailure(number: number, systemError: 0, outcome: .sentNoReply, text: text).transportError
       #expect(error == TransportError(code: .tlsFailure, outcome: .sentNoReply, detail: ""))
-      #expect(error.detail == text)
+      #expect(error.detail == "the TLS connection failed: tlsv13 alert certificate required")
       let lost = CurlFailure(number: number, systemError: 0, outcome: .sentNoReply, text: "Recv failure: reset")
       #expect(lost.transportError.code == .serverUnreachable)
     }
   }
 
-  @Test("libcurl's own words are used only before the request went, and without control characters")
-  func words() {
-    let text = "SSL: no match\u{1b}[31m\nfor \u{fc}"
-    let before = CurlFailure(number: 60, systemError: 0, outcome: .notSent, text: text).transportError
-    #expect(before.detail == "SSL: no match?[31m?for ?")
-    let after = CurlFailure(number: 56, systemError: 0, outcome: .replied, text: text).transportError
-    #expect(!after.detail.contains("SSL"))
-    #expect(!after.detail.isEmpty)
+  @Test("what is wrong with a certificate is part of the message, without control characters")
+  func certificates() {
+    for (text, detail) in [
+      (
+        "SSL certificate problem: unable to get local issuer certificate",
+        "the server's certificate is not trusted: unable to get local issuer certificate"
+      ),
+      (
+        "SSL: no alternative certificate subject name matches target host name 'localhost'",
+        "the server's certificate is not for 'localhost'"
+      ),
+      ("no match\u{1b}[31m\nfor \u{fc}", "the TLS connection failed: no match?[31m?for ?"),
+      ("", "the TLS connection failed"),
+    ] {
+      let error = CurlFailure(number: 60, systemError: 0, outcome: .notSent, text: text).transportError
+      #expect(error.detail == detail)
+    }
+  }
+
+  @Test("a text of libcurl's that may quote the response is in no message")
+  func quotes() {
+    for number: UInt32 in 1...99 {
+      let error = CurlFailure(number: number, systemError: 0, outcome: .replied, text: "SSL: secret").transportError
+      #expect(!error.detail.contains("secret") && !error.detail.isEmpty)
+    }
+  }
+
+  @Test("a failed connect has the system's reason")
+  func connecting() {
+    let error = CurlFailure(number: 7, systemError: ECONNREFUSED, outcome: .notSent, text: "").transportError
+    #expect(error.detail == "no connection to the server: Connection refused")
   }
 }

@@ -37,7 +37,7 @@ struct ExchangeTests {
     }
   }
 
-  @Test("what belongs to framing cannot be said twice")
+  @Test("what belongs to framing cannot be set twice")
   func framingFields() async throws {
     try await withServer {
       $0.serve { _ in ok() }
@@ -99,7 +99,7 @@ struct ExchangeTests {
   }
 
   @Test(
-    "a request that HTTP cannot carry is refused before a byte leaves",
+    "a request that HTTP cannot carry is rejected before a byte leaves",
     arguments: [
       ("GE T", "A", "1"), ("", "A", "1"), ("GET\r\nX: y", "A", "1"), ("GET", "A B", "1"), ("GET", "", "1"),
       ("GET", "A:", "1"),
@@ -117,7 +117,7 @@ struct ExchangeTests {
     }
   }
 
-  @Test("HEAD with a body is refused instead of losing it")
+  @Test("HEAD with a body is rejected instead of losing it")
   func headWithBody() async throws {
     try await withServer {
       $0.serve { _ in ok() }

@@ -36,6 +36,12 @@ struct FaultTests {
       outcome: .sentNoReply),
     Fault(testDescription: "closed in the head", wire: head + "A: 1\r\nB", code: .protocolError, outcome: .sentNoReply),
     Fault(
+      testDescription: "reset in the head", wire: head + "A: 1\r\nB", end: .reset, code: .serverUnreachable,
+      outcome: .sentNoReply),
+    Fault(
+      testDescription: "a body until the end, reset", wire: head + "\r\nhel", end: .reset, code: .protocolError,
+      outcome: .replied),
+    Fault(
       testDescription: "only an interim response", wire: "HTTP/1.1 100 Continue\r\n\r\n", code: .serverUnreachable,
       outcome: .sentNoReply),
     Fault(
@@ -132,7 +138,7 @@ struct FaultTests {
       code: .responseTooLarge, outcome: .replied),
   ]
 
-  @Test("a broken reply has the error that says what broke and how far it went", arguments: faults)
+  @Test("a broken reply has an error about what broke and how far it went", arguments: faults)
   func fault(fault: Fault) async throws {
     try await withServer { connection in
       guard connection.readRequest() != nil else { return }
@@ -163,8 +169,8 @@ struct FaultTests {
     }
   }
 
-  @Test("a body is not asked to fit where there is none", arguments: [0, -1])
-  func noRoom(bound: Int) async throws {
+  @Test("a body need not fit where there is none", arguments: [0, -1])
+  func noBody(bound: Int) async throws {
     try await withServer {
       $0.serve { ok($0.target == "/empty" ? "" : "x") }
     } _: { server, transport in
@@ -206,8 +212,8 @@ struct FaultTests {
     }
   }
 
-  @Test("nobody listens: unreachable, and nothing was sent")
-  func refused() async throws {
+  @Test("no server listens: unreachable, and nothing was sent")
+  func rejected() async throws {
     let transport = try CurlTransport(configuration: .testing())
     defer { transport.close() }
     let (deaf, port) = try Loopback.listen(backlog: nil)

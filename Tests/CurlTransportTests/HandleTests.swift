@@ -4,23 +4,23 @@ import HTTPMessages
 import PosternSupport
 import Testing
 
-/// What is left of an exchange that failed must not touch another. libcurl 7.88 keeps the buffer of a handle whose name
-/// did not resolve over its reset, and rejects to set it up again: one such name ended all fetching until a restart.
+/// Leftovers of a failed exchange must not affect another one. libcurl 7.88 keeps the buffer of a handle whose name did
+/// not resolve over its reset, and fails to set it up again: one such name stopped all fetches until a restart.
 @Suite("Handles after failures", .timeLimit(.minutes(3)))
 struct HandleTests {
   enum Failure: CaseIterable {
-    case resolution, refusal, trust, tlsToPlain, timeout, halfAnswer, garbage, cancellation
+    case resolution, connection, trust, tlsToPlain, timeout, halfAnswer, garbage, cancellation
   }
 
   private let tls: TLSServers
 
   init() throws { tls = try TLSServers.shared.get() }
 
-  /// What fails, each in a way of its own.
+  /// Servers that fail, each in a way of its own.
   private struct Broken {
     /// Nothing listens there.
     let closedPort: Int
-    /// Speaks no TLS, and says so.
+    /// Speaks no TLS, and reports that.
     let plain: RawServer
   }
 
@@ -30,7 +30,7 @@ struct HandleTests {
     let error: TransportError?
     switch failure {
     case .resolution: error = try await transport.failure("http://no-such-host.invalid/")
-    case .refusal: error = try await transport.failure("http://127.0.0.1:\(broken.closedPort)/")
+    case .connection: error = try await transport.failure("http://127.0.0.1:\(broken.closedPort)/")
     case .trust:
       error = try await transport.failure(
         tls.url(.other), options: .testing { $0.caFile = tls.certificates.authority })
@@ -131,7 +131,7 @@ struct HandleTests {
         for worker in 0..<12 {
           group.addTask {
             for _ in 0..<50 {
-              try await fail(Failure.allCases.randomElement() ?? .refusal, transport, server, broken)
+              try await fail(Failure.allCases.randomElement() ?? .connection, transport, server, broken)
               if worker == 0 { try await expectAllWorks(transport, [server]) }
             }
           }

@@ -53,7 +53,7 @@ struct HandshakeTests {
       })
   }
 
-  @Test("certificates with keys that are in use are refused")
+  @Test("certificates with keys that are in use are rejected")
   func ordinary() async throws {
     #expect(try await failure(at: .manySorts) == nil)
   }

@@ -4,7 +4,7 @@ import HTTPMessages
 import PosternSupport
 import Testing
 
-/// Servers that never come to an end: nobody else waits for them, and their own exchange ends at its bounds.
+/// Servers that never come to an end: no other exchange waits for them, and their own exchange ends at its bounds.
 @Suite("Servers without end", .timeLimit(.minutes(3)))
 struct HostileServerTests {
   struct Hostile: Sendable, CustomTestStringConvertible {
@@ -50,7 +50,7 @@ struct HostileServerTests {
             hostiles.url(),
             options: .testing {
               $0.deadline = Deadline(in: .seconds(2), on: SystemClock())
-              $0.requester = Requester(uid: 1000, connection: UInt64(number))
+              $0.peerID = PeerID(uid: 1000, connection: UInt64(number))
             })
         }
       }
@@ -60,7 +60,7 @@ struct HostileServerTests {
           server.url("/\(number)"),
           options: .testing {
             $0.deadline = Deadline(in: .seconds(60), on: SystemClock())
-            $0.requester = Requester(uid: 1001, connection: 1)
+            $0.peerID = PeerID(uid: 1001, connection: 1)
           })
         #expect(response.text == "/\(number)")
       }

@@ -26,13 +26,13 @@ struct IdentityTests {
     TransferOptions(caFile: certificates.authority, clientIdentity: name.map(identity))
   }
 
-  /// Who the server saw, whether the TLS session was an old one, and on which connection.
+  /// The client that the server saw, whether the TLS session was an old one, and on which connection.
   private func seen(_ response: HTTPResponse) -> (client: String, resumption: String, connection: String) {
     let parts = response.text.components(separatedBy: " ")
     return parts.count == 3 ? (parts[0], parts[1], parts[2]) : (response.text, "", "")
   }
 
-  @Test("a server that asks sees the certificate, and one that demands it is content", arguments: [false, true])
+  @Test("a server that requests a certificate sees it, and one that demands it accepts it", arguments: [false, true])
   func presented(isText: Bool) async throws {
     let text = try String(contentsOfFile: certificates.key("alice"), encoding: .utf8)
     let key = isText ? ClientIdentity.Key.text(Secret(text)) : .file(certificates.key("alice"))
@@ -47,8 +47,8 @@ struct IdentityTests {
     }
   }
 
-  @Test("a server that demands a certificate refuses nobody and an expired one", arguments: [nil, "lapsed"])
-  func refused(name: String?) async throws {
+  @Test("a server that demands a certificate rejects a missing and an expired one", arguments: [nil, "lapsed"])
+  func rejected(name: String?) async throws {
     try await withTransport { transport in
       let response = try await transport.send(servers.url(.demanding, "/tls"), options: options(as: name))
       #expect(response.status == 400)
@@ -142,15 +142,15 @@ struct IdentityTests {
   }
 
   @Test(
-    "an identity that is of no use fails by name before anything is sent, without quoting the key",
+    "an identity that is not usable fails by name before anything is sent, without quoting the key",
     arguments: [
       ("/nonexistent", "alice.key"), ("alice.pem", "/nonexistent"), ("alice.pem", "bob.key"),
       ("alice.key", "alice.key"), ("alice.pem", "alice.pem"), ("/dev/null", "alice.key"),
     ])
   func unusable(certificate: String, key: String) async throws {
-    func place(_ name: String) -> String { name.hasPrefix("/") ? name : certificates.path(name) }
+    func location(_ name: String) -> String { name.hasPrefix("/") ? name : certificates.path(name) }
     var options = options()
-    options.clientIdentity = ClientIdentity(certificateFile: place(certificate), key: .file(place(key)))
+    options.clientIdentity = ClientIdentity(certificateFile: location(certificate), key: .file(location(key)))
     try await withTransport { transport in
       let error = try await transport.failure("POST", servers.url(.deep), body: [1], options: options)
       #expect(error == TransportError(code: .tlsFailure, outcome: .notSent, detail: ""))

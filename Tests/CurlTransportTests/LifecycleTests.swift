@@ -30,7 +30,7 @@ struct LifecycleTests {
   }
 
   @Test(
-    "cancelling ends an exchange at whatever point it is, and says how far it had come",
+    "cancelling ends an exchange at whatever point it is, and reports how far it had come",
     arguments: [
       ("", TransportError.Outcome.sentNoReply), ("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhel", .replied),
     ])
@@ -303,11 +303,11 @@ struct LifecycleTests {
     let clock = ManualClock()
     let control = TransferControl()
     control.takeBodies { _ in true }
-    let goOn = Gate()
+    let gate = Gate()
     try await withServer(configuration: .testing(clock: clock)) { connection in
       _ = connection.readRequest()
       connection.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n")
-      goOn.waitOnThread()
+      gate.waitOnThread()
       connection.send("1\r\ny\r\n")
       _ = connection.readRequest()
     } _: { server, transport in
@@ -322,7 +322,7 @@ struct LifecycleTests {
       }
       #expect(await control.piece() == Array("x".utf8))
       clock.advance(by: .seconds(4))
-      goOn.open()
+      gate.open()
       #expect(await control.piece() == Array("y".utf8))
       clock.advance(by: .seconds(4))
       #expect(control.progress.received == 2)

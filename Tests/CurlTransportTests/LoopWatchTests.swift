@@ -6,7 +6,7 @@ import Testing
 @Suite("What becomes of a loop that does not come back from libcurl")
 struct LoopWatchTests {
   @Test(
-    "a loop that waits, or has new turns, is taken for a stuck one; a stuck one is left alone, met at each look or not counted"
+    "a loop that waits, or has new iterations, is taken for a stuck one; a stuck one is left alone, met at each look or not counted"
   )
   func looks() throws {
     let inbox = Inbox(multi: try MultiHandle(configuration: CurlTransport.Configuration()))
@@ -25,8 +25,8 @@ struct LoopWatchTests {
     }
     #expect(inbox.fallAsleep(publishing: CurlTransport.Statistics()))
     #expect(!look(30))
-    // Woken, and at work in the same turn: the time counts from here.
-    _ = inbox.knock()
+    // Woken, and at work in the same iteration: the time counts from here.
+    _ = inbox.wakeLoop()
     #expect(!look(31))
     #expect(look(34))
     inbox.end(publishing: CurlTransport.Statistics())

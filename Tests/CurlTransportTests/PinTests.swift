@@ -15,7 +15,7 @@ struct PinTests {
     return try await body(transport)
   }
 
-  /// Trusting A, pinned to the keys of these certificates; an empty name is a key nobody has.
+  /// Trusting A, pinned to the keys of these certificates; an empty name is a key that no server has.
   private func options(_ names: [String], _ scope: KeyPins.Scope = .chain) throws -> TransferOptions {
     let pins = try names.map { try $0.isEmpty ? Self.foreign : servers.certificates.pin($0) }
     return TransferOptions(caFile: servers.certificates.authority, pins: try KeyPins(pins, scope: scope))
@@ -37,7 +37,7 @@ struct PinTests {
   }
 
   @Test(
-    "no pinned key: nothing is sent, and the error says which keys were seen",
+    "no pinned key: nothing is sent, and the error names the keys that were seen",
     arguments: [
       ([""], KeyPins.Scope.chain, ["deep", "middle", "a"]), (["b", "good"], .chain, ["deep", "middle", "a"]),
       ([""], .leaf, ["deep"]), (["middle", "a"], .leaf, ["deep"]),
@@ -65,7 +65,7 @@ struct PinTests {
   }
 
   @Test(
-    "a connection or session made without pins, or with others, is of no use to a pinned request",
+    "a connection or session made without pins, or with others, is not used for a pinned request",
     arguments: [TLSServers.Site.deep, .deepAndOld])
   func neverCarriedPast(site: TLSServers.Site) async throws {
     try await withTransport { transport in

@@ -76,7 +76,7 @@ final class RawConnection {
   func reset() {
     var option = linger(l_onoff: 1, l_linger: 0)
     setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &option, socklen_t(MemoryLayout<linger>.size))
-    // Half of the work: the rest happens when the server lets go of the descriptor.
+    // Half of the work: the rest happens when the server closes the descriptor.
     shutdownOnClose = false
   }
 

@@ -86,7 +86,7 @@ final class RawServer: Sendable {
   }
 }
 
-/// Runs `work` on a thread that nobody joins.
+/// Runs `work` on a thread that is not joined.
 func detachThread(_ work: @escaping @Sendable () -> Void) {
   final class Box: Sendable {
     let work: @Sendable () -> Void

@@ -7,26 +7,26 @@ import Testing
 /// Bodies in very many chunks: others wait for a few of them, not for all.
 @Suite("Bodies in small chunks", .timeLimit(.minutes(3)))
 struct ReceiveQueueTests {
-  @Test("one uid's many transfers keep another's waiting, or more than a few are resumed in a turn")
-  func turns() {
+  @Test("one uid's many transfers keep another's waiting, or more than a few are resumed in an iteration")
+  func iterations() {
     let queue = ReceiveQueue()
     var resumed: [UInt32] = []
-    for _ in 0..<40 { queue.add(owner: 1) { resumed.append(1) } }
-    queue.add(owner: 2) { resumed.append(2) }
+    for _ in 0..<40 { queue.add(uid: 1) { resumed.append(1) } }
+    queue.add(uid: 2) { resumed.append(2) }
     queue.resume()
-    #expect(resumed.count == ReceiveQueue.resumesPerTurn)
+    #expect(resumed.count == ReceiveQueue.resumesPerIteration)
     #expect(resumed.contains(2))
     for _ in 0..<10 { queue.resume() }
     #expect(resumed.count == 41)
     #expect(queue.isEmpty)
   }
 
-  @Test("a transfer that pauses again at once keeps the loop in one turn for ever")
+  @Test("a transfer that pauses again at once keeps the loop in one iteration for ever")
   func again() {
     let queue = ReceiveQueue()
     var count = 0
     func pause() {
-      queue.add(owner: 1) {
+      queue.add(uid: 1) {
         count += 1
         pause()
       }
@@ -64,9 +64,9 @@ struct ReceiveQueueTests {
     }
   }
 
-  /// How long another uid's fetch takes, at the median, beside twelve transfers from a server that sends `piece`
+  /// How long another uid's fetch takes, at the median, next to twelve transfers from a server that sends `piece`
   /// without end.
-  private func wait(beside head: String, _ piece: String) async throws -> Duration {
+  private func wait(nextTo head: String, _ piece: String) async throws -> Duration {
     let many = String(repeating: piece, count: 10_000)
     let hostile = try RawServer { connection in
       guard connection.readRequest() != nil, connection.send(head) else { return }
@@ -82,7 +82,7 @@ struct ReceiveQueueTests {
             hostile.url(),
             options: .testing {
               $0.maxBodyBytes = .max
-              $0.requester = Requester(uid: 1000, connection: UInt64(number))
+              $0.peerID = PeerID(uid: 1000, connection: UInt64(number))
             })
         }
       }
@@ -91,7 +91,7 @@ struct ReceiveQueueTests {
       for _ in 0..<5 {
         let start = ContinuousClock.now
         _ = try await transport.send(
-          server.url(), options: .testing { $0.requester = Requester(uid: 1001, connection: 1) })
+          server.url(), options: .testing { $0.peerID = PeerID(uid: 1001, connection: 1) })
         times.append(ContinuousClock.now - start)
       }
       for attack in attacks { attack.cancel() }
@@ -102,8 +102,8 @@ struct ReceiveQueueTests {
 
   @Test("others wait for the chunks of a body that has them without end, a hundred times as long as for its bytes")
   func others() async throws {
-    let plain = try await wait(beside: "HTTP/1.1 200 OK\r\nContent-Length: 900000000000\r\n\r\n", "x")
-    let chunked = try await wait(beside: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", "1\r\nx\r\n")
-    #expect(chunked < plain * 20 + .milliseconds(500), "\(chunked) beside chunks, \(plain) beside bytes")
+    let plain = try await wait(nextTo: "HTTP/1.1 200 OK\r\nContent-Length: 900000000000\r\n\r\n", "x")
+    let chunked = try await wait(nextTo: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", "1\r\nx\r\n")
+    #expect(chunked < plain * 20 + .milliseconds(500), "\(chunked) next to chunks, \(plain) next to bytes")
   }
 }

@@ -3,9 +3,9 @@ import Testing
 
 @testable import CurlTransport
 
-@Suite("Place of a request in the stream", .timeLimit(.minutes(1)))
+@Suite("Position of a request in the stream", .timeLimit(.minutes(1)))
 struct RequestMarkTests {
-  @Test("a response that is there before the request has arrived is told from one that is not")
+  @Test("a response that is there before the request has arrived is distinguished from one that is not")
   func order() async throws {
     let (listener, port) = try Loopback.listen(backlog: 1)
     let client = try #require(Loopback.connect(port: port))

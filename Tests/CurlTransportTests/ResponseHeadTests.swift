@@ -92,7 +92,7 @@ struct ResponseHeadTests {
   }
 
   @Test(
-    "what breaks HTTP is refused",
+    "a head that breaks HTTP is rejected",
     arguments: [
       ["hello\r\n"], ["HTTP/1.1\r\n"], ["HTTP/1.1 20\r\n"], ["HTTP/1.1 2000 OK\r\n"], ["HTTP/1.1 20x OK\r\n"],
       ["HTTP/1.1 099 Low\r\n"], ["HTTP/1.1 600 High\r\n"], ["HTTP/1.1 200 a\0b\r\n"], ["HTTP/1.1 200 a\rb\r\n"],
@@ -116,7 +116,7 @@ struct ResponseHeadTests {
     }
   }
 
-  @Test("a flood of interim responses is refused once it passes the bound")
+  @Test("a flood of interim responses is rejected once it passes the bound")
   func interimFlood() {
     let one = ["HTTP/1.1 100 Continue\r\n", "\r\n"]
     #expect(read(one + one).step == .more)

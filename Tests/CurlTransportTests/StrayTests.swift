@@ -4,9 +4,9 @@ import HTTPMessages
 import PosternSupport
 import Testing
 
-/// Bytes that came before a request was sent are nobody's answer. libcurl 7.88 takes up a connection on which they
+/// Bytes that came before a request was sent are no response. libcurl 7.88 takes up a connection on which they
 /// wait: every later answer was the one before it.
-@Suite("Bytes that nobody asked for", .timeLimit(.minutes(3)))
+@Suite("Bytes that were not requested", .timeLimit(.minutes(3)))
 struct StrayTests {
   struct Stray: Sendable, CustomTestStringConvertible {
     let testDescription: String
@@ -90,7 +90,7 @@ struct StrayTests {
             var mixed = 0
             for number in 0..<2500 {
               let target = "/\(uid)/\(number)"
-              let options = TransferOptions.testing { $0.requester = Requester(uid: uid, connection: 1) }
+              let options = TransferOptions.testing { $0.peerID = PeerID(uid: uid, connection: 1) }
               let response = try? await transport.send(
                 number % 2 == 0 ? "GET" : "POST", server.url(target), body: number % 2 == 0 ? nil : [1],
                 options: options)
@@ -114,7 +114,7 @@ struct StrayTests {
       $0.serve { ok($0.target) }
     } _: { server, transport in
       func fetch(_ uid: UInt32) async throws {
-        let options = TransferOptions.testing { $0.requester = Requester(uid: uid, connection: 1) }
+        let options = TransferOptions.testing { $0.peerID = PeerID(uid: uid, connection: 1) }
         let response = try await transport.send("POST", server.url("/\(uid)"), body: [1], options: options)
         #expect(response.text == "/\(uid)")
       }

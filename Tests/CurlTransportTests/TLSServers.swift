@@ -21,9 +21,9 @@ final class TLSServers: Sendable {
     case expired
     /// TLS 1.1 at most.
     case weak
-    /// HTTP/2, says goodbye after every ten requests.
+    /// HTTP/2, closes (GOAWAY) after every ten requests.
     case brief
-    /// Below an authority below A; asks for a client certificate and goes on without one.
+    /// Below an authority below A; requests a client certificate and continues without one.
     case deep
     /// As `deep`, with TLS 1.2 and HTTP/1.1.
     case deepAndOld
@@ -37,9 +37,9 @@ final class TLSServers: Sendable {
   }
 
   let certificates: Certificates
-  /// The file in which nginx says what went wrong with its clients.
+  /// The file of nginx's errors.
   let log: String
-  /// What nginx passes `/upstream/…` on to.
+  /// The server to which nginx passes `/upstream/…` on.
   let upstream: RawServer
   private let ports: [Int]
   private let process: Process
@@ -69,9 +69,9 @@ final class TLSServers: Sendable {
   private static func start(in folder: String) throws -> Process {
     let process = Process()
     process.executableURL = URL(fileURLWithPath: "/bin/sh")
-    // nginx lives as long as this process, however that ends. It holds none of its descriptors: whoever reads the
-    // test's output waits for the last one that has it open. It may have inherited a mask that blocks every other
-    // signal.
+    // nginx lives as long as this process, however that exits. It keeps none of its descriptors open: a reader of the
+    // test's output waits for the last process that has it open. It may have inherited a mask that blocks every
+    // other signal.
     let script = """
       PATH=$PATH:/usr/sbin
       nginx -p "$0" -c "$0/nginx.conf" -e "$0/error.log" &
@@ -85,7 +85,7 @@ final class TLSServers: Sendable {
     process.standardOutput = FileHandle.nullDevice
     process.standardError = FileHandle.nullDevice
     try process.run()
-    // Written when it listens on all of its ports; that somebody listens there would not say who.
+    // Written when it listens on all of its ports; a port in use would not show by whom.
     while !FileManager.default.fileExists(atPath: "\(folder)/nginx.pid") {
       guard process.isRunning else { throw Failure(text: takeLog("\(folder)/error.log")) }
       usleep(5000)
@@ -97,7 +97,7 @@ final class TLSServers: Sendable {
     "https://\(host):\(ports[site.rawValue])\(path)"
   }
 
-  /// What the server that has ended said.
+  /// The error output of the server that has exited.
   private static func takeLog(_ path: String) -> String {
     defer { unlink(path) }
     return (try? String(contentsOfFile: path, encoding: .utf8))

@@ -38,7 +38,7 @@ struct TLSTests {
     }
   }
 
-  @Test("HTTP/2 is not offered unless the configuration says so")
+  @Test("HTTP/2 is not offered unless the configuration enables it")
   func withoutHTTP2() async throws {
     try await withTransport(CurlTransport.Configuration()) { transport in
       let response = try await transport.send(servers.url(.good), options: trusting())
@@ -65,7 +65,7 @@ struct TLSTests {
     }
   }
 
-  @Test("a file without authorities trusts nobody", arguments: ["/nonexistent", "/dev/null"])
+  @Test("a file without authorities trusts no server", arguments: ["/nonexistent", "/dev/null"])
   func unusableAuthorities(file: String) async throws {
     try await withTransport { transport in
       let error = try await transport.failure(servers.url(.good), options: trusting { $0.caFile = file })
@@ -182,7 +182,7 @@ struct TLSTests {
     let url = servers.url(.good, "/upstream/hold")
     try await withTransport { transport in
       _ = try await transport.send(servers.url(.good), options: trusting())
-      let held = (0..<5).map { _ in Task { try await transport.failure(url, options: trusting()) } }
+      let streams = (0..<5).map { _ in Task { try await transport.failure(url, options: trusting()) } }
       await until { transport.statistics().exchangesInFlight == 5 }
       let cut = try await transport.failure(servers.url(.good, "/upstream/cut"), options: trusting())
       #expect(cut?.code == .protocolError && cut?.outcome == .replied)
@@ -190,18 +190,18 @@ struct TLSTests {
         "POST", servers.url(.good, "/upstream/large"), body: Array(repeating: 1, count: 100_000),
         options: trusting { $0.maxBodyBytes = 10 })
       #expect(large == TransportError(code: .responseTooLarge, outcome: .replied, detail: ""))
-      held[2].cancel()
-      let cancelled = try await held[2].value
+      streams[2].cancel()
+      let cancelled = try await streams[2].value
       #expect(cancelled?.code == .cancelled)
       let response = try await transport.send(servers.url(.good, "/upstream/still"), options: trusting())
       #expect(response.text == "hello GET /upstream/still")
       #expect(transport.statistics().exchangesInFlight == 4)
-      for task in held { task.cancel() }
-      for task in held { _ = try await task.value }
+      for task in streams { task.cancel() }
+      for task in streams { _ = try await task.value }
     }
   }
 
-  @Test("a server that says goodbye after some requests loses none of them", arguments: ["GET", "POST"])
+  @Test("a server that closes (GOAWAY) after some requests loses none of them", arguments: ["GET", "POST"])
   func goodbye(method: String) async throws {
     try await withTransport { transport in
       let failures = await withTaskGroup(of: [TransportError].self) { group in

@@ -24,7 +24,7 @@ final class LogFolder: Sendable {
   /// The log's path.
   var log: String { "\(path)/audit.log" }
 
-  /// What is in the directory, sorted, but for the lock file.
+  /// The files in the directory, sorted, without the lock file.
   var names: [String] {
     guard let directory = opendir(path) else { return [] }
     defer { closedir(directory) }
@@ -90,7 +90,7 @@ final class LogFolder: Sendable {
     try lines(name).map { try JSONParser(allowsNUL: true).parse($0) }
   }
 
-  /// What the verifier says: nil when all is whole.
+  /// The fault that the verifier finds; nil when there is none.
   func verify(
     _ names: [String] = ["audit.log"], key: String? = nil, atLeast: UInt64? = nil,
     containing: [AuditCheckpoint] = []
@@ -100,8 +100,8 @@ final class LogFolder: Sendable {
       _ = try AuditVerifier(seal).verify(
         names.map { "\(path)/\($0)" }, atLeast: atLeast, containing: containing)
       return nil
-    } catch let broken as AuditBreak {
-      return String(broken.description.dropFirst(path.utf8.count + 1))
+    } catch let error as AuditChainError {
+      return String(error.description.dropFirst(path.utf8.count + 1))
     }
   }
 }

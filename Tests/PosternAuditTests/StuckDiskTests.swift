@@ -4,28 +4,28 @@ import PosternSupport
 import PosternTestSupport
 import Testing
 
-/// A disk that does not answer: `report` is called on the writer's thread, and stands in for it.
+/// A disk that does not respond, imitated by a `report` that blocks the writer's thread.
 @Suite("A disk that does not answer", .timeLimit(.minutes(1)))
 struct StuckDiskTests {
-  /// Holds whoever comes until it is let go.
-  private final class Hold: @unchecked Sendable {
+  /// Blocks threads until it is opened.
+  private final class Gate: @unchecked Sendable {
     // Sendable because a semaphore may be used by all threads.
     private let semaphore = UnsafeMutablePointer<sem_t>.allocate(capacity: 1)
     init() { sem_init(semaphore, 0, 0) }
     func wait() { while sem_wait(semaphore) != 0 {} }
-    func letGo() { sem_post(semaphore) }
+    func open() { sem_post(semaphore) }
   }
 
   @Test(
-    "counts as one that fails: nobody waits for ever, nothing that needs a record begins, and the end comes",
+    "counts as failing: no caller waits for ever, no operation that must be recorded starts, and the log can be closed",
     arguments: [true, false])
   func stuck(failClosed: Bool) async throws {
     let folder = try LogFolder()
-    let hold = Hold()
+    let gate = Gate()
     let log = try folder.open(maxBytes: 1, failClosed: failClosed) { event in
-      if case .rotated = event { hold.wait() }
+      if case .rotated = event { gate.wait() }
     }
-    defer { hold.letGo() }
+    defer { gate.open() }
     // The first one fills the file and is written; the writer stays behind it.
     #expect(await log.append(folder.record(1)))
     let isRotating = await eventually {

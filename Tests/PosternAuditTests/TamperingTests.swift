@@ -2,7 +2,7 @@ import PosternAudit
 import PosternSupport
 import Testing
 
-@Suite("What was done to a log is found, at the first line that shows it")
+@Suite("Tampering with a log is found, at the first line that shows it")
 struct TamperingTests {
   /// One way of changing a file of 12 lines: `begun`, ten records, `closed`.
   struct Tampering: Sendable, CustomTestStringConvertible {
@@ -26,48 +26,53 @@ struct TamperingTests {
 
   static let rows = [
     Tampering(
-      "a changed word", "audit.log:5: record 5 was changed: its hash does not fit its text",
-      keyed: "audit.log:5: record 5 was changed, or sealed with another key: its hash does not fit its text"
+      "a changed word", "audit.log:5: record 5 was changed: its hash does not match its text",
+      keyed: "audit.log:5: record 5 was changed, or sealed with another key: its hash does not match its text"
     ) { $0[4] = $0[4].replacing("permit", with: "denied") },
-    Tampering("a changed hash", "audit.log:5: record 5 was changed: its hash does not fit its text") {
+    Tampering("a changed hash", "audit.log:5: record 5 was changed: its hash does not match its text") {
       let last = $0[4].dropLast(3)
       $0[4] = String(last) + ($0[4].hasSuffix("0\"}") ? "1\"}" : "0\"}")
     },
-    Tampering("a space more", "audit.log:3: record 3 was changed: its hash does not fit its text") {
+    Tampering("a space more", "audit.log:3: record 3 was changed: its hash does not match its text") {
       $0[2] = "{ " + $0[2].dropFirst()
     },
     Tampering(
-      "a member behind the hash", "audit.log:3: this is no record: the line was changed, or is not the sidecar's"
+      "a member behind the hash",
+      "audit.log:3: this is no record: the line was changed, or was not written by the sidecar"
     ) { $0[2] = $0[2].dropLast() + #","outcome":"permit"}"# },
-    Tampering("a line removed", "audit.log:5: record 5 is missing in front of record 6: removed, or moved elsewhere") {
+    Tampering("a line removed", "audit.log:5: record 5 is missing before record 6: removed, or moved elsewhere") {
       $0.remove(at: 4)
     },
     Tampering(
-      "lines removed", "audit.log:5: records 5 to 7 are missing in front of record 8: removed, or moved elsewhere"
+      "lines removed", "audit.log:5: records 5 to 7 are missing before record 8: removed, or moved elsewhere"
     ) { $0.removeSubrange(4..<7) },
     Tampering(
       "the first line removed",
-      "audit.log:1: the file does not begin with its own first record: lines in front of record 2 were removed"
+      "audit.log:1: the file does not begin with its own first record: lines before record 2 were removed"
     ) { $0.removeFirst() },
     Tampering(
       "a line of the file's own inserted again",
-      "audit.log:9: record 3 stands again, or in the wrong place: record 9 was to follow"
+      "audit.log:9: record 3 is a duplicate or out of order: record 9 was expected"
     ) { $0.insert($0[2], at: 8) },
     Tampering(
-      "two lines exchanged", "audit.log:4: record 4 is missing in front of record 5: removed, or moved elsewhere"
+      "two lines exchanged", "audit.log:4: record 4 is missing before record 5: removed, or moved elsewhere"
     ) { $0.swapAt(3, 4) },
-    Tampering("an invented line", "audit.log:6: this is no record: the line was changed, or is not the sidecar's") {
+    Tampering(
+      "an invented line", "audit.log:6: this is no record: the line was changed, or was not written by the sidecar"
+    ) {
       $0.insert(#"{"seq":6,"event":"decision","outcome":"permit"}"#, at: 5)
     },
-    Tampering("an empty line", "audit.log:6: this is no record: the line was changed, or is not the sidecar's") {
+    Tampering(
+      "an empty line", "audit.log:6: this is no record: the line was changed, or was not written by the sidecar"
+    ) {
       $0.insert("", at: 5)
     },
     Tampering(
-      "half a line at the end", "audit.log:12: the file ends within this line: it was cut, or is being written"
+      "half a line at the end", "audit.log:12: the file ends within this line: it was truncated, or is being written"
     ) { $0[11] = String($0[11].prefix(40)) + "\u{0}" },
   ]
 
-  @Test("each kind of tampering is told as what it is", arguments: rows)
+  @Test("each kind of tampering is reported as such", arguments: rows)
   func plain(row: Tampering) async throws {
     let folder = try LogFolder()
     try await folder.write(10)
@@ -95,7 +100,7 @@ struct TamperingTests {
     try folder.replace(text.contains("\u{0}") ? String(text.prefix { $0 != "\u{0}" }) : text)
   }
 
-  @Test("without the key the whole chain can be made anew, with it no record of it passes")
+  @Test("without a key the whole chain can be forged, with a key no forged record is accepted")
   func forgery() async throws {
     let folder = try LogFolder()
     try await folder.write(3, key: Self.key)
@@ -105,18 +110,18 @@ struct TamperingTests {
     #expect(try folder.verify() == nil)
     #expect(
       try folder.verify(key: Self.key)
-        == "audit.log:1: record 1 is not sealed with the key: it was made without it, or replaced by somebody without it"
+        == "audit.log:1: record 1 is not sealed with the key: it was written, or replaced, without the key"
     )
     try await forger.rewrite(key: "another key of at least 32 bytes!")
     try folder.replace(forger.lines().joined(separator: "\n") + "\n")
     #expect(
       try folder.verify(key: Self.key)
-        == "audit.log:1: record 1 was changed, or sealed with another key: its hash does not fit its text")
+        == "audit.log:1: record 1 was changed, or sealed with another key: its hash does not match its text")
     #expect(
       try folder.verify() == "audit.log:1: record 1 is sealed with hmac-sha256: give its key with --key-file")
   }
 
-  @Test("lines cut off at the end show when it is known how far the log had come")
+  @Test("lines removed at the end are detected when the number of the last record is known")
   func truncation() async throws {
     let folder = try LogFolder()
     try await folder.write(10)
@@ -125,10 +130,10 @@ struct TamperingTests {
     #expect(try folder.verify() == nil)
     #expect(try folder.verify(atLeast: 9) == nil)
     #expect(
-      try folder.verify(atLeast: 12) == "audit.log: records 10 to 12 are missing at its end: the file was cut")
+      try folder.verify(atLeast: 12) == "audit.log: records 10 to 12 are missing at its end: the file was truncated")
   }
 
-  @Test("an end that was cut off and written anew shows by a record that was noted down")
+  @Test("an end that was truncated and written again is detected by a noted record")
   func replacement() async throws {
     let folder = try LogFolder()
     try await folder.write(10)
@@ -144,12 +149,12 @@ struct TamperingTests {
     #expect(try folder.verify(atLeast: 12) == nil, "a count alone does not show it")
     #expect(
       try folder.verify(containing: [noted])
-        == "audit.log:12: record 12 is another than the one that was noted down: it was written anew")
+        == "audit.log:12: record 12 is not the one that was noted: it was written again")
     let beyond = AuditCheckpoint(sequence: 99, hash: noted.hash)
     #expect(
       try folder.verify(containing: [beyond])
-        == "audit.log: records 22 to 99 are missing at its end: the file was cut")
-    // A cut end is told also where another record cannot be looked at.
+        == "audit.log: records 22 to 99 are missing at its end: the file was truncated")
+    // A truncated end is also reported when another record is in a file that was not given.
     let later = try LogFolder()
     try await later.write(10, maxBytes: 1024)
     let earliest = AuditCheckpoint(sequence: 1, hash: noted.hash)

@@ -5,11 +5,11 @@ import PosternSupport
 import PosternTestSupport
 import Testing
 
-@Suite("The audit log goes on, whatever happens to it")
+@Suite("The audit log continues, whatever happens to its file")
 struct WritingTests {
   private static let key = "0123456789abcdef0123456789abcdef"
 
-  @Test("records stand in order, numbered, each with the hash of the one before")
+  @Test("records are in order, numbered, each with the hash of the one before")
   func order() async throws {
     let folder = try LogFolder()
     try await folder.write(3)
@@ -39,29 +39,29 @@ struct WritingTests {
     #expect(long["oversized"] == true && long["uid"] == 7 && long["text"] == nil)
   }
 
-  @Test("how far the chain has come is told every five minutes in which something was written, once it is on the disk")
+  @Test("the last record is reported every five minutes in which something was written, once it is on the disk")
   func reached() async throws {
     let folder = try LogFolder()
     let log = try folder.open()
-    @Sendable func told() -> [UInt64] {
+    @Sendable func reported() -> [UInt64] {
       folder.events.withLock { $0.compactMap { if case .reached(let last) = $0 { last.sequence } else { nil } } }
     }
-    #expect(await log.append(folder.record(0)) && told().isEmpty)
+    #expect(await log.append(folder.record(0)) && reported().isEmpty)
     folder.clock.advance(by: .seconds(300))
     #expect(await log.append(folder.record(1)))
     // The thread may look at the clock by itself just before the record comes.
-    #expect(await eventually { [[2], [3]].contains(told()) })
+    #expect(await eventually { [[2], [3]].contains(reported()) })
     folder.clock.advance(by: .seconds(299))
-    #expect(await log.append(folder.record(2)) && told().count == 1)
+    #expect(await log.append(folder.record(2)) && reported().count == 1)
     folder.clock.advance(by: .seconds(1))
     #expect(await log.append(folder.record(3)))
-    // What has just been written is brought to the disk a second later at the latest, and told then.
+    // The record just written is on the disk a second later at the latest, and is reported then.
     folder.clock.advance(by: .seconds(1))
-    #expect(await eventually { told().count == 2 && told()[1] >= 4 })
+    #expect(await eventually { reported().count == 2 && reported()[1] >= 4 })
     await log.close()
   }
 
-  @Test("a restart goes on with the chain of the file")
+  @Test("a restart continues the chain of the file")
   func restart() async throws {
     let folder = try LogFolder()
     try await folder.write(2)
@@ -88,16 +88,16 @@ struct WritingTests {
     #expect(second[0]["prev"] == (try folder.records("audit.log.000001").last?["hash"]))
     // A file that is missing in the middle, and one whose end was cut off.
     #expect(
-      try folder.verify(names.filter { $0 != "audit.log.000002" })?.contains("are missing in front of record") == true)
+      try folder.verify(names.filter { $0 != "audit.log.000002" })?.contains("are missing before record") == true)
     let first = try folder.lines("audit.log.000001")
     try folder.replace(first.dropLast().joined(separator: "\n") + "\n", name: "audit.log.000001")
     #expect(
       try folder.verify(names)
-        == "audit.log.000002:1: record \(first.count) is missing in front of record \(first.count + 1): removed, or moved elsewhere"
+        == "audit.log.000002:1: record \(first.count) is missing before record \(first.count + 1): removed, or moved elsewhere"
     )
   }
 
-  @Test("a process that ended between two files goes on with the chain of the full one")
+  @Test("after an exit between two files, a restart continues the chain of the full one")
   func restartAfterRotation() async throws {
     let folder = try LogFolder()
     try await folder.write(2)
@@ -107,7 +107,7 @@ struct WritingTests {
     #expect(try folder.records()[0]["what"] == "continued")
   }
 
-  @Test("a file that somebody else has renamed while no process ran is gone on with, whatever numbers others have")
+  @Test("the chain of a file that was renamed while no process ran is continued, whatever numbers other files have")
   func restartAfterLogrotate() async throws {
     let folder = try LogFolder()
     try await folder.write(40, maxBytes: 4096)
@@ -122,7 +122,7 @@ struct WritingTests {
   }
 
   @Test(
-    "a chain is gone on with where it was written to last, not where an older one had come further, nor behind a file that is in use or compressed"
+    "the chain written to last is continued, not an older one with higher numbers, nor one in a file that is in use or compressed"
   )
   func newest() async throws {
     let folder = try LogFolder()
@@ -135,7 +135,7 @@ struct WritingTests {
     folder.clock.advance(by: .seconds(10))
     try await folder.write(1)
     #expect(try folder.verify(["audit.log.1", "audit.log"]) == nil)
-    // In use by somebody else, who will write to it still.
+    // In use by another process, which will write to it.
     rename(folder.log, folder.log + ".2")
     let descriptor = Glibc.open(folder.log + ".2", O_RDONLY)
     #expect(flock(descriptor, LOCK_EX | LOCK_NB) == 0)
@@ -153,7 +153,7 @@ struct WritingTests {
     #expect(try folder.records()[0]["what"] == "begun")
   }
 
-  @Test("whoever may read the log keeps it from being written to by a lock")
+  @Test("a reader's lock on the log keeps it from being written to")
   func lockedByReader() async throws {
     let folder = try LogFolder()
     try await folder.write(2)
@@ -173,7 +173,7 @@ struct WritingTests {
     #expect(try folder.verify(["audit.log"]) == nil)
   }
 
-  @Test("half a line that a crash has left is kept aside and recorded, never dropped")
+  @Test("an incomplete line that a crash has left is set aside and recorded, never dropped")
   func fragment() async throws {
     let folder = try LogFolder()
     try await folder.write(2)
@@ -185,8 +185,8 @@ struct WritingTests {
     let record = try folder.records().first { $0["what"] == "fragment" }
     #expect(record?["file"] == "fragment.audit.log" && record?["bytes"] == 50)
     #expect(try folder.lines("fragment.audit.log") == [half])
-    let told = AuditEvent.fragmentFound(kept: folder.path + "/fragment.audit.log", byteCount: 50)
-    #expect(folder.events.withLock { $0.contains(told) })
+    let expected = AuditEvent.fragmentFound(kept: folder.path + "/fragment.audit.log", byteCount: 50)
+    #expect(folder.events.withLock { $0.contains(expected) })
     // And again: the first one stays.
     try folder.replace(try folder.lines().joined(separator: "\n") + "\n{")
     try await folder.write(1)
@@ -195,7 +195,7 @@ struct WritingTests {
   }
 
   @Test(
-    "a file that the key does not fit is kept under another name, and a new chain begins",
+    "a file sealed with another key is kept under another name, and a new chain starts",
     arguments: [(nil, key), (key, nil), (key, "another key of at least 32 bytes!")] as [(String?, String?)])
   func otherKey(keys: (String?, String?)) async throws {
     let folder = try LogFolder()
@@ -207,7 +207,7 @@ struct WritingTests {
     #expect(try folder.records()[0]["setAside"] == "audit.log.000001")
   }
 
-  @Test("logrotate: a renamed file is written to until the log is opened anew, then the chain goes on in the new one")
+  @Test("logrotate: a renamed file is written to until the log is reopened, then the chain continues in the new one")
   func reopen() async throws {
     let folder = try LogFolder()
     let log = try folder.open()
@@ -223,7 +223,7 @@ struct WritingTests {
     #expect(try folder.verify(["audit.log", "audit.log.1"]) == nil)
   }
 
-  @Test("what somebody else does to the open file is noticed, and is not papered over")
+  @Test("changes of the open file by other programs are noticed and recorded")
   func disturbed() async throws {
     let folder = try LogFolder()
     let log = try folder.open()
@@ -244,8 +244,8 @@ struct WritingTests {
     #expect(try folder.verify(atLeast: 9) == nil)
   }
 
-  @Test("a second process is refused, and so is what is no file of our own")
-  func places() async throws {
+  @Test("a second process is rejected, and so is a path that is no file of the log")
+  func paths() async throws {
     let folder = try LogFolder()
     let log = try folder.open()
     let second = try folder.open()

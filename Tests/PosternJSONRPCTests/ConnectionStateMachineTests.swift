@@ -8,7 +8,7 @@ private struct Bench {
   var machine: ConnectionStateMachine
   var calls: [Call] = []
   private(set) var log: [String] = []
-  /// What the errors that were written say about an effect, in their order.
+  /// The outcomes in the errors that were written, in order.
   private(set) var outcomes: [String] = []
 
   init(_ limits: SessionLimits = SessionLimits()) { machine = ConnectionStateMachine(limits: limits) }
@@ -39,7 +39,7 @@ private struct Bench {
         calls.append(call)
         log.append("invoke:\(call.method)")
       case .cancel: log.append("cancel")
-      case .refusedUnseen: log.append("unseen")
+      case .rejectedUnread: log.append("unseen")
       case .write(let text):
         text.withBytes { bytes in
           guard let json = try? JSONParser().parse(bytes) else { return }
@@ -69,7 +69,7 @@ private struct Bench {
 @Suite("Session machine: the envelope rules of the wire contract")
 struct ConnectionStateMachineTests {
   @Test(
-    "each broken envelope gets its code, with the id where it can be told",
+    "each broken envelope gets its code, with the id where it can be determined",
     arguments: [
       ("{}", "null:-32600"), ("[]", "null:-32600"), ("1", "null:-32600"), (#""x""#, "null:-32600"),
       (#"{"jsonrpc":"2.0"}"#, "null:-32600"), (#"{"jsonrpc":"2.0","id":7}"#, "7:-32600"),
@@ -79,6 +79,16 @@ struct ConnectionStateMachineTests {
       (#"{"jsonrpc":"2.0","id":1.0,"method":"m"}"#, "null:-32600"),
       (#"{"jsonrpc":"2.0","id":true,"method":"m"}"#, "null:-32600"),
       (#"{"jsonrpc":"2.0","id":{},"method":"m"}"#, "null:-32600"),
+      (#"{"jsonrpc":"2.0","id":[],"method":"m"}"#, "null:-32600"),
+      (#"{"jsonrpc":"2.0","id":[1],"method":"m"}"#, "null:-32600"),
+      (#"{"jsonrpc":"2.0","id":1e2,"method":"m"}"#, "null:-32600"),
+      (#"{"jsonrpc":"2.0","id":false,"method":"m"}"#, "null:-32600"),
+      (#"{"jsonrpc":2.0,"id":7,"method":"m"}"#, "7:-32600"), (#"{"jsonrpc":null,"id":7,"method":"m"}"#, "7:-32600"),
+      (#"{"jsonrpc":"2.0","id":7,"method":null}"#, "7:-32600"),
+      (#"{"jsonrpc":"2.0","id":7,"method":["m"]}"#, "7:-32600"),
+      (#"{"jsonrpc":"2.0","id":7,"method":"m","params":[]}"#, "7:-32602"),
+      (#"{"jsonrpc":"2.0","id":7,"method":"m","params":"x"}"#, "7:-32600"),
+      (#"{"jsonrpc":"2.0","id":7,"method":"m","params":true}"#, "7:-32600"),
       (#"{"jsonrpc":"2.0","id":"a\u0000","method":"m"}"#, "null:-32600"),
       (#"{"jsonrpc":"2.0","id":7,"method":1}"#, "7:-32600"),
       (#"{"jsonrpc":"2.0","id":7,"method":"m\u0000"}"#, "7:-32600"),
@@ -95,7 +105,11 @@ struct ConnectionStateMachineTests {
 
   @Test(
     "ids are echoed exactly, with a result to be written and with one that has been",
-    arguments: ["0", "-1", "9223372036854775807", #""""#, #""0""#, #""é""#, #""\"\\""#], [true, false])
+    arguments: [
+      "0", "1", "-1", "9007199254740993", "9223372036854775807", "-9223372036854775808", #""""#, #""0""#, #""null""#,
+      #""é""#,
+      #""ü中😀""#, #""\"\\""#, "\"\(String(repeating: "x", count: 1000))\"",
+    ], [true, false])
   func ids(id: String, isWritten: Bool) {
     var bench = Bench()
     bench.receive(#"{"jsonrpc":"2.0","id":\#(id),"method":"m"}"#)
@@ -119,6 +133,21 @@ struct ConnectionStateMachineTests {
     #expect(bench.take() == ["invoke:m"])
   }
 
+  @Test(
+    "a notification is not answered whatever its params are, alone and in a batch; what is none is",
+    arguments: ["[1]", "[]", "1", #""text""#, #"{"unknown":1}"#], ["$/cancelRequest", "m"])
+  func notificationsOfEveryKind(params: String, method: String) {
+    let text = #"{"jsonrpc":"2.0","method":"\#(method)","params":\#(params)}"#
+    var bench = Bench()
+    bench.receive(text)
+    bench.receive("[\(text),\(text)]")
+    for _ in 0..<3 { bench.complete("m", .failure(RPCFault(.methodNotFound))) }
+    #expect(bench.take().allSatisfy { $0 == "invoke:m" })
+    bench.receive(#"[\#(text),{"jsonrpc":"2.0","params":\#(params)}]"#)
+    bench.complete("m")
+    #expect(bench.take().filter { $0 != "invoke:m" } == ["[null:-32600]"])
+  }
+
   @Test("a batch is answered as one array in the order of its members, whatever the order of completion")
   func batch() {
     var bench = Bench()
@@ -131,7 +160,7 @@ struct ConnectionStateMachineTests {
     #expect(bench.take() == ["[1:ok null:-32600 2:ok]"])
   }
 
-  @Test("a batch of notifications answers nothing; one over the limit is refused whole")
+  @Test("a batch of notifications answers nothing; one over the limit is rejected whole")
   func batchEdges() {
     var bench = Bench(SessionLimits(batch: 2))
     bench.receive(#"[{"jsonrpc":"2.0","method":"n"},{"jsonrpc":"2.0","method":"o"}]"#)
@@ -142,7 +171,7 @@ struct ConnectionStateMachineTests {
     #expect(bench.take() == ["null:-32010"])
   }
 
-  @Test("requests over the in-flight limit are refused at once, and room comes back")
+  @Test("requests over the in-flight limit are rejected at once, and capacity comes back")
   func inFlightLimit() {
     var bench = Bench(SessionLimits(inFlight: 1))
     bench.receive(#"{"jsonrpc":"2.0","id":1,"method":"a"}"#)
@@ -153,7 +182,7 @@ struct ConnectionStateMachineTests {
     #expect(bench.take() == ["1:ok", "invoke:c"])
   }
 
-  @Test("cancel answers once with -32800; a completion that lost the race says nothing; unknown ids are ignored")
+  @Test("cancel answers once with -32800; a completion that lost the race writes nothing; unknown ids are ignored")
   func cancel() {
     var bench = Bench()
     bench.receive(#"{"jsonrpc":"2.0","id":1,"method":"a"}"#)
@@ -198,7 +227,7 @@ struct ConnectionStateMachineTests {
 
 @Suite("Session machine: malformed input and ends")
 struct ConnectionStateMachineEndTests {
-  @Test("a refused text spoils what shares its line, and only that")
+  @Test("a rejected text spoils what shares its line, and only that")
   func spoiledLine() {
     var bench = Bench()
     bench.receive(#"{"a":1,"a":2}"#)
@@ -209,7 +238,7 @@ struct ConnectionStateMachineEndTests {
     #expect(bench.take() == ["invoke:b"])
   }
 
-  @Test("the sixteenth malformed text in a row ends the connection; a good one between starts the count anew")
+  @Test("the sixteenth malformed text in a row ends the connection; a good one in between resets the count")
   func sixteen() {
     var bench = Bench()
     for _ in 0..<15 { bench.receive("{]") }
@@ -251,14 +280,14 @@ struct ConnectionStateMachineEndTests {
     #expect(bench.take() == ["invoke:a", "cancel"])
   }
 
-  @Test("draining refuses new requests with -32021, finishes the pending ones, then closes")
+  @Test("draining rejects new requests with -32021, finishes the pending ones, then closes")
   func drain() {
     var bench = Bench()
     bench.receive(#"{"jsonrpc":"2.0","id":1,"method":"a"}"#)
     bench.act { $0.drain(&$1) }
     bench.receive(#"{"jsonrpc":"2.0","id":2,"method":"b"}"#)
     #expect(bench.take() == ["invoke:a", "2:-32021"])
-    // Clients send it to the successor, whatever it does: nothing else may be said of a call that was refused.
+    // Clients send it to the successor, whatever it does: a rejected call must be reported as not sent.
     #expect(bench.outcomes == ["not_sent"])
     bench.complete("a")
     #expect(bench.take() == ["1:ok", "close"])
@@ -319,7 +348,8 @@ struct ConnectionStateMachineEndTests {
     #expect(bench.take() == ["null:-32700", "close"])
   }
 
-  @Test("requests of ours are matched with their answers, refused when nobody can answer, and given up at the end")
+  @Test(
+    "requests of ours are matched with their answers, rejected when the caller cannot answer, and given up at the end")
   func outgoing() {
     var bench = Bench(SessionLimits(outgoing: 2))
     var keys: [UInt64?] = []

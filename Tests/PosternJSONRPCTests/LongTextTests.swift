@@ -17,7 +17,7 @@ private final class Dispatcher: CallDispatcher {
     }
   }
 
-  func refusedUnseen() {}
+  func rejectedUnread() {}
 }
 
 @Suite("Long texts")

@@ -17,11 +17,11 @@ struct OpenRPCDocumentTests {
     #expect(Set(descriptions.map(\.name)).count == descriptions.count)
     let codes = Set(descriptions.flatMap(\.errors) + [.parseError, .invalidRequest])
     #expect(Set(codes.map(\.code)).count == codes.count)
-    // The contract has one reason twice: an issuer nobody configured, told by validation and by sessions.
+    // The contract has one reason twice: an issuer that is not configured, returned by validation and by sessions.
     #expect(Set(codes.map(\.reason)).count == codes.count - 1)
   }
 
-  @Test("the recorder tells required from optional and finds nested kinds")
+  @Test("the recorder distinguishes required from optional and finds nested kinds")
   func recorder() throws {
     let fetch = try #require(ProtocolMethods.descriptions.first { $0.name == "fetchResource" })
     let params = Dictionary(uniqueKeysWithValues: fetch.params.map { ($0.name, $0) })

@@ -11,7 +11,7 @@ struct HostileRequestTests {
   private static let good = "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
   @Test(
-    "what is no request is answered twice, with a page, or ends the process",
+    "malformed HTTP is answered twice, with a page, or by a crash",
     arguments: [
       ("\u{0}\u{1}\u{2}\u{3}", [400]),
       ("GET / HTTP/9.9\r\n\r\n", [400]),
@@ -38,7 +38,7 @@ struct HostileRequestTests {
     await server.close()
   }
 
-  @Test("whoever says all and then only listens hears nothing, or is left with an open connection")
+  @Test("a client that closes its side gets no response, or its connection stays open")
   func halfClosed() async throws {
     let server = try await HTTPStatusServer.start(on: "127.0.0.1:0") { path in
       await Task.yield()

@@ -2,18 +2,18 @@ public import PosternJSON
 
 /// How far a journey has come: the result of `authenticate` and `authenticateWithAdvice`.
 public struct JourneyResult: RPCObject {
-  /// What there is.
+  /// The state of a journey.
   public enum State: String, SchemaEnumeration, Sendable {
     case callbacks, completed, failed
   }
 
-  /// The access manager's refusal.
+  /// The access manager's rejection.
   public struct Failure: RPCObject {
     public var code: Int64
     public var message: String
     public var detail: JSONValue?
 
-    /// A refusal of the given parts.
+    /// A rejection of the given parts.
     public init(code: Int64, message: String, detail: JSONValue?) {
       self.code = code
       self.message = message
@@ -23,7 +23,7 @@ public struct JourneyResult: RPCObject {
     public static let memberDocs = [
       "code": "Its code, that of the HTTP status",
       "message": "Its words",
-      "detail": "What else it told",
+      "detail": "Further details from it",
     ]
   }
 
@@ -43,17 +43,17 @@ public struct JourneyResult: RPCObject {
   public init(_ state: State) { self.state = state }
 
   public static let memberDocs = [
-    "state": "callbacks: the user is asked; completed: it is over; failed: the access manager said no",
+    "state": "callbacks: the user has to answer; completed: it is over; failed: the access manager rejected it",
     "continuation":
       "With callbacks: takes the journey on, once. With completed: of a fetch that waits, for fetchResource",
-    "callbacks": "What is asked: the access manager's own JSON, untouched",
+    "callbacks": "The questions to the user: the access manager's own JSON, unchanged",
     "stage": "The name that the tree gives the page",
     "header": "The page's heading",
     "description": "The page's text",
     "expiresAt": "Until when the continuation is good",
-    "txId": "The transaction that the journey was about; whether it was confirmed only the resource tells",
+    "txId": "The transaction that the journey was about; only the resource shows whether it was confirmed",
     "session": "The session's handle, with completed; not with noSession",
     "sessionUpgraded": "Whether the session has new tokens now; with completed",
-    "error": "The refusal, with failed",
+    "error": "The rejection, with failed",
   ]
 }

@@ -15,12 +15,12 @@ public struct PolicyAdviceDescription: RPCObject, Hashable {
   public static let memberDocs = [
     "type":
       "TransactionConditionAdvice, AuthenticateToServiceConditionAdvice, …; insufficient_user_authentication (RFC 9470); uma_ticket",
-    "value": "What is asked for; with every type but insufficient_user_authentication",
+    "value": "The value of the advice; with every type but insufficient_user_authentication",
     "txId": "The transaction it is about; with TransactionConditionAdvice only",
-    "authIndexType": "What the access manager is to be asked with: composite_advice",
+    "authIndexType": "The authIndexType of requests to the access manager: composite_advice",
     "authIndexValue": "The advice in the access manager's XML, escaped and without white space",
     "realm": "The realm its source named",
-    "acrValues": "The authentication contexts of which one is asked for (RFC 9470)",
+    "acrValues": "The authentication contexts of which one is required (RFC 9470)",
     "maxAge": "How many seconds ago the user may have authenticated at most (RFC 9470)",
   ]
 }

@@ -24,7 +24,7 @@ extension RPCErrorCode {
   public static let payloadEncryptionFailed = RPCErrorCode(
     1015, "payload_encryption_failed", "A body could not be encrypted, or an answer is not encrypted as it must be")
   public static let adviceRequired = RPCErrorCode(
-    1017, "advice_required", "The user is asked to do something first: advice, continuation")
+    1017, "advice_required", "The user has to do something first: advice, continuation")
   public static let adviceFailed = RPCErrorCode(
     1018, "advice_failed", "What the user did was not enough for the resource, or was not done")
   public static let taskNotFound = RPCErrorCode(1016, "task_not_found", "No such task, for this peer")

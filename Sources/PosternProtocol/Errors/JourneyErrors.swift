@@ -13,7 +13,7 @@ extension RPCErrorCode {
   public static let accessManagerError = RPCErrorCode(
     3005, "access_manager_error", "The access manager answered with an error, or with what makes no sense")
 
-  /// What every method that goes on with a journey may answer.
+  /// The errors of every method that continues a journey.
   static let journeys: [RPCErrorCode] = [
     .continuationUnknown, .authenticationTimedOut, .accessManagerUnreachable, .accessManagerError, .sessionNotFound,
     .sessionExpired, .tokenEndpointError, .tokenEndpointUnreachable, .authorizationFailed, .stateUnknown,

@@ -4,7 +4,8 @@ public import PosternJSONRPC
 extension RPCErrorCode {
   public static let sessionNotFound = RPCErrorCode(5001, "session_not_found", "No such session, for this peer")
   public static let sessionExpired = RPCErrorCode(5002, "session_expired", "The user has to log in again")
-  public static let tokenEndpointError = RPCErrorCode(5003, "token_endpoint_error", "The token endpoint said no")
+  public static let tokenEndpointError = RPCErrorCode(
+    5003, "token_endpoint_error", "The token endpoint rejected the request")
   public static let tokenEndpointUnreachable = RPCErrorCode(
     5004, "token_endpoint_unreachable", "The issuer cannot be reached")
   public static let authorizationFailed = RPCErrorCode(

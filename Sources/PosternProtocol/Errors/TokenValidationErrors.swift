@@ -15,7 +15,7 @@ extension RPCErrorCode {
 }
 
 extension RPCErrorCode {
-  /// What every method that needs an issuer's keys may answer.
+  /// The errors of every method that needs an issuer's keys.
   static let keySources: [RPCErrorCode] = [
     .jwksFetchFailed, .discoveryFailed, .discoveryIssuerMismatch, .jwksInvalid, .issuerUnknown, .jwksURLNotAllowed,
   ]

@@ -28,14 +28,14 @@ public enum DecryptJWE: RPCMethod {
     public var header: JSONValue?
     public var plaintext: String?
     public var plaintextBase64: String?
-    public var error: TokenRefusal?
+    public var error: TokenViolation?
 
     public static let memberDocs = [
       "valid": "Whether the key opens the message",
       "header": "The protected header, where it can be read; the sender's word unless valid",
       "plaintext": "The plaintext when it is valid UTF-8; only when valid",
       "plaintextBase64": "The plaintext otherwise; only when valid",
-      "error": "Why it is refused; only when not valid",
+      "error": "Why it is not valid; only when it is not",
     ]
   }
 }

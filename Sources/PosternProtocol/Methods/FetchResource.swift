@@ -7,7 +7,7 @@ public enum FetchResource: RPCMethod {
   public static let bounds: PeerBounds = [.resources, .issuers]
   public static let summary = "Fetches a protected resource with the token it needs"
   public static let explanation =
-    "The token is taken from the cache or got from the issuer, renewed once when the resource refuses it, and never shown. Any HTTP status is a result."
+    "The token comes from the cache or from the issuer, is refreshed once when the resource rejects it, and is never shown. Any HTTP status is a result."
   public static let resultSummary = "The resource's response"
   public static let errors: [RPCErrorCode] = [
     .notAuthenticated, .notImplicitlyAuthenticated, .deviceNotAuthenticated, .methodNotAllowed, .invalidHeaders,
@@ -58,7 +58,7 @@ public enum FetchResource: RPCMethod {
       "bodyBase64": "A raw body as standard base64 with padding; at most one of the two",
       "multipart":
         "Parts of a multipart/form-data body, with POST only; parameters become plain fields before them",
-      "headers": "Name to value, or to an array of values; reserved names are refused",
+      "headers": "Name to value, or to an array of values; reserved names are rejected",
       "timeoutMs":
         "Bounds the whole call in milliseconds, retries included; at most 600000; default: the resource's timeout",
       "followRedirects": "Whether redirects are followed (default true); credentials never cross origins",
@@ -96,14 +96,6 @@ public enum FetchResource: RPCMethod {
     public let connectMs: Int64
     public let firstByteMs: Int64
 
-    /// A timing of the given parts.
-    public init(totalMs: Int64, queueMs: Int64, connectMs: Int64, firstByteMs: Int64) {
-      self.totalMs = totalMs
-      self.queueMs = queueMs
-      self.connectMs = connectMs
-      self.firstByteMs = firstByteMs
-    }
-
     public static let memberDocs = [
       "totalMs": "The whole call, tokens and retries included",
       "queueMs": "Waiting inside the sidecar before the last exchange began",
@@ -126,25 +118,6 @@ public enum FetchResource: RPCMethod {
     public var timing: Timing
     public var retryAfterMs: Int64?
 
-    /// A result of the given parts.
-    public init(
-      task: String, status: Int, reason: String?, url: String, headers: JSONValue, body: String?, bodyBase64: String?,
-      attempts: Int, tokenRefreshed: Bool, advicesSatisfied: [JSONValue], timing: Timing, retryAfterMs: Int64? = nil
-    ) {
-      self.task = task
-      self.status = status
-      self.reason = reason
-      self.url = url
-      self.headers = headers
-      self.body = body
-      self.bodyBase64 = bodyBase64
-      self.attempts = attempts
-      self.tokenRefreshed = tokenRefreshed
-      self.advicesSatisfied = advicesSatisfied
-      self.timing = timing
-      self.retryAfterMs = retryAfterMs
-    }
-
     public static let memberDocs = [
       "task": "The task's name",
       "status": "The HTTP status; any is a result",
@@ -153,11 +126,11 @@ public enum FetchResource: RPCMethod {
       "headers": "Lower-case name to an array of values, in order",
       "body": "The body when it is textual and UTF-8",
       "bodyBase64": "The body otherwise",
-      "attempts": "How often the resource was asked, redirects not counted",
-      "tokenRefreshed": "Whether a refused token was renewed",
+      "attempts": "How many requests the resource got, redirects not counted",
+      "tokenRefreshed": "Whether a rejected token was refreshed",
       "advicesSatisfied": "The policy advices satisfied on the way",
       "timing": "Where the time went",
-      "retryAfterMs": "With 429 and 503: how long the server asks to be left alone (Retry-After)",
+      "retryAfterMs": "With 429 and 503: how long the server wants no requests (Retry-After)",
     ]
   }
 }

@@ -1,5 +1,5 @@
 extension GetInfo {
-  /// How the process protects itself: not what was asked for, but what is in force.
+  /// How the process protects itself: the protections that are in force, not the configured ones.
   public struct Hardening: RPCObject {
     public let noNewPrivileges: Bool
     public let dumpable: Bool

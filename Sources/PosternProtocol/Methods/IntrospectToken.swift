@@ -5,9 +5,9 @@ public import PosternJSONRPC
 public enum IntrospectToken: RPCMethod {
   public static let name = "introspectToken"
   public static let bounds: PeerBounds = .issuers
-  public static let summary = "Asks the issuer whether a token is active (RFC 7662)"
+  public static let summary = "Requests from the issuer whether a token is active (RFC 7662)"
   public static let explanation =
-    "The answer may be signed (RFC 9701). It is asked for anew each time, so that a revocation is seen at once; calls at the same time share one request."
+    "The answer may be signed (RFC 9701). It is requested again each time, so that a revocation is seen at once; calls at the same time share one request."
   public static let resultSummary = "The verdict"
   public static let errors: [RPCErrorCode] = [
     .jwksFetchFailed, .discoveryFailed, .discoveryIssuerMismatch, .jwksInvalid, .issuerUnknown, .introspectionFailed,
@@ -32,12 +32,12 @@ public enum IntrospectToken: RPCMethod {
   public struct Result: RPCObject {
     public var valid: Bool
     public var claims: JSONValue?
-    public var error: TokenRefusal?
+    public var error: TokenViolation?
 
     public static let memberDocs = [
-      "valid": "Whether the token is active and everything asked of it is true",
+      "valid": "Whether the token is active and meets every requirement",
       "claims": "The members of the issuer's answer; only when valid",
-      "error": "Why it is refused; only when not valid",
+      "error": "Why it is not valid; only when it is not",
     ]
   }
 }

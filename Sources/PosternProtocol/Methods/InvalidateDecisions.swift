@@ -4,9 +4,9 @@ public import PosternJSONRPC
 public enum InvalidateDecisions: RPCMethod {
   public static let name = "invalidateDecisions"
   public static let bounds: PeerBounds = [.issuers, .preauthorization]
-  public static let summary = "Forgets remembered decisions, after a purchase for example"
+  public static let summary = "Removes decisions from the cache, after a purchase for example"
   public static let explanation =
-    "Only the calling user's own are touched. What is being asked at this moment is not remembered either."
+    "Only the calling user's own are removed. Decisions that are being requested at this moment are not cached either."
   public static let resultSummary = "How many were forgotten"
   public static let errors: [RPCErrorCode] = [.sessionNotFound, .storeUnavailable]
 

@@ -1,4 +1,4 @@
-/// Which part of a list a call asks for.
+/// The part of a list that a call requests.
 public struct PageParams: RPCObject {
   /// The most entries of a page, and how many there are where the call does not say.
   public static let (most, usual) = (1000, 100)

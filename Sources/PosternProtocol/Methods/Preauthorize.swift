@@ -4,13 +4,13 @@ public import PosternJSONRPC
 public enum Preauthorize: RPCMethod {
   public static let name = "preauthorize"
   public static let bounds: PeerBounds = [.issuers, .preauthorization]
-  public static let summary = "Asks a decision point which resources the user may have"
+  public static let summary = "Requests from a decision point which resources the user may have"
   public static let explanation =
-    "A hint for what to show, never a gate in front of the resource. Decisions come in the order of the resources. A deny and a fault differ: both are authorized false with an error, and action retry or status 0 tells the fault. A missing session and an unreachable decision point are results, too: outcome failure. Large lists are split, a batch that one resource spoils is taken apart, and permits are remembered for a while."
-  public static let resultSummary = "A decision for each resource, or the status that says why there is none"
+    "A hint for what to show, never a gate in front of the resource. Decisions come in the order of the resources. A deny and a fault differ: both are authorized false with an error, and action retry or status 0 marks the fault. A missing session and an unreachable decision point are results, too: outcome failure. Large lists are split, a batch that one resource spoils is taken apart, and permits are cached for a while."
+  public static let resultSummary = "A decision for each resource, or the status with the reason why there is none"
   public static let errors: [RPCErrorCode] = [.storeUnavailable]
 
-  /// What may answer instead of whoever decides.
+  /// The caches that may answer instead of the decision point.
   public enum Feature: String, SchemaEnumeration, Sendable {
     case localCache = "LOCAL_CACHE"
     case remoteCache = "REMOTE_CACHE"
@@ -37,12 +37,12 @@ public enum Preauthorize: RPCMethod {
     public static let memberDocs = [
       "resources": "Ids or MRSS fragments, 1 to 10000; each is answered, repeated ones too",
       "disableFeatures":
-        "LOCAL_CACHE: ask, whatever is remembered here. REMOTE_CACHE: the decision point is not to answer from what it remembers, either",
+        "LOCAL_CACHE: request decisions, whatever is cached here. REMOTE_CACHE: the decision point is not to answer from its cache, either",
       "provider": "A configured decision point; may be left out when only one is configured",
       "session":
         "The session whose user it is about; may be left out when the peer has exactly one at the provider's issuer",
       "context":
-        "Passed on to the decision point. With a provider that has no issuer, context.subject says whom it is about: an id, or an object with id, type and properties. With adobe-pass context.ip is the end user's IP address",
+        "Passed on to the decision point. With a provider that has no issuer, context.subject names the subject: an id, or an object with id, type and properties. With adobe-pass context.ip is the end user's IP address",
       "timeoutMs": "Bounds the call in milliseconds, at most 600000; what is not decided by then is network_error",
     ]
   }
@@ -69,7 +69,7 @@ public enum Preauthorize: RPCMethod {
     ]
   }
 
-  /// What was decided about one resource.
+  /// The decision about one resource.
   public struct Decision: RPCObject {
     public let id: String
     public let authorized: Bool
@@ -79,12 +79,12 @@ public enum Preauthorize: RPCMethod {
     public let expiresAt: String?
 
     public static let memberDocs = [
-      "id": "The resource as it was asked about",
+      "id": "The resource as the call named it",
       "authorized": "true for a permit; for nothing else",
       "error": "Why it is no permit; always there then",
-      "source": "local: remembered here; backend: the decision point; degradation: an operator's rule",
+      "source": "local: cached here; backend: the decision point; degradation: an operator's rule",
       "ageMs": "How old it is",
-      "expiresAt": "Until when it is remembered here; left out when it is not",
+      "expiresAt": "Until when it is cached here; left out when it is not",
     ]
   }
 
@@ -95,8 +95,8 @@ public enum Preauthorize: RPCMethod {
     public let unhonoredFeatures: [Feature]
 
     public static let memberDocs = [
-      "outcome": "response: the decision point answered, if only with an error; failure: it could not be asked",
-      "decisions": "One for each resource, in the order of the request; empty when status says why",
+      "outcome": "response: the decision point answered, if only with an error; failure: it could not be reached",
+      "decisions": "One for each resource, in the order of the request; empty when there is a status",
       "status": "Why there are no decisions",
       "unhonoredFeatures": "What was to be switched off and cannot be at this decision point",
     ]

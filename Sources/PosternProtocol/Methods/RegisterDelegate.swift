@@ -19,7 +19,7 @@ public enum RegisterDelegate: RPCMethod {
   public struct Result: RPCObject {
     public let registered: [DelegateMethod]
 
-    /// What is registered.
+    /// The registered methods.
     public init(registered: [DelegateMethod]) { self.registered = registered }
 
     public static let memberDocs = ["registered": "The requests this connection is registered for"]

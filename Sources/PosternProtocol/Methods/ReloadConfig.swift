@@ -14,7 +14,7 @@ public enum ReloadConfig: RPCMethod {
   public struct Result: RPCObject {
     public let changed: [String]
 
-    /// What changed.
+    /// The keys that changed.
     public init(changed: [String]) { self.changed = changed }
 
     public static let memberDocs = [

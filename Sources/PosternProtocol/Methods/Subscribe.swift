@@ -19,7 +19,7 @@ public enum Subscribe: RPCMethod {
   public struct Result: RPCObject {
     public let subscribed: [EventName]
 
-    /// What the connection is subscribed to.
+    /// The events that the connection is subscribed to.
     public init(subscribed: [EventName]) { self.subscribed = subscribed }
 
     public static let memberDocs = ["subscribed": "Every event this connection is subscribed to now"]

@@ -7,7 +7,7 @@ public enum ValidateIDToken: RPCMethod {
   public static let bounds: PeerBounds = .issuers
   public static let summary = "Validates an ID token"
   public static let explanation =
-    "Checks encoding, header and algorithm, choice of key, signature and claims, in this order. A refused token is a result with the first failing check; an error means that it could not be decided."
+    "Checks encoding, header and algorithm, choice of key, signature and claims, in this order. A token that is not valid is a result with the first failing check; an error means that it could not be decided."
   public static let resultSummary = "The verdict"
   public static let errors = RPCErrorCode.keySources
 
@@ -44,9 +44,9 @@ public enum ValidateIDToken: RPCMethod {
       "authorizationCode": "Compared with c_hash",
       "accessToken": "Compared with at_hash",
       "state": "Compared with s_hash",
-      "maxAge": "How many seconds ago the user may have authenticated at most; asks for auth_time",
+      "maxAge": "How many seconds ago the user may have authenticated at most; requires auth_time",
       "acrValues": "Authentication contexts of which acr must be one",
-      "trustedAudiences": "Audiences beside the client that the token may have; default: the issuer's",
+      "trustedAudiences": "Audiences that the token may have in addition to the client; default: the issuer's",
       "algorithms": "Signature algorithms; may only narrow what is allowed anyway",
       "clockSkewSeconds": "How far clocks may differ, at most 300; default: the issuer's, else 30",
       "now": "Seconds since the epoch to judge by; only where development.callerClock is on",

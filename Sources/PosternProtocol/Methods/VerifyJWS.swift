@@ -19,7 +19,7 @@ public enum VerifyJWS: RPCMethod {
 
     public static let memberDocs = [
       "jws": "The JWS in compact serialization",
-      "jwks": "A key set; one that mixes symmetric and asymmetric keys is refused",
+      "jwks": "A key set; one that mixes symmetric and asymmetric keys is rejected",
       "jwk": "A single key, which the header may or may not name",
       "algorithms": "The algorithms to accept; default: all that fit the key",
     ]
@@ -30,14 +30,14 @@ public enum VerifyJWS: RPCMethod {
     public var header: JSONValue?
     public var payload: String?
     public var payloadBase64: String?
-    public var error: TokenRefusal?
+    public var error: TokenViolation?
 
     public static let memberDocs = [
       "valid": "Whether the signature is one of the key",
       "header": "The protected header, where it can be read; the sender's word unless valid",
       "payload": "The payload when it is valid UTF-8; only when valid",
       "payloadBase64": "The payload otherwise; only when valid",
-      "error": "Why it is refused; only when not valid",
+      "error": "Why it is not valid; only when it is not",
     ]
   }
 }

@@ -3,11 +3,11 @@ public import PosternJSONRPC
 
 /// A method's type, erased: what the OpenRPC writer and the documentation need of it.
 public struct MethodDescription: Sendable {
-  /// One of the params.
+  /// A param.
   public struct Param: Sendable {
     /// Its name.
     public let name: String
-    /// What it means.
+    /// Its meaning.
     public let summary: String
     /// Whether it must be given.
     public let isRequired: Bool
@@ -23,7 +23,7 @@ public struct MethodDescription: Sendable {
   public let explanation: String
   /// The params in the order in which the type declares them.
   public let params: [Param]
-  /// What the result is.
+  /// The result.
   public let resultSummary: String
   /// The result's JSON Schema.
   public let resultSchema: JSONValue

@@ -1,6 +1,6 @@
 import PosternJSON
 
-/// Pretends that every member is there, and writes down which ones are asked for.
+/// Pretends that every member is there, and records which ones are decoded.
 struct RecordingDecoder: Decoder {
   let recording: Recording
   var codingPath: [any CodingKey] { [] }
@@ -25,7 +25,7 @@ struct RecordingContainer<Key: CodingKey>: KeyedDecodingContainerProtocol {
   var allKeys: [Key] { [] }
 
   func contains(_ key: Key) -> Bool {
-    recording.askedWhetherPresent(key.stringValue)
+    recording.testedForPresence(key.stringValue)
     return true
   }
 
@@ -42,7 +42,7 @@ struct RecordingContainer<Key: CodingKey>: KeyedDecodingContainerProtocol {
   }
 
   private func note<Value: Decodable>(_ type: Value.Type, _ key: Key, _ value: Value) -> Value {
-    recording.asked(for: key.stringValue, SchemaRecorder.schema(of: type))
+    recording.decoded(key.stringValue, SchemaRecorder.schema(of: type))
     return value
   }
 

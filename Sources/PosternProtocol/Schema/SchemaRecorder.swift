@@ -1,6 +1,6 @@
 import PosternJSON
 
-/// Finds a type's JSON Schema by decoding it from nothing and writing down what it asks for.
+/// Finds a type's JSON Schema by decoding it from nothing and recording which members it decodes.
 ///
 /// So the schema of params and results is what the code really decodes, and cannot drift from it.
 enum SchemaRecorder {
@@ -19,7 +19,7 @@ enum SchemaRecorder {
   /// The members of `type`, an object: name, schema, whether required, and documentation where it has any.
   static func members(of type: any Decodable.Type) -> [RecordedMember] {
     let recording = Recording()
-    // What it decodes to is of no interest, and a type may refuse the samples: what it asked for has been written down.
+    // The result is ignored, and a type may reject the samples: the members it decoded are recorded.
     _ = try? type.init(from: RecordingDecoder(recording: recording))
     let docs = (type as? any RPCObject.Type)?.memberDocs ?? [:]
     return recording.members.map { member in
@@ -47,7 +47,7 @@ enum SchemaRecorder {
   }
 }
 
-/// One member that a type asked for.
+/// One member that a type decoded.
 struct RecordedMember {
   let name: String
   let schema: JSONValue
@@ -62,15 +62,15 @@ struct RecordedMember {
   }
 }
 
-/// What one type has asked for so far; used by one recording only.
+/// The members that one type has decoded so far; used by one recording only.
 final class Recording {
   private(set) var members: [RecordedMember] = []
   private var optional: Set<String> = []
 
-  /// `decodeIfPresent` asks whether a member is there before it decodes it; `decode` does not.
-  func askedWhetherPresent(_ name: String) { optional.insert(name) }
+  /// `decodeIfPresent` tests whether a member is there before it decodes it; `decode` does not.
+  func testedForPresence(_ name: String) { optional.insert(name) }
 
-  func asked(for name: String, _ schema: JSONValue) {
+  func decoded(_ name: String, _ schema: JSONValue) {
     members.append(RecordedMember(name: name, schema: schema, isRequired: !optional.contains(name)))
   }
 }

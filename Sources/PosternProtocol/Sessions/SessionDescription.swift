@@ -2,7 +2,7 @@ public import PosternJSON
 
 /// A session as a caller sees it; never a token.
 public struct SessionDescription: RPCObject {
-  /// Whose session it is.
+  /// The kind of session: a user's, or an implicit one.
   public enum Kind: String, SchemaEnumeration, Sendable {
     case user, implicit
   }
@@ -36,7 +36,7 @@ public struct SessionDescription: RPCObject {
     "scope": "The scope that was granted; empty when it is not known",
     "createdAt": "When it began",
     "expiresAt": "When it ends, where that is known",
-    "accessTokenExpiresAt": "When the access token at hand expires",
+    "accessTokenExpiresAt": "When the current access token expires",
     "claims": "The claims of the ID token",
     "acr": "The authentication context",
     "authTime": "When the user authenticated, in seconds since the epoch",

@@ -1,6 +1,6 @@
 public import PosternJSON
 
-/// Whose tokens are meant: a configured issuer by name, or the pieces, all in the params themselves.
+/// The issuer of the tokens: a configured one by name, or the pieces, all in the params themselves.
 public protocol IssuerReference: Sendable {
   var issuer: String? { get }
   var expectedIssuer: String? { get }
@@ -9,7 +9,7 @@ public protocol IssuerReference: Sendable {
   var jwksUrl: String? { get }
 }
 
-/// What the members of an `IssuerReference` mean.
+/// The meaning of the members of an `IssuerReference`.
 enum IssuerReferenceDocs {
   static let members = [
     "issuer": "A configured issuer's name; excludes expectedIssuer, jwks and jwksUrl",

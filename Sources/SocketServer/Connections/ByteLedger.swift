@@ -1,7 +1,8 @@
 import PosternSupport
 
-/// How many bytes are kept for the connections of one uid: what somebody can make this process keep who does not read
-/// what was sent to him, or does not finish what he sends.
+/// Counts the bytes that are kept for the connections of one uid: responses that it does not read, or messages that it
+/// does not complete. Not a `ConcurrencyLimiter`: bytes are counted after they have come, nothing can wait for them,
+/// and beyond the limit the slowest connection is closed.
 final class ByteLedger: Sendable {
   /// A connection reports changes of so many bytes: small answers to a peer that reads never get here.
   static let grain = 16 << 10

@@ -1,4 +1,5 @@
 import NIOCore
+import NIOPosix
 import PosternSupport
 
 /// One peer's connection: what the layer above holds to answer on. Everything here may be called from any thread.
@@ -9,7 +10,7 @@ public final class Connection: Sendable {
   /// Counts connections of this server from 1; never used again.
   public let id: UInt64
 
-  /// Who connected.
+  /// The credentials of the peer.
   public let peer: PeerCredentials
 
   /// Runs tasks on this connection's event loop: a task started with this preference hops no threads, and must not
@@ -17,9 +18,9 @@ public final class Connection: Sendable {
   public let taskExecutor: any TaskExecutor
 
   let channel: any Channel
-  /// What waits for all connections of the peer's uid.
+  /// The unread bytes of all connections of the peer's uid.
   let unread: ByteLedger
-  /// What has come of messages of all connections of the peer's uid, and is not handled yet.
+  /// The bytes of messages of all connections of the peer's uid that are not handled yet.
   let unfinished: ByteLedger
   private let pauses = Locked(0)
   private let outbox: Locked<Outbox>
@@ -39,7 +40,7 @@ public final class Connection: Sendable {
     handler = Locked(nil)
   }
 
-  /// The framing this connection speaks; `stream` until the peer's first byte says otherwise.
+  /// The framing of this connection; `stream` until the peer's first byte selects another one.
   public var framing: Framing { outbox.withLock { $0.framing } }
 
   /// Whether the caller runs on this connection's event loop.
@@ -117,17 +118,17 @@ public final class Connection: Sendable {
 
   // MARK: - Pausing
 
-  /// Nothing more is read or delivered until `goOn` was called as often. What is being delivered is finished.
+  /// Stops reading and delivering until `resume` was called as often. A delivery in progress is completed.
   public func pause() { pauses.withLock { $0 += 1 } }
 
   /// Undoes one `pause`.
-  public func goOn() {
+  public func resume() {
     let isLast = pauses.withLock { pauses in
       pauses -= 1
       return pauses == 0
     }
     guard isLast, let handler = handler.withLock({ $0 }) else { return }
-    channel.eventLoop.execute { handler.inputGoesOn() }
+    channel.eventLoop.execute { handler.inputResumes() }
   }
 
   var isPaused: Bool { pauses.withLock { $0 > 0 } }
@@ -162,9 +163,9 @@ public final class Connection: Sendable {
     for waiter in waiting { waiter.resume(returning: false) }
   }
 
-  // MARK: - What waits for the uid
+  // MARK: - Unread bytes
 
-  /// Tells the uid's ledger how much waits here.
+  /// Reports the unread bytes to the uid's ledger.
   func settle() { _ = outbox.withLock { report(&$0) } }
 
   /// True when there is more, and there was too much before. Within the outbox's lock: changes reach the ledger in
@@ -197,5 +198,21 @@ public final class Connection: Sendable {
   private func scheduleDrain() {
     guard let handler = handler.withLock({ $0 }) else { return }
     channel.eventLoop.execute { handler.drain() }
+  }
+}
+
+extension Connection {
+  /// The process that connected, with a descriptor of its own. Observed when needed, not for every connection: it costs
+  /// a descriptor, and the kernel keeps the process that connected as long as the connection is open.
+  public func peerProcess() async -> PeerProcess.Observation {
+    let channel = channel
+    let observed = channel.eventLoop.submit {
+      try channel.pipeline.syncOperations.withUnsafeTransportIfAvailable(of: NIOBSDSocket.Handle.self) { descriptor in
+        PeerProcess.observe(socket: descriptor)
+      }
+    }
+    // A closed channel has no descriptor any more and throws.
+    guard let observation = try? await observed.get() else { return .unsupported }
+    return observation
   }
 }

@@ -52,3 +52,41 @@ extension MonotonicInstant {
     self.init(nanoseconds: Int64(clamping: deadline.uptimeNanoseconds))
   }
 }
+
+extension ConnectionChannelHandler {
+  /// Closes the connection when the process that connected had exited at the last check, too: the bytes that it left
+  /// have been read by then, and without another process the connection would have ended by itself. The credentials are
+  /// not those of a process that has inherited it.
+  ///
+  /// False when the kernel cannot report it now.
+  func checkPeerProcess() -> Bool {
+    guard isActive, !isLingering else { return true }
+    switch PeerProcess.observe(socket: descriptor) {
+    case .unsupported: return false
+    case .observable(let process) where process.isAlive: return true
+    case .observable, .exited:
+      if peerHasEnded { closeNow(.peerEnded) }
+      peerHasEnded = true
+      return true
+    }
+  }
+}
+
+/// The time limits of one connection, each brought into the range that the event loop's clock can count in.
+struct ConnectionTimeouts: Sendable {
+  /// See `SocketServer.Configuration.stallTimeout`.
+  let stall: Duration
+  /// See `SocketServer.Configuration.writeTimeout`.
+  let write: Duration
+  /// See `SocketServer.Configuration.lingerTime`.
+  let linger: Duration
+
+  /// Longer is as good as never.
+  private static let longest = Duration.seconds(365 * 86_400)
+
+  init(stall: Duration, write: Duration, linger: Duration) {
+    self.stall = min(max(stall, .milliseconds(1)), Self.longest)
+    self.write = min(max(write, .milliseconds(1)), Self.longest)
+    self.linger = min(max(linger, .zero), Self.longest)
+  }
+}

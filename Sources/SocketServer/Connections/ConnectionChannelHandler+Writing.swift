@@ -27,7 +27,7 @@ extension ConnectionChannelHandler {
       if taken.readableBytes > 0 { writeThroughChannel([taken], context) }
     }
     // A large message's buffer is not kept for the next one, which may be long in coming.
-    spare = taken.capacity <= Self.spareCapacity ? taken : ByteBuffer()
+    reusable = taken.capacity <= Self.reusableCapacity ? taken : ByteBuffer()
     connection.settle()
     if hasWaiters { resumeWaiters() }
     if isClosing, !isFlushingLast { flushLast(context) }
@@ -68,7 +68,7 @@ extension ConnectionChannelHandler {
   private func channelTook() {
     guard isActive, let context else { return }
     reportChannel(context)
-    if reportedChannelBytes == 0, !isFlushingLast { goOn(context) }
+    if reportedChannelBytes == 0, !isFlushingLast { resume(context) }
   }
 
   /// Everything is taken; lingers once it is with the kernel.
@@ -83,7 +83,7 @@ extension ConnectionChannelHandler {
     context.writeAndFlush(Self.wrapOutboundOut(ByteBuffer()), promise: flushed)
   }
 
-  /// Tells the outbox how the channel stands.
+  /// Reports the channel's state to the outbox.
   func reportChannel(_ context: ChannelHandlerContext) {
     let isWritable = context.channel.isWritable
     let bytes = bufferedBytes(context)
@@ -97,7 +97,7 @@ extension ConnectionChannelHandler {
     connection.settle()
   }
 
-  /// Resumes those who wait for room, if there is some.
+  /// Resumes those that wait for capacity, if there is some.
   func resumeWaiters() {
     for waiter in connection.withOutbox({ $0.takeWaitersIfWritable() }) { waiter.resume(returning: true) }
   }
@@ -129,13 +129,13 @@ extension ConnectionChannelHandler {
   }
 
   /// The largest buffer that is used again.
-  private static let spareCapacity = 1 << 16
+  private static let reusableCapacity = 1 << 16
 
   /// The buffer of the last write, if it is free again.
   private func recycledBuffer() -> ByteBuffer {
-    guard spare.capacity > 0 else { return ByteBuffer() }
-    var buffer = spare
-    spare = ByteBuffer()
+    guard reusable.capacity > 0 else { return ByteBuffer() }
+    var buffer = reusable
+    reusable = ByteBuffer()
     buffer.clear()
     return buffer
   }

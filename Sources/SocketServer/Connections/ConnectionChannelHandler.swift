@@ -12,13 +12,13 @@ final class ConnectionChannelHandler: ChannelDuplexHandler, @unchecked Sendable 
   /// How many events one call of the delegate gets at most. Between the calls its answers are written, so that a read
   /// full of small requests with large answers cannot pile those up behind a peer that does not read.
   static let eventsPerCall = 32
-  /// How many it gets while other connections wait for their turn.
-  static let eventsPerTurn = 8
+  /// How many it gets while work of other connections waits.
+  static let eventsPerRound = 8
 
   let connection: Connection
   let timeouts: ConnectionTimeouts
   /// The connection's share of the event loop.
-  private let turns: ConnectionTaskExecutor
+  private let executor: ConnectionTaskExecutor
   /// The channel's socket, for direct writes: good while `isActive`, for NIO closes it on this event loop.
   let descriptor: CInt
   var context: ChannelHandlerContext?
@@ -47,7 +47,7 @@ final class ConnectionChannelHandler: ChannelDuplexHandler, @unchecked Sendable 
 
   // Writing; see ConnectionChannelHandler+Writing.swift.
   var isInBatch = false
-  var spare = ByteBuffer()
+  var reusable = ByteBuffer()
   /// Bytes given to NIO so far: what the kernel did not take at once.
   var handedOver = 0
   /// False when NIO was seen empty since.
@@ -65,7 +65,7 @@ final class ConnectionChannelHandler: ChannelDuplexHandler, @unchecked Sendable 
 
   init(
     connection: Connection,
-    turns: ConnectionTaskExecutor,
+    executor: ConnectionTaskExecutor,
     descriptor: CInt,
     framer: InboundFramer,
     timeouts: ConnectionTimeouts,
@@ -73,7 +73,7 @@ final class ConnectionChannelHandler: ChannelDuplexHandler, @unchecked Sendable 
     onClosed: @escaping @Sendable (Connection) -> Void
   ) {
     self.connection = connection
-    self.turns = turns
+    self.executor = executor
     self.descriptor = descriptor
     input = InboundBacklog(framer)
     messageBytes = framer.messageBytes
@@ -125,7 +125,7 @@ final class ConnectionChannelHandler: ChannelDuplexHandler, @unchecked Sendable 
 
   // MARK: - Reading
 
-  /// Whether what comes in still becomes events.
+  /// Whether received bytes still become events.
   var acceptsInput: Bool { context != nil && !isFlushingLast && !hasInputEnded }
 
   func read(context: ChannelHandlerContext) {
@@ -144,7 +144,7 @@ final class ConnectionChannelHandler: ChannelDuplexHandler, @unchecked Sendable 
     if !settleInput(), input.framer.isMidMessage { giveUpMessage() }
   }
 
-  /// Tells the uid's ledger how much of messages is here; false when that has come to too much.
+  /// Reports the bytes of messages to the uid's ledger; false when there are too many.
   @discardableResult
   private func settleInput() -> Bool {
     let bytes = input.keptBytes + longBytes
@@ -162,11 +162,11 @@ final class ConnectionChannelHandler: ChannelDuplexHandler, @unchecked Sendable 
     settleInput()
   }
 
-  /// What the delegate had begun to do is done.
-  func inputGoesOn() {
+  /// The connection was resumed.
+  func inputResumes() {
     guard let context, !connection.isPaused else { return }
     longBytes = 0
-    goOn(context)
+    resume(context)
   }
 
   func channelReadComplete(context: ChannelHandlerContext) {
@@ -184,7 +184,7 @@ final class ConnectionChannelHandler: ChannelDuplexHandler, @unchecked Sendable 
 
   func channelWritabilityChanged(context: ChannelHandlerContext) {
     reportChannel(context)
-    if context.channel.isWritable { goOn(context) }
+    if context.channel.isWritable { resume(context) }
     delegate?.writabilityChanged(on: connection)
     context.fireChannelWritabilityChanged()
   }
@@ -195,8 +195,8 @@ final class ConnectionChannelHandler: ChannelDuplexHandler, @unchecked Sendable 
     reportedWritable && !connection.isPaused && !(reportedChannelBytes > 0 && connection.unread.isStrained)
   }
 
-  /// The peer has taken what was in the way.
-  func goOn(_ context: ChannelHandlerContext) {
+  /// The peer has read enough to continue.
+  func resume(_ context: ChannelHandlerContext) {
     resumeWaiters()
     deliver()
     settleInput()
@@ -204,29 +204,31 @@ final class ConnectionChannelHandler: ChannelDuplexHandler, @unchecked Sendable 
     resumeReading(context)
   }
 
-  /// Reads again if that was held back and nothing is in the way any more.
+  /// Reads again if reading was suppressed and need not be any more.
   func resumeReading(_ context: ChannelHandlerContext) {
     guard isReadSuppressed, isLingering || mayTakeMore && input.isEmpty else { return }
     isReadSuppressed = false
     context.read()
   }
 
-  /// Frames what was read and hands events to the delegate, group by group, as long as the peer takes the answers and
-  /// it is this connection's turn.
+  /// Frames what was read and passes events to the delegate, group by group, as long as the peer reads the responses
+  /// and the scheduler allows.
   private func deliver() {
     // Writing between two groups can make the channel writable again, which ends up here.
     guard !isDelivering, !isInQueue else { return }
-    guard let begin = turns.scheduler.beginHere() else { return queueUp() }
+    guard let begin = executor.scheduler.beginHere() else { return queueUp() }
     var isMore = true
-    repeat { isMore = deliverGroup(atMost: Self.eventsPerCall) } while isMore && turns.scheduler.mayGoOn(since: begin)
-    turns.scheduler.endHere(since: begin, of: turns.flow)
+    repeat {
+      isMore = deliverGroup(atMost: Self.eventsPerCall)
+    } while isMore && executor.scheduler.mayContinue(since: begin)
+    executor.scheduler.endHere(since: begin, of: executor.flow)
     if isMore { queueUp() }
   }
 
-  /// It is this connection's turn.
-  func deliverInTurn() {
+  /// Delivers the next group of events; called by the scheduler.
+  func deliverScheduled() {
     isInQueue = false
-    let isMore = deliverGroup(atMost: turns.scheduler.isCrowded ? Self.eventsPerTurn : Self.eventsPerCall)
+    let isMore = deliverGroup(atMost: executor.scheduler.isCrowded ? Self.eventsPerRound : Self.eventsPerCall)
     if isMore { return queueUp() }
     if isInBatch { drain() }
     settleInput()
@@ -235,7 +237,7 @@ final class ConnectionChannelHandler: ChannelDuplexHandler, @unchecked Sendable 
 
   private func queueUp() {
     isInQueue = true
-    turns.scheduler.add(.delivery(self), of: turns.flow)
+    executor.scheduler.add(.delivery(self), of: executor.flow)
   }
 
   /// Frames the next bytes and hands the next events to the delegate; true when there are more and the peer takes the

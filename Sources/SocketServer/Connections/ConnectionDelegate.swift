@@ -10,7 +10,7 @@ public protocol ConnectionDelegate: AnyObject {
   /// is answered.
   func inputEnded(on connection: Connection)
 
-  /// The most bytes that a message may have from now on; nil: as many as the server allows. Asked before each read.
+  /// The most bytes that a message may have from now on; nil: as many as the server allows. Read before each read.
   func messageBytes(on connection: Connection) -> Int?
 
   /// `connection.isWritable` has changed.
@@ -21,9 +21,27 @@ public protocol ConnectionDelegate: AnyObject {
 }
 
 extension ConnectionDelegate {
-  /// As many as the server allows.
+  /// The server's limit.
   public func messageBytes(on connection: Connection) -> Int? { nil }
 
   /// Nothing: for delegates that wait in `Connection.writable()`, or send little.
   public func writabilityChanged(on connection: Connection) {}
+}
+
+/// Why a connection is over.
+public enum CloseReason: Sendable, Hashable {
+  /// The peer closed it, or both directions had ended.
+  case peer
+  /// `close`, `closeAfterFlush` or `sendAndClose` was called, or the server shut down.
+  case requested
+  /// The process that connected has ended, and another one holds on to its connection.
+  case peerEnded
+  /// The peer began a message and stalled.
+  case stalled
+  /// The peer did not read what was written for it.
+  case writeTimeout
+  /// More was waiting to be written than `pendingBytes` allows.
+  case overflow
+  /// The socket failed with this `errno`; 0 when there was none.
+  case failed(errno: CInt)
 }

@@ -1,19 +1,19 @@
 import PosternSupport
 
-/// How many connections are open, in total and by uid; decides who may come in.
+/// Counts open connections, in total and by uid, and decides whether another one is accepted.
 ///
-/// Beside others nobody who has some gets one more where that is three times what is free: the last places are for
-/// those who have few. Strangers, who may only be told that they are, have few in any case.
+/// While other uids have connections, a uid gets at most three times what is free (`FairShare`). Strangers, whose calls
+/// are all rejected, get few in any case. Not a `ConcurrencyLimiter`: a connection is accepted or rejected at once.
 struct ConnectionLimits: Sendable {
-  /// What happens to a new connection.
+  /// The decision about a new connection.
   enum Decision: Hashable {
     case admitted(id: UInt64)
-    /// Turned away; `lingers` is false when too many refusals already wait for their peers to read.
-    case refused(RefusalReason, lingers: Bool)
+    /// Rejected; `lingers` is false when too many rejections already wait for their peers to read.
+    case rejected(RejectionReason, lingers: Bool)
   }
 
-  /// Refusals that may linger at once, so that turning away costs a bounded number of descriptors.
-  static let lingeringRefusals = 64
+  /// Rejections that may linger at once, so that they cost a bounded number of descriptors.
+  static let lingeringRejections = 64
   /// Connections of one stranger.
   static let connectionsPerStranger = 16
   /// All strangers together have one in so many connections.
@@ -35,12 +35,12 @@ struct ConnectionLimits: Sendable {
     self.connectionsPerUid = connectionsPerUid
   }
 
-  /// Counts a new connection of `uid`, or turns it away.
+  /// Counts a new connection of `uid`, or rejects it.
   mutating func admit(uid: UInt32, isStranger: Bool = false) -> Decision {
-    if let reason = refusal(of: uid, isStranger: isStranger) {
-      let lingers = lingering < Self.lingeringRefusals
+    if let reason = rejection(of: uid, isStranger: isStranger) {
+      let lingers = lingering < Self.lingeringRejections
       if lingers { lingering += 1 }
-      return .refused(reason, lingers: lingers)
+      return .rejected(reason, lingers: lingers)
     }
     total += 1
     byUid[uid, default: 0] += 1
@@ -52,7 +52,7 @@ struct ConnectionLimits: Sendable {
     return .admitted(id: nextID)
   }
 
-  private func refusal(of uid: UInt32, isStranger: Bool) -> RefusalReason? {
+  private func rejection(of uid: UInt32, isStranger: Bool) -> RejectionReason? {
     let own = byUid[uid, default: 0]
     guard total < connections else { return .connections(limit: connections) }
     guard own < connectionsPerUid else { return .connectionsPerUid(limit: connectionsPerUid) }
@@ -85,6 +85,14 @@ struct ConnectionLimits: Sendable {
   /// Whether a connection of `uid` is open.
   func hasConnections(of uid: UInt32) -> Bool { byUid[uid] != nil }
 
-  /// A lingering refusal is over.
-  mutating func releaseRefusal() { lingering -= 1 }
+  /// A lingering rejection is over.
+  mutating func releaseRejection() { lingering -= 1 }
+}
+
+/// Why a connection was rejected right after it was accepted.
+public enum RejectionReason: Sendable, Hashable {
+  /// The server's limit of connections is reached.
+  case connections(limit: Int)
+  /// The limit of connections of one uid is reached.
+  case connectionsPerUid(limit: Int)
 }

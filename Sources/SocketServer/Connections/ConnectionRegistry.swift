@@ -7,7 +7,8 @@ final class ConnectionRegistry: Sendable {
   /// Over this many bytes waiting in the channel a peer counts as not reading.
   static let highWaterMark = 1 << 20
 
-  /// Whose bytes are counted together. A uid may be a stranger's by one of its processes' groups and not by another's.
+  /// The peers whose bytes are counted together. A uid may be a stranger's by the groups of one of its processes and
+  /// not by another's.
   private struct Party: Hashable {
     let uid: UInt32
     let isStranger: Bool
@@ -55,7 +56,7 @@ final class ConnectionRegistry: Sendable {
     eventLoop.scheduleRepeatedTask(initialDelay: time, delay: time) { [weak self] task in
       let connections = self?.state.withLock { state in state.open.values.filter(\.isOnEventLoop) } ?? []
       if self == nil { task.cancel() }
-      // Where the kernel cannot tell, or gives no descriptor, it is asked again the next time only.
+      // Where the kernel cannot report it, or gives no descriptor, the next check tries again.
       for connection in connections where !connection.checkPeerProcess() { break }
     }
   }
@@ -67,16 +68,16 @@ final class ConnectionRegistry: Sendable {
 
   /// Decides about a channel that was just accepted and gives it its handler. On the channel's event loop.
   func admit(_ channel: any Channel) throws {
-    let asked = try channel.pipeline.syncOperations.withUnsafeTransportIfAvailable(of: NIOBSDSocket.Handle.self) {
+    let socket = try channel.pipeline.syncOperations.withUnsafeTransportIfAvailable(of: NIOBSDSocket.Handle.self) {
       (descriptor: $0, peer: try PeerCredentials(socket: $0))
     }
-    guard let (descriptor, peer) = asked, let scheduler = schedulers[ObjectIdentifier(channel.eventLoop)] else {
+    guard let (descriptor, peer) = socket, let scheduler = schedulers[ObjectIdentifier(channel.eventLoop)] else {
       throw ChannelError.operationUnsupported
     }
     let party = Party(uid: peer.uid, isStranger: configuration.isStranger(peer))
     switch state.withLock({ $0.ledger.admit(uid: party.uid, isStranger: party.isStranger) }) {
     case .admitted(let id):
-      let executor = ConnectionTaskExecutor(scheduler, owner: peer.uid)
+      let executor = ConnectionTaskExecutor(scheduler, uid: peer.uid)
       let (unread, unfinished) = ledgers(of: party)
       let outbox = Outbox(
         pendingLimit: configuration.pendingBytes, highWaterMark: Self.highWaterMark, unread: unread)
@@ -88,20 +89,20 @@ final class ConnectionRegistry: Sendable {
         try channel.pipeline.syncOperations.addHandler(
           handler(for: connection, executor, descriptor: descriptor) { [self] in release($0, of: party) })
       } catch {
-        // Closed in the meantime: the handler will not tell.
+        // Closed in the meantime: the handler will not report it.
         connection.didClose()
         release(connection, of: party)
         throw error
       }
-    case .refused(let reason, let lingers):
-      let handler = RefusalChannelHandler(
-        payload: configuration.refusal(reason),
+    case .rejected(let reason, let lingers):
+      let handler = RejectionChannelHandler(
+        payload: configuration.rejection(reason),
         linger: lingers ? timeouts.linger : nil,
-        onClosed: { [self] in releaseRefusal(lingers) })
+        onClosed: { [self] in releaseRejection(lingers) })
       do {
         try channel.pipeline.syncOperations.addHandler(handler)
       } catch {
-        releaseRefusal(lingers)
+        releaseRejection(lingers)
         throw error
       }
     }
@@ -116,14 +117,14 @@ final class ConnectionRegistry: Sendable {
     }
   }
 
-  /// Those of `party`, of which a connection was just admitted.
+  /// The ledgers of `party`, of which a connection was just admitted.
   private func ledgers(of party: Party) -> (unread: ByteLedger, unfinished: ByteLedger) {
     let unread = party.isStranger ? configuration.unreadBytesPerStranger : configuration.unreadBytesPerUid
     return state.withLock { state in
       if let ledgers = state.ledgers[party] { return ledgers }
       let ledgers = (
         unread: ByteLedger(limit: unread),
-        // One whole message must have room, whatever else there is.
+        // One whole message must be accepted, whatever else there is.
         unfinished: ByteLedger(limit: max(configuration.unfinishedBytesPerUid, 2 * configuration.messageBytes))
       )
       state.ledgers[party] = ledgers
@@ -131,17 +132,17 @@ final class ConnectionRegistry: Sendable {
     }
   }
 
-  private func releaseRefusal(_ lingered: Bool) {
-    if lingered { state.withLock { $0.ledger.releaseRefusal() } }
+  private func releaseRejection(_ lingered: Bool) {
+    if lingered { state.withLock { $0.ledger.releaseRejection() } }
   }
 
   private func handler(
-    for connection: Connection, _ turns: ConnectionTaskExecutor, descriptor: CInt,
+    for connection: Connection, _ executor: ConnectionTaskExecutor, descriptor: CInt,
     onClosed: @escaping @Sendable (Connection) -> Void
   ) -> ConnectionChannelHandler {
     ConnectionChannelHandler(
       connection: connection,
-      turns: turns,
+      executor: executor,
       descriptor: descriptor,
       framer: InboundFramer(
         messageBytes: min(configuration.messageBytes, Outbox.maximumMessage), depth: configuration.depth,

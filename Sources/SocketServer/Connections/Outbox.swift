@@ -1,9 +1,9 @@
 import NIOCore
 
-/// What waits to be written on one connection, and who waits for room: the state that all threads share, behind the
-/// connection's lock. Methods say what the caller does after releasing it.
+/// The bytes that wait to be written on one connection, and the tasks that wait until there are fewer: the state that
+/// all threads share, behind the connection's lock. Methods return what the caller does after releasing it.
 struct Outbox {
-  /// Where the connection stands in its life, as far as sending goes.
+  /// The phase of the connection, as far as sending is concerned.
   enum Phase: Hashable {
     case open
     /// Nothing new is taken; what is here still goes out.
@@ -11,7 +11,7 @@ struct Outbox {
     case closed
   }
 
-  /// What became of a send.
+  /// The outcome of a send.
   enum Outcome: Hashable {
     /// Taken; someone is already going to write it.
     case queued
@@ -26,10 +26,10 @@ struct Outbox {
   /// The most that one message may have: ByteBuffer counts in 32 bits.
   static let maximumMessage = 1 << 30
 
-  /// The most bytes of a message that are kept in one buffer: the room of each is given back by itself.
+  /// The most bytes of a message that are kept in one buffer: the memory of each is freed by itself.
   static let pieceBytes = 256 << 10
 
-  /// Framed bytes that are not with the channel yet: `pieces` stand before them.
+  /// Framed bytes that are not with the channel yet; `pieces` come before them.
   var buffer = ByteBuffer()
   /// Long messages, and what was sent before them.
   private(set) var pieces: [ByteBuffer] = []
@@ -38,16 +38,16 @@ struct Outbox {
   var framing = Framing.stream
   /// Whether the event loop is going to drain: the rest of a batch, or a task on its way.
   var isDrainOwed = false
-  /// Bytes the channel held when it was last asked.
+  /// Bytes that the channel had at the latest report.
   var channelBytes = 0
-  /// What the channel last said.
+  /// Whether the channel was writable at the latest report.
   var isChannelWritable = true
   private(set) var phase = Phase.open
   private var nextTicket = 0
   private var waiters: [Int: CheckedContinuation<Bool, Never>] = [:]
   private let pendingLimit: Int
   private let highWaterMark: Int
-  /// What waits for the uid as a whole; nil: nobody counts it.
+  /// The unread bytes of the uid as a whole; nil: not counted.
   private let unread: ByteLedger?
   /// How much of `pendingBytes` the ledger knows of.
   private var reportedBytes = 0
@@ -70,7 +70,7 @@ struct Outbox {
     return pendingBytes == 0 || unread?.isStrained != true
   }
 
-  /// Whether someone waits for room.
+  /// Whether a task waits for capacity.
   var hasWaiters: Bool { !waiters.isEmpty }
 
   /// Frames `message` and takes it.
@@ -134,7 +134,7 @@ struct Outbox {
     return pieces
   }
 
-  /// By how much the ledger's account of this connection has to change; 0 while it is nearly right, so that small
+  /// The change for the ledger of the uid; 0 while its count is nearly right, so that small
   /// answers cost no look at what all connections of the uid share.
   mutating func takeUnreported() -> Int {
     let change = pendingBytes - reportedBytes
@@ -173,7 +173,7 @@ struct Outbox {
     return nextTicket
   }
 
-  /// Adds a waiter, or says at once whether there is room (nil: wait).
+  /// Adds a waiter, or returns at once whether there is capacity (nil: wait).
   mutating func wait(_ ticket: Int, _ continuation: CheckedContinuation<Bool, Never>) -> Bool? {
     guard phase == .open else { return false }
     guard !isWritable else { return true }
@@ -186,7 +186,7 @@ struct Outbox {
     waiters.removeValue(forKey: ticket)
   }
 
-  /// The waiters to be resumed with true, when there is room.
+  /// The waiters to be resumed with true, when there is capacity.
   mutating func takeWaitersIfWritable() -> [CheckedContinuation<Bool, Never>] {
     isWritable ? takeAllWaiters() : []
   }

@@ -6,7 +6,7 @@ import PosternSupport
 /// message grew by less than `growth` bytes within ten times `limit`; so what a slow attacker can keep buffered, and
 /// for how long, is bounded, while a person typing or a slow pipe is not cut off.
 struct StallWatch: Sendable {
-  /// What the timer does next.
+  /// The next action of the timer.
   enum Verdict: Hashable {
     case stalled
     case checkAgain(after: Duration)
@@ -34,7 +34,7 @@ struct StallWatch: Sendable {
     }
   }
 
-  /// Reading is suspended because the peer does not read: its silence says nothing.
+  /// Reading is suspended because the peer does not read: its silence does not count.
   mutating func suspended(now: MonotonicInstant) {
     lastByte = now
     windowStart = now
@@ -44,5 +44,43 @@ struct StallWatch: Sendable {
   func verdict(now: MonotonicInstant) -> Verdict {
     let deadline = min(lastByte + limit, windowStart + limit * Self.windowFactor)
     return deadline <= now ? .stalled : .checkAgain(after: deadline - now)
+  }
+}
+
+/// Decides when a peer has stopped reading: a pure clockwork that samples how much the kernel has taken.
+struct WriteWatch: Sendable {
+  /// The next action of the timer.
+  enum Verdict: Hashable {
+    /// Nothing waits to be written: no timer until something does.
+    case idle
+    /// No byte went out for the whole limit.
+    case stuck
+    case checkAgain(after: Duration)
+  }
+
+  /// Samples per limit: a stuck peer is seen at most an eighth of the limit late.
+  static let samples = 8
+
+  private let limit: Duration
+  private var written = -1
+  private var lastProgress = MonotonicInstant(nanoseconds: 0)
+
+  init(limit: Duration) { self.limit = limit }
+
+  /// How long to the next sample.
+  var interval: Duration { limit / Self.samples }
+
+  /// `written` bytes went out so far on this connection, `buffered` more wait.
+  mutating func sample(written: Int, buffered: Int, now: MonotonicInstant) -> Verdict {
+    guard buffered > 0 else {
+      self.written = -1
+      return .idle
+    }
+    if written != self.written {
+      self.written = written
+      lastProgress = now
+    }
+    let deadline = lastProgress + limit
+    return deadline <= now ? .stuck : .checkAgain(after: min(interval, deadline - now))
   }
 }

@@ -21,7 +21,7 @@ struct HeaderBlock: Sendable {
       case .contentLengthMissing: "the header block has no Content-Length"
       case .contentLengthNotANumber: "Content-Length is not a plain decimal number"
       case .contentLengthOutOfRange: "Content-Length is out of range"
-      case .contentLengthRepeated: "Content-Length stands more than once"
+      case .contentLengthRepeated: "Content-Length appears more than once"
       case .lineEnding: "a header line does not end in CR LF"
       case .malformedLine: "a header line is not of the form Name: value"
       case .unknownCharset: "Content-Type names another charset than utf-8"

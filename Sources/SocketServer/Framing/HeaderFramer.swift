@@ -12,7 +12,7 @@ struct HeaderFramer: Sendable {
     case failed
   }
 
-  /// How far the scan of the body at hand has come.
+  /// How far the scan of the current body has come.
   private enum Scan {
     case notBegun
     case insideText
@@ -28,14 +28,14 @@ struct HeaderFramer: Sendable {
   private var phase = Phase.block
   private var block = HeaderBlock()
   private var blockLength = 0
-  /// The line at hand as far as it came in earlier reads.
+  /// The current line as far as it came in earlier reads.
   private var line: [UInt8] = []
   private var bodyLeft = 0
   private var collected = ByteBuffer()
 
-  /// How many messages have begun: tells one unfinished message from the next.
+  /// How many messages have begun: distinguishes one unfinished message from the next.
   private(set) var messageOrdinal = 0
-  /// How many bytes of the message at hand have come, its header block included.
+  /// How many bytes of the current message have come, its header block included.
   private(set) var messageLength = 0
 
   /// A framer for bodies of at most `limit` bytes, `depth` open brackets and `values` values.
@@ -48,10 +48,10 @@ struct HeaderFramer: Sendable {
   /// Whether a message has begun and not ended; also after a violation, when the connection only waits to be closed.
   var isMidMessage: Bool { phase != .block || blockLength > 0 }
 
-  /// What the body at hand occupies.
+  /// The memory that the current body occupies.
   var bufferedCapacity: Int { collected.capacity }
 
-  /// How many bytes of the message at hand are kept.
+  /// How many bytes of the current message are kept.
   var collectedBytes: Int { collected.readableBytes }
 
   /// Takes bytes and appends what they complete, until there are `limit` events; how many it has taken.
@@ -132,8 +132,8 @@ struct HeaderFramer: Sendable {
     let taken = min(bodyLeft, bytes.count - start)
     bodyLeft -= taken
     messageLength += taken
-    if phase == .body, let refusal = look(at: UnsafeRawBufferPointer(rebasing: bytes[start..<(start + taken)])) {
-      events.append(refusal)
+    if phase == .body, let violation = look(at: UnsafeRawBufferPointer(rebasing: bytes[start..<(start + taken)])) {
+      events.append(violation)
       collected = ByteBuffer()
       phase = .discardedBody
     }

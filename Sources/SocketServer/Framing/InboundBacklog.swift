@@ -1,10 +1,10 @@
 import NIOCore
 
-/// What one connection has sent and was not delivered yet: bytes as they were read, and the events of those that were
+/// The input of one connection that was not delivered yet: bytes as they were read, and the events of those that were
 /// framed.
 ///
-/// Bytes are framed a bounded piece at a time: to find messages among them takes time like handling them, and is a part
-/// of the connection's turn.
+/// Bytes are framed a bounded piece at a time: finding messages in them takes time, as handling them does, and counts
+/// for the connection's share of the event loop.
 struct InboundBacklog: Sendable {
   /// How many bytes are framed at a time.
   static let pieceBytes = 16 << 10
@@ -71,7 +71,7 @@ struct InboundBacklog: Sendable {
     return events[deliveredCount - 1].byteCount
   }
 
-  /// What was taken is handled: its bytes are let go.
+  /// The events that were taken are handled: releases their bytes.
   mutating func didDeliver() {
     guard !hasEvents else { return }
     events.removeAll(keepingCapacity: true)
@@ -84,14 +84,14 @@ struct InboundBacklog: Sendable {
     framer.end(into: &events)
   }
 
-  /// Gives up the message at hand and what came behind it, for more than `limit` bytes are kept.
+  /// Gives up the current message and all that came after it, for more than `limit` bytes are kept.
   mutating func giveUp(limit: Int) {
     (reads, unframedBytes) = ([], 0)
     framer.abandon()
     events.append(.crowded(limit: limit))
   }
 
-  /// Nobody wants any of it.
+  /// Drops all of it.
   mutating func drop() {
     (reads, unframedBytes) = ([], 0)
     (events, deliveredCount) = ([], 0)

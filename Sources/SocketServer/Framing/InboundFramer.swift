@@ -2,11 +2,11 @@ import NIOCore
 
 /// One connection's framing: the first non-blank byte decides it, for good.
 struct InboundFramer: Sendable {
-  /// What the first byte said; nil before it, and when it was unusable.
+  /// The framing that the first byte selected; nil before it, and when it was unusable.
   private(set) var framing: Framing?
   private var stream: StreamFramer
   private var headers: HeaderFramer
-  private var hasRefusedFirstByte = false
+  private var hasRejectedFirstByte = false
 
   /// A framer for messages of at most `messageBytes` bytes, `depth` open brackets and `values` JSON values.
   init(messageBytes: Int, depth: Int, values: Int = .max) {
@@ -28,11 +28,11 @@ struct InboundFramer: Sendable {
     switch framing {
     case .stream: stream.isMidMessage
     case .headers: headers.isMidMessage
-    case nil: hasRefusedFirstByte
+    case nil: hasRejectedFirstByte
     }
   }
 
-  /// Which message is at hand, counted from 1.
+  /// The number of the current message, counted from 1.
   var messageOrdinal: Int {
     switch framing {
     case .stream: stream.messageOrdinal
@@ -59,7 +59,7 @@ struct InboundFramer: Sendable {
     }
   }
 
-  /// Gives up the message at hand, and all that comes after it.
+  /// Gives up the current message, and all that comes after it.
   mutating func abandon() {
     var ignored: [InboundEvent] = []
     end(into: &ignored)
@@ -72,12 +72,12 @@ struct InboundFramer: Sendable {
     case .stream: return stream.receive(chunk, into: &events, upTo: limit)
     case .headers: return headers.receive(chunk, into: &events, upTo: limit)
     case nil:
-      guard !hasRefusedFirstByte, let first = Self.firstNonBlank(chunk) else { return chunk.count }
+      guard !hasRejectedFirstByte, let first = Self.firstNonBlank(chunk) else { return chunk.count }
       switch first.byte {
       case UInt8(ascii: "{"), UInt8(ascii: "["): framing = .stream
       case UInt8(ascii: "C"), UInt8(ascii: "c"): framing = .headers
       default:
-        hasRefusedFirstByte = true
+        hasRejectedFirstByte = true
         events.append(
           .violation(reason: "the first byte is neither { or [ (JSON texts) nor C (Content-Length headers)"))
         return chunk.count

@@ -5,20 +5,20 @@
 /// parser many times its bytes. It does not look at UTF-8, surrogate pairs, number ranges or duplicate names: the
 /// parser does, once, on the whole text.
 struct JSONTextScanner: Sendable {
-  /// What a stretch of bytes came to.
+  /// The result of scanning a stretch of bytes.
   enum Verdict: Hashable {
     /// All bytes belong to the text, which goes on.
     case incomplete
     /// The text ends before the byte at `end`.
     case complete(end: Int)
-    /// The byte at `at` cannot stand there.
+    /// The byte at `at` is not allowed there.
     case malformed(at: Int, JSONDefect)
     /// The byte at `at` starts one value more than allowed. Reported once a text, which can be scanned on from there.
     case tooManyValues(at: Int)
   }
 
-  /// Where in the grammar the next byte stands.
-  private enum Place {
+  /// The position of the next byte in the grammar.
+  private enum Position {
     case text
     case firstMember, member, colon
     case firstElement, value, comma
@@ -29,7 +29,7 @@ struct JSONTextScanner: Sendable {
 
   private let maximumDepth: Int
   private let maximumValues: Int
-  private var place = Place.text
+  private var position = Position.text
   private var depth = 0
   /// The values that have begun: scalars, arrays and objects; member names are not values.
   private var values = 0
@@ -38,7 +38,7 @@ struct JSONTextScanner: Sendable {
   private var isInObject = false
   private var stringIsName = false
   private var hexDigitsLeft = 0
-  /// What is left of `true`, `false` or `null`, the next byte lowest.
+  /// The rest of `true`, `false` or `null`, the next byte lowest.
   private var literalRest: UInt32 = 0
 
   /// A scanner that calls more than `maximumDepth` open brackets malformed and counts up to `maximumValues` values.
@@ -48,9 +48,9 @@ struct JSONTextScanner: Sendable {
     self.maximumValues = min(max(1, maximumValues), .max - 1)
   }
 
-  /// Forgets the text at hand; the next byte starts a new one.
+  /// Drops the current text; the next byte starts a new one.
   mutating func reset() {
-    place = .text
+    position = .text
     depth = 0
     values = 0
     isInObject = false
@@ -61,17 +61,17 @@ struct JSONTextScanner: Sendable {
     guard let base = bytes.baseAddress else { return .incomplete }
     let end = bytes.count
     var index = start
-    var place = self.place
-    defer { self.place = place }
+    var position = self.position
+    defer { self.position = position }
     while index < end {
       let byte = base.load(fromByteOffset: index, as: UInt8.self)
-      switch place {
+      switch position {
       case .string:
         index = PlainRun.end(of: base, from: index, to: end)
         guard index < end else { return .incomplete }
         switch base.load(fromByteOffset: index, as: UInt8.self) {
-        case UInt8(ascii: "\""): place = stringIsName ? .colon : .comma
-        case UInt8(ascii: "\\"): place = .escape
+        case UInt8(ascii: "\""): position = stringIsName ? .colon : .comma
+        case UInt8(ascii: "\\"): position = .escape
         default: return .malformed(at: index, .controlCharacter)
         }
 
@@ -79,21 +79,21 @@ struct JSONTextScanner: Sendable {
         switch byte {
         case UInt8(ascii: "u"):
           hexDigitsLeft = 4
-          place = .hexDigits
+          position = .hexDigits
         case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"), UInt8(ascii: "b"), UInt8(ascii: "f"),
           UInt8(ascii: "n"), UInt8(ascii: "r"), UInt8(ascii: "t"):
-          place = .string
+          position = .string
         default: return .malformed(at: index, .escape)
         }
 
       case .hexDigits:
         guard Self.isHexDigit(byte) else { return .malformed(at: index, .escape) }
         hexDigitsLeft -= 1
-        if hexDigitsLeft == 0 { place = .string }
+        if hexDigitsLeft == 0 { position = .string }
 
       case .comma:
         switch byte {
-        case UInt8(ascii: ","): place = isInObject ? .member : .value
+        case UInt8(ascii: ","): position = isInObject ? .member : .value
         case UInt8(ascii: "}"), UInt8(ascii: "]"):
           guard isInObject == (byte == UInt8(ascii: "}")) else { return .malformed(at: index, .bracketMismatch) }
           close()
@@ -106,19 +106,19 @@ struct JSONTextScanner: Sendable {
         switch byte {
         case UInt8(ascii: "\""):
           stringIsName = true
-          place = .string
-        case UInt8(ascii: "}") where place == .firstMember:
+          position = .string
+        case UInt8(ascii: "}") where position == .firstMember:
           close()
           if depth == 0 { return .complete(end: index + 1) }
-          place = .comma
-        case UInt8(ascii: "]") where place == .firstMember: return .malformed(at: index, .bracketMismatch)
+          position = .comma
+        case UInt8(ascii: "]") where position == .firstMember: return .malformed(at: index, .bracketMismatch)
         case let byte where Self.isBlank(byte): break
         default: return .malformed(at: index, .memberNameExpected)
         }
 
       case .colon:
         if byte == UInt8(ascii: ":") {
-          place = .value
+          position = .value
         } else if !Self.isBlank(byte) {
           return .malformed(at: index, .colonExpected)
         }
@@ -132,21 +132,21 @@ struct JSONTextScanner: Sendable {
         switch byte {
         case UInt8(ascii: "\""):
           stringIsName = false
-          place = .string
+          position = .string
         case UInt8(ascii: "{"), UInt8(ascii: "["):
           guard open(object: byte == UInt8(ascii: "{")) else { return .malformed(at: index, .nesting) }
-          place = isInObject ? .firstMember : .firstElement
-        case UInt8(ascii: "]") where place == .firstElement:
+          position = isInObject ? .firstMember : .firstElement
+        case UInt8(ascii: "]") where position == .firstElement:
           close()
           if depth == 0 { return .complete(end: index + 1) }
-          place = .comma
-        case UInt8(ascii: "}") where place == .firstElement: return .malformed(at: index, .bracketMismatch)
-        case UInt8(ascii: "-"): place = .minus
-        case UInt8(ascii: "0"): place = .zero
-        case UInt8(ascii: "1")...UInt8(ascii: "9"): place = .integer
-        case UInt8(ascii: "t"): (place, literalRest) = (.literal, Self.restOfTrue)
-        case UInt8(ascii: "f"): (place, literalRest) = (.literal, Self.restOfFalse)
-        case UInt8(ascii: "n"): (place, literalRest) = (.literal, Self.restOfNull)
+          position = .comma
+        case UInt8(ascii: "}") where position == .firstElement: return .malformed(at: index, .bracketMismatch)
+        case UInt8(ascii: "-"): position = .minus
+        case UInt8(ascii: "0"): position = .zero
+        case UInt8(ascii: "1")...UInt8(ascii: "9"): position = .integer
+        case UInt8(ascii: "t"): (position, literalRest) = (.literal, Self.restOfTrue)
+        case UInt8(ascii: "f"): (position, literalRest) = (.literal, Self.restOfFalse)
+        case UInt8(ascii: "n"): (position, literalRest) = (.literal, Self.restOfNull)
         case let byte where Self.isBlank(byte): break
         default: return .malformed(at: index, .valueExpected)
         }
@@ -154,51 +154,51 @@ struct JSONTextScanner: Sendable {
       case .literal:
         guard byte == UInt8(truncatingIfNeeded: literalRest) else { return .malformed(at: index, .literal) }
         literalRest >>= 8
-        if literalRest == 0 { place = .comma }
+        if literalRest == 0 { position = .comma }
 
       case .minus:
         switch byte {
-        case UInt8(ascii: "0"): place = .zero
-        case UInt8(ascii: "1")...UInt8(ascii: "9"): place = .integer
+        case UInt8(ascii: "0"): position = .zero
+        case UInt8(ascii: "1")...UInt8(ascii: "9"): position = .integer
         default: return .malformed(at: index, .number)
         }
 
       case .zero, .integer:
         switch byte {
         case UInt8(ascii: "0")...UInt8(ascii: "9"):
-          if place == .zero { return .malformed(at: index, .number) }
-        case UInt8(ascii: "."): place = .point
-        case UInt8(ascii: "e"), UInt8(ascii: "E"): place = .exponent
+          if position == .zero { return .malformed(at: index, .number) }
+        case UInt8(ascii: "."): position = .point
+        case UInt8(ascii: "e"), UInt8(ascii: "E"): position = .exponent
         default:
           // The byte after a number is not part of it: look at it again as what follows a value.
-          place = .comma
+          position = .comma
           continue
         }
 
       case .point:
         guard Self.isDigit(byte) else { return .malformed(at: index, .number) }
-        place = .fraction
+        position = .fraction
 
       case .fraction:
         if byte == UInt8(ascii: "e") || byte == UInt8(ascii: "E") {
-          place = .exponent
+          position = .exponent
         } else if !Self.isDigit(byte) {
-          place = .comma
+          position = .comma
           continue
         }
 
       case .exponent, .exponentSign:
-        if place == .exponent, byte == UInt8(ascii: "+") || byte == UInt8(ascii: "-") {
-          place = .exponentSign
+        if position == .exponent, byte == UInt8(ascii: "+") || byte == UInt8(ascii: "-") {
+          position = .exponentSign
         } else if Self.isDigit(byte) {
-          place = .exponentDigits
+          position = .exponentDigits
         } else {
           return .malformed(at: index, .number)
         }
 
       case .exponentDigits:
         if !Self.isDigit(byte) {
-          place = .comma
+          position = .comma
           continue
         }
 
@@ -208,7 +208,7 @@ struct JSONTextScanner: Sendable {
         }
         guard open(object: byte == UInt8(ascii: "{")) else { return .malformed(at: index, .nesting) }
         values = 1
-        place = isInObject ? .firstMember : .firstElement
+        position = isInObject ? .firstMember : .firstElement
       }
       index += 1
     }
@@ -250,5 +250,76 @@ struct JSONTextScanner: Sendable {
 
   private static func isHexDigit(_ byte: UInt8) -> Bool {
     isDigit(byte) || (byte | 0x20) &- UInt8(ascii: "a") <= 5
+  }
+}
+
+/// Why bytes cannot be a JSON text (RFC 8259), as far as one pass over brackets, strings and tokens can see.
+enum JSONDefect: Sendable, Hashable {
+  case bracketMismatch
+  case colonExpected
+  case commaExpected
+  case controlCharacter
+  case cutOff
+  case escape
+  case literal
+  case memberNameExpected
+  case nesting
+  case number
+  case textExpected
+  case valueExpected
+
+  /// One clause for people, with no byte of the input in it: the input may hold secrets.
+  var reason: String {
+    switch self {
+    case .bracketMismatch: "a closing bracket that does not match the open one"
+    case .colonExpected: "a colon is missing after a member name"
+    case .commaExpected: "a comma or a closing bracket is missing after a value"
+    case .controlCharacter: "a raw control character inside a string"
+    case .cutOff: "the text is cut off by the end of the input"
+    case .escape: "an unknown escape sequence in a string"
+    case .literal: "an unknown literal"
+    case .memberNameExpected: "a member name in double quotes is missing"
+    case .nesting: "nested deeper than the limit"
+    case .number: "a number that JSON does not allow"
+    case .textExpected: "a JSON text starts with { or ["
+    case .valueExpected: "a value is missing"
+    }
+  }
+}
+
+/// The stretch of a JSON string that needs no look byte by byte: eight bytes at a time.
+enum PlainRun {
+  /// The index of the first quotation mark, reverse solidus or control character in `from..<to`, or `to`.
+  @inline(__always)
+  static func end(of base: UnsafeRawPointer, from: Int, to: Int) -> Int {
+    var index = from
+    while index &+ 8 <= to {
+      let word = UInt64(littleEndian: base.loadUnaligned(fromByteOffset: index, as: UInt64.self))
+      let special = zeroBytes(word ^ repeated(0x22)) | zeroBytes(word ^ repeated(0x5C)) | bytesBelow32(word)
+      // The lowest mark is exact; borrows can only make false ones above it.
+      if special != 0 { return index &+ special.trailingZeroBitCount &>> 3 }
+      index &+= 8
+    }
+    while index < to {
+      let byte = base.load(fromByteOffset: index, as: UInt8.self)
+      if byte == 0x22 || byte == 0x5C || byte < 0x20 { return index }
+      index &+= 1
+    }
+    return to
+  }
+
+  @inline(__always)
+  private static func repeated(_ byte: UInt64) -> UInt64 { byte &* 0x0101_0101_0101_0101 }
+
+  /// Marks the top bit of bytes that are zero.
+  @inline(__always)
+  private static func zeroBytes(_ word: UInt64) -> UInt64 {
+    (word &- repeated(0x01)) & ~word & repeated(0x80)
+  }
+
+  /// Marks the top bit of bytes below 0x20.
+  @inline(__always)
+  private static func bytesBelow32(_ word: UInt64) -> UInt64 {
+    (word &- repeated(0x20)) & ~word & repeated(0x80)
   }
 }

@@ -18,15 +18,15 @@ struct StreamFramer: Sendable {
   private let values: Int
   private var scanner: JSONTextScanner
   private var phase = Phase.between
-  /// Whether a line feed stood since the end of the last text.
+  /// Whether there was a line feed since the end of the last text.
   private var isOnNewLine = true
   private var textSharesLine = false
   /// The text's bytes from earlier reads.
   private var collected = ByteBuffer()
 
-  /// How many texts have begun: tells one unfinished message from the next.
+  /// How many texts have begun: distinguishes one unfinished message from the next.
   private(set) var messageOrdinal = 0
-  /// How many bytes of the text at hand came in earlier reads.
+  /// How many bytes of the current text came in earlier reads.
   private(set) var messageLength = 0
 
   /// A framer for texts of at most `limit` bytes, `depth` open brackets and `values` values.
@@ -39,7 +39,7 @@ struct StreamFramer: Sendable {
   /// Whether a text has begun and not ended. Skipping to a line feed is not a message: its error is already out.
   var isMidMessage: Bool { phase == .text || phase == .discardedText }
 
-  /// How many bytes of the message at hand are kept.
+  /// How many bytes of the current message are kept.
   var collectedBytes: Int { collected.readableBytes }
 
   /// Takes bytes and appends what they complete, until there are `limit` events; how many it has taken.

@@ -15,7 +15,7 @@ public struct InheritedSocket: Sendable, Hashable {
 
   /// Takes the socket that `LISTEN_PID` and `LISTEN_FDS` announce to this process, and removes the variables so that no
   /// child takes them for its own; nil when there is none. Call once, before other threads run: `unsetenv` is not safe
-  /// beside `getenv`.
+  /// while another thread calls `getenv`.
   ///
   /// The first one is used. The others stay open, for the service manager counts on them, and close-on-exec.
   public static func takeFromEnvironment() throws(SocketServerError) -> InheritedSocket? {

@@ -21,7 +21,7 @@ struct ListeningSocket: Sendable {
     switch endpoint {
     case .inherited(let socket):
       descriptor = socket.descriptor
-      rejectsDescriptors = clinux_refuse_descriptors(descriptor) == 0
+      rejectsDescriptors = clinux_reject_descriptors(descriptor) == 0
       file = nil
       path = socket.path
     case .path(let path, let mode, let group):
@@ -33,16 +33,16 @@ struct ListeningSocket: Sendable {
     }
   }
 
-  /// Binds, sets group and mode, then listens: `connect()` is refused (ECONNREFUSED) until `listen()`, so nobody gets
-  /// in on any but the final mode and group. The file is made with exactly `mode`, too: Linux takes the mode of an
-  /// unbound socket, less the umask, which leaves these bits alone meanwhile. The umask is the whole process's, so it
-  /// is changed for that one call only, and by no more bits than `mode` has.
+  /// Binds, sets group and mode, then listens: `connect()` fails with ECONNREFUSED until `listen()`, so that no peer
+  /// connects before the final mode and group are set. The file is made with exactly `mode`, too: Linux takes the mode
+  /// of an unbound socket, less the umask, which leaves these bits alone meanwhile. The umask is the whole process's,
+  /// so it is changed for that one call only, and by no more bits than `mode` has.
   private static func bind(
     _ address: UnixAddress, mode: UInt32, group: UInt32?, in directory: borrowing DirectoryLock
   ) throws(SocketServerError) -> (CInt, SocketFile, rejectsDescriptors: Bool) {
     let socket = try Descriptor(
       "socket", socket(AF_UNIX, CInt(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue), 0))
-    let rejectsDescriptors = clinux_refuse_descriptors(socket.number) == 0
+    let rejectsDescriptors = clinux_reject_descriptors(socket.number) == 0
     guard fchmod(socket.number, mode) == 0 else { throw .system(call: "fchmod", errno: errno) }
     let mask = umask(0o077)
     umask(mask & ~mode)
@@ -52,10 +52,10 @@ struct ListeningSocket: Sendable {
     let file = try SocketFile(at: address, in: directory)
     do throws(SocketServerError) {
       if let group, fchownat(directory.descriptor, address.name, uid_t.max, group, AT_SYMLINK_NOFOLLOW) != 0 {
-        throw .groupRefused(path: address.path, group: group, errno: errno)
+        throw .groupRejected(path: address.path, group: group, errno: errno)
       }
       // Where the file system knows no such modes, or others. The C library does this through an O_PATH descriptor: a
-      // symbolic link in the file's place is an error.
+      // symbolic link instead of the file is an error.
       guard
         try SocketFile.status(of: address, in: directory).map({ $0.st_mode & 0o7777 == mode }) == true
           || fchmodat(directory.descriptor, address.name, mode, AT_SYMLINK_NOFOLLOW) == 0
@@ -68,5 +68,25 @@ struct ListeningSocket: Sendable {
       throw error
     }
     return (socket.release(), file, rejectsDescriptors)
+  }
+}
+
+/// A descriptor that is closed when its owner lets it go, unless it is handed on.
+struct Descriptor: ~Copyable {
+  let number: CInt
+
+  /// Takes what a system call returned, or throws its `errno`.
+  init(_ call: String, _ number: CInt) throws(SocketServerError) {
+    guard number >= 0 else { throw .system(call: call, errno: errno) }
+    self.number = number
+  }
+
+  deinit { close(number) }
+
+  /// Passes the descriptor to the caller, which closes it.
+  consuming func release() -> CInt {
+    let number = number
+    discard self
+    return number
   }
 }

@@ -1,8 +1,8 @@
 import CPosternLinux
 import Glibc
 
-/// Who connected, as the kernel recorded it when the peer called `connect()`: it cannot be forged, and it does not
-/// change when the peer changes its ids or hands the descriptor on.
+/// The credentials of a peer, as the kernel recorded them when it called `connect()`: they cannot be forged, and do not
+/// change when the peer changes its ids or passes the descriptor on.
 public struct PeerCredentials: Sendable, Hashable {
   /// The effective user id.
   public let uid: UInt32
@@ -25,7 +25,7 @@ public struct PeerCredentials: Sendable, Hashable {
   /// Whether the peer is in the group `gid`, be it as its effective or as a supplementary one.
   public func isMember(of gid: UInt32) -> Bool { self.gid == gid || groups.contains(gid) }
 
-  /// Asks the kernel about the peer of a connected Unix socket.
+  /// Reads the credentials of the peer of a connected Unix socket from the kernel.
   init(socket descriptor: CInt) throws(SocketServerError) {
     var (uid, gid, pid): (UInt32, UInt32, Int32) = (0, 0, 0)
     let failed = clinux_peer_credentials(descriptor, &uid, &gid, &pid)
@@ -50,5 +50,39 @@ public struct PeerCredentials: Sendable, Hashable {
       }
       capacity = count
     }
+  }
+}
+
+/// A peer's process, identified by a descriptor (SO_PEERPIDFD, Linux 6.5): unlike a process id it never comes to mean
+/// another process, and it works where the peer's PID namespace cannot be seen.
+public final class PeerProcess: Sendable {
+  /// The state of the process of a connection.
+  public enum Observation: Sendable {
+    /// It can be watched.
+    case observable(PeerProcess)
+    /// It has exited already.
+    case exited
+    /// The kernel is older than Linux 6.5, or the connection is closed.
+    case unsupported
+  }
+
+  /// The process descriptor; readable (`POLLIN`) once the process has exited. Owned by this object.
+  public let descriptor: CInt
+
+  private init(owning descriptor: CInt) { self.descriptor = descriptor }
+
+  deinit { close(descriptor) }
+
+  /// Whether the process still runs.
+  public var isAlive: Bool {
+    var entry = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+    return poll(&entry, 1, 0) == 0
+  }
+
+  static func observe(socket: CInt) -> Observation {
+    let descriptor = clinux_peer_pidfd(socket)
+    guard descriptor < 0 else { return .observable(PeerProcess(owning: descriptor)) }
+    // Before Linux 6.16 a process that was reaped has no descriptor: ESRCH, or EINVAL in the first versions.
+    return descriptor == -ESRCH || descriptor == -EINVAL ? .exited : .unsupported
   }
 }

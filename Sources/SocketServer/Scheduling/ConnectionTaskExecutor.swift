@@ -1,14 +1,14 @@
 import PosternSupport
 
-/// Runs the tasks of one connection on its event loop when it is the connection's turn, so that a handler's task needs
-/// no hop between threads, and nobody's tasks hold up those of others.
+/// Runs the tasks of one connection on its event loop, as `LoopScheduler` orders them, so that a handler's task needs
+/// no hop between threads, and no connection's tasks delay those of others.
 final class ConnectionTaskExecutor: TaskExecutor {
   let scheduler: LoopScheduler
   let flow: LoopScheduler.Flow
 
-  init(_ scheduler: LoopScheduler, owner: UInt32) {
+  init(_ scheduler: LoopScheduler, uid: UInt32) {
     self.scheduler = scheduler
-    flow = scheduler.open(owner: owner)
+    flow = scheduler.open(uid: uid)
   }
 
   deinit { scheduler.close(flow) }

@@ -3,14 +3,14 @@ import PosternSupport
 
 /// Shares one event loop's time among its connections: fairly between uids, and between the connections of each.
 ///
-/// Everything that costs time goes through it: what messages turn into when they are read, and the tasks that carry
-/// calls out. It works for a bounded time, then lets the loop look for what is new on the sockets. While nothing waits,
-/// messages are handled right where they were read.
+/// Everything that costs time goes through it: handling messages that were read, and the tasks of calls. It works for a
+/// bounded time, then lets the loop read the sockets. While nothing waits, messages are handled where they were read.
+/// It uses `FairQueue` and not `ConcurrencyLimiter`: callbacks of one thread have no slots, only a cost.
 final class LoopScheduler: @unchecked Sendable {
   // Sendable because what is not behind the lock is touched on the event loop only, or never changes after `start`.
   typealias Flow = FairQueue<Work>.Flow
 
-  /// What is done in turn.
+  /// A piece of work.
   enum Work {
     /// A piece of a task, up to where it waits again.
     case job(UnownedJob, ConnectionTaskExecutor)
@@ -24,8 +24,8 @@ final class LoopScheduler: @unchecked Sendable {
     var isRetired = false
   }
 
-  /// How long it works before it looks at the sockets: what somebody with little to ask waits at most, beside the piece
-  /// that is being done.
+  /// How long it works before the loop reads the sockets: the longest wait of a connection with little work, in
+  /// addition to the piece that is being done.
   static let quantum: Int64 = 150_000
   /// In each such time messages may be handled where they were read for as long as `quantum`.
   private static let window: Int64 = 1_000_000
@@ -39,14 +39,14 @@ final class LoopScheduler: @unchecked Sendable {
 
   init(eventLoop: any EventLoop) { self.eventLoop = eventLoop }
 
-  /// What wakes it; given once, before it is used.
+  /// Sets the socket that wakes it; once, before it is used.
   func attach(_ nudge: WakeupSocket) { self.nudge = nudge }
 
-  func open(owner: UInt32) -> Flow { state.withLock { $0.queue.open(owner: owner) } }
+  func open(uid: UInt32) -> Flow { state.withLock { $0.queue.open(uid: uid) } }
 
   func close(_ flow: Flow) { state.withLock { $0.queue.close(flow) } }
 
-  /// Adds work to be done in turn; from any thread. False when the event loop takes nothing more.
+  /// Queues work; from any thread. False when the event loop takes nothing more.
   @discardableResult
   func add(_ work: Work, of flow: Flow) -> Bool {
     let mustPump = state.withLock { state -> Bool? in
@@ -72,27 +72,27 @@ final class LoopScheduler: @unchecked Sendable {
     for job in waiting { globalConcurrentExecutor.enqueue(ExecutorJob(job)) }
   }
 
-  /// Whether anybody waits.
+  /// Whether work waits.
   var isCrowded: Bool { state.withLock { !$0.queue.isEmpty } }
 
-  /// The time from which on messages may be handled where they were read; nil when it is not their turn. On the event
+  /// The time at which handling messages where they were read begins; nil when they have to be queued. On the event
   /// loop.
   func beginHere() -> Int64? {
     let now = Self.now
     let windows = (now - windowStart) / Self.window
     if windows > 0 {
-      // What took longer than its share counts on: the sockets that were ready meanwhile are not to have a turn each,
-      // one after the other.
+      // Time beyond the share counts for the next windows: of the sockets that were ready meanwhile, not each gets a
+      // share of its own.
       (windowStart, handledHere) = (now, max(0, handledHere - windows * Self.quantum))
     }
     guard handledHere < Self.quantum, !state.withLock({ $0.isPumpDue }) else { return nil }
     return now
   }
 
-  /// Whether to go on with what `beginHere` began.
-  func mayGoOn(since begin: Int64) -> Bool { handledHere + (Self.now - begin) < Self.quantum }
+  /// Whether to continue after `beginHere`.
+  func mayContinue(since begin: Int64) -> Bool { handledHere + (Self.now - begin) < Self.quantum }
 
-  /// What `beginHere` began is over.
+  /// Ends what `beginHere` began.
   func endHere(since begin: Int64, of flow: Flow) {
     let elapsed = Self.now - begin
     handledHere += elapsed
@@ -123,7 +123,7 @@ final class LoopScheduler: @unchecked Sendable {
       }
       switch next.work {
       case .job(let job, let executor): executor.run(job)
-      case .delivery(let handler): handler.deliverInTurn()
+      case .delivery(let handler): handler.deliverScheduled()
       }
       let now = Self.now
       done = (next.flow, costs.cost(elapsed: now - begin))

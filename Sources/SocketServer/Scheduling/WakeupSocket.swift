@@ -2,7 +2,7 @@ import Glibc
 import NIOCore
 import NIOPosix
 
-/// A pair of sockets by which an event loop tells itself to go on after it has looked at all others.
+/// A pair of sockets by which an event loop wakes itself after it has read all others.
 final class WakeupSocket: Sendable {
   private let descriptor: CInt
 

@@ -1,8 +1,7 @@
 import PosternSupport
 
-/// Tells what pieces of work have cost by the time that passed, which is cheap to know, and corrects it by processor
-/// time where a piece took so long that its thread may have been kept waiting: nobody is to pay for what other
-/// processes did. On one thread.
+/// Measures the cost of pieces of work by elapsed time, which is cheap, and by processor time where a piece took so
+/// long that its thread may have waited: work is not charged for what other processes did. On one thread.
 struct WorkCost: Sendable {
   /// Pieces over this are looked at.
   private static let suspicious: Int64 = 300_000
@@ -19,7 +18,7 @@ struct WorkCost: Sendable {
     if round == 0 { restart() }
   }
 
-  /// What a piece has cost that took `elapsed`.
+  /// The cost of a piece that took `elapsed`.
   mutating func cost(elapsed: Int64) -> Int64 {
     guard elapsed > Self.suspicious else {
       charged += elapsed

@@ -14,7 +14,7 @@ struct BackPressureTests {
       let request = Array("{\"bytes\":20000}\n".utf8) + [UInt8](repeating: UInt8(ascii: " "), count: 200)
       let requests = [UInt8]((0..<4000).map { _ in request }.joined())
       let taken = try await client.sendUntilStuck(requests, milliseconds: 1000)
-      #expect(taken < requests.count, "the server reads on although nobody takes its answers")
+      #expect(taken < requests.count, "the server reads on although its responses are not read")
       await echo.log.first("writable false")
       let connection = echo.connection()
       #expect(!connection.isWritable)
@@ -110,13 +110,13 @@ struct BackPressureTests {
   }
 
   @Test("a sender that waits in writable() keeps little waiting, however much it sends")
-  func paced() async throws {
+  func limited() async throws {
     try await EchoServer.run { echo in
       let client = try echo.client()
-      try await client.send("[\"paced\"]\n")
+      try await client.send("[\"limited\"]\n")
       #expect(try await client.skip(256 * (1 << 16 + 1)) == 256 * (1 << 16 + 1))
-      let line = await echo.log.first("paced at most ")
-      let most = Int(line.dropFirst("paced at most ".count)) ?? .max
+      let line = await echo.log.first("limited at most ")
+      let most = Int(line.dropFirst("limited at most ".count)) ?? .max
       #expect(most <= 2 << 20)
     }
   }

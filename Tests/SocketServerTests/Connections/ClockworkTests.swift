@@ -50,7 +50,7 @@ struct ClockworkTests {
     #expect(watch.verdict(now: at(320)) == .checkAgain(after: .seconds(20)))
   }
 
-  @Test("while reading is suspended the peer's silence is not held against it")
+  @Test("while reading is suspended the peer's silence does not count")
   func suspended() {
     var watch = StallWatch(limit: .seconds(30))
     watch.progressed(ordinal: 1, length: 1, now: at(0))

@@ -14,7 +14,7 @@ struct ConnectionLifeTests {
       #expect(try await client.skip(.max) == 3_000_001, "everything is written before the connection closes")
       await echo.log.first("closed 1 requested")
       #expect(echo.log.lines.filter { $0.hasPrefix("inputEnded") } == ["inputEnded 1"])
-      // Counted off right after the delegate has been told; the suite's time limit bounds the wait.
+      // Uncounted right after the delegate was called; the suite's time limit bounds the wait.
       while echo.server.connectionCount > 0 { await Task.yield() }
     }
   }
@@ -85,7 +85,7 @@ struct ConnectionLifeTests {
     }
   }
 
-  @Test("a peer that does not hang up after closeAfterFlush is let go after the linger time")
+  @Test("a peer that does not close after closeAfterFlush is closed after the linger time")
   func linger() async throws {
     try await EchoServer.run {
       $0.lingerTime = .milliseconds(200)
@@ -173,7 +173,7 @@ struct ConnectionLifeTests {
       await echo.server.shutdown()
       await echo.server.shutdown()
       #expect(echo.log.lines.filter { $0.hasPrefix("closed") }.count == 2)
-      // Counted off right after the delegate has been told; the suite's time limit bounds the wait.
+      // Uncounted right after the delegate was called; the suite's time limit bounds the wait.
       while echo.server.connectionCount > 0 { await Task.yield() }
       #expect(try await clients[1].rest() == "")
     }

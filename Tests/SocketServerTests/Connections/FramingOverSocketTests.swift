@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Both framings over a real socket", .timeLimit(.minutes(1)))
 struct FramingOverSocketTests {
-  @Test("stream: one compact line per answer, whatever stands between the texts; the last needs no line feed")
+  @Test("stream: one compact line per answer, whatever is between the texts; the last needs no line feed")
   func stream() async throws {
     try await EchoServer.run { echo in
       let client = try echo.client()

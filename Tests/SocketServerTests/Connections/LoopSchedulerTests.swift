@@ -2,10 +2,10 @@ import Testing
 
 @testable import SocketServer
 
-/// One event loop for all: what a busy connection has sent must not hold up another one.
+/// One event loop for all: the messages of a busy connection must not delay another one.
 @Suite("Fair turns on an event loop", .timeLimit(.minutes(2)))
 struct LoopSchedulerTests {
-  @Test("who asks little is answered in between, not behind, what another connection has sent")
+  @Test("a connection with few messages is answered between, not after, the messages of another one")
   func messages() async throws {
     try await EchoServer.run {
       $0.eventLoops = 1
@@ -13,9 +13,9 @@ struct LoopSchedulerTests {
       let (busy, quiet) = (try echo.client(), try echo.client())
       try await quiet.send("[0]\n")
       #expect(try await quiet.line() == "[0]")
-      // Less than a read takes at once; the loop is held until the other one has asked, too.
+      // Less than a read takes at once; the loop is blocked until the other one has sent its message, too.
       try await busy.send("[\"hold\"]\n" + String(repeating: "[\"spin\"]\n", count: 600))
-      await echo.log.first("held")
+      await echo.log.first("blocked")
       try await quiet.send("[\"note\"]\n")
       echo.log.add("go on")
       await echo.log.first("note")
@@ -24,20 +24,20 @@ struct LoopSchedulerTests {
     }
   }
 
-  @Test("connections whose costly messages come at one moment have no turn each before anybody else has one")
+  @Test("connections whose costly messages arrive at one moment are all served before any other")
   func oneMoment() async throws {
     try await EchoServer.run {
       $0.eventLoops = 1
     } _: { echo in
-      let (holder, quiet) = (try echo.client(), try echo.client())
+      let (blocker, quiet) = (try echo.client(), try echo.client())
       let busy = try (0..<40).map { _ in try echo.client() }
       for client in busy {
         try await client.send("[\"spin\"]\n")
         #expect(try await client.line() == "[\"spin\"]")
       }
-      // The loop is held until all of them have asked for more, and the other one after them.
-      try await holder.send("[\"hold\"]\n")
-      await echo.log.first("held")
+      // The loop is blocked until all of them have sent more, and the other one after them.
+      try await blocker.send("[\"hold\"]\n")
+      await echo.log.first("blocked")
       for client in busy { try await client.send("[\"spin\"]\n") }
       try await quiet.send("[\"note\"]\n")
       echo.log.add("go on")
@@ -47,7 +47,7 @@ struct LoopSchedulerTests {
     }
   }
 
-  @Test("tasks of a busy connection do not hold up those of another one, nor the reading of what it sends")
+  @Test("tasks of a busy connection do not delay those of another one, nor the reading of what it sends")
   func tasks() async throws {
     try await EchoServer.run {
       $0.eventLoops = 1
@@ -57,9 +57,9 @@ struct LoopSchedulerTests {
         try await client.send("[0]\n")
         #expect(try await client.line() == "[0]")
       }
-      // The loop is held until all of them wait, and the other one has asked.
+      // The loop is blocked until all of them wait, and the other one has sent its message.
       try await busy.send("[\"hold\"]\n")
-      await echo.log.first("held")
+      await echo.log.first("blocked")
       let log = echo.log
       for _ in 0..<400 {
         Task(executorPreference: echo.connection(0).taskExecutor) {

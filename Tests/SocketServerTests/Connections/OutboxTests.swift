@@ -23,7 +23,7 @@ struct OutboxTests {
     #expect(MessageBytes(outbox.buffer).bytes == Array(expected.utf8))
   }
 
-  @Test("a long message is lost, changes its place, or has another frame", arguments: [Framing.stream, .headers])
+  @Test("a long message is lost, changes its position, or has another frame", arguments: [Framing.stream, .headers])
   func pieces(framing: Framing) {
     let long = String(repeating: "x", count: 2 * Outbox.pieceBytes + 1)
     var (outbox, whole) = (Outbox(pendingLimit: .max, highWaterMark: 100), Outbox(pendingLimit: .max, highWaterMark: 1))

@@ -14,7 +14,7 @@ struct UnfinishedMessageTests {
     echo.connections.withLock { $0.first?.unfinished.total ?? 0 }
   }
 
-  @Test("a connection that is paused is read from, or told that its peer has said all, before it goes on")
+  @Test("a connection that is paused is read from, or gets the end of its input, before it resumes")
   func paused() async throws {
     try await EchoServer.run { echo in
       let client = try echo.client()
@@ -28,13 +28,13 @@ struct UnfinishedMessageTests {
         #expect(try await other.line() == "[2]")
       }
       #expect(!echo.log.lines.contains { $0 == "note" || $0.hasPrefix("inputEnded 1") })
-      echo.connection().goOn()
+      echo.connection().resume()
       #expect(try await client.rest() == "[1]\n")
       #expect(echo.log.lines.contains("note") && echo.log.lines.contains("inputEnded 1"))
     }
   }
 
-  @Test("what stands behind a long text is delivered with it, before it is handled")
+  @Test("the texts after a long one are delivered with it, before it is handled")
   func longText() async throws {
     try await EchoServer.run { echo in
       let client = try echo.client()
@@ -46,7 +46,7 @@ struct UnfinishedMessageTests {
       #expect(try await other.line() == "[3]")
       // It is kept until it is handled.
       #expect(await eventually { Self.unfinished(echo) > InboundEvent.longText - ByteLedger.grain })
-      echo.connection().goOn()
+      echo.connection().resume()
       #expect(try await client.line() == "[2]")
       #expect(await eventually { Self.unfinished(echo) == 0 })
     }
@@ -80,7 +80,7 @@ struct UnfinishedMessageTests {
       }
       #expect(await eventually { echo.log.lines.count { $0 == "long" } == 3 })
       for number in 0..<3 {
-        echo.connection(number).goOn()
+        echo.connection(number).resume()
         #expect(try await halves[number].line() == "[4]")
       }
       #expect(await eventually { Self.unfinished(echo) == 0 })

@@ -31,7 +31,7 @@ struct EchoServer: Sendable {
     var configuration = SocketServer.Configuration(endpoint: .path(path))
     // Longer than the machine pauses: a client that is about to send must not find the socket closed.
     configuration.lingerTime = .seconds(10)
-    configuration.refusal = { Array("\"refused \($0)\"".utf8) }
+    configuration.rejection = { Array("\"rejected \($0)\"".utf8) }
     change(&configuration)
     let log = EventLog()
     let connections = Locked<[Connection]>([])
@@ -96,7 +96,7 @@ final class EchoDelegate: ConnectionDelegate {
         log.add("on the loop")
         connection.send(Array("[\(connection.isOnEventLoop)]".utf8))
       }
-    case "[\"paced\"]":
+    case "[\"limited\"]":
       Task { [log] in
         let chunk = [UInt8](repeating: UInt8(ascii: "y"), count: 1 << 16)
         var most = 0
@@ -104,7 +104,7 @@ final class EchoDelegate: ConnectionDelegate {
           connection.send(chunk)
           most = max(most, connection.pendingWriteBytes)
         }
-        log.add("paced at most \(most)")
+        log.add("limited at most \(most)")
       }
     case "[\"close\"]": connection.close()
     case "[\"spin\"]":
@@ -117,12 +117,12 @@ final class EchoDelegate: ConnectionDelegate {
       connection.pause()
       log.add("paused")
     case _ where text.hasPrefix("[\"long"):
-      // Handled elsewhere: until the test says `goOn`.
+      // Handled elsewhere: until the test calls `resume`.
       connection.pause()
       log.add("long")
     case "[\"hold\"]":
-      // Holds the event loop until the test says `go on`.
-      log.add("held")
+      // Blocks the event loop until the test lets it continue.
+      log.add("blocked")
       let end = ContinuousClock.now.advanced(by: .seconds(20))
       while !log.lines.contains("go on"), ContinuousClock.now < end { usleep(500) }
     default: connection.send(Array(text.utf8))

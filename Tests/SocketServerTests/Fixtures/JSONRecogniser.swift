@@ -1,4 +1,4 @@
-/// RFC 8259 once more, written the other way (recursive descent over the whole text): what the scanner is held against.
+/// RFC 8259 once more, written the other way (recursive descent over the whole text): the reference for the scanner.
 struct JSONRecogniser {
   enum Verdict: Hashable {
     case incomplete

@@ -28,7 +28,7 @@ struct HeaderFramerTests {
     #expect(FramerRun.events(Array(input.utf8).map { [$0] }) == expected, "byte by byte")
   }
 
-  static let refused: [(String, Violation)] = [
+  static let rejected: [(String, Violation)] = [
     ("Content-Type: a/b\r\n\r\n", .contentLengthMissing),
     ("Content-Length: 2\r\nContent-Length: 2\r\n\r\n{}", .contentLengthRepeated),
     ("Content-Length: 2\r\ncontent-length: 3\r\n\r\n{}", .contentLengthRepeated),
@@ -56,8 +56,8 @@ struct HeaderFramerTests {
     ("Content-Length: 2\r\nContent-Type: a/b; charset=utf-16; charset=utf-8\r\n\r\n{}", .unknownCharset),
   ]
 
-  @Test("a header block that cannot be used is one violation, and nothing after it is read", arguments: refused)
-  func refuses(input: String, violation: Violation) {
+  @Test("a header block that cannot be used is one violation, and nothing after it is read", arguments: rejected)
+  func rejects(input: String, violation: Violation) {
     let expected = ["violation: " + violation.reason]
     let followed = input + "Content-Length: 2\r\n\r\n{}"
     #expect(FramerRun.events(followed) == expected)
@@ -73,7 +73,7 @@ struct HeaderFramerTests {
     #expect(FramerRun.events(Array((block + "{}").utf8).map { [$0] }) == expected, "byte by byte")
   }
 
-  @Test("a line without an end is refused at 4096 bytes, not collected")
+  @Test("a line without an end is rejected at 4096 bytes, not collected")
   func endlessLine() {
     let expected = ["violation: " + Violation.blockTooLong.reason]
     #expect(FramerRun.events("C" + String(repeating: "a", count: 100_000), end: false) == expected)

@@ -22,7 +22,7 @@ struct InboundFramerTests {
     arguments: [
       "GET / HTTP/1.1\r\n\r\n", "\"a\"", "1", "]", "}", "x{}", "\u{0}{}", "\u{FEFF}{}", "D", "  \nnull",
     ])
-  func refuses(input: String) {
+  func rejects(input: String) {
     let events = FramerRun.events([Array(input.utf8), Array("\n{}\n".utf8)])
     #expect(events.count == 1)
     #expect(events.allSatisfy { $0.hasPrefix("violation") })

@@ -51,7 +51,7 @@ struct JSONTextScannerTests {
     ("[\u{0B}", 1, .valueExpected), ("[1\u{0C}", 2, .commaExpected), ("[\u{FEFF}", 1, .valueExpected),
   ]
 
-  @Test("a byte that cannot stand there is found where it stands, one-shot and byte by byte", arguments: broken)
+  @Test("a byte that is not allowed is found at its position, one-shot and byte by byte", arguments: broken)
   func malformed(text: String, offset: Int, defect: JSONDefect) {
     let bytes = Array(text.utf8)
     #expect(Self.scan(bytes) == .malformed(at: offset, defect))
@@ -107,7 +107,7 @@ struct JSONTextScannerTests {
   }
 
   @Test(
-    "a special byte is found at every place of the eight-byte words",
+    "a special byte is found at every position of the eight-byte words",
     arguments: [0x22, 0x5C, 0x00, 0x0A, 0x1F] as [UInt8])
   func plainRun(special: UInt8) {
     // 0x21, 0x23 and 0x80 up are next to the specials in one bit or another.
@@ -144,7 +144,7 @@ struct JSONTextScannerTests {
   }
 
   @Test("a text with too many values can be scanned on to its end, and the next one is counted from the start")
-  func valuesGoOn() {
+  func valuesContinue() {
     var scanner = JSONTextScanner(maximumDepth: 8, maximumValues: 2)
     let text = Array("[1,2,[3,{}]][4]".utf8)
     text.withUnsafeBytes { bytes in

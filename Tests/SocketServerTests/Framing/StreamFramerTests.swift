@@ -104,7 +104,7 @@ struct StreamFramerTests {
     #expect(FramerRun.events("[1,2,3,x]{}\n{}", values: 3) == ["too complex: 3", "={}"])
   }
 
-  @Test("a lower limit of bytes holds from the next read on, also for the text at hand")
+  @Test("a lower limit of bytes holds from the next read on, also for the current text")
   func lowerLimit() {
     var framer = InboundFramer(messageBytes: 100, depth: 8, values: 100)
     var events: [InboundEvent] = []

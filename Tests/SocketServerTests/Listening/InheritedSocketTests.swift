@@ -31,9 +31,9 @@ struct InheritedSocketTests {
   }
 
   @Test(
-    "what is not a listening Unix stream socket is refused",
+    "a descriptor other than a listening Unix stream socket is rejected",
     arguments: ["closed", "file", "datagram", "tcp", "notListening"])
-  func refuses(kind: String) throws {
+  func rejects(kind: String) throws {
     let descriptor: CInt
     switch kind {
     case "closed": descriptor = 1_000_000

@@ -25,7 +25,7 @@ struct ListeningSocketTests {
   }
 
   @Test(
-    "the mode is exactly the one asked for, whatever the umask",
+    "the mode is exactly the configured one, whatever the umask",
     arguments: [0o600, 0o660, 0o666, 0o620, 0o777] as [UInt32])
   func mode(mode: UInt32) throws {
     let directory = try TemporaryDirectory()
@@ -42,7 +42,7 @@ struct ListeningSocketTests {
     #expect(status(directory.file("s"))?.st_mode == S_IFSOCK | 0o660)
   }
 
-  @Test("the group is the one asked for", .enabled(if: geteuid() == 0))
+  @Test("the group is the configured one", .enabled(if: geteuid() == 0))
   func group() throws {
     let directory = try TemporaryDirectory()
     let descriptor = try listen(directory.file("s"), mode: 0o660, group: 3000)
@@ -59,7 +59,7 @@ struct ListeningSocketTests {
     #expect(status(directory.file("s")) == nil)
   }
 
-  @Test("nobody sees a wider mode or gets in before the mode and group are in force")
+  @Test("no process sees a wider mode or connects before the mode and group are in force")
   func race() async throws {
     let directory = try TemporaryDirectory()
     let path = directory.file("s")
@@ -120,20 +120,20 @@ struct ListeningSocketTests {
     client.close()
   }
 
-  @Test("a live socket is refused and left alone, with a full backlog, too")
+  @Test("a live socket is rejected and left alone, with a full backlog, too")
   func live() throws {
     let directory = try TemporaryDirectory()
     let path = directory.file("s")
     let descriptor = try listen(path)
     defer { Glibc.close(descriptor) }
     #expect(throws: SocketServerError.alreadyInUse(path: path)) { try listen(path) }
-    // Nobody accepts: once the backlog is full, connect() says EAGAIN, which is life, too.
+    // Without accept(), once the backlog is full, connect() returns EAGAIN: a live socket, too.
     Glibc.listen(descriptor, 0)
     #expect(throws: SocketServerError.alreadyInUse(path: path)) { try listen(path) }
     #expect(status(path) != nil)
   }
 
-  @Test("a live socket of another type is refused and left alone")
+  @Test("a live socket of another type is rejected and left alone")
   func liveDatagram() throws {
     let directory = try TemporaryDirectory()
     let path = directory.file("s")
@@ -146,7 +146,7 @@ struct ListeningSocketTests {
   }
 
   @Test(
-    "anything but a socket is refused and never deleted",
+    "anything but a socket is rejected and never deleted",
     arguments: ["file", "directory", "link", "pipe", "socketLink"])
   func occupied(kind: String) throws {
     let directory = try TemporaryDirectory()
@@ -177,7 +177,7 @@ struct ListeningSocketTests {
     if kind == "socketLink" { #expect(status(directory.file("real")) != nil) }
   }
 
-  @Test("paths up to 107 bytes work, longer ones are refused with their length")
+  @Test("paths up to 107 bytes work, longer ones are rejected with their length")
   func length() throws {
     let directory = try TemporaryDirectory()
     let fitting = directory.file(String(repeating: "a", count: 106 - directory.path.utf8.count))
@@ -192,7 +192,7 @@ struct ListeningSocketTests {
     }
   }
 
-  @Test("paths that can be no file are refused", arguments: ["", "/", "/tmp/", "a\u{0}b"])
+  @Test("paths that can be no file are rejected", arguments: ["", "/", "/tmp/", "a\u{0}b"])
   func unusable(path: String) {
     #expect(throws: SocketServerError.pathUnusable) { try listen(path) }
   }
@@ -219,18 +219,18 @@ struct ListeningSocketTests {
     // From the second round on the last winner's file is the stale one.
     try makeStale(path)
     for _ in 0..<20 {
-      let outcomes = Locked<(won: [ListeningSocket], refused: [SocketServerError])>(([], []))
+      let outcomes = Locked<(won: [ListeningSocket], rejected: [SocketServerError])>(([], []))
       DispatchQueue.concurrentPerform(iterations: 8) { _ in
         do throws(SocketServerError) {
           let socket = try ListeningSocket(.path(path))
           outcomes.withLock { $0.won.append(socket) }
         } catch {
-          outcomes.withLock { $0.refused.append(error) }
+          outcomes.withLock { $0.rejected.append(error) }
         }
       }
-      let (won, refused) = outcomes.withLock { $0 }
+      let (won, rejected) = outcomes.withLock { $0 }
       #expect(won.count == 1)
-      #expect(refused.allSatisfy { $0 == .alreadyInUse(path: path) }, "\(refused)")
+      #expect(rejected.allSatisfy { $0 == .alreadyInUse(path: path) }, "\(rejected)")
       for socket in won {
         #expect(throws: Never.self) { try UnixClient(path).close() }
         Glibc.close(socket.descriptor)
@@ -238,7 +238,7 @@ struct ListeningSocketTests {
     }
   }
 
-  @Test("whoever may open the directory keeps a server from starting and ending by a lock on it")
+  @Test("a user that may open the directory keeps a server from starting and stopping by a lock on it")
   func directoryLockedByOthers() throws {
     let directory = try TemporaryDirectory()
     let path = directory.file("s")
@@ -249,7 +249,7 @@ struct ListeningSocketTests {
     Glibc.close(socket.descriptor)
     socket.file?.remove()
     #expect(status(path) == nil)
-    // What is left nobody else can open.
+    // Other users cannot open the remaining file.
     #expect(status(directory.file(".s.lock"))?.st_mode == S_IFREG | 0o600)
   }
 

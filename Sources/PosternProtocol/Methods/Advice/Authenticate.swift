@@ -8,7 +8,7 @@ public enum Authenticate: RPCMethod {
   public static let summary = "Logs a user in at an access manager, step by step"
   public static let explanation =
     "Begin with issuer and service or tree (the realm's default without), go on with continuation and callbacks. Callbacks come as the access manager sent them and go back with their inputs filled in: as many, in the same order. A step without inputs (a wait, a text) is taken on with its continuation alone."
-  public static let resultSummary = "What is asked next, or what came of it"
+  public static let resultSummary = "The next questions, or the outcome"
   public static let errors: [RPCErrorCode] = RPCErrorCode.journeys
 
   public struct Params: RPCObject {
@@ -28,7 +28,7 @@ public enum Authenticate: RPCMethod {
       "answers":
         "Answers by callback type, number (_id), input name or id, given without asking; a choice by its index or its text, an object fills several inputs. RedirectCallback: the URL that it led back to; SuspendedTextOutputCallback, or suspendedId to begin with: the link's URL",
       "noSession": "Whether the login is only tried: no session comes of it",
-      "forceAuth": "Whether the user is asked although they are logged in",
+      "forceAuth": "Whether the user has to authenticate although they are logged in",
       "continuation": "Of the step to go on with; excludes what begins a journey",
       "callbacks": "The step's callbacks with their inputs filled in",
     ]

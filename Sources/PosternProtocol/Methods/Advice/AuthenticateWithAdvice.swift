@@ -5,10 +5,10 @@ public import PosternJSONRPC
 public enum AuthenticateWithAdvice: RPCMethod {
   public static let name = "authenticateWithAdvice"
   public static let bounds: PeerBounds = [.resources, .issuers]
-  public static let summary = "Has a user do what policy advice asks for, step by step"
+  public static let summary = "Lets a user do what policy advice requires, step by step"
   public static let explanation =
-    "Begin with the session and advice, advices or the response they stood in; go on with continuation and callbacks, as with authenticate. A transaction comes last. An advice of RFC 9470 is a step of its own: a RedirectCallback whose redirectUrl is for the user's browser, and whose input callbackUrl takes the URL that the issuer led back to. When the access manager gives another login the session gets new tokens, all at once."
-  public static let resultSummary = "What is asked next, or what came of it"
+    "Begin with the session and advice, advices or the response that contained them; go on with continuation and callbacks, as with authenticate. A transaction comes last. An advice of RFC 9470 is a step of its own: a RedirectCallback whose redirectUrl is for the user's browser, and whose input callbackUrl takes the URL that the issuer led back to. When the access manager gives another login the session gets new tokens, all at once."
+  public static let resultSummary = "The next questions, or the outcome"
   public static let errors: [RPCErrorCode] = [.adviceNotRecognised] + RPCErrorCode.journeys
 
   public struct Params: RPCObject {
@@ -24,7 +24,7 @@ public enum AuthenticateWithAdvice: RPCMethod {
       "session": "The session to step up; may be left out when the peer has one only that it can be",
       "advice": "The advice to satisfy; exactly one of advice, advices, response and continuation",
       "advices": "Several",
-      "response": "The response they stand in, got elsewhere",
+      "response": "The response that contains them, received elsewhere",
       "answers": "Answers that are given without asking, as with authenticate",
       "continuation": "Of the step to go on with",
       "callbacks": "The step's callbacks with their inputs filled in",

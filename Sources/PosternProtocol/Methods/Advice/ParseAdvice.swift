@@ -5,9 +5,9 @@ public enum ParseAdvice: RPCMethod {
   public static let summary = "Finds policy advice in an HTTP response, offline"
   public static let explanation =
     "Looks into WWW-Authenticate (SSOADVICE, RFC 9470, UMA), then into the Location of a redirect, then into a JSON body, and ends where it finds something. A body that is an advice map by itself counts at 401 and 403 only."
-  public static let resultSummary = "The advices, and where they stood; none is no error"
+  public static let resultSummary = "The advices, and which part of the response contained them; none is no error"
 
-  /// Where advices stood.
+  /// The part of a response that contained advices.
   public enum Source: String, SchemaEnumeration, Sendable {
     case header, redirect, body
   }
@@ -36,7 +36,7 @@ public enum ParseAdvice: RPCMethod {
 
     public static let memberDocs = [
       "advices": "In order, each once; at most 16",
-      "source": "Where they stood; only when there are any",
+      "source": "The part of the response that contained them; only when there are any",
     ]
   }
 }

@@ -5,7 +5,7 @@ public enum BeginDeviceAuthorization: RPCMethod {
   public static let name = "beginDeviceAuthorization"
   public static let bounds: PeerBounds = .issuers
   public static let summary = "Begins a login on another device (RFC 8628)"
-  public static let resultSummary = "What the user has to be told"
+  public static let resultSummary = "What the user has to be shown"
   public static let errors: [RPCErrorCode] = [
     .tokenEndpointError, .tokenEndpointUnreachable, .storeUnavailable, .sessionIssuerUnknown, .grantNotSupported,
   ]
@@ -42,7 +42,7 @@ public enum BeginDeviceAuthorization: RPCMethod {
     }
 
     public static let memberDocs = [
-      "handle": "What completeDeviceAuthorization is asked with",
+      "handle": "The handle to pass to completeDeviceAuthorization",
       "userCode": "What the user types in",
       "verificationUri": "Where the user types it in",
       "verificationUriComplete": "The same with the code in it, for a link or a QR code",

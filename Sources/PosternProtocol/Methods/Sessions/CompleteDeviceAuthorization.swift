@@ -1,12 +1,12 @@
 public import PosternJSONRPC
 
-/// `completeDeviceAuthorization`: asks whether the user has decided.
+/// `completeDeviceAuthorization`: checks whether the user has decided.
 public enum CompleteDeviceAuthorization: RPCMethod {
   public static let name = "completeDeviceAuthorization"
   public static let bounds: PeerBounds = .issuers
-  public static let summary = "Asks whether the user has decided"
+  public static let summary = "Checks whether the user has decided"
   public static let explanation =
-    "Answers authorization_pending with retryAfterMs until then; asking sooner asks nobody."
+    "Answers authorization_pending with retryAfterMs until then; a call before that sends no request to the issuer."
   public static let resultSummary = "The session"
   public static let errors: [RPCErrorCode] = [
     .tokenEndpointError, .tokenEndpointUnreachable, .authorizationFailed, .stateUnknown, .authorizationPending,

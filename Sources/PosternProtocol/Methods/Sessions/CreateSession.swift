@@ -13,7 +13,7 @@ public enum CreateSession: RPCMethod {
     .grantNotSupported, .adviceRequired,
   ]
 
-  /// From what the session is made: `type`, and the members that belong to it.
+  /// The grant that the session is made from: `type`, and the members that belong to it.
   public struct Grant: RPCObject {
     /// The kinds of grants.
     public enum Kind: String, SchemaEnumeration, Sendable {

@@ -6,7 +6,7 @@ public enum EndSession: RPCMethod {
   public static let bounds: PeerBounds = .issuers
   public static let summary = "Ends a session, here at once and then at the issuer"
   public static let explanation =
-    "Its tokens are revoked (RFC 7009) and the issuer is told that the session is over. Here it is gone even when the network fails."
+    "Its tokens are revoked (RFC 7009) and the end of the session is reported to the issuer. Here it is gone even when the network fails."
   public static let resultSummary = "What became of it at the issuer"
   public static let errors: [RPCErrorCode] = [.sessionNotFound, .storeUnavailable]
 
@@ -18,7 +18,7 @@ public enum EndSession: RPCMethod {
     ]
   }
 
-  /// What became of it at the issuer.
+  /// The outcome at the issuer.
   public enum Upstream: String, SchemaEnumeration, Sendable {
     case ended, failed, none
   }

@@ -7,7 +7,7 @@ public enum GetAccessToken: RPCMethod {
   public static let summary = "Hands out an access token"
   public static let explanation =
     """
-    Refused (peer_forbidden) unless tokens.leaveTheSidecar is on, and for a token that is bound to a key (DPoP): the key never leaves \
+    Rejected (peer_forbidden) unless tokens.leaveTheSidecar is on, and for a token that is bound to a key (DPoP): the key never leaves \
     the sidecar.
     """
   public static let resultSummary = "The token"
@@ -39,19 +39,11 @@ public enum GetAccessToken: RPCMethod {
     public var expiresAt: String
     public var scope: String?
 
-    /// A result of the given parts.
-    public init(accessToken: String, tokenType: String, expiresAt: String, scope: String?) {
-      self.accessToken = accessToken
-      self.tokenType = tokenType
-      self.expiresAt = expiresAt
-      self.scope = scope
-    }
-
     public static let memberDocs = [
       "accessToken": "The token",
       "tokenType": "Bearer: nothing else leaves",
       "expiresAt": "When it expires",
-      "scope": "The scope that was granted, where the issuer said",
+      "scope": "The granted scope, if the issuer returned it",
     ]
   }
 }

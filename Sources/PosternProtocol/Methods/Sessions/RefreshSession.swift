@@ -1,10 +1,10 @@
 public import PosternJSONRPC
 
-/// `refreshSession`: renews a session's tokens now.
+/// `refreshSession`: refreshes a session's tokens now.
 public enum RefreshSession: RPCMethod {
   public static let name = "refreshSession"
   public static let bounds: PeerBounds = .issuers
-  public static let summary = "Renews a session's tokens now"
+  public static let summary = "Refreshes a session's tokens now"
   public static let resultSummary = "The session"
   public static let errors: [RPCErrorCode] = [
     .sessionNotFound, .sessionExpired, .tokenEndpointError, .tokenEndpointUnreachable, .storeUnavailable,

@@ -7,7 +7,7 @@ public enum RevokeToken: RPCMethod {
   public static let summary = "Revokes a token at its issuer (RFC 7009)"
   public static let explanation =
     """
-    Either a session, whose refresh token (or else access token) is revoked, or a token with its issuer. Refused (peer_forbidden) for \
+    Either a session, whose refresh token (or else access token) is revoked, or a token with its issuer. Rejected (peer_forbidden) for \
     the sidecar's own tokens (client credentials), which its users share.
     """
   public static let resultSummary = "true"

@@ -9,7 +9,7 @@ public struct TaskName: RPCObject {
 
 /// A task as its owner sees it.
 public struct TaskDescription: RPCObject {
-  /// Where it stands.
+  /// The state of a task.
   public enum State: String, SchemaEnumeration, Sendable {
     case running, suspended, cancelled, completed
   }
@@ -39,7 +39,7 @@ public struct TaskDescription: RPCObject {
     "task": "The task's name",
     "state": "running, suspended, cancelled or completed",
     "method": "The request's method",
-    "url": "The URL that is asked first",
+    "url": "The URL of the first request",
     "startedAt": "When it began",
     "receivedBytes": "Bytes of bodies that have come in, content codings undone",
     "sentBytes": "Bytes of bodies that have gone out",

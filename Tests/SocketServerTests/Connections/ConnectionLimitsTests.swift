@@ -1,0 +1,112 @@
+import Glibc
+import Testing
+
+@testable import SocketServer
+
+@Suite("Connection limits", .timeLimit(.minutes(1)))
+struct ConnectionLimitsTests {
+  @Test("connections are counted in total and by uid, and uncounted")
+  func ledger() {
+    var ledger = ConnectionLimits(connections: 3, connectionsPerUid: 2)
+    #expect(ledger.admit(uid: 1) == .admitted(id: 1))
+    #expect(ledger.admit(uid: 1) == .admitted(id: 2))
+    #expect(ledger.admit(uid: 1) == .rejected(.connectionsPerUid(limit: 2), lingers: true))
+    #expect(ledger.admit(uid: 2) == .admitted(id: 3))
+    #expect(ledger.admit(uid: 3) == .rejected(.connections(limit: 3), lingers: true))
+    ledger.release(uid: 1)
+    #expect(ledger.admit(uid: 3) == .admitted(id: 4), "ids are never used again")
+    ledger.release(uid: 2)
+    #expect(ledger.admit(uid: 1) == .admitted(id: 5))
+    #expect(ledger.total == 3)
+  }
+
+  @Test("next to others a uid takes more than three times what is free, or alone not all")
+  func shares() {
+    var ledger = ConnectionLimits(connections: 16, connectionsPerUid: 16)
+    func admitted(_ uid: UInt32) -> Int {
+      var count = 0
+      while case .admitted = ledger.admit(uid: uid) { count += 1 }
+      return count
+    }
+    #expect(admitted(1) == 16)
+    for _ in 0..<8 { ledger.release(uid: 1) }
+    #expect(admitted(2) == 6)
+    #expect(ledger.admit(uid: 1) == .rejected(.connections(limit: 16), lingers: true))
+    #expect(admitted(3) == 2, "there was a connection left for a uid that had none")
+  }
+
+  @Test("strangers have few connections, each and all together, and others as many as are configured")
+  func strangers() {
+    var ledger = ConnectionLimits(connections: 128, connectionsPerUid: 24)
+    for id in 1...16 { #expect(ledger.admit(uid: 1, isStranger: true) == .admitted(id: UInt64(id))) }
+    #expect(ledger.admit(uid: 1, isStranger: true) == .rejected(.connectionsPerUid(limit: 16), lingers: true))
+    for uid in 2..<18 { _ = ledger.admit(uid: UInt32(uid), isStranger: true) }
+    #expect(ledger.total == 32)
+    #expect(ledger.admit(uid: 99, isStranger: true) == .rejected(.connections(limit: 128), lingers: true))
+    for _ in 0..<24 { _ = ledger.admit(uid: 200) }
+    #expect(ledger.total == 56)
+    #expect(ledger.admit(uid: 200) == .rejected(.connectionsPerUid(limit: 24), lingers: true))
+    ledger.release(uid: 1, isStranger: true)
+    #expect(ledger.admit(uid: 99, isStranger: true) == .admitted(id: 57))
+  }
+
+  @Test("turning away costs a bounded number of lingering sockets")
+  func lingering() {
+    var ledger = ConnectionLimits(connections: 0, connectionsPerUid: 1)
+    for _ in 0..<ConnectionLimits.lingeringRejections {
+      #expect(ledger.admit(uid: 1) == .rejected(.connections(limit: 0), lingers: true))
+    }
+    #expect(ledger.admit(uid: 1) == .rejected(.connections(limit: 0), lingers: false))
+    ledger.releaseRejection()
+    #expect(ledger.admit(uid: 1) == .rejected(.connections(limit: 0), lingers: true))
+  }
+
+  @Test(
+    "a connection over a limit reads the rejection and the end, and a freed connection is used again",
+    arguments: [
+      (1, 10, RejectionReason.connections(limit: 1)), (10, 1, .connectionsPerUid(limit: 1)),
+    ])
+  func rejected(connections: Int, perUid: Int, reason: RejectionReason) async throws {
+    try await EchoServer.run {
+      $0.connections = connections
+      $0.connectionsPerUid = perUid
+    } _: { echo in
+      let first = try echo.client()
+      try await first.send("[1]\n")
+      #expect(try await first.line() == "[1]")
+      let second = try echo.client()
+      // Bytes that it has sent already must not cause a reset before the rejection is read.
+      try? await second.send("{\"lost\":1}\n")
+      #expect(try await second.rest() == "\"rejected \(reason)\"\n")
+      try await first.send("[2]\n")
+      #expect(try await first.line() == "[2]", "the admitted one is not disturbed")
+      first.close()
+      await echo.log.first("closed 1")
+      // Uncounted right after the delegate was called; the suite's time limit bounds the wait.
+      while echo.server.connectionCount > 0 { await Task.yield() }
+      let third = try echo.client()
+      try await third.send("[3]\n")
+      #expect(try await third.line() == "[3]")
+    }
+  }
+
+  @Test("a crowd over the limit is all answered and leaves nothing behind")
+  func crowd() async throws {
+    try await EchoServer.run {
+      $0.connections = 2
+    } _: { echo in
+      let admitted = [try echo.client(), try echo.client()]
+      for client in admitted {
+        try await client.send("[1]\n")
+        _ = try await client.line()
+      }
+      let crowd = try (0..<150).map { _ in try echo.client() }
+      for client in crowd { #expect(try await client.rest() == "\"rejected connections(limit: 2)\"\n") }
+      for client in admitted {
+        try await client.send("[2]\n")
+        #expect(try await client.line() == "[2]")
+      }
+      #expect(echo.server.connectionCount == 2)
+    }
+  }
+}
