@@ -1,7 +1,7 @@
 // swift-tools-version: 6.2
-// The manifest is the architecture page: one MARK per target, layers bottom-up, arrays alphabetical,
-// one dependency per line. A test reads `swift package dump-package` and compares the edges with
-// proto-docs/modules.md.
+// Targets are declared bottom-up: each one after the modules that it depends on, in the layers of
+// proto-docs/architecture.md. A test reads `swift package dump-package` and compares order and edges with
+// that page and with proto-docs/modules.md.
 
 import PackageDescription
 
@@ -16,7 +16,6 @@ let package = Package(
     .library(name: "CurlTransport", targets: ["CurlTransport"]),
     .library(name: "JOSE", targets: ["JOSE"]),
     .library(name: "PosternURLLoading", targets: ["PosternURLLoading"]),
-    .executable(name: "playground", targets: ["PlaygroundCommand"]),
   ],
   dependencies: [
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
@@ -59,8 +58,12 @@ let package = Package(
         "PosternHardening",
         "PosternTestSupport",
       ]),
-    // What HardeningTests start: it gives itself a sandbox and tries what is forbidden there.
-    .executableTarget(name: "PosternHardeningProbe", dependencies: ["CPosternLinux", "PosternHardening"]),
+    // A program that PosternHardeningTests start: it puts itself into a sandbox and tries what is forbidden there.
+    .executableTarget(
+      name: "PosternHardeningProbe",
+      dependencies: ["CPosternLinux", "PosternHardening"],
+      path: "Tests/PosternHardeningProbe"
+    ),
 
     // MARK: - Layer 1: JSON
 
@@ -100,6 +103,10 @@ let package = Package(
       dependencies: [
         "PosternXML"
       ]),
+
+    // MARK: - Layer 1: YAML
+
+    .target(name: "PosternYAML", dependencies: ["CPosternYAML"]),
 
     // MARK: - Layer 2: Audit
 
@@ -205,7 +212,7 @@ let package = Package(
         "StatusServer",
       ]),
 
-    // MARK: - Layer 3: OAuthClient, what the engine asks of identity providers
+    // MARK: - Layer 3: OAuthClient, requests to identity providers
 
     .target(
       name: "OAuthClient",
@@ -215,6 +222,24 @@ let package = Package(
         "PosternCrypto",
         "PosternJSON",
         "PosternSupport",
+      ]
+    ),
+    .testTarget(
+      name: "OAuthClientTests",
+      dependencies: [
+        "AuthEngine",
+        "EngineTestSupport",
+        "HTTPMessages",
+        "JOSE",
+        "OAuthClient",
+        "PosternCrypto",
+        "PosternJSON",
+        "PosternSupport",
+        "PosternTestSupport",
+        "ResourceAccess",
+        "SessionRecords",
+        "Sessions",
+        "TokenValidation",
       ]
     ),
 
@@ -230,6 +255,19 @@ let package = Package(
         "PosternSupport",
       ]
     ),
+    .testTarget(
+      name: "KeySetsTests",
+      dependencies: [
+        "AuthEngine",
+        "EngineTestSupport",
+        "HTTPMessages",
+        "JOSE",
+        "KeySets",
+        "OAuthClient",
+        "PosternSupport",
+        "PosternTestSupport",
+      ]
+    ),
 
     // MARK: - Layer 3: TokenValidation
 
@@ -243,6 +281,21 @@ let package = Package(
         "PosternCrypto",
         "PosternJSON",
         "PosternSupport",
+      ]
+    ),
+    .testTarget(
+      name: "TokenValidationTests",
+      dependencies: [
+        "AuthEngine",
+        "EngineTestSupport",
+        "HTTPMessages",
+        "JOSE",
+        "OAuthClient",
+        "PosternCrypto",
+        "PosternJSON",
+        "PosternSupport",
+        "PosternTestSupport",
+        "TokenValidation",
       ]
     ),
 
@@ -286,6 +339,22 @@ let package = Package(
         "TokenValidation",
       ]
     ),
+    .testTarget(
+      name: "SessionsTests",
+      dependencies: [
+        "AuthEngine",
+        "EngineTestSupport",
+        "HTTPMessages",
+        "JOSE",
+        "OAuthClient",
+        "PosternCrypto",
+        "PosternJSON",
+        "PosternSupport",
+        "PosternTestSupport",
+        "SessionRecords",
+        "Sessions",
+      ]
+    ),
 
     // MARK: - Layer 3: StepUp
 
@@ -298,6 +367,18 @@ let package = Package(
         "PosternJSON",
         "PosternSupport",
         "Sessions",
+      ]
+    ),
+    .testTarget(
+      name: "StepUpTests",
+      dependencies: [
+        "AuthEngine",
+        "EngineTestSupport",
+        "HTTPMessages",
+        "PosternJSON",
+        "PosternSupport",
+        "PosternTestSupport",
+        "StepUp",
       ]
     ),
 
@@ -314,6 +395,22 @@ let package = Package(
         "PosternJSON",
         "PosternSupport",
         "SessionRecords",
+        "Sessions",
+      ]
+    ),
+    .testTarget(
+      name: "ResourceAccessTests",
+      dependencies: [
+        "AccessManagement",
+        "AuthEngine",
+        "EngineTestSupport",
+        "HTTPMessages",
+        "JOSE",
+        "PosternCrypto",
+        "PosternJSON",
+        "PosternSupport",
+        "PosternTestSupport",
+        "ResourceAccess",
         "Sessions",
       ]
     ),
@@ -334,6 +431,23 @@ let package = Package(
         "TokenValidation",
       ]
     ),
+    .testTarget(
+      name: "EntitlementsTests",
+      dependencies: [
+        "AuthEngine",
+        "EngineTestSupport",
+        "Entitlements",
+        "HTTPMessages",
+        "JOSE",
+        "OAuthClient",
+        "PosternJSON",
+        "PosternSupport",
+        "PosternTestSupport",
+        "SDKCompatibility",
+        "SessionRecords",
+        "Sessions",
+      ]
+    ),
 
     // MARK: - Layer 3: SDKCompatibility
 
@@ -347,6 +461,17 @@ let package = Package(
         "Sessions",
       ]
     ),
+    .testTarget(
+      name: "SDKCompatibilityTests",
+      dependencies: [
+        "AuthEngine",
+        "EngineTestSupport",
+        "HTTPMessages",
+        "PosternSupport",
+        "PosternTestSupport",
+        "SDKCompatibility",
+      ]
+    ),
 
     // MARK: - Layer 3: AuthEngine, the engine as one module
 
@@ -355,8 +480,11 @@ let package = Package(
       dependencies: [
         "AccessManagement",
         "Entitlements",
+        "HTTPMessages",
         "KeySets",
         "OAuthClient",
+        "PosternJSON",
+        "PosternSupport",
         "ResourceAccess",
         "SDKCompatibility",
         "SessionRecords",
@@ -369,22 +497,12 @@ let package = Package(
     .testTarget(
       name: "AuthEngineTests",
       dependencies: [
-        "AccessManagement",
         "AuthEngine",
-        "Entitlements",
         "HTTPMessages",
         "JOSE",
-        "KeySets",
-        "OAuthClient",
         "PosternCrypto",
         "PosternJSON",
         "PosternSupport",
-        "PosternTestSupport",
-        "ResourceAccess",
-        "SDKCompatibility",
-        "SessionRecords",
-        "Sessions",
-        "TokenValidation",
       ]
     ),
 
@@ -443,9 +561,9 @@ let package = Package(
     .target(
       name: "PosternConfiguration",
       dependencies: [
-        "CPosternYAML",
         "PosternJSON",
         "PosternSupport",
+        "PosternYAML",
       ]
     ),
     .testTarget(
@@ -455,6 +573,76 @@ let package = Package(
         "PosternJSON",
         "PosternSupport",
       ]),
+
+    // MARK: - Layer 4: SidecarAccess, who calls and how much
+
+    .target(
+      name: "SidecarAccess",
+      dependencies: [
+        "PosternJSON",
+        "PosternJSONRPC",
+        "PosternProtocol",
+        "PosternSupport",
+      ]
+    ),
+
+    // MARK: - Layer 4: SidecarObservability, what the process reports about itself
+
+    .target(
+      name: "SidecarObservability",
+      dependencies: [
+        "AuthEngine",
+        "HTTPMessages",
+        .product(name: "Logging", package: "swift-log"),
+        "PosternAudit",
+        "PosternConfiguration",
+        "PosternCrypto",
+        "PosternJSON",
+        "PosternJSONRPC",
+        "PosternProtocol",
+        "PosternSupport",
+        "PosternTelemetry",
+        "SidecarAccess",
+      ]
+    ),
+
+    // MARK: - Layer 4: SidecarEngine, the engine as the configuration has it
+
+    .target(
+      name: "SidecarEngine",
+      dependencies: [
+        "AuthEngine",
+        "HTTPMessages",
+        "JOSE",
+        "PosternConfiguration",
+        "PosternCrypto",
+        "PosternJSON",
+        "PosternJSONRPC",
+        "PosternProtocol",
+        "PosternSupport",
+        "SidecarAccess",
+        "SidecarObservability",
+      ]
+    ),
+
+    // MARK: - Layer 4: SidecarCalls, the call chain
+
+    .target(
+      name: "SidecarCalls",
+      dependencies: [
+        "AuthEngine",
+        .product(name: "Logging", package: "swift-log"),
+        "PosternCrypto",
+        "PosternJSON",
+        "PosternJSONRPC",
+        "PosternProtocol",
+        "PosternSupport",
+        "PosternTelemetry",
+        "SidecarAccess",
+        "SidecarEngine",
+        "SidecarObservability",
+      ]
+    ),
 
     // MARK: - Layer 4: Sidecar
 
@@ -467,12 +655,15 @@ let package = Package(
         .product(name: "Logging", package: "swift-log"),
         "PosternAudit",
         "PosternConfiguration",
-        "PosternCrypto",
         "PosternJSON",
         "PosternJSONRPC",
         "PosternProtocol",
         "PosternSupport",
         "PosternTelemetry",
+        "SidecarAccess",
+        "SidecarCalls",
+        "SidecarEngine",
+        "SidecarObservability",
       ]
     ),
     .testTarget(
@@ -489,6 +680,10 @@ let package = Package(
         "PosternSupport",
         "PosternTestSupport",
         "Sidecar",
+        "SidecarAccess",
+        "SidecarCalls",
+        "SidecarEngine",
+        "SidecarObservability",
       ]
     ),
 
@@ -512,75 +707,34 @@ let package = Package(
         "PosternTelemetry",
         "SessionStore",
         "Sidecar",
+        "SidecarAccess",
+        "SidecarEngine",
+        "SidecarObservability",
         "SocketServer",
         "StatusServer",
       ]
     ),
 
-    // MARK: - Playground: a development upstream; no product depends on it
-
-    .target(
-      name: "Playground",
-      dependencies: [
-        "JOSE",
-        .product(name: "NIOCore", package: nio),
-        .product(name: "NIOHTTP1", package: nio),
-        .product(name: "NIOPosix", package: nio),
-        "PosternCrypto",
-        "PosternJSON",
-        "PosternSupport",
-      ],
-      exclude: ["README.md"]
-    ),
-    .executableTarget(
-      name: "PlaygroundCommand",
-      dependencies: [
-        .product(name: "ArgumentParser", package: "swift-argument-parser"),
-        "Playground",
-        "PosternSupport",
-      ]
-    ),
-    .testTarget(
-      name: "PlaygroundTests",
-      dependencies: [
-        "JOSE",
-        "Playground",
-        "PosternCrypto",
-        "PosternJSON",
-        "PosternSupport",
-        "PosternTestSupport",
-      ]
-    ),
-
-    // MARK: - Examples: what the documentation shows, compiled; no product depends on it
-
-    .target(
-      name: "PosternExamples",
-      dependencies: [
-        "AuthEngine",
-        "CurlTransport",
-        "HTTPMessages",
-        "Playground",
-        "PosternJSON",
-        "PosternSupport",
-        "PosternURLLoading",
-      ]
-    ),
-    .testTarget(
-      name: "PosternExamplesTests",
-      dependencies: [
-        "AuthEngine",
-        "HTTPMessages",
-        "PosternExamples",
-        "PosternJSON",
-        "PosternSupport",
-        "PosternTestSupport",
-      ]
-    ),
-
     // MARK: - Test support: may import everything, imported by tests only
 
-    .target(name: "PosternTestSupport", dependencies: ["HTTPMessages", "PosternSupport"]),
+    .target(
+      name: "PosternTestSupport",
+      dependencies: ["HTTPMessages", "PosternSupport"],
+      path: "Tests/PosternTestSupport"
+    ),
+    .target(
+      name: "EngineTestSupport",
+      dependencies: [
+        "AuthEngine",
+        "HTTPMessages",
+        "JOSE",
+        "PosternCrypto",
+        "PosternJSON",
+        "PosternSupport",
+        "PosternTestSupport",
+      ],
+      path: "Tests/EngineTestSupport"
+    ),
   ],
   swiftLanguageModes: [.v6]
 )

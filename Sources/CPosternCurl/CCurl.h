@@ -1,12 +1,12 @@
-// Typed shims over libcurl's variadic calls. OpenSSL must be told about its clean-up before libcurl initialises it.
+// Typed functions for libcurl's variadic ones, which Swift cannot call, and the initialization of OpenSSL.
 #ifndef POSTERN_CCURL_H
 #define POSTERN_CCURL_H
 #include <curl/curl.h>
 #include <stdint.h>
 
-// Initialises OpenSSL without its atexit handler: that handler would free what the loop's thread still uses while the
-// process exits. The function is declared inside, so that this module does not share OpenSSL's headers with COpenSSL.
-// 0x00080000 is OPENSSL_INIT_NO_ATEXIT. Returns 1 on success.
+// Initializes OpenSSL, before libcurl does, without its atexit handler: that would free memory that the loop's thread
+// still uses while the process exits. The function is declared inside, so that this module does not share OpenSSL's
+// headers with CPosternOpenSSL. 0x00080000 is OPENSSL_INIT_NO_ATEXIT. Returns 1 on success.
 struct ossl_init_settings_st;
 static inline int postern_curl_init_openssl(void) {
   extern int OPENSSL_init_crypto(uint64_t opts, const struct ossl_init_settings_st *settings);

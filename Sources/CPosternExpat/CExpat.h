@@ -1,4 +1,4 @@
-// expat as it is; nothing else lives in this header.
+// The header of expat.
 #ifndef POSTERN_CEXPAT_H
 #define POSTERN_CEXPAT_H
 #include <expat.h>

@@ -16,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-// What one answer may hold: more than any command of ours asks for.
+// The largest accepted reply: more than any command used here returns.
 #define MAXIMUM_REPLY_BYTES ((size_t)64 << 20)
 #define MAXIMUM_ELEMENTS (1 << 20)
 
@@ -27,17 +27,17 @@ struct chiredis_connection {
   SSL *tls;
 };
 
-// What hiredis counts the elements of an array with.
+// The type with which hiredis counts the elements of an array.
 #if HIREDIS_MAJOR >= 1
 typedef size_t array_count;
 #else
 typedef int array_count;
 #endif
 
-// hiredis' own, the same for every connection.
+// hiredis' default functions, the same for every connection.
 static void *(*_Atomic create_array)(const redisReadTask *, array_count);
 
-// hiredis allocates an array as long as the server announces.
+// Bounds the arrays that hiredis allocates in advance, by the length that the server announces.
 static void *create_bounded_array(const redisReadTask *task, array_count count) {
   return count > MAXIMUM_ELEMENTS ? NULL : create_array(task, count);
 }
@@ -70,7 +70,7 @@ static int wait_for(int fd, short events, int64_t deadline, char *message) {
   }
 }
 
-// What a TLS call that returned `result` needs next: events to wait for, or 0 for none, or -1 with a message.
+// The events that a TLS call needs next after it returned `result`: 0 for none, -1 with a message on failure.
 static int tls_events(const chiredis_connection *connection, int result, const char *what, char *message) {
   switch (SSL_get_error(connection->tls, result)) {
   case SSL_ERROR_WANT_READ: return POLLIN;
@@ -149,7 +149,7 @@ int chiredis_start_tls(chiredis_connection *connection, const char *host, const 
   }
 }
 
-// One attempt to write; the count, or 0 with what to wait for in `events`, or -1 with a message.
+// Tries to write once; returns the count, or 0 with the events to wait for in `events`, or -1 with a message.
 static ssize_t write_some(chiredis_connection *connection, const char *bytes, size_t count, int *events,
                           char *message) {
   errno = 0;
@@ -167,7 +167,7 @@ static ssize_t write_some(chiredis_connection *connection, const char *bytes, si
   return *events < 0 ? -1 : 0;
 }
 
-// One attempt to read, in the same manner.
+// Tries to read once, with the same results.
 static ssize_t read_some(chiredis_connection *connection, char *bytes, size_t count, int *events, char *message) {
   errno = 0;
   if (connection->tls != NULL) {
@@ -211,7 +211,7 @@ chiredis_reply *chiredis_command(chiredis_connection *connection, int count, con
     return NULL;
   }
   int failed = send_all(connection, command, (size_t)size, deadline, sent, message);
-  // It held a password, perhaps.
+  // The command may contain a password.
   OPENSSL_cleanse(command, (size_t)size);
   redisFreeCommand(command);
   if (failed != 0) return NULL;
@@ -231,7 +231,7 @@ chiredis_reply *chiredis_command(chiredis_connection *connection, int count, con
     if (got == 0 && wait_for(connection->redis->fd, (short)events, deadline, message) != 0) return NULL;
     received += (size_t)got;
     if (received > MAXIMUM_REPLY_BYTES) {
-      explain(message, "no answer", "longer than any command asks for");
+      explain(message, "no answer", "the reply is too large");
       return NULL;
     }
     if (got > 0 && redisReaderFeed(reader, buffer, (size_t)got) != REDIS_OK) {

@@ -1,10 +1,9 @@
-// Typed shims over jansson's macros; nothing else lives in this header.
+// Typed functions for jansson's macros, which Swift cannot call.
 #ifndef POSTERN_CJANSSON_H
 #define POSTERN_CJANSSON_H
 #include <jansson.h>
 
 static inline json_type postern_json_typeof(const json_t *value) { return json_typeof(value); }
-static inline int postern_json_is_true(const json_t *value) { return json_is_true(value); }
 static inline size_t postern_json_error_code(const json_error_t *error) { return (size_t)json_error_code(error); }
 static inline size_t postern_json_real_precision(int digits) { return JSON_REAL_PRECISION(digits); }
 #endif

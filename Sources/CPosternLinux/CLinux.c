@@ -42,7 +42,7 @@ int clinux_peer_pidfd(int fd) {
   return descriptor;
 }
 
-int clinux_refuse_descriptors(int fd) {
+int clinux_reject_descriptors(int fd) {
   int off = 0;
   return setsockopt(fd, SOL_SOCKET, SO_PASSRIGHTS, &off, sizeof off) != 0 ? errno : 0;
 }
@@ -60,7 +60,7 @@ void clinux_trim_memory(void) { malloc_trim(0); }
 static int argument_count;
 static char **arguments;
 
-// glibc calls constructors with what main() gets.
+// glibc passes the arguments of main() to constructors.
 __attribute__((constructor)) static void keep_arguments(int count, char **values) {
   argument_count = count;
   arguments = values;
@@ -68,6 +68,6 @@ __attribute__((constructor)) static void keep_arguments(int count, char **values
 
 int clinux_argument_count(void) { return argument_count; }
 
-const char *clinux_argument(int place) {
-  return place >= 0 && place < argument_count ? arguments[place] : NULL;
+const char *clinux_argument(int index) {
+  return index >= 0 && index < argument_count ? arguments[index] : NULL;
 }

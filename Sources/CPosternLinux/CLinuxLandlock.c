@@ -16,7 +16,7 @@
 
 enum { VERSION = 1 << 0, PATH_BENEATH = 1, NET_PORT = 2 };
 
-// struct landlock_ruleset_attr of ABI 6. Kernels that know less of it take it as long as the rest is zero.
+// struct landlock_ruleset_attr of ABI 6. Older kernels accept it as long as the members they do not know are zero.
 struct ruleset {
   uint64_t fs, net, scope;
 };
@@ -39,13 +39,13 @@ int clinux_landlock_rules(uint64_t fs, uint64_t net, uint64_t scope) {
   return rules < 0 ? -errno : (int)rules;
 }
 
-int clinux_landlock_place(const char *path) {
-  int place = open(path, O_PATH | O_CLOEXEC);
-  return place < 0 ? -errno : place;
+int clinux_landlock_open(const char *path) {
+  int parent = open(path, O_PATH | O_CLOEXEC);
+  return parent < 0 ? -errno : parent;
 }
 
-int clinux_landlock_allow_path(int rules, int place, uint64_t access) {
-  struct path_beneath rule = {access, place};
+int clinux_landlock_allow_path(int rules, int parent, uint64_t access) {
+  struct path_beneath rule = {access, parent};
   return syscall(SYS_landlock_add_rule, rules, PATH_BENEATH, &rule, 0) != 0 ? errno : 0;
 }
 

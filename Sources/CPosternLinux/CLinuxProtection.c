@@ -18,15 +18,15 @@
 #define PR_SET_MDWE 65
 #define PR_GET_MDWE 66
 #endif
-#define REFUSE_EXEC_GAIN 1
+#define NO_EXEC_GAIN 1
 
 int clinux_forbid_new_privileges(void) { return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ? errno : 0; }
 
-int clinux_forbid_writable_code(void) { return prctl(PR_SET_MDWE, REFUSE_EXEC_GAIN, 0, 0, 0) != 0 ? errno : 0; }
+int clinux_forbid_writable_code(void) { return prctl(PR_SET_MDWE, NO_EXEC_GAIN, 0, 0, 0) != 0 ? errno : 0; }
 
 int clinux_writable_code_is_forbidden(void) {
   int flags = prctl(PR_GET_MDWE, 0, 0, 0, 0);
-  return flags > 0 && (flags & REFUSE_EXEC_GAIN) != 0;
+  return flags > 0 && (flags & NO_EXEC_GAIN) != 0;
 }
 
 int clinux_new_privileges_are_forbidden(void) { return prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1; }
@@ -34,14 +34,14 @@ int clinux_new_privileges_are_forbidden(void) { return prctl(PR_GET_NO_NEW_PRIVS
 int clinux_is_dumpable(void) { return prctl(PR_GET_DUMPABLE, 0, 0, 0, 0) != 0; }
 
 int clinux_system_calls_are_filtered(void) {
-  // Asks for the present personality, which is nobody's secret.
+  // With this argument personality(2) would change nothing.
   if (prctl(PR_GET_SECCOMP, 0, 0, 0, 0) != SECCOMP_MODE_FILTER) return 0;
   return syscall(SYS_personality, 0xffffffffUL) < 0 && errno == EPERM;
 }
 
 #ifdef OWN_ARCHITECTURE
 
-// What a sidecar never needs, whatever it is asked. Names that an architecture does not have are left out.
+// System calls that no operation of the sidecar needs. Names that an architecture does not have are left out.
 static const uint16_t forbidden[] = {
     // other programs and processes
     SYS_execve, SYS_execveat, SYS_ptrace, SYS_process_vm_readv, SYS_process_vm_writev, SYS_kcmp,
@@ -65,7 +65,7 @@ static const uint16_t forbidden[] = {
 #ifdef SYS_mount_setattr
     SYS_mount_setattr,
 #endif
-    // files behind the back of path rules
+    // files that path rules do not cover
     SYS_open_by_handle_at, SYS_name_to_handle_at, SYS_fanotify_init, SYS_quotactl, SYS_acct, SYS_swapon, SYS_swapoff,
 #ifdef SYS_quotactl_fd
     SYS_quotactl_fd,
@@ -86,7 +86,7 @@ static const uint16_t forbidden[] = {
 #ifdef SYS_io_uring_setup
     SYS_io_uring_setup, SYS_io_uring_enter, SYS_io_uring_register,
 #endif
-    // keys that are the session's, not the process's
+    // the kernel's key rings
     SYS_add_key, SYS_request_key, SYS_keyctl,
 };
 
@@ -95,7 +95,7 @@ enum { FORBIDDEN = sizeof forbidden / sizeof forbidden[0] };
 #define NAMESPACES \
   (CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET)
 
-// Each block looks at one call: it goes on to the next block with the number of the call still loaded, or ends.
+// Each block is about one system call: it continues with the next block, with the number still loaded, or returns.
 static const struct sock_filter begin[] = {
     LOAD(ARCHITECTURE),
     IS(OWN_ARCHITECTURE, 1, 0),
@@ -103,26 +103,15 @@ static const struct sock_filter begin[] = {
     LOAD(NUMBER),
     // x32 has numbers of its own under the same architecture.
     AT_LEAST(0x40000000, 0, 1),
-    GIVE(REFUSE(ENOSYS)),
+    GIVE(ERROR(ENOSYS)),
 
-    // MSG_FASTOPEN connects without connect(), where no rule for ports is asked. First: these are called often.
-    IS(SYS_sendto, 0, 4),
-    LOAD(ARGUMENT(3)),
-    HAS(MSG_FASTOPEN, 0, 1),
-    GIVE(DENY),
-    GIVE(ALLOW),
-    IS(SYS_sendmsg, 0, 4),
-    LOAD(ARGUMENT(2)),
-    HAS(MSG_FASTOPEN, 0, 1),
-    GIVE(DENY),
-    GIVE(ALLOW),
-    IS(SYS_sendmmsg, 0, 4),
-    LOAD(ARGUMENT(3)),
-    HAS(MSG_FASTOPEN, 0, 1),
-    GIVE(DENY),
-    GIVE(ALLOW),
+    // MSG_FASTOPEN connects without connect(), for which there is no rule for ports. First, because these calls are
+    // frequent.
+    WITHOUT(SYS_sendto, 3, MSG_FASTOPEN),
+    WITHOUT(SYS_sendmsg, 2, MSG_FASTOPEN),
+    WITHOUT(SYS_sendmmsg, 3, MSG_FASTOPEN),
 
-    // Input that a terminal takes for typed, and its clipboard.
+    // Simulated input of a terminal, and its clipboard.
     IS(SYS_ioctl, 0, 5),
     LOAD(ARGUMENT(1)),
     IS(TIOCSTI, 1, 0),
@@ -130,7 +119,7 @@ static const struct sock_filter begin[] = {
     GIVE(DENY),
     GIVE(ALLOW),
 
-    // Threads, no processes; in no other namespaces.
+    // Threads but no processes, and no other namespaces.
     IS(SYS_clone, 0, 5),
     LOAD(ARGUMENT(0)),
     HAS(NAMESPACES, 1, 0),
@@ -139,10 +128,10 @@ static const struct sock_filter begin[] = {
     GIVE(ALLOW),
 #ifdef SYS_clone3
     IS(SYS_clone3, 0, 1),
-    GIVE(REFUSE(ENOSYS)),
+    GIVE(ERROR(ENOSYS)),
 #endif
 
-    // Once not dumpable, always so.
+    // A process that is not dumpable must stay so.
     IS(SYS_prctl, 0, 6),
     LOAD(ARGUMENT(0)),
     IS(PR_SET_DUMPABLE, 0, 3),
@@ -151,15 +140,15 @@ static const struct sock_filter begin[] = {
     GIVE(DENY),
     GIVE(ALLOW),
 
-    // Sockets: Unix, IP (TCP and UDP only: others are asked no rule for ports), and what the C library learns addresses
-    // from.
+    // Sockets: Unix, IP (TCP and UDP only: there are no rules for the ports of others), and the one from which the C
+    // library gets the interfaces' addresses.
     IS(SYS_socket, 0, 17),
     LOAD(ARGUMENT(0)),
     IS(AF_UNIX, 14, 0),
     IS(AF_NETLINK, 3, 0),
     IS(AF_INET, 4, 0),
     IS(AF_INET6, 3, 0),
-    GIVE(REFUSE(EAFNOSUPPORT)),
+    GIVE(ERROR(EAFNOSUPPORT)),
     LOAD(ARGUMENT(2)),
     IS(NETLINK_ROUTE, 8, 7),
     LOAD(ARGUMENT(1)),
@@ -174,7 +163,7 @@ static const struct sock_filter begin[] = {
 };
 
 enum { BEGIN = sizeof begin / sizeof begin[0] };
-// A jump goes no further than 255 instructions.
+// The longest jump is 255 instructions.
 _Static_assert(FORBIDDEN < 255, "too many system calls for one list");
 
 int clinux_filter_system_calls(void) {

@@ -1,5 +1,5 @@
-// The second filter: for a process that has started, and serves. It lies over the first one: what either forbids is
-// forbidden.
+// The second filter, for a process that has finished starting. It applies together with the first one: a system call
+// that either forbids is forbidden.
 #define _GNU_SOURCE
 #include "CLinuxServing.h"
 #include "filter.h"
@@ -10,7 +10,7 @@
 #include <sys/resource.h>
 
 int clinux_serving_calls_are_filtered(void) {
-  // With flags that do not exist nothing is made.
+  // Without the filter, the call fails because of the invalid flags.
   return syscall(SYS_inotify_init1, -1) < 0 && errno == EPERM;
 }
 
@@ -34,7 +34,7 @@ enum {
 };
 
 static const uint16_t forbidden[] = {
-    // owner, mode, times and attributes of files: Landlock has no rule for them
+    // owner, mode, times and attributes of files: Landlock has no rules for them
     SYS_fchmodat, FCHMODAT2, SYS_fchown, SYS_fchownat, SYS_utimensat,
     SYS_setxattr, SYS_lsetxattr, SYS_fsetxattr, SETXATTRAT, SYS_getxattr, SYS_lgetxattr, SYS_fgetxattr, GETXATTRAT,
     SYS_listxattr, SYS_llistxattr, SYS_flistxattr, LISTXATTRAT, SYS_removexattr, SYS_lremovexattr, SYS_fremovexattr,
@@ -42,19 +42,19 @@ static const uint16_t forbidden[] = {
 #ifdef SYS_chmod
     SYS_chmod, SYS_chown, SYS_lchown, SYS_utime, SYS_utimes, SYS_futimesat,
 #endif
-    // nor for truncating before Linux 6.2; what is open for writing is cut with ftruncate
+    // nor for truncating before Linux 6.2; files open for writing are truncated with ftruncate
     SYS_truncate,
-    // nor for being in a directory, or watching one
+    // nor for changing to a directory, or watching one
     SYS_chdir, SYS_fchdir, SYS_inotify_init1, SYS_inotify_add_watch, SYS_fanotify_mark, STATMOUNT, LISTMOUNT,
 #ifdef SYS_inotify_init
     SYS_inotify_init,
 #endif
-    // names that lead elsewhere, and devices
+    // symbolic links and devices
     SYS_symlinkat, SYS_mknodat,
 #ifdef SYS_symlink
     SYS_symlink, SYS_mknod,
 #endif
-    // memory without a name, from which code could be mapped, and memory and queues of other processes
+    // anonymous files, from which code could be mapped, and memory and queues of other processes
     SYS_memfd_create, MEMFD_SECRET, SYS_shmget, SYS_shmat, SYS_shmctl, SYS_semget, SYS_semop, SYS_semtimedop, SYS_semctl,
     SYS_msgget, SYS_msgsnd, SYS_msgrcv, SYS_msgctl, SYS_mq_open, SYS_mq_unlink, SYS_io_setup,
     // other processes
@@ -64,16 +64,11 @@ static const uint16_t forbidden[] = {
 enum { FORBIDDEN = sizeof forbidden / sizeof forbidden[0] };
 _Static_assert(FORBIDDEN < 255, "too many system calls for one list");
 
-// `call` only where its argument `n` is `value`.
-#define ONLY(call, n, value) IS((call), 0, 4), LOAD(ARGUMENT(n)), IS((value), 0, 1), GIVE(ALLOW), GIVE(DENY)
-// `call` only where its argument `n` has none of `bits`.
-#define WITHOUT(call, n, bits) IS((call), 0, 4), LOAD(ARGUMENT(n)), HAS((bits), 0, 1), GIVE(DENY), GIVE(ALLOW)
-
 // The kind of an ioctl, in its second byte.
 enum { KIND = 0xff00, FILE_FLAGS = 'f' << 8, FILE_ATTRIBUTES = 'X' << 8, BTRFS = 0x9400 };
 
 int clinux_filter_serving_calls(void) {
-  // There is one process, and it starts none.
+  // The filter is not inherited by another process, since this one starts none.
   uint32_t own = (uint32_t)getpid();
   const struct sock_filter begin[] = {
       LOAD(ARCHITECTURE),
@@ -81,16 +76,17 @@ int clinux_filter_serving_calls(void) {
       GIVE(SECCOMP_RET_KILL_PROCESS),
       LOAD(NUMBER),
 
-      // No more code: neither a file that was written here, nor memory (PR_SET_MDWE forbids only what was writable,
-      // from Linux 6.3 on).
+      // No further executable memory, not even of a file that this process wrote. (PR_SET_MDWE, from Linux 6.3 on,
+      // forbids only memory that was writable.)
       WITHOUT(SYS_mmap, 2, PROT_EXEC),
       WITHOUT(SYS_mprotect, 2, PROT_EXEC),
       WITHOUT(SYS_pkey_mprotect, 2, PROT_EXEC),
 
-      // What the store does to its own files: nothing can be opened up to others with it.
+      // The store sets this mode on its files; no other mode, so that no file becomes accessible to other users.
       ONLY(SYS_fchmod, 1, 0600),
 
-      // Signals that come from a descriptor go to anybody; leases and notes hold up or watch others.
+      // Signals on behalf of a descriptor, which can go to other processes; leases and notifications, which delay or
+      // watch other processes.
       IS(SYS_fcntl, 0, 8),
       LOAD(ARGUMENT(1)),
       IS(F_SETOWN, 4, 0),
@@ -101,7 +97,7 @@ int clinux_filter_serving_calls(void) {
       GIVE(DENY),
       GIVE(ALLOW),
 
-      // Flags and attributes of files again.
+      // Flags and attributes of files, by ioctl.
       IS(SYS_ioctl, 0, 9),
       LOAD(ARGUMENT(1)),
       IS(FIOSETOWN, 5, 0),
@@ -113,7 +109,7 @@ int clinux_filter_serving_calls(void) {
       GIVE(DENY),
       GIVE(ALLOW),
 
-      // Priorities, limits and processors: of the calling thread only. Limits are read, not set.
+      // Priorities, limits and processors of the calling thread only. Limits can be read but not set.
       IS(SYS_setpriority, 0, 6),
       LOAD(ARGUMENT(0)),
       IS(PRIO_PROCESS, 0, 3),
@@ -135,7 +131,7 @@ int clinux_filter_serving_calls(void) {
       ONLY(SYS_sched_setparam, 0, 0),
       ONLY(SYS_sched_setattr, 0, 0),
 
-      // Signals: to itself only.
+      // Signals to this process only.
       ONLY(SYS_kill, 0, own),
       ONLY(SYS_tgkill, 0, own),
       ONLY(SYS_rt_sigqueueinfo, 0, own),

@@ -12,7 +12,7 @@ int clinux_tcp_sent(int fd, uint64_t *acknowledged, uint64_t *outstanding) {
   struct tcp_info info = {0};
   socklen_t size = sizeof info;
   if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return errno;
-  // An older kernel knows less of the structure; one that imitates Linux may leave it empty.
+  // An older kernel fills less of the structure; a system that imitates Linux may leave it empty.
   if (size < offsetof(struct tcp_info, tcpi_bytes_acked) + sizeof info.tcpi_bytes_acked) return ENODATA;
   if (info.tcpi_bytes_acked == 0) return ENODATA;
   int queued = 0;

@@ -1,4 +1,4 @@
-// The words that filters of system calls are written in (seccomp(2)), and what is at the end of each of them.
+// Macros for filters of system calls (seccomp(2)), and the functions that complete and install a filter.
 #ifndef POSTERN_FILTER_H
 #define POSTERN_FILTER_H
 
@@ -23,7 +23,7 @@
 
 #define NUMBER offsetof(struct seccomp_data, nr)
 #define ARCHITECTURE offsetof(struct seccomp_data, arch)
-// The lower half of an argument: where flags, types and requests are. Both architectures are little-endian.
+// The lower half of an argument, which contains flags, types and requests. Both architectures are little-endian.
 #define ARGUMENT(n) (offsetof(struct seccomp_data, args) + 8 * (n))
 
 #define LOAD(where) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (where))
@@ -33,21 +33,26 @@
 #define GIVE(action) BPF_STMT(BPF_RET | BPF_K, (action))
 #define ALLOW SECCOMP_RET_ALLOW
 #define DENY (SECCOMP_RET_ERRNO | EPERM)
-#define REFUSE(code) (SECCOMP_RET_ERRNO | (code))
+#define ERROR(code) (SECCOMP_RET_ERRNO | (code))
+
+// Permits `call` only where its argument `n` is `value`.
+#define ONLY(call, n, value) IS((call), 0, 4), LOAD(ARGUMENT(n)), IS((value), 0, 1), GIVE(ALLOW), GIVE(DENY)
+// Permits `call` only where its argument `n` has none of `bits`.
+#define WITHOUT(call, n, bits) IS((call), 0, 4), LOAD(ARGUMENT(n)), HAS((bits), 0, 1), GIVE(DENY), GIVE(ALLOW)
 
 #ifdef OWN_ARCHITECTURE
 
-// Instructions that filter_finish adds beside one for each call of its list.
+// The number of instructions that filter_finish adds in addition to one for each call of its list.
 enum { FILTER_END = 2 };
 
-// Writes `begin` to `filter`, then a list of `calls` that are forbidden whatever their arguments; all else is allowed.
-// A jump goes no further than 255 instructions, hence the type of `count`. Returns the length.
+// Writes to `filter` the instructions `begin`, then a list of `calls` that are forbidden whatever their arguments; all
+// others are allowed. The longest jump is 255 instructions, hence the type of `count`. Returns the length.
 static inline size_t filter_finish(
     struct sock_filter *filter, const struct sock_filter *begin, size_t size, const uint16_t *calls, uint8_t count) {
   size_t length = 0;
   for (; length < size; length++) filter[length] = begin[length];
   for (uint8_t index = 0; index < count; index++) {
-    // To the end of the list, over the ALLOW behind it.
+    // Jumps to the DENY at the end, over the ALLOW.
     filter[length++] = (struct sock_filter)IS(calls[index], (uint8_t)(count - index), 0);
   }
   filter[length++] = (struct sock_filter)GIVE(ALLOW);
@@ -55,15 +60,16 @@ static inline size_t filter_finish(
   return length;
 }
 
-// Puts all threads under the filter. Returns 0, or errno.
+// Installs the filter for all threads. Returns 0, or errno.
 static inline int filter_install(struct sock_filter *filter, size_t length) {
   struct sock_fprog program = {(unsigned short)length, filter};
-  // Kernels before 5.16 slow a filtered process down against speculation, which is for those that run foreign code.
+  // Without SPEC_ALLOW, kernels before 5.16 mitigate speculation attacks, which slows the process down and is needed
+  // only by programs that run foreign code.
   unsigned flags = SECCOMP_FILTER_FLAG_TSYNC | SECCOMP_FILTER_FLAG_SPEC_ALLOW;
-  long refused = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &program);
-  if (refused < 0) return errno;
-  // The thread that has filters of its own.
-  return refused > 0 ? EBUSY : 0;
+  long failed = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &program);
+  if (failed < 0) return errno;
+  // A positive result is the id of a thread with other filters.
+  return failed > 0 ? EBUSY : 0;
 }
 
 #endif

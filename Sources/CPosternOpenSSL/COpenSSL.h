@@ -1,4 +1,4 @@
-// Typed shims over OpenSSL macros; nothing else lives in this header.
+// Typed functions for macros of OpenSSL, which Swift cannot call.
 #ifndef POSTERN_COPENSSL_H
 #define POSTERN_COPENSSL_H
 #include <openssl/bio.h>

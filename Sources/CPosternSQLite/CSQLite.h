@@ -1,4 +1,4 @@
-// SQLite, with typed shims over its variadic calls and macros, which Swift cannot call.
+// Typed functions for variadic functions and macros of SQLite, which Swift cannot call.
 #ifndef POSTERN_CSQLITE_H
 #define POSTERN_CSQLITE_H
 #include <sqlite3.h>

@@ -13,16 +13,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-// How many keys of a server's chain are told: `sha256/`, 44 characters of base64, and the separator, each.
+// The size of the list of a server's keys; each takes `sha256/`, 44 characters of base64, and a separator.
 #define MAXIMUM_SEEN 8
 #define SEEN_SIZE (MAXIMUM_SEEN * 56)
-// Certificates behind the client's own.
+// The most certificates after the client certificate.
 #define MAXIMUM_CHAIN 16
-// What a server's handshake may ask of the one thread that serves everybody. No finite field: a handshake with
-// ffdhe8192 takes a tenth of a second. The certificates with what is stapled: OpenSSL's own bound is 100 KiB.
+// Limits on the cost of a handshake, which blocks the thread that serves all users. No finite-field groups: a handshake
+// with ffdhe8192 takes a tenth of a second. The limit of OpenSSL for certificates and stapled responses is 100 KiB.
 #define GROUPS "X25519:P-256:P-384:P-521"
 #define MAXIMUM_CERTIFICATE_BYTES (32 << 10)
-// Certificates between the server's own and the authority that is trusted.
+// The most certificates between the server's certificate and the trusted authority.
 #define MAXIMUM_DEPTH 9
 
 struct ctls_authorities {
@@ -56,13 +56,13 @@ int ctls_sha256(const void *bytes, size_t count, uint8_t *digest) {
   return done == 1;
 }
 
-// An encrypted key is not asked about on the terminal.
+// A password callback without a password: OpenSSL would prompt on the terminal for an encrypted key.
 static int no_password(char *buffer, int size, int writing, void *context) {
   (void)buffer, (void)size, (void)writing, (void)context;
   return -1;
 }
 
-// As libcurl adds a file to a store, with the flags that it sets.
+// Adds authorities to a store as libcurl does for a file, with the same flags.
 static X509 *fill(X509_STORE *store, const STACK_OF(X509_INFO) * found) {
   X509 *first = NULL;
   if (X509_STORE_set_flags(store, X509_V_FLAG_TRUSTED_FIRST | X509_V_FLAG_PARTIAL_CHAIN) != 1) return NULL;
@@ -119,7 +119,7 @@ static const char *read_certificates(ctls_identity *identity, const void *bytes,
   while (problem == NULL) {
     X509 *next = PEM_read_bio_X509(bio, NULL, no_password, NULL);
     if (next == NULL) {
-      // The one way to the end that is no fault: nothing more begins.
+      // The regular end: no further certificate starts.
       unsigned long error = ERR_peek_last_error();
       if (ERR_GET_LIB(error) != ERR_LIB_PEM || ERR_GET_REASON(error) != PEM_R_NO_START_LINE)
         problem = "the certificate file has a further certificate that cannot be read";
@@ -142,7 +142,7 @@ static const char *read_key(ctls_identity *identity, const void *bytes, size_t c
   return identity->key == NULL ? "the key is no readable PEM private key (encrypted ones are not read)" : NULL;
 }
 
-// What every connection does later, once to see whether it works.
+// Sets up an SSL_CTX as every connection does, to test whether that works.
 static const char *try_out(const ctls_identity *identity) {
   if (X509_check_private_key(identity->certificate, identity->key) != 1)
     return "the certificate and the key do not belong together";
@@ -201,14 +201,14 @@ static void release(void *parent, void *pointer, CRYPTO_EX_DATA *data, int index
 }
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static int place = -1;
-static void reserve_place(void) { place = SSL_CTX_get_ex_new_index(0, NULL, NULL, NULL, release); }
+static int guard_index = -1;
+static void reserve_index(void) { guard_index = SSL_CTX_get_ex_new_index(0, NULL, NULL, NULL, release); }
 
 ctls_guard *ctls_guard_create(const ctls_authorities *authorities, const ctls_identity *identity, const uint8_t *pins,
                               size_t pin_count, int leaf_only, const uint8_t *mark) {
-  pthread_once(&once, reserve_place);
+  pthread_once(&once, reserve_index);
   ctls_guard *guard = calloc(1, sizeof *guard);
-  if (place < 0 || guard == NULL) {
+  if (guard_index < 0 || guard == NULL) {
     free(guard);
     return NULL;
   }
@@ -278,9 +278,8 @@ static void note_seen(ctls_guard *guard, const uint8_t *digest) {
   snprintf(guard->seen + used, SEEN_SIZE - used, "%ssha256/%s", used > 0 ? ", " : "", (const char *)text);
 }
 
-// Before OpenSSL reads a message: the server's certificates are looked at as long as they are bytes. The callback
-// returns nothing, and its message is the one that is read next: with lengths that fit nothing the handshake ends
-// there, and the certificates stay unread.
+// Checks the bytes of the server's certificates before OpenSSL parses them. The callback cannot return an error, but
+// OpenSSL parses the same buffer next: invalid lengths written to it end the handshake before a certificate is parsed.
 static void inspect(int is_sent, int version, int type, const void *message, size_t count, SSL *ssl, void *context) {
   (void)version;
   uint8_t *bytes = (uint8_t *)message;
@@ -292,11 +291,11 @@ static void inspect(int is_sent, int version, int type, const void *message, siz
   if (guard->problem != NULL) memset(body, 0xFF, count < 4 ? count : 4);
 }
 
-// In place of OpenSSL's own verification: that first, then the pins, over the chain that was verified and not over what
-// the server sent along.
+// Replaces OpenSSL's verification: runs it first, then compares the pins with the verified chain (not with the
+// certificates that the server sent).
 static int verify(X509_STORE_CTX *store, void *context) {
   ctls_guard *guard = context;
-  // Where `inspect` has not ended the handshake.
+  // In case `inspect` did not end the handshake.
   if (guard->problem != NULL) {
     X509_STORE_CTX_set_error(store, X509_V_ERR_APPLICATION_VERIFICATION);
     return 0;
@@ -320,23 +319,23 @@ static int verify(X509_STORE_CTX *store, void *context) {
   return 0;
 }
 
-// Behind the verification: what the server has stapled, if anything.
+// Checks the stapled OCSP response, if there is one, after the verification.
 static int check_staple(SSL *ssl, void *context) {
   ctls_guard *guard = context;
   guard->problem = ctls_staple_problem(ssl);
   return guard->problem == NULL;
 }
 
-// What the handshake may cost.
+// Limits the cost of the handshake.
 static int bound(ctls_guard *guard, SSL_CTX *context) {
   if (SSL_CTX_set1_groups_list(context, GROUPS) != 1) return 0;
   SSL_CTX_set_max_cert_list(context, MAXIMUM_CERTIFICATE_BYTES);
   SSL_CTX_set_verify_depth(context, MAXIMUM_DEPTH);
 #ifdef SSL_OP_NO_RX_CERTIFICATE_COMPRESSION
-  // From OpenSSL 3.2 on: `inspect` does not see what comes compressed (RFC 8879).
+  // From OpenSSL 3.2 on: `inspect` cannot read compressed certificates (RFC 8879).
   SSL_CTX_set_options(context, SSL_OP_NO_RX_CERTIFICATE_COMPRESSION);
 #endif
-  // A server that was offered it may ask for a certificate, and a signature, again and again.
+  // A server that is offered this may request a certificate, and a signature, any number of times.
   SSL_CTX_set_post_handshake_auth(context, 0);
   // One handshake for each connection.
   SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION);
@@ -353,7 +352,7 @@ int ctls_guard_attach(ctls_guard *guard, void *pointer) {
       SSL_CTX_use_cert_and_key(context, guard->certificate, guard->key, guard->chain, 1) != 1)
     return 0;
   atomic_fetch_add(&guard->references, 1);
-  if (SSL_CTX_set_ex_data(context, place, guard) != 1) {
+  if (SSL_CTX_set_ex_data(context, guard_index, guard) != 1) {
     ctls_guard_free(guard);
     return 0;
   }
@@ -361,17 +360,17 @@ int ctls_guard_attach(ctls_guard *guard, void *pointer) {
   SSL_CTX_set_tlsext_status_cb(context, check_staple);
   SSL_CTX_set_tlsext_status_arg(context, guard);
   if (!bound(guard, context)) return 0;
-  // A read ends with each message that is not for the application (key updates, session tickets): by default it goes on
-  // for as long as they come, and the thread with it.
+  // Without auto-retry a read returns after each message that is not for the application (key updates, session
+  // tickets); with it, such messages could keep the thread reading for ever.
   SSL_CTX_clear_mode(context, SSL_MODE_AUTO_RETRY);
   return 1;
 }
 
 int ctls_guard_made(const ctls_guard *guard, void *ssl) {
-  pthread_once(&once, reserve_place);
+  pthread_once(&once, reserve_index);
   SSL_CTX *context = ssl == NULL ? NULL : SSL_get_SSL_CTX((SSL *)ssl);
-  if (context == NULL || place < 0) return 0;
-  const ctls_guard *made = SSL_CTX_get_ex_data(context, place);
+  if (context == NULL || guard_index < 0) return 0;
+  const ctls_guard *made = SSL_CTX_get_ex_data(context, guard_index);
   if (guard == NULL || made == NULL) return guard == made;
   return memcmp(guard->mark, made->mark, CTLS_DIGEST_SIZE) == 0;
 }

@@ -3,7 +3,7 @@
 #include <stdint.h>
 #include <string.h>
 
-// More than any chain of ours or of the web's has.
+// More than any usual chain has.
 #define MAXIMUM_CERTIFICATES 10
 #define MAXIMUM_MODULUS_BYTES (8192 / 8)
 #define MAXIMUM_EXPONENT_BYTES (64 / 8)
@@ -27,7 +27,7 @@ static int take_bytes(span *from, size_t count, span *taken) {
   return 1;
 }
 
-// A vector of TLS, with its length in `width` bytes before it.
+// Reads a vector of TLS, whose length is in the `width` bytes before it.
 static int take_vector(span *from, size_t width, span *content) {
   span length;
   if (!take_bytes(from, width, &length)) return 0;
@@ -36,7 +36,7 @@ static int take_vector(span *from, size_t width, span *content) {
   return take_bytes(from, count, content);
 }
 
-// A value of DER. An indefinite length, which OpenSSL would read, is none.
+// Reads a value of DER. An indefinite length, which OpenSSL would accept, is an error.
 static int take(span *from, uint8_t tag, span *content) {
   span head;
   if (from->count < 2 || from->bytes[0] != tag) return 0;
@@ -62,7 +62,7 @@ static size_t size(span number) {
   return number.count;
 }
 
-// RFC 8017 appendix A.1.1. Both cost time in the power of their size.
+// RFC 8017 appendix A.1.1. The time of an operation grows with the size of both numbers.
 static const char *rsa_problem(span key) {
   span unused, both, modulus, exponent;
   if (!take_bytes(&key, 1, &unused) || !take(&key, SEQUENCE, &both) || !take(&both, INTEGER, &modulus) || !take(&both, INTEGER, &exponent))
@@ -72,8 +72,8 @@ static const char *rsa_problem(span key) {
   return NULL;
 }
 
-// RFC 5480 section 2.1.1. Parameters in place of a curve's name are the sender's choice: to decompress a point modulo a
-// prime that was chosen for it takes a tenth of a second, and is done when the certificate is read.
+// RFC 5480 section 2.1.1. A curve must have a name: with explicit parameters OpenSSL decompresses a point when it reads
+// the certificate, which takes a tenth of a second for a prime chosen to be slow.
 static const char *curve_problem(span parameters) {
   span name;
   if (take(&parameters, IDENTIFIER, &name) &&
@@ -91,7 +91,7 @@ static const char *certificate_problem(span bytes) {
   if (!take_all(&body, before, sizeof before) || !take(&body, SEQUENCE, &info) || !take(&info, SEQUENCE, &algorithm) ||
       !take(&info, BIT_STRING, &key) || !take(&algorithm, IDENTIFIER, &name))
     return unreadable;
-  // With a name of its own: any, and restricted to RSASSA-PSS.
+  // rsaEncryption and id-RSASSA-PSS.
   if (IS(name, "\x2A\x86\x48\x86\xF7\x0D\x01\x01\x01") || IS(name, "\x2A\x86\x48\x86\xF7\x0D\x01\x01\x0A")) return rsa_problem(key);
   if (IS(name, "\x2A\x86\x48\xCE\x3D\x02\x01")) return curve_problem(algorithm);
   // Ed25519 and Ed448 (RFC 8410 section 3).

@@ -6,10 +6,10 @@
 #include <openssl/ocsp.h>
 #include <openssl/x509v3.h>
 
-// By how much the clocks may differ, and how long a response is good that does not say until when.
+// The tolerated difference of clocks, and the lifetime of a response without `nextUpdate`.
 #define SKEW_SECONDS 300L
 #define MAXIMUM_AGE_SECONDS (7L * 24 * 3600)
-// More answers than this are not looked at: a server's response has one.
+// The most single responses that are read: a server's response has one.
 #define MAXIMUM_ANSWERS 16
 // The TLS feature that demands a response (RFC 7633 section 4.2.3.1): the extension status_request.
 #define STATUS_REQUEST 5
@@ -17,7 +17,7 @@
 static int demands_staple(X509 *certificate) {
   int state = -1;
   TLS_FEATURE *features = X509_get_ext_d2i(certificate, NID_tlsfeature, &state, NULL);
-  // One that is there and cannot be read may demand anything.
+  // An extension that cannot be read may demand it.
   int found = features == NULL && state != -1;
   for (int index = 0; index < sk_ASN1_INTEGER_num(features); index++)
     if (ASN1_INTEGER_get(sk_ASN1_INTEGER_value(features, index)) == STATUS_REQUEST) found = 1;
@@ -26,7 +26,7 @@ static int demands_staple(X509 *certificate) {
 }
 
 static int is_about(OCSP_SINGLERESP *answer, X509 *certificate, X509 *issuer) {
-  // The hash is the responder's choice.
+  // The responder chooses the hash function.
   ASN1_OBJECT *hash = NULL;
   const OCSP_CERTID *id = OCSP_SINGLERESP_get0_id(answer);
   if (OCSP_id_get0_info(NULL, &hash, NULL, NULL, (OCSP_CERTID *)id) != 1) return 0;
@@ -37,7 +37,7 @@ static int is_about(OCSP_SINGLERESP *answer, X509 *certificate, X509 *issuer) {
   return same;
 }
 
-// What the response says of the certificate. One fresh good answer is enough, one of another kind too many.
+// The fault in what the response states about the certificate. Needs one fresh `good` and nothing else.
 static const char *verdict(OCSP_BASICRESP *response, X509 *certificate, X509 *issuer) {
   const char *problem = "the server's stapled OCSP response is about another certificate";
   int count = OCSP_resp_count(response);
@@ -46,8 +46,8 @@ static const char *verdict(OCSP_BASICRESP *response, X509 *certificate, X509 *is
     if (!is_about(answer, certificate, issuer)) continue;
     ASN1_GENERALIZEDTIME *this_update = NULL, *next_update = NULL;
     int status = OCSP_single_get0_status(answer, NULL, NULL, &this_update, &next_update);
-    // A revocation does not lapse.
-    if (status == V_OCSP_CERTSTATUS_REVOKED) return "the server's stapled OCSP response says that its certificate is revoked";
+    // A revocation does not expire.
+    if (status == V_OCSP_CERTSTATUS_REVOKED) return "the server's stapled OCSP response states that its certificate is revoked";
     if (status != V_OCSP_CERTSTATUS_GOOD) return "the server's stapled OCSP response does not know its certificate";
     long age = next_update == NULL ? MAXIMUM_AGE_SECONDS : -1;
     if (OCSP_check_validity(this_update, next_update, SKEW_SECONDS, age) != 1)
@@ -59,7 +59,7 @@ static const char *verdict(OCSP_BASICRESP *response, X509 *certificate, X509 *is
 
 static const char *judge(SSL *ssl, const unsigned char *bytes, long count, STACK_OF(X509) * chain) {
   X509 *certificate = sk_X509_value(chain, 0);
-  // A chain of one is an authority of ours: who trusts it has nobody to ask about it.
+  // A chain of one certificate is a trusted authority, which no other one can attest.
   X509 *issuer = sk_X509_value(chain, sk_X509_num(chain) > 1 ? 1 : 0);
   OCSP_RESPONSE *whole = d2i_OCSP_RESPONSE(NULL, &bytes, count);
   OCSP_BASICRESP *response = NULL;
@@ -79,7 +79,7 @@ static const char *judge(SSL *ssl, const unsigned char *bytes, long count, STACK
 }
 
 const char *ctls_staple_problem(SSL *ssl) {
-  // The certificate of a resumed session was judged when the session began; it is not shown again.
+  // A server sends no certificate when it resumes a session; it was checked when the session started.
   if (SSL_session_reused(ssl)) return NULL;
   STACK_OF(X509) *chain = SSL_get0_verified_chain(ssl);
   if (chain == NULL || sk_X509_num(chain) == 0) return "the server has shown no certificate";

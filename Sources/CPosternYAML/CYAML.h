@@ -1,4 +1,4 @@
-// libyaml as it is; nothing else lives in this header.
+// The header of libyaml.
 #ifndef POSTERN_CYAML_H
 #define POSTERN_CYAML_H
 #include <yaml.h>

@@ -1,15 +1,15 @@
-/// Why a cryptographic operation could not be done. Open set of codes; equality looks at `code` only, never at prose.
+/// The error of a cryptographic operation. More codes may be added; equality compares `code` only.
 public struct CryptoError: Error, Sendable {
-  /// What went wrong.
+  /// A stable symbol for the cause.
   public struct Code: Sendable, Hashable, RawRepresentable {
     /// The stable symbol.
     public let rawValue: String
-    /// A code of that symbol.
+    /// The code with the given symbol.
     public init(rawValue: String) { self.rawValue = rawValue }
 
     /// The key material is malformed or inconsistent.
     public static let invalidKey = Code(rawValue: "invalid_key")
-    /// The key is sound but too weak to be used at all.
+    /// The key is well-formed but too weak to be used at all.
     public static let weakKey = Code(rawValue: "weak_key")
     /// The kind of key or parameter is not supported here.
     public static let unsupported = Code(rawValue: "unsupported")
@@ -21,7 +21,7 @@ public struct CryptoError: Error, Sendable {
     public static let operationFailed = Code(rawValue: "operation_failed")
   }
 
-  /// What went wrong.
+  /// The cause.
   public let code: Code
   /// For people and logs: never holds key material or plaintext.
   public let message: String

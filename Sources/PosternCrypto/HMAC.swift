@@ -5,15 +5,15 @@ public struct HMAC: ~Copyable {
   private let context: OpaquePointer
   private let hash: HashFunction
 
-  /// Begins an authentication code under `key`, which must not be empty.
+  /// Starts an authentication code under `key`, which must not be empty.
   public init(_ hash: HashFunction, key: SymmetricKey) throws(CryptoError) {
     context = try Self.started(hash, key: key)
     self.hash = hash
   }
 
-  /// Goes on from a copy of what was begun elsewhere.
-  init(_ hash: HashFunction, copying begun: OpaquePointer) {
-    guard let copy = EVP_MAC_CTX_dup(begun) else { preconditionFailure("OpenSSL cannot authenticate") }
+  /// Starts with a copy of `prepared`, which OpenSSL has set up with a key.
+  init(_ hash: HashFunction, copying prepared: OpaquePointer) {
+    guard let copy = EVP_MAC_CTX_dup(prepared) else { preconditionFailure("OpenSSL cannot authenticate") }
     context = copy
     self.hash = hash
   }
@@ -65,6 +65,29 @@ public struct HMAC: ~Copyable {
     }
   }
 
-  // Unsafe only in name: an EVP_MAC is immutable once fetched, and this one is never freed.
+  // nonisolated(unsafe): an EVP_MAC is immutable once fetched, and this one is never freed.
   nonisolated(unsafe) private static let fetched = EVP_MAC_fetch(nil, "HMAC", nil)
+}
+
+/// A key for HMAC (RFC 2104), prepared once for any number of messages: for OpenSSL, setting up a key takes several
+/// times as long as copying a context that has one.
+public final class HMACKey: @unchecked Sendable {
+  // Sendable because the context is only copied, which does not change it.
+  private let prepared: OpaquePointer
+  private let hash: HashFunction
+
+  /// A key for codes made with `hash`; it must not be empty.
+  public init(_ hash: HashFunction, key: SymmetricKey) throws(CryptoError) {
+    prepared = try HMAC.started(hash, key: key)
+    self.hash = hash
+  }
+
+  deinit { EVP_MAC_CTX_free(prepared) }
+
+  /// The authentication code of one message.
+  public func authenticate(_ message: RawSpan) -> [UInt8] {
+    var code = HMAC(hash, copying: prepared)
+    code.update(message)
+    return code.finalize()
+  }
 }

@@ -55,7 +55,7 @@ public enum HashFunction: Sendable, Hashable, CaseIterable {
     }
   }
 
-  // Unsafe only in name: an EVP_MD is immutable once fetched, and these are never freed.
+  // nonisolated(unsafe): an EVP_MD is immutable once fetched, and these are never freed.
   nonisolated(unsafe) private static let fetchedSHA1 = EVP_MD_fetch(nil, "SHA1", nil)
   // As above.
   nonisolated(unsafe) private static let fetchedSHA256 = EVP_MD_fetch(nil, "SHA2-256", nil)
@@ -63,4 +63,33 @@ public enum HashFunction: Sendable, Hashable, CaseIterable {
   nonisolated(unsafe) private static let fetchedSHA384 = EVP_MD_fetch(nil, "SHA2-384", nil)
   // As above.
   nonisolated(unsafe) private static let fetchedSHA512 = EVP_MD_fetch(nil, "SHA2-512", nil)
+}
+
+extension HashFunction {
+  /// The hash of `kind` and `parts`, each part preceded by its length, so that different lists of parts never give the
+  /// same input.
+  public func hash(_ kind: String, of parts: [String]) -> [UInt8] {
+    hash(Array((kind + parts.map { ":\($0.utf8.count):\($0)" }.joined()).utf8))
+  }
+}
+
+/// SHAKE256 (FIPS 202), a hash function with an output of any length.
+public enum SHAKE256 {
+  /// `count` bytes, at least one, of output for `message`.
+  public static func hash(_ message: RawSpan, byteCount count: Int) -> [UInt8] {
+    precondition(count > 0, "the output must have at least one byte")
+    return [UInt8](unsafeUninitializedCapacity: count) { buffer, used in
+      let succeeded = ErrorQueue.discarding {
+        guard let context = EVP_MD_CTX_new() else { return false }
+        defer { EVP_MD_CTX_free(context) }
+        return message.withUnsafeBytes { message in
+          EVP_DigestInit_ex(context, EVP_shake256(), nil) == 1
+            && EVP_DigestUpdate(context, message.baseAddress, message.count) == 1
+            && EVP_DigestFinalXOF(context, buffer.baseAddress, count) == 1
+        }
+      }
+      precondition(succeeded, "OpenSSL cannot hash")
+      used = count
+    }
+  }
 }

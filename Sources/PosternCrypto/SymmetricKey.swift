@@ -1,3 +1,4 @@
+import CPosternOpenSSL
 import PosternSupport
 
 /// Secret bytes: never printed, kept in `SecretMemory`, overwritten when the last reference goes.
@@ -7,7 +8,7 @@ public struct SymmetricKey: Sendable {
   /// A copy of `bytes`.
   public init(_ bytes: [UInt8]) { self.init(copying: bytes.span.bytes) }
 
-  /// A copy of `bytes`, which stay the caller's to overwrite.
+  /// A copy of `bytes`; the caller should overwrite the original.
   public init(copying bytes: RawSpan) { storage = bytes.withUnsafeBytes(SecretBytes.init(copying:)) }
 
   init(copying bytes: UnsafeMutableBufferPointer<UInt8>.SubSequence) {
@@ -25,7 +26,7 @@ public struct SymmetricKey: Sendable {
     storage.withUnsafeBytes(body)
   }
 
-  /// A copy of the bytes, for export. Search for this name to find where key material leaves its box.
+  /// A copy of the bytes, for export. Search for this name to find where key material is exported.
   public func reveal() -> [UInt8] { withUnsafeBytes { Array($0) } }
 
   /// The part of it in `range`, which must lie inside.
@@ -50,4 +51,34 @@ extension SymmetricKey: CustomStringConvertible, CustomDebugStringConvertible, C
   public var debugDescription: String { "<secret>" }
   /// A mirror without children.
   public var customMirror: Mirror { Mirror(self, children: []) }
+}
+
+/// Random bytes from OpenSSL's generator, which the kernel seeds.
+public enum SecureRandom {
+  /// `count` unpredictable bytes. Traps when the machine has no randomness: nothing safe can be done then.
+  public static func bytes(_ count: Int) -> [UInt8] {
+    guard count > 0 else { return [] }
+    return [UInt8](unsafeUninitializedCapacity: count) { buffer, used in
+      let succeeded = ErrorQueue.discarding { Int32(exactly: count).map { RAND_bytes(buffer.baseAddress, $0) } == 1 }
+      precondition(succeeded, "no randomness")
+      used = count
+    }
+  }
+}
+
+/// Comparisons whose time does not depend on where the operands differ.
+public enum ConstantTime {
+  /// Whether both hold the same bytes. The time depends on the lengths only.
+  public static func equals(_ left: [UInt8], _ right: [UInt8]) -> Bool {
+    equals(left.span.bytes, right.span.bytes)
+  }
+
+  /// Whether both hold the same bytes. The time depends on the lengths only.
+  public static func equals(_ left: RawSpan, _ right: RawSpan) -> Bool {
+    guard left.byteCount == right.byteCount else { return false }
+    guard left.byteCount > 0 else { return true }
+    return left.withUnsafeBytes { left in
+      right.withUnsafeBytes { CRYPTO_memcmp(left.baseAddress, $0.baseAddress, left.count) == 0 }
+    }
+  }
 }

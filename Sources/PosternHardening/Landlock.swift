@@ -1,19 +1,20 @@
 import CPosternLinux
 import Glibc
 
-/// Rules for files, TCP ports and what lies outside, which the process gives itself for good (landlock(7)).
+/// Landlock (landlock(7)): permanent rules for files, TCP ports, abstract sockets and signals.
 enum Landlock {
-  /// The rules this process is under.
+  /// The rules in force for this process.
   struct Domain: Sendable {
-    /// The kernel's ABI.
+    /// The Landlock ABI in use.
     var abi: Int
-    /// Whether TCP ports are limited, as far as the kernel was told: ABI 4.
+    /// Whether the rules limit TCP ports (ABI 4).
     var limitsPorts: Bool
-    /// Whether abstract sockets and signals outside are forbidden: ABI 6.
+    /// Whether the rules forbid abstract sockets of other processes and signals to them (ABI 6).
     var isScoped: Bool
-    /// A port that may not be connected to, to look whether that holds.
+    /// A port that the rules forbid, for testing whether they are in force.
     var forbiddenPort: UInt16?
-    /// Directories whose place in `/proc` must stay what the rules know.
+    /// Open descriptors of directories in `/proc`, without which the kernel might create these again, unknown to the
+    /// rules.
     var pinned: [CInt]
   }
 
@@ -25,14 +26,15 @@ enum Landlock {
       case ENOSYS: throw ProtectionFault(isUnavailable: true, "this kernel has no Landlock")
       case EOPNOTSUPP: throw ProtectionFault(isUnavailable: true, "Landlock is switched off in this kernel")
       case EPERM, EACCES:
-        throw ProtectionFault(isUnavailable: true, "what started this process lets it use no Landlock")
+        throw ProtectionFault(
+          isUnavailable: true, "Landlock is not permitted to this process, by a seccomp filter for example")
       default: throw ProtectionFault("landlock_create_ruleset", -abi)
       }
     }
     return Int(abi)
   }
 
-  /// Puts the calling thread, and what it starts from now on, under `policy`. `abi` is the newest that is made use of.
+  /// Enforces `policy` for the calling thread and the threads it starts from now on. `abi` is the newest ABI to use.
   static func enforce(_ policy: SandboxPolicy, abi: Int) throws(ProtectionFault) -> Domain {
     let limitsPorts = abi >= 4
     let network: UInt64 =
@@ -45,13 +47,13 @@ enum Landlock {
     var pinned: [CInt] = []
     do throws(ProtectionFault) {
       for (path, rights) in rights(policy, abi) {
-        let descriptor = clinux_landlock_place(path)
-        // What is not there, or not for this process, is not for it under the rules either.
+        let descriptor = clinux_landlock_open(path)
+        // A path that does not exist or is not accessible stays inaccessible without a rule.
         guard descriptor >= 0 else { continue }
         pinned.append(descriptor)
         try allow(rights, beneath: descriptor, path, rules)
-        // The kernel may forget a process's directory and make it anew, which the rules do not know then: unless
-        // somebody holds it.
+        // The kernel may evict a process's directory in /proc and create it again, unknown to the rules, unless a
+        // descriptor of it is open.
         if !path.hasPrefix("/proc/") { close(pinned.removeLast()) }
       }
       if limitsPorts {
@@ -93,7 +95,7 @@ enum Landlock {
     guard fstat(descriptor, &status) == 0 else { throw ProtectionFault("fstat", errno) }
     let isDirectory = status.st_mode & S_IFMT == S_IFDIR
     let failed = clinux_landlock_allow_path(rules, descriptor, isDirectory ? rights : rights & ofFiles)
-    // EBADFD: a file system without files, such as that of sockets.
+    // EBADFD: not a file in a file system, such as a socket.
     guard failed == 0 || failed == EBADFD else { throw ProtectionFault("landlock_add_rule(\(path))", failed) }
   }
 
@@ -104,7 +106,7 @@ enum Landlock {
 
   private static var connect: UInt64 { UInt64(CLINUX_LANDLOCK_CONNECT_TCP) }
 
-  /// Every right that this ABI can withhold.
+  /// All rights on files that this ABI can restrict.
   private static func fileRights(_ abi: Int) -> UInt64 {
     let first = UInt64(CLINUX_LANDLOCK_MAKE_SYM) * 2 - 1
     return first | (abi >= 2 ? UInt64(CLINUX_LANDLOCK_REFER) : 0)
@@ -112,7 +114,7 @@ enum Landlock {
       | (abi >= 5 ? UInt64(CLINUX_LANDLOCK_IOCTL_DEV) : 0)
   }
 
-  /// Those that a rule for a single file may name.
+  /// The rights that a rule for a single file may have.
   private static let ofFiles = UInt64(
     CLINUX_LANDLOCK_READ_FILE | CLINUX_LANDLOCK_WRITE_FILE | CLINUX_LANDLOCK_TRUNCATE)
 }

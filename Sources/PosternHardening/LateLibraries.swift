@@ -1,14 +1,14 @@
 import Glibc
 
-/// Libraries that the C library loads when it first needs them: they must be there before code can no longer be loaded.
+/// Libraries that the C library loads on demand, and that must be loaded before loading code is forbidden.
 enum LateLibraries {
-  /// Loads them, and keeps them loaded. What is not installed is left out: the C library does without it as well.
+  /// Loads them, and keeps them loaded. Missing ones are skipped, as the C library does.
   static func load() {
     for name in names(nameServices: "/etc/nsswitch.conf") { _ = dlopen(name, RTLD_NOW | CInt(RTLD_NODELETE)) }
   }
 
-  /// The name services that the file names (nsswitch.conf(5)), those without a file, and what a thread that ends is
-  /// unwound with.
+  /// The libraries of the name services in the file (nsswitch.conf(5)) and of the default ones, and the library that
+  /// unwinds the stack of a thread that exits.
   static func names(nameServices path: String) -> [String] {
     var services: Set<String> = ["dns", "files"]
     if let file = fopen(path, "re") {
@@ -31,7 +31,7 @@ enum LateLibraries {
     return rule[1].split(whereSeparator: " \t\n".utf8.contains).compactMap { word in
       if word.first == UInt8(ascii: "[") { isAction = true }
       defer { if word.last == UInt8(ascii: "]") { isAction = false } }
-      // Nothing with a slash: a name, not a place.
+      // The name becomes a part of a library's name: it must have no slash.
       let isName = word.allSatisfy { $0 == UInt8(ascii: "_") || isalnum(CInt($0)) != 0 }
       return isAction || !isName ? nil : String(word)
     }

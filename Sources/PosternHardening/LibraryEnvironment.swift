@@ -1,17 +1,17 @@
 import Glibc
 
-/// The environment variables that libcurl, OpenSSL, SQLite and the C library heed on their own: with them whoever
-/// starts the process would change where it connects to, whom it trusts, which code it loads, or have it write down the
-/// keys of its connections.
+/// The environment variables that libcurl, OpenSSL, SQLite and the C library read on their own, regardless of the
+/// configuration. They change which servers the process connects to and trusts and which code it loads, or make it
+/// write the keys of its connections to a file.
 public enum LibraryEnvironment {
-  /// Which variable gets which treatment: the first rule that covers it. What none covers stays.
+  /// The rules; the first one that covers a variable applies. Variables without a rule stay.
   public static let rules = [
     EnvironmentRule(
       ["SSLKEYLOGFILE"], .removedWithWarning,
       "libcurl (and OpenSSL from 3.5 on) would write the keys of TLS connections to a file"),
     EnvironmentRule(
       ["QLOGDIR", "OSSL_QFILTER"], .removedWithWarning,
-      "libcurl and OpenSSL would write what happens on QUIC connections to files"),
+      "libcurl and OpenSSL would write traces of QUIC connections to files"),
     EnvironmentRule(
       ["SSL_CERT_FILE", "SSL_CERT_DIR", "CURL_CA_BUNDLE"], .removedWithWarning,
       "some connections would trust other authorities, and others not",
@@ -20,13 +20,13 @@ public enum LibraryEnvironment {
     ),
     EnvironmentRule(
       ["OPENSSL_ia32cap", "OPENSSL_armcap", "OPENSSL_ppccap", "OPENSSL_riscvcap", "OPENSSL_s390xcap"], .warning,
-      "OpenSSL goes without instructions of the processor, and computes in ways that take longer or leak more through time"
+      "OpenSSL does without some instructions of the processor, and uses slower code or code with weaker protection against timing attacks"
     ),
     EnvironmentRule(
       ["OPENSSL_FORCE_FIPS_MODE"], .kept, "it allows less, never more (Red Hat's OpenSSL)"),
     EnvironmentRule(
       ["OPENSSL_*", "CTLOG_FILE", "RANDFILE"], .removedWithWarning,
-      "OpenSSL would take other settings, or load code: configuration, engines, providers, traces",
+      "OpenSSL would use other settings, or load code: configuration, engines, providers, traces",
       instead: "the system's `openssl.cnf`"),
     EnvironmentRule(
       [
@@ -35,7 +35,7 @@ public enum LibraryEnvironment {
       ], .removedWithWarning, "libcurl and OpenSSL would send requests through it; they are sent directly"),
     EnvironmentRule(
       ["CURL_*", "NETRC", "NTLMUSER"], .removedWithWarning,
-      "libcurl would take another TLS library, or debug itself; its tool would read settings and passwords"),
+      "libcurl would use another TLS library, or its debug options; the `curl` tool would read settings and passwords"),
     EnvironmentRule(
       [
         "HOSTALIASES", "LOCALDOMAIN", "RES_OPTIONS", "RESOLV_HOST_CONF", "RESOLV_SPOOF_CHECK", "RESOLV_MULTI",
@@ -52,29 +52,29 @@ public enum LibraryEnvironment {
       ["TMPDIR", "SQLITE_TMPDIR"], .removed, "SQLite would put temporary files there; it keeps them in memory"),
     EnvironmentRule(
       ["LD_LIBRARY_PATH", "LD_BIND_NOW"], .kept,
-      "the loader reads them before the program begins: where libraries are, and when they are bound"),
-    EnvironmentRule(["LD_*"], .warning, "the loader loads code, or reports, as it says"),
+      "the loader reads them before the program starts: where libraries are, and when they are bound"),
+    EnvironmentRule(["LD_*"], .warning, "they make the loader load code, or report what it does"),
     EnvironmentRule(
       ["GLIBC_TUNABLES", "MALLOC_*"], .kept,
-      "the C library reads them before the program begins; it is how memory is tuned"),
+      "the C library reads them before the program starts; they tune the use of memory"),
     EnvironmentRule(
       ["HOME", "USER", "LOGNAME", "PATH", "XDG_*"], .kept,
-      "defaults of paths are made of some; libcurl reads no `.netrc`, and no program is started"),
+      "some default paths depend on them; libcurl does not read `.netrc`, and no program is started"),
     EnvironmentRule(
       ["LANG", "LANGUAGE", "LC_*"], .kept,
-      "the C library heeds them where a program asks for a locale, which this one does not"),
+      "the C library reads them only in programs that set a locale, which this one does not"),
   ]
 
-  /// A variable that was set and is worth a warning. Its value is nobody's business: it may hold a password.
+  /// A warning about a variable that was set. Without its value, which may be a password.
   public struct Finding: Sendable, Equatable {
     /// Its name.
     public let name: String
-    /// What is said of it.
+    /// The warning.
     public let message: String
   }
 
-  /// Removes what the rules say from this process's environment, and returns what to warn of. To be called before there
-  /// is another thread, and before libcurl or OpenSSL is made use of: they read some when they begin.
+  /// Removes variables from this process's environment by the rules, and returns the warnings. Must be called before
+  /// another thread is started, and before libcurl or OpenSSL is used: they read some when they are initialized.
   public static func clear() -> [Finding] {
     let names = variables()
     for name in names {
@@ -95,7 +95,7 @@ public enum LibraryEnvironment {
     case .removedWithWarning:
       return Finding(name: name, message: "\(name) was removed from the environment: \(rule.reason)\(instead)")
     case .warning:
-      return Finding(name: name, message: "\(name) was heeded before the program began: \(rule.reason)\(instead)")
+      return Finding(name: name, message: "\(name) had an effect before the program started: \(rule.reason)\(instead)")
     case .removed, .kept: return nil
     }
   }
@@ -105,11 +105,48 @@ public enum LibraryEnvironment {
     var names: Set<String> = []
     var entry = environ
     while let text = entry.pointee {
-      // By bytes: the first of the value may be a scalar that makes one character of itself and the equals sign.
+      // By bytes: the value may begin with a combining scalar, which makes one character of itself and the equals sign.
       let name = UnsafeBufferPointer(start: text, count: strcspn(text, "=")).map { UInt8(bitPattern: $0) }
       names.insert(String(decoding: name, as: UTF8.self))
       entry = entry.successor()
     }
     return names.sorted()
+  }
+}
+
+/// A rule for environment variables that libraries read on their own.
+public struct EnvironmentRule: Sendable, Equatable {
+  /// The treatment of a variable that is set.
+  public enum Treatment: String, Sendable {
+    /// Removed, with a warning, because the user may expect an effect of it.
+    case removedWithWarning = "removed, with a warning"
+    /// Removed without a warning: it is set for other programs, and has no effect here.
+    case removed
+    /// Not removed, since it is too late; a warning describes its effect.
+    case warning = "a warning: it has its effect before the program starts"
+    /// Not removed.
+    case kept
+  }
+
+  /// The variables; a name that ends in `*` stands for all with that prefix.
+  public let names: [String]
+  /// The treatment of these variables.
+  public let treatment: Treatment
+  /// The effect of the variables, or the reason why they are kept.
+  public let reason: String
+  /// The supported alternative.
+  public let instead: String?
+
+  init(_ names: [String], _ treatment: Treatment, _ reason: String, instead: String? = nil) {
+    self.names = names
+    self.treatment = treatment
+    self.reason = reason
+    self.instead = instead
+  }
+
+  func covers(_ variable: String) -> Bool {
+    names.contains { name in
+      name.utf8.last == UInt8(ascii: "*") ? variable.utf8.starts(with: name.utf8.dropLast()) : name == variable
+    }
   }
 }

@@ -1,11 +1,11 @@
-/// The inside of a JSON string (RFC 8259 section 7): quotation mark, reverse solidus and control characters escaped,
-/// all else as it is. The same bytes as jansson writes.
+/// Escaping of JSON strings (RFC 8259 section 7): quotation mark, reverse solidus and control characters. Gives the
+/// same bytes as jansson.
 enum JSONEscaping {
-  /// The longest escape, `\u00XX`: how much longer the escaped text can be.
+  /// The length of the longest escape, `\u00XX`: how many times longer the escaped text can be.
   static let longest = 6
 
-  /// Escapes `text` into `target`, which has room for `longest` times as much; returns how much was written. What needs
-  /// no escape is copied up to eight bytes at a time, and four times eight where all of them need none.
+  /// Escapes `text` into `target`, whose capacity must be `longest` times as large; returns the count of bytes written.
+  /// Bytes that need no escape are copied eight at a time, and 32 at a time where all of these need none.
   static func escape(_ text: UnsafeRawBufferPointer, into target: UnsafeMutableRawPointer) -> Int {
     guard let source = text.baseAddress else { return 0 }
     let count = text.count
@@ -28,14 +28,14 @@ enum JSONEscaping {
     while read &+ 8 <= count {
       let next = word(0)
       let marks = escapes(next)
-      // All of it: what stands from the first escape on is written over, and there is room.
+      // All eight bytes: those from the first escape on are overwritten, and the capacity suffices.
       put(next)
       advance(by: marks.trailingZeroBitCount >> 3)
       guard marks == 0 else {
         putEscape()
         continue
       }
-      // Where one word is clean, more may be.
+      // After a word without escapes there may be more of them.
       while read &+ 32 <= count {
         let (first, second, third, fourth) = (word(0), word(8), word(16), word(24))
         guard escapes(first) | escapes(second) | escapes(third) | escapes(fourth) == 0 else { break }
@@ -62,7 +62,7 @@ enum JSONEscaping {
   }
 
   /// The highest bit of each byte of `word` that is below 0x20, a quotation mark or a reverse solidus ("Bit Twiddling
-  /// Hacks", haszero and hasless). The lowest that is set is exact; of those above it one may be set for nothing.
+  /// Hacks", haszero and hasless). The lowest bit set is exact; higher ones may be false positives.
   private static func escapes(_ word: UInt64) -> UInt64 {
     let ones: UInt64 = 0x0101_0101_0101_0101
     let high: UInt64 = 0x8080_8080_8080_8080

@@ -1,3 +1,4 @@
+import Glibc
 import PosternSupport
 
 /// The members of a JSON object, in order, each name once.
@@ -28,7 +29,7 @@ public struct JSONObject: Sendable {
   /// An empty object.
   public init() { members = [] }
 
-  /// The given members; of a repeated name the last value wins, at the first one's place.
+  /// The given members; of a repeated name the last value wins, at the position of the first.
   public init(_ elements: some Sequence<(String, JSONValue)>) {
     members = []
     for (name, value) in elements { self[name] = value }
@@ -81,7 +82,7 @@ public struct JSONObject: Sendable {
   }
 
   private mutating func buildIndex() {
-    // Never traps, whatever a parser calls distinct.
+    // uniquingKeysWith: must not trap, even if the names are not distinct.
     index = Dictionary(
       members.enumerated().map { (MemberName(name: $1.name), $0) }, uniquingKeysWith: { first, _ in first })
   }
@@ -102,4 +103,37 @@ extension JSONObject: Hashable {
 extension JSONObject: ExpressibleByDictionaryLiteral {
   /// The given members; of repeated names the last value wins.
   public init(dictionaryLiteral elements: (String, JSONValue)...) { self.init(elements) }
+}
+
+/// A member's name, compared by its bytes (RFC 8259 section 8.3). Swift's `==` compares by canonical equivalence, for
+/// which `é` in one scalar and in two are the same.
+struct MemberName: Hashable, Sendable {
+  let name: String
+
+  static func == (left: MemberName, right: MemberName) -> Bool { left.name.hasSameBytes(as: right.name) }
+
+  func hash(into hasher: inout Hasher) {
+    var name = name
+    name.withUTF8 { hasher.combine(bytes: UnsafeRawBufferPointer($0)) }
+  }
+}
+
+/// The length and the first seven bytes of a member's name in one word. A look-up compares this first, and rarely needs
+/// more, since nearly all names are short or differ there.
+struct NameMark: Sendable, Hashable {
+  private static let shown = 7
+
+  private let word: UInt64
+
+  init(_ name: String) {
+    var name = name
+    word = name.withUTF8 { text in
+      var word: UInt64 = 0
+      if let base = text.baseAddress { memcpy(&word, base, min(text.count, Self.shown)) }
+      return word.littleEndian | UInt64(min(text.count, 255)) << 56
+    }
+  }
+
+  /// Whether names with this mark have the same bytes.
+  var isWholeName: Bool { word >> 56 <= UInt64(Self.shown) }
 }

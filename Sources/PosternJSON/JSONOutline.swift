@@ -1,13 +1,13 @@
 import Glibc
 
-/// Finds where the members of an object, or the elements of an array, stand in a text, without reading what is in them:
-/// no memory is used for their values. It checks no more than it needs; a text it takes may still be no JSON.
+/// Finds the byte ranges of an object's members, or an array's elements, without parsing them: no memory is used for
+/// their values. Checks no more than it needs, so that an accepted text may still be no JSON.
 public struct JSONOutline {
-  /// Where one member stands.
+  /// The position of one member.
   public struct Member {
-    /// Its name, between the quotation marks.
+    /// The range of its name, without the quotation marks.
     public let name: Range<Int>
-    /// Its value, perhaps with white space behind it.
+    /// The range of its value, possibly with white space after it.
     public let value: Range<Int>
   }
 
@@ -16,7 +16,7 @@ public struct JSONOutline {
 
   private init(_ text: UnsafeRawBufferPointer) { self.text = text }
 
-  /// The members of the object that `text` is; nil when it is none, or has more than `limit`.
+  /// The members of the object in `text`; nil when it is no object or has more than `limit` members.
   public static func members(of text: UnsafeRawBufferPointer, atMost limit: Int) -> [Member]? {
     var outline = JSONOutline(text)
     guard outline.take("{") else { return nil }
@@ -35,7 +35,7 @@ public struct JSONOutline {
     return nil
   }
 
-  /// The elements of the array that `text` is; nil when it is none, or has more than `limit`.
+  /// The elements of the array in `text`; nil when it is no array or has more than `limit` elements.
   public static func elements(of text: UnsafeRawBufferPointer, atMost limit: Int) -> [Range<Int>]? {
     var outline = JSONOutline(text)
     guard outline.take("[") else { return nil }
@@ -50,7 +50,7 @@ public struct JSONOutline {
     return nil
   }
 
-  /// The next byte that is no white space.
+  /// The next byte that is not white space.
   private mutating func peek() -> UInt8? {
     while index < text.count {
       let byte = text[index]
@@ -66,7 +66,7 @@ public struct JSONOutline {
     return true
   }
 
-  /// One value of any kind: up to what may follow one.
+  /// The range of one value of any kind, up to the byte that ends it.
   private mutating func value() -> Range<Int>? {
     guard peek() != nil else { return nil }
     let start = index
@@ -89,8 +89,8 @@ public struct JSONOutline {
     return nil
   }
 
-  /// From the quotation mark at hand behind the one that ends the string: it has an even number of reverse solidi
-  /// before it.
+  /// Skips a string, from its opening to behind its closing quotation mark: the first with an even number of reverse
+  /// solidi before it.
   private mutating func skipString() -> Bool {
     guard let base = text.baseAddress else { return false }
     let first = index + 1

@@ -1,7 +1,7 @@
 import CPosternJansson
 import Glibc
 
-/// jansson as a strict parser: duplicates refused, size and depth bounded, U+0000 only on request.
+/// A strict JSON parser over jansson: no duplicate member names, bounded size and depth, U+0000 only on request.
 public struct JSONParser: Sendable {
   /// The largest text in bytes.
   public var maxBytes: Int
@@ -51,5 +51,101 @@ public struct JSONParser: Sendable {
     }
     let reference = Jansson.Reference(owning: root)
     return reference.withPointer { Jansson.value(from: $0) }
+  }
+}
+
+/// The reason why a text is not acceptable JSON. Never quotes the text, which may contain secrets.
+public struct JSONParseError: Error, Sendable, Hashable, CustomStringConvertible {
+  /// The kind of fault.
+  public enum Kind: String, Sendable, Hashable, CaseIterable {
+    /// Not JSON.
+    case syntax
+    /// Two members of one object with the same name, escapes resolved.
+    case duplicateMember
+    /// Nested more deeply than the limit.
+    case tooDeep
+    /// Larger than the limit.
+    case tooLarge
+    /// Not UTF-8, or an unpaired surrogate.
+    case encoding
+    /// A number beyond 64-bit integers or doubles.
+    case numberOutOfRange
+    /// U+0000 where it is not accepted.
+    case nul
+    /// The text ended early, or there was none.
+    case truncated
+  }
+
+  /// The kind of fault.
+  public let kind: Kind
+  /// The offset of the fault in bytes, where known.
+  public let offset: Int?
+
+  /// An error of the given parts.
+  public init(kind: Kind, offset: Int? = nil) {
+    self.kind = kind
+    self.offset = offset
+  }
+
+  /// A sentence for people.
+  public var description: String {
+    let what =
+      switch kind {
+      case .syntax: "not valid JSON"
+      case .duplicateMember: "duplicate member name in an object"
+      case .tooDeep: "nested too deeply"
+      case .tooLarge: "too large"
+      case .encoding: "not valid UTF-8"
+      case .numberOutOfRange: "number out of range"
+      case .nul: "U+0000 is not accepted here"
+      case .truncated: "ends too early"
+      }
+    return offset.map { "\(what) (byte \($0))" } ?? what
+  }
+}
+
+/// Checks the nesting of a text before it is parsed, in one pass. Brackets inside strings are not counted.
+enum NestingScan {
+  /// The offset of the first bracket that opens a level beyond `limit`, or nil.
+  static func firstOffset(deeperThan limit: Int, in buffer: UnsafeRawBufferPointer) -> Int? {
+    // A text cannot be deeper than it has bytes.
+    guard buffer.count > limit else { return nil }
+    // Nor deeper than it has opening brackets, inside strings or not, and most texts have few of them.
+    let openings = count(UInt8(ascii: "{"), in: buffer, upTo: limit + 1)
+    guard openings + count(UInt8(ascii: "["), in: buffer, upTo: limit + 1) > limit else { return nil }
+    var depth = 0
+    var inString = false
+    var escaped = false
+    for offset in buffer.indices {
+      let byte = buffer[offset]
+      if inString {
+        if escaped {
+          escaped = false
+        } else if byte == UInt8(ascii: "\\") {
+          escaped = true
+        } else if byte == UInt8(ascii: "\"") {
+          inString = false
+        }
+      } else if byte == UInt8(ascii: "\"") {
+        inString = true
+      } else if byte == UInt8(ascii: "{") || byte == UInt8(ascii: "[") {
+        depth += 1
+        if depth > limit { return offset }
+      } else if byte == UInt8(ascii: "}") || byte == UInt8(ascii: "]") {
+        depth -= 1
+      }
+    }
+    return nil
+  }
+
+  /// The number of occurrences of `byte`, at most `limit`.
+  private static func count(_ byte: UInt8, in buffer: UnsafeRawBufferPointer, upTo limit: Int) -> Int {
+    var count = 0
+    var rest = buffer
+    while count < limit, let base = rest.baseAddress, let found = memchr(base, Int32(byte), rest.count) {
+      count += 1
+      rest = UnsafeRawBufferPointer(rebasing: rest[(found - UnsafeMutableRawPointer(mutating: base) + 1)...])
+    }
+    return count
   }
 }

@@ -1,11 +1,11 @@
 import CPosternJansson
 
-/// The border to jansson: `json_t` never leaves this module.
+/// Conversion of jansson's values and errors: `json_t` never leaves this module.
 enum Jansson {
   /// Seeds jansson's hash function once, before the first object exists: seeding is not thread-safe by itself.
   static let seedOnce: Void = json_object_seed(0)
 
-  /// The owner of one reference to a jansson value.
+  /// Owns one reference to a jansson value.
   struct Reference: ~Copyable {
     private let pointer: UnsafeMutablePointer<json_t>
 
@@ -62,7 +62,7 @@ enum Jansson {
     return String(decoding: bytes, as: UTF8.self)
   }
 
-  /// jansson's error code in our words; its text is not used, it quotes the input.
+  /// The kind of fault for jansson's error code; its text is not used, because it quotes the input.
   static func kind(of error: json_error_t) -> JSONParseError.Kind {
     let code = withUnsafePointer(to: error) { json_error_code(rawValue: UInt32(postern_json_error_code($0))) }
     return switch code {
@@ -75,4 +75,10 @@ enum Jansson {
     default: .syntax
     }
   }
+}
+
+/// The JSON library in use.
+public enum JSONLibrary {
+  /// jansson's version at run time.
+  public static var version: String { String(cString: jansson_version_str()) }
 }

@@ -1,11 +1,10 @@
 import CPosternJansson
 
-/// What jansson has written so far, in a buffer of its own: jansson hands over a few bytes at a time, which must cost
-/// next to nothing.
+/// A growing buffer for JSON text. jansson passes a few bytes at a time, so appending must be cheap.
 ///
-/// Belongs to one call of `JSONWriter.withBytes` or one `JSONComposer`, never shared.
+/// Used by one call of `JSONWriter.withBytes` or one `JSONComposer`, never shared.
 final class WrittenText {
-  /// How much of a long string is escaped at a time: the buffer always has room for the worst case of it.
+  /// The number of bytes of a long string that are escaped at a time; the buffer is grown for the worst case first.
   private static let chunk = 4096
 
   private var buffer: UnsafeMutableRawBufferPointer
@@ -21,7 +20,7 @@ final class WrittenText {
 
   deinit { buffer.deallocate() }
 
-  /// Valid as long as nothing is appended.
+  /// The text so far; valid until something is appended.
   var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: buffer[..<count]) }
 
   /// jansson's `json_dump_callback_t`.
@@ -42,7 +41,7 @@ final class WrittenText {
   /// Appends bytes as they are.
   func write(_ piece: UnsafeRawBufferPointer) {
     guard let source = piece.baseAddress else { return }
-    room(for: piece.count).copyMemory(from: source, byteCount: piece.count)
+    reserve(piece.count).copyMemory(from: source, byteCount: piece.count)
     count += piece.count
   }
 
@@ -54,14 +53,14 @@ final class WrittenText {
       var start = 0
       while start < text.count {
         let piece = UnsafeRawBufferPointer(rebasing: text[start..<min(start + Self.chunk, text.count)])
-        count += JSONEscaping.escape(piece, into: room(for: piece.count * JSONEscaping.longest))
+        count += JSONEscaping.escape(piece, into: reserve(piece.count * JSONEscaping.longest))
         start += piece.count
       }
     }
   }
 
-  /// Where the next bytes go; there is room for `needed`.
-  private func room(for needed: Int) -> UnsafeMutableRawPointer {
+  /// The address for the next bytes, after growing the buffer for `needed` of them.
+  private func reserve(_ needed: Int) -> UnsafeMutableRawPointer {
     if needed > buffer.count - count {
       let larger = UnsafeMutableRawBufferPointer.allocate(
         byteCount: max(buffer.count * 2, count + needed), alignment: 1)

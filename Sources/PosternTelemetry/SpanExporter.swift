@@ -2,20 +2,20 @@ public import HTTPMessages
 import PosternJSON
 public import PosternSupport
 
-/// Sends spans to a collector: OTLP over HTTP with JSON bodies (OpenTelemetry Protocol 1.x), in batches, behind the
-/// back of whatever is traced.
+/// Sends spans to a collector: OTLP over HTTP with JSON bodies (OpenTelemetry Protocol 1.x), in batches, in the
+/// background.
 ///
-/// A collector that is slow, refuses or is not there costs spans, which are counted, and nothing else.
+/// When the collector is slow, unreachable or rejects a batch, spans are dropped and counted. Nothing else is affected.
 public final class SpanExporter: Sendable {
-  /// Where spans go, and how.
+  /// The settings of an exporter.
   public struct Settings: Sendable {
     /// The collector's URL for traces.
     public var endpoint: HTTPURL
-    /// Fields of each request, such as those that authenticate it.
+    /// Header fields of each request, such as those that authenticate it.
     public var fields: HTTPFields
-    /// PEM file with the authorities to trust instead of the system's.
+    /// The PEM file with the authorities to trust instead of the system's.
     public var caFile: String?
-    /// How long one request may take.
+    /// The timeout of one request.
     public var timeout: Duration
 
     /// Settings.
@@ -27,31 +27,31 @@ public final class SpanExporter: Sendable {
     }
   }
 
-  /// What has become of spans since the start.
+  /// The numbers of spans since the start.
   public struct Counts: Sendable, Hashable {
-    /// Taken by the collector.
+    /// Accepted by the collector.
     public internal(set) var exported: UInt64 = 0
-    /// Given up: the queue was full, or the collector did not take them.
+    /// Dropped: the queue was full, or the collector did not accept them.
     public internal(set) var dropped: UInt64 = 0
   }
 
-  /// Something about the collector that its operator should hear of.
+  /// A change of the collector's state, for the operator.
   public enum Event: Sendable, Hashable {
-    /// It takes no spans.
+    /// The collector accepts no spans.
     case failing(String)
-    /// It does again.
+    /// The collector accepts spans again.
     case recovered
   }
 
-  /// How many spans may wait.
+  /// The capacity of the queue.
   static let capacity = 4096
-  /// How many go out in one request.
+  /// The most spans in one request.
   static let batchSize = 512
-  /// How often it is looked for spans.
+  /// The interval at which the queue is read.
   static let interval = Duration.seconds(1)
-  /// How often a batch is tried.
+  /// The number of attempts for a batch.
   static let attempts = 5
-  /// The longest wait that a collector may ask for.
+  /// The longest delay that a collector may request.
   static let longestWait = Duration.seconds(30)
 
   private let settings: Settings
@@ -74,13 +74,13 @@ public final class SpanExporter: Sendable {
     self.report = report
   }
 
-  /// What has become of spans.
+  /// The numbers of spans so far.
   public var counts: Counts { queue.counts }
 
-  /// Takes a span, at once; counts it as dropped when too many wait.
+  /// Queues a span without waiting; counts it as dropped when the queue is full.
   public func export(_ span: TelemetrySpan) { queue.add(span) }
 
-  /// Sends what comes, until the calling task is cancelled.
+  /// Sends queued spans until the calling task is cancelled.
   public func run() async {
     while (try? await clock.sleep(for: Self.interval)) != nil {
       while !Task.isCancelled {
@@ -91,7 +91,7 @@ public final class SpanExporter: Sendable {
     }
   }
 
-  /// Sends what still waits, once; what the collector does not take in that time is given up.
+  /// Sends the queued spans in one attempt each; those not accepted within `patience` are dropped.
   public func flush(within patience: Duration) async {
     let deadline = Deadline(in: patience, on: clock)
     while true {
@@ -106,24 +106,24 @@ public final class SpanExporter: Sendable {
   }
 
   private func deliver(_ batch: [TelemetrySpan]) async {
-    var pause = Duration.seconds(1)
+    var backoff = Backoff(first: .seconds(1), longest: Self.longestWait)
     for number in 1...Self.attempts {
       switch await attempt(batch, by: .never) {
       case .taken:
         queue.exported(batch.count)
-        tell(nil)
+        setFailure(nil)
         return
-      case .refused(let reason):
-        tell(reason)
+      case .rejected(let reason):
+        setFailure(reason)
         return queue.dropped(batch.count)
-      case .later(let wish, let reason):
-        if let reason { tell(reason) }
+      case .later(let requested, let reason):
+        if let reason { setFailure(reason) }
         guard number < Self.attempts else { break }
-        guard (try? await clock.sleep(for: min(max(wish ?? pause, pause), Self.longestWait))) != nil else {
-          // The end: it is tried once more by `flush`.
+        let wait = backoff.fail(at: clock.monotonicNow, retryAfter: requested)
+        guard (try? await clock.sleep(for: min(wait, Self.longestWait))) != nil else {
+          // Cancelled: `flush` tries once more.
           return queue.putBack(batch)
         }
-        pause = pause * 2
       }
     }
     queue.dropped(batch.count)
@@ -131,9 +131,9 @@ public final class SpanExporter: Sendable {
 
   private enum Outcome {
     case taken
-    /// Not with this batch.
-    case refused(String)
-    /// Perhaps after a while.
+    /// A retry would fail, too.
+    case rejected(String)
+    /// A retry may succeed, after the delay that the collector requests; with the reason, where that is the collector.
     case later(Duration?, String?)
   }
 
@@ -144,7 +144,7 @@ public final class SpanExporter: Sendable {
     let request = HTTPRequest(
       method: "POST", url: settings.endpoint, fields: fields,
       body: JSONWriter().write(OTLPDocument.make(batch, of: resource)))
-    // No secret of an issuer goes there: plain http on loopback is as good as the Unix socket beside it.
+    // The spans have no secrets of an issuer: plain http on loopback is as safe as the Unix socket.
     let options = TransferOptions(
       deadline: end.earlier(Deadline(in: settings.timeout, on: clock)), connectTimeout: settings.timeout,
       maxBodyBytes: 1 << 20, allowsPlainHTTP: settings.endpoint.origin.isLoopbackAddress, caFile: settings.caFile,
@@ -156,20 +156,61 @@ public final class SpanExporter: Sendable {
       case 429, 502, 503, 504:
         let seconds = response.fields["Retry-After"].flatMap { Int64($0) }
         return .later(seconds.map { .seconds(max(0, min($0, 3600))) }, "status \(response.status)")
-      default: return .refused("status \(response.status)")
+      default: return .rejected("status \(response.status)")
       }
     } catch {
-      // Our own end says nothing about the collector.
+      // A cancelled request is no failure of the collector.
       return error.code == .cancelled ? .later(nil, nil) : .later(nil, error.code.rawValue)
     }
   }
 
-  /// Says when it begins to fail, and when that is over.
-  private func tell(_ failure: String?) {
-    let isNews = isFailing.withLock { isFailing in
+  /// Reports the first failure, and the first success after it.
+  private func setFailure(_ failure: String?) {
+    let isChanged = isFailing.withLock { isFailing in
       defer { isFailing = failure != nil }
       return isFailing != (failure != nil)
     }
-    if isNews { report(failure.map { .failing($0) } ?? .recovered) }
+    if isChanged { report(failure.map { .failing($0) } ?? .recovered) }
   }
+}
+
+/// The queue of spans for the collector. Bounded, since callers do not wait for the collector.
+final class SpanQueue: Sendable {
+  private struct State {
+    var spans: [TelemetrySpan] = []
+    var counts = SpanExporter.Counts()
+  }
+
+  private let capacity: Int
+  private let state = Locked(State())
+
+  init(capacity: Int) { self.capacity = capacity }
+
+  /// Queues a span, or counts it as dropped.
+  func add(_ span: TelemetrySpan) {
+    state.withLock { state in
+      guard state.spans.count < capacity else { return state.counts.dropped += 1 }
+      state.spans.append(span)
+    }
+  }
+
+  /// At most `limit` spans, the oldest first.
+  func take(_ limit: Int) -> [TelemetrySpan] {
+    state.withLock { state in
+      let taken = Array(state.spans.prefix(limit))
+      state.spans.removeFirst(taken.count)
+      return taken
+    }
+  }
+
+  /// Returns spans to the front of the queue.
+  func putBack(_ spans: [TelemetrySpan]) { state.withLock { $0.spans.insert(contentsOf: spans, at: 0) } }
+
+  /// Counts spans accepted by the collector.
+  func exported(_ count: Int) { state.withLock { $0.counts.exported += UInt64(count) } }
+
+  /// Counts dropped spans.
+  func dropped(_ count: Int) { state.withLock { $0.counts.dropped += UInt64(count) } }
+
+  var counts: SpanExporter.Counts { state.withLock { $0.counts } }
 }

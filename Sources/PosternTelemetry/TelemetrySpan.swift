@@ -1,16 +1,18 @@
-/// One finished piece of work within a trace, as OpenTelemetry has it.
+import PosternJSON
+
+/// A finished span of a trace, as OpenTelemetry defines it.
 public struct TelemetrySpan: Sendable {
-  /// Which side of a call it is.
+  /// The kind of a span (`SpanKind`).
   public enum Kind: Int, Sendable, Hashable {
-    /// Within the process.
+    /// An operation within the process.
     case `internal` = 1
-    /// The answering side.
+    /// A request received.
     case server = 2
-    /// The asking side.
+    /// A request sent.
     case client = 3
   }
 
-  /// What an attribute may be.
+  /// The value of an attribute.
   public enum Value: Sendable, Hashable {
     /// A text.
     case string(String)
@@ -24,17 +26,17 @@ public struct TelemetrySpan: Sendable {
   public var traceID: String
   /// 16 lower-case hexadecimal digits.
   public var spanID: String
-  /// The span that caused it; nil for the first of a trace.
+  /// The parent span's id; nil for the first of a trace.
   public var parentID: String?
-  /// What it is, from a small set.
+  /// The name of the operation, one of a few.
   public var name: String
-  /// Which side of a call it is.
+  /// The kind of the span.
   public var kind: Kind
-  /// When it began, in nanoseconds since the epoch.
+  /// The start, in nanoseconds since the epoch.
   public var start: Int64
-  /// When it ended, in nanoseconds since the epoch.
+  /// The end, in nanoseconds since the epoch.
   public var end: Int64
-  /// What is known about it.
+  /// The attributes, in order.
   public var attributes: [(name: String, value: Value)]
   /// Why it failed; nil when it did not.
   public var failure: String?
@@ -53,5 +55,76 @@ public struct TelemetrySpan: Sendable {
     self.end = end
     self.attributes = attributes
     self.failure = failure
+  }
+}
+
+/// The attributes that all spans of a process share (OpenTelemetry's *resource*).
+public struct TelemetryResource: Sendable {
+  /// `service.name`.
+  public var serviceName: String
+  /// `service.version`, and the version of the instrumentation scope.
+  public var serviceVersion: String
+  /// `service.instance.id`: unique to the process.
+  public var instanceID: String
+  /// `process.pid`.
+  public var processID: Int64
+
+  /// A resource of the given parts.
+  public init(serviceName: String, serviceVersion: String, instanceID: String, processID: Int64) {
+    self.serviceName = serviceName
+    self.serviceVersion = serviceVersion
+    self.instanceID = instanceID
+    self.processID = processID
+  }
+}
+
+/// The JSON of a batch in OTLP/HTTP: `ExportTraceServiceRequest` of opentelemetry-proto 1, with ids in hexadecimal and
+/// 64-bit numbers as strings.
+enum OTLPDocument {
+  /// The document of `spans`.
+  static func make(_ spans: [TelemetrySpan], of resource: TelemetryResource) -> JSONValue {
+    let own: [(name: String, value: TelemetrySpan.Value)] = [
+      ("service.name", .string(resource.serviceName)), ("service.version", .string(resource.serviceVersion)),
+      ("service.instance.id", .string(resource.instanceID)), ("process.pid", .integer(resource.processID)),
+    ]
+    return [
+      "resourceSpans": [
+        [
+          "resource": ["attributes": attributes(own)],
+          "scopeSpans": [
+            [
+              "scope": ["name": "postern", "version": .string(resource.serviceVersion)],
+              "spans": .array(spans.map(span)),
+            ]
+          ],
+        ]
+      ]
+    ]
+  }
+
+  private static func span(_ span: TelemetrySpan) -> JSONValue {
+    var object: JSONObject = ["traceId": .string(span.traceID), "spanId": .string(span.spanID)]
+    if let parent = span.parentID { object["parentSpanId"] = .string(parent) }
+    object["name"] = .string(span.name)
+    object["kind"] = .integer(Int64(span.kind.rawValue))
+    object["startTimeUnixNano"] = .string(String(span.start))
+    object["endTimeUnixNano"] = .string(String(span.end))
+    object["attributes"] = attributes(span.attributes)
+    // STATUS_CODE_ERROR is 2. For success the status stays unset, as the specification recommends for libraries.
+    if let failure = span.failure { object["status"] = ["code": 2, "message": .string(failure)] }
+    return .object(object)
+  }
+
+  private static func attributes(_ attributes: [(name: String, value: TelemetrySpan.Value)]) -> JSONValue {
+    .array(
+      attributes.map { attribute in
+        let value: JSONValue =
+          switch attribute.value {
+          case .string(let text): ["stringValue": .string(text)]
+          case .integer(let number): ["intValue": .string(String(number))]
+          case .boolean(let flag): ["boolValue": .bool(flag)]
+          }
+        return ["key": .string(attribute.name), "value": value]
+      })
   }
 }

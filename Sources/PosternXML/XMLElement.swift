@@ -1,6 +1,6 @@
-/// One element of a document: what stands in it, comments and processing instructions left out.
+/// One element of a document with its content, without comments and processing instructions.
 public struct XMLElement: Sendable, Hashable {
-  /// One `name="value"`.
+  /// An attribute: `name="value"`.
   public struct Attribute: Sendable, Hashable {
     /// The name as written, prefix included.
     public let name: String
@@ -14,12 +14,35 @@ public struct XMLElement: Sendable, Hashable {
   public let attributes: [Attribute]
   /// The elements directly inside, in order.
   public internal(set) var children: [XMLElement] = []
-  /// The character data directly inside, put together.
+  /// The character data directly inside, concatenated.
   public internal(set) var text = ""
 
-  /// The value of the attribute of that name.
+  /// The value of the attribute `name`.
   public subscript(name: String) -> String? { attributes.first { $0.name == name }?.value }
 
-  /// The elements of that name directly inside.
+  /// The elements `name` directly inside.
   public func children(_ name: String) -> [XMLElement] { children.filter { $0.name == name } }
+}
+
+/// Escaping of text for a document.
+public enum XMLEscaping {
+  /// `text` escaped for character data and for attribute values in either quotes; nil when it has a character that XML
+  /// 1.0 cannot express (section 2.2). White space that a parser would change is written as a reference.
+  public static func escape(_ text: String) -> String? {
+    var result = ""
+    result.reserveCapacity(text.utf8.count)
+    for scalar in text.unicodeScalars {
+      switch scalar {
+      case "&": result += "&amp;"
+      case "<": result += "&lt;"
+      case ">": result += "&gt;"
+      case "\"": result += "&quot;"
+      case "'": result += "&apos;"
+      case "\t", "\n", "\r": result += "&#\(scalar.value);"
+      case "\u{0}"..<" ", "\u{FFFE}", "\u{FFFF}": return nil
+      default: result.unicodeScalars.append(scalar)
+      }
+    }
+    return result
+  }
 }

@@ -25,7 +25,7 @@ public struct XMLParser: Sendable {
     guard let parser = XML_ParserCreate("UTF-8") else { throw XMLParseError(kind: .tooLarge, offset: 0) }
     defer { XML_ParserFree(parser) }
     let tree = XMLTree(parser: parser, maxDepth: maxDepth, maxNodes: maxNodes)
-    tree.listen()
+    tree.setHandlers()
     let status = withExtendedLifetime(tree) {
       bytes.withUnsafeBufferPointer { buffer in
         buffer.withMemoryRebound(to: CChar.self) { XML_Parse(parser, $0.baseAddress, count, 1) }
@@ -36,5 +36,91 @@ public struct XMLParser: Sendable {
       throw XMLParseError(kind: tree.failure ?? .notWellFormed, offset: offset)
     }
     return root
+  }
+}
+
+/// The reason why a document is not accepted. Does not quote it.
+public struct XMLParseError: Error, Sendable, Hashable {
+  /// The kind of fault.
+  public enum Kind: Sendable, Hashable {
+    /// It is not well-formed XML in UTF-8.
+    case notWellFormed
+    /// It has a document type declaration.
+    case documentType
+    /// It has more bytes than allowed.
+    case tooLarge
+    /// Its elements are nested more deeply than allowed.
+    case tooDeep
+    /// It has more elements and attributes than allowed.
+    case tooMany
+  }
+
+  /// The kind of fault.
+  public let kind: Kind
+  /// The number of bytes before the fault.
+  public let offset: Int
+}
+
+/// Builds the element tree from what expat reports. Used by one call of `XMLParser.parse`; expat keeps an unretained
+/// pointer to it.
+final class XMLTree {
+  private let parser: XML_Parser
+  private let maxDepth: Int
+  private let maxNodes: Int
+  private var open: [XMLElement] = []
+  private var nodes = 0
+  private(set) var root: XMLElement?
+  /// Why parsing was stopped.
+  private(set) var failure: XMLParseError.Kind?
+
+  init(parser: XML_Parser, maxDepth: Int, maxNodes: Int) {
+    self.parser = parser
+    self.maxDepth = maxDepth
+    self.maxNodes = maxNodes
+  }
+
+  /// Sets expat's handlers to this tree, which must live as long as the parser is used.
+  func setHandlers() {
+    XML_SetUserData(parser, Unmanaged.passUnretained(self).toOpaque())
+    XML_SetElementHandler(
+      parser, { data, name, attributes in XMLTree.of(data)?.begin(name, attributes) },
+      { data, _ in XMLTree.of(data)?.end() })
+    XML_SetCharacterDataHandler(parser) { data, text, count in XMLTree.of(data)?.append(text, Int(count)) }
+    XML_SetStartDoctypeDeclHandler(parser) { data, _, _, _, _ in XMLTree.of(data)?.stop(.documentType) }
+  }
+
+  private static func of(_ data: UnsafeMutableRawPointer?) -> XMLTree? {
+    data.map { Unmanaged<XMLTree>.fromOpaque($0).takeUnretainedValue() }
+  }
+
+  private func begin(_ name: UnsafePointer<CChar>?, _ list: UnsafeMutablePointer<UnsafePointer<CChar>?>?) {
+    guard failure == nil, let name else { return }
+    var attributes: [XMLElement.Attribute] = []
+    var next = list
+    while let pair = next, let name = pair[0], let value = pair[1] {
+      attributes.append(XMLElement.Attribute(name: String(cString: name), value: String(cString: value)))
+      next = pair + 2
+      guard nodes + attributes.count < maxNodes else { return stop(.tooMany) }
+    }
+    nodes += 1 + attributes.count
+    guard nodes <= maxNodes else { return stop(.tooMany) }
+    guard open.count < maxDepth else { return stop(.tooDeep) }
+    open.append(XMLElement(name: String(cString: name), attributes: attributes))
+  }
+
+  private func end() {
+    guard failure == nil, let element = open.popLast() else { return }
+    if open.isEmpty { root = element } else { open[open.count - 1].children.append(element) }
+  }
+
+  private func append(_ text: UnsafePointer<CChar>?, _ count: Int) {
+    guard failure == nil, let text, !open.isEmpty else { return }
+    let bytes = UnsafeRawBufferPointer(start: text, count: count)
+    open[open.count - 1].text += String(decoding: bytes, as: UTF8.self)
+  }
+
+  private func stop(_ reason: XMLParseError.Kind) {
+    failure = failure ?? reason
+    XML_StopParser(parser, XML_Bool(XML_FALSE))
   }
 }

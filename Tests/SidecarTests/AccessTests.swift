@@ -14,7 +14,7 @@ struct AccessTests {
     """
 
   @Test(
-    "the first rule that matches counts, primary or supplementary group, and nobody matched means refused",
+    "the first rule that matches counts, by primary or supplementary group; a peer without a rule is rejected",
     arguments: [
       (UInt32(7), UInt32(1), [UInt32](), "getInfo", nil as Int64?), (7, 1, [], "health", -32020),
       (7, 30, [], "health", -32020), (8, 30, [], "health", nil), (8, 1, [5, 30], "health", nil),
@@ -29,12 +29,12 @@ struct AccessTests {
   func resources() async throws {
     let connection = try SidecarBench(Self.rules).connect(uid: 9, gid: 30)
     #expect(await connection.call("fetchResource", ["resource": "open"])["result"]?["status"] == 200)
-    let refused = await connection.call("fetchResource", ["resource": "closed"])
-    #expect(refused["error"]?["data"]?["reason"] == "invalid_params")
-    #expect(refused["error"]?["data"]?["path"] == "/resource")
+    let rejected = await connection.call("fetchResource", ["resource": "closed"])
+    #expect(rejected["error"]?["data"]?["reason"] == "invalid_params")
+    #expect(rejected["error"]?["data"]?["path"] == "/resource")
   }
 
-  @Test("without rules the sidecar's own user may do everything, and nobody else anything")
+  @Test("without rules the sidecar's own user may do everything, and other users nothing")
   func ownUser() async throws {
     let bench = try SidecarBench("{}")
     #expect(await bench.connect().call("getInfo")["result"]?["name"] == "postern")

@@ -3,6 +3,9 @@ import PosternJSON
 import PosternJSONRPC
 import PosternSupport
 import Sidecar
+import SidecarAccess
+import SidecarEngine
+import SidecarObservability
 
 extension SidecarBench {
   static var ownUID: UInt32 { getuid() }

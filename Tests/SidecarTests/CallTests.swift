@@ -53,7 +53,7 @@ struct CallTests {
     #expect(await connection.next()?["error"]?["data"]?["reason"] == "deadline_exceeded")
   }
 
-  @Test("a cancelled fetch is answered at once, the transport is told, and the connection goes on")
+  @Test("a cancelled fetch is answered at once, its transfer is cancelled, and the connection goes on")
   func cancel() async throws {
     let cancelled = Gate()
     let bench = try SidecarBench(Self.open) { _, _ async throws(TransportError) in
@@ -104,7 +104,7 @@ struct CallTests {
     #expect(await connection.call("fetchResource", ["path": "x", "task": "t"])["result"]?["task"] == "t")
   }
 
-  @Test("parameters that stand for gigabytes are refused before they are made", arguments: ["GET", "POST"])
+  @Test("parameters that expand to gigabytes are rejected before they are expanded", arguments: ["GET", "POST"])
   func parameterBomb(method: String) async throws {
     let bomb: JSONValue = [String(repeating: "k", count: 20_000): .array(Array(repeating: 1, count: 15_000))].asJSON
     let connection = try SidecarBench(Self.open).connect()

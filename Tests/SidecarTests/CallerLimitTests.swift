@@ -6,6 +6,10 @@ import PosternTestSupport
 import Testing
 
 @testable import Sidecar
+@testable import SidecarAccess
+@testable import SidecarCalls
+@testable import SidecarEngine
+@testable import SidecarObservability
 
 /// `rate` and `concurrency` of a rule of `peers`.
 @Suite("Limits of callers", .timeLimit(.minutes(1)))
@@ -23,14 +27,14 @@ struct CallerLimitTests {
 
   private static func reason(_ answer: JSONValue) -> String? { answer["error"]?["data"]?["reason"]?.stringValue }
 
-  @Test("calls beyond the rate are refused with the time until one may come, which then goes; nobody else is held up")
+  @Test("calls over the rate limit are rejected with the time until the next is accepted; other users do not wait")
   func rate() async throws {
     let bench = try SidecarBench(Self.rules("rate: { perSecond: 4, burst: 3 }"))
     let (one, two) = (bench.connect(uid: 7), bench.connect(uid: 7))
     for connection in [one, two, one] { #expect(await connection.call("listTasks")["result"] != nil) }
-    let refused = await two.call("listTasks")
-    #expect(refused["error"]?["code"] == -32009)
-    let data = refused["error"]?["data"]
+    let rejected = await two.call("listTasks")
+    #expect(rejected["error"]?["code"] == -32009)
+    let data = rejected["error"]?["data"]
     #expect(data?["retryable"] == true && data?["outcome"] == "not_sent")
     let wait = try #require(data?["retryAfterMs"]?.integerValue)
     #expect((240...260).contains(wait))
@@ -56,7 +60,7 @@ struct CallerLimitTests {
     #expect(answers.map { $0["error"]?["code"]?.integerValue } == [nil, nil, -32009])
   }
 
-  @Test("as many answers to questions of the sidecar's own go without a place as there are questions, and no more")
+  @Test("as many answers as the sidecar has open requests are accepted without a slot, and no more")
   func answering() {
     let ledger = PeerRateLimiter(clock: ManualClock())
     #expect(!ledger.beginAnswering(uid: 1, among: 0))
@@ -80,12 +84,12 @@ struct CallerLimitTests {
   }
 
   @Test(
-    "a large message whose calls are all to be refused is not parsed, and refused as a small one is; else it is parsed")
+    "a large message is parsed unless all of its calls are rejected; it is rejected in the same way as a small one")
   func largeMessages() async throws {
     let bench = try SidecarBench(
       Self.rules("rate: { perSecond: 1, burst: 2 }").replacing(
         "{ uid: 9, methods: [\"*\"] }", with: "{ uid: 9, methods: [getTask] }"))
-    // Twice the same name: whoever parses it says so.
+    // The name occurs twice: a parser reports that.
     let params = #"{"x":1,"x":["\#(String(repeating: "y", count: 5000))"]}"#
     func request(_ id: Int, _ method: String) -> String {
       #"{"jsonrpc":"2.0","id":\#(id),"method":"\#(method)","params":\#(params)}"#
@@ -134,7 +138,7 @@ struct CallerLimitTests {
     #expect(Self.reason(await connection.call("listTasks")) == "overloaded")
   }
 
-  @Test("more calls under way than allowed are refused, on whichever connection, until one has ended")
+  @Test("calls over the concurrency limit are rejected, on every connection, until one has completed")
   func concurrency() async throws {
     let gate = Gate()
     let bench = try SidecarBench(Self.rules("concurrency: 2")) { _, _ async throws(TransportError) in
@@ -144,20 +148,20 @@ struct CallerLimitTests {
     let (one, two) = (bench.connect(uid: 7), bench.connect(uid: 7))
     one.start("fetchResource", ["resource": "open"])
     two.start("fetchResource", ["resource": "open"])
-    let refused = await one.call("fetchResource", ["resource": "open"])
-    #expect(Self.reason(refused) == "overloaded" && refused["error"]?["data"]?["limit"] == 2)
+    let rejected = await one.call("fetchResource", ["resource": "open"])
+    #expect(Self.reason(rejected) == "overloaded" && rejected["error"]?["data"]?["limit"] == 2)
     // What waits for nothing is not under way.
     #expect(await one.call("listTasks")["result"] != nil)
     gate.open()
     #expect(await one.next()?["result"]?["status"] == 200)
     #expect(await two.next()?["result"]?["status"] == 200)
     #expect(await one.call("fetchResource", ["resource": "open"])["result"]?["status"] == 200)
-    let ledger = bench.service.ledger
+    let ledger = bench.service.calls.rateLimit.limiter
     #expect(await eventually { ledger.count == 0 })
   }
 
-  @Test("a place comes back when a call is cancelled and when its connection is gone")
-  func placesComeBack() async throws {
+  @Test("a slot is free again when a call is cancelled and when its connection is closed")
+  func slotsAreReleased() async throws {
     let gate = Gate()
     let bench = try SidecarBench(Self.rules("concurrency: 1")) { _, _ async throws(TransportError) in
       await gate.pass()
@@ -169,17 +173,17 @@ struct CallerLimitTests {
     one.send(#"{"jsonrpc":"2.0","method":"$/cancelRequest","params":{"id":\#(id)}}"#)
     #expect(await one.next()?["error"]?["code"] == -32800)
     gate.open()
-    let ledger = bench.service.ledger
+    let ledger = bench.service.calls.rateLimit.limiter
     #expect(await eventually { ledger.count == 0 })
     #expect(await two.call("fetchResource", ["resource": "open"])["result"]?["status"] == 200)
   }
 
-  @Test("uids are forgotten when nothing of them is to be remembered, and never more than so many are remembered")
+  @Test("uids are removed when there is nothing to store of them, and the number of stored uids is limited")
   func bounded() {
     let clock = ManualClock()
     let ledger = PeerRateLimiter(clock: clock)
     var rule = AccessRules.Rule(uid: nil, gid: 30, methods: nil)
-    rule.rate = AccessRules.Rate(perSecond: 1, burst: 1)
+    rule.rate = RateLimit(perSecond: 1, burst: 1)
     for uid in 0..<UInt32(PeerRateLimiter.capacity + 100) { _ = ledger.admit(rule, uid: uid, isProbe: false) }
     #expect(ledger.count == PeerRateLimiter.capacity)
     clock.advance(by: .seconds(10))

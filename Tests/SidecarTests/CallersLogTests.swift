@@ -5,8 +5,12 @@ import PosternTestSupport
 import Testing
 
 @testable import Sidecar
+@testable import SidecarAccess
+@testable import SidecarCalls
+@testable import SidecarEngine
+@testable import SidecarObservability
 
-@Suite("What the log says of what callers bring about")
+@Suite("Log messages that callers cause")
 struct CallersLogTests {
   private func lines(_ bench: SidecarBench, _ text: String) -> [String] {
     bench.lines.withLock { $0.filter { $0.contains(text) } }
@@ -17,7 +21,7 @@ struct CallersLogTests {
     let bench = try SidecarBench("{}")
     let log = bench.service.callersLog
     func fail(_ uid: UInt32, _ text: String = "no introspection", _ issuer: String = "corp") {
-      Requesting.$uid.withValue(uid) { log.log(.warning, text, about: issuer, ["of": .stringConvertible(uid)]) }
+      CurrentPeer.$uid.withValue(uid) { log.log(.warning, text, about: issuer, ["of": .stringConvertible(uid)]) }
     }
     for _ in 0..<1000 { fail(5) }
     fail(6)
@@ -29,14 +33,14 @@ struct CallersLogTests {
     #expect(lines(bench, "no introspection").last?.contains(#""notLogged":"990""#) == true)
   }
 
-  @Test("names that come and go with each reload are remembered without end")
+  @Test("names that appear and disappear with each reload are stored without a limit")
   func names() throws {
     let bench = try SidecarBench("{}")
     for number in 0..<5000 { bench.service.callersLog.log(.warning, "no token", about: "\(number)", [:]) }
     #expect(lines(bench, "no token").count == 1024 + 10)
   }
 
-  @Test("a user who reloads without end fills the log, or what changes and what the operator asks for is not told")
+  @Test("a user who reloads in a loop fills the log, or changes and the operator's reloads are not logged")
   func reloads() async throws {
     let bench = try SidecarBench("{}")
     let caller = bench.connect()
@@ -60,9 +64,10 @@ struct CallersLogTests {
   func ended() throws {
     let bench = try SidecarBench("{}")
     let observer = ServiceObserver(
-      metrics: bench.service.metrics, health: bench.service.health, news: HealthNews(), hub: bench.service.hub,
-      logger: bench.service.logger, log: bench.service.callersLog)
-    func end(_ owner: UInt32) { observer.observe(.ended(SessionHandle.random(), issuer: "corp", owner: owner)) }
+      metrics: bench.service.calls.log.metrics, health: bench.service.health.monitor, changes: HealthSignal(),
+      hub: bench.service.hub,
+      logger: bench.service.calls.log.logger, log: bench.service.callersLog)
+    func end(_ uid: UInt32) { observer.observe(.ended(SessionHandle.random(), issuer: "corp", owner: uid)) }
     for _ in 0..<1000 { end(5) }
     end(6)
     #expect(lines(bench, "session ended").count == 11)

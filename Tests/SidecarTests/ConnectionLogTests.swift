@@ -3,10 +3,13 @@ import PosternTestSupport
 import Testing
 
 @testable import Sidecar
+@testable import SidecarAccess
+@testable import SidecarEngine
+@testable import SidecarObservability
 
-@Suite("What the log says of connections")
+@Suite("Log messages about connections")
 struct ConnectionLogTests {
-  @Test("whoever may connect fills the log with connections that break, or keeps what another does out of it")
+  @Test("a peer fills the log with connections that break, or keeps another peer's messages out of it")
   func broken() throws {
     let bench = try SidecarBench("{}")
     func lines(of uid: UInt32) -> [String] {

@@ -1,6 +1,10 @@
+import PosternSupport
 import Testing
 
 @testable import Sidecar
+@testable import SidecarAccess
+@testable import SidecarEngine
+@testable import SidecarObservability
 
 @Suite("What calls of preauthorize hold")
 struct DecisionLoadTests {
@@ -8,33 +12,25 @@ struct DecisionLoadTests {
 
   /// Would catch: hundreds of calls of one user about ten thousand resources each, which take a gigabyte; and some
   /// dozens that do not go.
-  @Test("one user has as many resources asked about at one time as there is memory")
+  @Test("one user requests decisions on resources until the memory is used up")
   func ofOne() {
-    let load = DecisionLoad()
+    var load = DecisionLoad.budget
     var count = 0
-    while count < 1000, load.begin(Self.large, of: 1) { count += 1 }
+    while count < 1000, load.take(Self.large, for: 1) { count += 1 }
     #expect((36...60).contains(count))
-    #expect(!load.begin(Self.large, of: 1) && load.begin(Self.large, of: 2), "others have room")
-    load.end(Self.large, of: 1)
-    #expect(load.begin(Self.large, of: 1))
+    let (own, others) = (load.take(Self.large, for: 1), load.take(Self.large, for: 2))
+    #expect(!own && others, "there is memory for others")
+    load.giveBack(Self.large, for: 1)
+    let again = load.take(Self.large, for: 1)
+    #expect(again)
   }
 
-  /// Would catch: the longest message about the longest names refused although nothing else is under way, or long names
-  /// and contexts not counted.
+  /// Would catch: the largest call rejected although no other call is running, or long names and contexts not counted.
   @Test("the largest call goes when it is alone; what its names and its context take counts")
   func sizes() {
     let names = (0..<256).map { _ in String(repeating: "n", count: 65_536) }
     let weight = DecisionLoad.weight(of: names, contextBytes: 65_536)
-    #expect(weight > 16 << 20 && DecisionLoad().begin(weight, of: 1))
+    #expect(weight > 16 << 20 && DecisionLoad.budget.allows(weight, for: 1))
     #expect(DecisionLoad.weight(of: ["a"], contextBytes: 65_536) > 2 * 65_536)
-  }
-
-  /// Would catch: two users together who leave a third without any room.
-  @Test("nobody has more than three times what is left free, and all of it comes back")
-  func shares() {
-    let load = DecisionLoad(.init(most: 100, mostOfOne: 70))
-    #expect(load.begin(70, of: 1) && !load.begin(25, of: 2) && load.begin(20, of: 2) && load.begin(7, of: 3))
-    for (weight, owner) in [(70, 1), (20, 2), (7, 3)] as [(Int, UInt32)] { load.end(weight, of: owner) }
-    #expect(load.begin(70, of: 3))
   }
 }

@@ -40,7 +40,7 @@ struct DelegateTests {
   }
 
   @Test(
-    "the caller's word goes before the built-in rule, in both directions; nonsense and errors mean the built-in rule",
+    "the caller's answer takes precedence over the built-in rule; after nonsense or an error the rule decides",
     arguments: [
       (418, nil as String?, #""result":{"refresh":true}"#, true, 200),
       (401, #"Bearer error="invalid_token""#, #""result":{"refresh":false}"#, false, 401),

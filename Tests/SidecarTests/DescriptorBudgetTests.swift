@@ -1,10 +1,15 @@
 import Testing
 
 @testable import Sidecar
+@testable import SidecarAccess
+@testable import SidecarEngine
+@testable import SidecarObservability
 
 @Suite("How descriptors are shared out")
 struct DescriptorBudgetTests {
-  @Test("fewer than are needed, or connections for nobody", arguments: [(223, nil), (224, 16), (234, 16), (235, 17)])
+  @Test(
+    "a limit below the minimum is accepted, or leaves no descriptors for connections",
+    arguments: [(223, nil), (224, 16), (234, 16), (235, 17)])
   func least(free: Int, connections: Int?) {
     #expect(DescriptorBudget.least == 224)
     #expect(DescriptorBudget(limit: free + 30, open: 30)?.connections == connections)
@@ -29,7 +34,7 @@ struct DescriptorBudgetTests {
   @Test("everything together takes more than there is", arguments: 224...3000)
   func sum(free: Int) throws {
     let budget = try #require(DescriptorBudget(limit: free, open: 0))
-    // What the process itself has, refusals, and certificates.
+    // The process's own descriptors, rejected connections, and certificates.
     #expect(budget.connections + 96 + 64 + 16 + budget.upstreamConnections * 3 <= free)
     #expect(budget.commonConnections + budget.upstreamConnections / 4 <= budget.upstreamConnections)
   }

@@ -25,7 +25,7 @@ struct FetchResultTests {
   }
 
   @Test(
-    "a body is text only when its type says so and its bytes are UTF-8",
+    "a body is text only when its type is textual and its bytes are UTF-8",
     arguments: [
       ("application/json", [UInt8]("{}".utf8), true), ("application/json; charset=utf-8", Array("é".utf8), true),
       ("application/problem+json", Array("{}".utf8), true), ("text/html", Array("<p>".utf8), true),
@@ -42,7 +42,8 @@ struct FetchResultTests {
   }
 
   @Test(
-    "advice to wait is told with 429 and 503 only", arguments: [(429, true), (503, true), (500, false), (200, false)])
+    "the delay before a retry is returned with 429 and 503 only",
+    arguments: [(429, true), (503, true), (500, false), (200, false)])
   func retryAfter(row: (Int, Bool)) async throws {
     let fields = HTTPFields([.init(name: "Retry-After", value: "7")])
     let json = try #require(try await Self.fetch(HTTPResponse(status: row.0, fields: fields)))

@@ -2,11 +2,14 @@ import PosternJSON
 import PosternSupport
 import PosternTestSupport
 import Sidecar
+import SidecarAccess
+import SidecarEngine
+import SidecarObservability
 import Testing
 
 @Suite("What getInfo and health say of the process's protections")
 struct HardeningReportTests {
-  @Test("a protection that should be in force and is not leaves health ok, or one that nobody wanted makes it degraded")
+  @Test("a required protection that is not in force leaves health ok, or a disabled one makes it degraded")
   func health() async throws {
     let report = Locked(HardeningReport())
     let bench = try SidecarBench("{}", hardening: { report.withLock { $0 } })
@@ -25,8 +28,8 @@ struct HardeningReportTests {
       #expect(health?["checks"]?["hardening"]?["status"]?.stringValue == status)
       #expect(health?["checks"]?["hardening"]?["detail"]?.stringValue == detail)
       #expect(health?["status"]?.stringValue == status)
-      let said = await connection.call("getInfo")["result"]?["hardening"]?["missing"]?.arrayValue
-      #expect(said?.compactMap(\.stringValue) == missing)
+      let returned = await connection.call("getInfo")["result"]?["hardening"]?["missing"]?.arrayValue
+      #expect(returned?.compactMap(\.stringValue) == missing)
     }
   }
 
@@ -44,12 +47,12 @@ struct HardeningReportTests {
     let connection = bench.connect()
     for expected in [1, 1, 2, 2] {
       if expected == 2, looks.withLock({ $0 }) == 1 { bench.clock.advance(by: .seconds(1)) }
-      let said = await connection.call("getInfo")["result"]?["hardening"]?["lockedMemory"]?["lockedBytes"]
-      #expect(said?.integerValue == Int64(expected))
+      let returned = await connection.call("getInfo")["result"]?["hardening"]?["lockedMemory"]?["lockedBytes"]
+      #expect(returned?.integerValue == Int64(expected))
     }
   }
 
-  @Test("a process that nobody can tell of is said to be protected")
+  @Test("a process whose protection is unknown is reported as protected")
   func unknown() async throws {
     let connection = try SidecarBench("{}").connect()
     let hardening = await connection.call("getInfo")["result"]?["hardening"]

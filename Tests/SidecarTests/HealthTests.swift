@@ -7,8 +7,11 @@ import PosternTestSupport
 import Testing
 
 @testable import Sidecar
+@testable import SidecarAccess
+@testable import SidecarEngine
+@testable import SidecarObservability
 
-/// What health says, and that the watch makes a sidecar ready without anybody calling.
+/// The health report; and that the watch makes a sidecar ready without a call.
 @Suite("Health", .timeLimit(.minutes(1)))
 struct HealthTests {
   private static let two = """
@@ -23,10 +26,10 @@ struct HealthTests {
     .init(name: "Cache-Control", value: "max-age=60"), .init(name: "Content-Type", value: "application/json"),
   ])
 
-  private static func status(_ bench: SidecarBench) -> String { bench.service.healthReport.status.rawValue }
+  private static func status(_ bench: SidecarBench) -> String { bench.service.health.report().status.rawValue }
 
   private static func check(_ bench: SidecarBench, _ name: String) -> String? {
-    bench.service.healthReport.checks[name]?.status.rawValue
+    bench.service.health.report().checks[name]?.status.rawValue
   }
 
   /// Issuers that answer while their names are in `up`.
@@ -40,13 +43,13 @@ struct HealthTests {
     }
   }
 
-  @Test("each change that is told makes the next one dearer, until telling overflows the stack")
+  @Test("each reported change makes the next one more expensive, until reporting overflows the stack")
   func manyNews() {
-    let news = HealthNews()
-    let told = Locked(0)
-    news.onNews { told.withLock { $0 += 1 } }
-    for _ in 0..<50_000 { news.tell() }
-    #expect(told.withLock { $0 } == 50_000)
+    let changes = HealthSignal()
+    let reported = Locked(0)
+    changes.onChange { reported.withLock { $0 += 1 } }
+    for _ in 0..<50_000 { changes.signal() }
+    #expect(reported.withLock { $0 } == 50_000)
   }
 
   @Test("checks in an order that changes from start to start: answers could not be compared")
@@ -59,7 +62,7 @@ struct HealthTests {
   }
 
   @Test(
-    "down until one issuer has given its keys, degraded until all have, then well; subscribers are told of each change")
+    "down until one issuer has sent its keys, degraded until all have, then ok; subscribers get each change")
   func becomingReady() async throws {
     let up = Locked<Set<String>>([])
     let bench = try Self.bench(Self.two, up: up)
@@ -81,21 +84,21 @@ struct HealthTests {
     #expect(await eventually { Self.check(bench, "store") == "ok" })
   }
 
-  @Test("who asks at the start hears how it is, not that nobody has looked; and waits a second at most")
+  @Test("a call at the start returns the current health, not the initial one, and waits a second at most")
   func asking() async throws {
     let up = Locked<Set<String>>(["one.test", "two.test"])
     let bench = try Self.bench(Self.two, up: up)
     bench.service.prepareWatch()
     let connection = bench.connect()
     let answer = Locked<String?>(nil)
-    let asked = Task {
+    let requested = Task {
       let health = await connection.call("health")
       answer.withLock { $0 = health["result"]?["status"]?.stringValue }
     }
     let watch = Task { await bench.service.watch() }
     defer { watch.cancel() }
     #expect(await Self.passes(bench.clock, by: .microseconds(5)) { answer.withLock { $0 } == "ok" })
-    await asked.value
+    await requested.value
 
     let lonely = try Self.bench(Self.two, up: up)
     lonely.service.prepareWatch()
@@ -110,11 +113,11 @@ struct HealthTests {
     await readiness.value
   }
 
-  @Test("a sidecar whose readiness nobody asks for asks no issuer; from the first question on it does")
+  @Test("a sidecar sends no request to issuers before the first request for its readiness")
   func interest() async throws {
-    let asked = Locked(0)
+    let requested = Locked(0)
     let bench = try SidecarBench(Self.two) { _, _ async throws(TransportError) in
-      asked.withLock { $0 += 1 }
+      requested.withLock { $0 += 1 }
       return HTTPResponse(status: 200, fields: Self.fields, body: Array(Self.keys.utf8))
     }
     bench.service.prepareWatch()
@@ -122,13 +125,13 @@ struct HealthTests {
     defer { watch.cancel() }
     #expect(await Self.passes(bench.clock) { Self.check(bench, "store") == "ok" })
     bench.clock.advance(by: .seconds(60))
-    #expect(bench.service.readiness.isReady && asked.withLock { $0 } == 0)
+    #expect(bench.service.readiness.isReady && requested.withLock { $0 } == 0)
     _ = await bench.connect().call("subscribe", ["events": ["event.healthChanged"]])
-    // Both of them: only then the status is that. By then they may have been asked for newer keys, too.
-    #expect(await Self.passes(bench.clock) { asked.withLock { $0 } >= 2 && Self.status(bench) == "ok" })
+    // Both issuers: only then the status is ok. By then newer keys may have been requested, too.
+    #expect(await Self.passes(bench.clock) { requested.withLock { $0 } >= 2 && Self.status(bench) == "ok" })
   }
 
-  @Test("keys are renewed before they expire; a lost issuer is degraded while its keys are good, then down")
+  @Test("keys are refreshed before they expire; a lost issuer is degraded while its keys are valid, then down")
   func losing() async throws {
     let up = Locked<Set<String>>(["one.test"])
     let yaml = """
@@ -142,7 +145,7 @@ struct HealthTests {
       """
     let bench = try Self.bench(yaml, up: up)
     bench.service.prepareWatch()
-    bench.service.wantReadiness()
+    bench.service.health.wantReadiness()
     let watch = Task { await bench.service.watch() }
     defer { watch.cancel() }
     let clock = bench.clock
@@ -156,8 +159,8 @@ struct HealthTests {
     #expect(await Self.passes(clock) { Self.status(bench) == "ok" })
   }
 
-  /// Lets time pass in steps until `condition` holds. It passes while a thread of the sidecar's gets no turn, too: what
-  /// is waited for must not be over for good some thousands of steps later.
+  /// Lets time pass in steps until `condition` holds. Time also passes while the sidecar's threads do not
+  /// run: a condition that holds once must still hold some thousands of steps later.
   private static func passes(
     _ clock: ManualClock, by step: Duration = .milliseconds(500), until condition: @Sendable () -> Bool
   ) async -> Bool {
@@ -217,7 +220,7 @@ struct HealthTests {
     #expect(board.report().checks["issuer.a.keys"]?.status == .ok)
     board.watch(true)
     board.configurationLoaded(issuers: ["a"], changed: (issuers: ["a"], decisionPoints: []))
-    #expect(board.report().status == .down, "what another server did says nothing of this one")
+    #expect(board.report().status == .down, "another server's responses do not count for this one")
     board.configurationLoaded(issuers: [])
     #expect(board.report().status == .ok)
   }

@@ -6,8 +6,12 @@ import PosternTestSupport
 import Testing
 
 @testable import Sidecar
+@testable import SidecarAccess
+@testable import SidecarCalls
+@testable import SidecarEngine
+@testable import SidecarObservability
 
-/// `listTasks` and `listSessions`: pages, cursors, and whose turn it is.
+/// `listTasks` and `listSessions`: pages, cursors, and the order of users.
 @Suite("Lists", .timeLimit(.minutes(2)))
 struct ListTests {
   private static let yaml = """
@@ -49,7 +53,7 @@ struct ListTests {
     return pages
   }
 
-  @Test("a page has more than was asked for, or the pages together miss a task or have one twice")
+  @Test("a page has more entries than requested, or the pages together miss a task or have one twice")
   func taskPages() async throws {
     let bench = try SidecarBench(Self.yaml)
     let connection = bench.connect(uid: 7)
@@ -157,29 +161,31 @@ struct ListTests {
   }
 
   @Test("two lists of one user are put together at the same time, or those that wait ask for any number of entries")
-  func turns() async throws {
-    let turns = ListTurns(clock: ManualClock())
-    let holder = Requester(uid: 7, connection: 1)
-    try await turns.enter(holder, entries: 1000, until: .never)
+  func rotation() async throws {
+    let limiter = ListLimiter(clock: ManualClock())
+    let peer = PeerID(uid: 7, connection: 1)
+    try await limiter.enter(peer, entries: 1000, until: .never)
     let entered = Locked(false)
     let second = Task {
-      try await turns.enter(holder, entries: 9000, until: .never)
+      try await limiter.enter(peer, entries: 9000, until: .never)
       entered.withLock { $0 = true }
     }
-    // Somebody else's goes on at once.
-    try await turns.enter(Requester(uid: 9, connection: 2), entries: 1000, until: .never)
-    #expect(turns.count == 2)
-    await #expect(throws: FairGate.Refusal.full) { try await turns.enter(holder, entries: 9500, until: .never) }
+    // Another user's list continues at once.
+    try await limiter.enter(PeerID(uid: 9, connection: 2), entries: 1000, until: .never)
+    #expect(limiter.uidCount == 2)
+    await #expect(throws: ConcurrencyLimiter.Rejection.queueFull) {
+      try await limiter.enter(peer, entries: 9500, until: .never)
+    }
     #expect(!entered.withLock { $0 })
-    turns.leave(holder, entries: 1000)
+    limiter.leave(peer, entries: 1000)
     try await second.value
     #expect(entered.withLock { $0 })
-    turns.leave(holder, entries: 9000)
-    turns.leave(Requester(uid: 9, connection: 2), entries: 1000)
-    #expect(turns.count == 0)
+    limiter.leave(peer, entries: 9000)
+    limiter.leave(PeerID(uid: 9, connection: 2), entries: 1000)
+    #expect(limiter.uidCount == 0)
   }
 
-  @Test("a batch of lists keeps its user from being answered, or asks for more than is held in memory")
+  @Test("a batch of lists keeps its user from being answered, or takes more memory than allowed")
   func batch() async throws {
     let bench = try SidecarBench(Self.yaml)
     let connection = bench.connect(uid: 7)
@@ -194,14 +200,14 @@ struct ListTests {
     #expect(usual.count == 64 && usual.allSatisfy { $0["result"]?["tasks"]?.arrayValue?.count == 100 })
     connection.send(batch(#"{"limit":1000}"#))
     let long = await connection.next()?.arrayValue ?? []
-    let refused = long.filter { $0["error"]?["code"] == -32009 && $0["error"]?["data"]?["retryable"] == true }
+    let rejected = long.filter { $0["error"]?["code"] == -32009 && $0["error"]?["data"]?["retryable"] == true }
     let answered = long.filter { $0["result"]?["tasks"]?.arrayValue?.count == 150 }
-    #expect(answered.count >= 10 && answered.count + refused.count == 64)
+    #expect(answered.count >= 10 && answered.count + rejected.count == 64)
     #expect(await connection.call("listTasks", ["limit": 1])["result"] != nil)
   }
 
   @Test("a user with many ended tasks makes those of others be forgotten")
-  func room() async throws {
+  func capacity() async throws {
     let clock = ManualClock()
     let registry = TaskRegistry(clock: clock)
     func end(_ name: String, of uid: UInt32) {

@@ -3,11 +3,14 @@ import Glibc
 import Testing
 
 @testable import Sidecar
+@testable import SidecarAccess
+@testable import SidecarEngine
+@testable import SidecarObservability
 
-/// A reader who does not read must hold nobody up: where it does, these tests do not end.
+/// A reader that does not read must block no writer: where it does, these tests do not end.
 @Suite("Standard error as the log's end", .timeLimit(.minutes(1)))
 struct LogOutputTests {
-  /// A pipe with room for one write (F_SETPIPE_SZ).
+  /// A pipe with a capacity of one write (F_SETPIPE_SZ).
   private struct Pipe {
     let reading: Int32
     let writing: Int32
@@ -20,7 +23,7 @@ struct LogOutputTests {
       #expect(fcntl(writing, 1031, 4096) == 4096)
     }
 
-    /// What stands in it.
+    /// Reads the content of the pipe.
     func read() -> String {
       var bytes = [UInt8](repeating: 0, count: 65536)
       let count = Glibc.read(reading, &bytes, bytes.count)
@@ -37,7 +40,7 @@ struct LogOutputTests {
     [UInt8](repeating: UInt8(ascii: "a"), count: count - 1) + [UInt8(ascii: "\n")]
   }
 
-  @Test("the word about lines that were dropped takes the room that the next line was to have")
+  @Test("the message about dropped lines takes the capacity that the next line needs")
   func dropped() {
     let pipe = Pipe()
     defer { pipe.close() }
@@ -51,7 +54,7 @@ struct LogOutputTests {
     #expect(pipe.read() == String(decoding: Self.line(10), as: UTF8.self))
   }
 
-  @Test("of two who find room for one, the second waits for the reader")
+  @Test("of two writers with capacity for one, the second waits for the reader")
   func together() {
     for _ in 0..<200 {
       let pipe = Pipe()

@@ -48,7 +48,7 @@ struct ObservabilityTests {
     #expect(text.contains(#"postern_upstream_requests_total{kind="token",outcome="2xx"} 1"#))
   }
 
-  @Test("an issuer that fails makes health degraded and tells subscribers, without anybody calling it to find out")
+  @Test("an issuer that fails makes health degraded and notifies subscribers, without a call that needs it")
   func health() async throws {
     let bench = try SidecarBench(Self.device) { _, _ async throws(TransportError) in
       throw TransportError(code: .serverUnreachable, outcome: .notSent, detail: "refused")
@@ -68,13 +68,13 @@ struct ObservabilityTests {
   @Test("no secret is in any log line at trace level, in any answer, or in the metrics")
   func secrets() async throws {
     let bench = try SidecarBench(Self.device) { request, _ async throws(TransportError) in
-      if request.url.path == "/refuse" { return HTTPResponse(status: 401, fields: Self.challenge) }
+      if request.url.path == "/reject" { return HTTPResponse(status: 401, fields: Self.challenge) }
       return Self.upstream(request)
     }
     let connection = bench.connect()
-    var said = ""
-    for path in ["x?key=query-secret-1", "refuse"] {
-      said += JSONWriter().string(
+    var returned = ""
+    for path in ["x?key=query-secret-1", "reject"] {
+      returned += JSONWriter().string(
         await connection.call(
           "fetchResource",
           [
@@ -85,15 +85,15 @@ struct ObservabilityTests {
     }
     bench.write(
       "resources: { a: { baseUrl: 'https://u:url-secret-1@x/' } }\nissuers: { a: { clientSecret: client-secret-2 } }")
-    said += JSONWriter().string(await connection.call("reloadConfig"))
-    said += JSONWriter().string(await connection.call("metrics"))
+    returned += JSONWriter().string(await connection.call("reloadConfig"))
+    returned += JSONWriter().string(await connection.call("metrics"))
     let log = bench.lines.withLock { $0.joined() }
     #expect(log.contains("call ended"))
     for secret in [
       "client-secret-1", "client-secret-2", "access-token-1", "request-secret-1", "header-secret-1", "url-secret-1",
     ] {
       #expect(!log.contains(secret), "\(secret) is in the log")
-      #expect(!said.contains(secret), "\(secret) was said to the caller")
+      #expect(!returned.contains(secret), "\(secret) was returned to the caller")
     }
     #expect(!log.contains("query-secret-1"))
     #expect(!log.contains("body-secret-1"))

@@ -4,6 +4,9 @@ import PosternJSON
 import PosternSupport
 import PosternTestSupport
 import Sidecar
+import SidecarAccess
+import SidecarEngine
+import SidecarObservability
 import Testing
 
 /// A sidecar with two of everything, and two processes of one uid: the rule of one of them shows half of it.
@@ -65,10 +68,10 @@ struct PeerScopeBench: Sendable {
       let form = FormEncoding.decode(String(decoding: request.body ?? [], as: UTF8.self)) ?? []
       let scope = form.first { $0.name == "scope" }?.value ?? "all"
       let token = "token-for-\(scope.split(separator: " ").sorted().joined(separator: "+"))"
-      // One scope is given with others that nobody asked for, one is not given whole.
+      // One scope is granted with others that were not requested, one is granted in part.
       let given = ["more": "more b a", "less:read less:write": "less:read"][scope]
-      let told = given.map { #","scope":"\#($0)""# } ?? ""
-      return json(#"{"access_token":"\#(token)","token_type":"Bearer","expires_in":600\#(told)}"#)
+      let member = given.map { #","scope":"\#($0)""# } ?? ""
+      return json(#"{"access_token":"\#(token)","token_type":"Bearer","expires_in":600\#(member)}"#)
     case (let host, "/device"):
       return json(
         #"{"device_code":"d","user_code":"u","verification_uri":"https://\#(host)/go","expires_in":600,"interval":1}"#)

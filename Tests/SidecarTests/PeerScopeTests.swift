@@ -2,9 +2,12 @@ import PosternJSON
 import PosternProtocol
 import PosternTestSupport
 import Sidecar
+import SidecarAccess
+import SidecarEngine
+import SidecarObservability
 import Testing
 
-/// What the lists of a peer's rule hide.
+/// The names that the lists of a peer's rule hide.
 @Suite("Peers: what resources, issuers and preauthorization hide", .timeLimit(.minutes(1)))
 struct PeerScopeTests {
   /// A call with the name of something hidden, and the same with the name of nothing.
@@ -93,18 +96,18 @@ struct PeerScopeTests {
     ]
   }
 
-  @Test("a hidden name is told from one that does not exist, by code, words or data")
+  @Test("a hidden name is distinguished from one that does not exist, by code, message or data")
   func hiddenIsMissing() async throws {
     let bench = try PeerScopeBench()
     let cases = try await Self.cases(bench)
-    let asked = bench.bench.transport.requests(to: "https://other.test/").count
+    let sent = bench.bench.transport.requests(to: "https://other.test/").count
     for one in cases {
       let missing = await bench.answer(one.method, one.missing)
       let hidden = await bench.answer(one.method, one.hidden)
       #expect(hidden == missing, "\(one.method) \(one.hidden)")
       #expect(missing["error"] != nil || missing["result"]?["outcome"] == "failure", "\(one.method): \(missing)")
     }
-    #expect(bench.bench.transport.requests(to: "https://other.test/").count == asked, "nothing goes to a hidden issuer")
+    #expect(bench.bench.transport.requests(to: "https://other.test/").count == sent, "nothing goes to a hidden issuer")
   }
 
   @Test("a method, or a list that bounds it, has no case here")
@@ -134,8 +137,8 @@ struct PeerScopeTests {
     let several = await bench.answer("fetchResource", ["path": "x"])
     #expect(several["error"]?["code"] == -32602)
     // The only decision point of the rule: what is missing is a session, not its name.
-    let asked = await bench.answer("preauthorize", ["resources": ["x"]])
-    #expect(asked["result"]?["status"]?["code"] == "authentication_session_missing", "\(asked)")
+    let answered = await bench.answer("preauthorize", ["resources": ["x"]])
+    #expect(answered["result"]?["status"]?["code"] == "authentication_session_missing", "\(answered)")
   }
 
   @Test("lists of sessions and tasks show what is hidden")
@@ -194,7 +197,7 @@ struct PeerScopeTests {
     #expect(await all.next()?["params"]?["session"] == hidden)
   }
 
-  @Test("the problems of a new configuration are told to one who may not see what they name")
+  @Test("the problems of a new configuration are reported to a peer that may not see what they name")
   func reload() async throws {
     let bench = try PeerScopeBench()
     bench.bench.write(PeerScopeBench.yaml + "\nresource: {}\n")
@@ -222,7 +225,7 @@ struct PeerScopeTests {
     }
   }
 
-  @Test("getAccessToken tells of a scope that was not given, or of none where the issuer said which")
+  @Test("getAccessToken returns a scope that was not granted, or none where the issuer returned one")
   func grantedScope() async throws {
     let bench = try PeerScopeBench()
     let less = await bench.answer("getAccessToken", ["resource": "less"])["result"]
@@ -230,7 +233,7 @@ struct PeerScopeTests {
     #expect(await bench.answer("getAccessToken", ["resource": "mine"])["result"]?["scope"] == "mine:read")
     let session = try await bench.session(at: "own")
     let users = await bench.whole.call("getAccessToken", ["resource": "mine", "auth": "user", "session": session])
-    #expect(users["result"]?["accessToken"] == "users-token" && users["result"]?["scope"] == nil, "nobody said it")
+    #expect(users["result"]?["accessToken"] == "users-token" && users["result"]?["scope"] == nil, "no scope returned")
   }
 
   @Test("a resource that is shown cannot be fetched because its issuer is hidden")

@@ -31,7 +31,7 @@ import Testing
   ]
 
   @Test(
-    "Silence and nonsense about what was asked of the user count as yes, or hold the fetch longer", arguments: answers)
+    "No answer, or nonsense, about the user's consent counts as yes, or delays the fetch longer", arguments: answers)
   func received(answer: String?) async throws {
     let (bench, connection) = try await Self.connection()
     _ = await connection.call("registerDelegate", ["methods": ["delegate.onPolicyAdviceReceived"]])
@@ -67,7 +67,7 @@ import Testing
     #expect(question["method"] == "delegate.updateRequest" && question["params"]?["txId"] == "t-1")
     await reply(answer, to: question, bench, connection)
     let message = await connection.next()
-    // An object with nothing to change is an answer: the request goes as it is, and is refused for its transaction.
+    // An object without changes is an answer: the request is sent unchanged, and is denied for its transaction.
     let isAnswer = answer == #""result":{}"#
     #expect(message?["result"]?["status"] == (isAnswer ? nil : 200))
     #expect(message?["error"]?["code"] == (isAnswer ? 1018 : nil))
@@ -81,8 +81,8 @@ import Testing
     ])
   func bound(method: String) async throws {
     let (bench, connection) = try await Self.connection()
-    let asked: JSONValue = [.string(method), "delegate.onPolicyAdviceReceived"]
-    _ = await connection.call("registerDelegate", ["methods": asked])
+    let offered: JSONValue = [.string(method), "delegate.onPolicyAdviceReceived"]
+    _ = await connection.call("registerDelegate", ["methods": offered])
     connection.start("fetchResource", ["path": "pay", "timeoutMs": 5000])
     var question = try #require(await connection.next())
     if method == "delegate.updateRequest" {
@@ -90,9 +90,9 @@ import Testing
       question = try #require(await connection.next())
     }
     // About advice first, and then no more: the time is over.
-    let isAsked = question["method"]?.stringValue == method || method == "delegate.evaluateTokenRefresh"
-    #expect(isAsked)
-    // For advice the fetch waits beside the delegate: the one that is to end the call must sleep already.
+    let isExpected = question["method"]?.stringValue == method || method == "delegate.evaluateTokenRefresh"
+    #expect(isExpected)
+    // With advice the fetch waits, and the delegate does: the task that ends the call must sleep already.
     let sleepers = question["method"] == "delegate.onPolicyAdviceReceived" ? 2 : 1
     #expect(await eventually { bench.clock.sleeperCount >= sleepers })
     bench.clock.advance(by: .seconds(5))

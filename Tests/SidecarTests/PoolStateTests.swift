@@ -2,14 +2,17 @@ import PosternSupport
 import Testing
 
 @testable import Sidecar
+@testable import SidecarAccess
+@testable import SidecarEngine
+@testable import SidecarObservability
 
-/// Whoever adds work learns truly whether a thread will do it.
+/// The caller that adds work learns whether a thread will do it.
 @Suite("State of a pool of threads", .timeLimit(.minutes(1)))
 struct PoolStateTests {
-  @Test("work is taken in, or kept, that no thread could be started for; or nobody tries again")
+  @Test("work is accepted, or kept, for which no thread could be started; or no start is tried again")
   func noThread() {
     var state = PoolState<Int>(size: 4)
-    let flow = state.open(owner: 1)
+    let flow = state.open(uid: 1)
     var attempts = 0
     for number in 1...2 {
       let isTaken = state.add(number, of: flow) {
@@ -30,7 +33,7 @@ struct PoolStateTests {
   @Test("one thread is not enough for work to be taken in, or those that are missing are never started")
   func fewThreads() {
     var state = PoolState<Int>(size: 4)
-    let flow = state.open(owner: 1)
+    let flow = state.open(uid: 1)
     for started in 1...5 {
       var left = 1
       let isTaken = state.add(started, of: flow) {
@@ -46,7 +49,7 @@ struct PoolStateTests {
   @Test("work that comes while a stopped pool ends is left to threads that have ended, or not to those that have not")
   func stop() {
     var state = PoolState<Int>(size: 2)
-    let flow = state.open(owner: 1)
+    let flow = state.open(uid: 1)
     let first = state.add(1, of: flow) { true }
     let woken = state.stop()
     #expect(first && woken == 2)

@@ -6,6 +6,9 @@ import Testing
 
 @testable import Entitlements
 @testable import Sidecar
+@testable import SidecarAccess
+@testable import SidecarEngine
+@testable import SidecarObservability
 
 @Suite("preauthorize: the answer on the wire")
 struct PreauthorizeResultTests {
@@ -32,7 +35,7 @@ struct PreauthorizeResultTests {
     ]
   }()
 
-  @Test("the text written by hand is the documented result, whatever stands in it", arguments: responses)
+  @Test("the text written by hand is the documented result, whatever its content", arguments: responses)
   func documented(response: PreauthorizeResponse) throws {
     let bytes = PreauthorizeResult.text(of: response).bytes
     #expect(!bytes.contains(UInt8(ascii: "\n")))

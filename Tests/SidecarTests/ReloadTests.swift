@@ -2,6 +2,9 @@ import PosternJSON
 import PosternSupport
 import PosternTestSupport
 import Sidecar
+import SidecarAccess
+import SidecarEngine
+import SidecarObservability
 import Testing
 
 @Suite("Reload and events")
@@ -9,7 +12,7 @@ struct ReloadTests {
   private static let before = #"resources: { open: { baseUrl: "https://a.test/", auth: none } }"#
   private static let after = #"resources: { open: { baseUrl: "https://b.test/", auth: none } }"#
 
-  @Test("a good file takes effect for new calls and says what changed; subscribers hear of it")
+  @Test("a valid file takes effect for new calls, the response lists what changed, and subscribers are notified")
   func good() async throws {
     let bench = try SidecarBench(Self.before)
     let listener = bench.connect()
@@ -28,7 +31,7 @@ struct ReloadTests {
 
   /// Would catch: a caller who reloads in a loop and so fills the outboxes of everybody who is subscribed; a bound that
   /// swallows the last.
-  @Test("a user who reloads without end has everybody told each time, or the last reload is never told")
+  @Test("a user who reloads in a loop causes a notification each time, or the last reload is never reported")
   func bounded() async throws {
     let bench = try SidecarBench(Self.before)
     let listener = bench.connect()
@@ -41,7 +44,7 @@ struct ReloadTests {
       bench.write(text)
       #expect(try bench.service.reload().count == 1)
     }
-    // The task that waits may not have begun to. A call's answer comes after whatever was told before it.
+    // The waiting task may not have started. A call's answer comes after the notifications before it.
     #expect(await eventually { bench.clock.sleeperCount > 0 })
     #expect(await listener.call("getInfo")["result"] != nil)
     bench.clock.advance(by: .seconds(1.001))
@@ -78,7 +81,7 @@ struct ReloadTests {
     #expect(await connection.call("getInfo")["result"] != nil)
   }
 
-  @Test("a reload that fails tells those who asked for health, and so does its repair")
+  @Test("a reload that fails notifies the subscribers to health, and so does its repair")
   func health() async throws {
     let bench = try SidecarBench(Self.before)
     let listener = bench.connect()
@@ -92,7 +95,7 @@ struct ReloadTests {
     #expect(await listener.next()?["params"]?["status"] == "ok")
   }
 
-  @Test("a reload that found no file descriptor leaves health degraded until somebody asks for the next one")
+  @Test("a reload that found no file descriptor leaves health degraded until a call requests the next one")
   func descriptors() async throws {
     let areOut = Locked(true)
     let bench = try SidecarBench(Self.before, changing: { $0.areDescriptorsOut = { areOut.withLock { $0 } } })

@@ -7,6 +7,9 @@ import PosternJSONRPC
 import PosternSupport
 import PosternTestSupport
 import Sidecar
+import SidecarAccess
+import SidecarEngine
+import SidecarObservability
 
 /// A sidecar without socket and network: texts in, answers out.
 final class SidecarBench: Sendable {
@@ -50,7 +53,7 @@ final class SidecarBench: Sendable {
     service = try SidecarService(try load().configuration, surroundings)
   }
 
-  /// What the next reload reads.
+  /// Replaces the configuration that the next reload reads.
   func write(_ yaml: String) { configuration.withLock { $0 = yaml } }
 
   /// A new connection of the given peer; nil: the test's own user.

@@ -4,6 +4,9 @@ import PosternJSON
 import PosternSupport
 import PosternTestSupport
 import Sidecar
+import SidecarAccess
+import SidecarEngine
+import SidecarObservability
 import Testing
 
 /// Fetches that wait for advice, by their continuations: for how long, for whom, how many, and that they stay what they
@@ -18,10 +21,10 @@ import Testing
     """
   }
 
-  private static let refusal = HTTPResponse(
+  private static let denial = HTTPResponse(
     status: 403, body: Array(#"{"advices":{"AuthenticateToServiceConditionAdvice":["Confirm"]}}"#.utf8))
 
-  /// A bench whose gateway refuses until the flag is set; then it fails once where `failure` says how.
+  /// A bench whose gateway denies until the flag is set; then it fails once as `failure` defines.
   private static func bench(
     _ isOpen: Locked<Bool>, failure: Locked<TransportError?> = Locked(nil)
   ) throws -> SidecarBench {
@@ -29,7 +32,7 @@ import Testing
       guard request.url.origin.host.hasPrefix("api") else { return HTTPResponse(status: 500) }
       if let error = failure.withLock({ $0.take() }) { throw error }
       let text = HTTPFields([.init(name: "Content-Type", value: "text/plain")])
-      return isOpen.withLock { $0 } ? HTTPResponse(status: 200, fields: text, body: request.body ?? []) : refusal
+      return isOpen.withLock { $0 } ? HTTPResponse(status: 200, fields: text, body: request.body ?? []) : denial
     }
   }
 
@@ -50,7 +53,7 @@ import Testing
     return text.split(separator: "\n").first { $0.hasPrefix("\(name) ") }.map { String($0.dropFirst(name.count + 1)) }
   }
 
-  @Test("A continuation ends early, or lives longer than it says", arguments: [false, true])
+  @Test("A continuation expires before or after the time that the response states", arguments: [false, true])
   func expiry(isLate: Bool) async throws {
     let isOpen = Locked(false)
     let bench = try Self.bench(isOpen)
@@ -93,7 +96,7 @@ import Testing
     #expect(answer["result"]?["status"] == 200, "its own user's, on another connection")
   }
 
-  @Test("What a user agreed to for one place goes to another that is configured since")
+  @Test("What a user agreed to for one URL is sent to another that was configured since")
   func moved() async throws {
     let isOpen = Locked(false)
     let bench = try Self.bench(isOpen)
@@ -112,7 +115,7 @@ import Testing
       await connection.call("fetchResource", ["continuation": continuation])["result"]?["status"] == 200)
   }
 
-  @Test("A fetch that could not be sent again has used up what the user did; one that was sent has not")
+  @Test("A fetch that was not sent has used up the user's consent, or one that was sent has not")
   func unsent() async throws {
     for (outcome, isKept) in [(TransportError.Outcome.notSent, true), (.sentNoReply, false)] {
       let isOpen = Locked(false)
@@ -130,7 +133,7 @@ import Testing
     }
   }
 
-  @Test("One peer's stopped fetches are without number, or leave no room for another's")
+  @Test("One peer's suspended fetches have no limit, or leave no capacity for another's")
   func number() async throws {
     let bench = try Self.bench(Locked(false))
     for uid in [SidecarBench.ownUID, 7777] {
@@ -148,7 +151,7 @@ import Testing
   }
 
   @Test(
-    "A connection that dies while its delegate is asked takes the continuation along; a cancelled fetch leaves it behind"
+    "A connection closed during its delegate's request removes the continuation; a cancelled fetch leaves it behind"
   )
   func delegates() async throws {
     for isCancelled in [false, true] {
@@ -170,7 +173,7 @@ import Testing
       isOpen.withLock { $0 = true }
       let other = bench.connect()
       var answer = JSONValue.null
-      // Until the fetch that was left has let go of its task's name.
+      // Until the abandoned fetch has released its task's name.
       repeat {
         answer = await other.call("fetchResource", ["continuation": continuation])
       } while answer["error"]?["code"] == -32602

@@ -5,8 +5,11 @@ import PosternTestSupport
 import Testing
 
 @testable import Sidecar
+@testable import SidecarAccess
+@testable import SidecarEngine
+@testable import SidecarObservability
 
-/// What a write into the session store shows of it.
+/// The state of the session store that its writes report.
 @Suite("Writes into the session store", .timeLimit(.minutes(1)))
 struct StoreWriteTests {
   private static let yaml = """
@@ -23,7 +26,7 @@ struct StoreWriteTests {
     "issuer": "corp", "grant": ["type": "tokens", "accessToken": "given", "expiresIn": 3600],
   ]
 
-  @Test("a write that failed is found out when somebody looks, not at once; or one that works again is not")
+  @Test("a failed write is reported only when a caller reads health, not at once; or its recovery is not reported")
   func news() async throws {
     let broken = MemoryRecordStore()
     let store = DeferredRecordStore(clock: ManualClock()) { broken }
@@ -41,7 +44,7 @@ struct StoreWriteTests {
     #expect(down?["checks"]?["store"]?["detail"]?.stringValue?.hasPrefix("a write failed") == true)
     #expect(await watcher.next()?["params"]?["status"] == "down")
     // Looking at the store shows nothing of it.
-    bench.service.health.store(fault: nil, detail: "memory")
+    bench.service.health.monitor.store(fault: nil, detail: "memory")
     #expect(await caller.call("health")["result"]?["status"] == "down")
     store.exchange({ MemoryRecordStore() }, report: { _ in })
     #expect(await caller.call("createSession", Self.grant)["result"] != nil)
@@ -58,7 +61,7 @@ struct StoreWriteTests {
     #expect(await caller.call("health")["result"]?["status"] == "ok")
   }
 
-  @Test("the store counts as broken because somebody asks too much of it, or for one record")
+  @Test("the store counts as broken because one caller exceeds its limits, or for one record")
   func noOutage() {
     #expect(!StoreError(.unavailable, "too much is waiting for the store", isOverload: true).isOutage)
     #expect(StoreError(.unavailable, "full").isOutage)

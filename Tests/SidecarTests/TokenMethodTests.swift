@@ -35,14 +35,14 @@ struct TokenMethodTests {
     #expect(try JSONValueEncoder().encode(verdict) == bad)
   }
 
-  @Test("offline methods ask nobody: they work with the network gone")
+  @Test("offline methods send no request: they work without the network")
   func offline() async throws {
     let set: JSONValue = ["keys": [Self.key]]
     #expect(try await Self.call("verifyJws", ["jws": .string(Self.jws), "jwks": set])["result"]?["valid"] == true)
   }
 
   @Test(
-    "an issuer nobody configured is an error of its own for every method that names one",
+    "an issuer that is not configured is an error of its own for every method that names one",
     arguments: [
       ("validateIdToken", "idToken"), ("validateAccessToken", "accessToken"), ("validateLogoutToken", "logoutToken"),
       ("introspectToken", "token"),

@@ -5,8 +5,12 @@ import PosternTestSupport
 import Testing
 
 @testable import Sidecar
+@testable import SidecarAccess
+@testable import SidecarCalls
+@testable import SidecarEngine
+@testable import SidecarObservability
 
-@Suite("What is said of the transports, and who carries what")
+@Suite("The reported state of the transports, and which resource uses which")
 struct TransportStateTests {
   private static let resources = """
     resources:
@@ -55,7 +59,7 @@ struct TransportStateTests {
   @Test("a server that keeps a resource's thread busy for ever fills the log, or shows for ever after it has stopped")
   func stallLog() async throws {
     let bench = try SidecarBench("{}")
-    let stalled = StalledResources(logger: bench.service.logger, clock: bench.clock)
+    let stalled = StalledResources(logger: bench.service.calls.log.logger, clock: bench.clock)
     func lines(_ resource: String) -> [String] {
       bench.lines.withLock { $0.filter { $0.contains("shut down") && $0.contains(#""resource":"\#(resource)""#) } }
     }
@@ -84,7 +88,7 @@ struct TransportStateTests {
     #expect(answer["error"]?["data"]?["outcome"]?.stringValue == "not_sent")
   }
 
-  @Test("only a resource that asks for HTTP/2 has a transport of its own, also after a reload that leaves it alone")
+  @Test("only a resource with HTTP/2 has a transport of its own, also after a reload that does not change it")
   func ownTransport() async throws {
     let made = Locked<[ScriptedTransport]>([])
     let bench = try SidecarBench(

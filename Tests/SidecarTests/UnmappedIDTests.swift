@@ -4,6 +4,9 @@ import PosternTestSupport
 import Testing
 
 @testable import Sidecar
+@testable import SidecarAccess
+@testable import SidecarEngine
+@testable import SidecarObservability
 
 @Suite("Users whom the user namespace does not map")
 struct UnmappedIDTests {
@@ -21,7 +24,7 @@ struct UnmappedIDTests {
   private static let whole = "         0          0 4294967295\n"
   private static let rootless = "         0       1000          1\n         1     100000      65536\n"
 
-  @Test("where all ids are mapped, in however many lines, the overflow id is a user's own; elsewhere it is nobody's")
+  @Test("where all ids are mapped, in however many lines, the overflow id is a user's; elsewhere it is no user's")
   func maps() {
     #expect(Self.ids(Self.whole, Self.whole) == .none)
     #expect(Self.ids("0 0 1\n1 1 4294967294\n", nil) == .none)
@@ -59,11 +62,11 @@ struct UnmappedIDTests {
     #expect(await connection.call("getInfo")["error"]?["code"] == (isLetIn ? nil : -32020))
   }
 
-  @Test("the log does not say why, or says it as often as somebody knocks")
-  func told() throws {
+  @Test("the log does not contain the reason, or contains it for each connection")
+  func reasonIsLoggedOnce() throws {
     let bench = try Self.bench(Self.ids(Self.rootless, Self.rootless))
     func lines(_ text: String) -> [String] { bench.lines.withLock { $0.filter { $0.contains(text) } } }
-    #expect(lines("matches nobody").count == 2)
+    #expect(lines("matches no user").count == 2)
     for _ in 0..<50 { _ = bench.connect(uid: 65534) }
     #expect(lines("does not map its uid").count == 1)
     bench.clock.advance(by: .seconds(60))

@@ -1,7 +1,7 @@
-// One blocking connection to a Redis server, plain or over TLS. hiredis connects, writes commands and parses answers;
-// the bytes travel here, because the hiredis of Debian 12 (0.14) has no TLS and no deadline for a whole command.
-// The calling thread blocks SIGPIPE: OpenSSL writes to sockets without asking for silence. Neither hiredis' nor
-// OpenSSL's headers are seen from outside.
+// A blocking connection to a Redis server, plain or over TLS. hiredis connects, formats commands and parses replies.
+// Bytes are sent and received here, because the hiredis of Debian 12 (0.14) has no TLS and no timeout for a whole
+// command. The calling thread must block SIGPIPE, because OpenSSL writes to sockets without MSG_NOSIGNAL. Neither
+// hiredis' nor OpenSSL's headers are visible to users of this module.
 #ifndef POSTERN_CHIREDIS_H
 #define POSTERN_CHIREDIS_H
 
@@ -23,8 +23,8 @@ chiredis_connection *chiredis_connect(const char *host, int port, const char *pa
 int chiredis_start_tls(chiredis_connection *connection, const char *host, const char *ca_file, int timeout_ms,
                        char *message);
 
-// Sends one command and waits for its answer, both within `timeout_ms`. Null on failure, with the reason in `message`;
-// the connection is of no use then. `*sent` is 0 when no byte of the command had left.
+// Sends one command and waits for its reply, both within `timeout_ms`. Null on failure, with the reason in `message`;
+// the connection is not usable then. `*sent` is 0 when no byte of the command had been sent.
 chiredis_reply *chiredis_command(chiredis_connection *connection, int count, const char **arguments,
                                  const size_t *lengths, int timeout_ms, int *sent, char *message);
 

@@ -1,11 +1,11 @@
-// Landlock, landlock(7): rules a process gives itself, and cannot take back. The C library has no functions for it, and
-// the kernel headers of Debian 12 know less than the kernels it runs on: the numbers are part of the kernel's ABI.
+// Landlock, landlock(7): permanent restrictions that a process imposes on itself. The C library has no functions for
+// it, and Debian 12's kernel headers are older than the kernels it runs on. The numbers are part of the kernel's ABI.
 #ifndef POSTERN_CLINUX_LANDLOCK_H
 #define POSTERN_CLINUX_LANDLOCK_H
 
 #include <stdint.h>
 
-// What may be done beneath a path. The ABI that brought a right, where it is not 1, stands behind it.
+// Rights beneath a path, with the ABI that introduced them where it is not 1.
 enum {
   CLINUX_LANDLOCK_EXECUTE = 1 << 0,
   CLINUX_LANDLOCK_WRITE_FILE = 1 << 1,
@@ -25,29 +25,30 @@ enum {
   CLINUX_LANDLOCK_IOCTL_DEV = 1 << 15,  // 5
 };
 
-// What may be done with a TCP port: ABI 4.
+// Rights for a TCP port (ABI 4).
 enum { CLINUX_LANDLOCK_BIND_TCP = 1 << 0, CLINUX_LANDLOCK_CONNECT_TCP = 1 << 1 };
 
-// What may not be reached outside of the domain: ABI 6.
+// Restrictions to processes of the same domain (ABI 6).
 enum { CLINUX_LANDLOCK_SCOPE_ABSTRACT_UNIX = 1 << 0, CLINUX_LANDLOCK_SCOPE_SIGNAL = 1 << 1 };
 
 // The ABI of this kernel, from 1; -ENOSYS where it has none, -EOPNOTSUPP where it is switched off, or another -errno.
 int clinux_landlock_abi(void);
 
-// A descriptor (close-on-exec) of rules that forbid all of `fs`, `net` and `scope` but what is allowed next, or -errno.
+// A descriptor (close-on-exec) of a rule set that forbids `fs`, `net` and `scope` except for what the functions below
+// allow, or -errno.
 int clinux_landlock_rules(uint64_t fs, uint64_t net, uint64_t scope);
 
-// A descriptor (close-on-exec) that stands for a place in the file system and reads nothing (O_PATH), or -errno.
-int clinux_landlock_place(const char *path);
+// A descriptor (close-on-exec, O_PATH) of a file or directory for `clinux_landlock_allow_path`, or -errno.
+int clinux_landlock_open(const char *path);
 
-// Allows `access` beneath what `place` stands for. Returns 0, or errno.
-int clinux_landlock_allow_path(int rules, int place, uint64_t access);
+// Allows `access` to the file `parent`, or beneath the directory `parent`. Returns 0, or errno.
+int clinux_landlock_allow_path(int rules, int parent, uint64_t access);
 
-// Allows `access` to a TCP port; 0 to bind means any that the kernel chooses. Returns 0, or errno.
+// Allows `access` to a TCP port; binding port 0 means a port chosen by the kernel. Returns 0, or errno.
 int clinux_landlock_allow_port(int rules, uint16_t port, uint64_t access);
 
-// Puts the calling thread under the rules, with all threads and processes it starts from now on, for good. Needs
-// no_new_privs. Returns 0, or errno.
+// Enforces the rules permanently for the calling thread, and all threads and processes that it starts from now on.
+// Needs no_new_privs. Returns 0, or errno.
 int clinux_landlock_enforce(int rules);
 
 #endif

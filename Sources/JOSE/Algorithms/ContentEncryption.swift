@@ -1,10 +1,9 @@
 import PosternCrypto
 import PosternSupport
 
-/// One row of the table of content encryptions: everything the code needs to know about an `enc` value (RFC 7518
-/// section 5).
+/// A content encryption algorithm: one row of the table of `enc` values (RFC 7518 section 5).
 public struct ContentEncryption: Sendable {
-  /// What is computed.
+  /// The cipher.
   enum Scheme: Sendable, Hashable {
     case gcm
     case cbcHMAC(AESCBCHMAC)
@@ -72,4 +71,27 @@ extension ContentEncryption: Hashable {
 extension ContentEncryption: CustomStringConvertible {
   /// The `enc` value.
   public var description: String { name }
+}
+
+extension ContentEncryption {
+  /// Encrypts `plaintext` under `key` with a fresh initialization vector.
+  func seal(
+    _ plaintext: RawSpan, key: SymmetricKey, authenticating data: RawSpan
+  ) throws(CryptoError) -> (iv: [UInt8], message: SealedMessage) {
+    let iv = SecureRandom.bytes(ivByteCount)
+    switch scheme {
+    case .gcm: return (iv, try AESGCM.seal(plaintext, key: key, nonce: iv, authenticating: data))
+    case .cbcHMAC(let cipher): return (iv, try cipher.seal(plaintext, key: key, iv: iv, authenticating: data))
+    }
+  }
+
+  /// The plaintext of `message`; nil for any fault, wrong lengths of the vector and the tag included: the algorithm
+  /// fixes them, the token does not (CVE-2023-37464).
+  func open(_ message: SealedMessage, key: SymmetricKey, iv: [UInt8], authenticating data: RawSpan) -> [UInt8]? {
+    guard iv.count == ivByteCount, message.tag.count == tagByteCount else { return nil }
+    switch scheme {
+    case .gcm: return try? AESGCM.open(message, key: key, nonce: iv, authenticating: data)
+    case .cbcHMAC(let cipher): return try? cipher.open(message, key: key, iv: iv, authenticating: data)
+    }
+  }
 }

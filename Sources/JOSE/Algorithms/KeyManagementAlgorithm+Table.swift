@@ -2,7 +2,7 @@ import PosternCrypto
 import PosternSupport
 
 extension KeyManagementAlgorithm {
-  /// RSAES-OAEP with SHA-1, the default of RFC 8017. SHA-1's collisions do not matter here.
+  /// RSAES-OAEP with SHA-1, the default of RFC 8017; OAEP does not depend on collision resistance.
   public static let rsaOAEP = oaep("RSA-OAEP", .insecureSHA1)
   /// RSAES-OAEP with SHA-256.
   public static let rsaOAEP256 = oaep("RSA-OAEP-256", .sha256)
@@ -34,7 +34,7 @@ extension KeyManagementAlgorithm {
   public static let direct = KeyManagementAlgorithm(
     name: "dir", keyTypes: [.oct], minimumKeyBitCount: 128, decryptionOperations: ["decrypt"],
     encryptionOperations: ["encrypt"], scheme: .direct)
-  /// A password, PBKDF2 with SHA-256, then AES-128 key wrap. The sender chooses how long it takes: see
+  /// A password, PBKDF2 with SHA-256, then AES-128 key wrap. The sender chooses how many iterations that takes, within
   /// `PasswordBasedEncryption`.
   public static let insecurePBES2HS256A128KW = password("PBES2-HS256+A128KW", .sha256, .bits128)
   /// A password, PBKDF2 with SHA-384, then AES-192 key wrap.
@@ -42,21 +42,21 @@ extension KeyManagementAlgorithm {
   /// A password, PBKDF2 with SHA-512, then AES-256 key wrap.
   public static let insecurePBES2HS512A256KW = password("PBES2-HS512+A256KW", .sha512, .bits256)
 
-  /// What anybody with the public key can encrypt to: the default allow-list.
+  /// The algorithms that encrypt with a public key: the default allow-list.
   public static let asymmetric = [
     rsaOAEP256, rsaOAEP, rsaOAEP384, rsaOAEP512, ecdhES, ecdhESA128KW, ecdhESA192KW, ecdhESA256KW,
   ]
 
-  /// What needs a shared key; allowed where it is asked for.
+  /// The algorithms with a shared key; allowed only where the configuration lists them.
   public static let symmetric = [a128KW, a192KW, a256KW, a128GCMKW, a192GCMKW, a256GCMKW, direct]
 
-  /// What needs a password; allowed only where it is named.
+  /// The algorithms with a password; allowed only where the configuration lists them.
   public static let insecurePasswordBased = [
     insecurePBES2HS256A128KW, insecurePBES2HS384A192KW, insecurePBES2HS512A256KW,
   ]
 
-  /// The row of `name`, compared byte by byte; nil for a name that is not in the table. `RSA1_5` is not in it: its
-  /// padding tells an attacker too much.
+  /// The row of `name`, compared byte by byte; nil for a name that is not in the table. `RSA1_5` is not in it, because
+  /// its padding makes the recipient a decryption oracle (RFC 8725 section 3.2).
   public init?(name: String) {
     let table = Self.asymmetric + Self.symmetric + Self.insecurePasswordBased
     guard let row = table.first(where: { $0.name.hasSameBytes(as: name) }) else { return nil }

@@ -1,10 +1,10 @@
 import PosternCrypto
-import PosternJSON
+public import PosternJSON
 import PosternSupport
 
 /// A JWE in compact serialization (RFC 7516), decoded but not decrypted.
 public struct CompactJWE: Sendable {
-  /// The protected header. Sender's word until the content has been decrypted.
+  /// The protected header. Not authentic until the content has been decrypted.
   public let header: JOSEHeader
   /// `enc`.
   public let encryptionName: String
@@ -19,7 +19,7 @@ public struct CompactJWE: Sendable {
     try self.init(CompactSerialization(token, limits: limits), limits: limits)
   }
 
-  /// Decodes a token that is already cut; three parts are `malformed_token`.
+  /// Decodes a token that is already split; three parts are `malformed_token`.
   public init(_ serialization: CompactSerialization, limits: TokenLimits = TokenLimits()) throws(JOSEError) {
     guard serialization.kind == .jwe else { throw JOSEError(.malformedToken, "token does not have five parts") }
     let text = serialization.bytes.span.bytes
@@ -42,7 +42,7 @@ public struct CompactJWE: Sendable {
     self.serialization = serialization
   }
 
-  /// The header's two algorithms as far as the allow-lists let them be used, else `alg_not_allowed`.
+  /// The header's two algorithms, if the allow-lists contain them, else `alg_not_allowed`.
   public func algorithms(
     allowed: [KeyManagementAlgorithm] = KeyManagementAlgorithm.asymmetric,
     encryptions: [ContentEncryption] = ContentEncryption.all
@@ -58,8 +58,8 @@ public struct CompactJWE: Sendable {
 
   /// The plaintext, decrypted with the private or shared `key`.
   ///
-  /// `key_alg_mismatch` and `weak_key` when the key is not one for this, else `decryption_failed` for whatever went
-  /// wrong: a sender must not learn which step it was.
+  /// `key_alg_mismatch` and `weak_key` when the key does not match the algorithm, `decryption_failed` for any other
+  /// fault: a sender must not learn which step failed.
   public func decrypt(
     with key: JWK, algorithm: KeyManagementAlgorithm, encryption: ContentEncryption
   ) throws(JOSEError) -> [UInt8] {
@@ -79,5 +79,53 @@ public struct CompactJWE: Sendable {
       throw JOSEError(.decryptionFailed, "the token cannot be decrypted")
     }
     return plaintext
+  }
+}
+
+extension CompactJWE {
+  /// Encrypts `plaintext` to `key`. The header is `alg`, `enc`, the key's `kid` if it has one, the algorithm's own
+  /// parameters, then `header` in its order (key agreement binds `apu` and `apv` in it into the key).
+  ///
+  /// `key_alg_mismatch`, `weak_key` and `invalid_key` as for decryption; `forbidden_header` when `header` has a
+  /// parameter of the algorithm, an extension, or compression.
+  public static func encrypt(
+    _ plaintext: [UInt8], for key: JWK, algorithm: KeyManagementAlgorithm, encryption: ContentEncryption,
+    header: JSONObject = [:]
+  ) throws(JOSEError) -> String {
+    guard key.permits(algorithm.encryptionOperations, for: .encryption) else {
+      throw JOSEError(.keyAlgMismatch, "the key is not for encrypting")
+    }
+    if let fault = algorithm.mismatch(with: key, encryption: encryption) ?? algorithm.weakness(of: key) { throw fault }
+    if let member = header.members.first(where: { reservedParameters.contains($0.name) }) {
+      throw JOSEError(.forbiddenHeader, "this header parameter cannot be given", claim: member.name)
+    }
+    do throws(CryptoError) {
+      let wrapped = try algorithm.makeContentKey(for: key.material, parameters: header, encryption: encryption)
+      if let wrapped {
+        var parameters: JSONObject = ["alg": .string(algorithm.name), "enc": .string(encryption.name)]
+        parameters["kid"] = key.keyID.map { .string($0) }
+        for (name, value) in wrapped.parameters { parameters[name] = value }
+        for member in header.members { parameters[member.name] = member.value }
+        return try assemble(plaintext, wrapped, parameters, encryption)
+      }
+    } catch {
+      throw JOSEError(.operationFailed, error.message)
+    }
+    throw JOSEError(.invalidKey, "\(algorithm.name) cannot encrypt with this key or header")
+  }
+
+  private static let reservedParameters = ["alg", "enc", "zip", "crit", "b64", "epk", "iv", "tag", "p2s", "p2c"]
+
+  private static func assemble(
+    _ plaintext: [UInt8], _ wrapped: KeyManagementAlgorithm.WrappedKey, _ parameters: JSONObject,
+    _ encryption: ContentEncryption
+  ) throws(CryptoError) -> String {
+    var token = Base64URL.encode(JSONWriter().write(.object(parameters)))
+    let sealed = try encryption.seal(plaintext.span.bytes, key: wrapped.contentKey, authenticating: token.span.bytes)
+    for part in [wrapped.encryptedKey, sealed.iv, sealed.message.ciphertext, sealed.message.tag] {
+      token.append(UInt8(ascii: "."))
+      token += Base64URL.encode(part)
+    }
+    return String(decoding: token, as: UTF8.self)
   }
 }

@@ -1,15 +1,15 @@
+import PosternCrypto
 public import PosternJSON
 import PosternSupport
 
 extension JWK {
-  /// Longer chains are not looked at.
+  /// The most certificates accepted in `x5c`.
   static let maximumCertificateCount = 10
 
-  /// The key that a JSON object describes (RFC 7517 section 4). Members that are not understood are ignored, as the RFC
-  /// asks.
+  /// The key that a JSON object describes (RFC 7517 section 4). Unknown members are ignored, as the RFC requires.
   ///
   /// `alg_not_supported` for an unknown `kty` or `crv`, `weak_key` for an exponent that cannot be secure, `invalid_key`
-  /// for everything else that is malformed or contradicts itself: an `x5c` whose leaf holds another key included.
+  /// for everything else that is malformed or inconsistent, such as an `x5c` whose leaf has another key.
   public convenience init(json members: JSONObject) throws(JOSEError) {
     let material = try KeyMaterial(members: members)
     let use = try Self.optionalString("use", in: members)
@@ -53,6 +53,102 @@ extension JWK {
     }
     guard !(use == KeyPurpose.signature.use && encrypts), !(use == KeyPurpose.encryption.use && signs) else {
       throw JOSEError(.invalidKey, "use and key_ops contradict each other", claim: "key_ops")
+    }
+  }
+}
+
+extension JWK {
+  /// The certificates in `x5c` (RFC 7517 section 4.7). The leaf must have the key of the JWK, and match `x5t` and
+  /// `x5t#S256` (sections 4.8 and 4.9) where they are present. Signatures of the certificates are not checked.
+  static func certificates(in members: JSONObject, of material: KeyMaterial) throws(JOSEError) -> [Certificate] {
+    let sha1 = try thumbprint("x5t", .insecureSHA1, in: members)
+    let sha256 = try thumbprint("x5t#S256", .sha256, in: members)
+    guard let chain = members["x5c"] else { return [] }
+    guard let elements = chain.arrayValue, (1...maximumCertificateCount).contains(elements.count) else {
+      throw JOSEError(.invalidKey, "x5c is not an array of a few certificates", claim: "x5c")
+    }
+    var certificates: [Certificate] = []
+    for element in elements {
+      guard let bytes = element.stringValue.flatMap({ Base64.decode($0) }),
+        let certificate = try? Certificate(der: bytes)
+      else { throw JOSEError(.invalidKey, "x5c holds something that is no certificate", claim: "x5c") }
+      certificates.append(certificate)
+    }
+    let leaf = certificates[0]
+    guard let key = leaf.publicKey, KeyMaterial(key).isSamePublicKey(as: material) else {
+      throw JOSEError(.invalidKey, "the certificate in x5c holds another key", claim: "x5c")
+    }
+    guard sha1 == nil || sha1 == leaf.thumbprint(.insecureSHA1) else {
+      throw JOSEError(.invalidKey, "x5t is not the thumbprint of the certificate", claim: "x5t")
+    }
+    guard sha256 == nil || sha256 == leaf.thumbprint(.sha256) else {
+      throw JOSEError(.invalidKey, "x5t#S256 is not the thumbprint of the certificate", claim: "x5t#S256")
+    }
+    return certificates
+  }
+
+  private static func thumbprint(
+    _ name: String, _ hash: HashFunction, in members: JSONObject
+  ) throws(JOSEError) -> [UInt8]? {
+    guard let value = members[name] else { return nil }
+    guard let bytes = value.stringValue.flatMap({ Base64URL.decode($0) }), bytes.count == hash.byteCount else {
+      throw JOSEError(.invalidKey, "\(name) is not a thumbprint", claim: name)
+    }
+    return bytes
+  }
+}
+
+extension KeyMaterial {
+  /// The material of a key that came out of a certificate.
+  init(_ key: ImportedPublicKey) {
+    switch key {
+    case .rsa(let key): self = .rsaPublic(key)
+    case .ec(let key): self = .ecPublic(key)
+    case .edwards(let key): self = .edwardsPublic(key)
+    case .montgomery(let key): self = .montgomeryPublic(key)
+    }
+  }
+
+  /// Whether both have the same public half.
+  func isSamePublicKey(as other: KeyMaterial) -> Bool {
+    switch (publicMaterial, other.publicMaterial) {
+    case (.rsaPublic(let left)?, .rsaPublic(let right)?):
+      left.modulus == right.modulus && left.exponent == right.exponent
+    case (.ecPublic(let left)?, .ecPublic(let right)?):
+      left.curve == right.curve && left.x == right.x && left.y == right.y
+    case (.edwardsPublic(let left)?, .edwardsPublic(let right)?): left.curve == right.curve && left.bytes == right.bytes
+    case (.montgomeryPublic(let left)?, .montgomeryPublic(let right)?):
+      left.curve == right.curve && left.bytes == right.bytes
+    default: false
+    }
+  }
+}
+
+extension JWK {
+  /// The private key of a PEM text: PKCS#8, SEC 1 or PKCS#1, unencrypted.
+  ///
+  /// `alg_not_supported` for another kind of key, `invalid_key` for everything else; the text is never quoted.
+  public convenience init(pem text: [UInt8], keyID: String? = nil, algorithm: String? = nil) throws(JOSEError) {
+    let material: KeyMaterial
+    do throws(CryptoError) {
+      switch try ImportedPrivateKey(pem: text) {
+      case .rsa(let key): material = .rsaPrivate(key)
+      case .ec(let key): material = .ecPrivate(key)
+      case .edwards(let key): material = .edwardsPrivate(key)
+      case .montgomery(let key): material = .montgomeryPrivate(key)
+      }
+    } catch {
+      throw JOSEError(invalidKey: error)
+    }
+    self.init(material, keyID: keyID, algorithm: algorithm)
+  }
+
+  /// The public key of a PEM text, or that of a certificate in it. Errors as for private keys.
+  public convenience init(publicPEM text: [UInt8]) throws(JOSEError) {
+    do throws(CryptoError) {
+      self.init(KeyMaterial(try ImportedPublicKey(pem: text)))
+    } catch {
+      throw JOSEError(invalidKey: error)
     }
   }
 }

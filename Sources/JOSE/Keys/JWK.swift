@@ -2,8 +2,7 @@ public import PosternCrypto
 import PosternJSON
 import PosternSupport
 
-/// A JSON Web Key (RFC 7517): key material, parsed once, with the metadata that restricts its use. Immutable, shared
-/// freely.
+/// A JSON Web Key (RFC 7517): key material, parsed once, with the metadata that restricts its use. Immutable.
 public final class JWK: Sendable {
   /// The key itself.
   public let material: KeyMaterial
@@ -11,16 +10,17 @@ public final class JWK: Sendable {
   public let keyID: String?
   /// `alg`: the one algorithm the key is meant for.
   public let algorithm: String?
-  /// `use`: `sig` or `enc`, or somebody's own value.
+  /// `use`: `sig`, `enc`, or an unregistered value.
   public let use: String?
   /// `key_ops`.
   public let operations: [String]?
-  /// The chain of `x5c`, leaf first, already compared with the key.
+  /// The certificates of `x5c`, leaf first; the leaf has this key.
   public let certificates: [Certificate]
-  /// The thumbprint of RFC 7638 with SHA-256, base64url. Of a symmetric key it would be a hash of the secret: nil.
+  /// The thumbprint of RFC 7638 with SHA-256, base64url; nil for a symmetric key, where it would be a hash of the
+  /// secret.
   public let thumbprint: String?
 
-  /// A key with its metadata. `alg`, `use` and `key_ops` are taken as they are: `JWK(json:)` is where they are checked.
+  /// A key with its metadata. `alg`, `use` and `key_ops` are not checked here, but in `JWK(json:)`.
   public init(
     _ material: KeyMaterial, keyID: String? = nil, algorithm: String? = nil, use: String? = nil,
     operations: [String]? = nil, certificates: [Certificate] = []
@@ -66,4 +66,57 @@ extension JWK: CustomStringConvertible, CustomReflectable {
 
   /// A mirror without children, so that `dump` shows no key material.
   public var customMirror: Mirror { Mirror(self, children: []) }
+}
+
+/// The purpose of a key: a registered `use` value and the `key_ops` values that belong to it (RFC 7517 sections 4.2 and
+/// 4.3).
+enum KeyPurpose: Sendable {
+  case signature
+  case encryption
+
+  var use: String {
+    switch self {
+    case .signature: "sig"
+    case .encryption: "enc"
+    }
+  }
+
+  var operations: [String] {
+    switch self {
+    case .signature: ["sign", "verify"]
+    case .encryption: ["encrypt", "decrypt", "wrapKey", "unwrapKey", "deriveKey", "deriveBits"]
+    }
+  }
+}
+
+extension JWK {
+  /// Whether `use` and `key_ops`, where present, permit one of the operations in `needed`.
+  func permits(_ needed: [String], for purpose: KeyPurpose) -> Bool {
+    (use?.hasSameBytes(as: purpose.use) ?? true) && (operations?.contains { needed.contains(bytesOf: $0) } ?? true)
+  }
+
+  /// The error for a key of less than `minimum` bits, for the algorithm `name`; nil when it is large enough.
+  func weakness(below minimum: Int, for name: String) -> JOSEError? {
+    let bits = material.bitCount
+    guard bits < minimum else { return nil }
+    return JOSEError(.weakKey, "\(name) needs a key of at least \(minimum) bits, this one has \(bits)")
+  }
+}
+
+extension [String] {
+  /// Whether an element has the same bytes as `text`; `contains` would also find canonically equivalent strings.
+  func contains(bytesOf text: String) -> Bool { contains { $0.hasSameBytes(as: text) } }
+}
+
+extension JWK {
+  /// The algorithm for signing when only the key is configured: its `alg`, else the usual one of its type and curve
+  /// (RS256, ES256, ES384, ES512, ES256K, EdDSA, HS256). Nil for a key that cannot sign.
+  public var defaultSignatureAlgorithm: SignatureAlgorithm? {
+    if let algorithm { return SignatureAlgorithm(name: algorithm) }
+    return SignatureAlgorithm.defaults.first { $0.mismatch(with: self) == nil }
+  }
+}
+
+extension SignatureAlgorithm {
+  fileprivate static let defaults = [rs256, es256, es384, es512, es256k, edDSA, hs256]
 }

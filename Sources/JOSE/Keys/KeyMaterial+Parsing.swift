@@ -94,7 +94,7 @@ extension KeyMaterial {
 }
 
 extension JOSEError {
-  /// What `error` means for a key that was to be imported.
+  /// The error of a key that could not be imported because of `error`.
   init(invalidKey error: any Error) {
     guard let error = error as? CryptoError else {
       self.init(.invalidKey, "key is unusable")

@@ -1,6 +1,6 @@
 public import PosternCrypto
 
-/// A key without its metadata. One case per kind, so that no kind's bytes can ever be taken for another's.
+/// A key without its metadata. One case for each kind, so that the bytes of one kind cannot be used as another.
 public enum KeyMaterial: Sendable {
   /// An RSA public key.
   case rsaPublic(RSAPublicKey)
@@ -21,7 +21,7 @@ public enum KeyMaterial: Sendable {
   /// A shared secret.
   case symmetric(SymmetricKey)
 
-  /// The family: what `kty` says.
+  /// The family of the key: its `kty`.
   public var keyType: KeyType {
     switch self {
     case .rsaPublic, .rsaPrivate: .rsa
@@ -31,7 +31,7 @@ public enum KeyMaterial: Sendable {
     }
   }
 
-  /// Whether it holds what must stay secret.
+  /// Whether it contains private or shared key material.
   public var isSecret: Bool {
     switch self {
     case .rsaPublic, .ecPublic, .edwardsPublic, .montgomeryPublic: false

@@ -1,8 +1,8 @@
 import Glibc
 
-/// A token as text, cut at its dots (RFC 7515 section 7.1, RFC 7516 section 7.1); nothing decoded yet.
+/// A token in compact serialization, split at its dots but not decoded (RFC 7515 section 7.1, RFC 7516 section 7.1).
 public struct CompactSerialization: Sendable {
-  /// Which of the two serializations it is.
+  /// The kind of token, by the number of its parts.
   public enum Kind: Sendable, Hashable {
     /// Three parts.
     case jws
@@ -10,13 +10,13 @@ public struct CompactSerialization: Sendable {
     case jwe
   }
 
-  /// Which it is, by the number of parts.
+  /// The kind of token.
   public let kind: Kind
   let bytes: [UInt8]
   let dots: [Int]
 
-  /// Cuts `token`. `token_too_large` beyond the limit, `malformed_token` unless there are exactly two or four dots; the
-  /// scan ends at the fifth (CVE-2025-27144).
+  /// Splits `token`. `token_too_large` beyond the limit, `malformed_token` unless there are exactly two or four dots;
+  /// the scan ends at the fifth (CVE-2025-27144).
   public init(_ token: String, limits: TokenLimits = TokenLimits()) throws(JOSEError) {
     guard token.utf8.count <= limits.maxBytes else {
       throw JOSEError(.tokenTooLarge, "token is larger than \(limits.maxBytes) bytes")
@@ -41,9 +41,23 @@ public struct CompactSerialization: Sendable {
     self.dots = dots
   }
 
-  /// Where part `index` stands.
+  /// The range of part `index` in `bytes`.
   func range(_ index: Int) -> Range<Int> {
     let start = index == 0 ? 0 : dots[index - 1] + 1
     return start..<(index == dots.count ? bytes.count : dots[index])
+  }
+}
+
+/// Limits on a token, checked before it is decoded.
+public struct TokenLimits: Sendable, Hashable {
+  /// The largest token in bytes.
+  public var maxBytes: Int
+  /// How deep its JSON may nest.
+  public var maxDepth: Int
+
+  /// Limits; by default 65,536 bytes and 32 levels.
+  public init(maxBytes: Int = 65_536, maxDepth: Int = 32) {
+    self.maxBytes = maxBytes
+    self.maxDepth = maxDepth
   }
 }

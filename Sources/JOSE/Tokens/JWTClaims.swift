@@ -1,10 +1,10 @@
 public import PosternJSON
 public import PosternSupport
 
-/// The claims of a JWT whose registered members have been found to be of the right JSON type (RFC 7519 section 4.1,
-/// OpenID Connect Core section 2). Whether they are true is another question.
+/// The claims of a JWT. The registered ones have the right JSON type (RFC 7519 section 4.1, OpenID Connect Core section
+/// 2); their values are not validated.
 public struct JWTClaims: Sendable {
-  /// All members as they came.
+  /// All members as received.
   public let members: JSONObject
   /// `aud`: one or more; nil when absent.
   public let audiences: [String]?
@@ -21,8 +21,8 @@ public struct JWTClaims: Sendable {
     "iss", "sub", "nonce", "azp", "acr", "at_hash", "c_hash", "s_hash", "jti", "sid", "client_id",
   ]
 
-  /// Checks the types. `invalid_claim_type` with the claim's name: a string where a number must be, a boolean where a
-  /// time must be, an `aud` that is empty or holds something else than strings.
+  /// Checks the types. `invalid_claim_type`, with the claim's name, for a string where a time must be, an `aud` that is
+  /// empty or contains anything but strings, and so on.
   public init(_ members: JSONObject) throws(JOSEError) {
     for name in Self.stringNames {
       guard let value = members[name] else { continue }
@@ -51,8 +51,7 @@ public struct JWTClaims: Sendable {
     return names.compactMap { $0 }
   }
 
-  /// NumericDate: seconds, fractions allowed. Beyond what a timestamp holds it is clamped, so that far away stays far
-  /// away.
+  /// A NumericDate: seconds, with or without a fraction, clamped to the range of `Timestamp`.
   private static func time(_ name: String, _ members: JSONObject) throws(JOSEError) -> Timestamp? {
     switch members[name] {
     case nil: return nil

@@ -4,18 +4,17 @@ import PosternSupport
 /// The hash claims of OpenID Connect (`at_hash`, `c_hash`, `s_hash`): the left half of a hash of the value, base64url
 /// (Core section 3.1.3.6, 3.3.2.11; FAPI 1.0 Advanced for `s_hash`).
 public enum TokenHash {
-  /// What a token signed with `algorithm` by `key` says about `value`.
+  /// The hash of `value` in a token signed with `algorithm` by `key`.
   ///
-  /// The algorithm's own hash, but SHA-512 for Ed25519 and SHAKE256 with 114 bytes for Ed448. `key_alg_mismatch` when
-  /// the key is not one of the algorithm: an unknown pair fails, it is never skipped.
+  /// Uses the algorithm's hash function; SHA-512 for Ed25519 and SHAKE256 with 114 bytes for Ed448. `key_alg_mismatch`
+  /// for a key of another algorithm: the check fails closed.
   public static func claim(
     for value: String, algorithm: SignatureAlgorithm, key: JWK
   ) throws(JOSEError) -> String {
     String(decoding: try text(for: value, algorithm: algorithm, key: key), as: UTF8.self)
   }
 
-  /// Whether `claim` is what a token signed with `algorithm` by `key` must say about `value`. Compared in constant
-  /// time.
+  /// Whether `claim` is the hash of `value` in a token signed with `algorithm` by `key`. Compared in constant time.
   public static func matches(
     _ claim: String, value: String, algorithm: SignatureAlgorithm, key: JWK
   ) throws(JOSEError) -> Bool {

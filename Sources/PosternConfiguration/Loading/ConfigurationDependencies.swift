@@ -1,8 +1,10 @@
+import PosternYAML
+
 /// The world outside the configuration file: files, variables, groups.
 struct ConfigurationDependencies: Sendable {
   /// A secret file that could be read.
   struct SecretFile {
-    /// What it holds.
+    /// Its content.
     var bytes: [UInt8]
     /// Whether its permissions let every user read it.
     var isReadableByOthers: Bool
@@ -21,31 +23,31 @@ struct ConfigurationDependencies: Sendable {
   var readFile: @Sendable (_ path: String, _ limit: Int) -> Result<ConfigurationFile, ConfigurationFile.Failure>
   /// The id of a group by name or number.
   var groupIdentifier: @Sendable (_ name: String) -> UInt32?
-  /// The names of the methods that a rule of `peers` can list; nil: nobody has said, and any name will do.
+  /// The names of the methods that a rule of `peers` can list; nil accepts any name.
   var methodNames: [String]?
 
-  /// No world at all.
+  /// No files, variables or groups.
   static let none = ConfigurationDependencies(
     directory: "", environment: [:], readFile: { _, _ in .failure(.notFound) }, groupIdentifier: { _ in nil })
 
-  /// Where `path` is. Absolute paths stay; a relative one names a systemd credential where `$CREDENTIALS_DIRECTORY` is
-  /// set and holds such a file (systemd.exec(5), LoadCredential=), and else a file beside the configuration.
+  /// The full path of `path`. Absolute paths stay; a relative one names a systemd credential if
+  /// `$CREDENTIALS_DIRECTORY` is set and contains such a file (systemd.exec(5), LoadCredential=), and otherwise a file
+  /// in the configuration's directory.
   func resolved(_ path: String) -> String {
     guard !path.hasPrefix("/") else { return path }
     if let credentials = environment["CREDENTIALS_DIRECTORY"], credentials.hasPrefix("/") {
       let candidate = Self.join(credentials, path)
       if case .success = readFile(candidate, Self.maxFileBytes) { return candidate }
     }
-    return besideConfiguration(path)
+    return inConfigurationDirectory(path)
   }
 
   /// `path` as seen from the directory of the configuration file.
-  func besideConfiguration(_ path: String) -> String {
+  func inConfigurationDirectory(_ path: String) -> String {
     path.hasPrefix("/") || directory.isEmpty ? path : Self.join(directory, path)
   }
 
-  /// The secret in the file at `path`; one line feed (or CR LF) at its end is not part of it, unless its `exact` bytes
-  /// are wanted.
+  /// Reads the secret in the file at `path`; one line feed (or CR LF) at its end is not part of it, unless `exact`.
   func readSecret(_ path: String, exact: Bool) -> Result<SecretFile, FileProblem> {
     let resolved = resolved(path)
     switch readFile(resolved, Self.maxSecretBytes) {
@@ -66,5 +68,19 @@ struct ConfigurationDependencies: Sendable {
     var path = path[...]
     while path.hasPrefix("./") { path = path.dropFirst(2) }
     return directory.hasSuffix("/") ? directory + path : "\(directory)/\(path)"
+  }
+}
+
+/// Why a file that the configuration names cannot be used.
+struct FileProblem: Error {
+  /// In words.
+  var message: String
+
+  /// A problem in words.
+  init(message: String) { self.message = message }
+
+  /// A failure to read the file at `path`.
+  init(path: String, failure: ConfigurationFile.Failure) {
+    message = "\(ConfigurationPath.printable(path)): \(failure.message)"
   }
 }

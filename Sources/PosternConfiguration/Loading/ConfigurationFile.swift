@@ -5,7 +5,7 @@ public struct ConfigurationFile: Sendable, Hashable {
   /// Its permission bits (`st_mode & 07777`).
   public var permissions: UInt32
 
-  /// A file; private to its owner unless told otherwise.
+  /// A file; by default private to its user.
   public init(bytes: [UInt8], permissions: UInt32 = 0o600) {
     self.bytes = bytes
     self.permissions = permissions
@@ -21,7 +21,7 @@ public struct ConfigurationFile: Sendable, Hashable {
     case notARegularFile
     /// Longer than the limit that was given.
     case tooLarge
-    /// It lies outside of what this process could still read after its start.
+    /// It is outside of the sandbox that this process entered when it started.
     case outsideSandbox
     /// Anything else, as `strerror` puts it.
     case other(String)
@@ -32,7 +32,7 @@ public struct ConfigurationFile: Sendable, Hashable {
       case .notFound: "there is no such file"
       case .permissionDenied: "permission to read the file is denied"
       case .outsideSandbox:
-        "it lies outside of what the running process allowed itself to read at its start: restart it (hardening.landlock)"
+        "it is outside of the directories that the running process may read since its start: restart it (hardening.landlock)"
       case .notARegularFile: "this is not a regular file"
       case .tooLarge: "the file is too large"
       case .other(let reason): "the file cannot be read: \(reason)"
@@ -42,7 +42,7 @@ public struct ConfigurationFile: Sendable, Hashable {
 }
 
 extension ConfigurationFile {
-  /// What a file that the configuration names holds now; nil when it cannot be read or is larger than `limit` bytes.
+  /// Reads a file that the configuration names; nil when it cannot be read or is larger than `limit` bytes.
   public static func contents(of path: String, limit: Int) -> [UInt8]? {
     guard case .success(let file) = SystemFiles.read(path, limit: limit) else { return nil }
     return file.bytes

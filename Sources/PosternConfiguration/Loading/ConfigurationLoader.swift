@@ -1,4 +1,5 @@
 import PosternSupport
+import PosternYAML
 
 /// Reads a configuration: one YAML (or JSON) file, overridden by environment variables, secrets fetched, everything
 /// checked.
@@ -10,9 +11,9 @@ public struct ConfigurationLoader: Sendable {
   public struct Loaded: Sendable, Equatable {
     /// The configuration.
     public var configuration: PosternConfiguration
-    /// What deserves a look: inline secrets, secret files that everybody can read, development switches.
+    /// Warnings: inline secrets, secret files that everybody can read, development switches.
     public var warnings: [ConfigurationProblem]
-    /// What it leads to.
+    /// The files and ports it refers to.
     public var reach = OutboundTargets()
   }
 
@@ -24,12 +25,12 @@ public struct ConfigurationLoader: Sendable {
   private let groupIdentifier: @Sendable (_ name: String) -> UInt32?
   private let methodNames: [String]?
 
-  /// A loader of this machine's files and groups; `methodNames` are the methods that there are.
+  /// A loader of this machine's files and groups; `methodNames` are the names of all methods.
   public init(methodNames: [String]) {
     self.init(methodNames: methodNames, readFile: { SystemFiles.read($0, limit: $1) })
   }
 
-  /// A loader of this machine's files and groups; `explaining` has a word in why a file cannot be read.
+  /// A loader of this machine's files and groups; `explaining` may replace the reason why a file cannot be read.
   public init(
     methodNames: [String],
     explaining failure:
@@ -41,7 +42,7 @@ public struct ConfigurationLoader: Sendable {
       readFile: { path, limit in SystemFiles.read(path, limit: limit).mapError { failure(path, $0) } })
   }
 
-  /// A loader of whatever files and groups the closures give; without `methodNames` rules may list any method.
+  /// A loader of the files and groups that the closures return; without `methodNames` rules may list any method.
   public init(
     methodNames: [String]? = nil, readFile: @escaping FileReader,
     groupIdentifier: @escaping @Sendable (_ name: String) -> UInt32? = { SystemGroups.identifier(of: $0) }
@@ -78,11 +79,11 @@ public struct ConfigurationLoader: Sendable {
     var overrides = EnvironmentOverrides(document.root ?? empty)
     overrides.apply(environment, to: ConfigurationSchema.root)
 
-    let surroundings = ConfigurationDependencies(
+    let dependencies = ConfigurationDependencies(
       directory: Self.directory(of: path), environment: environment, readFile: readFile,
       groupIdentifier: groupIdentifier, methodNames: methodNames)
     let context = ReadingContext(
-      surroundings: surroundings, allowsPlainHTTPOnLoopback: Self.allowsPlainHTTPOnLoopback(overrides.root))
+      dependencies: dependencies, allowsPlainHTTPOnLoopback: Self.allowsPlainHTTPOnLoopback(overrides.root))
     let reader = SectionReader(overrides.root, at: ConfigurationPath(), in: context)
     let configuration = PosternConfiguration(reading: reader)
     reader.finish()
@@ -117,7 +118,7 @@ public struct ConfigurationLoader: Sendable {
     return slash == path.startIndex ? "/" : String(path[..<slash])
   }
 
-  /// Looked up before everything else: URLs are judged by it wherever they stand.
+  /// Read before everything else, because every URL is validated with it.
   private static func allowsPlainHTTPOnLoopback(_ root: SourceNode) -> Bool {
     guard case .scalar(let scalar) = root["development"]?["plainHTTPOnLoopback"]?.content else { return false }
     return (try? ValueForm.boolean.parse(scalar, .describing())) ?? false
@@ -155,4 +156,15 @@ public struct ConfigurationLoader: Sendable {
   }
 
   private static let maxReported = 200
+}
+
+/// The files and ports that a configuration refers to, recorded while it was read.
+public struct OutboundTargets: Sendable, Equatable {
+  /// Every file that was read, or looked for: the configuration itself, secrets, certificates.
+  public internal(set) var files: Set<String> = []
+  /// The TCP ports of its URLs, each with a key that has one.
+  public internal(set) var ports: [UInt16: String] = [:]
+
+  /// Nothing.
+  public init() {}
 }

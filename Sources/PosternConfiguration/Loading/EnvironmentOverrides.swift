@@ -1,3 +1,5 @@
+import PosternYAML
+
 /// `POSTERN__LIMITS__DEPTH=64` in place of `limits: { depth: 64 }`.
 ///
 /// A variable's name is the path in upper case, `__` between the levels; within a name every character that variables
@@ -5,7 +7,7 @@
 /// there; the items of a list go by their index, and one past the last adds an item. A variable that leads nowhere is a
 /// problem.
 struct EnvironmentOverrides {
-  /// What every overriding variable begins with.
+  /// The prefix of every overriding variable.
   static let prefix = "POSTERN__"
 
   /// A variable that cannot be applied.
@@ -37,7 +39,7 @@ struct EnvironmentOverrides {
       case 1:
         set(environment[name] ?? "", at: search.found[0], from: name)
       case 0:
-        problems.append(Problem(variable: name, message: search.complaint))
+        problems.append(Problem(variable: name, message: search.reason))
       default:
         let paths = search.found.map(\.path.description).joined(separator: " and ")
         problems.append(Problem(variable: name, message: "could mean \(paths)"))

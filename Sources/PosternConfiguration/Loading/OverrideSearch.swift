@@ -1,3 +1,5 @@
+import PosternYAML
+
 /// Finds the keys that the name of an overriding variable can mean.
 ///
 /// Names may hold `__` themselves, so that all ways of taking the name apart are tried; schema and names bound their
@@ -13,19 +15,19 @@ struct OverrideSearch {
 
   /// The name without its prefix.
   let wanted: String
-  /// What it can mean.
+  /// The keys that it can mean.
   private(set) var found: [Target] = []
 
   private var deepest = 0
-  private var deepestComplaint: String?
+  private var deepestReason: String?
 
   /// A search for `wanted`.
   init(wanted: String) { self.wanted = wanted }
 
   /// Why nothing was found.
-  var complaint: String { deepestComplaint ?? "is not the name of a configuration key" }
+  var reason: String { deepestReason ?? "is not the name of a configuration key" }
 
-  /// Looks for `rest` of the name among the keys of a section; `node` is what stands there now.
+  /// Looks for `rest` of the name among the keys of a section; `node` is the current value.
   mutating func search(section: SectionSpecification, at node: SourceNode?, rest: Substring, path: ConfigurationPath) {
     var isFound = false
     for key in section.keys {
@@ -106,20 +108,20 @@ struct OverrideSearch {
 
   private mutating func noteUnknown(_ rest: Substring, among names: [String], at path: ConfigurationPath) {
     let level = String(rest.prefix(upTo: Self.separator(in: rest) ?? rest.endIndex))
-    let place = path.steps.isEmpty ? "the configuration" : path.description
-    var message = "there is no \(ConfigurationPath.printable(level)) in \(place)"
+    let section = path.steps.isEmpty ? "the configuration" : path.description
+    var message = "there is no \(ConfigurationPath.printable(level)) in \(section)"
     if let name = Suggestion.closest(to: level, among: names) { message += "; did you mean \(Self.fold(name))?" }
     note(message, rest)
   }
 
-  /// Keeps the complaint of the way that led furthest.
+  /// Keeps the message of the interpretation that matched most of the name.
   private mutating func note(_ message: String, _ rest: Substring) {
     let depth = wanted.utf8.count - rest.utf8.count
-    guard deepestComplaint == nil || depth > deepest else { return }
-    (deepest, deepestComplaint) = (depth, message)
+    guard deepestReason == nil || depth > deepest else { return }
+    (deepest, deepestReason) = (depth, message)
   }
 
-  /// What is left of `text` behind `name`: nil when `text` begins differently, `.some(nil)` when nothing is left.
+  /// The rest of `text` after `name`: nil when `text` begins differently, `.some(nil)` when nothing is left.
   private static func rest(of text: Substring, behind name: String) -> Substring?? {
     let wanted = fold(name)
     guard fold(String(text)).hasPrefix(wanted) else { return nil }

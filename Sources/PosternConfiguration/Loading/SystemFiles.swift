@@ -1,6 +1,6 @@
 import Glibc
 
-/// Reads files from disk, at most as much as asked for.
+/// Reads files from disk, up to a limit.
 enum SystemFiles {
   /// The file at `path`, symbolic links followed (Kubernetes mounts secrets as such).
   static func read(_ path: String, limit: Int) -> Result<ConfigurationFile, ConfigurationFile.Failure> {

@@ -1,4 +1,5 @@
 import PosternJSON
+import PosternYAML
 
 /// The access manager (PingAM, ForgeRock AM) behind an issuer.
 public struct AccessManagerConfiguration: Sendable, Equatable {
@@ -6,7 +7,7 @@ public struct AccessManagerConfiguration: Sendable, Equatable {
   public var baseURL: String
   /// The realm as configured: `alpha`, `alpha/beta`; nil, `root` and `/` are the root realm.
   public var realm: String?
-  /// The name of the SSO cookie; nil asks the server.
+  /// The name of the SSO cookie; nil requests it from the server.
   public var cookieName: String?
 
   /// An access manager.
@@ -16,7 +17,7 @@ public struct AccessManagerConfiguration: Sendable, Equatable {
     self.cookieName = cookieName
   }
 
-  /// The realm as it stands in the server's paths: `/realms/root` and `/realms/NAME` for each level below it.
+  /// The realm as the server's paths contain it: `/realms/root` and `/realms/NAME` for each level below it.
   public var realmPath: String {
     let levels = (realm ?? "").split(separator: "/").map(String.init)
     return "/realms/root" + levels.drop { $0 == "root" }.map { "/realms/\($0)" }.joined()
@@ -31,7 +32,7 @@ extension AccessManagerConfiguration: ConfigurationSection {
       "realm", .realm, "Realm: alpha stands for /realms/root/realms/alpha. Left out: the root realm.",
       example: .shown("alpha"))
     cookieName = keys.optional(
-      "cookieName", .cookieName, "Name of the SSO cookie. Left out: the server is asked.",
+      "cookieName", .cookieName, "Name of the SSO cookie. Left out: the server is requested for it.",
       example: .shown("iPlanetDirectoryPro"))
   }
 }

@@ -1,7 +1,8 @@
 import PosternJSON
 public import PosternSupport
+import PosternYAML
 
-/// What `kind: adobe-pass` needs besides. Its keys lie in the decision point's own section.
+/// Further settings of `kind: adobe-pass`. Its keys are in the decision point's own section.
 public struct AdobePassConfiguration: Sendable, Equatable {
   /// The service provider (requestor) id.
   public var serviceProvider: String?
@@ -24,12 +25,13 @@ extension AdobePassConfiguration: ConfigurationSection {
       "softwareStatement", .line, "adobe-pass: file with the software statement that registers the client.",
       exampleFile: .commented("/run/secrets/software-statement"))
     deviceIDFile = keys.optional(
-      "deviceIdFile", .place, "adobe-pass: file that keeps the device's id across restarts; made when it is missing.",
+      "deviceIdFile", .writablePath,
+      "adobe-pass: file that keeps the device's id across restarts; made when it is missing.",
       example: .commented("/var/lib/postern/device-id"))
     deviceInfo = keys.texts(
       "deviceInfo",
       """
-      adobe-pass: what X-Device-Info tells about the device: model, version, osName, osVersion, connectionType, primaryHardwareType, \
+      adobe-pass: what X-Device-Info reports about the device: model, version, osName, osVersion, connectionType, primaryHardwareType, \
       manufacturer, vendor, applicationId, … Left out: this sidecar on Linux.
       """,
       example: .commented(["model": "Settop", "osName": "Linux"]))
@@ -38,7 +40,7 @@ extension AdobePassConfiguration: ConfigurationSection {
 }
 
 extension ValueForm where Value == String {
-  /// An id that stands in a path of the API as a segment of its own.
+  /// An id that is a path segment of the API.
   fileprivate static var passIdentifier: Self {
     var form = text
     form.parse = { scalar, context throws(ValueProblem) in
@@ -49,5 +51,49 @@ extension ValueForm where Value == String {
       return identifier
     }
     return form
+  }
+}
+
+/// The members of `X-Device-Info`: which there are, and the values of those that have a closed set.
+enum DeviceInformation {
+  private static let maxBytes = 256
+
+  private static let choices: [String: [String]] = [
+    "primaryHardwareType": [
+      "Camera", "DataCollectionTerminal", "Desktop", "EmbeddedNetworkModule", "eReader", "GamesConsole",
+      "GeolocationTracker", "Glasses", "MediaPlayer", "MobilePhone", "PaymentTerminal", "PluginModem", "SetTopBox",
+      "TV",
+      "Tablet", "WirelessHotspot", "Wristwatch", "Unknown",
+    ],
+    "osName": [
+      "Android", "Chrome OS", "Linux", "Mac OS", "OS X", "OpenBSD", "Roku OS", "Windows", "iOS", "tvOS", "webOS",
+    ],
+    "osFamily": [
+      "Android", "BSD", "Linux", "PlayStation OS", "Roku OS", "Symbian", "Tizen", "Windows", "iOS", "tvOS", "macOS",
+      "webOS",
+    ],
+  ]
+
+  private static let others: Set<String> = [
+    "applicationId", "browserName", "browserVendor", "browserVersion", "connectionIp", "connectionPort",
+    "connectionSecure", "connectionType", "diagonalScreenSize", "displayHeight", "displayPpi", "displayWidth",
+    "manufacturer", "model", "osVendor", "osVersion", "userAgent", "vendor", "version",
+  ]
+
+  /// Reports errors in `given`. An unknown member may be a newer one: it is sent, with a warning.
+  static func check(_ given: [String: String], _ keys: SectionReader) {
+    let path = keys.path.key("deviceInfo")
+    for (name, value) in given.sorted(by: { $0.key < $1.key }) {
+      if value.utf8.count > maxBytes {
+        keys.context.problem("must be at most \(maxBytes) bytes", at: path.key(name))
+      } else if let values = choices[name] {
+        guard !values.contains(value) else { continue }
+        keys.context.problem(Suggestion.message(for: value, among: values), at: path.key(name))
+      } else if !others.contains(name) {
+        let known = Suggestion.closest(to: name, among: others.union(choices.keys).sorted())
+        let hint = known.map { "; did you mean \($0)?" } ?? ""
+        keys.context.warn("is no known member of X-Device-Info, and is sent as it is\(hint)", at: path.key(name))
+      }
+    }
   }
 }

@@ -17,8 +17,8 @@ enum AlgorithmNames {
   static let contentEncryption = [
     "A128GCM", "A192GCM", "A256GCM", "A128CBC-HS256", "A192CBC-HS384", "A256CBC-HS512",
   ]
-  /// Why some names are not taken.
-  static let refusals = [
+  /// The reasons why some names are rejected.
+  static let rejectionReasons = [
     "none": "unsigned tokens are never accepted",
     "RSA1_5": "RSA1_5 is never accepted: it invites padding oracles (RFC 8725 section 3.2)",
   ]

@@ -3,9 +3,9 @@ public import PosternSupport
 
 /// The audit log of decisions.
 public struct AuditConfiguration: Sendable, Equatable {
-  /// How subjects stand in it.
+  /// How records show subjects.
   public enum Subjects: String, Sendable, Hashable, CaseIterable {
-    /// As they are.
+    /// Unchanged.
     case plain
     /// As a hash, or under the log's key.
     case digest
@@ -17,11 +17,11 @@ public struct AuditConfiguration: Sendable, Equatable {
   public var path: String
   /// The key that seals records, the bytes of its file as they are; nil: a plain hash.
   public var key: ConfiguredSecret<[UInt8]>?
-  /// At what size a file is full. Default 64 MiB.
+  /// The size at which a file is full. Default 64 MiB.
   public var maxBytes: Int
-  /// Whether what cannot be recorded is refused. Default true.
+  /// Whether calls fail when they cannot be recorded. Default true.
   public var failClosed: Bool
-  /// How subjects stand in it. Default `plain`.
+  /// How records show subjects. Default `plain`.
   public var subjects: Subjects
 }
 
@@ -31,11 +31,11 @@ extension AuditConfiguration: ConfigurationSection {
 
   init(reading keys: SectionReader) {
     path = keys.required(
-      "path", .place, "File that decisions are recorded in; full ones get a number: audit.log.000001.",
+      "path", .writablePath, "File that decisions are recorded in; full ones get a number: audit.log.000001.",
       example: .shown("/var/log/postern/audit.log"))
     key = keys.secretBytes(
       "key",
-      "File with the key that seals records, at least 32 bytes: without it whoever can write the log can write it anew.",
+      "File with the key that seals records, at least 32 bytes: without it any program that can write the log can rewrite it.",
       exampleFile: .shown("/run/secrets/postern-audit-key"))
     maxBytes = keys.value(
       "maxBytes", .size(65_536...(16 << 30)), default: 64 << 20, "Size at which a file is full and the next one begins."
@@ -45,7 +45,7 @@ extension AuditConfiguration: ConfigurationSection {
       "Whether calls end in audit_unavailable when they cannot be recorded; else they go on, and the gap is counted.")
     subjects = keys.value(
       "subjects", .choice(Subjects.self, placeholder: .plain), default: .plain,
-      "How users stand in records: plain, as a digest (keyed, with a key), or none.")
+      "How records show users: plain, as a digest (keyed, with a key), or none.")
     if let key, key.value.reveal().count < Self.minimumKeyBytes {
       keys.problem("the key has fewer than \(Self.minimumKeyBytes) bytes", at: "keyFile")
     }

@@ -3,18 +3,18 @@ public import PosternSupport
 
 /// How the sidecar authenticates at a decision point.
 public struct DecisionCredentials: Sendable, Equatable {
-  /// Whose token goes along as a bearer token.
+  /// The kind of bearer token in requests.
   public enum Bearer: String, Sendable, Hashable, CaseIterable {
     /// None.
     case none
-    /// The client's own, from the issuer.
+    /// A token from the client credentials grant of the issuer.
     case device
-    /// The user's.
+    /// The user's token.
     case user
   }
 
-  /// Whose token goes along. Default `device` for `authzen` and `opa` with an issuer and without a token of their own,
-  /// else `none`.
+  /// The bearer token to send. Default `device` for `authzen` and `opa` with an issuer and without a fixed token, else
+  /// `none`.
   public var bearer: Bearer
   /// A fixed bearer token.
   public var token: ConfiguredSecret<String>?
@@ -33,7 +33,8 @@ extension DecisionCredentials: ConfigurationSection {
   init(reading keys: SectionReader) {
     let bearer = keys.optional(
       "bearer", .choice(Bearer.self, placeholder: .none),
-      "Whose token goes along. Left out: device for authzen and opa with an issuer, else none.",
+      "Bearer token to send: the user's, one from the client credentials grant (device), or none. Left out: device for authzen and opa with "
+        + "an issuer, else none.",
       example: .shown("device"))
     self.bearer = bearer ?? .none
     token = keys.secret(

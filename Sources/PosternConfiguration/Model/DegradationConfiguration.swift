@@ -1,9 +1,10 @@
 import PosternJSON
 public import PosternSupport
+import PosternYAML
 
-/// What the operator says in place of a decision point, for a while.
+/// A fixed decision that replaces a decision point for a while.
 public struct DegradationConfiguration: Sendable, Equatable {
-  /// What is answered.
+  /// The fixed decision.
   public enum Rule: String, Sendable, Hashable, CaseIterable {
     /// Everything is permitted.
     case permitAll = "permit-all"
@@ -11,7 +12,7 @@ public struct DegradationConfiguration: Sendable, Equatable {
     case denyAll = "deny-all"
   }
 
-  /// What is answered.
+  /// The fixed decision.
   public var rule: Rule
   /// When that ends by itself.
   public var until: Timestamp
@@ -20,7 +21,7 @@ public struct DegradationConfiguration: Sendable, Equatable {
 extension DegradationConfiguration: ConfigurationSection {
   init(reading keys: SectionReader) {
     rule = keys.required(
-      "rule", .choice(Rule.self, placeholder: .denyAll), "permit-all or deny-all, without asking.",
+      "rule", .choice(Rule.self, placeholder: .denyAll), "permit-all or deny-all; the decision point gets no requests.",
       example: .commented("deny-all"))
     until = keys.required(
       "until", .instant, "When the rule ends by itself, in UTC as 2026-01-02T03:04:05Z.",

@@ -16,7 +16,7 @@ extension HTTPConfiguration: ConfigurationSection {
       example: .commented("127.0.0.1:9464"))
     beyondLoopback = keys.value(
       "beyondLoopback", .boolean, default: false,
-      "Whether listen may be another address, as for what scrapes a pod: whoever reaches it reads health and numbers, in the clear."
+      "Whether listen may be another address, as for a Prometheus that scrapes a pod: every program that can reach it can read health and metrics, in the clear."
     )
     guard let listen, !beyondLoopback else { return }
     let host = String(listen.prefix { $0 != ":" || listen.hasPrefix("[") }.prefix { $0 != "]" })

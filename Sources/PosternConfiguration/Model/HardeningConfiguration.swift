@@ -22,14 +22,14 @@ public struct HardeningConfiguration: Sendable, Equatable {
   public var seccomp: Protection
   /// Whether secrets are kept out of the swap space (mlock(2)). Default `auto`.
   public var lockedMemory: Protection
-  /// TCP ports that may be connected to beside those of the configuration's URLs, and 443.
+  /// TCP ports that may be connected to in addition to those of the configuration's URLs, and 443.
   public var connectPorts: [Int]
 }
 
 extension HardeningConfiguration: ConfigurationSection {
   init(reading keys: SectionReader) {
     debuggerCheck = keys.value(
-      "debuggerCheck", .boolean, default: true, "Whether fetchResource refuses while a debugger is attached.")
+      "debuggerCheck", .boolean, default: true, "Whether fetchResource fails while a debugger is attached.")
     coreDumps = keys.value(
       "coreDumps", .boolean, default: false, "Whether the process may leave core dumps, which hold tokens and keys.")
     landlock = keys.value(
@@ -45,8 +45,8 @@ extension HardeningConfiguration: ConfigurationSection {
     connectPorts = keys.list(
       "connectPorts", of: .integer(1...65535), default: [],
       """
-      TCP ports that may be connected to beside those of the URLs in this file, 443 and DNS: of endpoints that only an issuer's metadata \
-      names, say.
+      TCP ports that may be connected to in addition to those of the URLs in this file, 443 and DNS: for example those of endpoints that \
+      only an issuer's metadata names.
       """,
       example: .commented([8443]))
     if coreDumps { keys.warn("core dumps hold tokens and keys", at: "coreDumps") }

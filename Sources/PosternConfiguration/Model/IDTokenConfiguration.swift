@@ -1,23 +1,24 @@
 import PosternJSON
 public import PosternSupport
+import PosternYAML
 
-/// What ID tokens of an issuer must be like (OpenID Connect Core 1.0 section 3.1.3.7).
+/// The requirements on ID tokens of an issuer (OpenID Connect Core 1.0 section 3.1.3.7).
 public struct IDTokenConfiguration: Sendable, Equatable {
   /// Encrypted ID tokens (OpenID Connect Core 1.0 section 10.2).
   public struct Encryption: Sendable, Equatable {
-    /// Whether a token that is not encrypted is refused. Default false.
+    /// Whether a token that is not encrypted is rejected. Default false.
     public var isRequired: Bool
     /// The private keys to decrypt with, one a file.
     public var keys: [ConfiguredSecret<String>]
-    /// The `alg` values that are taken. Default RSA-OAEP-256 and ECDH-ES+A256KW.
+    /// The `alg` values that are accepted. Default RSA-OAEP-256 and ECDH-ES+A256KW.
     public var algorithms: [String]
   }
 
-  /// The signature algorithms that are taken. Default RS256.
+  /// The signature algorithms that are accepted. Default RS256.
   public var algorithms: [String]
   /// How far clocks may differ, at most 5 minutes. Default 30 seconds.
   public var clockSkew: Duration
-  /// Audiences besides the client that a token may have. Default none.
+  /// Audiences that a token may have in addition to the client. Default none.
   public var trustedAudiences: [String]
   /// Whether a token with several audiences must say to whom it was issued (`azp`). Default false.
   public var requireAzp: Bool
@@ -28,13 +29,14 @@ public struct IDTokenConfiguration: Sendable, Equatable {
 extension IDTokenConfiguration: ConfigurationSection {
   init(reading keys: SectionReader) {
     algorithms = keys.list(
-      "algorithms", of: .oneOf(AlgorithmNames.signature, refusals: AlgorithmNames.refusals), default: ["RS256"],
-      "Signature algorithms that are taken. HS256, HS384 and HS512 use the client secret as the key.",
+      "algorithms", of: .oneOf(AlgorithmNames.signature, rejectionReasons: AlgorithmNames.rejectionReasons),
+      default: ["RS256"],
+      "Signature algorithms that are accepted. HS256, HS384 and HS512 use the client secret as the key.",
       example: .shown(["RS256", "ES256"]))
     clockSkew = keys.value(
       "clockSkew", .duration(upTo: .seconds(300)), default: .seconds(30), "How far the issuer's clock may be off.")
     trustedAudiences = keys.list(
-      "trustedAudiences", of: .text, default: [], "Audiences besides the client that a token may have.")
+      "trustedAudiences", of: .text, default: [], "Audiences that a token may have in addition to the client.")
     requireAzp = keys.value(
       "requireAzp", .boolean, default: false, "Whether a token with several audiences must have azp.")
     encryption = keys.section("encryption", Encryption.self, "Encrypted ID tokens.")
@@ -46,13 +48,14 @@ extension IDTokenConfiguration: ConfigurationSection {
 
 extension IDTokenConfiguration.Encryption: ConfigurationSection {
   init(reading keys: SectionReader) {
-    isRequired = keys.value("required", .boolean, default: false, "Whether a token that is not encrypted is refused.")
+    isRequired = keys.value("required", .boolean, default: false, "Whether a token that is not encrypted is rejected.")
     self.keys = keys.secretFiles(
       "keyFiles", "Files with the private keys to decrypt with.", example: .commented(["/run/secrets/id-token-key.pem"])
     )
     algorithms = keys.list(
-      "algorithms", of: .oneOf(AlgorithmNames.keyManagement, refusals: AlgorithmNames.refusals),
-      default: ["RSA-OAEP-256", "ECDH-ES+A256KW"], "Key management algorithms (alg of the JWE header) that are taken.")
+      "algorithms", of: .oneOf(AlgorithmNames.keyManagement, rejectionReasons: AlgorithmNames.rejectionReasons),
+      default: ["RSA-OAEP-256", "ECDH-ES+A256KW"],
+      "Key management algorithms (alg of the JWE header) that are accepted.")
     if isRequired, !keys.isGiven("keyFiles") {
       keys.problem("encryption cannot be required without keyFiles", at: "required")
     }

@@ -19,13 +19,13 @@ public struct IssuerConfiguration: Sendable, Equatable {
   public var redirectURI: String?
   /// The scope to ask for.
   public var scope: String?
-  /// What ID tokens must be like.
+  /// The requirements on ID tokens.
   public var idToken: IDTokenConfiguration
   /// How long key sets are kept.
   public var jwks: KeySetConfiguration
   /// How a registered profile is logged in without its user; nil where that is not set up.
   public var implicit: ImplicitGrantConfiguration?
-  /// Endpoints that go before the discovered ones.
+  /// Endpoints that take precedence over the discovered ones.
   public var endpoints: EndpointsConfiguration
   /// The access manager behind the issuer; nil where there is none.
   public var accessManager: AccessManagerConfiguration?
@@ -67,14 +67,15 @@ extension IssuerConfiguration: ConfigurationSection {
       "scope", .text, "Scope to ask for, its parts separated by spaces.",
       example: .shown("openid profile offline_access"))
     clientAuth = authentication ?? (Self.hasSecret("clientSecret", keys) ? .clientSecretBasic : .none)
-    idToken = keys.section("idToken", IDTokenConfiguration.self, "What ID tokens must be like.")
+    idToken = keys.section("idToken", IDTokenConfiguration.self, "Requirements on ID tokens.")
     jwks = keys.section("jwks", KeySetConfiguration.self, "How long the issuer's key set is kept.")
     implicit = keys.optionalSection(
       "implicit", ImplicitGrantConfiguration.self,
       "How a profile that was registered by an earlier login is logged in again without its user, for resources with auth: implicit."
     )
     endpoints = keys.section(
-      "endpoints", EndpointsConfiguration.self, "Endpoints that go before the discovered ones.", commented: true)
+      "endpoints", EndpointsConfiguration.self, "Endpoints that take precedence over the discovered ones.",
+      commented: true)
     accessManager = keys.optionalSection(
       "accessManager", AccessManagerConfiguration.self, "The access manager (PingAM, ForgeRock AM) behind the issuer.",
       commented: true)
@@ -113,5 +114,119 @@ extension IssuerConfiguration: ConfigurationSection {
 
   private static func hasSecret(_ name: String, _ keys: SectionReader) -> Bool {
     [name, "\(name)File", "\(name)Env"].contains(where: keys.isGiven)
+  }
+}
+
+/// How a client proves to the authorization server who it is (RFC 6749 section 2.3, RFC 7523, RFC 8705).
+public enum ClientAuthentication: String, Sendable, Hashable, CaseIterable {
+  /// The secret in the Authorization header (RFC 6749 section 2.3.1).
+  case clientSecretBasic = "client_secret_basic"
+  /// The secret in the form (RFC 6749 section 2.3.1).
+  case clientSecretPost = "client_secret_post"
+  /// An assertion signed with the client's key (RFC 7523 section 2.2).
+  case privateKeyJWT = "private_key_jwt"
+  /// A client certificate (RFC 8705 section 2.1).
+  case tlsClientAuth = "tls_client_auth"
+  /// Nothing but the client's id: a public client.
+  case none
+}
+
+/// How long an issuer's key set is kept.
+public struct KeySetConfiguration: Sendable, Equatable {
+  /// The shortest time, whatever `Cache-Control` contains. Default 1 minute.
+  public var minTTL: Duration
+  /// The longest time, whatever `Cache-Control` contains. Default 1 day.
+  public var maxTTL: Duration
+  /// The time between two fetches for unknown key ids. Default 30 seconds.
+  public var cooldown: Duration
+  /// How long an expired set serves while the issuer cannot be reached. Default 1 hour.
+  public var staleIfError: Duration
+}
+
+extension KeySetConfiguration: ConfigurationSection {
+  init(reading keys: SectionReader) {
+    let day = Duration.seconds(86_400)
+    minTTL = keys.value(
+      "minTtl", .duration(upTo: day), default: .seconds(60),
+      "Shortest time a key set is cached, whatever the issuer's Cache-Control.")
+    maxTTL = keys.value(
+      "maxTtl", .duration(upTo: day * 30), default: day,
+      "Longest time a key set is cached, whatever the issuer's Cache-Control.")
+    cooldown = keys.value(
+      "cooldown", .duration(upTo: .seconds(3600)), default: .seconds(30),
+      "Time between two fetches that unknown key ids cause.")
+    staleIfError = keys.value(
+      "staleIfError", .duration(upTo: day * 7), default: .seconds(3600),
+      "How long an expired key set serves while the issuer cannot be reached.")
+    if minTTL > maxTTL {
+      keys.problem("minTtl is longer than maxTtl", at: keys.isGiven("minTtl") ? "minTtl" : "maxTtl")
+    }
+  }
+}
+
+/// How a registered profile is logged in without its user.
+public struct ImplicitGrantConfiguration: Sendable, Equatable {
+  /// The grants that can do it.
+  public enum Grant: String, Sendable, Hashable, CaseIterable {
+    /// RFC 8693.
+    case tokenExchange = "token_exchange"
+    /// RFC 7523 section 2.1.
+    case jwtBearer = "jwt_bearer"
+    /// RFC 6749 section 4.4.
+    case clientCredentials = "client_credentials"
+  }
+
+  /// The grant.
+  public var grant: Grant
+  /// The scope to ask for: less than what a user present may get.
+  public var scope: String?
+
+  /// An implicit grant.
+  public init(grant: Grant, scope: String? = nil) {
+    self.grant = grant
+    self.scope = scope
+  }
+}
+
+extension ImplicitGrantConfiguration: ConfigurationSection {
+  init(reading keys: SectionReader) {
+    grant = keys.required(
+      "grant", .choice(Grant.self, placeholder: .tokenExchange), "Grant that gets the token.",
+      example: .shown("token_exchange"))
+    scope = keys.optional(
+      "scope", .text, "Scope to ask for: less than what a user present may get.", example: .shown("profile:read"))
+  }
+}
+
+/// An issuer's endpoints; they take precedence over the discovered ones (RFC 8414 section 2).
+public struct EndpointsConfiguration: Sendable, Equatable {
+  /// The token endpoint (RFC 6749 section 3.2).
+  public var token: String?
+  /// The authorization endpoint (RFC 6749 section 3.1).
+  public var authorization: String?
+  /// The key set (RFC 7517 section 5).
+  public var jwks: String?
+  /// The introspection endpoint (RFC 7662).
+  public var introspection: String?
+  /// The revocation endpoint (RFC 7009).
+  public var revocation: String?
+  /// The device authorization endpoint (RFC 8628).
+  public var deviceAuthorization: String?
+  /// The end-session endpoint (OpenID Connect RP-Initiated Logout 1.0).
+  public var endSession: String?
+}
+
+extension EndpointsConfiguration: ConfigurationSection {
+  init(reading keys: SectionReader) {
+    func endpoint(_ name: String, _ documentation: String, _ path: String) -> String? {
+      keys.optional(name, .endpoint, documentation, example: .shown(.string("https://idp.example.com/\(path)")))
+    }
+    token = endpoint("token", "Token endpoint (RFC 6749).", "token")
+    authorization = endpoint("authorization", "Authorization endpoint (RFC 6749).", "authorize")
+    jwks = endpoint("jwks", "Key set (RFC 7517).", "jwks")
+    introspection = endpoint("introspection", "Introspection endpoint (RFC 7662).", "introspect")
+    revocation = endpoint("revocation", "Revocation endpoint (RFC 7009).", "revoke")
+    deviceAuthorization = endpoint("deviceAuthorization", "Device authorization endpoint (RFC 8628).", "device")
+    endSession = endpoint("endSession", "End-session endpoint (OpenID Connect RP-Initiated Logout).", "logout")
   }
 }

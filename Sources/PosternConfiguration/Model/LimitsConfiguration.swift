@@ -1,4 +1,4 @@
-/// What callers may ask of the sidecar.
+/// Limits on callers.
 public struct LimitsConfiguration: Sendable, Equatable {
   /// The longest message in bytes. Default 16 MiB.
   public var messageBytes: Int
@@ -14,9 +14,9 @@ public struct LimitsConfiguration: Sendable, Equatable {
   public var inFlightPerConnection: Int
   /// How many calls of all callers may be under way. Default 1024.
   public var inFlight: Int
-  /// How many more may wait for a place. Default 4096.
+  /// The capacity of the queue: how many more may wait for a slot. Default 4096.
   public var queue: Int
-  /// How long a call may wait for a place. Default 1 second.
+  /// How long a call may wait for a slot. Default 1 second.
   public var queueTime: Duration
   /// How many members a batch may have. Default 64.
   public var batch: Int
@@ -43,7 +43,7 @@ extension LimitsConfiguration: ConfigurationSection {
       "Unanswered requests of one connection; more are answered with overloaded.")
     inFlight = keys.value(
       "inFlight", .integer(4...65_536), default: 1024,
-      "Calls of all callers under way; further ones wait, and places go to whoever has fewest.")
+      "Calls of all callers under way; further ones wait, and slots go to the user with the fewest.")
     queue = keys.value(
       "queue", .integer(0...65_536), default: 4096, "Calls that may wait; more are answered with overloaded.")
     queueTime = keys.value(

@@ -20,7 +20,7 @@ public struct ListenConfiguration: Sendable, Equatable {
     path ?? Self.defaultSocketPath(environment: environment)
   }
 
-  /// Where callers and sidecar meet when nobody says otherwise: `$POSTERN_SOCKET`, else
+  /// The default path of the socket for callers and sidecar: `$POSTERN_SOCKET`, else
   /// `$XDG_RUNTIME_DIR/postern.sock`, else `/run/postern/postern.sock`. Empty variables count as not set; a relative
   /// `$XDG_RUNTIME_DIR` too (XDG Base Directory Specification).
   public static func defaultSocketPath(environment: [String: String]) -> String {
@@ -37,8 +37,8 @@ extension ListenConfiguration: ConfigurationSection {
     path = keys.optional(
       "path", .socketPath,
       """
-      Path of the Unix socket, at most 107 bytes; a relative one begins at this file's directory. --socket and systemd socket activation go \
-      before it. Left out: $POSTERN_SOCKET, else $XDG_RUNTIME_DIR/postern.sock, else /run/postern/postern.sock.
+      Path of the Unix socket, at most 107 bytes; a relative one begins at this file's directory. --socket and systemd socket activation take \
+      precedence. Left out: $POSTERN_SOCKET, else $XDG_RUNTIME_DIR/postern.sock, else /run/postern/postern.sock.
       """, example: .shown("/run/postern/postern.sock"))
     mode = keys.value(
       "mode", .mode, default: 0o600,

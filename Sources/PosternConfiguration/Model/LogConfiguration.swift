@@ -4,7 +4,7 @@ public struct LogConfiguration: Sendable, Equatable {
   public enum Level: String, Sendable, Hashable, CaseIterable {
     /// Everything, message by message.
     case trace
-    /// What helps to find a fault.
+    /// Details for debugging.
     case debug
     /// One line for each request.
     case info
@@ -14,7 +14,7 @@ public struct LogConfiguration: Sendable, Equatable {
     case warning
     /// Something failed.
     case error
-    /// The process cannot go on.
+    /// The process cannot continue.
     case critical
   }
 

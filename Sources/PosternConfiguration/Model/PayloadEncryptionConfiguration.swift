@@ -22,7 +22,7 @@ public struct PayloadEncryptionConfiguration: Sendable, Equatable {
 extension PayloadEncryptionConfiguration: ConfigurationSection {
   init(reading keys: SectionReader) {
     algorithm = keys.value(
-      "algorithm", .oneOf(AlgorithmNames.payloadKeyManagement, refusals: AlgorithmNames.refusals),
+      "algorithm", .oneOf(AlgorithmNames.payloadKeyManagement, rejectionReasons: AlgorithmNames.rejectionReasons),
       default: "ECDH-ES+A256KW", "Key management algorithm (alg of the JWE header).")
     encryption = keys.value(
       "encryption", .oneOf(AlgorithmNames.contentEncryption), default: "A256GCM",

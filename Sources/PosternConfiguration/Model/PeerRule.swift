@@ -1,7 +1,6 @@
 import PosternJSON
 
-/// One rule about who may call what. Whoever has the uid and the gid, as far as they are given, may call the methods on
-/// the resources.
+/// One access rule: a peer with the uid and the gid, as far as they are given, may call the methods on the resources.
 public struct PeerRule: Sendable, Equatable {
   /// The caller's user id; nil matches every one.
   public var uid: UInt32?
@@ -15,7 +14,7 @@ public struct PeerRule: Sendable, Equatable {
   public var issuers: [String]?
   /// The configured decision points; nil or `*` for all of them.
   public var preauthorization: [String]?
-  /// How often each uid the rule matches may call; nil: as often as it likes.
+  /// How often each uid the rule matches may call; nil: no limit.
   public var rate: CallRateConfiguration?
   /// How many calls of each uid the rule matches may be under way; nil: any number.
   public var concurrency: Int?
@@ -53,7 +52,7 @@ public struct PeerRule: Sendable, Equatable {
 
 extension PeerRule: ConfigurationSection {
   init(reading keys: SectionReader) {
-    // (uid_t) -1 means "no change" to the kernel and belongs to nobody.
+    // (uid_t) -1 means "no change" to the kernel and is no user.
     let identifiers = ValueForm.integer(0...Int(UInt32.max - 1))
     uid = keys.optional("uid", identifiers, "User id the rule is about.", example: .shown(1000)).map(UInt32.init)
     let number = keys.optional(
@@ -62,7 +61,7 @@ extension PeerRule: ConfigurationSection {
     let name = keys.optional(
       "group", .group, "The same by the group's name, looked up when the configuration is loaded.",
       example: .commented("app"))
-    gid = number ?? name.flatMap(keys.context.surroundings.groupIdentifier)
+    gid = number ?? name.flatMap(keys.context.dependencies.groupIdentifier)
     if keys.isGiven("gid"), keys.isGiven("group") { keys.problem("give only one of gid, group", at: "group") }
     methods = keys.requiredList(
       "methods", of: .methodName, "Methods these callers may call; \"*\" for all, an empty list for none.",
@@ -107,5 +106,27 @@ extension ValueForm where Value == String {
       return name
     }
     return form
+  }
+}
+
+/// A rate limit of calls: a token bucket.
+public struct CallRateConfiguration: Sendable, Equatable {
+  /// Calls a second in the long run.
+  public var perSecond: Double
+  /// Calls at once after a pause.
+  public var burst: Int
+
+  /// A rate.
+  public init(perSecond: Double, burst: Int) {
+    self.perSecond = perSecond
+    self.burst = burst
+  }
+}
+
+extension CallRateConfiguration: ConfigurationSection {
+  init(reading keys: SectionReader) {
+    perSecond = keys.value(
+      "perSecond", .number(above: 0, upTo: 1_000_000), default: 100, "Calls a second in the long run.")
+    burst = keys.value("burst", .integer(1...1_000_000), default: 200, "Calls at once after a pause.")
   }
 }

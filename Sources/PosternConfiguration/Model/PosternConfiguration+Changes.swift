@@ -10,11 +10,11 @@ extension PosternConfiguration {
     "listen", "store", "log", "telemetry", "audit", "hardening", "http", "limits",
   ]
 
-  /// Those of `keysReadAtStart` that differ from `earlier`'s. A store that stays where it is takes new keys and
-  /// passwords as it runs.
+  /// The keys of `keysReadAtStart` that differ from `earlier`'s. A store at the same location accepts new keys and
+  /// passwords while it runs.
   public func keysThatTakeARestart(from earlier: PosternConfiguration) -> [String] {
     changedKeys(from: earlier).filter { key in
-      Self.keysReadAtStart.contains(key) && !(key == "store" && store.isSamePlace(as: earlier.store))
+      Self.keysReadAtStart.contains(key) && !(key == "store" && store.isSameLocation(as: earlier.store))
     }
   }
 

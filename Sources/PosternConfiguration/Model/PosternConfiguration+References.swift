@@ -1,19 +1,20 @@
+import PosternYAML
+
 extension PosternConfiguration {
-  /// What no section can check by itself: names that refer to other sections, and demands that sections make on each
-  /// other.
+  /// Checks across sections: names that refer to other sections, and requirements of sections on each other.
   func checkReferences(_ keys: SectionReader) {
     let context = keys.context
     for (index, rule) in (peers ?? []).enumerated() {
       let path = keys.path.key("peers").index(index)
       func check(_ names: [String]?, _ key: String, _ kind: String, among known: some Collection<String>) {
-        for (place, name) in (names ?? []).enumerated() where name != "*" && !known.contains(name) {
-          context.problem(Self.unknown(kind, name, among: known), at: path.key(key).index(place))
+        for (index, name) in (names ?? []).enumerated() where name != "*" && !known.contains(name) {
+          context.problem(Self.unknown(kind, name, among: known), at: path.key(key).index(index))
         }
       }
       check(rule.resources, "resources", "resource", among: resources.keys)
       check(rule.issuers, "issuers", "issuer", among: issuers.keys)
       check(rule.preauthorization, "preauthorization", "decision point", among: preauthorization.keys)
-      if let methods = context.surroundings.methodNames { check(rule.methods, "methods", "method", among: methods) }
+      if let methods = context.dependencies.methodNames { check(rule.methods, "methods", "method", among: methods) }
     }
     for (name, resource) in resources { check(resource, at: keys.path.key("resources").key(name), in: context) }
     for (name, provider) in preauthorization {

@@ -1,18 +1,20 @@
+import PosternYAML
+
 /// The whole configuration of a sidecar, checked: whatever it refers to is there, and every number is within its range.
 public struct PosternConfiguration: Sendable, Equatable {
   /// Where callers connect.
   public var listen: ListenConfiguration
-  /// Who may call what, first match wins; nil lets the sidecar's own uid do everything, and nobody else anything.
+  /// The access rules, first match wins; nil lets the sidecar's own uid do everything, and no other.
   public var peers: [PeerRule]?
-  /// What callers may ask of the sidecar.
+  /// Limits on callers.
   public var limits: LimitsConfiguration
-  /// What happens to tokens.
+  /// Whether tokens may leave the sidecar.
   public var tokens: TokensConfiguration
   /// The optional HTTP listener for health and metrics.
   public var http: HTTPConfiguration
   /// Where sessions are kept.
   public var store: StoreConfiguration
-  /// What callers may bring along to have a token validated.
+  /// Keys and key sets that callers may pass to validate a token.
   public var validation: ValidationConfiguration
   /// The OAuth authorization servers and OpenID providers, by name.
   public var issuers: [String: IssuerConfiguration]
@@ -48,15 +50,15 @@ extension PosternConfiguration: ConfigurationSection {
     peers = keys.sections(
       "peers", PeerRule.self,
       """
-      Who may call what: the first rule that matches a caller's uid and gid decides, and a caller no rule matches is refused. Left out: the \
-      sidecar's own uid may do everything, and nobody else anything.
+      Access rules: the first rule that matches a caller's uid and gid decides, and a caller that no rule matches is rejected. Left out: \
+      the sidecar's own uid may do everything, and no other uid anything.
       """)
-    limits = keys.section("limits", LimitsConfiguration.self, "What callers may ask of the sidecar.")
-    tokens = keys.section("tokens", TokensConfiguration.self, "What happens to tokens.")
+    limits = keys.section("limits", LimitsConfiguration.self, "Limits on callers.")
+    tokens = keys.section("tokens", TokensConfiguration.self, "Whether tokens may leave the sidecar.")
     http = keys.section("http", HTTPConfiguration.self, "An HTTP listener for health and metrics.")
     store = keys.section("store", StoreConfiguration.self, "Where sessions are kept.")
     validation = keys.section(
-      "validation", ValidationConfiguration.self, "What callers may bring along to have a token validated.")
+      "validation", ValidationConfiguration.self, "Keys and key sets that callers may pass to validate a token.")
     issuers = keys.map(
       "issuers", of: IssuerConfiguration.self,
       "The OAuth 2.0 authorization servers and OpenID providers, by the names that resources and calls use.",
@@ -80,5 +82,74 @@ extension PosternConfiguration: ConfigurationSection {
       "development", DevelopmentConfiguration.self,
       "Switches for development. Each one that is on warns at start and shows in getInfo.")
     checkReferences(keys)
+  }
+}
+
+/// Whether tokens may leave the sidecar.
+public struct TokensConfiguration: Sendable, Equatable {
+  /// Whether `getAccessToken` hands tokens out. Default false.
+  public var leaveTheSidecar: Bool
+}
+
+extension TokensConfiguration: ConfigurationSection {
+  init(reading keys: SectionReader) {
+    leaveTheSidecar = keys.value(
+      "leaveTheSidecar", .boolean, default: false, "Whether getAccessToken hands access tokens to callers.")
+  }
+}
+
+/// Keys and key sets that callers may pass to validate a token.
+public struct ValidationConfiguration: Sendable, Equatable {
+  /// Whether callers may pass a key set of their own (`jwks`). Default true.
+  public var inlineJwks: Bool
+  /// The origins from which callers may have key sets fetched (`jwksUrl`). Default none.
+  public var jwksOrigins: [String]
+}
+
+extension ValidationConfiguration: ConfigurationSection {
+  init(reading keys: SectionReader) {
+    inlineJwks = keys.value("inlineJwks", .boolean, default: true, "Whether callers may pass a key set as jwks.")
+    jwksOrigins = keys.list(
+      "jwksOrigins", of: .origin, default: [],
+      "Origins, as in https://host, that callers may name in jwksUrl. Empty: none.")
+  }
+}
+
+/// How the sidecar finds out whether it can do its work.
+public struct HealthConfiguration: Sendable, Equatable {
+  /// Whether the issuers' key sets are fetched before a call needs them. Default true.
+  public var askIssuers: Bool
+}
+
+extension HealthConfiguration: ConfigurationSection {
+  init(reading keys: SectionReader) {
+    askIssuers = keys.value(
+      "askIssuers", .boolean, default: true,
+      "Whether every issuer's key set is fetched, and refreshed before it expires, from the first readiness check on, so that "
+        + "readiness shows whether the issuers work. false: only when a call needs it; an issuer that was not used counts as healthy then."
+    )
+  }
+}
+
+/// Switches that only development may need. Each one that is on warns at start and shows in `getInfo`.
+public struct DevelopmentConfiguration: Sendable, Equatable {
+  /// Whether `http://` upstreams are allowed on 127.0.0.0/8 and `::1`. Default false.
+  public var plainHTTPOnLoopback: Bool
+  /// Whether callers may set `now` when they have a token validated. Default false.
+  public var callerClock: Bool
+
+  /// The switches that are on, by their keys.
+  public var activeSwitches: [String] {
+    [plainHTTPOnLoopback ? "plainHTTPOnLoopback" : nil, callerClock ? "callerClock" : nil].compactMap { $0 }
+  }
+}
+
+extension DevelopmentConfiguration: ConfigurationSection {
+  init(reading keys: SectionReader) {
+    plainHTTPOnLoopback = keys.value(
+      "plainHTTPOnLoopback", .boolean, default: false, "Allows http:// upstreams on 127.0.0.0/8 and [::1].")
+    callerClock = keys.value(
+      "callerClock", .boolean, default: false, "Lets callers set now in validateIdToken and its relatives.")
+    for name in activeSwitches { keys.warn("a development switch is on", at: name) }
   }
 }

@@ -1,4 +1,5 @@
 import PosternJSON
+import PosternYAML
 
 /// A decision point that answers `preauthorize`.
 public struct PreauthorizationConfiguration: Sendable, Equatable {
@@ -22,7 +23,7 @@ public struct PreauthorizationConfiguration: Sendable, Equatable {
   public var issuer: String?
   /// The type of the resources (AuthZEN). Default `channel`.
   public var resourceType: String
-  /// The action that is asked about. Default `view`.
+  /// The action to decide about. Default `view`.
   public var action: String
   /// How many resources go into one request. Default 50; 5 with `adobe-pass`.
   public var maxBatch: Int
@@ -30,19 +31,19 @@ public struct PreauthorizationConfiguration: Sendable, Equatable {
   public var timeout: Duration
   /// How often a retryable item is tried, the first time included. Default 3.
   public var attempts: Int
-  /// How fast requests go out; nil: as they come. Default with `adobe-pass`: 1 a second, bursts of 10.
-  public var pace: PaceConfiguration?
+  /// The rate limit of requests; nil: none. Default with `adobe-pass`: 1 a second, bursts of 10.
+  public var rateLimit: RequestRateConfiguration?
   /// How long decisions are kept.
   public var cache: DecisionCacheConfiguration
   /// How the sidecar authenticates at the decision point.
   public var credentials: DecisionCredentials
   /// The subject's type. Default `user`.
   public var subjectType: String
-  /// The claims of the session that are told of the subject. Default none.
+  /// The claims of the session that requests send about the subject. Default none.
   public var subjectClaims: [String]
   /// `authzen`: where the metadata are; nil: at the well-known location.
   public var metadataURL: String?
-  /// `authzen`: where the reason of a deny stands.
+  /// `authzen`: where a decision contains the reason of a deny.
   public var reasons: DecisionReasonsConfiguration
   /// `opa`: the path of the rule below `/v1/data/`.
   public var path: String?
@@ -53,7 +54,7 @@ public struct PreauthorizationConfiguration: Sendable, Equatable {
   /// `access-manager`: the header and cookie of sessions; nil: that of the issuer's access manager, else
   /// `iPlanetDirectoryPro`.
   public var cookieName: String?
-  /// What the operator says in place of the decision point.
+  /// A fixed decision that replaces the decision point for a while.
   public var degradation: DegradationConfiguration?
   /// `adobe-pass`.
   public var adobePass: AdobePassConfiguration
@@ -64,13 +65,13 @@ public struct PreauthorizationConfiguration: Sendable, Equatable {
     self.kind = kind
     self.baseURL = baseURL
     maxBatch = Self.defaultMaxBatch(of: kind)
-    pace = Self.defaultPace(of: kind)
+    rateLimit = Self.defaultRateLimit(of: kind)
   }
 
   private static func defaultMaxBatch(of kind: Kind) -> Int { kind == .adobePass ? 5 : 50 }
 
-  private static func defaultPace(of kind: Kind) -> PaceConfiguration? {
-    kind == .adobePass ? PaceConfiguration(perSecond: 1, burst: 10) : nil
+  private static func defaultRateLimit(of kind: Kind) -> RequestRateConfiguration? {
+    kind == .adobePass ? RequestRateConfiguration(perSecond: 1, burst: 10) : nil
   }
 }
 
@@ -82,11 +83,11 @@ extension PreauthorizationConfiguration: ConfigurationSection {
     issuer = keys.optional(
       "issuer", .text,
       """
-      Name of the issuer whose session is the subject, and where the decision point's own token comes from. Left out: the subject is the \
+      Name of the issuer whose session is the subject, and which issues the decision point's bearer token. Left out: the subject is the \
       call's context.subject; adobe-pass needs none.
       """, example: .shown("corp"))
     resourceType = keys.value("resourceType", .text, default: "channel", "Type of the resources, for authzen and opa.")
-    action = keys.value("action", .text, default: "view", "Action that is asked about.")
+    action = keys.value("action", .text, default: "view", "Action to decide about.")
     subjectType = keys.value(
       "subjectType", .text, default: "user", "Type of the subject, for authzen and opa.",
       example: .commented("user"))
@@ -104,11 +105,11 @@ extension PreauthorizationConfiguration: ConfigurationSection {
       "How long one request to the decision point may take.")
     attempts = keys.value(
       "attempts", .integer(1...10), default: 3, "How often a retryable item is tried, the first time included.")
-    pace =
+    rateLimit =
       keys.optionalSection(
-        "pace", PaceConfiguration.self,
-        "How fast requests go out. Left out: as they come; with adobe-pass one a second after a burst of 10.",
-        commented: true) ?? Self.defaultPace(of: kind)
+        "pace", RequestRateConfiguration.self,
+        "Rate limit of requests. Left out: none; with adobe-pass one a second after a burst of 10.",
+        commented: true) ?? Self.defaultRateLimit(of: kind)
     cache = keys.section("cache", DecisionCacheConfiguration.self, "How long decisions are kept.")
     credentials = keys.section(
       "credentials", DecisionCredentials.self, "How the sidecar authenticates at the decision point.")
@@ -121,7 +122,8 @@ extension PreauthorizationConfiguration: ConfigurationSection {
       "authzen: where the metadata are. Left out: /.well-known/authzen-configuration before baseUrl's path.",
       example: .commented("https://pdp.example.com/.well-known/authzen-configuration"))
     reasons = keys.section(
-      "reasons", DecisionReasonsConfiguration.self, "authzen: where the reason of a deny stands.", commented: true)
+      "reasons", DecisionReasonsConfiguration.self, "authzen: where a decision contains the reason of a deny.",
+      commented: true)
     path = keys.optional(
       "path", .rulePath, "opa: path of the rule below /v1/data/.", example: .commented("pass/decisions"))
     application = keys.value(
@@ -142,8 +144,8 @@ extension PreauthorizationConfiguration: ConfigurationSection {
   }
 
   private func check(_ keys: SectionReader) {
-    for (name, owner) in Self.ownedKeys where keys.isGiven(name) && owner != kind {
-      keys.warn("\(name) is for kind: \(owner.rawValue) only and does nothing here", at: name)
+    for (name, onlyKind) in Self.keysOfOneKind where keys.isGiven(name) && onlyKind != kind {
+      keys.warn("\(name) is for kind: \(onlyKind.rawValue) only and does nothing here", at: name)
     }
     func demand(_ name: String, _ alternatives: [String] = []) {
       let names = alternatives.isEmpty ? [name] : alternatives
@@ -168,7 +170,7 @@ extension PreauthorizationConfiguration: ConfigurationSection {
     }
   }
 
-  private static let ownedKeys: [(String, Kind)] =
+  private static let keysOfOneKind: [(String, Kind)] =
     [
       ("path", .opa), ("application", .accessManager), ("realm", .accessManager), ("cookieName", .accessManager),
       ("metadataUrl", .authzen),
@@ -193,6 +195,78 @@ extension ValueForm where Value == String {
       }
       guard areNames else { throw ValueProblem("must be names separated by /, as in pass/decisions") }
       return path
+    }
+    return form
+  }
+}
+
+/// A rate limit of requests: a token bucket.
+public struct RequestRateConfiguration: Sendable, Equatable {
+  /// Requests a second in the long run. Default 1.
+  public var perSecond: Double
+  /// Requests at once after a pause. Default 10.
+  public var burst: Int
+
+  /// A rate limit.
+  public init(perSecond: Double, burst: Int) {
+    self.perSecond = perSecond
+    self.burst = burst
+  }
+}
+
+extension RequestRateConfiguration: ConfigurationSection {
+  init(reading keys: SectionReader) {
+    perSecond = keys.value(
+      "perSecond", .number(above: 0, upTo: 100_000), default: 1, "Requests a second in the long run.")
+    burst = keys.value("burst", .integer(1...100_000), default: 10, "Requests at once after a pause.")
+  }
+}
+
+/// How long decisions are cached; a shorter time from the decision point takes precedence.
+public struct DecisionCacheConfiguration: Sendable, Equatable {
+  /// Permits. Default 60 seconds; zero keeps none.
+  public var permit: Duration
+  /// Genuine denies. Default zero: none.
+  public var deny: Duration
+}
+
+extension DecisionCacheConfiguration: ConfigurationSection {
+  init(reading keys: SectionReader) {
+    permit = keys.value(
+      "permit", .duration(upTo: .seconds(86_400)), default: .seconds(60),
+      "How long a permit is cached; 0s for not at all.")
+    deny = keys.value(
+      "deny", .duration(upTo: .seconds(3600)), default: .zero, "How long a genuine deny is cached; 0s for not at all.")
+  }
+}
+
+/// Where an AuthZEN decision's `context`, whose content is not standardised, contains the reason of a deny.
+public struct DecisionReasonsConfiguration: Sendable, Equatable {
+  /// A JSON Pointer to the code; nil: the usual members.
+  public var code: String?
+  /// A JSON Pointer to the message; nil: the usual members.
+  public var message: String?
+}
+
+extension DecisionReasonsConfiguration: ConfigurationSection {
+  init(reading keys: SectionReader) {
+    code = keys.optional(
+      "code", .pointer, "JSON Pointer into context, to the code. Looked at before the usual members.",
+      example: .commented("/reason_code"))
+    message = keys.optional(
+      "message", .pointer, "JSON Pointer into context, to the message. Looked at before the usual members.",
+      example: .commented("/reason_user/en"))
+  }
+}
+
+extension ValueForm where Value == String {
+  /// A JSON Pointer (RFC 6901) that points into something.
+  fileprivate static var pointer: Self {
+    var form = text
+    form.parse = { scalar, context throws(ValueProblem) in
+      let pointer = try line(scalar, context)
+      guard pointer.hasPrefix("/") else { throw ValueProblem("must be a JSON Pointer, as in /reason_code") }
+      return pointer
     }
     return form
   }

@@ -2,19 +2,19 @@ import PosternJSON
 
 /// A resource server.
 public struct ResourceConfiguration: Sendable, Equatable {
-  /// Whose token a request carries.
+  /// The kind of token in a request.
   public enum Authentication: String, Sendable, Hashable, CaseIterable {
-    /// The user's.
+    /// The user's token.
     case user
-    /// A registered profile's, its user not present.
+    /// The token of a registered profile whose user is not present.
     case implicit
-    /// The client's own (RFC 6749 section 4.4).
+    /// A token from the client credentials grant (RFC 6749 section 4.4).
     case device
     /// None.
     case none
   }
 
-  /// What binds a token to its sender.
+  /// How a token is bound to its sender.
   public enum SenderConstraint: String, Sendable, Hashable, CaseIterable {
     /// Nothing: a bearer token (RFC 6750).
     case none
@@ -30,19 +30,19 @@ public struct ResourceConfiguration: Sendable, Equatable {
   public var additionalOrigins: [String]
   /// The name of the issuer; nil only with `auth: none`.
   public var issuer: String?
-  /// Whose token requests carry unless a call says otherwise. Default `user`.
+  /// The kind of token in requests, unless a call names another. Default `user`.
   public var auth: Authentication
   /// The scope to ask for; nil takes the issuer's.
   public var scope: String?
   /// The resource indicator or audience to ask for (RFC 8707); part of the token's cache key.
   public var audience: String?
-  /// What binds tokens to the sidecar. Default `none`.
+  /// How tokens are bound to the sidecar. Default `none`.
   public var senderConstraint: SenderConstraint
   /// Header fields that callers may send although they override the request's target, method or host. Default none.
   public var allowedHeaders: [String]
-  /// Whom to trust in TLS, and who to be.
+  /// Trust and client certificate in TLS.
   public var tls: TLSConfiguration
-  /// When an answer means that the token must be renewed; nil: a 401 with a challenge to the token.
+  /// The responses after which the token is refreshed; nil: a 401 with a challenge to the token.
   public var refreshOn: RefreshRule?
   /// Policy advice.
   public var advice: AdviceConfiguration
@@ -52,7 +52,7 @@ public struct ResourceConfiguration: Sendable, Equatable {
   public var timeout: Duration
   /// The longest decoded body in bytes. Default 16 MiB.
   public var maxBodyBytes: Int
-  /// How much it is asked at a time, and when it is left alone; nil: no limits.
+  /// Concurrency limit and circuit breaker; nil: none.
   public var limits: ResourceLimitsConfiguration?
   /// Cookies between requests.
   public var cookies: CookiesConfiguration
@@ -79,8 +79,8 @@ extension ResourceConfiguration: ConfigurationSection {
     auth = keys.value(
       "auth", .choice(Authentication.self, placeholder: .user), default: .user,
       """
-      Whose token requests carry unless a call says otherwise: the user's, a registered profile's without its user (implicit), the \
-      client's own (device), or none.
+      Kind of token in requests, unless a call names another: the user's, a registered profile's without its user (implicit), one from the \
+      client credentials grant (device), or none.
       """)
     scope = keys.optional(
       "scope", .text, "Scope to ask for; device tokens never take the issuer's.", example: .shown("billing:read"))
@@ -89,17 +89,17 @@ extension ResourceConfiguration: ConfigurationSection {
       example: .shown("https://api.example.com"))
     senderConstraint = keys.value(
       "senderConstraint", .choice(SenderConstraint.self, placeholder: .none), default: .none,
-      "What binds tokens to the sidecar: dpop (RFC 9449), mtls (RFC 8705), or nothing.")
+      "How tokens are bound to the sidecar: dpop (RFC 9449), mtls (RFC 8705), or nothing.")
     allowedHeaders = keys.list(
       "allowedHeaders", of: .text, default: [],
       """
       Header fields that callers may send although they name another target, method or host to what is behind the resource, such as \
       X-Original-URL or X-HTTP-Method-Override.
       """)
-    tls = keys.section("tls", TLSConfiguration.self, "Whom to trust in TLS, and who to be.")
+    tls = keys.section("tls", TLSConfiguration.self, "Trust and client certificate in TLS.")
     refreshOn = keys.optionalSection(
       "refreshOn", RefreshRule.self,
-      "When an answer means that the token must be renewed. Left out: 401 with a challenge to the token.",
+      "Responses after which the token is refreshed. Left out: 401 with a challenge to the token.",
       commented: true)
     advice = keys.section("advice", AdviceConfiguration.self, "Policy advice: further steps an answer may ask for.")
     http2 = keys.value(
@@ -111,9 +111,67 @@ extension ResourceConfiguration: ConfigurationSection {
       "maxBodyBytes", .size(1...(1 << 30)), default: 16 << 20, "Longest body, after decompression.")
     limits = keys.optionalSection(
       "limits", ResourceLimitsConfiguration.self,
-      "How much the resource is asked at a time, and when it is left alone. Left out: no limits.", commented: true)
+      "Concurrency limit and circuit breaker of the resource. Left out: none.", commented: true)
     cookies = keys.section("cookies", CookiesConfiguration.self, "Cookies between requests.")
     payloadEncryption = keys.optionalSection(
       "payloadEncryption", PayloadEncryptionConfiguration.self, "Bodies encrypted as JWE (RFC 7516).", commented: true)
+  }
+}
+
+/// The responses after which the token is refreshed.
+public struct RefreshRule: Sendable, Equatable {
+  /// These statuses, whatever the challenge.
+  public var status: [Int]
+
+  /// A rule about statuses.
+  public init(status: [Int]) { self.status = status }
+}
+
+extension RefreshRule: ConfigurationSection {
+  init(reading keys: SectionReader) {
+    status = keys.requiredList(
+      "status", of: .integer(400...599), "Statuses that mean it, whatever the challenge.", example: .shown([401]))
+  }
+}
+
+/// Policy advice: further steps that an answer may ask for.
+public struct AdviceConfiguration: Sendable, Equatable {
+  /// Whether answers are searched for advice. Default true.
+  public var isEnabled: Bool
+  /// How many times in one call advice is satisfied. Default 3.
+  public var rounds: Int
+  /// How long a delegate may take, and how long a continuation lives. Default 180 seconds.
+  public var wait: Duration
+}
+
+extension AdviceConfiguration: ConfigurationSection {
+  init(reading keys: SectionReader) {
+    isEnabled = keys.value("enabled", .boolean, default: true, "Whether answers are searched for advice.")
+    rounds = keys.value("rounds", .integer(1...10), default: 3, "How many times in one call advice is satisfied.")
+    wait = keys.value(
+      "wait", .duration(.milliseconds(1) ... .seconds(3600)), default: .seconds(180),
+      "How long a delegate may take, and how long a continuation lives.")
+  }
+}
+
+/// Whether and how many cookies of a resource are kept.
+public struct CookiesConfiguration: Sendable, Equatable {
+  /// Whether any are kept. Default false.
+  public var areStored: Bool
+  /// The most cookies of one caller. Default 50.
+  public var maxCookies: Int
+  /// The most bytes of one caller's cookies. Default 64 KiB.
+  public var maxBytes: Int
+}
+
+extension CookiesConfiguration: ConfigurationSection {
+  init(reading keys: SectionReader) {
+    areStored = keys.value(
+      "store", .boolean, default: false,
+      "Whether cookies are kept, in memory, for each user id, session and resource by itself (RFC 6265).")
+    maxCookies = keys.value(
+      "maxCookies", .integer(1...1000), default: 50, "Cookies of one session, or of one user id without session.")
+    maxBytes = keys.value(
+      "maxBytes", .size(1024...(1 << 20)), default: 64 << 10, "Names, values, domains and paths of those together.")
   }
 }

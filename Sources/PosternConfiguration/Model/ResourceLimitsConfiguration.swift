@@ -1,12 +1,12 @@
 import PosternJSON
 
-/// How much a resource server is asked at a time, and when it is left alone; for each of its origins by itself.
+/// Concurrency limit and circuit breaker of a resource server, for each of its origins by itself.
 public struct ResourceLimitsConfiguration: Sendable, Equatable {
   /// A circuit breaker.
   public struct Breaker: Sendable, Equatable {
     /// After so many failures in a row nothing is sent any more. Default 5.
     public var failures: Int
-    /// For so long; then one request is sent to see. Default 30 seconds.
+    /// How long; then one request is sent as a trial. Default 30 seconds.
     public var openFor: Duration
 
     /// A breaker.
@@ -18,9 +18,9 @@ public struct ResourceLimitsConfiguration: Sendable, Equatable {
 
   /// How many requests at a time; nil: any number.
   public var concurrency: Int?
-  /// How many may wait for a place. Default 64.
+  /// The capacity of the queue: how many may wait for a slot. Default 64.
   public var queue: Int
-  /// When the server is left alone; nil: never.
+  /// The circuit breaker; nil: none.
   public var breaker: Breaker?
 
   /// Limits.
@@ -37,9 +37,9 @@ extension ResourceLimitsConfiguration: ConfigurationSection {
       "concurrency", .integer(1...65_536), "Requests at a time to each origin of the resource.", example: .shown(16))
     queue = keys.value(
       "queue", .integer(0...65_536), default: 64,
-      "Requests that may wait for a place, the first one first; more are answered with overloaded.")
+      "Requests that may wait for a slot, in the order of their arrival; more are answered with overloaded.")
     breaker = keys.optionalSection(
-      "breaker", Breaker.self, "A circuit breaker: an origin that fails again and again is left alone for a while.")
+      "breaker", Breaker.self, "A circuit breaker: an origin that fails again and again gets no requests for a while.")
     if keys.isGiven("queue"), !keys.isGiven("concurrency") {
       keys.warn("without concurrency nothing ever waits", at: "queue")
     }
@@ -50,10 +50,10 @@ extension ResourceLimitsConfiguration.Breaker: ConfigurationSection {
   init(reading keys: SectionReader) {
     failures = keys.value(
       "failures", .integer(1...1000), default: 5,
-      "Failures in a row, until the origin is left alone: it cannot be reached, breaks HTTP, or answers 502, 503 or 504."
+      "Failures in a row after which the breaker opens: the origin cannot be reached, breaks HTTP, or answers 502, 503 or 504."
     )
     openFor = keys.value(
       "openFor", .duration(.milliseconds(100) ... .seconds(3600)), default: .seconds(30),
-      "How long it is left alone; then one request is sent to see.")
+      "How long the breaker stays open; then one request is sent as a trial.")
   }
 }

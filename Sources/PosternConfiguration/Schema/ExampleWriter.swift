@@ -1,8 +1,9 @@
 import PosternJSON
+import PosternYAML
 
 /// Writes the annotated example, key by key.
 struct ExampleWriter {
-  /// What has been written.
+  /// The text written so far.
   private(set) var text = ""
 
   /// Comments end before this column.
@@ -50,7 +51,7 @@ struct ExampleWriter {
     comment(documentation, indent: indent)
   }
 
-  /// A key with one value; the other ways of giving a secret stay unsaid.
+  /// Writes a key with one value, without the other ways of giving a secret.
   private mutating func value(_ key: KeySpecification, indent: Int, isCommented: Bool) {
     guard let example = key.example else { return }
     var documentation = key.documentation

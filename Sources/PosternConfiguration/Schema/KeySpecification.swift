@@ -2,7 +2,7 @@ import PosternJSON
 
 /// One key as the parser, the JSON Schema, the annotated example and the environment overrides know it.
 struct KeySpecification: Sendable {
-  /// What may stand at a key.
+  /// The form of a key's value.
   indirect enum Form: Sendable {
     /// One value, with its JSON Schema members.
     case value(JSONObject)
@@ -18,7 +18,7 @@ struct KeySpecification: Sendable {
     case texts
   }
 
-  /// What the annotated example shows.
+  /// The line of the annotated example.
   enum Example: Sendable {
     /// The key, set to this value.
     case shown(JSONValue)
@@ -28,18 +28,27 @@ struct KeySpecification: Sendable {
 
   /// The key.
   var name: String
-  /// What it means, in one paragraph.
+  /// Its meaning, in one paragraph.
   var documentation: String
-  /// What may stand there.
+  /// The form of its value.
   var form: Form
   /// Whether it must be given where its section is.
   var isRequired = false
-  /// What holds when it is left out; nil when nothing does, or when it depends.
+  /// The value when it is left out; nil when there is none, or when it depends.
   var defaultValue: JSONValue?
-  /// What the annotated example shows; sections show their keys.
+  /// The line of the annotated example; sections show their keys.
   var example: Example?
   /// Whether the annotated example keeps the section behind `#`.
   var isCommentedSection = false
   /// The name that `…`, `…File` and `…Env` of one secret share.
   var secretName: String?
+}
+
+/// The keys of a section, in the order in which documents list them.
+struct SectionSpecification: Sendable {
+  /// The keys.
+  var keys: [KeySpecification]
+
+  /// The key called `name`.
+  subscript(name: String) -> KeySpecification? { keys.first { $0.name == name } }
 }

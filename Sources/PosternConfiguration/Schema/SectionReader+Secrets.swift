@@ -1,8 +1,9 @@
 import PosternJSON
 import PosternSupport
+import PosternYAML
 
 extension SectionReader {
-  /// A secret as text: `name`, `nameFile` or `nameEnv`, at most one of them.
+  /// Reads a secret as text: `name`, `nameFile` or `nameEnv`, at most one of them.
   func secret(
     _ name: String, _ shape: SecretShape, _ documentation: String, exampleFile: KeySpecification.Example
   ) -> ConfiguredSecret<String>? {
@@ -13,14 +14,14 @@ extension SectionReader {
       problem("the secret is not UTF-8 text", at: key)
       return nil
     }
-    if let complaint = shape.complaint(about: text) {
-      problem(complaint, at: key)
+    if let message = shape.problem(with: text) {
+      problem(message, at: key)
       return nil
     }
     return ConfiguredSecret(Secret(text), from: source)
   }
 
-  /// A secret as the bytes of its file, nothing stripped.
+  /// Reads a secret as the bytes of its file, nothing stripped.
   func secretBytes(
     _ name: String, _ documentation: String, exampleFile: KeySpecification.Example
   ) -> ConfiguredSecret<[UInt8]>? {
@@ -53,7 +54,7 @@ extension SectionReader {
   ) -> [(bytes: [UInt8], file: ConfiguredSecretSource, path: ConfigurationPath)] {
     list(name, of: .path, default: [], documentation, example: example).enumerated().compactMap { index, file in
       let path = path.key(name).index(index)
-      return read(file, at: path, exact: exact).map { ($0, .file(context.surroundings.resolved(file)), path) }
+      return read(file, at: path, exact: exact).map { ($0, .file(context.dependencies.resolved(file)), path) }
     }
   }
 
@@ -84,7 +85,7 @@ extension SectionReader {
       guard let path = read(file, .path), let bytes = read(path, at: self.path.key(file), exact: exact) else {
         return nil
       }
-      return (bytes, .file(context.surroundings.resolved(path)), file)
+      return (bytes, .file(context.dependencies.resolved(path)), file)
     case variable:
       return environmentSecret(read(variable, text), key: variable)
     case name:
@@ -95,7 +96,7 @@ extension SectionReader {
   }
 
   private func read(_ file: String, at path: ConfigurationPath, exact: Bool) -> [UInt8]? {
-    switch context.surroundings.readSecret(file, exact: exact) {
+    switch context.dependencies.readSecret(file, exact: exact) {
     case .success(let secret):
       if secret.isReadableByOthers {
         context.warn("the file is readable by every user of this machine; chmod o-r", at: path)
@@ -109,7 +110,7 @@ extension SectionReader {
 
   private func environmentSecret(_ variable: String?, key: String) -> Found? {
     guard let variable else { return nil }
-    guard let value = context.surroundings.environment[variable] else {
+    guard let value = context.dependencies.environment[variable] else {
       problem("the environment variable \(variable) is not set", at: key)
       return nil
     }
@@ -131,7 +132,7 @@ extension SectionReader {
       return nil
     }
     if scalar.style != .environment {
-      warn("the secret stands in the configuration itself; use \(name)File or \(name)Env", at: name)
+      warn("the secret is in the configuration itself; use \(name)File or \(name)Env", at: name)
     }
     return (Array(scalar.text.utf8), .inline, name)
   }

@@ -1,3 +1,5 @@
+import PosternYAML
+
 extension SectionReader {
   /// A section that holds its defaults when it is left out.
   func section<Section: ConfigurationSection>(
@@ -29,8 +31,8 @@ extension SectionReader {
     case .mapping(let entries):
       return entries.reduce(into: [:]) { sections, entry in
         let path = path.key(name).key(entry.key)
-        if let complaint = Self.complaint(aboutName: entry.key) {
-          context.problem(complaint, at: path, origin: entry.keyOrigin)
+        if let message = Self.problem(inName: entry.key) {
+          context.problem(message, at: path, origin: entry.keyOrigin)
         }
         let section: Section = read(entry.value, at: path)
         sections[entry.key] = section
@@ -82,7 +84,7 @@ extension SectionReader {
     return reader.specification
   }
 
-  private static func complaint(aboutName name: String) -> String? {
+  private static func problem(inName name: String) -> String? {
     guard !name.isEmpty, name.utf8.count <= 128 else { return "a name has 1 to 128 bytes" }
     let isVisible = name.unicodeScalars.allSatisfy {
       !$0.properties.isWhitespace && $0.properties.generalCategory != .control

@@ -1,4 +1,5 @@
 import PosternJSON
+import PosternYAML
 
 extension SectionReader {
   /// A key with a default.
@@ -14,7 +15,7 @@ extension SectionReader {
     return read(name, form) ?? fallback
   }
 
-  /// A key that may be left out, with nothing in its place.
+  /// A key that may be left out, without a default.
   func optional<Value>(
     _ name: String, _ form: ValueForm<Value>, _ documentation: String, example: KeySpecification.Example
   ) -> Value? {
@@ -99,7 +100,7 @@ extension SectionReader {
   }
 
   private func parse<Value>(_ node: SourceNode, _ form: ValueForm<Value>, at path: ConfigurationPath) -> Value? {
-    context.place(path, at: node.origin)
+    context.record(path, at: node.origin)
     guard case .scalar(let scalar) = node.content else {
       context.problem("must be a single value, not \(node.kind)", at: path)
       return nil

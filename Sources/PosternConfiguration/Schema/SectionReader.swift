@@ -1,11 +1,12 @@
 import PosternJSON
+import PosternYAML
 
-/// Reads the keys of one section, and notes on the way what it was asked for: that is the section's description.
+/// Reads the keys of one section, and records each key that is read: that is the section's description.
 ///
 /// Without a section to read (it is left out, or the schema is being described) every key yields its default, or a
 /// placeholder where it has none, and nothing is a problem.
 final class SectionReader {
-  /// What all sections share.
+  /// The state that all sections share.
   let context: ReadingContext
   /// Where this section is.
   let path: ConfigurationPath
@@ -23,7 +24,7 @@ final class SectionReader {
       entries = nil
       return
     }
-    context.place(path, at: node.origin)
+    context.record(path, at: node.origin)
     switch node.content {
     case .mapping(let entries):
       self.entries = entries
@@ -39,10 +40,10 @@ final class SectionReader {
   /// A reader of nothing.
   convenience init(describing context: ReadingContext) { self.init(nil, at: ConfigurationPath(), in: context) }
 
-  /// The keys that were asked for.
+  /// The keys that were read.
   var specification: SectionSpecification { SectionSpecification(keys: specifications) }
 
-  /// Reports the keys nobody asked for. To be called once, when the section has been read.
+  /// Reports unknown keys. To be called once, when the section has been read.
   func finish() {
     let names = specifications.map(\.name)
     let unknown = (entries ?? []).filter { !names.contains($0.key) }
@@ -59,25 +60,39 @@ final class SectionReader {
   /// Whether `name` is given.
   func isGiven(_ name: String) -> Bool { entry(name) != nil }
 
-  /// Notes a problem with `name`, or with the section itself.
+  /// Records an error in `name`, or with the section itself.
   func problem(_ message: String, at name: String? = nil) {
     guard isPresent else { return }
     context.problem(message, at: name.map { path.key($0) } ?? path)
   }
 
-  /// Notes a warning about `name`, or about the section itself.
+  /// Records a warning about `name`, or about the section itself.
   func warn(_ message: String, at name: String? = nil) {
     guard isPresent else { return }
     context.warn(message, at: name.map { path.key($0) } ?? path)
   }
 
-  /// What stands at `name`; notes where.
+  /// The entry of `name`; records its position.
   func entry(_ name: String) -> SourceEntry? {
     guard let entry = entries?.first(where: { $0.key == name }) else { return nil }
-    context.place(path.key(name), at: entry.value.origin)
+    context.record(path.key(name), at: entry.value.origin)
     return entry
   }
 
   /// Adds a key to the description.
   func describe(_ specification: KeySpecification) { specifications.append(specification) }
+}
+
+/// A part of the configuration that is a mapping of known keys.
+///
+/// Its initialiser is its only declaration: each call on the reader names one key with its type, default and
+/// documentation. Reading a file and describing the schema run the same code, so that neither can drift from the other.
+protocol ConfigurationSection: Sendable, Equatable {
+  /// Reads the section, or describes it when there is nothing to read.
+  init(reading keys: SectionReader)
+}
+
+extension ConfigurationSection {
+  /// The section as it is when nothing of it is given.
+  static var allDefaults: Self { Self(reading: SectionReader(describing: ReadingContext.describing())) }
 }

@@ -1,4 +1,5 @@
 import Glibc
+import PosternYAML
 
 /// An absolute URL as text, taken apart just far enough to judge it (RFC 3986). The messages never quote it: people put
 /// passwords there.
@@ -107,5 +108,15 @@ struct URLText {
     case 0x30...0x39, 0x41...0x46, 0x61...0x66: true
     default: false
     }
+  }
+}
+
+/// Addresses as they are written in a URL: IPv6 in brackets.
+enum IPAddress {
+  /// Whether `host` is an address.
+  static func isLiteral(_ host: String) -> Bool {
+    var bytes = in6_addr()
+    guard host.hasPrefix("["), host.hasSuffix("]") else { return inet_pton(AF_INET, host, &bytes) == 1 }
+    return inet_pton(AF_INET6, String(host.dropFirst().dropLast()), &bytes) == 1
   }
 }

@@ -1,4 +1,5 @@
 import PosternJSON
+import PosternYAML
 
 extension ValueForm where Value == Bool {
   /// `true` or `false`.
@@ -66,15 +67,15 @@ extension ValueForm where Value == String {
     ValueForm(schema: ["type": "string", "minLength": 1], placeholder: "", json: JSONValue.string, parse: line)
   }
 
-  /// One of `values`; `refusals` explains values that somebody may try and must not have.
-  static func oneOf(_ values: [String], refusals: [String: String] = [:]) -> Self {
+  /// Accepts one of `values`; `rejectionReasons` explains other known values that are rejected.
+  static func oneOf(_ values: [String], rejectionReasons: [String: String] = [:]) -> Self {
     ValueForm(
       schema: ["enum": .array(values.map(JSONValue.string))],
       placeholder: values.first ?? "",
       json: JSONValue.string,
       parse: { scalar, _ throws(ValueProblem) in
         if values.contains(scalar.text) { return scalar.text }
-        if let refusal = refusals[scalar.text] { throw ValueProblem(refusal) }
+        if let reason = rejectionReasons[scalar.text] { throw ValueProblem(reason) }
         throw ValueProblem(Suggestion.message(for: scalar.text, among: values))
       }
     )
@@ -91,7 +92,7 @@ extension ValueForm where Value == String {
 }
 
 extension ValueForm where Value: RawRepresentable & CaseIterable, Value.RawValue == String {
-  /// One of the cases of an enumeration, by its raw value.
+  /// Accepts a case of an enumeration, by its raw value.
   static func choice(_: Value.Type, placeholder: Value) -> Self {
     let values = Value.allCases.map(\.rawValue)
     return ValueForm(

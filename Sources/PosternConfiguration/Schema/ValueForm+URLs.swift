@@ -76,7 +76,7 @@ extension ValueForm where Value == String {
       let database = url.path.dropFirst()
       guard url.query == nil, !url.hasFragment, database.isEmpty || Int(database).map((0...9999).contains) == true
       else {
-        throw ValueProblem("behind the host only a database number may stand, as in rediss://cache:6379/0")
+        throw ValueProblem("only a database number may follow the host, as in rediss://cache:6379/0")
       }
       return text
     }

@@ -1,7 +1,8 @@
 import PosternJSON
+import PosternYAML
 
 extension ValueForm where Value == Duration {
-  /// A whole number with its unit: `250ms`, `30s`, `5m`, `1h`, `1d`. A number without unit is refused, zero included:
+  /// A whole number with its unit: `250ms`, `30s`, `5m`, `1h`, `1d`. A number without unit is rejected, zero included:
   /// guessing between seconds and milliseconds goes wrong silently.
   static func duration(_ range: ClosedRange<Duration>) -> Self {
     ValueForm(
@@ -68,14 +69,14 @@ extension ValueForm where Value == Int {
 
 extension ValueForm where Value == UInt32 {
   /// Permission bits in octal, as chmod(1) writes them: `"0660"`, also without quotes, also `0o660`. A bare `660` is
-  /// refused: other YAML tools turn 0660 into the decimal number 432 when they rewrite a file.
-  static var mode: Self { octal(digits: 3...3, example: "0660", owner: 0o600, placeholder: 0o600) }
+  /// rejected: other YAML tools convert 0660 to the decimal number 432 when they rewrite a file.
+  static var mode: Self { octal(digits: 3...3, example: "0660", minimum: 0o600, placeholder: 0o600) }
 
   /// Permission bits of a directory: as `mode`, with a digit more for setgid, as in `"2770"`.
-  static var directoryMode: Self { octal(digits: 3...4, example: "2770", owner: 0o700, placeholder: 0o700) }
+  static var directoryMode: Self { octal(digits: 3...4, example: "2770", minimum: 0o700, placeholder: 0o700) }
 
   private static func octal(
-    digits count: ClosedRange<Int>, example: String, owner: UInt32, placeholder: UInt32
+    digits count: ClosedRange<Int>, example: String, minimum: UInt32, placeholder: UInt32
   ) -> Self {
     ValueForm(
       schema: [
@@ -99,9 +100,9 @@ extension ValueForm where Value == UInt32 {
             "must be \(count.upperBound == 3 ? "three" : "three or four") octal digits with a leading zero, as in \"\(example)\""
           )
         }
-        guard mode & owner == owner else {
+        guard mode & minimum == minimum else {
           throw ValueProblem(
-            "the owner must be able to \(owner == 0o600 ? "read and write" : "read, write and enter"): \"0\(String(owner, radix: 8))\" at least"
+            "the owner must be able to \(minimum == 0o600 ? "read and write" : "read, write and enter"): \"0\(String(minimum, radix: 8))\" at least"
           )
         }
         return mode

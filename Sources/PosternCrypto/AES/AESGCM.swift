@@ -65,8 +65,7 @@ public enum AESGCM {
     _ context: OpaquePointer, _ input: RawSpan, authenticating data: RawSpan
   ) -> [UInt8]? {
     guard data.withUnsafeBytes({ AESCipher.update(context, $0, into: nil) }) != nil else { return nil }
-    // An array of no capacity would be the shared empty one, whose count its initializer writes: a race, if a harmless
-    // one.
+    // An array without capacity is the shared empty one, to whose count its initializer writes: a (harmless) data race.
     guard input.byteCount > 0 else { return [] }
     var succeeded = false
     let output = [UInt8](unsafeUninitializedCapacity: input.byteCount) { buffer, count in
@@ -75,5 +74,19 @@ public enum AESGCM {
       count = succeeded ? input.byteCount : 0
     }
     return succeeded ? output : nil
+  }
+}
+
+/// The result of authenticated encryption: ciphertext and tag.
+public struct SealedMessage: Sendable {
+  /// The ciphertext.
+  public var ciphertext: [UInt8]
+  /// The authentication tag.
+  public var tag: [UInt8]
+
+  /// The given parts.
+  public init(ciphertext: [UInt8], tag: [UInt8]) {
+    self.ciphertext = ciphertext
+    self.tag = tag
   }
 }

@@ -1,12 +1,12 @@
 import CPosternOpenSSL
 
-/// The two forms of an ECDSA signature: r‖s of fixed length (RFC 7518 section 3.4) and the DER that OpenSSL speaks.
+/// Conversion of ECDSA signatures between r‖s of fixed length (RFC 7518 section 3.4) and the DER that OpenSSL uses.
 enum ECDSASignature {
   /// Two integers of at most 67 bytes with their headers, and the sequence's.
   private static let maximumDERByteCount = 2 * (67 + 2) + 3
 
-  /// Lends the DER form of `raw` to `body`; nil without calling it unless the length is right and 1 ≤ r, s < n
-  /// (a zero in either once passed for valid in Java, CVE-2022-21449).
+  /// Calls `body` with the DER form of `raw`. Returns nil without calling it unless the length is right and
+  /// 1 ≤ r, s < n (Java once accepted zeros as valid: CVE-2022-21449).
   static func withDER<Value>(raw: [UInt8], curve: ECCurve, _ body: (UnsafeRawBufferPointer) -> Value) -> Value? {
     let count = curve.coordinateByteCount
     guard raw.count == 2 * count else { return nil }

@@ -37,7 +37,7 @@ public struct ECPrivateKey: Sendable {
     self.key = key
   }
 
-  /// The scalar, as long as the group order. Search for this name to find where key material leaves its box.
+  /// The scalar, as long as the group order. Search for this name to find where key material is exported.
   public func revealScalar() throws(CryptoError) -> SymmetricKey {
     SymmetricKey(try key.integer(ParameterName.privateKey, byteCount: publicKey.curve.coordinateByteCount))
   }

@@ -1,6 +1,6 @@
 import CPosternOpenSSL
 
-/// The owner of one OpenSSL key, parsed once and used by any number of threads.
+/// Owns one OpenSSL key (`EVP_PKEY`), parsed once and used by any number of threads.
 final class EVPKey: @unchecked Sendable {
   // Sendable because the key is never changed after init; OpenSSL's reference counts and caches inside it are locked.
   private let pointer: OpaquePointer
@@ -10,7 +10,7 @@ final class EVPKey: @unchecked Sendable {
 
   deinit { EVP_PKEY_free(pointer) }
 
-  /// Lends the pointer to `body`; it must not be kept.
+  /// Calls `body` with the pointer, which is valid during the call only.
   func withPointer<Value>(_ body: (OpaquePointer) -> Value) -> Value {
     withExtendedLifetime(self) { body(pointer) }
   }
@@ -31,12 +31,12 @@ final class EVPKey: @unchecked Sendable {
     }
   }
 
-  /// Refuses a public key that is no point of its group.
+  /// Throws `invalidKey` when the public key is not a point of its group.
   func checkPublic() throws(CryptoError) {
     try check("public key is not a point of the curve", EVP_PKEY_public_check)
   }
 
-  /// Refuses a pair whose halves do not belong together, or whose primes are none.
+  /// Throws `invalidKey` when private and public key do not belong together.
   func checkPair() throws(CryptoError) {
     try check("private and public key do not belong together", EVP_PKEY_pairwise_check)
   }
@@ -82,6 +82,94 @@ final class EVPKey: @unchecked Sendable {
         guard EVP_PKEY_get_bn_param(key, name.characters, &number) == 1, let number else { return nil }
         return read(number)
       }
+    }
+  }
+}
+
+extension EVPKey {
+  /// The families of keys that this module has types for.
+  enum Kind {
+    case rsa
+    case ec
+    case edwards(EdwardsCurve)
+    case montgomery(MontgomeryCurve)
+  }
+
+  /// The family of a key that OpenSSL has parsed; nil when it is not supported.
+  var kind: Kind? {
+    ErrorQueue.discarding {
+      withPointer { key in
+        if EVP_PKEY_is_a(key, "RSA") == 1 { return .rsa }
+        if EVP_PKEY_is_a(key, "EC") == 1 { return .ec }
+        for curve in EdwardsCurve.allCases where EVP_PKEY_is_a(key, curve.keyType) == 1 { return .edwards(curve) }
+        for curve in MontgomeryCurve.allCases where EVP_PKEY_is_a(key, curve.keyType) == 1 {
+          return .montgomery(curve)
+        }
+        return nil
+      }
+    }
+  }
+}
+
+/// A curve whose keys are byte strings of a fixed length (RFC 7748, RFC 8032).
+protocol RawKeyCurve: Sendable {
+  /// The length of a public key, and of a seed, in bytes.
+  var keyByteCount: Int { get }
+  /// OpenSSL's name of the key type.
+  var keyType: String { get }
+}
+
+extension EVPKey {
+  /// A public key given by its encoded point, which must have the curve's length.
+  static func rawPublic(_ curve: some RawKeyCurve, bytes: [UInt8]) throws(CryptoError) -> EVPKey {
+    guard bytes.count == curve.keyByteCount else {
+      throw CryptoError(code: .invalidKey, message: "\(curve) public key of the wrong length")
+    }
+    return try ErrorQueue.checked(.invalidKey, "\(curve.keyType) public key") {
+      EVP_PKEY_new_raw_public_key_ex(nil, curve.keyType, nil, bytes, bytes.count).map(EVPKey.init(owning:))
+    }
+  }
+
+  /// A key pair given by its seed, which must have the curve's length. Throws `invalidKey` when `publicBytes` are given
+  /// and are not its public key.
+  static func rawPrivate(
+    _ curve: some RawKeyCurve, seed: SymmetricKey, publicBytes: [UInt8]?
+  ) throws(CryptoError) -> EVPKey {
+    guard seed.byteCount == curve.keyByteCount else {
+      throw CryptoError(code: .invalidKey, message: "\(curve) private key of the wrong length")
+    }
+    let key: EVPKey = try ErrorQueue.checked(.invalidKey, "\(curve.keyType) private key") {
+      seed.withUnsafeBytes {
+        EVP_PKEY_new_raw_private_key_ex(nil, curve.keyType, nil, $0.bytes, $0.count).map(EVPKey.init(owning:))
+      }
+    }
+    if let publicBytes, try publicBytes != key.rawPublicBytes(curve) {
+      throw CryptoError(code: .invalidKey, message: "private and public key do not belong together")
+    }
+    return key
+  }
+
+  /// The encoded public point.
+  func rawPublicBytes(_ curve: some RawKeyCurve) throws(CryptoError) -> [UInt8] {
+    try rawBytes(byteCount: curve.keyByteCount, EVP_PKEY_get_raw_public_key)
+  }
+
+  /// The seed.
+  func rawPrivateBytes(_ curve: some RawKeyCurve) throws(CryptoError) -> SymmetricKey {
+    SymmetricKey(try rawBytes(byteCount: curve.keyByteCount, EVP_PKEY_get_raw_private_key))
+  }
+
+  private func rawBytes(
+    byteCount: Int, _ read: (OpaquePointer?, UnsafeMutablePointer<UInt8>?, UnsafeMutablePointer<Int>?) -> Int32
+  ) throws(CryptoError) -> [UInt8] {
+    try ErrorQueue.checked(.operationFailed, "key export") {
+      var size = byteCount
+      var succeeded = false
+      let bytes = [UInt8](unsafeUninitializedCapacity: byteCount) { buffer, count in
+        succeeded = withPointer { read($0, buffer.baseAddress, &size) } == 1 && size == byteCount
+        count = succeeded ? byteCount : 0
+      }
+      return succeeded ? bytes : nil
     }
   }
 }

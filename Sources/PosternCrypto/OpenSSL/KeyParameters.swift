@@ -1,6 +1,6 @@
 import CPosternOpenSSL
 
-/// Builds a key out of its components (`EVP_PKEY_fromdata`). Lives for one call; owns copies of the numbers.
+/// Builds a key from its components (`EVP_PKEY_fromdata`). Used for one key; owns copies of the numbers.
 struct KeyParameters: ~Copyable {
   private let builder: OpaquePointer?
   private var numbers: [OpaquePointer] = []
@@ -60,6 +60,47 @@ struct KeyParameters: ~Copyable {
 }
 
 extension StaticString {
-  /// The text for C, valid for ever.
+  /// The text as a C string, valid for ever.
   var characters: UnsafePointer<CChar> { UnsafeRawPointer(utf8Start).assumingMemoryBound(to: CChar.self) }
+}
+
+/// OpenSSL's names of the components of keys and of the parameter of a MAC (provider-keymgmt(7)). Static strings,
+/// because a parameter list keeps the pointer. The header builds some of them from macros that Swift does not import.
+enum ParameterName {
+  static let rsaModulus: StaticString = "n"
+  static let rsaExponent: StaticString = "e"
+  static let rsaPrivateExponent: StaticString = "d"
+  static let rsaPrime1: StaticString = "rsa-factor1"
+  static let rsaPrime2: StaticString = "rsa-factor2"
+  static let rsaExponent1: StaticString = "rsa-exponent1"
+  static let rsaExponent2: StaticString = "rsa-exponent2"
+  static let rsaCoefficient: StaticString = "rsa-coefficient1"
+  static let group: StaticString = "group"
+  static let publicKey: StaticString = "pub"
+  static let privateKey: StaticString = "priv"
+  static let ecX: StaticString = "qx"
+  static let ecY: StaticString = "qy"
+  static let macDigest: StaticString = "digest"
+}
+
+/// The bytes of OpenSSL's numbers (`BIGNUM`).
+enum BigNumber {
+  /// The minimal big-endian bytes of `number`; empty for zero.
+  static func bytes(of number: OpaquePointer) -> [UInt8] {
+    let count = Int(postern_bn_byte_count(number))
+    guard count > 0 else { return [] }
+    return [UInt8](unsafeUninitializedCapacity: count) { buffer, used in
+      used = Int(BN_bn2bin(number, buffer.baseAddress))
+    }
+  }
+
+  /// The big-endian bytes of `number`, exactly `count` of them; nil when it needs more.
+  static func bytes(of number: OpaquePointer, count: Int) -> [UInt8]? {
+    var fits = false
+    let bytes = [UInt8](unsafeUninitializedCapacity: count) { buffer, used in
+      fits = BN_bn2binpad(number, buffer.baseAddress, Int32(count)) == Int32(count)
+      used = fits ? count : 0
+    }
+    return fits ? bytes : nil
+  }
 }

@@ -1,7 +1,8 @@
 import CPosternOpenSSL
+import PosternSupport
 
-/// A verification set up once for a key and a scheme, and copied for each signature: setting up means look-ups by name
-/// under locks, a seventh of the time an RSA verification takes.
+/// A signature verification, set up once for a key and a scheme and copied for each signature: setting up involves
+/// look-ups by name under locks, which take a seventh of the time of an RSA verification.
 final class PreparedVerification: @unchecked Sendable {
   // Sendable because the context is only read once it is set up: copying it takes references that are counted
   // atomically.
@@ -37,5 +38,22 @@ final class PreparedVerification: @unchecked Sendable {
         EVP_DigestVerify(copy, signature.bytes, signature.count, message.bytes, message.count) == 1
       }
     }
+  }
+}
+
+/// The prepared verifications of one key, one for each scheme, made at first use.
+final class PreparedVerifications<Scheme: Hashable & Sendable>: Sendable {
+  private let prepared = Locked<[(scheme: Scheme, verification: PreparedVerification)]>([])
+
+  /// The verification for `scheme`, made with `make` at its first use, outside of the lock; nil when that fails.
+  func verification(for scheme: Scheme, make: () -> PreparedVerification?) -> PreparedVerification? {
+    let known = prepared.withLock { prepared in prepared.first { $0.scheme == scheme }?.verification }
+    if let known { return known }
+    guard let made = make() else { return nil }
+    prepared.withLock { prepared in
+      // Another thread may have made one meanwhile: either of the two will do.
+      if !prepared.contains(where: { $0.scheme == scheme }) { prepared.append((scheme, made)) }
+    }
+    return made
   }
 }

@@ -22,7 +22,7 @@ extension RSAPublicKey {
 }
 
 extension RSAPrivateKey {
-  /// What RSAES-OAEP hid in `ciphertext`; `authenticationFailed` whatever the fault, and nothing more is said about it.
+  /// The plaintext of an RSAES-OAEP `ciphertext`; `authenticationFailed` for any fault, deliberately without details.
   public func decrypt(_ ciphertext: [UInt8], oaep hash: HashFunction) throws(CryptoError) -> SymmetricKey {
     let plaintext = ErrorQueue.discarding { () -> SymmetricKey? in
       key.withPointer { key in

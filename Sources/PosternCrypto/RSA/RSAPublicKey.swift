@@ -2,7 +2,7 @@ import CPosternOpenSSL
 
 /// An RSA public key. A value over one immutable OpenSSL key.
 public struct RSAPublicKey: Sendable {
-  /// Larger moduli make an operation cost more than anybody should be able to ask for.
+  /// The largest accepted modulus: operations with larger ones cost too much.
   public static let maximumBitCount = 8192
 
   /// The modulus, big-endian without leading zeros.
@@ -58,6 +58,39 @@ public struct RSAPublicKey: Sendable {
     }
     guard trailing & 1 == 1, exponent != [1] else {
       throw CryptoError(code: .weakKey, message: "RSA exponent is even or 1")
+    }
+  }
+}
+
+/// An RSA signature scheme (RFC 8017 section 8): padding and hash function.
+public struct RSASignatureScheme: Sendable, Hashable {
+  enum Padding: Sendable, Hashable {
+    case pkcs1v15
+    case pss
+  }
+
+  let padding: Padding
+  /// The hash function of the message.
+  public let hashFunction: HashFunction
+
+  /// RSASSA-PKCS1-v1_5.
+  public static func pkcs1v15(_ hash: HashFunction) -> RSASignatureScheme {
+    RSASignatureScheme(padding: .pkcs1v15, hashFunction: hash)
+  }
+
+  /// RSASSA-PSS with MGF1 over the same hash and a salt exactly as long as the hash (RFC 7518 section 3.5).
+  public static func pss(_ hash: HashFunction) -> RSASignatureScheme {
+    RSASignatureScheme(padding: .pss, hashFunction: hash)
+  }
+
+  func configure(_ context: OpaquePointer) -> Bool {
+    switch padding {
+    case .pkcs1v15:
+      EVP_PKEY_CTX_set_rsa_padding(context, RSA_PKCS1_PADDING) == 1
+    case .pss:
+      EVP_PKEY_CTX_set_rsa_padding(context, RSA_PKCS1_PSS_PADDING) == 1
+        && EVP_PKEY_CTX_set_rsa_mgf1_md(context, hashFunction.pointer) == 1
+        && EVP_PKEY_CTX_set_rsa_pss_saltlen(context, RSA_PSS_SALTLEN_DIGEST) == 1
     }
   }
 }

@@ -1,9 +1,9 @@
-/// The decoder of one value. Belongs to one call of `JSONValueDecoder.decode`, never shared.
+/// The decoder of one value. Used by one call of `JSONValueDecoder.decode`, never shared.
 final class DecodingNode: Decoder {
   let value: JSONValue
   let path: JSONPath
   let options: JSONValueDecoder
-  /// Which members of an object somebody asked for; nil until a keyed container was made.
+  /// Which members of an object have been requested; nil until a keyed container is made.
   var visited: [Bool]?
 
   init(_ value: JSONValue, at path: JSONPath, options: JSONValueDecoder) {
@@ -15,7 +15,7 @@ final class DecodingNode: Decoder {
   var codingPath: [any CodingKey] { path.codingPath }
   var userInfo: [CodingUserInfoKey: Any] { [:] }
 
-  /// Decodes one value and sees to it that no member was left over.
+  /// Decodes one value and throws when one of its members is unknown.
   static func decode<Value: Decodable>(
     _ type: Value.Type, _ value: JSONValue, at path: JSONPath, options: JSONValueDecoder
   ) throws -> Value {
@@ -37,11 +37,11 @@ final class DecodingNode: Decoder {
     } catch DecodingError.dataCorrupted {
       throw JSONDecodingError(path: path.pointer, problem: .invalid("is not one of the accepted values"))
     }
-    try node.refuseLeftovers()
+    try node.checkUnknownMembers()
     return result
   }
 
-  /// A list of strings, the commonest list there is, without a decoder for each of them; nil when it is no list.
+  /// An array of strings, the most common array, without a decoder for each element; nil when it is no array.
   private static func strings(_ value: JSONValue, at path: JSONPath) throws -> [String]? {
     guard case .array(let elements) = value else { return nil }
     var strings: [String] = []
@@ -60,12 +60,10 @@ final class DecodingNode: Decoder {
     JSONDecodingError(path: path.pointer, problem: .mismatch(expected: expected, actual: value.kind))
   }
 
-  /// Everything in this object counts as asked for.
-  func markUsed() {
-    visited = nil
-  }
+  /// Treats all members of this object as requested.
+  func markUsed() { visited = nil }
 
-  private func refuseLeftovers() throws {
+  private func checkUnknownMembers() throws {
     guard !options.ignoresUnknownMembers, let visited, case .object(let object) = value else { return }
     if let position = visited.firstIndex(of: false) {
       throw JSONDecodingError(
@@ -85,4 +83,89 @@ final class DecodingNode: Decoder {
   }
 
   func singleValueContainer() throws -> any SingleValueDecodingContainer { SingleValueDecoding(node: self) }
+}
+
+/// The path to a value inside a JSON text: a linked list, so that a level costs one small allocation.
+indirect enum JSONPath {
+  case root
+  case member(String, of: JSONPath)
+  case element(Int, of: JSONPath)
+
+  /// The JSON Pointer (RFC 6901 section 3: `~` is `~0`, `/` is `~1`).
+  var pointer: String {
+    switch self {
+    case .root: ""
+    case .member(let name, let parent): "\(parent.pointer)/\(Self.escape(name))"
+    case .element(let index, let parent): "\(parent.pointer)/\(index)"
+    }
+  }
+
+  private static func escape(_ name: String) -> String {
+    guard name.utf8.contains(where: { $0 == UInt8(ascii: "~") || $0 == UInt8(ascii: "/") }) else { return name }
+    return name.reduce(into: "") { result, character in
+      switch character {
+      case "~": result += "~0"
+      case "/": result += "~1"
+      default: result.append(character)
+      }
+    }
+  }
+
+  /// The path as `Codable` represents it.
+  var codingPath: [any CodingKey] {
+    switch self {
+    case .root: []
+    case .member(let name, let parent): parent.codingPath + [AnyJSONKey(stringValue: name)]
+    case .element(let index, let parent): parent.codingPath + [AnyJSONKey(intValue: index)]
+    }
+  }
+}
+
+/// A coding key of any name or index.
+struct AnyJSONKey: CodingKey {
+  let stringValue: String
+  let intValue: Int?
+
+  init(stringValue: String) {
+    self.stringValue = stringValue
+    intValue = nil
+  }
+
+  init(intValue: Int) {
+    stringValue = String(intValue)
+    self.intValue = intValue
+  }
+}
+
+/// Decoding of scalars, for all three kinds of container. The path is made for an error only.
+enum ScalarDecoding {
+  static func bool(_ value: JSONValue, at path: @autoclosure () -> JSONPath) throws -> Bool {
+    guard case .bool(let flag) = value else { throw mismatch("a boolean", value, path()) }
+    return flag
+  }
+
+  static func string(_ value: JSONValue, at path: @autoclosure () -> JSONPath) throws -> String {
+    guard case .string(let text) = value else { throw mismatch("a string", value, path()) }
+    guard !text.containsNUL else { throw DecodingNode.nulError(at: path()) }
+    return text
+  }
+
+  static func integer<Number: FixedWidthInteger>(
+    _ value: JSONValue, as type: Number.Type, at path: @autoclosure () -> JSONPath
+  ) throws -> Number {
+    guard case .integer(let number) = value else { throw mismatch("an integer", value, path()) }
+    guard let exact = Number(exactly: number) else {
+      throw JSONDecodingError(path: path().pointer, problem: .invalid("is out of range"))
+    }
+    return exact
+  }
+
+  static func real(_ value: JSONValue, at path: @autoclosure () -> JSONPath) throws -> Double {
+    guard let number = value.numberValue else { throw mismatch("a number", value, path()) }
+    return number
+  }
+
+  private static func mismatch(_ expected: String, _ value: JSONValue, _ path: JSONPath) -> JSONDecodingError {
+    JSONDecodingError(path: path.pointer, problem: .mismatch(expected: expected, actual: value.kind))
+  }
 }

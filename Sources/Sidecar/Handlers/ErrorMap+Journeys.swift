@@ -12,9 +12,10 @@ extension ErrorMap {
     case .adviceNotRecognised: return RPCFault(.adviceNotRecognised, error.detail, data: ["retryable": false])
     case .continuationUnknown: return RPCFault(.continuationUnknown, data: ["path": "/continuation"])
     case .timedOut: return RPCFault(.authenticationTimedOut, error.detail, data: ["retryable": false])
-    case .unreachable(let outcome):
-      return RPCFault(
-        .accessManagerUnreachable, error.detail, data: ["retryable": true, "outcome": .string(outcome.rawValue)])
+    case .unreachable(let failure):
+      var data: JSONObject = ["retryable": .bool(failure.isRetryable ?? false)]
+      data["outcome"] = failure.outcome.map { .string($0.rawValue) }
+      return RPCFault(.accessManagerUnreachable, error.detail, data: data)
     case .accessManager(let status, let code):
       var data: JSONObject = ["retryable": .bool((status ?? 0) >= 500)]
       var upstream = JSONObject()
@@ -32,7 +33,7 @@ extension ErrorMap {
     case .overloaded(let wait):
       return RPCFault(
         .overloaded, error.detail, data: ["retryable": true, "retryAfterMs": .integer(wait.wholeMillisecondsUp)])
-    case .invalid(let path): return .invalidParams(error.detail, path: path)
+    case .invalid(let path): return .invalidParams(error.detail, path: path.jsonPointer)
     case .deadlineExceeded: return RPCFault(.deadlineExceeded)
     case .cancelled: return RPCFault(.requestCancelled)
     }

@@ -10,49 +10,39 @@ extension ErrorMap {
   static func fault(_ error: SessionError, path: String = "") -> RPCFault {
     switch error.kind {
     case .notFound: return RPCFault(.sessionNotFound, data: ["path": .string(path.isEmpty ? "/session" : path)])
-    case .expired: return session(.sessionExpired, error, retryable: false)
-    case .tokenEndpoint(let failure): return session(.tokenEndpointError, error, failure, retryable: false)
-    case .unreachable(let failure): return session(.tokenEndpointUnreachable, error, failure, retryable: true)
-    case .authorizationFailed: return session(.authorizationFailed, error, retryable: false)
+    case .expired: return session(.sessionExpired, error)
+    case .tokenEndpoint(let failure): return session(.tokenEndpointError, error, failure)
+    case .unreachable(let failure): return session(.tokenEndpointUnreachable, error, failure)
+    case .authorizationFailed: return session(.authorizationFailed, error)
     case .adviceRequired(let held):
-      var fault = session(.adviceRequired, error, retryable: false)
+      var fault = session(.adviceRequired, error)
       let advices = held.advices.compactMap { PolicyAdviceDescription($0).json }
       fault.data["advice"] = advices.first
       fault.data["advices"] = .array(advices)
       return fault
-    case .stateUnknown: return session(.stateUnknown, error, retryable: false)
-    case .store(let failure):
-      var fault = session(.storeUnavailable, error, retryable: failure.isRetryable)
-      if let wait = failure.retryAfter { fault.data["retryAfterMs"] = .integer(wait.wholeMillisecondsUp) }
-      return fault
+    case .stateUnknown: return session(.stateUnknown, error)
+    case .store(let failure): return session(.storeUnavailable, error, retryAfter: failure.retryAfter)
     case .issuerUnknown:
-      var fault = session(.sessionIssuerUnknown, error, retryable: false)
+      var fault = session(.sessionIssuerUnknown, error)
       if !path.isEmpty { fault.data["path"] = .string(path) }
       return fault
-    case .grantNotSupported: return session(.grantNotSupported, error, retryable: false)
-    case .sharedToken:
-      return RPCFault(.peerForbidden, error.detail, data: ["retryable": false, "outcome": "not_sent"])
-    case .pending(let wait):
-      var fault = session(.authorizationPending, error, retryable: true)
-      fault.data["retryAfterMs"] = .integer(wait.wholeMillisecondsUp)
-      return fault
-    case .overloaded(let wait):
-      var data: JSONObject = ["retryable": .bool(wait != nil), "outcome": "not_sent"]
-      if let wait { data["retryAfterMs"] = .integer(wait.wholeMillisecondsUp) }
-      return RPCFault(.overloaded, error.detail, data: data)
-    case .noRoom:
-      return RPCFault(.overloaded, error.detail, data: ["retryable": false, "outcome": "replied"])
-    case .invalid(let inner): return .invalidParams(error.detail, path: path + inner)
+    case .grantNotSupported: return session(.grantNotSupported, error)
+    case .sharedToken: return local(.peerForbidden, error, .notSent)
+    case .pending(let wait): return session(.authorizationPending, error, retryAfter: wait)
+    case .overloaded(let wait): return local(.overloaded, error, .notSent, retryAfter: wait)
+    case .noRoom: return local(.overloaded, error, .replied)
+    case .invalid(let inner): return .invalidParams(error.detail, path: path + inner.jsonPointer)
     case .cancelled: return RPCFault(.requestCancelled)
     case .deadlineExceeded: return RPCFault(.deadlineExceeded)
     }
   }
 
   private static func session(
-    _ code: RPCErrorCode, _ error: SessionError, _ failure: TokenError? = nil, retryable: Bool
+    _ code: RPCErrorCode, _ error: SessionError, _ failure: TokenError? = nil, retryAfter: Duration? = nil
   ) -> RPCFault {
-    var data: JSONObject = ["retryable": .bool(retryable)]
-    if let wait = failure?.retryAfter { data["retryAfterMs"] = .integer(wait.wholeMillisecondsUp) }
+    var data = JSONObject()
+    data["retryable"] = error.isRetryable.map { .bool($0) }
+    data["retryAfterMs"] = (retryAfter ?? failure?.retryAfter).map { .integer($0.wholeMillisecondsUp) }
     if let oauth = failure?.oauthError {
       data["error"] = .string(oauth.code)
       data["errorDescription"] = oauth.description.map { .string($0) }
@@ -63,6 +53,16 @@ extension ErrorMap {
     if let status = failure?.status { upstream["status"] = .integer(Int64(status)) }
     if let code = error.upstreamCode { upstream["code"] = .string(code) }
     if !upstream.members.isEmpty { data["upstream"] = .object(upstream) }
+    return RPCFault(code, error.detail, data: data)
+  }
+
+  /// Maps an error of the engine's own rules, with the outcome of the request by then.
+  private static func local(
+    _ code: RPCErrorCode, _ error: SessionError, _ outcome: TransportError.Outcome, retryAfter: Duration? = nil
+  ) -> RPCFault {
+    var data: JSONObject = ["outcome": .string(outcome.rawValue)]
+    data["retryable"] = error.isRetryable.map { .bool($0) }
+    data["retryAfterMs"] = retryAfter.map { .integer($0.wholeMillisecondsUp) }
     return RPCFault(code, error.detail, data: data)
   }
 }

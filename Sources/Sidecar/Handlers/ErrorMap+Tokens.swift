@@ -42,12 +42,12 @@ extension ErrorMap {
       case .unreachable(let transport):
         return fault(
           .introspectionFailed, error.detail, upstreamCode: transport.code.rawValue,
-          isRetryable: transport.isTransient)
+          isRetryable: error.isRetryable ?? false)
       case .unavailable(let oauth):
         return fault(
           .introspectionFailed, error.detail, status: error.status, upstreamCode: oauth?.code, isRetryable: true,
           retryAfter: error.retryAfter)
-      case .refused(let oauth):
+      case .rejected(let oauth):
         return fault(
           .introspectionFailed, error.detail, status: error.status, upstreamCode: oauth?.code, isRetryable: false)
       case .malformed, .notPossible:

@@ -5,14 +5,15 @@ import PosternJSON
 import PosternJSONRPC
 import PosternProtocol
 import PosternSupport
+import SidecarAccess
 
-/// The one place where the engine's errors become errors of the wire.
+/// Maps the engine's errors to errors of the wire. Every switch is exhaustive: a new kind of error does not compile
+/// until its code on the wire is decided.
 enum ErrorMap {
-  /// A fetch's error. Numbers and reasons are the same on both sides; the summary comes from the contract's own list.
+  /// The error of a fetch.
   static func fault(_ error: ResourceError) -> RPCFault {
-    let code = FetchResource.errors.first { $0.code == error.code.number } ?? common(error.code)
     var data = JSONObject()
-    if let path = error.path { data["path"] = .string(path) }
+    if let path = error.path { data["path"] = .string(path.jsonPointer) }
     if let retryable = error.retryable { data["retryable"] = .bool(retryable) }
     if let retryAfter = error.retryAfter { data["retryAfterMs"] = .integer(retryAfter.wholeMillisecondsUp) }
     data["outcome"] = .string(error.outcome.rawValue)
@@ -28,17 +29,40 @@ enum ErrorMap {
         data["status"] = members["status"]
       }
     }
-    return RPCFault(code, error.detail, data: data)
+    return RPCFault(RPCErrorCode(error.code), error.detail, data: data)
   }
+}
 
-  private static func common(_ code: ResourceError.Code) -> RPCErrorCode {
-    switch code {
-    case .deadlineExceeded: .deadlineExceeded
-    case .requestCancelled: .requestCancelled
-    case .invalidRequest: .invalidParams
-    case .overloaded: .overloaded
-    default: .internalError
-    }
+extension RPCErrorCode {
+  fileprivate init(_ code: ResourceError.Code) {
+    self =
+      switch code {
+      case .adviceRequired: .adviceRequired
+      case .adviceFailed: .adviceFailed
+      case .notAuthenticated: .notAuthenticated
+      case .notImplicitlyAuthenticated: .notImplicitlyAuthenticated
+      case .deviceNotAuthenticated: .deviceNotAuthenticated
+      case .methodNotAllowed: .methodNotAllowed
+      case .invalidHeaders: .invalidHeaders
+      case .invalidURL: .invalidURL
+      case .originNotAllowed: .originNotAllowed
+      case .networkUnreachable: .networkUnreachable
+      case .serverUnreachable: .serverUnreachable
+      case .tlsFailure: .tlsFailure
+      case .pinMismatch: .pinMismatch
+      case .responseTooLarge: .responseTooLarge
+      case .protocolError: .protocolError
+      case .payloadEncryptionFailed: .payloadEncryptionFailed
+      case .sessionNotFound: .sessionNotFound
+      case .tokenEndpointError: .tokenEndpointError
+      case .tokenEndpointUnreachable: .tokenEndpointUnreachable
+      case .storeUnavailable: .storeUnavailable
+      case .invalidRequest: .invalidParams
+      case .overloaded: .overloaded
+      case .deadlineExceeded: .deadlineExceeded
+      case .requestCancelled: .requestCancelled
+      case .internalError: .internalError
+      }
   }
 }
 

@@ -3,7 +3,7 @@ import PosternSupport
 
 /// A blocking client of one request at a time, for `call` and `probe`: one line out, one line back.
 struct SocketClient: ~Copyable {
-  /// Why it did not work, for people.
+  /// The reason, for people.
   struct Failure: Error, CustomStringConvertible {
     let description: String
   }
@@ -57,9 +57,9 @@ struct SocketClient: ~Copyable {
     var address = sockaddr_un()
     address.sun_family = sa_family_t(AF_UNIX)
     let bytes = Array(path.utf8)
-    let room = MemoryLayout.size(ofValue: address.sun_path) - 1
-    guard !bytes.isEmpty, bytes.count <= room else {
-      throw Failure(description: "the socket's path must have 1 to \(room) bytes: \(path)")
+    let capacity = MemoryLayout.size(ofValue: address.sun_path) - 1
+    guard !bytes.isEmpty, bytes.count <= capacity else {
+      throw Failure(description: "the socket's path must have 1 to \(capacity) bytes: \(path)")
     }
     withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: bytes) }
     let descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)

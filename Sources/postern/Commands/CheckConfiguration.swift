@@ -2,12 +2,13 @@ import ArgumentParser
 import PosternConfiguration
 import PosternSupport
 import Sidecar
+import SidecarObservability
 
 /// `postern check-config`: the checks of `serve`, offline.
 struct CheckConfiguration: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "check-config",
-    abstract: "Checks a configuration file, reports every problem with its place, and exits 0 or 1.",
+    abstract: "Checks a configuration file, reports every problem with its position, and exits 0 or 1.",
     discussion: "Environment overrides (POSTERN__…) and secret files are read as `serve` would; nothing is contacted."
   )
 

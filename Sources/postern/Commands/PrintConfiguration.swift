@@ -7,7 +7,7 @@ struct PrintConfiguration: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "configuration", abstract: "Prints an annotated example of the configuration, or its JSON Schema.")
 
-  /// What to print.
+  /// The document to print.
   enum Form: String, EnumerableFlag {
     case example, schema
 

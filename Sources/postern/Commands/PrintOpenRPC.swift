@@ -1,6 +1,6 @@
 import ArgumentParser
 import PosternJSON
-import Sidecar
+import SidecarObservability
 
 /// `postern openrpc`.
 struct PrintOpenRPC: ParsableCommand {

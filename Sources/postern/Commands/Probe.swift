@@ -1,7 +1,7 @@
 import ArgumentParser
 import PosternJSON
 
-/// `postern probe`: for exec probes of containers, where neither socat nor curl is at hand.
+/// `postern probe`: for exec probes of containers, where neither socat nor curl is available.
 struct Probe: ParsableCommand {
   static let configuration = CommandConfiguration(
     abstract: "Exits 0 when the sidecar answers, 1 when it does not.",
@@ -15,7 +15,7 @@ struct Probe: ParsableCommand {
   @Option(help: "Seconds to wait for the answer.")
   var timeout: Double = 2
 
-  @Flag(help: "Ask for readiness, not only for life.")
+  @Flag(help: "Check readiness, not only liveness.")
   var ready = false
 
   func run() throws {
@@ -24,12 +24,13 @@ struct Probe: ParsableCommand {
     options.timeout = timeout
     try options.validate()
     do {
-      // Life is that there is an answer, a refusal too; readiness has to know how things are.
+      // For liveness any answer will do, an error too; readiness needs the report.
       let method: JSONValue = ready ? "health" : "getInfo"
       let answer = try CallMethod.exchange(["jsonrpc": "2.0", "id": 1, "method": method], options)
       if !ready { return }
       guard let status = answer["result"]?["status"]?.stringValue else {
-        throw SocketClient.Failure(description: "health was refused: \(JSONWriter().string(answer["error"] ?? answer))")
+        throw SocketClient.Failure(
+          description: "health was rejected: \(JSONWriter().string(answer["error"] ?? answer))")
       }
       if status == "down" {
         throw SocketClient.Failure(description: "health is down: \(JSONWriter().string(answer["result"] ?? answer))")

@@ -1,7 +1,6 @@
 import ArgumentParser
 import PosternConfiguration
 import PosternSupport
-import Sidecar
 
 /// `postern serve`.
 struct Serve: AsyncParsableCommand {
@@ -9,13 +8,13 @@ struct Serve: AsyncParsableCommand {
     abstract: "Runs the sidecar in the foreground.",
     discussion: """
       SIGTERM and SIGINT drain: no new requests, pending ones are answered, then exit 0. SIGHUP reads the configuration again.
-      A socket passed by systemd (LISTEN_FDS) goes before --socket, which goes before listen.path.
-      NOTIFY_SOCKET is told of start, reload and end, and WATCHDOG_USEC how often it is told that all is well.
+      A socket passed by systemd (LISTEN_FDS) takes precedence over --socket, and that over listen.path.
+      Start, reload and stop are reported to NOTIFY_SOCKET, and a heartbeat as often as WATCHDOG_USEC requires.
       Exit status 78: the configuration has problems, or the limit of open files is too low.
       """
   )
 
-  /// EX_CONFIG of sysexits.h: to start again changes nothing before somebody mends the file.
+  /// EX_CONFIG of sysexits.h: a restart changes nothing before the file is corrected.
   private static let badConfiguration = ExitCode(78)
 
   @Option(help: "The configuration file (YAML or JSON).")

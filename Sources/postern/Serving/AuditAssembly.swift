@@ -4,12 +4,12 @@ import PosternAudit
 import PosternConfiguration
 import PosternJSON
 import PosternSupport
-import Sidecar
+import SidecarObservability
 
-/// The audit log that the configuration asks for.
+/// Opens the audit log of the configuration.
 enum AuditAssembly {
-  /// Opens it; nil without one. What happens to it is told by `logger`. That it cannot be opened is no problem of the
-  /// configuration: a disk may be full, another process may write to it still.
+  /// Opens it; nil without one. `logger` logs its events. A failure is no error of the configuration: the disk may be
+  /// full, or another process may still write to it.
   static func open(_ configuration: AuditConfiguration?, _ logger: Logger) throws(ServerProcess.Failure) -> AuditLog? {
     guard let configuration else { return nil }
     let settings = AuditLog.Settings(
@@ -21,13 +21,13 @@ enum AuditAssembly {
         facts: [
           "version": .string(Product.version), "pid": .integer(Int64(getpid())), "uid": .integer(Int64(getuid())),
         ]
-      ) { tell($0, logger) }
+      ) { log($0, logger) }
     } catch {
       throw ServerProcess.Failure(description: "audit.path: is not usable: \(error.description)")
     }
   }
 
-  private static func tell(_ event: AuditEvent, _ logger: Logger) {
+  private static func log(_ event: AuditEvent, _ logger: Logger) {
     switch event {
     case .opened(let path, let last):
       var metadata: Logger.Metadata = ["path": .string(path)]
@@ -43,7 +43,7 @@ enum AuditAssembly {
         "audit log ended within a record", metadata: ["kept": .string(kept), "bytes": .stringConvertible(byteCount)])
     case .disturbed(let expected, let found):
       logger.error(
-        "audit log was written to by somebody else",
+        "audit log was written to by another program",
         metadata: ["expectedBytes": .stringConvertible(expected), "foundBytes": .stringConvertible(found)])
     case .failing(let reason): logger.error("audit log cannot be written", metadata: ["error": .string(reason)])
     case .recovered(let missing):

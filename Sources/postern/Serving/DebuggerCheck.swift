@@ -1,11 +1,11 @@
 import Glibc
 import PosternSupport
 
-/// Whether somebody traces this process: `TracerPid` of `/proc/self/status`. Only what attaches to the whole process,
-/// as debuggers do, is seen.
+/// Detects a tracer of this process: `TracerPid` of `/proc/self/status`. Shows only what attaches to the whole process,
+/// as debuggers do.
 final class DebuggerCheck: Sendable {
-  /// How long "nobody" is believed. The kernel writes the whole file anew for each look, which costs as much as the
-  /// rest of a small fetch's checks; and whoever attaches right after a look is not seen by it either.
+  /// How long the absence of a tracer is cached. The kernel formats the whole file for each read, which costs as much
+  /// as the other checks of a small fetch; and a read does not show a tracer that attaches right after it either.
   static let validity = Duration.milliseconds(2)
 
   private let descriptor: Int32
@@ -30,7 +30,7 @@ final class DebuggerCheck: Sendable {
   }
 
   private func look() -> Bool {
-    // It stands near the beginning, behind names that are bounded.
+    // The line is near the beginning; the names before it are bounded.
     withUnsafeTemporaryAllocation(of: CChar.self, capacity: 1024) { buffer in
       guard let base = buffer.baseAddress else { return true }
       let count = pread(descriptor, base, buffer.count - 1, 0)

@@ -1,6 +1,6 @@
 import Logging
 import PosternConfiguration
-import Sidecar
+import SidecarObservability
 
 extension Logger.Level {
   /// The configuration's `log.level`.

@@ -4,7 +4,7 @@ import Sidecar
 /// Gives memory back to the system a moment after a large message, and after the call it was: many small values leave
 /// holes all over malloc's arenas, which by itself it keeps for good.
 final class MemoryReturn: Sendable {
-  /// Smaller messages leave too little behind to look for it. Somebody whom no rule names cannot send larger ones.
+  /// Smaller messages leave too little behind to look for it. A user without a rule cannot send larger ones.
   static let threshold = SidecarService.strangersMessageBytes
   /// By then the message and its answer are mostly gone, and all that came together cost one look.
   private static let pause = Duration.milliseconds(500)
@@ -25,7 +25,7 @@ final class MemoryReturn: Sendable {
       return !state.isDue
     }
     guard starts else { return }
-    // Not on an event loop: whoever calls here may be on one.
+    // Not on an event loop, where the caller may run.
     Task.detached(priority: .background) { await self.run() }
   }
 

@@ -2,9 +2,9 @@ import Glibc
 import PosternConfiguration
 import PosternHardening
 import PosternSupport
-import Sidecar
+import SidecarObservability
 
-/// The sidecar's protections as they were wished for, set up, and are in force.
+/// The sidecar's protections: configured, set up, and in force.
 final class ProcessHardening: Sendable {
   private let wishes: HardeningConfiguration
   private let sandbox: Sandbox
@@ -28,10 +28,10 @@ final class ProcessHardening: Sendable {
     if wishes.lockedMemory == .off { SecretMemory.stopLocking() }
     let policy = wishes.landlock == .off ? nil : plan.policy
     if policy != nil, let directory = plan.storeDirectory { Self.makeDirectory(directory) }
-    sandbox = Sandbox(Sandbox.Wish(policy: policy, filtersSystemCalls: wishes.seccomp != .off))
+    sandbox = Sandbox(Sandbox.Options(policy: policy, filtersSystemCalls: wishes.seccomp != .off))
     let isInForce = policy != nil && sandbox.landlockFault == nil
     allowedPorts = plan.policy.connectPorts
-    readable = isInForce ? Set((policy?.readable ?? []).compactMap(FilePlaces.resolved)) : nil
+    readable = isInForce ? Set((policy?.readable ?? []).compactMap(FileLocations.resolved)) : nil
     try demand(wishes.landlock, "landlock", sandbox.landlockFault?.message)
     try demand(wishes.seccomp, "seccomp", sandbox.filterFault?.message)
     try demand(wishes.lockedMemory, "lockedMemory", SecretMemory.usage.unlockedBytes > 0 ? Self.tooLittle : nil)
@@ -52,7 +52,7 @@ final class ProcessHardening: Sendable {
     return report.missing.filter { !before.contains($0) }
   }
 
-  /// What is in force now.
+  /// The protections in force now.
   var report: HardeningReport {
     let effect = sandbox.effect
     let memory = SecretMemory.usage
@@ -60,7 +60,7 @@ final class ProcessHardening: Sendable {
     report.noNewPrivileges = effect.noNewPrivileges
     report.isDumpable = effect.isDumpable
     report.leavesCoreDumps = effect.leavesCoreDumps
-    report.allowsWritableCode = !effect.refusesWritableCode
+    report.allowsWritableCode = !effect.forbidsWritableCode
     report.landlockABI = effect.landlockABI
     report.limitsFiles = effect.limitsFiles
     report.limitsPorts = effect.limitsPorts
@@ -72,7 +72,7 @@ final class ProcessHardening: Sendable {
     return report
   }
 
-  /// Reads the configuration again; what lies outside of the sandbox is a problem that says so.
+  /// Reads the configuration again; files outside of the sandbox are problems with that reason.
   func reload(
     _ path: String, _ environment: [String: String]
   ) throws(ConfigurationProblems) -> ConfigurationLoader.Loaded {
@@ -86,7 +86,7 @@ final class ProcessHardening: Sendable {
     var problems = portProblems(loaded, path)
     for file in SandboxPlan.deviceFiles(of: loaded.configuration) where access(file, F_OK) != 0 || !reaches(file) {
       let message =
-        "\(file): the running process can neither make it nor read outside of what it allowed itself at its start: restart it (hardening.landlock)"
+        "\(file): the running process can neither create it nor read outside of its sandbox: restart it (hardening.landlock)"
       problems.append(ConfigurationProblem(file: path, keyPath: "preauthorization", message: message))
     }
     guard problems.isEmpty else { throw ConfigurationProblems(problems, warnings: loaded.warnings) }
@@ -99,7 +99,7 @@ final class ProcessHardening: Sendable {
       ConfigurationProblem(
         file: path, keyPath: key,
         message:
-          "the running process did not allow itself to connect to port \(port) at its start: restart it (hardening.landlock, hardening.connectPorts)"
+          "the sandbox of the running process does not allow connections to port \(port): restart it (hardening.landlock, hardening.connectPorts)"
       )
     }
   }
@@ -107,7 +107,7 @@ final class ProcessHardening: Sendable {
   /// Whether Landlock lets `path` be read.
   private func reaches(_ path: String) -> Bool {
     guard let readable else { return true }
-    guard let real = FilePlaces.resolved(path) else { return true }
+    guard let real = FileLocations.resolved(path) else { return true }
     return readable.contains { real == $0 || real.hasPrefix($0.hasSuffix("/") ? $0 : "\($0)/") }
   }
 
@@ -126,8 +126,8 @@ final class ProcessHardening: Sendable {
     } else if effect.isDumpable {
       note("core dumps and debuggers of the same user are not forbidden", isFault: true)
     }
-    if effect.refusesWritableCode == false {
-      note("this kernel cannot refuse memory that is written and then executed (Linux 6.3)", isFault: false)
+    if !effect.forbidsWritableCode {
+      note("this kernel cannot forbid memory that is written and then executed (Linux 6.3)", isFault: false)
     }
     switch (wishes.landlock, sandbox.landlockFault) {
     case (.off, _): note("hardening.landlock is off", isFault: false)

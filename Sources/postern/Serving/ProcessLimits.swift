@@ -3,23 +3,23 @@ import Glibc
 
 /// The limits of this process, set before it serves.
 enum ProcessLimits {
-  /// Puts /dev/null in the place of standard descriptors that are closed: whatever is opened first would get log lines
-  /// otherwise.
+  /// Opens /dev/null for standard descriptors that are closed: otherwise log lines would be written to the first file
+  /// that is opened.
   static func openStandardDescriptors() {
     for descriptor in STDIN_FILENO...STDERR_FILENO where fcntl(descriptor, F_GETFD) < 0 {
       _ = open("/dev/null", O_RDWR)
     }
   }
 
-  /// As many descriptors as the system allows: every connection needs one, and the usual soft limit of 1,024 is a few
-  /// short of the default `limits.connections`.
+  /// Raises the limit of descriptors to the maximum: every connection needs one, and the usual soft limit of 1,024 is a
+  /// few short of the default `limits.connections`.
   static func raiseDescriptors() {
     var limit = rlimit()
     guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0, limit.rlim_cur < limit.rlim_max else {
       return
     }
     limit.rlim_cur = limit.rlim_max
-    // Refused: then the connections are fewer, and accepting pauses when they run out.
+    // If that fails, there are fewer connections, and accepting pauses when descriptors run out.
     _ = setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
   }
 
@@ -30,7 +30,7 @@ enum ProcessLimits {
     return Int(clamping: limit.rlim_cur)
   }
 
-  /// Those that are open now: what a parent left open stands at the lowest numbers.
+  /// The number of open descriptors: those that a parent left open have the lowest numbers.
   static var openDescriptors: Int {
     (0..<Int32(min(descriptorLimit, 4096))).count(where: { fcntl($0, F_GETFD) >= 0 })
   }
@@ -39,25 +39,25 @@ enum ProcessLimits {
   /// others may have to wait for an arena.
   static func trimMemory() { clinux_trim_memory() }
 
-  /// As much locked memory as the system allows: secrets are kept in it.
+  /// Raises the limit of locked memory to the maximum: secrets are kept in it.
   static func raiseLockedMemory() {
     var limit = rlimit()
     guard getrlimit(__rlimit_resource_t(__RLIMIT_MEMLOCK.rawValue), &limit) == 0, limit.rlim_cur < limit.rlim_max else {
       return
     }
     limit.rlim_cur = limit.rlim_max
-    // Refused: then more of it is not locked, which is said.
+    // If that fails, less of it is locked, and `health` shows that.
     _ = setrlimit(__rlimit_resource_t(__RLIMIT_MEMLOCK.rawValue), &limit)
   }
 
   /// Memory of large messages and bodies goes back to the system when they are done with: by default glibc keeps blocks
   /// of up to 32 MiB once one of that size was freed, so that ten uploads of 15 MiB leave a process of 100 MiB. Bodies
   /// of 1 MiB stay on the heap, where they are faster; of what is free at its end 2 MiB are kept, for each arena, which
-  /// nothing but a free gives back. Refused: then it is as by default.
+  /// nothing but a free gives back. If that fails, the default stays.
   static func returnMemory() { _ = clinux_return_memory(4 << 20, 2 << 20) }
 
   /// No core dumps: they would hold every secret; and no debugger of the process's own user, for the same reason. False
-  /// when the system refuses.
+  /// when that fails.
   static func forbidDumps() -> Bool {
     var none = rlimit(rlim_cur: 0, rlim_max: 0)
     return setrlimit(__rlimit_resource_t(RLIMIT_CORE.rawValue), &none) == 0 && clinux_forbid_dumps() == 0

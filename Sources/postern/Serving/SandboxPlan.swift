@@ -2,9 +2,9 @@ import Glibc
 import PosternConfiguration
 import PosternHardening
 
-/// What the sidecar needs of files and the network under a configuration.
+/// The files and ports that the sidecar needs under a configuration.
 struct SandboxPlan: Sendable {
-  /// What stays allowed.
+  /// The access that stays allowed.
   private(set) var policy = SandboxPolicy()
   /// The directory of the file store.
   let storeDirectory: String?
@@ -15,21 +15,21 @@ struct SandboxPlan: Sendable {
   ) {
     let configuration = loaded.configuration
     policy.readable = Self.system
-    // libdispatch looks how its threads are at /proc/THREAD/stat, which is not beneath /proc/self, and ends the process
+    // libdispatch reads the state of its threads from /proc/THREAD/stat, which is not beneath /proc/self, and aborts
     // when it cannot.
     policy.openable = ["/proc"]
     if let path = environment["CREDENTIALS_DIRECTORY"], path.hasPrefix("/") { policy.readable.insert(path) }
     policy.readable.formUnion(Self.libraryDirectories())
     // The name service's configuration is a link where something else looks after it.
-    policy.readable.formUnion(FilePlaces.directories(ofFile: "/etc/resolv.conf"))
+    policy.readable.formUnion(FileLocations.directories(ofFile: "/etc/resolv.conf"))
     let files = loaded.reach.files.union(Self.deviceFiles(of: configuration)).union([configurationPath])
-    for file in files { policy.readable.formUnion(FilePlaces.directories(ofFile: file)) }
+    for file in files { policy.readable.formUnion(FileLocations.directories(ofFile: file)) }
 
     storeDirectory = configuration.store.kind == .file ? configuration.store.path : nil
     // Full files of the audit log are renamed, and new ones made.
-    let auditDirectory = (configuration.audit?.path).map(FilePlaces.directory)
+    let auditDirectory = (configuration.audit?.path).map(FileLocations.directory)
     policy.writable = Set([storeDirectory, auditDirectory, "/dev/null"].compactMap { $0 })
-    if let socketPath { policy.socketDirectories.insert(FilePlaces.directory(of: socketPath)) }
+    if let socketPath { policy.socketDirectories.insert(FileLocations.directory(of: socketPath)) }
     policy.connectPorts = Self.limitsPorts(configuration) ? Self.ports(of: loaded) : nil
     policy.bindPorts = Set(
       [configuration.http.listen?.split(separator: ":").last.flatMap { UInt16($0) }].compactMap { $0 })
@@ -41,12 +41,12 @@ struct SandboxPlan: Sendable {
   }
 
   /// Whether connections are limited to known ports. Upstreams on loopback change theirs whenever they start, and a
-  /// reload must reach them: in development that counts for more, unless the limit is asked for.
+  /// reload must reach them: in development that counts for more, unless the limit is required.
   static func limitsPorts(_ configuration: PosternConfiguration) -> Bool {
     configuration.hardening.landlock == .required || !configuration.development.plainHTTPOnLoopback
   }
 
-  /// Those of its URLs, https, and names that do not fit into a datagram.
+  /// The ports of its URLs, https, and DNS over TCP.
   static func ports(of loaded: ConfigurationLoader.Loaded) -> Set<UInt16> {
     let configuration = loaded.configuration
     return Set(loaded.reach.ports.keys).union(configuration.hardening.connectPorts.map { UInt16($0) })
@@ -63,7 +63,7 @@ struct SandboxPlan: Sendable {
     "/proc/sys/crypto", "/sys/devices/system/cpu", "/sys/fs/cgroup", "/dev/urandom", "/dev/random", "/dev/null",
   ]
 
-  /// Where the libraries that are loaded come from, wherever that is: others of the same package lie beside them.
+  /// Where the libraries that are loaded come from, wherever that is: others of the same package are next to them.
   private static func libraryDirectories() -> Set<String> {
     var directories: Set<String> = []
     guard let maps = fopen("/proc/self/maps", "re") else { return [] }
@@ -73,7 +73,7 @@ struct SandboxPlan: Sendable {
     while getline(&line, &capacity, maps) > 0, let text = line {
       guard let slash = strchr(text, CInt(UInt8(ascii: "/"))) else { continue }
       let path = String(cString: slash).split(separator: "\n").first.map(String.init) ?? ""
-      if path.contains(".so") { directories.insert(FilePlaces.directory(of: path)) }
+      if path.contains(".so") { directories.insert(FileLocations.directory(of: path)) }
     }
     free(line)
     return directories.subtracting(["/"])

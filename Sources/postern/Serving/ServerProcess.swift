@@ -9,6 +9,9 @@ import PosternJSON
 import PosternSupport
 import PosternTelemetry
 import Sidecar
+import SidecarAccess
+import SidecarEngine
+import SidecarObservability
 import SocketServer
 import StatusServer
 
@@ -21,8 +24,8 @@ struct ServerProcess {
     var status: Int32 = 1
   }
 
-  /// How long connections that were accepted before the end may take to say what they want.
-  private static let welcomeTime = Duration.milliseconds(50)
+  /// How long connections that were accepted right before the stop may take to send a request.
+  private static let gracePeriod = Duration.milliseconds(50)
 
   /// How long connections may take to close when the time to drain is over: longer than the socket server lingers.
   private static let closingTime = Duration.seconds(3)
@@ -30,14 +33,14 @@ struct ServerProcess {
   let configurationPath: String
   let socketPath: String?
 
-  /// Returns when the sidecar has been asked to end and has ended.
+  /// Runs the sidecar until it is requested to stop and has stopped.
   func run() async throws {
     // The configuration may name any variable; libraries heed only what it does not.
     let environment = ProcessEnvironment.current
     let heeded = LibraryEnvironment.clear()
     ProcessLimits.openStandardDescriptors()
     ProcessLimits.raiseDescriptors()
-    // First of all: what needs a descriptor and gets none mostly ends the process without a word.
+    // First of all: libraries mostly abort without a message when they cannot get a descriptor.
     let descriptors = try Self.descriptors()
     ServerSignals.ignoreOthers()
     // From the first moment on, so that a SIGTERM right after the start is a clean end too.
@@ -102,14 +105,14 @@ struct ServerProcess {
     let memory = MemoryReturn()
     surroundings.onCallEnd = { memory.used(bytes: $0) }
     let debugger = DebuggerCheck()
-    // Without /proc nobody can tell: where the check is on, nothing is fetched.
+    // Without /proc a debugger cannot be detected: if the check is on, nothing is fetched.
     surroundings.isTraced = { debugger?.isTraced ?? true }
     surroundings.hardening = { hardening.report }
     surroundings.unmapped = unmapped
     let service = try SidecarService(loaded.configuration, surroundings)
-    // Before anybody can ask: nothing is known to work yet.
+    // Before the first call: nothing is known to work yet.
     service.prepareWatch()
-    // Before the socket can be connected to: whoever sees it may send SIGHUP.
+    // Before the socket can be connected to: a program that sees it may send SIGHUP.
     signals.onReload {
       audit?.reopen()
       service.requestReload()
@@ -173,7 +176,7 @@ struct ServerProcess {
     logger.info("ended")
   }
 
-  /// What the descriptors that this process may have allow.
+  /// Shares out the descriptors that this process may have.
   private static func descriptors() throws(Failure) -> DescriptorBudget {
     let (limit, open) = (ProcessLimits.descriptorLimit, ProcessLimits.openDescriptors)
     guard let budget = DescriptorBudget(limit: limit, open: open) else {
@@ -185,8 +188,8 @@ struct ServerProcess {
     return budget
   }
 
-  /// Where to listen; the directory is made ready where the configuration says so, before the process gives up what
-  /// that takes.
+  /// The socket to listen on; prepares its directory if the configuration requires it, before the process gives up the
+  /// rights for that.
   private func endpoint(
     _ configuration: PosternConfiguration, _ inherited: InheritedSocket?, _ environment: [String: String],
     _ logger: Logger
@@ -215,16 +218,16 @@ struct ServerProcess {
     socket.connections = configuration.limits.connections
     socket.connectionsPerUid = configuration.limits.connectionsPerUid
     socket.isStranger = { service.isStranger(Peer($0)) }
-    socket.refusal = { reason in
+    socket.rejection = { reason in
       switch reason {
-      case .connections: service.refusal(.connections)
-      case .connectionsPerUid: service.refusal(.connectionsPerUid)
+      case .connections: service.rejection(.connections)
+      case .connectionsPerUid: service.rejection(.connectionsPerUid)
       }
     }
     return socket
   }
 
-  /// Not before the socket: who is told that it is ready may connect.
+  /// Starts the status server, after the socket: a program that learns that the sidecar is ready may connect.
   private static func statusListener(
     _ configuration: HTTPConfiguration, _ service: SidecarService, _ server: SocketServer, isTakingOver: Bool,
     _ logger: Logger
@@ -238,12 +241,12 @@ struct ServerProcess {
     }
   }
 
-  /// Whoever was let in just now has its request on the way: it is answered like any other.
+  /// Waits for the requests of connections that were accepted just now: they are answered like any other.
   private static func acceptGracePeriod(_ service: SidecarService) async {
-    // The last one may not have been told of yet.
+    // The last one may not have been reported yet.
     repeat {
       try? await Task.sleep(for: .milliseconds(5))
-    } while service.youngestConnectionAge.map { $0 < welcomeTime } ?? false
+    } while service.youngestConnectionAge.map { $0 < gracePeriod } ?? false
   }
 
   private static func drain(

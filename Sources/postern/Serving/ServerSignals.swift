@@ -1,8 +1,7 @@
 import Glibc
 import PosternSupport
 
-/// What the sidecar does with signals: SIGHUP reloads, the first SIGTERM or SIGINT drains, a second one ends the
-/// process at once.
+/// Handles signals: SIGHUP reloads, the first SIGTERM or SIGINT drains, the second one makes the process exit at once.
 final class ServerSignals: Sendable {
   private struct State {
     var reload: (@Sendable () -> Void)?
@@ -42,10 +41,10 @@ final class ServerSignals: Sendable {
     }
   }
 
-  /// What SIGHUP does from now on; before that it does nothing.
+  /// Sets the action of SIGHUP, which is ignored until then.
   func onReload(_ action: @escaping @Sendable () -> Void) { state.withLock { $0.reload = action } }
 
-  /// Returns when the process has been asked to end.
+  /// Returns when the process is requested to stop.
   func untilEnd() async {
     for await _ in ending {}
   }

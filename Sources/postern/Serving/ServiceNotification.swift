@@ -1,10 +1,11 @@
 import Glibc
 
-/// Tells the service manager how the process is (sd_notify(3)): one datagram to the socket that `NOTIFY_SOCKET` names.
+/// Reports the state of the process to the service manager (sd_notify(3)): one datagram to the socket that
+/// `NOTIFY_SOCKET` names.
 ///
-/// Nothing fails with it: without the variable, or when nobody listens, it does nothing.
+/// It never fails: without the variable, or without a listener, it does nothing.
 struct ServiceNotification: Sendable {
-  /// What the service manager is told.
+  /// The states that are reported.
   enum State: Sendable {
     /// It serves; once after the start, and after every reload. `status` is what `systemctl status` shows.
     case ready(status: String)
@@ -19,8 +20,8 @@ struct ServiceNotification: Sendable {
   }
 
   private let address: [UInt8]?
-  /// Connected to an abstract name at the start, for the process's sandbox lets none be reached later on; of no use
-  /// when the manager puts another socket in its place.
+  /// Connected to an abstract name at the start, because the process's sandbox forbids that later; invalid after the
+  /// manager has replaced its socket.
   private let abstract: Int32?
 
   /// `path` is the value of `NOTIFY_SOCKET`: a path, or an abstract name behind `@`.
@@ -31,10 +32,10 @@ struct ServiceNotification: Sendable {
     abstract = address.flatMap { $0[0] == 0 ? Self.connected(to: $0) : nil }
   }
 
-  /// Whether there is anybody to tell.
+  /// Whether there is a service manager.
   var isUsable: Bool { address != nil }
 
-  /// Sends `state`. False when nobody was told.
+  /// Sends `state`. False when it was not received.
   @discardableResult
   func send(_ state: State) -> Bool {
     guard let address, let descriptor = abstract ?? Self.connected(to: address) else { return false }

@@ -7,8 +7,8 @@ import PosternSupport
 /// starts, and the Swift runtime is earlier. Ending has a pipe and a thread of its own: no number of reloads can make
 /// it wait or get lost, nor one that hangs on a file.
 enum SignalThread {
-  /// What a signal asks for.
-  enum Wish: Sendable {
+  /// The action that a signal requests.
+  enum Action: Sendable {
     /// SIGTERM, SIGINT.
     case end
     /// SIGHUP; any number that came together are one.
@@ -25,7 +25,7 @@ enum SignalThread {
     fileprivate let reloading: Int32
   }
 
-  /// Installs the handlers: signals wait in the pipes until the threads start. Nil when the system refuses.
+  /// Installs the handlers: signals wait in the pipes until the threads start. Nil when that fails.
   static func install() -> Pipes? {
     guard let ending = makePipe(), let reloading = makePipe() else { return nil }
     endPipe = ending.write
@@ -37,8 +37,8 @@ enum SignalThread {
     return isInstalled ? Pipes(ending: ending.read, reloading: reloading.read) : nil
   }
 
-  /// Starts the threads; `handle` is called there with each wish. False when the system refuses.
-  static func start(_ pipes: Pipes, _ handle: @escaping @Sendable (Wish) -> Void) -> Bool {
+  /// Starts the threads; `handle` is called there with each action. False when that fails.
+  static func start(_ pipes: Pipes, _ handle: @escaping @Sendable (Action) -> Void) -> Bool {
     do throws(SystemThread.StartError) {
       try SystemThread.start("postern-end") { read(pipes.ending, .end, handle) }
       try SystemThread.start("postern-reload") { read(pipes.reloading, .reload, handle) }
@@ -49,7 +49,7 @@ enum SignalThread {
   private static func makePipe() -> (read: Int32, write: Int32)? {
     var ends: [Int32] = [-1, -1]
     guard pipe(&ends) == 0 else { return nil }
-    // A full pipe means that the wish is known: a handler must never wait.
+    // A full pipe means that the action is known: a handler must never wait.
     for end in ends where fcntl(end, F_SETFD, FD_CLOEXEC) != 0 || fcntl(end, F_SETFL, O_NONBLOCK) != 0 { return nil }
     return (ends[0], ends[1])
   }
@@ -69,14 +69,14 @@ enum SignalThread {
     errno = before
   }
 
-  private static func read(_ pipe: Int32, _ wish: Wish, _ handle: @Sendable (Wish) -> Void) {
+  private static func read(_ pipe: Int32, _ action: Action, _ handle: @Sendable (Action) -> Void) {
     while true {
       var waiting = pollfd(fd: pipe, events: Int16(POLLIN), revents: 0)
       if poll(&waiting, 1, -1) < 0, errno != EINTR { return }
       // Ends one at a time: a second one means more than the first. Whatever comes while a reload is at work is one
       // more.
-      var bytes = [UInt8](repeating: 0, count: wish == .end ? 1 : 4096)
-      if Glibc.read(pipe, &bytes, bytes.count) > 0 { handle(wish) }
+      var bytes = [UInt8](repeating: 0, count: action == .end ? 1 : 4096)
+      if Glibc.read(pipe, &bytes, bytes.count) > 0 { handle(action) }
     }
   }
 }

@@ -1,6 +1,7 @@
 import PosternJSONRPC
 import PosternSupport
 import Sidecar
+import SidecarAccess
 import SocketServer
 
 /// Between one connection's bytes and its conversation.
@@ -23,7 +24,7 @@ final class SocketBridge: ConnectionDelegate {
       output: JSONRPCConnection.Output(
         executor: connection.taskExecutor,
         ready: { if connection.isWritable { true } else { await connection.writable() } },
-        pause: { $0 ? connection.pause() : connection.goOn() },
+        pause: { $0 ? connection.pause() : connection.resume() },
         write: { text in
           connection.send(text)
           guard text.count > MemoryReturn.threshold else { return }
@@ -58,7 +59,7 @@ final class SocketBridge: ConnectionDelegate {
     }
   }
 
-  /// Has a long text read away from the event loop; the connection waits for that, and nobody else.
+  /// Reads a long text away from the event loop; only its connection waits for that.
   private func receive(
     _ text: MessageBytes, _ sharesLine: Bool, on connection: Connection, _ executor: any TaskExecutor
   ) {
@@ -66,7 +67,7 @@ final class SocketBridge: ConnectionDelegate {
     Task(executorPreference: executor) { [session, memory] in
       text.withUnsafeBytes { session.receive(text: $0, sharesLine: sharesLine) }
       memory.used(bytes: text.count)
-      connection.goOn()
+      connection.resume()
     }
   }
 
@@ -77,7 +78,8 @@ final class SocketBridge: ConnectionDelegate {
   func closed(_ connection: Connection, reason: CloseReason) {
     switch reason {
     case .peer, .requested: break
-    case .peerEnded: service.connectionBroke(connection: connection.id, of: peer, why: "the caller's process has ended")
+    case .peerEnded:
+      service.connectionBroke(connection: connection.id, of: peer, why: "the caller's process has exited")
     default: service.connectionBroke(connection: connection.id, of: peer, why: "\(reason)")
     }
     service.closed(connection: connection.id, session: session)
@@ -87,7 +89,7 @@ final class SocketBridge: ConnectionDelegate {
 }
 
 extension Peer {
-  /// As the kernel tells of it.
+  /// The peer as the kernel reports it.
   init(_ credentials: PeerCredentials) {
     self.init(
       uid: credentials.uid, gid: credentials.gid, groups: credentials.groups, pid: credentials.pid ?? 0)

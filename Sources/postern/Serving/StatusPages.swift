@@ -4,19 +4,20 @@ import StatusServer
 
 /// `/healthz`, `/readyz` and `/metrics`.
 struct StatusPages: Sendable {
-  /// How long the socket's threads may take to show that they turn.
+  /// How long the socket's threads may take to respond.
   private static let patience = Duration.seconds(2)
 
   let service: SidecarService
   let server: SocketServer
 
-  /// What stands at `path` now.
+  /// The page at `path`.
   func page(_ path: String) async -> StatusPage? {
     switch path {
     case "/healthz":
-      let turns = await server.responds(within: Self.patience)
-      let text = turns ? #"{"status":"ok"}"# : #"{"status":"down","detail":"a thread of the socket does not respond"}"#
-      return StatusPage(status: turns ? 200 : 503, contentType: "application/json", body: Array(text.utf8))
+      let responds = await server.responds(within: Self.patience)
+      let text =
+        responds ? #"{"status":"ok"}"# : #"{"status":"down","detail":"a thread of the socket does not respond"}"#
+      return StatusPage(status: responds ? 200 : 503, contentType: "application/json", body: Array(text.utf8))
     case "/readyz":
       let readiness = await service.settledReadiness
       return StatusPage(

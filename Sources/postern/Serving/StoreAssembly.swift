@@ -4,7 +4,7 @@ import PosternConfiguration
 import PosternSupport
 import SessionStore
 
-/// The session store that the configuration asks for.
+/// Opens the session store of the configuration.
 struct StoreAssembly {
   /// How long the process before this one is given to leave a store in files: longer than it takes to, unless an issuer
   /// is slow.
@@ -53,7 +53,7 @@ struct StoreAssembly {
     ConfigurationProblems([ConfigurationProblem(file: "configuration", keyPath: "store.\(name)", message: message)])
   }
 
-  /// Opened when it is first needed, or to see whether it can be where the configuration says that it will be needed: a
+  /// Opened when it is first needed, or to see whether it can be if the configuration will need it: a
   /// sidecar that has nothing to do with sessions writes nothing anywhere. Nil: there is nothing to open.
   func store(logger: Logger) -> DeferredRecordStore? {
     configuration.kind == .memory

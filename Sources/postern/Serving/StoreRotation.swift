@@ -2,7 +2,8 @@ import AuthEngine
 import Logging
 import PosternConfiguration
 import PosternSupport
-import Sidecar
+import SidecarEngine
+import SidecarObservability
 
 /// The session store with what it is opened with: its keys and passwords change with the configuration while it runs.
 final class StoreRotation: Sendable {
@@ -12,7 +13,7 @@ final class StoreRotation: Sendable {
   private let replacements: FileReloadMonitor
   private let logger: Logger
 
-  /// The storage that the configuration asks for. Throws when a key is none.
+  /// The storage of the configuration. Throws when a key is not valid.
   init(
     _ configuration: PosternConfiguration, _ replacements: FileReloadMonitor, _ logger: Logger
   ) throws(ConfigurationProblems) {
@@ -31,19 +32,19 @@ final class StoreRotation: Sendable {
     return storage
   }
 
-  private func prepare(_ wanted: StoreConfiguration) throws(ConfigurationProblems) -> @Sendable () -> Void {
-    let assembly = try StoreAssembly(wanted, isNeeded: isNeeded)
-    return { [self] in take(wanted, assembly) }
+  private func prepare(_ next: StoreConfiguration) throws(ConfigurationProblems) -> @Sendable () -> Void {
+    let assembly = try StoreAssembly(next, isNeeded: isNeeded)
+    return { [self] in take(next, assembly) }
   }
 
-  private func take(_ wanted: StoreConfiguration, _ assembly: StoreAssembly) {
+  private func take(_ next: StoreConfiguration, _ assembly: StoreAssembly) {
     let current = inForce.withLock { $0 }
-    // Another place takes a restart, which has been said.
-    guard wanted.isSamePlace(as: current), let store = store as? DeferredRecordStore else { return }
-    guard wanted != current else { return replacements.store(problem: nil) }
+    // Another location requires a restart, which was logged.
+    guard next.isSameLocation(as: current), let store = store as? DeferredRecordStore else { return }
+    guard next != current else { return replacements.store(problem: nil) }
     store.exchange(assembly.opening(logger: logger)) { [self] error in
       if let error { return replacements.store(problem: "\(error)") }
-      inForce.withLock { $0 = wanted }
+      inForce.withLock { $0 = next }
       replacements.store(problem: nil)
       logger.info("session store has gone over to its new keys or credentials")
     }

@@ -2,8 +2,8 @@ import Glibc
 import PosternSupport
 import Sidecar
 
-/// What the service manager is told as the sidecar goes through its life (sd_notify(3)), and how often it wants to hear
-/// that it is well.
+/// Reports start, reload and stop of the sidecar to the service manager (sd_notify(3)), and the watchdog interval that
+/// it requires.
 final class SystemdNotifier: Sendable {
   private struct State {
     var isServing = false
@@ -11,12 +11,12 @@ final class SystemdNotifier: Sendable {
     var isStopping = false
     var failure: String?
     var connections = 0
-    var told = ""
+    var reported = ""
   }
 
   private let notification: ServiceNotification
   private let state = Locked(State())
-  /// Within which time the manager wants a sign of life; nil: it does not.
+  /// The time within which the manager expects a heartbeat; nil: none.
   let watchdog: Duration?
 
   /// The manager that the process's environment names.
@@ -27,19 +27,19 @@ final class SystemdNotifier: Sendable {
     watchdog = isOurs && microseconds > 0 && notification.isUsable ? .microseconds(microseconds) : nil
   }
 
-  /// Whether there is anybody to tell.
+  /// Whether there is a service manager.
   var isThere: Bool { notification.isUsable }
 
   /// It can be connected to.
   func ready() {
-    tell {
+    report {
       $0.isServing = true
     } message: {
       .ready(status: $0)
     }
   }
 
-  /// Before it serves nobody is told of reloads: `READY` would be too early, and after it nothing is left to say.
+  /// Reports a reload, unless the process does not serve yet (`READY` would be too early) or no longer.
   func reload(_ phase: ReloadPhase) {
     switch phase {
     case .began:
@@ -65,7 +65,7 @@ final class SystemdNotifier: Sendable {
 
   /// It takes no new requests.
   func stopping() {
-    tell {
+    report {
       $0.isStopping = true
     } message: {
       .stopping(status: $0)
@@ -81,23 +81,23 @@ final class SystemdNotifier: Sendable {
       state.failure = failure
       return state.isServing && !state.isStopping
     }
-    if isServing { tell({ _ in }, message: { .ready(status: $0) }) }
+    if isServing { report({ _ in }, message: { .ready(status: $0) }) }
   }
 
-  private func tell(_ change: (inout State) -> Void, message: (String) -> ServiceNotification.State) {
+  private func report(_ change: (inout State) -> Void, message: (String) -> ServiceNotification.State) {
     let status = state.withLock { state in
       change(&state)
-      state.told = Self.status(state)
-      return state.told
+      state.reported = Self.status(state)
+      return state.reported
     }
     notification.send(message(status))
   }
 
-  /// The status when it is not what was told last.
+  /// The status when it differs from the reported one.
   private static func news(_ state: inout State) -> String? {
     let status = status(state)
-    guard status != state.told else { return nil }
-    state.told = status
+    guard status != state.reported else { return nil }
+    state.reported = status
     return status
   }
 

@@ -4,9 +4,9 @@ import Logging
 import PosternConfiguration
 import PosternSupport
 import PosternTelemetry
-import Sidecar
+import SidecarObservability
 
-/// The exporter of spans that the configuration asks for.
+/// Makes the exporter of spans of the configuration.
 enum TelemetryAssembly {
   /// How long spans that wait may take at the end.
   static let patience = Duration.seconds(5)

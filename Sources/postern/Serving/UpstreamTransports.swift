@@ -2,6 +2,7 @@ import CurlTransport
 import Logging
 import PosternSupport
 import Sidecar
+import SidecarObservability
 
 /// The process's transports: the common one, and those of resources that have HTTP/2, each with a thread of its own.
 final class UpstreamTransports: Sendable {
@@ -9,7 +10,7 @@ final class UpstreamTransports: Sendable {
     /// Why exchanges cannot be set up, by transport.
     var problems: [Int: String] = [:]
     var count = 0
-    /// Those of resources. Whoever has fetches on one keeps it.
+    /// The transports of resources; fetches keep theirs.
     var others: [Int: Weak] = [:]
     /// The counts of those that are gone.
     var ended = TransportState()

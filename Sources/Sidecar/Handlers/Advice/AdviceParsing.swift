@@ -13,7 +13,7 @@ enum AdviceParsing {
       source: finding.map { ParseAdvice.Source($0.source) })
   }
 
-  /// A response that a caller got elsewhere; `path` is where it stands in the call.
+  /// A response that a caller received elsewhere; `path` is its path in the params.
   static func response(_ params: ParseAdvice.Params, path: String = "") throws(RPCFault) -> HTTPResponse {
     try HTTPResponse(status: params.status, headers: params.headers, body: params.body, path: path)
   }

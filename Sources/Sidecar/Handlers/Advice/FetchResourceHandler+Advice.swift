@@ -4,9 +4,13 @@ import PosternJSON
 import PosternJSONRPC
 import PosternProtocol
 import PosternSupport
+import SidecarAccess
+import SidecarCalls
+import SidecarEngine
+import SidecarObservability
 
 extension FetchResourceHandler {
-  /// Goes on with a fetch that had stopped at an advice: with the very request of then, on the configuration of now.
+  /// Continues a fetch that was suspended at an advice: with the original request, on the current configuration.
   func resume(
     _ continuation: String, _ params: FetchResource.Params, _ context: CallContext
   ) async throws(RPCFault) -> JSONValue {
@@ -15,16 +19,16 @@ extension FetchResourceHandler {
     }
     let timeout = try Self.timeout(params)
     let unknown = RPCFault(.continuationUnknown, data: ["path": "/continuation"])
-    guard let known = stopped.fetch(continuation, of: context.owner), context.runtime.shows(known) else {
+    guard let known = stopped.fetch(continuation, of: context.uid), context.runtime.shows(known) else {
       throw unknown
     }
-    let server = try server(known.origin.resource, context)
+    let server = try server(known.origin.resource, context).applying(known.origin.options)
     guard server.baseURL == known.origin.baseURL else { throw unknown }
     let session = try await engine.session(known.session.text, .user, server.issuer, context)
-    context.audit?.note(resource: server.name, options: known.origin.options, server, session)
-    // Before it is taken: what is refused here can be tried again.
-    guard tasks.running(known.origin.task, of: context.owner) == nil else { throw Self.taskIsRunning }
-    guard let taken = stopped.take(continuation, of: context.owner) else { throw unknown }
+    context.audit?.note(server, session)
+    // Before it is taken, so that a call that is rejected here can be retried.
+    guard tasks.running(known.origin.task, of: context.uid) == nil else { throw Self.taskIsRunning }
+    guard let taken = stopped.take(continuation, of: context.uid) else { throw unknown }
     let fetch = taken.value
     var options = fetch.origin.options
     options.session = session
@@ -44,7 +48,7 @@ extension FetchResourceHandler {
     }
   }
 
-  /// Who satisfies the fetch's advice, and where it is kept meanwhile.
+  /// The delegate that satisfies the fetch's advice, and the store of the fetch meanwhile.
   func advice(
     _ rules: AdviceRules, _ origin: SuspendedFetches.Origin, _ progress: AdviceProgress?, by deadline: Deadline,
     _ context: CallContext
@@ -52,16 +56,16 @@ extension FetchResourceHandler {
     FetchAdvice(
       delegate: PolicyDelegate(
         caller: context.caller, task: origin.task, patience: rules.wait, deadline: deadline, clock: clock, trail: trail),
-      asksAboutAnswers: context.caller.delegate(for: .evaluateAuthorizationPolicy) != nil, progress: progress,
-      asked: context.caller.delegate(for: .onPolicyAdviceReceived) == nil ? nil : context.caller.connection,
+      consultsDelegate: context.caller.delegate(for: .evaluateAuthorizationPolicy) != nil, progress: progress,
+      delegateID: context.caller.delegate(for: .onPolicyAdviceReceived) == nil ? nil : context.caller.connection,
       hold: { [stopped] stop in
         guard let session = stop.session else { return nil }
         return stopped.hold(
           SuspendedFetches.Fetch(origin: origin, session: session, advices: stop.advices, progress: stop.progress))
       },
       release: { [stopped] in stopped.release($0) },
-      extend: { [stopped] in stopped.stop($0, of: origin.owner) },
-      // Who was asked may come back on another connection.
+      extend: { [stopped] in stopped.stop($0, of: origin.uid) },
+      // The delegate may come back on another connection.
       abandon: { [stopped, caller = context.caller] in
         if caller.session != nil { stopped.release($0) }
       })

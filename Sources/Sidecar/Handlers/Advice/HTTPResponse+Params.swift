@@ -3,7 +3,7 @@ import PosternJSONRPC
 import PosternProtocol
 
 extension HTTPResponse {
-  /// A response that a caller got elsewhere.
+  /// A response that a caller received elsewhere.
   init(
     status: Int, headers: [String: HeaderValue], body: BodyText?, path: String = ""
   ) throws(RPCFault) {

@@ -3,6 +3,10 @@ import PosternJSON
 import PosternJSONRPC
 import PosternProtocol
 import PosternSupport
+import SidecarAccess
+import SidecarCalls
+import SidecarEngine
+import SidecarObservability
 
 /// `authenticate` and `authenticateWithAdvice`.
 struct JourneyHandlers: Sendable {
@@ -22,7 +26,7 @@ struct JourneyHandlers: Sendable {
       for (name, isGiven) in others where isGiven {
         throw .invalidParams("continuation excludes \(name)", path: "/\(name)")
       }
-      return try await goOn(continuation, params.callbacks, answers, context)
+      return try await resume(continuation, params.callbacks, answers, context)
     }
     guard params.callbacks == nil else { throw .invalidParams("callbacks need a continuation", path: "/continuation") }
     guard let name = params.issuer else { throw .invalidParams("issuer or continuation is needed", path: "/issuer") }
@@ -52,12 +56,12 @@ struct JourneyHandlers: Sendable {
     }
     if let continuation = params.continuation {
       guard params.session == nil else { throw .invalidParams("continuation excludes session", path: "/session") }
-      if params.callbacks == nil, let fetch = stopped.fetch(continuation, of: context.owner),
+      if params.callbacks == nil, let fetch = stopped.fetch(continuation, of: context.uid),
         context.runtime.shows(fetch)
       {
         return try await begin(fetch, continuation, answers, context)
       }
-      return try await goOn(continuation, params.callbacks, answers, context)
+      return try await resume(continuation, params.callbacks, answers, context)
     }
     guard params.callbacks == nil else { throw .invalidParams("callbacks need a continuation", path: "/continuation") }
     var advices: [PolicyAdvice] = []
@@ -74,7 +78,7 @@ struct JourneyHandlers: Sendable {
     return try await begin(request, issuer, answers, context)
   }
 
-  /// What a fetch waits for.
+  /// Starts the journey that a fetch waits for.
   private func begin(
     _ fetch: SuspendedFetches.Fetch, _ continuation: String, _ answers: JourneyAnswers, _ context: CallContext
   ) async throws(RPCFault) -> JourneyResult {
@@ -93,7 +97,7 @@ struct JourneyHandlers: Sendable {
     do throws(JourneyError) {
       return result(
         try await engine.journeys.begin(
-          request, at: issuer, ownedBy: context.owner, answers: answers, life: life, deadline: context.deadline,
+          request, at: issuer, ownedBy: context.uid, answers: answers, life: life, deadline: context.deadline,
           trace: context.traceContext), context)
     } catch {
       throw ErrorMap.fault(error)
@@ -103,17 +107,17 @@ struct JourneyHandlers: Sendable {
   /// Where a fetch waits for a journey that is over, there is as much time again to go on with it.
   private func result(_ outcome: JourneyOutcome, _ context: CallContext) -> JourneyResult {
     var result = JourneyResult(outcome)
-    if case .completed(let end) = outcome, let fetch = end.tag, stopped.extend(fetch, of: context.owner) {
+    if case .completed(let end) = outcome, let fetch = end.tag, stopped.extend(fetch, of: context.uid) {
       result.continuation = fetch
     }
     return result
   }
 
-  private func goOn(
+  private func resume(
     _ continuation: String, _ callbacks: [JSONValue]?, _ answers: JourneyAnswers, _ context: CallContext
   ) async throws(RPCFault) -> JourneyResult {
     // One at an issuer that the rule hides is as unknown as one that is not there.
-    if let issuer = engine.journeys.issuer(of: continuation, ownedBy: context.owner),
+    if let issuer = engine.journeys.issuer(of: continuation, ownedBy: context.uid),
       !context.runtime.scope.contains(issuer: issuer)
     {
       throw ErrorMap.fault(JourneyError.continuationUnknown)
@@ -121,7 +125,7 @@ struct JourneyHandlers: Sendable {
     do throws(JourneyError) {
       return result(
         try await engine.journeys.goOn(
-          continuation, callbacks: callbacks, ownedBy: context.owner, issuer: context.runtime.issuerLookup(engine),
+          continuation, callbacks: callbacks, ownedBy: context.uid, issuer: context.runtime.issuerLookup(engine),
           answers: answers, deadline: context.deadline, trace: context.traceContext), context)
     } catch {
       throw ErrorMap.fault(error)
@@ -144,7 +148,7 @@ struct JourneyHandlers: Sendable {
           return fitting.count < 2
         }
         guard fitting.count <= 1 else {
-          throw SessionError.invalid("This peer has several sessions: say which", path: "/session")
+          throw SessionError.severalSessions
         }
         guard let only = fitting.first else { throw SessionError.notFound }
         session = only

@@ -6,7 +6,7 @@ extension PolicyAdvice {
   private static let most = 16
   private static let maxAge = 0...Int(Int32.max)
 
-  /// The advice of a call. Its XML is made anew of type and value.
+  /// The advice of a call. Its XML is built again from type and value.
   init(_ given: PolicyAdviceDescription, path: String) throws(RPCFault) {
     guard (1...256).contains(given.type.utf8.count) else {
       throw .invalidParams("type has 1 to 256 bytes", path: "\(path)/type")

@@ -4,18 +4,20 @@ import PosternJSON
 import PosternJSONRPC
 import PosternProtocol
 import PosternSupport
+import SidecarAccess
+import SidecarObservability
 
-/// Asks the calling connection about policy advice: `delegate.onPolicyAdviceReceived`, `evaluateAuthorizationPolicy`
-/// and `updateRequest` (wire.md section 6), each as far as it has registered for it.
+/// Sends requests about policy advice to the calling connection: `delegate.onPolicyAdviceReceived`,
+/// `evaluateAuthorizationPolicy` and `updateRequest` (wire.md section 6), each as far as it has registered for it.
 struct PolicyDelegate: AuthorizationPolicyDelegate {
-  let caller: Caller
+  let caller: PeerConnection
   let task: String
   /// How long the caller has to answer.
   let patience: Duration
   /// When the call must be over.
   let deadline: Deadline
   let clock: any EngineClock
-  /// Where the caller's word is recorded.
+  /// The audit trail of the caller's answer.
   var trail: AuditTrail?
 
   func onPolicyAdviseReceived(
@@ -83,6 +85,6 @@ struct PolicyDelegate: AuthorizationPolicyDelegate {
 }
 
 extension PolicyAdviceDescription {
-  /// As it stands in a message.
+  /// The advice as JSON.
   var json: JSONValue? { try? JSONValueEncoder().encode(self) }
 }

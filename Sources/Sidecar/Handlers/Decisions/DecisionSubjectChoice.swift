@@ -3,13 +3,16 @@ import PosternJSON
 import PosternJSONRPC
 import PosternProtocol
 import PosternSupport
+import SidecarAccess
+import SidecarCalls
+import SidecarEngine
 
-/// Why a call has no subject: told as its failure, not as an error.
-struct DecisionSubjectAbsence: Error {
+/// The reason why a call has no subject: reported as its failure, not as an error.
+struct DecisionSubjectError: Error {
   let status: Status
 }
 
-/// Whom a call is about: a session's user, or whom the caller names where the decision point has no issuer.
+/// Selects the subject of a call: a session's user, or the one in the call where the decision point has no issuer.
 struct DecisionSubjectChoice {
   let engine: Engine
   let context: CallContext
@@ -17,7 +20,7 @@ struct DecisionSubjectChoice {
   /// The subject; `attributes` loses what named it.
   func subject(
     _ params: Preauthorize.Params, _ point: DecisionPoint, _ attributes: inout JSONObject
-  ) async throws(RPCFault) -> Result<DecisionSubject, DecisionSubjectAbsence> {
+  ) async throws(RPCFault) -> Result<DecisionSubject, DecisionSubjectError> {
     guard let issuer = point.settings.issuer else { return try named(params, point, &attributes) }
     do throws(SessionError) {
       guard let handle = try await handle(params.session, issuer) else { return Self.absent(.sessionMissing()) }
@@ -30,19 +33,19 @@ struct DecisionSubjectChoice {
         return Self.absent(.sessionMissing("nobody knows whose session it is: it has no subject"))
       }
       let access = FetchSession(
-        handle: handle, owner: context.owner, issuer: try context.runtime.issuerLookup(engine)(issuer),
+        handle: handle, owner: context.uid, issuer: try context.runtime.issuerLookup(engine)(issuer),
         sessions: engine.sessions)
       return .success(DecisionSubject(session, claims: point.settings.subjectClaims, through: access))
     } catch { return .failure(try Self.absence(error)) }
   }
 
-  /// Why the session of `subject` is there no more; nil while it is, and where there is none.
-  /// That another process has ended it is known two seconds later.
-  func end(of subject: DecisionSubject) async throws(RPCFault) -> DecisionSubjectAbsence? {
+  /// Returns the reason why the session of `subject` is over; nil while it is there, and for a subject without one.
+  /// An end by another process is known two seconds later.
+  func end(of subject: DecisionSubject) async throws(RPCFault) -> DecisionSubjectError? {
     guard let session = subject.session, let handle = session.handle else { return nil }
     do throws(SessionError) {
       let found = try await engine.sessions.session(handle, ownedBy: session.owner)
-      return hasExpired(found) ? DecisionSubjectAbsence(status: .sessionExpired) : nil
+      return hasExpired(found) ? DecisionSubjectError(status: .sessionExpired) : nil
     } catch { return try Self.absence(error) }
   }
 
@@ -50,10 +53,10 @@ struct DecisionSubjectChoice {
     session.expiresAt.map { $0 <= engine.clock.wallNow } ?? false
   }
 
-  private static func absence(_ error: SessionError) throws(RPCFault) -> DecisionSubjectAbsence {
+  private static func absence(_ error: SessionError) throws(RPCFault) -> DecisionSubjectError {
     switch error.kind {
-    case .notFound, .issuerUnknown: return DecisionSubjectAbsence(status: .sessionMissing())
-    case .expired: return DecisionSubjectAbsence(status: .sessionExpired)
+    case .notFound, .issuerUnknown: return DecisionSubjectError(status: .sessionMissing())
+    case .expired: return DecisionSubjectError(status: .sessionExpired)
     default: throw ErrorMap.fault(error)
     }
   }
@@ -61,25 +64,21 @@ struct DecisionSubjectChoice {
   private func handle(_ text: String?, _ issuer: String) async throws(SessionError) -> SessionHandle? {
     if let text { return try SessionHandle(text) }
     guard context.runtime.scope.contains(issuer: issuer) else { return nil }
-    switch try await engine.sessions.choice(of: .user, at: issuer, ownedBy: context.owner) {
-    case .none: return nil
-    case .one(let handle): return handle
-    case .several: throw SessionError.invalid("This peer has several sessions: say which", path: "/session")
-    }
+    return try await engine.sessions.onlySession(of: .user, at: issuer, ownedBy: context.uid)
   }
 
   private func named(
     _ params: Preauthorize.Params, _ point: DecisionPoint, _ attributes: inout JSONObject
-  ) throws(RPCFault) -> Result<DecisionSubject, DecisionSubjectAbsence> {
+  ) throws(RPCFault) -> Result<DecisionSubject, DecisionSubjectError> {
     guard params.session == nil else {
       throw .invalidParams("The decision point has no issuer: context.subject says whom it is about", path: "/session")
     }
-    guard point.needsSubject else { return .success(DecisionSubject(id: "", owner: context.owner)) }
+    guard point.needsSubject else { return .success(DecisionSubject(id: "", uid: context.uid)) }
     guard let given = attributes["subject"] else {
       return Self.absent(.sessionMissing("the decision point has no issuer: context.subject is needed"))
     }
     attributes["subject"] = nil
-    if let id = given.stringValue, !id.isEmpty { return .success(DecisionSubject(id: id, owner: context.owner)) }
+    if let id = given.stringValue, !id.isEmpty { return .success(DecisionSubject(id: id, uid: context.uid)) }
     guard let object = given.objectValue, let id = object["id"]?.stringValue, !id.isEmpty else {
       throw .invalidParams("context.subject must be an id, or an object with an id", path: "/context/subject")
     }
@@ -93,10 +92,10 @@ struct DecisionSubjectChoice {
     return .success(
       DecisionSubject(
         type: try member("type", \.stringValue), id: id,
-        properties: try member("properties", \.objectValue) ?? JSONObject(), owner: context.owner))
+        properties: try member("properties", \.objectValue) ?? JSONObject(), uid: context.uid))
   }
 
-  private static func absent(_ status: Status) -> Result<DecisionSubject, DecisionSubjectAbsence> {
-    .failure(DecisionSubjectAbsence(status: status))
+  private static func absent(_ status: Status) -> Result<DecisionSubject, DecisionSubjectError> {
+    .failure(DecisionSubjectError(status: status))
   }
 }

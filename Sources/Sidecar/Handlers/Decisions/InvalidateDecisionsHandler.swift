@@ -2,6 +2,8 @@ import AuthEngine
 import PosternConfiguration
 import PosternJSONRPC
 import PosternProtocol
+import SidecarCalls
+import SidecarEngine
 
 /// `invalidateDecisions`: of the calling user's own decisions only.
 struct InvalidateDecisionsHandler: Sendable {
@@ -11,7 +13,7 @@ struct InvalidateDecisionsHandler: Sendable {
     _ params: InvalidateDecisions.Params, _ context: CallContext
   ) async throws(RPCFault) -> InvalidateDecisions.Result {
     var selection = DecisionSelection(
-      owner: context.owner, provider: params.provider, resources: params.resources)
+      uid: context.uid, provider: params.provider, resources: params.resources)
     if let provider = params.provider, case .failure = context.runtime.decisionPoint(provider) {
       throw .invalidParams("No such decision point is configured", path: "/provider")
     }
@@ -27,15 +29,15 @@ struct InvalidateDecisionsHandler: Sendable {
       }
       selection.session = handle
     }
-    // All at once where nothing is hidden: that also forgets what decision points of earlier configurations said.
+    // All at once if nothing is hidden: that also removes decisions of decision points of earlier configurations.
     guard !context.runtime.hidesDecisions else {
       var removed = 0
       for name in context.runtime.ownDecisionPoints where params.provider ?? name == name {
         selection.provider = name
-        removed += await engine.preauthorizer.forgetInTurns(selection)
+        removed += await engine.preauthorizer.forgetInParts(selection)
       }
       return InvalidateDecisions.Result(removed: removed)
     }
-    return InvalidateDecisions.Result(removed: await engine.preauthorizer.forgetInTurns(selection))
+    return InvalidateDecisions.Result(removed: await engine.preauthorizer.forgetInParts(selection))
   }
 }

@@ -3,8 +3,12 @@ import PosternJSON
 import PosternJSONRPC
 import PosternProtocol
 import PosternSupport
+import SidecarAccess
+import SidecarCalls
+import SidecarEngine
+import SidecarObservability
 
-/// `preauthorize`: params to a question, the engine, and its response to a result.
+/// `preauthorize`: params to a request, the engine, and its response to a result.
 struct PreauthorizeHandler: Sendable {
   /// The most resources of one call.
   static let maxResources = 10_000
@@ -17,11 +21,10 @@ struct PreauthorizeHandler: Sendable {
 
   func callAsFunction(_ params: Preauthorize.Params, _ context: CallContext) async throws(RPCFault) -> JSONText {
     let (request, weight) = try Self.request(params)
-    guard engine.decisionLoad.begin(weight, of: context.owner) else {
-      throw ConnectionDispatcher.overloaded(
-        "Too many resources of this user are being asked about", retryAfter: ConnectionDispatcher.pause)
+    guard engine.decisionMemory.withLock({ $0.take(weight, for: context.uid) }) else {
+      throw RPCFault.overloaded("Too many resources of this user under way")
     }
-    defer { engine.decisionLoad.end(weight, of: context.owner) }
+    defer { engine.decisionMemory.withLock { $0.giveBack(weight, for: context.uid) } }
     var deadline = context.deadline
     if let timeout = params.timeoutMs {
       guard (1...Self.maxTimeout).contains(timeout) else {
@@ -32,7 +35,7 @@ struct PreauthorizeHandler: Sendable {
     let point: DecisionPoint
     switch context.runtime.decisionPoint(params.provider) {
     case .success(let found): point = found
-    case .failure(let absence): return Self.answer(.failure(.requestorNotConfigured(absence.reason)), nil, context)
+    case .failure(let absence): return Self.answer(.failure(.decisionPointUnknown(absence.reason)), nil, context)
     }
     context.audit?.note("provider", .string(point.name))
     var attributes = params.context?.object ?? JSONObject()
@@ -42,12 +45,12 @@ struct PreauthorizeHandler: Sendable {
     case .success(let found): subject = found
     case .failure(let absence): return Self.answer(.failure(absence.status), nil, context)
     }
-    if let complaint = point.provider.complaint(about: attributes) {
+    if let complaint = point.provider.contextError(in: attributes) {
       throw .invalidParams("context.\(complaint.member) \(complaint.reason)", path: "/context/\(complaint.member)")
     }
     let response = await engine.preauthorizer.preauthorize(
       request, for: subject, context: attributes, at: point, deadline: deadline, trace: context.traceContext)
-    // Who signs out while the decision point is being asked is not told yes afterwards.
+    // A user who logs out during the request to the decision point gets no permit afterwards.
     let isFresh = response.decisions.contains { $0.source != .local }
     let absence = isFresh ? try await choice.end(of: subject) : nil
     guard !Task.isCancelled else { throw RPCFault(.requestCancelled) }
@@ -62,15 +65,15 @@ struct PreauthorizeHandler: Sendable {
     return PreauthorizeResult.text(of: response)
   }
 
-  /// The question, and what it takes while it is asked.
+  /// The request, and the memory it takes.
   private static func request(
     _ params: Preauthorize.Params
   ) throws(RPCFault) -> (request: PreauthorizeRequest, weight: Int) {
     guard (1...maxResources).contains(params.resources.count) else {
       throw .invalidParams("resources must be 1 to \(maxResources)", path: "/resources")
     }
-    if let place = params.resources.firstIndex(where: { !(1...maxBytes).contains($0.utf8.count) }) {
-      throw .invalidParams("A resource has 1 to \(maxBytes) bytes", path: "/resources/\(place)")
+    if let index = params.resources.firstIndex(where: { !(1...maxBytes).contains($0.utf8.count) }) {
+      throw .invalidParams("A resource has 1 to \(maxBytes) bytes", path: "/resources/\(index)")
     }
     var contextBytes = 0
     if let object = params.context?.object, !object.isEmpty {

@@ -21,8 +21,8 @@ struct PreauthorizeResult: ~Copyable {
     text.literal(#"{"outcome":"#)
     text.string(response.outcome.rawValue)
     text.literal(#","decisions":["#)
-    for (place, decision) in response.decisions.enumerated() {
-      if place > 0 { text.literal(",") }
+    for (index, decision) in response.decisions.enumerated() {
+      if index > 0 { text.literal(",") }
       append(decision)
     }
     text.literal("]")
@@ -32,8 +32,8 @@ struct PreauthorizeResult: ~Copyable {
     }
     text.literal(#","unhonoredFeatures":["#)
     let unhonored = PreauthorizeRequest.Feature.allCases.filter(response.unhonoredFeatures.contains)
-    for (place, feature) in unhonored.enumerated() {
-      if place > 0 { text.literal(",") }
+    for (index, feature) in unhonored.enumerated() {
+      if index > 0 { text.literal(",") }
       text.string(feature.rawValue)
     }
     text.literal("]}")

@@ -4,6 +4,10 @@ import PosternJSON
 import PosternJSONRPC
 import PosternProtocol
 import PosternSupport
+import SidecarAccess
+import SidecarCalls
+import SidecarEngine
+import SidecarObservability
 
 /// `getAccessToken`: the one way for a token out of the sidecar, where the configuration opens it.
 struct AccessTokenHandler: Sendable {
@@ -22,43 +26,49 @@ struct AccessTokenHandler: Sendable {
       throw .invalidParams("minTtlSeconds must be from 0 to \(Self.longestMinimum)", path: "/minTtlSeconds")
     }
     let target = try target(params, context)
-    // The key of proofs stays in this process: nobody else could use the token.
+    // The key of proofs stays in this process: no other process could use the token.
     guard target.senderConstraint != .dpop else { throw Self.bound }
     let token: AccessToken
     switch target.authentication {
     case .none: throw .invalidParams("a resource with auth: none has no token", path: "/auth")
     case .device:
-      try await engine.refuseSession(params.session, context)
+      try await engine.rejectSession(params.session, context)
       token = try await deviceToken(target, .seconds(minimum), context)
-    case .user, .implicit:
-      let kind: SessionKind = target.authentication == .user ? .user : .implicit
-      let session = try await engine.session(params.session, kind, target.issuer, context)
-      guard let session else {
-        throw RPCFault(kind == .user ? .notAuthenticated : .notImplicitlyAuthenticated)
-      }
-      var meant: SessionHandle?
-      do throws(SessionError) {
-        let handle = try await session.handle(of: kind)
-        meant = handle
-        context.audit?.note(session: handle)
-        // Said which kind, a session of the other one is none.
-        if params.auth != nil || params.resource != nil,
-          try await engine.sessions.session(handle, ownedBy: context.owner).kind != kind
-        {
-          throw SessionError.notFound
-        }
-        token = try await engine.sessions.token(
-          of: handle, ownedBy: context.owner, at: session.issuer, scope: target.scope,
-          audience: target.audience, isNarrow: target.narrowed != nil,
-          minimumLife: minimum == 0 ? nil : .seconds(minimum), deadline: context.deadline,
-          trace: context.traceContext)
-      } catch {
-        throw await engine.fault(error, at: session.issuer, of: meant, context)
-      }
+    case .user: token = try await sessionToken(params, .user, missing: .notAuthenticated, target, minimum, context)
+    case .implicit:
+      token = try await sessionToken(params, .implicit, missing: .notImplicitlyAuthenticated, target, minimum, context)
     }
     guard token.type == .bearer else { throw Self.bound }
-    if let server = target.narrowed { try refuseWider(token, server, context) }
+    if let server = target.narrowed { try rejectWider(token, server, context) }
     return Self.result(token, scope: token.scope)
+  }
+
+  /// The token of a session of that kind; `missing` is the error without one.
+  private func sessionToken(
+    _ params: GetAccessToken.Params, _ kind: SessionKind, missing: RPCErrorCode, _ target: Target, _ minimum: Int,
+    _ context: CallContext
+  ) async throws(RPCFault) -> AccessToken {
+    let session = try await engine.session(params.session, kind, target.issuer, context)
+    guard let session else { throw RPCFault(missing) }
+    var meant: SessionHandle?
+    do throws(SessionError) {
+      let handle = try await session.handle(of: kind)
+      meant = handle
+      context.audit?.note(session: handle)
+      // When the call names a kind, a session of the other kind is unknown.
+      if params.auth != nil || params.resource != nil,
+        try await engine.sessions.session(handle, ownedBy: context.uid).kind != kind
+      {
+        throw SessionError.notFound
+      }
+      return try await engine.sessions.token(
+        of: handle, ownedBy: context.uid, at: session.issuer, scope: target.scope,
+        audience: target.audience, isNarrow: target.narrowed != nil,
+        minimumLife: minimum == 0 ? nil : .seconds(minimum), deadline: context.deadline,
+        trace: context.traceContext)
+    } catch {
+      throw await engine.fault(error, at: session.issuer, of: meant, context)
+    }
   }
 
   /// `GetAccessToken.Result`, built as a value because it is a hot path. A test decodes it as that type, strictly.
@@ -75,7 +85,7 @@ struct AccessTokenHandler: Sendable {
   private static let bound = RPCFault(
     .peerForbidden, "the token is bound to a key that never leaves the sidecar (DPoP): use fetchResource")
 
-  /// What a token is asked for.
+  /// The issuer and parameters of a requested token.
   private struct Target {
     let issuer: Issuer
     let authentication: ResourceServer.Authentication
@@ -117,8 +127,8 @@ struct AccessTokenHandler: Sendable {
     "The token would be valid for more than this peer's resources: its scope and audience are not this resource's alone",
     data: ["path": "/resource"])
 
-  /// Refuses what the issuer has given more scope than was asked for, where a hidden resource needs no more.
-  private func refuseWider(_ token: AccessToken, _ server: ResourceServer, _ context: CallContext) throws(RPCFault) {
+  /// Rejects a token that the issuer has given more scope than requested, if a hidden resource accepts it.
+  private func rejectWider(_ token: AccessToken, _ server: ResourceServer, _ context: CallContext) throws(RPCFault) {
     guard isOwn(server, scope: token.scope ?? server.scope, context) else { throw Self.wider }
   }
 

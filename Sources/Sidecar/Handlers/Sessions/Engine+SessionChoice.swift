@@ -2,11 +2,14 @@ import AuthEngine
 import PosternJSONRPC
 import PosternProtocol
 import PosternSupport
+import SidecarAccess
+import SidecarCalls
+import SidecarEngine
 
 extension Engine {
   /// The session of that handle. One of an issuer that the call's rule hides is as unknown as one that is not there.
   func visibleSession(_ handle: SessionHandle, _ context: CallContext) async throws(SessionError) -> Session {
-    let session = try await sessions.session(handle, ownedBy: context.owner)
+    let session = try await sessions.session(handle, ownedBy: context.uid)
     guard context.runtime.scope.contains(issuer: session.issuer) else { throw .notFound }
     return session
   }
@@ -15,7 +18,7 @@ extension Engine {
   func forEachVisibleSession(
     _ context: CallContext, after start: Int64 = 0, _ body: (Session, Int64) -> Bool
   ) async throws(SessionError) {
-    try await sessions.forEachSession(ownedBy: context.owner, after: start) { session, position in
+    try await sessions.forEachSession(ownedBy: context.uid, after: start) { session, position in
       context.runtime.scope.contains(issuer: session.issuer) ? body(session, position) : true
     }
   }
@@ -35,29 +38,25 @@ extension Engine {
         throw ErrorMap.fault(error)
       }
     }
-    // The resource may be used; nobody has a session at its issuer as far as this peer can see.
+    // The resource may be used; sessions at its issuer are hidden from this peer.
     guard scope.contains(issuer: issuer.name) else { return nil }
     let sessionIssuer = try context.runtime.sessionIssuer(issuer.name, self)
     if let given {
-      return FetchSession(handle: given, owner: context.owner, issuer: sessionIssuer, sessions: sessions)
+      return FetchSession(handle: given, owner: context.uid, issuer: sessionIssuer, sessions: sessions)
     }
-    let choice: SessionChoice
     do throws(SessionError) {
-      choice = try await sessions.choice(of: kind, at: issuer.name, ownedBy: context.owner)
+      let only = try await sessions.onlySession(of: kind, at: issuer.name, ownedBy: context.uid)
+      return only.map {
+        FetchSession(handle: $0, owner: context.uid, issuer: sessionIssuer, sessions: sessions)
+      }
     } catch {
       throw ErrorMap.fault(error)
     }
-    switch choice {
-    case .none: return nil
-    case .several: throw .invalidParams("This peer has several sessions: say which", path: "/session")
-    case .one(let handle):
-      return FetchSession(handle: handle, owner: context.owner, issuer: sessionIssuer, sessions: sessions)
-    }
   }
 
-  /// Refuses a session where it has no part, with tokens of the device's own or none: an unknown one is unknown all the
-  /// same.
-  func refuseSession(_ text: String?, _ context: CallContext) async throws(RPCFault) {
+  /// Rejects a session where none is used: with client credentials, or without a token. An unknown session is reported
+  /// as unknown there, too.
+  func rejectSession(_ text: String?, _ context: CallContext) async throws(RPCFault) {
     guard let text else { return }
     let handle = try SessionHandle.given(text)
     do throws(SessionError) {

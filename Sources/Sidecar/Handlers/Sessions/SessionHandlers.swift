@@ -3,8 +3,12 @@ import PosternJSON
 import PosternJSONRPC
 import PosternProtocol
 import PosternSupport
+import SidecarAccess
+import SidecarCalls
+import SidecarEngine
+import SidecarObservability
 
-/// The methods of sessions: params to the engine, what it says to results.
+/// The methods of sessions: params to the engine, and its values to results.
 struct SessionHandlers: Sendable {
   /// The longest text of an authorization request: it goes into a URL.
   static let maxTextBytes = 2048
@@ -18,7 +22,7 @@ struct SessionHandlers: Sendable {
     do throws(SessionError) {
       return SessionDescription(
         try await engine.sessions.create(
-          from: grant, at: issuer, ownedBy: context.owner, deadline: context.deadline,
+          from: grant, at: issuer, ownedBy: context.uid, deadline: context.deadline,
           trace: context.traceContext))
     } catch {
       throw await engine.fault(error, at: issuer, of: nil, path: "/grant", context)
@@ -52,7 +56,7 @@ struct SessionHandlers: Sendable {
     request.resource = params.resource
     do throws(SessionError) {
       let begun = try await engine.sessions.beginAuthorization(
-        request, at: issuer, ownedBy: context.owner, trace: context.traceContext)
+        request, at: issuer, ownedBy: context.uid, trace: context.traceContext)
       return BeginAuthorization.Result(
         authorizationUrl: begun.url, state: begun.state, expiresAt: begun.expiresAt.rfc3339,
         redirectUri: params.redirectUri == nil ? redirectURI : nil)
@@ -66,7 +70,7 @@ struct SessionHandlers: Sendable {
   ) async throws(RPCFault) -> SessionDescription {
     try await describe { () async throws(SessionError) in
       try await engine.sessions.completeAuthorization(
-        callback: params.callbackUrl, ownedBy: context.owner,
+        callback: params.callbackUrl, ownedBy: context.uid,
         issuer: context.runtime.issuerLookup(engine, hidden: .authorizationUnknown),
         deadline: context.deadline, trace: context.traceContext)
     }
@@ -78,7 +82,7 @@ struct SessionHandlers: Sendable {
     let issuer = try context.runtime.sessionIssuer(params.issuer, engine)
     do throws(SessionError) {
       let begun = try await engine.sessions.beginDeviceAuthorization(
-        at: issuer, scope: params.scope, ownedBy: context.owner, trace: context.traceContext)
+        at: issuer, scope: params.scope, ownedBy: context.uid, trace: context.traceContext)
       return BeginDeviceAuthorization.Result(
         handle: begun.handle.text, userCode: begun.userCode, verificationUri: begun.verificationURI,
         verificationUriComplete: begun.verificationURIComplete, expiresAt: begun.expiresAt.rfc3339,
@@ -91,14 +95,18 @@ struct SessionHandlers: Sendable {
   func completeDevice(
     _ params: CompleteDeviceAuthorization.Params, _ context: CallContext
   ) async throws(RPCFault) -> SessionDescription {
-    guard let handle = try? SessionHandle(params.handle) else {
-      throw RPCFault(.stateUnknown, data: ["path": "/handle"])
-    }
-    return try await describe { () async throws(SessionError) in
-      try await engine.sessions.completeDeviceAuthorization(
-        handle, ownedBy: context.owner,
-        issuer: context.runtime.issuerLookup(engine, hidden: .deviceAuthorizationUnknown),
-        deadline: context.deadline, trace: context.traceContext)
+    do throws(SessionError) {
+      // A text that is no handle is as unknown as a handle that is not there.
+      guard let handle = try? SessionHandle(params.handle) else { throw .deviceAuthorizationUnknown }
+      return SessionDescription(
+        try await engine.sessions.completeDeviceAuthorization(
+          handle, ownedBy: context.uid,
+          issuer: context.runtime.issuerLookup(engine, hidden: .deviceAuthorizationUnknown),
+          deadline: context.deadline, trace: context.traceContext))
+    } catch {
+      var fault = ErrorMap.fault(error)
+      if case .stateUnknown = error.kind { fault.data["path"] = "/handle" }
+      throw fault
     }
   }
 
@@ -128,7 +136,7 @@ struct SessionHandlers: Sendable {
     do throws(SessionError) {
       return SessionDescription(
         try await engine.sessions.refresh(
-          handle, ownedBy: context.owner, at: issuer, deadline: context.deadline, trace: context.traceContext))
+          handle, ownedBy: context.uid, at: issuer, deadline: context.deadline, trace: context.traceContext))
     } catch {
       throw await engine.fault(error, at: issuer, of: handle, context)
     }
@@ -138,13 +146,13 @@ struct SessionHandlers: Sendable {
     let handle = try SessionHandle.given(params.session)
     do throws(SessionError) {
       // One that cannot be read is ended here all the same.
-      let current = try? await engine.sessions.session(handle, ownedBy: context.owner)
+      let current = try? await engine.sessions.session(handle, ownedBy: context.uid)
       guard current.map({ context.runtime.scope.contains(issuer: $0.issuer) }) ?? true else {
         throw SessionError.notFound
       }
       let issuer = current.flatMap { try? context.runtime.issuerLookup(engine)($0.issuer) }
       let outcome = try await engine.sessions.end(
-        handle, ownedBy: context.owner, at: issuer,
+        handle, ownedBy: context.uid, at: issuer,
         deadline: context.deadline, trace: context.traceContext)
       let upstream: EndSession.Upstream =
         switch outcome {
@@ -162,20 +170,20 @@ struct SessionHandlers: Sendable {
     do throws(SessionError) {
       if let text = params.session {
         guard params.issuer == nil, params.token == nil, params.tokenTypeHint == nil else {
-          throw SessionError.invalid("session excludes the other members", path: "/session")
+          throw SessionError.invalid("session excludes the other members", path: ["session"])
         }
         let handle = try SessionHandle(text)
         let current = try await engine.visibleSession(handle, context)
         try await engine.sessions.revokeTokens(
-          of: handle, ownedBy: context.owner, at: context.runtime.issuerLookup(engine)(current.issuer),
+          of: handle, ownedBy: context.uid, at: context.runtime.issuerLookup(engine)(current.issuer),
           deadline: context.deadline, trace: context.traceContext)
         return RevokeToken.Result(revoked: true)
       }
-      guard let token = params.token else { throw SessionError.invalid("session or token is needed", path: "/token") }
-      guard let name = params.issuer else { throw SessionError.invalid("token needs issuer", path: "/issuer") }
+      guard let token = params.token else { throw SessionError.invalid("session or token is needed", path: ["token"]) }
+      guard let name = params.issuer else { throw SessionError.invalid("token needs issuer", path: ["issuer"]) }
       try await engine.sessions.revoke(
         Secret(token), hint: params.tokenTypeHint, at: context.runtime.issuerLookup(engine)(name),
-        for: context.owner, deadline: context.deadline, trace: context.traceContext)
+        for: context.uid, deadline: context.deadline, trace: context.traceContext)
       return RevokeToken.Result(revoked: true)
     } catch {
       throw ErrorMap.fault(error)
@@ -215,12 +223,4 @@ extension SessionHandle {
     guard let handle = try? SessionHandle(text) else { throw RPCFault(.sessionNotFound, data: ["path": "/session"]) }
     return handle
   }
-}
-
-extension CallContext {
-  /// Whose sessions the call may use.
-  var owner: UInt32 { caller.peer.uid }
-
-  /// The trace as the engine passes it on.
-  var traceContext: TraceContext? { TraceContext(parent: trace.traceparent, tracer: tracer) }
 }

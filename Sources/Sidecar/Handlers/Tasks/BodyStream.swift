@@ -1,15 +1,15 @@
 import PosternJSONRPC
 import PosternProtocol
 
-/// How a body goes out while it comes.
+/// How a body is sent to the caller while it is received.
 enum BodyStream: Sendable {
   /// In pieces.
   case pieces
   /// In pieces, with the response's head before them.
   case headAndPieces
 
-  /// What `params` ask for; nil: the body stands in the result.
-  static func asked(for params: FetchResource.Params) throws(RPCFault) -> BodyStream? {
+  /// The stream that `params` request; nil: the result contains the body.
+  static func requested(by params: FetchResource.Params) throws(RPCFault) -> BodyStream? {
     guard params.stream == true else {
       guard params.streamHead != true else {
         throw .invalidParams("streamHead goes with stream: the head comes before the pieces", path: "/streamHead")

@@ -2,15 +2,16 @@ import HTTPMessages
 import PosternJSON
 import PosternJSONRPC
 import PosternSupport
+import SidecarAccess
 
-/// Sends a response in pieces to the connection that asked for it, no faster than it reads: its head as
+/// Sends a response in pieces to the calling connection, no faster than it reads: its head as
 /// `fetchResource.head`, its body as `fetchResource.chunk`.
 final class ChunkDelivery: Sendable {
-  private let caller: Caller
+  private let caller: PeerConnection
   private let task: String
   private let sequence = Locked<Int64>(0)
 
-  init(to caller: Caller, task: String) {
+  init(to caller: PeerConnection, task: String) {
     self.caller = caller
     self.task = task
   }

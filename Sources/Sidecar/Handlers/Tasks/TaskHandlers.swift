@@ -2,10 +2,13 @@ import AuthEngine
 import PosternJSON
 import PosternJSONRPC
 import PosternProtocol
+import SidecarAccess
+import SidecarCalls
+import SidecarEngine
 
 /// `getTask`, `listTasks`, `suspendTask`, `resumeTask`, `cancelTask`.
 struct TaskHandlers: Sendable {
-  /// How many tasks are described at a time; between the pieces everybody else has a turn.
+  /// How many tasks are described at a time; between the pieces other calls run.
   private static let pieceSize = 32
 
   let tasks: TaskRegistry
@@ -15,7 +18,7 @@ struct TaskHandlers: Sendable {
     try await lists.page(params, of: "tasks", context) { (start, page) async throws(RPCFault) in
       var position = start
       while true {
-        let piece = tasks.tasks(of: context.owner, after: position, atMost: Self.pieceSize)
+        let piece = tasks.tasks(of: context.uid, after: position, atMost: Self.pieceSize)
         for entry in piece {
           position = entry.number
           guard context.runtime.scope.contains(resource: entry.resource) else { continue }
@@ -32,7 +35,7 @@ struct TaskHandlers: Sendable {
   func act(
     on params: TaskName, _ context: CallContext, _ action: (NetworkTask) -> Void = { _ in }
   ) throws(RPCFault) -> TaskDescription {
-    guard let known = tasks.known(params.task, of: context.owner, in: context.runtime.scope) else {
+    guard let known = tasks.known(params.task, of: context.uid, in: context.runtime.scope) else {
       throw RPCFault(.taskNotFound, data: ["path": "/task"])
     }
     if case .running(let task) = known { action(task) }

@@ -2,8 +2,9 @@ import AuthEngine
 import JOSE
 import PosternJSONRPC
 import PosternSupport
+import SidecarEngine
 
-/// What a caller may say about time and algorithms, checked.
+/// Validates times and algorithms in the params of a call.
 struct InputLimits {
   let rules: ValidationRules
 
@@ -30,7 +31,7 @@ struct InputLimits {
   /// The most entries of a list in a call.
   static let maxEntries = 100
 
-  /// A list of bounded length: every token is held against each entry.
+  /// A list of bounded length: every token is compared with each entry.
   static func list(_ values: [String]?, _ name: String) throws(RPCFault) -> [String]? {
     guard values?.count ?? 0 <= maxEntries else {
       throw .invalidParams("\(name) has more than \(maxEntries) entries", path: "/\(name)")

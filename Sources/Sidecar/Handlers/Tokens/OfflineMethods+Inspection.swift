@@ -1,14 +1,14 @@
 import AuthEngine
 import JOSE
-public import PosternJSON
-public import PosternJSONRPC
+package import PosternJSON
+package import PosternJSONRPC
 import PosternProtocol
-public import PosternSupport
+package import PosternSupport
 
 extension OfflineMethods {
-  /// What can be read of `token` and what a validation would refuse it for, as JSON for people; nothing in it is
-  /// trusted.
-  public static func inspect(
+  /// The content of `token` and the reasons for which a validation would reject it, as JSON for people; nothing in it
+  /// is trusted.
+  package static func inspect(
     _ token: String, issuer: String?, audience: String?, keySet: JSONValue?, clock: some EngineClock
   ) throws(RPCFault) -> JSONValue {
     var expectations = TokenInspector.Expectations(issuer: issuer, audience: audience)

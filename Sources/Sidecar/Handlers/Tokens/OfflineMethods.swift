@@ -1,19 +1,19 @@
 import AuthEngine
 import JOSE
-public import PosternJSON
-public import PosternJSONRPC
+package import PosternJSON
+package import PosternJSONRPC
 import PosternProtocol
 import PosternSupport
 
 /// The methods that need neither configuration nor network, for the socket and for the command line.
-public enum OfflineMethods {
+package enum OfflineMethods {
   /// `verifyJws` with `params` as on the wire.
-  public static func verifyJWS(_ params: JSONValue) throws(RPCFault) -> JSONValue {
+  package static func verifyJWS(_ params: JSONValue) throws(RPCFault) -> JSONValue {
     try verify(decoded(params))
   }
 
   /// `decryptJwe` with `params` as on the wire.
-  public static func decryptJWE(_ params: JSONValue) throws(RPCFault) -> JSONValue {
+  package static func decryptJWE(_ params: JSONValue) throws(RPCFault) -> JSONValue {
     try decrypt(decoded(params))
   }
 
@@ -38,7 +38,7 @@ public enum OfflineMethods {
       let payload = try jws.verifiedPayload(with: key, algorithm: algorithm)
       return opened(jws.header.parameters, "payload", payload)
     } catch {
-      return VerdictResult.refusal(TokenFault(error), header: header)
+      return VerdictResult.invalid(TokenFault(error), header: header)
     }
   }
 
@@ -56,11 +56,11 @@ public enum OfflineMethods {
         with: meant(key, by: jwe.header), algorithm: algorithm, encryption: encryption)
       return opened(jwe.header.parameters, "plaintext", plaintext)
     } catch {
-      return VerdictResult.refusal(TokenFault(error), header: header)
+      return VerdictResult.invalid(TokenFault(error), header: header)
     }
   }
 
-  /// A single key is the one the caller means, unless it has another name than the header asks for.
+  /// A single key is the one the caller means, unless its key ID differs from the header's.
   private static func meant(_ key: JWK, by header: JOSEHeader) throws(JOSEError) -> JWK {
     guard let wanted = header.keyID, let name = key.keyID, !wanted.utf8.elementsEqual(name.utf8) else { return key }
     throw JOSEError(.keyNotFound, "the key has another kid than the header", claim: "kid")
@@ -83,7 +83,7 @@ public enum OfflineMethods {
     }
   }
 
-  /// Text where it is text: U+0000 may not stand in a result's strings.
+  /// The content as text where it is text: strings of a result must not contain U+0000.
   private static func opened(_ header: JSONObject, _ name: String, _ content: [UInt8]) -> JSONValue {
     let isText = !content.contains(0)
     let body: (String, JSONValue) =

@@ -4,6 +4,9 @@ import PosternJSON
 import PosternJSONRPC
 import PosternProtocol
 import PosternSupport
+import SidecarCalls
+import SidecarEngine
+import SidecarObservability
 
 /// The methods that judge tokens: params to expectations, the engine, and its verdict to a result.
 struct TokenHandlers: Sendable {

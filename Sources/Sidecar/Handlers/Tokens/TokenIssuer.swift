@@ -5,14 +5,18 @@ import PosternJSON
 import PosternJSONRPC
 import PosternProtocol
 import PosternSupport
+import SidecarAccess
+import SidecarCalls
+import SidecarEngine
+import SidecarObservability
 
-/// Whose tokens a call means: what is asked of them, and where their keys are.
+/// The issuer of a call's tokens: the requirements on them, and their keys.
 struct TokenIssuer: Sendable {
   let tokens: IDTokenConfiguration
-  /// Whom tokens are for, where it is known.
+  /// The client that tokens are for, if it is known.
   let clientID: String?
   let keys: any KeySource
-  /// Whose memory of used tokens counts: those that are verified with a caller's own keys meet no others.
+  /// The namespace of used tokens: those verified with a caller's own keys have one for each uid.
   let realm: String
   /// Whether a validation costs no more than the issuer's own keys do: a caller's keys, and decryption, may cost a lot.
   let isBounded: Bool
@@ -21,9 +25,9 @@ struct TokenIssuer: Sendable {
   init(_ reference: some IssuerReference, _ context: CallContext, _ keySets: KeySetStore) throws(RPCFault) {
     let runtime = context.runtime
     if let name = reference.issuer {
-      try Self.refuse(reference.expectedIssuer != nil, "expectedIssuer")
-      try Self.refuse(reference.jwks != nil, "jwks")
-      try Self.refuse(reference.jwksUrl != nil, "jwksUrl")
+      try Self.exclude(reference.expectedIssuer != nil, "expectedIssuer")
+      try Self.exclude(reference.jwks != nil, "jwks")
+      try Self.exclude(reference.jwksUrl != nil, "jwksUrl")
       let configured = try runtime.issuer(name)
       tokens = configured.tokens
       clientID = reference.clientId ?? configured.clientID
@@ -43,14 +47,14 @@ struct TokenIssuer: Sendable {
     isBounded = false
   }
 
-  /// Whom tokens are for; the call must say it where no configuration does.
+  /// The client that tokens are for; the call must name it if the configuration does not.
   func requiredClientID() throws(RPCFault) -> String {
     guard let clientID else { throw .invalidParams("clientId is needed here", path: "/clientId") }
     return clientID
   }
 
-  private static func refuse(_ isGiven: Bool, _ member: String) throws(RPCFault) {
-    guard !isGiven else { throw .invalidParams("\(member) cannot stand beside issuer", path: "/\(member)") }
+  private static func exclude(_ isGiven: Bool, _ member: String) throws(RPCFault) {
+    guard !isGiven else { throw .invalidParams("\(member) cannot be given together with issuer", path: "/\(member)") }
   }
 
   private static func keys(
@@ -78,7 +82,7 @@ struct TokenIssuer: Sendable {
         throw RPCFault(.jwksURLNotAllowed, data: ["path": "/jwksUrl"])
       }
       let source = keySets.source(
-        at: url, for: context.owner, amongOrigins: rules.keySetOrigins.count,
+        at: url, for: context.uid, amongOrigins: rules.keySetOrigins.count,
         allowsPlainHTTPOnLoopback: rules.allowsPlainHTTPOnLoopback)
       return TracedKeySource(source, trace: context.traceContext)
     case (_?, _?): throw .invalidParams("At most one of jwks and jwksUrl", path: "/jwksUrl")

@@ -22,19 +22,19 @@ enum VerdictResult {
           JSONObject.Member(name: "key", value: .object(JSONObject(distinct: members))),
           JSONObject.Member(name: "cached", value: .bool(cached)),
         ]))
-    case .invalid(let fault): return refusal(fault)
+    case .invalid(let fault): return invalid(fault)
     }
   }
 
   static func make(_ verdict: IntrospectionVerdict) -> JSONValue {
     switch verdict {
     case .valid(let claims): ["valid": true, "claims": .object(claims)]
-    case .invalid(let fault): refusal(fault)
+    case .invalid(let fault): invalid(fault)
     }
   }
 
-  /// `{valid: false, error}`, and what else can be told.
-  static func refusal(_ fault: TokenFault, header: JSONObject? = nil) -> JSONValue {
+  /// `{valid: false, error}`, with the header if it could be read.
+  static func invalid(_ fault: TokenFault, header: JSONObject? = nil) -> JSONValue {
     var result: JSONObject = ["valid": false]
     if let header { result["header"] = .object(header) }
     result["error"] = .object(error(fault))

@@ -18,11 +18,14 @@ struct VerifyAudit: ParsableCommand {
   @Option(help: "File with the key of the log (audit.keyFile).")
   var keyFile: String?
 
-  @Option(help: "The number of a record the log must reach, as postern_audit_sequence told it: was its end cut off?")
+  @Option(
+    help:
+      "The number of a record that the log must contain, from the metric postern_audit_sequence: detects a log whose end was cut off."
+  )
   var atLeast: UInt64?
 
   @Option(
-    help: "A record the log must hold, as the ordinary log told it (NUMBER:HASH); may be given again.",
+    help: "A record that the log must contain, from the ordinary log (NUMBER:HASH); may be given several times.",
     transform: { text in
       guard let checkpoint = AuditCheckpoint(text) else {
         throw ValidationError("'\(text)' is no NUMBER:ALGORITHM:DIGITS")
@@ -39,8 +42,8 @@ struct VerifyAudit: ParsableCommand {
       if report.first > 1 { print("records before \(report.first) are in files that were not given") }
       if !report.isClosed { print("the log was not closed: it is being written, or ended with a crash, or was cut") }
       print("last hash: \(report.hash)")
-    } catch let broken as AuditBreak {
-      FailureNote.print(broken.description)
+    } catch let error as AuditChainError {
+      FailureNote.print(error.description)
       throw ExitCode(1)
     } catch let error as AuditError {
       FailureNote.print(error.description)

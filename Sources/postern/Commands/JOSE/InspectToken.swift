@@ -7,7 +7,8 @@ import Sidecar
 /// `postern jose inspect`.
 struct InspectToken: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "inspect", abstract: "Shows a token's header and claims, and what a validation would refuse it for.",
+    commandName: "inspect",
+    abstract: "Shows a token's header and claims, and the reasons for which a validation would reject it.",
     discussion: """
       Nothing it prints is trusted: a token that shows no fault here may still be forged. With --jwks the signature is \
       checked too. Exit code: 0 when it could be looked at, whatever was found; 2 when an option is unusable.

@@ -3,9 +3,9 @@ import Glibc
 import PosternJSON
 import PosternJSONRPC
 
-/// Prints what an offline method says, as `postern call` would.
+/// Prints the result of an offline method, as `postern call` would.
 enum JOSEReport {
-  /// Exit code 0: what `body` returned, unless it says `valid: false`, which is 1; 2 when it could not be decided.
+  /// Exit code 0: what `body` returned, unless that has `valid: false`, which is 1; 2 when it could not be decided.
   static func print(_ body: () throws(RPCFault) -> JSONValue) throws {
     let writer = JSONWriter(pretty: isatty(1) == 1)
     let result: JSONValue

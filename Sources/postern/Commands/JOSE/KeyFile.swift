@@ -10,7 +10,7 @@ struct KeyFile: ExpressibleByArgument {
 
   init?(argument: String) { path = argument }
 
-  /// What the file holds; ends the command with 2 when that is nothing usable.
+  /// Reads the file; the command exits with 2 when it is not usable.
   func read() throws -> JSONValue {
     let descriptor = open(path, O_RDONLY | O_CLOEXEC)
     guard descriptor >= 0 else { throw failure(String(cString: strerror(errno))) }

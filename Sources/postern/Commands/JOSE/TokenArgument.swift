@@ -8,7 +8,7 @@ struct TokenArgument: ParsableArguments {
   /// The token, without the line end that a pipe adds.
   func read() -> String {
     guard token == "-" else { return token }
-    // More than any token has is not read: what has come is refused for its size.
+    // Larger than any token: the method rejects it for its size.
     var bytes = StandardInput.readAll(atMost: 1 << 17)
     while let last = bytes.last, last == UInt8(ascii: "\n") || last == UInt8(ascii: "\r") { bytes.removeLast() }
     return String(decoding: bytes, as: UTF8.self)

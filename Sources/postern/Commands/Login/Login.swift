@@ -12,7 +12,7 @@ struct Login: ParsableCommand {
       Opens the browser at the issuer, or prints the address to open, and waits for it to come back to a port of this \
       machine: to the redirectUri that is configured for the issuer, where that is a loopback address. Else, or with --port, \
       the issuer must know http://127.0.0.1/callback as a redirect URI, at any port or at the one of --port.
-      Exit code: 0 there is a session, 1 the login failed, 2 no sidecar, or nobody came back.
+      Exit code: 0 there is a session, 1 the login failed, 2 no sidecar, or the browser did not come back in time.
       """)
 
   @OptionGroup var options: SocketOptions
@@ -57,7 +57,7 @@ struct Login: ParsableCommand {
   /// A login at the redirect URI that is configured for the issuer.
   private struct Configured {
     let redirect: LoopbackRedirect
-    /// What has begun; nil where its port was not known yet.
+    /// The result of `beginAuthorization`; nil while the port is not known yet.
     let begun: JSONValue?
   }
 
@@ -107,7 +107,7 @@ struct Login: ParsableCommand {
   private static let stateUnknown: Int64 = 5006
   /// `invalid_params` of JSON-RPC.
   private static let invalidParams: Int64 = -32602
-  /// What is said to callbacks that anybody can make up.
+  /// The errors of callbacks that any page can make up.
   private static let strange: Set<Int64> = [stateUnknown, invalidParams]
 
   private func call(_ method: String, _ params: JSONObject) throws -> JSONValue {

@@ -1,5 +1,5 @@
-/// What a browser shows at the end of a login: no script, nothing loaded from anywhere, readable at any width and in
-/// the dark.
+/// The page that a browser shows at the end of a login: no script, nothing loaded from anywhere, readable at any width
+/// and in the dark.
 struct LoginPage {
   /// There is a session.
   static let done = LoginPage(
@@ -8,7 +8,7 @@ struct LoginPage {
   /// There is none.
   static let failed = LoginPage(
     status: "400 Bad Request", mark: "✕", title: "You are not signed in",
-    text: "The login did not work, and the terminal says why. You can close this window.")
+    text: "The login did not work, and the terminal shows why. You can close this window.")
   /// A callback of another login.
   static let notThisLogin = LoginPage(
     status: "400 Bad Request", mark: "?", title: "Not the login that is waiting",

@@ -3,7 +3,7 @@ import PosternSupport
 
 /// One connection of a browser: one request, one page.
 final class LoopbackConnection {
-  /// What a read has brought.
+  /// The result of a read.
   enum Received {
     /// Not the whole header block yet.
     case more

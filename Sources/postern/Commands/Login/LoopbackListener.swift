@@ -3,7 +3,7 @@ import Glibc
 /// A listening TCP socket on a loopback address.
 enum LoopbackListener {
   /// Opens one; the error is that of errno. SO_REUSEADDR, because the connections of the login before keep the port for
-  /// a minute (TIME_WAIT): one that somebody listens on is refused all the same.
+  /// a minute (TIME_WAIT): one that another program listens on is still an error.
   static func open(_ address: String, port: UInt16) -> (descriptor: Int32, port: UInt16)? {
     var hints = addrinfo()
     hints.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV
@@ -30,7 +30,7 @@ enum LoopbackListener {
     return (descriptor, bound)
   }
 
-  /// The port stands at the same place in the addresses of both families.
+  /// Reads the port, which has the same offset in the addresses of both families.
   private static func port(of descriptor: Int32) -> UInt16? {
     var address = sockaddr_in6()
     var length = socklen_t(MemoryLayout<sockaddr_in6>.size)

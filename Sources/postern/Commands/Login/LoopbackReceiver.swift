@@ -14,7 +14,7 @@ struct LoopbackReceiver: ~Copyable {
     let url: String
     fileprivate let connection: LoopbackConnection
 
-    /// Answers, and lets go of the browser.
+    /// Sends the page and ends the connection.
     func answer(_ page: LoginPage) { connection.answer(page) }
   }
 
@@ -27,7 +27,7 @@ struct LoopbackReceiver: ~Copyable {
   private var connections: [LoopbackConnection] = []
   /// Another user has come with a callback.
   private var hasForeigners = false
-  /// The port the system gave, or the one that was asked for.
+  /// The port the system assigned, or the requested one.
   let port: UInt16
 
   /// Listens where `redirect` leads to.
@@ -47,12 +47,12 @@ struct LoopbackReceiver: ~Copyable {
 
   private var origin: String { "http://\(redirect.host):\(port)" }
 
-  /// The next request for the callback; whatever else comes is told that it is in the wrong place. A connection that
-  /// says nothing keeps none of the others waiting.
+  /// Waits for the next request for the callback; every other request gets a 404. A connection that sends nothing does
+  /// not delay the others.
   mutating func nextVisit(by deadline: Deadline) throws(Failure) -> Visit {
     while true {
       let left = deadline.remaining(on: clock).map(\.wholeMilliseconds) ?? 0
-      guard left > 0 else { throw Failure(description: "nobody came back in time") }
+      guard left > 0 else { throw Failure(description: "the browser did not come back in time") }
       var waiting = [pollfd(fd: listener, events: Int16(POLLIN), revents: 0)]
       waiting += connections.map { pollfd(fd: $0.descriptor, events: Int16(POLLIN), revents: 0) }
       let ready = poll(&waiting, nfds_t(waiting.count), Int32(clamping: left))
@@ -80,7 +80,7 @@ struct LoopbackReceiver: ~Copyable {
       case .request(let target):
         if target.hasSameBytes(as: redirect.path) || target.startsWithBytes(of: "\(redirect.path)?") {
           connections.removeAll { $0 === connection }
-          guard LoopbackVisitor.isOwn(connection.descriptor) else {
+          guard LoopbackPeer.isOwn(connection.descriptor) else {
             connection.answer(.notThisLogin)
             if !hasForeigners { FailureNote.print("a callback of another user of this machine came; still waiting") }
             hasForeigners = true

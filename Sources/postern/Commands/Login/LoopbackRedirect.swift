@@ -2,7 +2,7 @@ import HTTPMessages
 
 /// A redirect URI on this machine, to which a browser comes back from a login (RFC 8252 section 7.3).
 struct LoopbackRedirect {
-  /// As it stands in the URI: `127.0.0.1`, `[::1]` or `localhost`.
+  /// The host in the URI: `127.0.0.1`, `[::1]` or `localhost`.
   let host: String
   /// The port to listen on; 0 for any that is free.
   let port: UInt16
@@ -16,7 +16,7 @@ struct LoopbackRedirect {
     path = "/callback"
   }
 
-  /// That of a configured redirect URI; nil when it is not on this machine. One without a port stands for any port:
+  /// Parses a configured redirect URI; nil when it is not on this machine. One without a port stands for any port:
   /// issuers must allow that for loopback addresses.
   init?(_ uri: String) {
     guard let url = try? HTTPURL(uri), url.origin.scheme == "http" else { return nil }

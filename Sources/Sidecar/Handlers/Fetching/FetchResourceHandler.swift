@@ -1,0 +1,140 @@
+import AuthEngine
+import HTTPMessages
+import PosternConfiguration
+import PosternJSON
+import PosternJSONRPC
+import PosternProtocol
+import PosternSupport
+import SidecarAccess
+import SidecarCalls
+import SidecarEngine
+import SidecarObservability
+
+/// `fetchResource`: params to a resource request, the engine, and its response to a result.
+struct FetchResourceHandler: Sendable {
+  /// The most a caller may ask for in `timeoutMs`.
+  static let maxTimeout = 600_000
+  static let taskIsRunning = RPCFault.invalidParams("A task of that name is running", path: "/task")
+
+  let engine: Engine
+  let tasks: TaskRegistry
+  let stopped: SuspendedFetches
+  /// Where long bodies become results.
+  let pool: FairPool
+  let clock: any EngineClock
+  let isTraced: @Sendable () -> Bool
+  var trail: AuditTrail?
+
+  func callAsFunction(
+    _ params: consuming FetchResource.Params, _ context: CallContext
+  ) async throws(RPCFault) -> JSONValue {
+    var params = params
+    guard !context.runtime.checksForDebugger || !isTraced() else {
+      throw RPCFault(.debuggerAttached, data: ["outcome": "not_sent", "retryable": false])
+    }
+    if let continuation = params.continuation { return try await resume(continuation, params, context) }
+    let name = try resourceName(params, context)
+    let request = try ResourceRequest(params)
+    params.dropContent()
+    var options = FetchOptions(deadline: context.deadline, followsRedirects: params.followRedirects ?? true)
+    options.authentication = params.auth.map(ResourceServer.Authentication.init)
+    options.trace = context.traceContext
+    options.peerID = context.caller.peerID
+    options.timeout = try Self.timeout(params)
+    let server = try server(name, context).applying(options)
+    let stream = try BodyStream.requested(by: params)
+    if stream != nil, server.payloadEncryption?.decryptsAnswers == true {
+      throw .invalidParams("The resource's answers are encrypted, which cannot be streamed", path: "/stream")
+    }
+    options.session = try await session(params, server, context)
+    context.audit?.note(server, options.session)
+    options.cookieScope = CookieScope(uid: context.uid, session: options.session?.handle)
+    guard params.task.map({ (1...128).contains($0.utf8.count) }) ?? true else {
+      throw .invalidParams("A task's name has 1 to 128 bytes", path: "/task")
+    }
+    let task = params.task ?? NetworkTask.generatedIdentifier()
+    return try await carryOut(request, server, options, task, stream: stream, context)
+  }
+
+  /// Runs a fetch as a task of the caller's.
+  func carryOut(
+    _ request: ResourceRequest, _ server: ResourceServer, _ options: FetchOptions, _ task: String, stream: BodyStream?,
+    progress: AdviceProgress? = nil, _ context: CallContext
+  ) async throws(RPCFault) -> JSONValue {
+    let uid = context.caller.peer.uid
+    var options = options
+    let deadline = Deadline(instant: options.timeout.map { clock.monotonicNow + $0 }).earlier(options.deadline)
+    if let rules = server.advice, server.authentication == .user {
+      // Without anything of this connection's: it may be gone by then.
+      let kept = SuspendedFetches.Origin(
+        uid: uid, resource: server.name, baseURL: server.baseURL, request: request, options: options,
+        stream: stream, task: task, wait: rules.wait)
+      options.advice = advice(rules, kept, progress, by: deadline, context)
+    }
+    options.tokenDelegate = TokenRefreshDelegate(caller: context.caller, task: task, deadline: deadline, clock: clock)
+    options.longWork = LongWork(from: JSONRPCConnection.longText) { [pool, caller = context.caller] in
+      caller.executor(in: pool)
+    }
+    let networkTask = NetworkTask(identifier: task, request: request, clock: clock)
+    options.task = networkTask
+    if let stream {
+      let delivery = ChunkDelivery(to: context.caller, task: task)
+      options.deliver = delivery.deliver
+      if stream == .headAndPieces { options.deliverHead = delivery.deliver }
+    }
+    guard tasks.begin(networkTask, for: server.name, of: uid) else { throw Self.taskIsRunning }
+    defer { tasks.end(networkTask, of: uid) }
+    do throws(ResourceError) {
+      let response = try await engine.fetcher.fetch(request, from: server, options: options)
+      return await pool.run(for: context.caller, if: response.body.count >= JSONRPCConnection.longText) {
+        FetchResult.make(response, task: task)
+      }
+    } catch {
+      throw ErrorMap.fault(error, task: task, wait: server.advice?.wait, at: clock.wallNow)
+    }
+  }
+
+  /// The configured resource server, with the cookie that no caller may send.
+  func server(_ name: String, _ context: CallContext) throws(RPCFault) -> ResourceServer {
+    var server = try context.runtime.server(name)
+    server.reservedCookies.formUnion(cookieNames(of: server, context))
+    return server
+  }
+
+  static func timeout(_ params: FetchResource.Params) throws(RPCFault) -> Duration? {
+    guard let timeout = params.timeoutMs else { return nil }
+    guard (1...Self.maxTimeout).contains(timeout) else {
+      throw .invalidParams("timeoutMs must be from 1 to \(Self.maxTimeout)", path: "/timeoutMs")
+    }
+    return .milliseconds(timeout)
+  }
+
+  /// The single sign-on cookie whose name the access manager returned; callers may not send it, as with a configured
+  /// name.
+  private func cookieNames(of server: ResourceServer, _ context: CallContext) -> [String] {
+    guard let manager = context.runtime.accessManager(behind: server) else { return [] }
+    return engine.sessions.cookieName(of: manager).map { [$0] } ?? []
+  }
+
+  private func session(
+    _ params: FetchResource.Params, _ server: ResourceServer, _ context: CallContext
+  ) async throws(RPCFault) -> FetchSession? {
+    let kind: SessionKind
+    switch server.authentication {
+    case .user: kind = .user
+    case .implicit: kind = .implicit
+    case .device, .none:
+      try await engine.rejectSession(params.session, context)
+      return nil
+    }
+    return try await engine.session(params.session, kind, server.issuer, context)
+  }
+
+  private func resourceName(_ params: FetchResource.Params, _ context: CallContext) throws(RPCFault) -> String {
+    guard let name = params.resource ?? context.runtime.onlyResource else {
+      throw .invalidParams("Several resources are configured: say which", path: "/resource")
+    }
+    try context.runtime.check(resource: name)
+    return name
+  }
+}

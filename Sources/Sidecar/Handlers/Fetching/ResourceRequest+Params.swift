@@ -1,0 +1,66 @@
+import AuthEngine
+import HTTPMessages
+import PosternJSONRPC
+import PosternProtocol
+import PosternSupport
+
+extension ResourceRequest {
+  /// No request has so many headers.
+  private static let sortedHeaders = 1024
+
+  /// The request of a `fetchResource` call.
+  init(_ params: FetchResource.Params) throws(RPCFault) {
+    var builder = ResourceRequestBuilder()
+    builder.path = params.path ?? ""
+    if let method = params.method { builder.method = method }
+    builder.parameters = params.parameters?.object
+    switch params.parametersEncoding {
+    case .formUrl: builder.parametersEncoding = .formURL
+    case .json: builder.parametersEncoding = .json
+    case nil: break
+    }
+    builder.body = try Self.content(params.body, params.bodyBase64, "body", at: "")
+    if let parts = params.multipart {
+      var multipart: [MultipartPart] = []
+      for (index, part) in parts.enumerated() { multipart.append(try Self.part(part, at: "/multipart/\(index)")) }
+      builder.multipartData = multipart
+    }
+    let headers = params.headers ?? [:]
+    // More than may be sent are rejected later, in whatever order: sorting tens of thousands takes long.
+    let names = headers.count <= Self.sortedHeaders ? headers.keys.sorted() : Array(headers.keys)
+    for name in names {
+      for value in headers[name]?.values ?? [] { builder.headers.append(name, value) }
+    }
+    self = builder.build()
+  }
+
+  private static func part(_ part: FetchResource.Part, at path: String) throws(RPCFault) -> MultipartPart {
+    guard let data = try content(part.data, part.dataBase64, "data", at: path) else {
+      throw .invalidParams("one of data and dataBase64 is needed", path: "\(path)/data")
+    }
+    return MultipartPart(name: part.name, fileName: part.fileName, mimeType: part.mimeType, data: data)
+  }
+
+  /// Content as text or as base64: at most one of the two.
+  private static func content(
+    _ text: BodyText?, _ encoded: String?, _ name: String, at path: String
+  ) throws(RPCFault) -> [UInt8]? {
+    guard let encoded else { return text.map { Array($0.text.utf8) } }
+    let path = "\(path)/\(name)Base64"
+    guard text == nil else { throw .invalidParams("At most one of \(name) and \(name)Base64", path: path) }
+    guard let bytes = Base64.decode(encoded) else {
+      throw .invalidParams("\(name)Base64 must be standard base64 with padding", path: path)
+    }
+    return bytes
+  }
+}
+
+extension FetchResource.Params {
+  /// Releases the content that the request has a copy of, before it is sent.
+  mutating func dropContent() {
+    body = nil
+    bodyBase64 = nil
+    multipart = nil
+    parameters = nil
+  }
+}

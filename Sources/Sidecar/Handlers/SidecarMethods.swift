@@ -1,0 +1,187 @@
+import AuthEngine
+import PosternJSON
+import PosternJSONRPC
+import PosternProtocol
+import PosternSupport
+import SidecarAccess
+import SidecarCalls
+import SidecarEngine
+import SidecarObservability
+
+/// All methods of this build with their handlers. A new method is entered here.
+struct SidecarMethods {
+  let engine: Engine
+  let health: HealthReporter
+  let exposition: MetricsExposition
+  let reloader: ConfigurationReloader
+  let hardening: HardeningWatch
+  let suspended: SuspendedFetches
+  let pool: FairPool
+  let trail: AuditTrail?
+  let isTraced: @Sendable () -> Bool
+  let clock: any EngineClock
+
+  private var computation: CPUOffload { CPUOffload(clock: clock, pool: pool) }
+
+  /// The table of methods.
+  func table() -> MethodTable {
+    let tasks = TaskRegistry(clock: clock)
+    let lists = ListAnswers(computation: computation)
+    var table = MethodTable()
+    addProcessMethods(to: &table)
+    addConnectionMethods(to: &table)
+    let fetch = FetchResourceHandler(
+      engine: engine, tasks: tasks, stopped: suspended, pool: pool, clock: clock, isTraced: isTraced, trail: trail)
+    table.waitingForValue(FetchResource.self) {
+      (params: consuming FetchResource.Params, context) async throws(RPCFault) in
+      try await fetch(params, context)
+    }
+    addDecisionMethods(to: &table)
+    addTaskMethods(tasks, lists, to: &table)
+    addTokenMethods(to: &table)
+    addSessionMethods(lists, to: &table)
+    addAdviceMethods(to: &table)
+    return table
+  }
+
+  private func addProcessMethods(to table: inout MethodTable) {
+    table.prepared(Discover.self) { _ in Product.openRPCText }
+    table.prepared(GetInfo.self) { [hardening] in hardening.answer($0.runtime.info) }
+    table.waiting(Health.self) { [health] (_, context) async throws(RPCFault) in
+      await health.settledReport(for: context.runtime.scope, by: context.deadline)
+    }
+    table.immediate(Metrics.self) { [exposition] (_, context) throws(RPCFault) in
+      Metrics.Result(text: exposition.text(for: context.runtime.scope))
+    }
+    table.waiting(ReloadConfig.self) { [reloader] (_, context) async throws(RPCFault) in
+      // Reads files: not on the thread that serves connections.
+      let uid = context.caller.peer.uid
+      let outcome = await Task.detached { Result { () throws(ReloadFailure) in try reloader.reload(for: uid) } }.value
+      do throws(ReloadFailure) {
+        return ReloadConfig.Result(changed: try outcome.get())
+      } catch {
+        throw ErrorMap.fault(error, for: context.runtime.scope)
+      }
+    }
+  }
+
+  private func addConnectionMethods(to table: inout MethodTable) {
+    table.immediate(Subscribe.self) { [health] (params, context) throws(RPCFault) in
+      if params.events.contains(.healthChanged) { health.wantReadiness() }
+      return Subscribe.Result(subscribed: context.caller.events { $0.formUnion(params.events) })
+    }
+    table.immediate(Unsubscribe.self) { (params, context) throws(RPCFault) in
+      Subscribe.Result(subscribed: context.caller.events { $0.subtract(params.events) })
+    }
+    table.immediate(RegisterDelegate.self) { (params, context) throws(RPCFault) in
+      let registered = Set(params.methods)
+      context.caller.register(registered)
+      return RegisterDelegate.Result(registered: DelegateMethod.allCases.filter(registered.contains))
+    }
+  }
+
+  private func addDecisionMethods(to table: inout MethodTable) {
+    let preauthorize = PreauthorizeHandler(engine: engine)
+    table.waitingForText(Preauthorize.self) { (params, context) async throws(RPCFault) in
+      try await preauthorize(params, context)
+    }
+    let invalidate = InvalidateDecisionsHandler(engine: engine)
+    table.waiting(InvalidateDecisions.self) { (params, context) async throws(RPCFault) in
+      try await invalidate(params, context)
+    }
+  }
+
+  private func addTaskMethods(
+    _ tasks: TaskRegistry, _ lists: ListAnswers, to table: inout MethodTable
+  ) {
+    let handlers = TaskHandlers(tasks: tasks, lists: lists)
+    table.waitingForText(ListTasks.self) { (params, context) async throws(RPCFault) in
+      try await handlers.list(params, context)
+    }
+    table.immediate(GetTask.self) { (params, context) throws(RPCFault) in try handlers.act(on: params, context) }
+    table.immediate(SuspendTask.self) { (params, context) throws(RPCFault) in
+      try handlers.act(on: params, context) { $0.suspend() }
+    }
+    table.immediate(ResumeTask.self) { (params, context) throws(RPCFault) in
+      try handlers.act(on: params, context) { $0.resume() }
+    }
+    table.immediate(CancelTask.self) { (params, context) throws(RPCFault) in
+      try handlers.act(on: params, context) { $0.cancel() }
+    }
+  }
+
+  private func addTokenMethods(to table: inout MethodTable) {
+    let computation = computation
+    let tokens = TokenHandlers(engine: engine, computation: computation)
+    table.waitingForValue(ValidateIDToken.self) { (params, context) async throws(RPCFault) in
+      try await tokens.validateIDToken(params, context)
+    }
+    table.waitingForValue(ValidateAccessToken.self) { (params, context) async throws(RPCFault) in
+      try await tokens.validateAccessToken(params, context)
+    }
+    table.waitingForValue(ValidateLogoutToken.self) { (params, context) async throws(RPCFault) in
+      try await tokens.validateLogoutToken(params, context)
+    }
+    table.waitingForValue(IntrospectToken.self) { (params, context) async throws(RPCFault) in
+      try await tokens.introspectToken(params, context)
+    }
+    table.waitingForValue(VerifyJWS.self) { (params, context) async throws(RPCFault) in
+      try await computation.run(context) { () throws(RPCFault) in try OfflineMethods.verify(params) }
+    }
+    table.waitingForValue(DecryptJWE.self) { (params, context) async throws(RPCFault) in
+      try await computation.run(context) { () throws(RPCFault) in try OfflineMethods.decrypt(params) }
+    }
+  }
+
+  private func addSessionMethods(_ lists: ListAnswers, to table: inout MethodTable) {
+    let sessions = SessionHandlers(engine: engine, lists: lists)
+    table.waiting(CreateSession.self) { (params, context) async throws(RPCFault) in
+      try await sessions.create(params, context)
+    }
+    table.waiting(BeginAuthorization.self) { (params, context) async throws(RPCFault) in
+      try await sessions.begin(params, context)
+    }
+    table.waiting(CompleteAuthorization.self) { (params, context) async throws(RPCFault) in
+      try await sessions.complete(params, context)
+    }
+    table.waiting(BeginDeviceAuthorization.self) { (params, context) async throws(RPCFault) in
+      try await sessions.beginDevice(params, context)
+    }
+    table.waiting(CompleteDeviceAuthorization.self) { (params, context) async throws(RPCFault) in
+      try await sessions.completeDevice(params, context)
+    }
+    table.waiting(GetSession.self) { (params, context) async throws(RPCFault) in
+      try await sessions.get(params, context)
+    }
+    table.waitingForText(ListSessions.self) { (params, context) async throws(RPCFault) in
+      try await sessions.list(params, context)
+    }
+    table.waiting(RefreshSession.self) { (params, context) async throws(RPCFault) in
+      try await sessions.refresh(params, context)
+    }
+    table.waiting(EndSession.self) { (params, context) async throws(RPCFault) in
+      try await sessions.end(params, context)
+    }
+    table.waiting(RevokeToken.self) { (params, context) async throws(RPCFault) in
+      try await sessions.revoke(params, context)
+    }
+    let accessToken = AccessTokenHandler(engine: engine)
+    table.waitingForValue(GetAccessToken.self) { (params, context) async throws(RPCFault) in
+      try await accessToken(params, context)
+    }
+  }
+
+  private func addAdviceMethods(to table: inout MethodTable) {
+    let computation = computation
+    table.waiting(ParseAdvice.self) { (params, context) async throws(RPCFault) in
+      try await computation.run(context) { () throws(RPCFault) in try AdviceParsing.parse(params) }
+    }
+    let journeys = JourneyHandlers(engine: engine, stopped: suspended)
+    table.waiting(Authenticate.self) { (params, context) async throws(RPCFault) in
+      try await journeys.authenticate(params, context)
+    }
+    table.waiting(AuthenticateWithAdvice.self) { (params, context) async throws(RPCFault) in
+      try await journeys.authenticate(params, context)
+    }
+  }
+}

@@ -1,0 +1,218 @@
+import AuthEngine
+import HTTPMessages
+import PosternProtocol
+import PosternSupport
+import SidecarAccess
+
+/// The tasks of `fetchResource`, per uid: those that run, and for a minute those that have ended.
+final class TaskRegistry: Sendable {
+  /// A task that there is, or was.
+  enum Known {
+    /// A running task.
+    case running(NetworkTask)
+    /// A task that has ended.
+    case ended(TaskDescription)
+
+    /// The task as its owner sees it.
+    var description: TaskDescription {
+      switch self {
+      case .running(let task): TaskDescription(task)
+      case .ended(let description): description
+      }
+    }
+  }
+
+  /// A task in a list.
+  struct Entry {
+    let task: Known
+    /// The resource server's name in the configuration.
+    let resource: String
+    /// Tasks are numbered as they begin; a task keeps its number when it ends.
+    let number: Int64
+  }
+
+  private struct Running {
+    let task: NetworkTask
+    let resource: String
+  }
+
+  /// The record of a task that has ended, without request and response.
+  private struct Ended {
+    let description: TaskDescription
+    let resource: String
+    let at: MonotonicInstant
+  }
+
+  /// The tasks of one uid.
+  private struct UIDTasks {
+    var running: [String: Running] = [:]
+    var ended: [String: Ended] = [:]
+    /// All of them as they began.
+    var order = ArrivalOrder<String>()
+    /// The tasks that have ended, in that order.
+    var endings = ArrivalOrder<String>()
+
+    func known(_ name: String) -> (task: Known, resource: String)? {
+      if let running = running[name] { return (.running(running.task), running.resource) }
+      return ended[name].map { (.ended($0.description), $0.resource) }
+    }
+
+    mutating func forget(_ name: String) {
+      guard ended.removeValue(forKey: name) != nil else { return }
+      endings.remove(name)
+      order.remove(name)
+    }
+
+    /// Forgets the one that ended first; false when there is none, or `now` is too early.
+    mutating func forgetOldest(at now: MonotonicInstant? = nil) -> Bool {
+      guard let name = endings.first()?.name, let oldest = ended[name],
+        now.map({ oldest.at + TaskRegistry.memory <= $0 }) ?? true
+      else { return false }
+      forget(name)
+      return true
+    }
+  }
+
+  private struct State {
+    var uids: [UInt32: UIDTasks] = [:]
+    var endedCount = 0
+    var lastNumber: Int64 = 0
+    var sweptAt: MonotonicInstant?
+
+    mutating func takeNumber() -> Int64 {
+      lastNumber += 1
+      return lastNumber
+    }
+
+    /// Changes what there is of one uid.
+    mutating func change<Result>(_ uid: UInt32, _ body: (inout UIDTasks) -> Result) -> Result {
+      var tasks = uids[uid] ?? UIDTasks()
+      let before = tasks.ended.count
+      // So that there is one copy while it is changed.
+      uids[uid] = nil
+      let result = body(&tasks)
+      endedCount += tasks.ended.count - before
+      uids[uid] = tasks.order.isEmpty ? nil : tasks
+      return result
+    }
+  }
+
+  /// How long a task is known after its end.
+  static let memory = Duration.seconds(60)
+  /// How many tasks that have ended are kept at most: beyond that the oldest of the uid with the most are removed.
+  static let capacity = 4096
+
+  private let state = Locked(State())
+  private let clock: any EngineClock
+
+  init(clock: any EngineClock) { self.clock = clock }
+
+  /// Notes a task for a resource down; false when one of that name runs.
+  func begin(_ task: NetworkTask, for resource: String, of uid: UInt32) -> Bool {
+    state.withLock { state in
+      let number = state.takeNumber()
+      return state.change(uid) { tasks in
+        guard tasks.running[task.identifier] == nil else { return false }
+        tasks.forget(task.identifier)
+        tasks.running[task.identifier] = Running(task: task, resource: resource)
+        tasks.order.add(task.identifier, number: number)
+        return true
+      }
+    }
+  }
+
+  /// The task has ended.
+  func end(_ task: NetworkTask, of uid: UInt32) {
+    let name = task.identifier
+    let description = TaskDescription(task)
+    let now = clock.monotonicNow
+    state.withLock { state in
+      let number = state.takeNumber()
+      state.change(uid) { tasks in
+        guard let running = tasks.running[name], running.task === task else { return }
+        tasks.running[name] = nil
+        tasks.ended[name] = Ended(description: description, resource: running.resource, at: now)
+        tasks.endings.add(name, number: number)
+      }
+      Self.forget(&state, uid, now)
+      Self.sweep(&state, now)
+    }
+  }
+
+  /// The running task of that name; nil when it is none.
+  func running(_ name: String, of uid: UInt32) -> NetworkTask? {
+    state.withLock { $0.uids[uid]?.running[name]?.task }
+  }
+
+  /// The task of that name; nil when there is none, or it is for a resource outside of `scope`. Behind one lock: a task
+  /// that starts meanwhile is either returned, or not there at all.
+  func known(_ name: String, of uid: UInt32, in scope: PeerScope) -> Known? {
+    let now = clock.monotonicNow
+    return state.withLock { state in
+      Self.forget(&state, uid, now)
+      guard let known = state.uids[uid]?.known(name), scope.contains(resource: known.resource) else { return nil }
+      return known.task
+    }
+  }
+
+  /// At most `count` of the tasks of `uid` that began after the one of that number (0: from the first on), as they
+  /// began.
+  func tasks(of uid: UInt32, after number: Int64, atMost count: Int) -> [Entry] {
+    let now = clock.monotonicNow
+    return state.withLock { state in
+      Self.forget(&state, uid, now)
+      guard let tasks = state.uids[uid] else { return [] }
+      return tasks.order.names(after: number, atMost: count).compactMap { entry in
+        tasks.known(entry.name).map { Entry(task: $0.task, resource: $0.resource, number: entry.number) }
+      }
+    }
+  }
+
+  /// Forgets what of one uid has ended long ago.
+  private static func forget(_ state: inout State, _ uid: UInt32, _ now: MonotonicInstant) {
+    guard state.uids[uid]?.ended.isEmpty == false else { return }
+    state.change(uid) { tasks in while tasks.forgetOldest(at: now) {} }
+  }
+
+  /// Removes tasks that ended long ago of uids without connections, and those beyond the capacity.
+  private static func sweep(_ state: inout State, _ now: MonotonicInstant) {
+    if state.sweptAt.map({ now - $0 >= memory }) ?? true {
+      state.sweptAt = now
+      for uid in Array(state.uids.keys) { forget(&state, uid, now) }
+    }
+    // The uid alone: with its tasks in hand, each change would copy them.
+    while state.endedCount > capacity,
+      let uid = state.uids.max(by: { $0.value.ended.count < $1.value.ended.count })?.key,
+      state.change(uid, { $0.forgetOldest() })
+    {}
+  }
+}
+
+extension TaskDescription {
+  /// The task as its owner sees it.
+  init(_ task: NetworkTask) {
+    let progress = task.progress
+    self.init(
+      task: task.identifier, state: State(task.state),
+      method: Self.shortened(task.request.method, to: 32).uppercasedASCII(),
+      url: Self.shortened(task.url.map { "\($0)" } ?? task.request.path, to: 2048),
+      startedAt: task.startedAt.rfc3339, receivedBytes: progress.received, sentBytes: progress.sent)
+  }
+
+  /// Shortens a text: a request may have been rejected for its length, and its record must not be as long.
+  private static func shortened(_ text: String, to bytes: Int) -> String {
+    text.utf8.count <= bytes ? text : String(decoding: text.utf8.prefix(bytes), as: UTF8.self) + "…"
+  }
+}
+
+extension TaskDescription.State {
+  fileprivate init(_ state: NetworkTask.State) {
+    self =
+      switch state {
+      case .running: .running
+      case .suspended: .suspended
+      case .cancelled: .cancelled
+      case .completed: .completed
+      }
+  }
+}

@@ -1,0 +1,9 @@
+/// The phase of a reload, for the service manager.
+package enum ReloadPhase: Sendable, Hashable {
+  /// The configuration is being read.
+  case began
+  /// The new configuration is in force.
+  case succeeded
+  /// The configuration before it stays in force, for this reason.
+  case failed(String)
+}

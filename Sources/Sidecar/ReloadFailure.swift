@@ -1,9 +1,0 @@
-public import PosternConfiguration
-
-/// Why the configuration was not reloaded; the running one stays.
-public enum ReloadFailure: Error, Sendable {
-  /// The file has problems.
-  case problems(ConfigurationProblems)
-  /// Another reload is at work.
-  case busy
-}

@@ -1,0 +1,67 @@
+import PosternJSONRPC
+import PosternSupport
+import SidecarAccess
+import SidecarCalls
+import SidecarEngine
+import SidecarObservability
+
+/// Opens and closes connections, and drains them at the end.
+final class ConnectionLifetime: Sendable {
+  let log: ConnectionLog
+  private let calls: CallEnvironment
+  private let hub: EventHub
+  private let running: RunningConfiguration
+  private let pool: FairPool
+  private let draining = Locked(false)
+
+  init(
+    _ calls: CallEnvironment, _ hub: EventHub, _ running: RunningConfiguration, pool: FairPool, log: ConnectionLog
+  ) {
+    self.calls = calls
+    self.hub = hub
+    self.running = running
+    self.pool = pool
+    self.log = log
+  }
+
+  /// Opens the JSON-RPC connection of a new socket connection.
+  func open(connection: UInt64, peer: Peer, output: JSONRPCConnection.Output) -> JSONRPCConnection {
+    let runtime = running.current
+    if peer.uid == runtime.access.unmapped.uid { log.cannotTell(peer) }
+    let caller = PeerConnection(connection: connection, peer: peer, openedAt: calls.clock.monotonicNow)
+    var output = output
+    output.longWork = { [pool] in caller.executor(in: pool) }
+    let session = JSONRPCConnection(
+      limits: runtime.limits, dispatcher: CallChain(caller: caller, environment: calls), output: output)
+    caller.attach(session)
+    hub.add(caller)
+    calls.log.metrics.connectionOpened()
+    // It may have been opened while `drain` went through the others.
+    if isDraining { session.drain() }
+    return session
+  }
+
+  /// Cancels what the connection alone owned.
+  func closed(connection: UInt64, session: JSONRPCConnection) {
+    // First, so that what is cancelled sees that its connection is gone.
+    hub.remove(connection)?.attach(nil)
+    session.close()
+  }
+
+  /// Whether no new requests are accepted any more.
+  var isDraining: Bool { draining.withLock { $0 } }
+
+  /// Accepts no new requests from here on.
+  func drain() {
+    draining.withLock { $0 = true }
+    for caller in hub.connections { caller.session?.drain() }
+  }
+
+  /// Stops the calls that are still pending; returns their number.
+  func finish() -> Int {
+    let sessions = hub.connections.compactMap(\.session)
+    let count = sessions.reduce(0) { $0 + $1.inFlightCount }
+    for session in sessions { session.finish() }
+    return count
+  }
+}

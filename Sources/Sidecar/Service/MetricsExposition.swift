@@ -1,0 +1,39 @@
+import AuthEngine
+import PosternJSONRPC
+import PosternSupport
+import PosternTelemetry
+import SidecarAccess
+import SidecarEngine
+import SidecarObservability
+
+/// All metrics in Prometheus' text format 0.0.4.
+struct MetricsExposition: Sendable {
+  let metrics: MetricsRegistry
+  let hub: EventHub
+  let callLimiter: ConcurrencyLimiter
+  let running: RunningConfiguration
+  let engine: Engine
+  let suspended: SuspendedFetches
+  let trail: AuditTrail?
+  let spans: SpanExporter?
+  let transportState: (@Sendable () -> TransportState)?
+  let startedAt: Timestamp
+
+  /// The metrics of what `scope` shows. Those of the process as a whole reveal the use of all peers: they are for
+  /// scopes that hide nothing.
+  func text(for scope: PeerScope = .everything) -> String {
+    let connections = hub.connections
+    let own =
+      metrics.exposition(
+        for: scope, openConnections: connections.count,
+        inFlight: connections.reduce(0) { $0 + ($1.session?.inFlightCount ?? 0) }, waiting: callLimiter.waitingCount,
+        startedAt: startedAt, version: Product.version)
+      + OriginMetrics.exposition(
+        running.current.allServers.filter { scope.contains(resource: $0.name) }, engine.fetcher.originStates)
+    guard scope.isEverything else { return own }
+    return own
+      + AdviceMetrics.exposition(journeys: engine.journeys.waitingCount, fetches: suspended.count)
+      + AuditMetrics.exposition(trail?.condition) + TelemetryMetrics.exposition(spans?.counts)
+      + TransportMetrics.exposition(transportState?())
+  }
+}

@@ -1,0 +1,25 @@
+import PosternSupport
+import SidecarAccess
+import SidecarEngine
+
+/// The configuration in force: an immutable snapshot that a reload replaces as a whole. Each call keeps the one it
+/// started with.
+final class RunningConfiguration: Sendable {
+  private let state: Locked<ConfigurationSnapshot>
+  private let hub: EventHub
+
+  init(_ snapshot: ConfigurationSnapshot, hub: EventHub) {
+    state = Locked(snapshot)
+    self.hub = hub
+    hub.use(snapshot.access)
+  }
+
+  /// The snapshot that new calls run on.
+  var current: ConfigurationSnapshot { state.withLock { $0 } }
+
+  /// Lets new calls run on `next`.
+  func replace(with next: ConfigurationSnapshot) {
+    state.withLock { $0 = next }
+    hub.use(next.access)
+  }
+}

@@ -1,0 +1,45 @@
+package import PosternJSON
+package import PosternProtocol
+package import PosternSupport
+
+/// All connections, for what concerns more than one: events and draining.
+package final class EventHub: Sendable {
+  private let callers = Locked<[UInt64: PeerConnection]>([:])
+  private let access = Locked(AccessRules(rules: [], ownUID: 0))
+  private let clock: any EngineClock
+
+  package init(clock: any EngineClock) { self.clock = clock }
+
+  package func add(_ caller: PeerConnection) { callers.withLock { $0[caller.connection] = caller } }
+
+  @discardableResult
+  package func remove(_ connection: UInt64) -> PeerConnection? {
+    callers.withLock { $0.removeValue(forKey: connection) }
+  }
+
+  package var connections: [PeerConnection] { callers.withLock { Array($0.values) } }
+
+  /// From here on `rules` say which connections may hear of what.
+  package func use(_ rules: AccessRules) { access.withLock { $0 = rules } }
+
+  /// The scopes of the connections that are subscribed to `event`; those whose peers no rule matches have none.
+  package func scopes(of event: EventName) -> Set<PeerScope> {
+    let access = access.withLock { $0 }
+    return Set(connections.filter { $0.isSubscribed(to: event) }.compactMap { access.scope(of: $0.peer) })
+  }
+
+  /// Sends an event to every subscribed connection whose peer has a rule that `isShown` accepts, and the uid `owner`
+  /// where that is given; `at` is added.
+  package func publish(
+    _ event: EventName, _ members: JSONObject = JSONObject(), to owner: UInt32? = nil,
+    where isShown: (PeerScope) -> Bool = { _ in true }
+  ) {
+    var params: JSONObject = ["at": .string(clock.wallNow.rfc3339)]
+    for member in members.members { params[member.name] = member.value }
+    let access = access.withLock { $0 }
+    for caller in connections where owner ?? caller.peer.uid == caller.peer.uid && caller.isSubscribed(to: event) {
+      guard let scope = access.scope(of: caller.peer), isShown(scope) else { continue }
+      caller.notify(event, .object(params))
+    }
+  }
+}

@@ -1,0 +1,70 @@
+import PosternJSON
+package import PosternJSONRPC
+package import PosternProtocol
+package import PosternSupport
+
+/// One connection as the handlers see it: who it is, what it subscribed to, which delegate requests it answers.
+package final class PeerConnection: Sendable {
+  private struct State {
+    var events: Set<EventName> = []
+    var delegates: Set<DelegateMethod> = []
+    var session: JSONRPCConnection?
+    var executors: [ObjectIdentifier: PoolExecutor] = [:]
+  }
+
+  /// Unique in this process.
+  package let connection: UInt64
+  package let peer: Peer
+  /// When it came.
+  package let openedAt: MonotonicInstant
+  /// The uid and the connection of its calls.
+  package var peerID: PeerID { PeerID(uid: peer.uid, connection: connection) }
+  private let state = Locked(State())
+
+  package init(connection: UInt64, peer: Peer, openedAt: MonotonicInstant) {
+    self.connection = connection
+    self.peer = peer
+    self.openedAt = openedAt
+  }
+
+  /// Given once the session exists; taken away when the connection is gone.
+  package func attach(_ session: JSONRPCConnection?) { state.withLock { $0.session = session } }
+
+  package var session: JSONRPCConnection? { state.withLock { $0.session } }
+
+  /// Its share of the threads of `pool`, which lives as long as the service.
+  package func executor(in pool: FairPool) -> PoolExecutor {
+    state.withLock { state in
+      if let executor = state.executors[ObjectIdentifier(pool)] { return executor }
+      let executor = pool.executor(for: peer.uid)
+      state.executors[ObjectIdentifier(pool)] = executor
+      return executor
+    }
+  }
+
+  /// The subscribed events after `change`, in the documented order.
+  package func events(_ change: (inout Set<EventName>) -> Void) -> [EventName] {
+    let events = state.withLock { state in
+      change(&state.events)
+      return state.events
+    }
+    return EventName.allCases.filter(events.contains)
+  }
+
+  /// Replaces what it registered.
+  package func register(_ delegates: Set<DelegateMethod>) { state.withLock { $0.delegates = delegates } }
+
+  /// The session to ask, when this connection answers `method`.
+  package func delegate(for method: DelegateMethod) -> JSONRPCConnection? {
+    state.withLock { $0.delegates.contains(method) ? $0.session : nil }
+  }
+
+  /// Whether it is subscribed to the event.
+  func isSubscribed(to event: EventName) -> Bool { state.withLock { $0.events.contains(event) } }
+
+  /// Sends an event if it is subscribed to.
+  func notify(_ event: EventName, _ params: JSONValue) {
+    let session = state.withLock { $0.events.contains(event) ? $0.session : nil }
+    session?.notify(event.rawValue, params)
+  }
+}

@@ -1,0 +1,109 @@
+package import PosternSupport
+
+/// The `rate` and `concurrency` of rules in `peers`, for each uid that such a rule matches.
+///
+/// Outlives a reload: a bucket that was emptied stays empty. Concurrent calls beyond the limit are rejected and do not
+/// wait: those that may wait do so in front of `SidecarService.callLimiter`, which all uids share.
+package final class PeerRateLimiter: Sendable {
+  /// Why a call is rejected; the raw value is a label in the metrics.
+  package enum Rejection: String, Sendable {
+    /// Too many calls in a short time.
+    case rate
+    /// Too many calls in flight.
+    case concurrency
+  }
+
+  fileprivate struct Key: Hashable {
+    let uid: UInt32
+    /// The identity of the rule: calls under another one, after a reload too, are counted from zero.
+    let ruleUid: UInt32?
+    let ruleGid: UInt32?
+
+    init(_ rule: AccessRules.Rule, _ uid: UInt32) { (self.uid, ruleUid, ruleGid) = (uid, rule.uid, rule.gid) }
+  }
+
+  private struct State {
+    var calls = RateLimiter<Key>(capacity: PeerRateLimiter.capacity)
+    /// Probes have buckets of their own: a busy caller can still be probed, and cannot use that to make more calls.
+    var probes = RateLimiter<Key>(capacity: PeerRateLimiter.capacity)
+    var inFlight: [Key: Int] = [:]
+    /// Calls that answer a question, by uid.
+    var answering: [UInt32: Int] = [:]
+  }
+
+  /// A slot for a call in flight, to be given back.
+  package struct Slot: Sendable {
+    fileprivate let key: Key
+  }
+
+  /// The concurrency limit has been reached.
+  package struct LimitReached: Error, Sendable {
+    package let limit: Int
+  }
+
+  /// How many uids have a bucket.
+  package static let capacity = 4096
+  package static let probeRate = RateLimit(perSecond: 10, burst: 20)
+
+  private let state = Locked(State())
+  private let clock: any EngineClock
+
+  package init(clock: any EngineClock) { self.clock = clock }
+
+  /// How many buckets and counts are kept.
+  package var count: Int { state.withLock { $0.calls.count + $0.probes.count + $0.inFlight.count } }
+
+  /// Counts a call; returns how long until the next one is accepted, nil when this one is.
+  package func admit(_ rule: AccessRules.Rule, uid: UInt32, isProbe: Bool) -> Duration? {
+    guard let rate = rule.rate else { return nil }
+    let (key, now) = (Key(rule, uid), clock.monotonicNow)
+    return state.withLock { state in
+      isProbe ? state.probes.take(key, Self.probeRate, at: now) : state.calls.take(key, rate, at: now)
+    }
+  }
+
+  /// Whether `admit` would reject the call.
+  package func wouldReject(_ rule: AccessRules.Rule, uid: UInt32, isProbe: Bool) -> Bool {
+    guard let rate = rule.rate else { return false }
+    let (key, now) = (Key(rule, uid), clock.monotonicNow)
+    return state.withLock { state in
+      isProbe ? state.probes.wait(key, Self.probeRate, at: now) : state.calls.wait(key, rate, at: now)
+    } != nil
+  }
+
+  /// Takes a slot for a call; nil where the rule has no limit.
+  package func begin(_ rule: AccessRules.Rule, uid: UInt32) -> Result<Slot?, LimitReached> {
+    guard let limit = rule.concurrency else { return .success(nil) }
+    let key = Key(rule, uid)
+    return state.withLock { state in
+      let count = state.inFlight[key] ?? 0
+      guard count < limit else { return .failure(LimitReached(limit: limit)) }
+      state.inFlight[key] = count + 1
+      return .success(Slot(key: key))
+    }
+  }
+
+  /// Gives a slot back.
+  package func end(_ slot: Slot?) {
+    guard let slot else { return }
+    state.withLock { Self.countDown(&$0.inFlight[slot.key]) }
+  }
+
+  /// Counts a call that answers one of `questions`; false when as many do already.
+  package func beginAnswering(uid: UInt32, among questions: Int) -> Bool {
+    state.withLock { state in
+      let count = state.answering[uid] ?? 0
+      guard count < questions else { return false }
+      state.answering[uid] = count + 1
+      return true
+    }
+  }
+
+  /// Counts the end of such a call.
+  package func endAnswering(uid: UInt32) { state.withLock { Self.countDown(&$0.answering[uid]) } }
+
+  private static func countDown(_ count: inout Int?) {
+    let left = (count ?? 1) - 1
+    count = left > 0 ? left : nil
+  }
+}

@@ -1,0 +1,112 @@
+import PosternJSON
+package import PosternJSONRPC
+import PosternProtocol
+import PosternSupport
+package import SidecarAccess
+import SidecarEngine
+import SidecarObservability
+
+/// Carries out the calls of one connection. A call passes these steps, each of them a file of this folder:
+///
+/// 1. authorization: the rule of `peers` for the connection's peer (`AccessRules`) has to allow the method;
+/// 2. rate limit (`RateLimitStep`), which counts calls that other steps reject as well;
+/// 3. concurrency limit of the peer (`ConcurrencyStep`);
+/// 4. trace (`TraceStep`);
+/// 5. audit (`AuditStep`): without a usable audit log nothing is done that has to be recorded;
+/// 6. concurrency limit of all calls (`ConcurrencyStep`), which may wait;
+/// 7. deadline (`DeadlineStep`);
+/// 8. the method's handler (`MethodTable`);
+/// 9. metrics and log (`CallEnd`).
+///
+/// Calls of methods that never wait are answered where they were read, and pass steps 1, 2, 8 and 9 only.
+package final class CallChain: CallDispatcher {
+  private let caller: PeerConnection
+  private let environment: CallEnvironment
+
+  package init(caller: PeerConnection, environment: CallEnvironment) {
+    self.caller = caller
+    self.environment = environment
+  }
+
+  package func dispatch(_ call: Call) -> Dispatch {
+    let handler = environment.methods[call.method]
+    let end = CallEnd(of: call, isKnown: handler != nil, from: caller, environment)
+    let snapshot = environment.snapshot()
+    let rule = snapshot.access.rule(for: caller.peer)
+    var traceparent: String?
+    do throws(RPCFault) {
+      try environment.rateLimit.admit(call.method, rule, caller.peer)
+      guard let handler else {
+        throw RPCFault(.methodNotFound, data: ["method": .string(CallEnd.shortened(call.method))])
+      }
+      guard let rule, rule.allows(method: call.method) else { return forbidden(call.method, end) }
+      guard !call.isUnread else { throw .overloaded("Too many calls of this user at one time") }
+      let (meta, params) = try CallMeta.split(call.params)
+      var context = CallContext(
+        key: call.key, caller: caller, runtime: VisibleConfiguration(snapshot, scope: rule.scope),
+        deadline: meta.timeoutMs.map { Deadline(in: .milliseconds($0), on: environment.clock) } ?? .never,
+        trace: .none)
+      switch handler {
+      case .immediate(let body):
+        traceparent = meta.traceparent
+        return .answered(end.report(.success(try body(params, context))))
+      case .waiting(let body):
+        let slot = try environment.concurrency.takeSlot(for: call.method, rule, caller)
+        environment.trace.start(call.method, continuing: meta.traceparent, since: end.start, &context)
+        context.audit = environment.audit.entry(for: call.method, params)
+        return work(call.method, CallParams(params), body, context, slot, end)
+      }
+    } catch {
+      // Only an error shows its trace: such a call causes nothing upstream.
+      return .answered(end.report(.failure(error), environment.trace.trace(continuing: traceparent)))
+    }
+  }
+
+  /// The steps that may wait. Does not keep the call, which would keep its params until the end.
+  private func work(
+    _ method: String, _ params: CallParams, _ body: @escaping MethodTable.WaitingHandler, _ context: CallContext,
+    _ slot: ConcurrencyStep.Slot, _ end: CallEnd
+  ) -> Dispatch {
+    .work { [caller, environment] in
+      let outcome = await CurrentPeer.$uid.withValue(caller.peer.uid) {
+        await CurrentPeer.$executor.withValue(caller.executor(in: environment.background)) {
+          await environment.audit.recorded(method, context) {
+            await environment.concurrency.whenFree(context, slot) {
+              await environment.deadline.bounded(context) { () throws(RPCFault) in try await body(params, context) }
+            }
+          }
+        }
+      }
+      environment.concurrency.giveBack(slot)
+      context.tracer?.callEnded(method, outcome, caller, context.trace)
+      // A long result takes long to write, which its size in the log requires.
+      return await environment.pool.run(for: caller, if: environment.log.measures(outcome)) {
+        end.report(outcome, context.trace)
+      }
+    }
+  }
+
+  /// Rejects a call that `peers` does not allow, and records that.
+  private func forbidden(_ method: String, _ end: CallEnd) -> Dispatch {
+    let outcome = Result<RPCResult, RPCFault>.failure(RPCFault(.peerForbidden))
+    let trace = environment.trace.trace(continuing: nil)
+    guard let trail = environment.audit.trail else { return .answered(end.report(outcome, trace)) }
+    return .work { [caller] in
+      await trail.rejected(method, caller)
+      return end.report(outcome, trace)
+    }
+  }
+
+  /// Applies the rules of `dispatch` without counting the call.
+  package func rejects(method: String) -> Bool {
+    guard let rule = environment.snapshot().access.rule(for: caller.peer), rule.allows(method: method),
+      environment.methods[method] != nil
+    else { return true }
+    return environment.rateLimit.wouldReject(method, rule, caller.peer)
+  }
+
+  /// Counts a call that the connection rejected without reading it.
+  package func rejectedUnread() {
+    environment.rateLimit.countUnread(environment.snapshot().access.rule(for: caller.peer), caller.peer)
+  }
+}

@@ -1,0 +1,32 @@
+package import AuthEngine
+import PosternJSONRPC
+package import PosternSupport
+package import SidecarAccess
+package import SidecarEngine
+package import SidecarObservability
+
+/// The call that a handler carries out: its connection, configuration, deadline, trace and audit entry.
+package struct CallContext: Sendable {
+  /// The call's number on its connection.
+  let key: UInt64
+  /// The connection that the call came on.
+  package let caller: PeerConnection
+  /// The configuration it runs on from start to end, whatever is reloaded meanwhile, as far as its rule shows it.
+  package let runtime: VisibleConfiguration
+  /// The bound of `meta.timeoutMs`.
+  package let deadline: Deadline
+  /// The W3C trace context to pass on upstream.
+  package var trace: CallTrace
+  /// Reports the requests that the call causes; nil when its trace is not sampled.
+  package var tracer: CallTracer?
+  /// The call's entry in the audit log; nil when it is not recorded.
+  package var audit: AuditEntry?
+}
+
+extension CallContext {
+  /// The user whose sessions the call may use.
+  package var uid: UInt32 { caller.peer.uid }
+
+  /// The trace as the engine passes it on.
+  package var traceContext: TraceContext? { TraceContext(parent: trace.traceparent, tracer: tracer) }
+}

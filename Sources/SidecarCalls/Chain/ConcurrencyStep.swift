@@ -1,0 +1,125 @@
+import PosternJSON
+package import PosternJSONRPC
+import PosternProtocol
+package import PosternSupport
+package import SidecarAccess
+package import SidecarObservability
+
+/// Bounds how many calls run at a time: for each peer by its rule (`peers.[].concurrency`), and for all together, where
+/// calls wait in a queue (`limits.inFlight`, `limits.queue`).
+package struct ConcurrencyStep: Sendable {
+  /// Methods without a slot: they are answered, or change something, when no slot is free. Lists have a limit of their
+  /// own: they show which tasks can be cancelled to get a free slot.
+  private static let exempt: Set<String> = [ReloadConfig.name, Health.name, ListTasks.name]
+  /// Methods by which a caller answers a question about a user's step-up: the call behind the question has a slot, and
+  /// does not end before.
+  private static let answering: Set<String> = [Authenticate.name, AuthenticateWithAdvice.name]
+
+  /// The slot of a call, to be given back.
+  struct Slot: Sendable {
+    fileprivate let peerSlot: PeerRateLimiter.Slot?
+    fileprivate let exemption: LimitExemption?
+    fileprivate let uid: UInt32
+  }
+
+  /// Why a call needs no slot.
+  fileprivate enum LimitExemption {
+    /// No call of its method does.
+    case always
+    /// Another call waits for the result of this one.
+    case answering
+  }
+
+  private let peers: PeerRateLimiter
+  package let limiter: ConcurrencyLimiter
+  private let hub: EventHub
+  private let metrics: MetricsRegistry
+
+  package init(peers: PeerRateLimiter, limiter: ConcurrencyLimiter, hub: EventHub, metrics: MetricsRegistry) {
+    self.peers = peers
+    self.limiter = limiter
+    self.hub = hub
+    self.metrics = metrics
+  }
+
+  /// Takes a slot of the peer; throws when it has none left.
+  func takeSlot(for method: String, _ rule: AccessRules.Rule, _ caller: PeerConnection) throws(RPCFault) -> Slot {
+    let uid = caller.peer.uid
+    if let exemption = exemption(of: method, uid) { return Slot(peerSlot: nil, exemption: exemption, uid: uid) }
+    switch peers.begin(rule, uid: uid) {
+    case .success(let peerSlot): return Slot(peerSlot: peerSlot, exemption: nil, uid: uid)
+    case .failure(let reached):
+      metrics.callRejected(PeerRateLimiter.Rejection.concurrency.rawValue)
+      var fault = RPCFault.overloaded("Too many calls of this user under way")
+      fault.data["limit"] = .integer(Int64(reached.limit))
+      throw fault
+    }
+  }
+
+  /// Gives the slot back.
+  func giveBack(_ slot: Slot) {
+    peers.end(slot.peerSlot)
+    if slot.exemption == .answering { peers.endAnswering(uid: slot.uid) }
+  }
+
+  /// Runs `body` when a slot of all calls is free; at once when it needs none.
+  func whenFree(
+    _ context: CallContext, _ slot: Slot, _ body: () async -> Result<RPCResult, RPCFault>
+  ) async -> Result<RPCResult, RPCFault> {
+    guard slot.exemption == nil else { return await body() }
+    let peer = context.caller.peerID
+    do throws(ConcurrencyLimiter.Rejection) {
+      let waited = try await limiter.enter(peer, until: context.deadline)
+      if waited > .zero { metrics.callWaited(waited) }
+    } catch {
+      if let reason = error.metricsReason { metrics.callRejected(reason) }
+      return .failure(error.fault("Too many calls under way"))
+    }
+    defer { limiter.leave(peer) }
+    return await body()
+  }
+
+  /// For each unanswered question that the sidecar has sent to the uid, one call needs no slot.
+  private func exemption(of method: String, _ uid: UInt32) -> LimitExemption? {
+    if Self.exempt.contains(method) { return .always }
+    guard Self.answering.contains(method) else { return nil }
+    let questions = hub.connections.reduce(0) {
+      $0 + ($1.peer.uid == uid ? $1.session?.openQuestionCount ?? 0 : 0)
+    }
+    return peers.beginAnswering(uid: uid, among: questions) ? .answering : nil
+  }
+}
+
+extension ConcurrencyLimiter.Rejection {
+  /// The label of the metrics; nil for what is not counted as rejected.
+  fileprivate var metricsReason: String? {
+    switch self {
+    case .queueFull: "queue"
+    case .queueTimeExceeded: "queue_time"
+    case .deadlineExceeded, .cancelled: nil
+    }
+  }
+
+  /// The error of a call that was rejected; `message` is for one that met the limit.
+  func fault(_ message: String) -> RPCFault {
+    switch self {
+    case .cancelled: RPCFault(.requestCancelled)
+    case .deadlineExceeded: RPCFault(.deadlineExceeded, data: ["retryable": true, "outcome": "not_sent"])
+    case .queueFull, .queueTimeExceeded: .overloaded(message)
+    }
+  }
+}
+
+extension RPCFault {
+  /// The delay before a retry when the end of the overload cannot be predicted.
+  private static let pause = Duration.milliseconds(100)
+
+  /// The error `overloaded` of a call that has done nothing.
+  package static func overloaded(_ message: String, retryAfter wait: Duration? = nil) -> RPCFault {
+    RPCFault(
+      .overloaded, message,
+      data: [
+        "retryable": true, "retryAfterMs": .integer(max(1, (wait ?? pause).wholeMillisecondsUp)), "outcome": "not_sent",
+      ])
+  }
+}

@@ -1,0 +1,37 @@
+import PosternJSONRPC
+import PosternProtocol
+import PosternSupport
+package import SidecarAccess
+package import SidecarObservability
+
+/// Rejects a call when its user calls too often (`peers.[].rate`).
+package struct RateLimitStep: Sendable {
+  /// The methods that check whether the sidecar is healthy; they are limited by themselves.
+  static let probes: Set<String> = [Health.name, GetInfo.name]
+
+  package let limiter: PeerRateLimiter
+  private let metrics: MetricsRegistry
+
+  package init(limiter: PeerRateLimiter, metrics: MetricsRegistry) {
+    self.limiter = limiter
+    self.metrics = metrics
+  }
+
+  /// Counts a call; throws when it is one too many.
+  func admit(_ method: String, _ rule: AccessRules.Rule?, _ peer: Peer) throws(RPCFault) {
+    guard let rule, let wait = limiter.admit(rule, uid: peer.uid, isProbe: Self.probes.contains(method)) else { return }
+    metrics.callRejected(PeerRateLimiter.Rejection.rate.rawValue)
+    throw .overloaded("Too many calls of this user in a short time", retryAfter: wait)
+  }
+
+  /// Whether `admit` would throw.
+  func wouldReject(_ method: String, _ rule: AccessRules.Rule, _ peer: Peer) -> Bool {
+    limiter.wouldReject(rule, uid: peer.uid, isProbe: Self.probes.contains(method))
+  }
+
+  /// Counts a call that the connection rejected without reading it.
+  func countUnread(_ rule: AccessRules.Rule?, _ peer: Peer) {
+    metrics.callRejected("connection")
+    if let rule { _ = limiter.admit(rule, uid: peer.uid, isProbe: false) }
+  }
+}

@@ -1,0 +1,88 @@
+package import PosternJSON
+package import PosternJSONRPC
+package import PosternProtocol
+
+/// The methods of this sidecar by name, their types erased. Built once, then immutable.
+package struct MethodTable: Sendable {
+  package typealias WaitingHandler = @Sendable (CallParams, CallContext) async throws(RPCFault) -> RPCResult
+
+  /// How one method is carried out.
+  package enum Handler: Sendable {
+    /// Never waits: runs right where the request was read.
+    case immediate(@Sendable (JSONValue?, CallContext) throws(RPCFault) -> RPCResult)
+    /// May wait: runs in a task of its own.
+    case waiting(WaitingHandler)
+  }
+
+  private var handlers: [String: Handler] = [:]
+
+  package init() {}
+
+  package subscript(name: String) -> Handler? { handlers[name] }
+
+  /// Adds a method that answers at once.
+  package mutating func immediate<Method: RPCMethod>(
+    _ method: Method.Type, _ body: @escaping @Sendable (Method.Params, CallContext) throws(RPCFault) -> Method.Result
+  ) {
+    handlers[Method.name] = .immediate { (params, context) throws(RPCFault) in
+      try Self.encode(body(try Self.decode(Method.Params.self, params), context))
+    }
+  }
+
+  /// Adds a method that may wait.
+  package mutating func waiting<Method: RPCMethod>(
+    _ method: Method.Type,
+    _ body: @escaping @Sendable (Method.Params, CallContext) async throws(RPCFault) -> Method.Result
+  ) {
+    handlers[Method.name] = .waiting { (params, context) async throws(RPCFault) in
+      try Self.encode(await body(try Self.decode(Method.Params.self, params.take()), context))
+    }
+  }
+
+  /// Adds a method that may wait and builds its result, a `Method.Result`, as a value by itself. The params are its
+  /// own: what it removes from them is kept nowhere else.
+  package mutating func waitingForValue<Method: RPCMethod>(
+    _ method: Method.Type,
+    _ body: @escaping @Sendable (consuming Method.Params, CallContext) async throws(RPCFault) -> JSONValue
+  ) {
+    handlers[Method.name] = .waiting { (params, context) async throws(RPCFault) in
+      .value(try await body(try Self.decode(Method.Params.self, params.take()), context))
+    }
+  }
+
+  /// Adds a method that may wait and writes its result, a `Method.Result`, by itself.
+  package mutating func waitingForText<Method: RPCMethod>(
+    _ method: Method.Type,
+    _ body: @escaping @Sendable (consuming Method.Params, CallContext) async throws(RPCFault) -> JSONText
+  ) {
+    handlers[Method.name] = .waiting { (params, context) async throws(RPCFault) in
+      .text(try await body(try Self.decode(Method.Params.self, params.take()), context))
+    }
+  }
+
+  /// Adds a method whose answer has been written beforehand.
+  package mutating func prepared<Method: RPCMethod>(
+    _ method: Method.Type, _ body: @escaping @Sendable (CallContext) -> JSONText
+  ) {
+    handlers[Method.name] = .immediate { (params, context) throws(RPCFault) in
+      if let params { _ = try Self.decode(Method.Params.self, params) }
+      return .text(body(context))
+    }
+  }
+
+  private static func decode<Params: Decodable>(_ type: Params.Type, _ params: JSONValue?) throws(RPCFault) -> Params {
+    do {
+      return try JSONValueDecoder().decode(type, from: params ?? .object(JSONObject()))
+    } catch {
+      throw RPCFault(error)
+    }
+  }
+
+  private static func encode(_ result: some Encodable) throws(RPCFault) -> RPCResult {
+    do {
+      return .value(try JSONValueEncoder().encode(result))
+    } catch {
+      throw RPCFault(.internalError)
+    }
+  }
+}

@@ -1,0 +1,144 @@
+package import AuthEngine
+import Glibc
+package import HTTPMessages
+package import PosternConfiguration
+import PosternJSON
+package import PosternJSONRPC
+import PosternProtocol
+package import PosternSupport
+package import SidecarAccess
+package import SidecarObservability
+
+/// One configuration made ready to run on. Immutable: a reload makes another.
+package final class ConfigurationSnapshot: Sendable {
+  package let configuration: PosternConfiguration
+  package let access: AccessRules
+  package let limits: SessionLimits
+  /// The bounds on all calls together.
+  package let callLimits: ConcurrencyLimiter.Limits
+  /// The answer to `getInfo`, but for what changes by itself.
+  package let info: ProcessInfo
+  /// Warnings at start: combinations that do not work well, and certificates that expire.
+  package let notes: [String]
+  /// The clients' certificates as they were when the configuration was loaded.
+  package let certificates: [ClientCertificate]
+  /// The keys and key sets that callers may pass to validate a token.
+  package let validation: ValidationRules
+  private let servers: [String: ResourceServer]
+  package let issuers: [String: ConfiguredIssuer]
+  /// The decision points' devices.
+  let deviceIdentifiers: [String: Secret<String>]
+  private let payloadKeys: [String: PayloadKeys]
+  /// The decision points by name.
+  package let decisionPoints: [String: DecisionPoint]
+
+  /// Throws when a value cannot be used after all. Resources that `previous` has just so keep their cookies. Files that
+  /// are made when they are missing are made unless it `isTrial`.
+  package init(
+    _ configuration: PosternConfiguration, _ identity: ProcessIdentity, clock: any EngineClock,
+    after previous: ConfigurationSnapshot? = nil, isTrial: Bool = false, replacements: FileReloadMonitor? = nil,
+    http2Transport: (@Sendable (_ resource: String, _ count: Int) -> any HTTPTransport)? = nil
+  ) throws(ConfigurationProblems) {
+    self.configuration = configuration
+    access = AccessRules(configuration.peers, ownUID: getuid(), unmapped: identity.unmapped)
+    limits = SessionLimits(
+      inFlight: configuration.limits.inFlightPerConnection, batch: configuration.limits.batch,
+      outgoing: configuration.limits.inFlightPerConnection,
+      messageBytes: configuration.limits.messageBytes, depth: configuration.limits.depth)
+    callLimits = ConcurrencyLimiter.Limits(
+      capacity: configuration.limits.inFlight, queue: configuration.limits.queue,
+      queueTime: configuration.limits.queueTime)
+    let switches = configuration.development.activeSwitches.map { "development.\($0)" }
+    let hardening = configuration.hardening
+    let protections =
+      (hardening.debuggerCheck ? ["hardening.debuggerCheck"] : [])
+      + (hardening.coreDumps ? [] : ["hardening.noCoreDumps"])
+    info = identity.info(features: Product.features + protections + switches)
+    certificates = try ClientCertificate.all(in: configuration)
+    let now = clock.wallNow
+    let devices = try DeviceIdentifier.all(in: configuration, makingMissing: !isTrial)
+    notes =
+      access.notes + FeatureSupport(configuration).notes + certificates.compactMap { $0.warning(at: now) }
+      + devices.sorted { $0.key < $1.key }.compactMap { $0.value.note(of: $0.key) }
+    deviceIdentifiers = devices.mapValues(\.value)
+    issuers = try IssuerFactory(configuration: configuration, clock: clock).issuers(after: previous)
+    let resources = ResourceFactory(configuration: configuration)
+    var servers = try resources.servers(of: issuers)
+    // They share what descriptors there are: where their number changes, so does what each may take.
+    let sharing = configuration.http2Resources
+    let isShareKept = previous?.configuration.http2Resources == sharing
+    for (name, resource) in configuration.resources {
+      let kept = previous?.configuration.resources[name] == resource ? previous?.servers[name] : nil
+      if let kept { servers[name]?.cookies = kept.cookies }
+      // It ends with the last call that has it.
+      guard resource.http2 else { continue }
+      servers[name]?.transport = (isShareKept ? kept?.transport : nil) ?? http2Transport?(name, sharing)
+    }
+    self.servers = servers
+    decisionPoints = try DecisionPointFactory(configuration: configuration, clock: clock)
+      .decisionPoints(of: issuers, devices, after: previous)
+    validation = try resources.validation()
+    payloadKeys = try resources.payloadKeys(replacements)
+  }
+
+  /// Every resource server.
+  package var allServers: [ResourceServer] { Array(servers.values) }
+
+  /// The cookies that are kept.
+  package var cookies: [CookiePolicy] { servers.values.compactMap(\.cookies) }
+
+  /// The resource server of that configured name.
+  package func server(_ name: String) throws(RPCFault) -> ResourceServer {
+    guard var server = servers[name] else { throw Self.noSuchResource }
+    server.payloadEncryption = payloadKeys[name]?.current
+    return server
+  }
+
+  /// The issuers' key sets that were used: found by name instead of by all properties of an issuer.
+  private let keySources = Locked<[String: RemoteJWKSet]>([:])
+
+  /// The key set of a configured issuer.
+  package func keys(of configured: ConfiguredIssuer, in keySets: KeySetStore) -> RemoteJWKSet {
+    let name = configured.issuer.name
+    if let source = keySources.withLock({ $0[name] }) { return source }
+    let source = keySets.source(for: configured.issuer, policy: configured.keySets)
+    keySources.withLock { $0[name] = source }
+    return source
+  }
+
+  /// The issuer of that configured name.
+  package func issuer(_ name: String) throws(RPCFault) -> ConfiguredIssuer {
+    guard let issuer = issuers[name] else { throw Self.noSuchIssuer }
+    return issuer
+  }
+
+  /// A resource that is not configured.
+  static let noSuchResource = RPCFault.invalidParams("No such resource is configured", path: "/resource")
+  /// An issuer that is not configured.
+  static let noSuchIssuer = RPCFault(.issuerUnknown, data: ["path": "/issuer"])
+  /// The same, for sessions.
+  static let noSuchSessionIssuer = SessionError.issuerUnknown("no issuer of that name is configured")
+}
+
+extension AccessRules {
+  /// The configuration's `peers`.
+  package init(_ peers: [PeerRule]?, ownUID: UInt32, unmapped: UnmappedIDs) {
+    let rules = peers?.map { peer in
+      Rule(
+        uid: peer.uid, gid: peer.gid, methods: Self.names(peer.methods),
+        scope: PeerScope(
+          resources: peer.resources.flatMap(Self.names), issuers: peer.issuers.flatMap(Self.names),
+          preauthorization: peer.preauthorization.flatMap(Self.names)),
+        rate: peer.rate.map { RateLimit(perSecond: $0.perSecond, burst: $0.burst) }, concurrency: peer.concurrency)
+    }
+    self.init(rules: rules, ownUID: ownUID, unmapped: unmapped)
+  }
+
+  /// `*` stands for all.
+  private static func names(_ names: [String]) -> Set<String>? { names.contains("*") ? nil : Set(names) }
+}
+
+extension PosternConfiguration {
+  /// How many resources have HTTP/2.
+  fileprivate var http2Resources: Int { resources.values.count { $0.http2 } }
+}

@@ -1,0 +1,104 @@
+package import AuthEngine
+import PosternConfiguration
+package import PosternJSONRPC
+import PosternProtocol
+import PosternSupport
+package import SidecarAccess
+package import SidecarObservability
+
+/// The running configuration as one call sees it: without what the rule that let the call in hides.
+///
+/// Handlers have no other access to the configuration, so a hidden name is reported as one that is not configured, by
+/// the same code.
+package struct VisibleConfiguration: Sendable {
+  /// The part of the configuration that the rule shows.
+  package let scope: PeerScope
+  private let runtime: ConfigurationSnapshot
+
+  package init(_ runtime: ConfigurationSnapshot, scope: PeerScope) {
+    self.runtime = runtime
+    self.scope = scope
+  }
+
+  /// The answer to `getInfo`, but for what changes by itself.
+  package var info: ProcessInfo { runtime.info }
+
+  /// The keys and key sets that callers may pass to validate a token.
+  package var validation: ValidationRules { runtime.validation }
+
+  /// Whether tokens may leave the sidecar.
+  package var letsTokensLeave: Bool { runtime.configuration.tokens.leaveTheSidecar }
+
+  /// Whether nothing is fetched while a debugger is attached.
+  package var checksForDebugger: Bool { runtime.configuration.hardening.debuggerCheck }
+
+  /// The resource that is meant when a call names none: the only one.
+  package var onlyResource: String? { Self.only(runtime.allServers.lazy.map(\.name).filter(scope.contains(resource:))) }
+
+  /// The resource server of that configured name.
+  package func server(_ name: String) throws(RPCFault) -> ResourceServer {
+    guard scope.contains(resource: name) else { throw ConfigurationSnapshot.noSuchResource }
+    return try runtime.server(name)
+  }
+
+  /// Throws what a resource that is not configured is answered with, also for one that the rule hides.
+  package func check(resource name: String) throws(RPCFault) {
+    guard scope.contains(resource: name), runtime.configuration.resources[name] != nil else {
+      throw ConfigurationSnapshot.noSuchResource
+    }
+  }
+
+  /// The resource servers that the rule hides.
+  package var hiddenServers: [ResourceServer] { runtime.allServers.filter { !scope.contains(resource: $0.name) } }
+
+  /// The issuer of that configured name.
+  package func issuer(_ name: String) throws(RPCFault) -> ConfiguredIssuer {
+    guard scope.contains(issuer: name) else { throw ConfigurationSnapshot.noSuchIssuer }
+    return try runtime.issuer(name)
+  }
+
+  /// The key set of an issuer.
+  package func keys(of configured: ConfiguredIssuer, in keySets: KeySetStore) -> RemoteJWKSet {
+    runtime.keys(of: configured, in: keySets)
+  }
+
+  /// The access manager behind the issuer of a resource, also where the rule hides the issuer: its cookie stays
+  /// reserved.
+  package func accessManager(behind server: ResourceServer) -> AccessManager? {
+    server.issuer.flatMap { runtime.issuers[$0.name]?.accessManager }
+  }
+
+  /// Finds configured issuers by name; `hidden` is the error for one that the rule hides, else that of one that is not
+  /// configured.
+  package func issuerLookup(
+    _ engine: Engine, hidden: SessionError = ConfigurationSnapshot.noSuchSessionIssuer
+  ) -> @Sendable (String) throws(SessionError) -> SessionIssuer {
+    let lookup = runtime.issuerLookup(engine)
+    return { [scope] (name) throws(SessionError) in
+      guard scope.contains(issuer: name) else { throw hidden }
+      return try lookup(name)
+    }
+  }
+
+  /// The decision point of that name; without a name the only one.
+  package func decisionPoint(_ name: String?) -> Result<DecisionPoint, DecisionPointError> {
+    runtime.decisionPoint(name, in: scope)
+  }
+
+  /// Whether decisions may be known here that the rule hides.
+  package var hidesDecisions: Bool { scope.preauthorization != nil || scope.issuers != nil }
+
+  /// The names of the decision points whose decisions are the caller's to see: neither they nor their issuers are
+  /// hidden.
+  package var ownDecisionPoints: [String] {
+    runtime.decisionPoints.values.filter { point in
+      scope.contains(decisionPoint: point.name) && point.settings.issuer.map(scope.contains(issuer:)) ?? true
+    }.map(\.name)
+  }
+
+  private static func only(_ names: some Sequence<String>) -> String? {
+    var names = names.makeIterator()
+    guard let first = names.next(), names.next() == nil else { return nil }
+    return first
+  }
+}

@@ -1,0 +1,86 @@
+package import AuthEngine
+package import PosternSupport
+
+/// A store that reports after each write whether writing works.
+package struct WatchedRecordStore: RecordStore {
+  package let store: any RecordStore
+  /// Called with the error of each write, or nil.
+  package let report: @Sendable (StoreError?) -> Void
+
+  package init(store: any RecordStore, report: @escaping @Sendable (StoreError?) -> Void) {
+    self.store = store
+    self.report = report
+  }
+
+  /// Carries out a write, which may find that there is nothing to be written.
+  private func write<Value>(
+    _ isWritten: (Value) -> Bool, _ body: () async throws(StoreError) -> Value
+  ) async throws(StoreError) -> Value {
+    do throws(StoreError) {
+      let value = try await body()
+      if isWritten(value) { report(nil) }
+      return value
+    } catch {
+      if error.isOutage { report(error) }
+      throw error
+    }
+  }
+
+  package func insert(_ record: StoredRecord, within allowance: RecordAllowance) async throws(StoreError) {
+    try await write({ _ in true }) { () async throws(StoreError) in try await store.insert(record, within: allowance) }
+  }
+
+  package func replace(
+    _ record: StoredRecord, under lease: RecordLease?, within allowance: RecordAllowance
+  ) async throws(StoreError) {
+    try await write({ _ in true }) { () async throws(StoreError) in
+      try await store.replace(record, under: lease, within: allowance)
+    }
+  }
+
+  package func remove(_ key: RecordKey) async throws(StoreError) -> Bool {
+    try await write({ $0 }) { () async throws(StoreError) in try await store.remove(key) }
+  }
+
+  package func take(_ key: RecordKey) async throws(StoreError) -> StoredRecord? {
+    try await write({ $0 != nil }) { () async throws(StoreError) in try await store.take(key) }
+  }
+
+  package func purge(expiredAt now: Timestamp) async throws(StoreError) -> Int {
+    try await write({ $0 > 0 }) { () async throws(StoreError) in try await store.purge(expiredAt: now) }
+  }
+
+  package func checkWriting() async throws(StoreError) {
+    try await write({ _ in true }) { () async throws(StoreError) in try await store.checkWriting() }
+  }
+
+  // MARK: - Passed on
+
+  package func record(for key: RecordKey) async throws(StoreError) -> StoredRecord? { try await store.record(for: key) }
+
+  package func records(
+    in collection: RecordKey.Collection, ownedBy uid: UInt32, after position: Int64, atMost count: Int
+  ) async throws(StoreError) -> RecordPage {
+    try await store.records(in: collection, ownedBy: uid, after: position, atMost: count)
+  }
+
+  package func lease(_ key: RecordKey, for duration: Duration) async throws(StoreError) -> RecordLease? {
+    try await store.lease(key, for: duration)
+  }
+
+  package func release(_ lease: RecordLease) async { await store.release(lease) }
+
+  package func count(in collection: RecordKey.Collection) async throws(StoreError) -> Int {
+    try await store.count(in: collection)
+  }
+
+  package func usage(of uid: UInt32) async throws(StoreError) -> RecordUsage { try await store.usage(of: uid) }
+
+  package func check() async throws(StoreError) { try await store.check() }
+
+  package func hold(isNested: Bool) throws(StoreError) { try store.hold(isNested: isNested) }
+
+  package func letGo() { store.letGo() }
+
+  package func close() async { await store.close() }
+}

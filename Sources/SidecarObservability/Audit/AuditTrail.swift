@@ -1,0 +1,152 @@
+package import AuthEngine
+package import PosternAudit
+package import PosternConfiguration
+package import PosternJSON
+package import PosternJSONRPC
+import PosternProtocol
+package import PosternSupport
+package import SidecarAccess
+
+/// Writes calls to the audit log, and decides about calls that cannot be recorded.
+package struct AuditTrail: Sendable {
+  /// How many decisions one record contains.
+  private static let decisionsPerRecord = 64
+
+  package let log: AuditLog
+  package let subjects: AuditConfiguration.Subjects
+  package let clock: any EngineClock
+  private let rejections: RejectionSampler
+
+  /// A trail in `log`.
+  package init(log: AuditLog, subjects: AuditConfiguration.Subjects, clock: any EngineClock) {
+    self.log = log
+    self.subjects = subjects
+    self.clock = clock
+    rejections = RejectionSampler(clock: clock)
+  }
+
+  /// The error of a call that was not started because it could not be recorded.
+  package static let rejection = RPCFault(.auditUnavailable, data: ["retryable": true, "outcome": "not_sent"])
+  /// The error of a call that was carried out and could not be recorded.
+  private static let withheld = RPCFault(.auditUnavailable, data: ["retryable": false, "outcome": "replied"])
+
+  /// The entry of a call; nil when it is not recorded.
+  package func entry(for method: String, _ params: JSONValue?) -> AuditEntry? {
+    AuditedMethod.event(of: method).map { AuditEntry(event: $0, params: params) }
+  }
+
+  /// Records how a call ended; returns what to answer. `isHidden`: it named something that the caller's rule hides, and
+  /// gets the error for an unknown name; the record contains the name.
+  package func record(
+    _ entry: AuditEntry, _ method: String, _ outcome: Result<RPCResult, RPCFault>, isHidden: Bool,
+    _ caller: PeerConnection,
+    _ trace: CallTrace
+  ) async -> Result<RPCResult, RPCFault> {
+    for members in records(entry, method, outcome, isHidden, caller, trace) {
+      guard await log.append(AuditRecord(at: clock.wallNow, members)) else { return .failure(Self.withheld) }
+    }
+    return outcome
+  }
+
+  /// Records that `peers` rejected a call; many of one user together.
+  package func rejected(_ method: String, _ caller: PeerConnection) async {
+    guard let more = rejections.admit(caller.peer.uid) else { return }
+    var members: JSONObject = [
+      "event": "refusal", "outcome": "refused", "reason": .string(RPCErrorCode.peerForbidden.reason),
+      "method": .string(method),
+    ]
+    if more > 0 { members["more"] = .integer(more) }
+    add(caller, to: &members)
+    _ = await log.append(AuditRecord(at: clock.wallNow, members))
+  }
+
+  /// Records the number of rejections that were not recorded one by one, before the log is closed.
+  package func recordPendingRejections() {
+    for (uid, more) in rejections.takeRest() {
+      var members: JSONObject = [
+        "event": "refusal", "outcome": "refused", "reason": .string(RPCErrorCode.peerForbidden.reason),
+        "more": .integer(more),
+      ]
+      if let uid { members["uid"] = .integer(Int64(uid)) }
+      log.submit(AuditRecord(at: clock.wallNow, members))
+    }
+  }
+
+  /// Records what happened to a session without a call, or behind one.
+  package func observe(_ event: SessionEvent) {
+    var members: JSONObject
+    switch event {
+    case .ended(let handle, let issuer, let owner):
+      members = ["event": "session", "outcome": "over", "issuer": .string(issuer), "uid": .integer(Int64(owner))]
+      members["session"] = AuditFact.session(handle)
+    case .steppedUp(let handle, let owner):
+      members = ["event": "stepUp", "outcome": "steppedUp", "uid": .integer(Int64(owner))]
+      members["session"] = AuditFact.session(handle)
+    case .refreshed, .expiring, .renewalFailed, .idTokenRefused, .troubled: return
+    }
+    log.submit(AuditRecord(at: clock.wallNow, members))
+  }
+
+  /// Records a delegate's answer about a user's step-up; nil without an answer.
+  package func delegateAnswered(_ isSatisfied: Bool?, _ session: SessionHandle?, _ caller: PeerConnection) async {
+    var members: JSONObject = [
+      "event": "stepUp", "outcome": isSatisfied.map { $0 ? "satisfied" : "declined" } ?? "unanswered",
+      "method": .string(DelegateMethod.onPolicyAdviceReceived.rawValue),
+    ]
+    members["session"] = session.map { AuditFact.session($0) }
+    add(caller, to: &members)
+    _ = await log.append(AuditRecord(at: clock.wallNow, members))
+  }
+
+  private func records(
+    _ entry: AuditEntry, _ method: String, _ outcome: Result<RPCResult, RPCFault>, _ isHidden: Bool,
+    _ caller: PeerConnection,
+    _ trace: CallTrace
+  ) -> [JSONObject] {
+    var (facts, decisions, noted) = entry.contents
+    var members: JSONObject = ["event": .string(entry.event)]
+    switch outcome {
+    case .success(.value(let result)):
+      let (word, more) = AuditedMethod.outcome(of: method, result)
+      // Nothing is decided about a request without a token.
+      if method == FetchResource.name, entry.carriesNoToken { return [] }
+      members["outcome"] = .string(noted ?? word)
+      for member in more.members { facts[member.name] = member.value }
+    case .success(.text): members["outcome"] = .string(noted ?? "decided")
+    case .failure(let fault):
+      let code = isHidden ? .peerForbidden : fault.code
+      members["outcome"] = code == .peerForbidden ? "refused" : "fault"
+      facts["reason"] = .string(code.reason)
+      facts["upstream"] = fault.data["upstream"]?["code"].flatMap(AuditFact.bounded)
+    }
+    members["method"] = .string(method)
+    add(caller, to: &members)
+    members["traceId"] = .string(trace.traceID)
+    hideSubject(&facts)
+    for member in facts.members { members[member.name] = member.value }
+    guard !decisions.isEmpty else { return [members] }
+    var records: [JSONObject] = []
+    while !decisions.isEmpty {
+      members["decisions"] = .array(Array(decisions.prefix(Self.decisionsPerRecord)))
+      decisions.removeFirst(min(Self.decisionsPerRecord, decisions.count))
+      records.append(members)
+    }
+    return records
+  }
+
+  private func add(_ caller: PeerConnection, to members: inout JSONObject) {
+    members["uid"] = .integer(Int64(caller.peer.uid))
+    members["gid"] = .integer(Int64(caller.peer.gid))
+    if caller.peer.pid > 0 { members["pid"] = .integer(Int64(caller.peer.pid)) }
+    members["connection"] = .integer(Int64(clamping: caller.connection))
+  }
+
+  private func hideSubject(_ facts: inout JSONObject) {
+    guard let subject = facts["subject"]?.stringValue else { return }
+    switch subjects {
+    case .plain: break
+    case .digest: facts["subject"] = .string(log.digest(of: subject))
+    case .none: facts["subject"] = nil
+    }
+  }
+}

@@ -1,0 +1,209 @@
+package import AuthEngine
+import HTTPMessages
+package import Logging
+import PosternJSON
+import PosternProtocol
+import PosternSupport
+package import SidecarAccess
+
+/// Converts the engine's events to metrics, health and log lines; the log lines of each user are bounded, because a
+/// user can make very many calls fail.
+package struct ServiceObserver: EngineObserver, KeySetObserver, SessionObserver {
+  package let metrics: MetricsRegistry
+  package let health: HealthMonitor
+  package let changes: HealthSignal
+  package let hub: EventHub
+  package let logger: Logger
+  package let log: BoundedLog
+  package var trail: AuditTrail?
+
+  package init(
+    metrics: MetricsRegistry, health: HealthMonitor, changes: HealthSignal, hub: EventHub, logger: Logger,
+    log: BoundedLog, trail: AuditTrail? = nil
+  ) {
+    self.metrics = metrics
+    self.health = health
+    self.changes = changes
+    self.hub = hub
+    self.logger = logger
+    self.log = log
+    self.trail = trail
+  }
+
+  package func observe(_ event: EngineEvent) {
+    switch event {
+    case .tokenCacheHit: metrics.tokenCache("hit")
+    case .tokenCacheMiss: metrics.tokenCache("miss")
+    case .tokenObtained(let issuer):
+      metrics.tokenCache("obtained")
+      tokenUsed(issuer, fault: nil)
+    case .tokenFailed(let issuer, let error):
+      metrics.tokenCache("failed")
+      log.log(.warning, "no token", about: issuer, ["issuer": .string(issuer), "error": .string("\(error)")])
+      tokenUsed(issuer, fault: "no token: \(error.publicDetail)")
+    case .tokenRejected(let resource):
+      metrics.tokenCache("rejected")
+      log.log(
+        .info, "token rejected by the resource, refreshing", about: resource, ["resource": .string(resource)])
+    case .foreignAdvice(let resource):
+      log.log(
+        .warning, "the resource gives advice of another access manager, which is not followed", about: resource,
+        ["resource": .string(resource)])
+    case .metadataLoaded(let issuer): issuerUsed(issuer, fault: nil)
+    case .metadataFailed(let issuer, let error, let servesStaleCopy):
+      log.log(
+        .warning, "no issuer metadata", about: issuer, ["issuer": .string(issuer), "error": .string("\(error)")])
+      issuerUsed(issuer, fault: "no metadata\(servesStaleCopy ? ", an older copy is used" : ""): \(error)")
+    case .introspected(let issuer): issuerUsed(issuer, fault: nil)
+    case .introspectionFailed(let issuer, let error):
+      log.log(
+        .warning, "no introspection", about: issuer, ["issuer": .string(issuer), "error": .string("\(error)")])
+      issuerUsed(issuer, fault: "no introspection: \(error.publicDetail)")
+    case .clockCompared(let issuer, let skew): clockCompared(issuer, skew)
+    case .fetchRejected(let resource, let reason): metrics.fetchRejected(resource, reason.rawValue)
+    case .breakerOpened(let resource, let origin):
+      log.log(
+        .warning, "the origin failed too often and gets no requests for a while", about: resource,
+        ["resource": .string(resource), "origin": .stringConvertible(origin)])
+    case .breakerClosed(let resource, let origin):
+      log.log(
+        .info, "the origin answers again", about: resource,
+        ["resource": .string(resource), "origin": .stringConvertible(origin)])
+    case .decided(let provider, let tally): decided(provider, tally)
+    case .decisionsRefreshed(let provider, let refreshed, let failed):
+      metrics.decisionsRefreshed(provider, refreshed: refreshed, failed: failed)
+    case .clientRegistered(let provider, replacement: false):
+      logger.info("registered with the decision point", metadata: ["provider": .string(provider)])
+    case .clientRegistered(let provider, replacement: true):
+      logger.warning(
+        "the decision point no longer knew its client, which is registered again; users have to log in again",
+        metadata: ["provider": .string(provider)])
+    case .exchange(let exchange): count(exchange)
+    }
+  }
+
+  package func observe(_ event: KeySetEvent) {
+    switch event {
+    case .loaded(let source, _):
+      if case .issuer(let name) = source { keysUsed(name, fault: nil) }
+    case .failed(let source, let error, let servesOlderSet):
+      log.log(
+        .warning, "no key set", about: source.configured ?? "",
+        ["source": .string("\(source)"), "error": .string("\(error)")])
+      if case .issuer(let name) = source {
+        let fault = "no key set\(servesOlderSet ? ", an older one is used" : ""): \(error)"
+        keysUsed(name, fault: fault, hasOlder: servesOlderSet)
+      }
+    case .rotated(let source, let added, let removed):
+      log.log(
+        .info, "keys rotated", about: source.configured ?? "",
+        [
+          "source": .string("\(source)"), "added": .stringConvertible(added.count),
+          "removed": .stringConvertible(removed.count),
+        ])
+      guard case .issuer(let name) = source else { return }
+      hub.publish(
+        .keysRotated,
+        [
+          "issuer": .string(name), "added": .array(added.map(JSONValue.string)),
+          "removed": .array(removed.map(JSONValue.string)),
+        ]
+      ) { $0.contains(issuer: name) }
+    }
+  }
+
+  package func observe(_ event: SessionEvent) {
+    trail?.observe(event)
+    switch event {
+    case .refreshed(let session, let owner):
+      metrics.sessionRefresh("renewed")
+      publish(.sessionRefreshed, session, owner)
+    case .steppedUp: break
+    case .expiring(let session, let owner): publish(.sessionExpiring, session, owner)
+    case .ended(let handle, let issuer, let owner):
+      log.log(
+        .info, "session ended", of: owner, ["session": .stringConvertible(handle), "issuer": .string(issuer)])
+      hub.publish(.sessionEnded, ["session": .string(handle.text), "issuer": .string(issuer)], to: owner) {
+        $0.contains(issuer: issuer)
+      }
+    case .renewalFailed(let handle, let issuer, let error):
+      metrics.sessionRefresh("failed")
+      log.log(
+        .warning, "proactive refresh failed", about: issuer,
+        [
+          "session": .stringConvertible(handle), "issuer": .string(issuer), "error": .string("\(error)"),
+        ])
+    case .idTokenRefused(let issuer, let fault):
+      log.log(
+        .warning, "the ID token of a refresh is not valid", about: issuer,
+        ["issuer": .string(issuer), "error": .string(fault.code.rawValue)])
+    case .troubled(let what, let detail):
+      log.log(.warning, what, ["error": .string(detail)])
+    }
+  }
+
+  private func publish(_ event: EventName, _ session: Session, _ uid: UInt32) {
+    var members: JSONObject = ["session": .string(session.handle.text), "issuer": .string(session.issuer)]
+    if let expiresAt = session.expiresAt { members["expiresAt"] = .string(expiresAt.rfc3339) }
+    if let expiresAt = session.accessTokenExpiresAt { members["accessTokenExpiresAt"] = .string(expiresAt.rfc3339) }
+    hub.publish(event, members, to: uid) { $0.contains(issuer: session.issuer) }
+  }
+
+  private func clockCompared(_ issuer: String, _ skew: Duration) {
+    metrics.clockSkew(issuer, skew)
+    guard health.clock(of: issuer, skew: skew) else { return }
+    log.log(
+      .warning, "the issuer's clock differs from this machine's", about: issuer,
+      ["issuer": .string(issuer), "seconds": .stringConvertible(Int64(skew.inSeconds))])
+    changes.signal()
+  }
+
+  private func tokenUsed(_ issuer: String, fault: String?) {
+    health.token(of: issuer, fault: fault)
+    changes.signal()
+  }
+
+  private func keysUsed(_ issuer: String, fault: String?, hasOlder: Bool = true) {
+    health.keys(of: issuer, fault: fault, hasOlder: hasOlder)
+    changes.signal()
+  }
+
+  private func decided(_ provider: String, _ tally: DecisionCounts) {
+    metrics.decided(
+      provider, permits: tally.permits, denies: tally.denies, faults: tally.faults, local: tally.local)
+    guard tally.wasQueried else { return }
+    if let trouble = tally.trouble {
+      log.log(
+        .warning, "no decisions", about: provider,
+        ["provider": .string(provider), "error": .string(trouble), "cause": .string(tally.cause ?? "")])
+    }
+    health.decisionPoint(provider, fault: tally.trouble.map { "no decisions: \($0)" })
+    changes.signal()
+  }
+
+  private func issuerUsed(_ issuer: String, fault: String?) {
+    health.issuer(issuer, fault: fault)
+    changes.signal()
+  }
+
+  private func count(_ exchange: UpstreamExchange) {
+    let kind = exchange.purpose.kind
+    let outcome =
+      switch exchange.outcome {
+      case .status(let status): "\(status / 100)xx"
+      case .failed(let code): code.rawValue
+      }
+    metrics.upstreamEnded(kind, outcome, after: exchange.duration)
+    logger.trace(
+      "exchange ended",
+      metadata: [
+        "kind": .string(kind), "outcome": .string(outcome),
+        "ms": .stringConvertible(exchange.duration.wholeMilliseconds),
+      ])
+  }
+}
+
+extension KeySetName {
+  /// The issuer's name in the configuration; nil for a set that a caller named.
+  fileprivate var configured: String? { if case .issuer(let name) = self { name } else { nil } }
+}

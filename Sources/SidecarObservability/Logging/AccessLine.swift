@@ -1,0 +1,38 @@
+package import Logging
+import PosternJSON
+package import PosternJSONRPC
+import PosternSupport
+package import SidecarAccess
+
+/// The metadata of a call's log line: never its params, nor anything of its result.
+package struct AccessLine {
+  package private(set) var metadata: Logger.Metadata
+
+  package init(_ method: String, _ outcome: String, _ duration: Duration, _ trace: CallTrace, _ caller: PeerConnection)
+  {
+    metadata = [
+      "method": .string(method), "outcome": .string(outcome),
+      "uid": .stringConvertible(caller.peer.uid), "connection": .stringConvertible(caller.connection),
+      "ms": .stringConvertible(duration.wholeMilliseconds), "traceId": .string(trace.traceID),
+    ]
+    if caller.peer.pid > 0 { metadata["pid"] = .stringConvertible(caller.peer.pid) }
+  }
+
+  /// Adds the size of the text that the call came in, and of its result or error. A result is written for that, once
+  /// and for all: what is returned is sent as it is.
+  package mutating func measure(
+    _ outcome: Result<RPCResult, RPCFault>, received byteCount: Int
+  ) -> Result<RPCResult, RPCFault> {
+    metadata["bytesIn"] = .stringConvertible(byteCount)
+    let text: JSONText
+    switch outcome {
+    case .failure(let fault):
+      metadata["bytesOut"] = .stringConvertible(JSONText(fault.jsonValue).bytes.count)
+      return outcome
+    case .success(.text(let written)): text = written
+    case .success(.value(let value)): text = JSONText(value)
+    }
+    metadata["bytesOut"] = .stringConvertible(text.bytes.count)
+    return .success(.text(text))
+  }
+}

@@ -1,0 +1,29 @@
+package import Logging
+package import PosternSupport
+package import SidecarAccess
+
+/// Logs connections, with a bound for each user, because any user may connect.
+package struct ConnectionLog: Sendable {
+  private let broken: BoundedLog
+  private let strangers: BoundedLog
+
+  package init(_ logger: Logger, clock: any EngineClock) {
+    broken = BoundedLog(logger, clock: clock)
+    strangers = BoundedLog(logger, clock: clock, rate: RateLimit(perSecond: 1.0 / 60, burst: 1))
+  }
+
+  /// Logs a connection that was closed by neither side.
+  package func broke(_ connection: UInt64, of peer: Peer, why reason: String) {
+    broken.log(
+      .info, "connection broken", of: peer.uid,
+      [
+        "connection": .stringConvertible(connection), "uid": .stringConvertible(peer.uid), "reason": .string(reason),
+      ])
+  }
+
+  /// Logs a connection of a user whose uid this user namespace does not map.
+  package func cannotTell(_ peer: Peer) {
+    let text = "a caller is rejected: this user namespace does not map its uid, which all such users have"
+    strangers.log(.warning, text, of: peer.uid, ["uid": .stringConvertible(peer.uid)])
+  }
+}

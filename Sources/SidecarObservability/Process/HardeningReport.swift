@@ -1,0 +1,50 @@
+import PosternJSON
+package import PosternProtocol
+
+/// How the process protects itself, for `getInfo` and `health`: what is in force now.
+package struct HardeningReport: Sendable, Equatable {
+  /// Whether no program that is executed gains privileges.
+  package var noNewPrivileges = false
+  /// Whether its own user may trace the process and read its memory.
+  package var isDumpable = true
+  /// Whether it leaves core dumps.
+  package var leavesCoreDumps = true
+  /// Whether memory that was written can become code.
+  package var allowsWritableCode = true
+  /// Landlock's ABI as it is made use of; 0 for none.
+  package var landlockABI = 0
+  /// Whether Landlock limits files.
+  package var limitsFiles = false
+  /// Whether Landlock limits TCP ports.
+  package var limitsPorts = false
+  /// Whether abstract sockets of others, and signals to others, are forbidden.
+  package var isScoped = false
+  /// Whether system calls are filtered.
+  package var filtersSystemCalls = false
+  /// Bytes of memory for secrets that cannot be swapped out.
+  package var lockedBytes = 0
+  /// Bytes of memory for secrets that can.
+  package var unlockedBytes = 0
+  /// The protections that are not in force, with the reason.
+  package var missing: [String] = []
+  /// The protections that should be in force and are not; a part of `missing`.
+  package var faults: [String] = []
+
+  /// A process that does not protect itself.
+  package init() {}
+
+  package var info: GetInfo.Hardening {
+    GetInfo.Hardening(
+      noNewPrivileges: noNewPrivileges, dumpable: isDumpable, coreDumps: leavesCoreDumps,
+      writableCode: allowsWritableCode,
+      landlock: GetInfo.Landlock(abi: landlockABI, fileSystem: limitsFiles, network: limitsPorts, scope: isScoped),
+      seccomp: filtersSystemCalls,
+      lockedMemory: GetInfo.LockedMemory(lockedBytes: lockedBytes, unlockedBytes: unlockedBytes), missing: missing)
+  }
+
+  /// The check of `health`: a protection that is not configured, or that the kernel does not have, is no fault.
+  package var check: Health.Check {
+    guard faults.isEmpty else { return Health.Check(status: .degraded, detail: faults.joined(separator: "; ")) }
+    return Health.Check(status: .ok, detail: missing.isEmpty ? nil : missing.joined(separator: "; "))
+  }
+}

@@ -1,0 +1,24 @@
+package import AuthEngine
+
+extension UpstreamExchange.Purpose {
+  /// The name in metrics, logs and spans.
+  package var kind: String {
+    switch self {
+    case .resource: "resource"
+    case .token: "token"
+    case .discovery: "discovery"
+    case .keySet: "key_set"
+    case .introspection: "introspection"
+    case .decision: "decision"
+    }
+  }
+
+  /// The configured name, or the origin that a caller named.
+  package var name: String {
+    switch self {
+    case .resource(let name), .token(let name), .discovery(let name), .keySet(let name), .introspection(let name),
+      .decision(let name):
+      name
+    }
+  }
+}
