@@ -9,14 +9,16 @@ SWIFT ?= swift
 PYTHON ?= $(shell python3 -c 'import pytest' 2>/dev/null && echo python3 || echo /usr/bin/python3)
 # A Python that has Debian's Markdown and Pygments.
 SITE_PYTHON ?= $(shell python3 -c 'import markdown, pygments' 2>/dev/null && echo python3 || echo /usr/bin/python3)
-BUILD_FLAGS := --explicit-target-dependency-import-check error
+BUILD_FLAGS := --disable-build-manifest-caching --explicit-target-dependency-import-check error
 # Bound at the start, so that the tables of library calls are read-only.
 RELEASE_FLAGS := $(BUILD_FLAGS) -c release --static-swift-stdlib -Xlinker -z -Xlinker now
 RELEASE := .build/release
 CONFIG ?= postern.yaml
 
 DEBUG := .build/debug
-UNIT_BUNDLE = $(DEBUG)/posternPackageTests.xctest
+# A build of the playground's package, into the scratch directory of the root package: what both have is compiled once.
+# Both packages write their plan to the same file: a plan that is there may be that of the other package.
+build-playground = $(SWIFT) build --package-path Tests/Playground --scratch-path $(1)
 # The binaries of a build, for what runs them.
 binaries = POSTERN_BIN=$(1)/postern PLAYGROUND_BIN=$(1)/playground
 # A pytest that prints what was skipped, and in `make test-all` fails where that may not be (Tests/Tools/skips.py).
@@ -50,7 +52,7 @@ define install
 endef
 
 .PHONY: deps deps-demo deps-test
-deps: ## Install the Debian packages of every target (asks for nothing when they are there)
+deps: ## Install the Debian packages of every target (does nothing when they are installed)
 	$(call install,$(ALL_PACKAGES))
 
 deps-demo: ## Install what building and the demo need, and no more
@@ -62,11 +64,12 @@ deps-test: ## Install what make test needs
 .PHONY: build
 build: deps-demo ## Debug build of everything
 	$(SWIFT) build $(BUILD_FLAGS)
+	$(call build-playground,.build) $(BUILD_FLAGS)
 
 .PHONY: release
 release: deps-demo ## Release build: .build/release/postern and .build/release/playground
 	$(SWIFT) build $(RELEASE_FLAGS) --product postern
-	$(SWIFT) build $(RELEASE_FLAGS) --product playground
+	$(call build-playground,.build) $(RELEASE_FLAGS) --product playground
 
 .PHONY: demo
 demo: release ## From a clean clone to answers on the screen
@@ -92,7 +95,7 @@ run: release ## Run the sidecar in the foreground (CONFIG=postern.yaml)
 clean: ## Remove everything that was built
 	rm -rf .build .build-*
 
-# Targets share .build, and many tests mind the pace of others.
+# Targets share .build, and many tests fail when others slow them down.
 .NOTPARALLEL:
 
 ##@ Tests
@@ -100,13 +103,13 @@ clean: ## Remove everything that was built
 # One debug build serves unit tests and end-to-end tests, which run side by side: most of an end-to-end test is waiting.
 .PHONY: test
 test: deps-test test-architecture build-tests providers ## Everything that finds a broken product; 12 minutes on two cores
-	@$(call unit-tests,timeout 2400) >.build/unit-tests.log 2>&1 & unit=$$!; trap 'kill $$unit' INT TERM; \
+	@$(call unit-tests,.build,$(UNIT_JOBS),timeout 2400) >.build/unit-tests.log 2>&1 & unit=$$!; trap 'kill $$unit' INT TERM; \
 	status=0; $(call end-to-end,$(DEBUG)) --usual || status=1; \
 	wait $$unit || status=1; cat .build/unit-tests.log; exit $$status
 
 # The release build under all end-to-end tests, and everything around the product. No test may skip itself here but for
 # the reasons in Tests/Tools/skips.py (on a machine that can do less: STRICT_SKIPS=).
-TEST_ALL := lint test docs-check test-e2e test-slow docc test-documents test-python test-node test-tongues \
+TEST_ALL := lint test docs-check test-e2e test-slow docc test-documents test-python test-node test-other-languages \
   test-differential test-deployment deb demo
 .PHONY: test-all
 test-all: export STRICT_SKIPS := 1
@@ -116,34 +119,28 @@ test-all: deps $(TEST_ALL) ## Every test, the package and the demo: before a rel
 test-architecture: deps-test ## Module edges, build settings, links and wording of the documents; the tools of the tests
 	$(call pytest,$(PYTHON)) Tests/Architecture Tests/Tools
 
+define build-tests
+$(SWIFT) build $(BUILD_FLAGS) --build-tests --scratch-path $(1) $(2)
+$(call build-playground,$(1)) $(BUILD_FLAGS) --build-tests $(2)
+endef
+
 .PHONY: build-tests
 build-tests: deps-test # The debug build that test-unit and make test run
-	$(SWIFT) build $(BUILD_FLAGS) --build-tests
+	$(call build-tests,.build)
 
 # One process a target, two at once, and in each one test after the other: tests of the transport, the socket and the
 # playground block threads, and in one process hundreds of them starve each other until their limits of time end them.
 # Those that take longest come first.
 UNIT_JOBS ?= 2
 UNIT_LONGEST := SessionStoreTests CurlTransportTests PosternAuditTests AuthEngineTests
-UNIT_TARGETS := $(notdir $(wildcard Tests/*Tests))
+UNIT_TARGETS := $(notdir $(wildcard Tests/*Tests Tests/Playground/Tests/*Tests))
 UNIT_IN_ORDER := $(filter $(UNIT_TARGETS),$(UNIT_LONGEST)) $(filter-out $(UNIT_LONGEST),$(UNIT_TARGETS))
-unit-tests = printf '%s\n' $(UNIT_IN_ORDER) | \
-  $(1) xargs -P $(UNIT_JOBS) -n 1 Tests/Tools/run-unit-target $(UNIT_BUNDLE) .build
+# The unit tests of a build, so many targets at once, under a command if there is one.
+unit-tests = printf '%s\n' $(UNIT_IN_ORDER) | $(3) xargs -P $(2) -n 1 Tests/Tools/run-unit-target $(1)
 
 .PHONY: test-unit
 test-unit: build-tests ## Swift tests
-	@$(call unit-tests)
-
-# The same under a sanitizer, one target at a time.
-define each-test-target
-for target in $(UNIT_TARGETS); do \
-  echo "== $$target"; \
-  timeout 1200 $(1) --filter "^$$target\\." >.build/test.log 2>&1 && status=0 || status=$$?; \
-  if [ $$status != 0 ]; then tail -n 60 .build/test.log; fi; \
-  grep -aE '^(✘|.*(error|warning): |✔ Test run|.*Sanitizer)' .build/test.log || true; \
-  if [ $$status != 0 ]; then echo "$$target failed ($$status)"; exit $$status; fi; \
-done
-endef
+	@$(call unit-tests,.build,$(UNIT_JOBS))
 
 # Downloads may break off: pip itself only tries connections again.
 pip-install = for attempt in 1 2 3; do $(1)/bin/pip install --quiet --disable-pip-version-check --retries 10 --timeout 60 \
@@ -233,7 +230,7 @@ bench-python: release $(CLIENT_PYTHON)/installed # What a call of the Python cli
 	cd clients/python && PYTHONPATH=src POSTERN_BIN=$(CURDIR)/$(RELEASE)/postern \
 	  $(CURDIR)/$(CLIENT_PYTHON)/bin/python benchmarks/overhead.py
 
-# Debian's own Node beside another one that stands first on the PATH.
+# Debian's own Node, and another one if that comes first on the PATH.
 NODES = $(shell { command -v node; echo /usr/bin/node; } | sort -u)
 
 .PHONY: test-node
@@ -249,15 +246,15 @@ bench-node: release # What a call of the Node client costs over the raw socket
 	POSTERN_BIN=$(RELEASE)/postern node clients/node/bench/overhead.mjs
 
 # A library for LSP's framing, pinned, in a virtual environment of its own.
-TONGUES := .build/tongues
-$(TONGUES)/installed: Tests/Tongues/requirements.txt | deps
-	$(PYTHON) -m venv $(TONGUES)
-	@$(call pip-install,$(TONGUES),$<)
+LANGUAGES := .build/other-languages
+$(LANGUAGES)/installed: Tests/OtherLanguages/requirements.txt | deps
+	$(PYTHON) -m venv $(LANGUAGES)
+	@$(call pip-install,$(LANGUAGES),$<)
 	@touch $@
 
-.PHONY: test-tongues
-test-tongues: deps release $(TONGUES)/installed ## The examples for other languages, run as they stand
-	$(call binaries,$(RELEASE)) $(call pytest,$(TONGUES)/bin/python) Tests/Tongues
+.PHONY: test-other-languages
+test-other-languages: deps release $(LANGUAGES)/installed ## The examples for other languages, as the page shows them
+	$(call binaries,$(RELEASE)) $(call pytest,$(LANGUAGES)/bin/python) Tests/OtherLanguages
 
 # lld: gold, which SwiftPM would take, stumbles over libFuzzer. Leaks: see asan.
 FUZZ_SECONDS ?= 600
@@ -291,25 +288,23 @@ fuzz: deps-test ## libFuzzer on tokens, key sets, policy advice, decisions, mess
 .PHONY: fuzz-corpus
 fuzz-corpus: deps-test ## The fuzzers' corpus once through their checks (test-unit does it as well)
 	$(SWIFT) build $(BUILD_FLAGS) --build-tests
-	$(SWIFT) test --skip-build --filter '^AuthEngineTests\.CorpusTests'
+	$(DEBUG)/posternPackageTests.xctest --testing-library swift-testing --filter '^AuthEngineTests\.CorpusTests'
 
 # Leaks are not looked for: XCTest's own runner leaks, and statics behind Swift's enum pointers look lost.
 .PHONY: asan
 asan: deps-test ## Swift tests under AddressSanitizer
-	$(SWIFT) build $(BUILD_FLAGS) --build-tests --sanitize=address --scratch-path .build-asan
-	@mkdir -p .build; export ASAN_OPTIONS=detect_leaks=0; \
-	$(call each-test-target,$(SWIFT) test --skip-build --no-parallel --sanitize=address --scratch-path .build-asan)
+	$(call build-tests,.build-asan,--sanitize=address)
+	@export ASAN_OPTIONS=detect_leaks=0; $(call unit-tests,.build-asan,1)
 
 # A value that a continuation was resumed with before its task came to wait looks like a race and is none: the Swift
 # runtime does not tell ThreadSanitizer of that order. The value passes through a lock there (see `Reply`).
 .PHONY: tsan
 tsan: deps-test ## Swift tests under ThreadSanitizer
-	$(SWIFT) build $(BUILD_FLAGS) --build-tests --sanitize=thread --scratch-path .build-tsan
-	@mkdir -p .build; \
-	$(call each-test-target,$(SWIFT) test --skip-build --no-parallel --sanitize=thread --scratch-path .build-tsan)
+	$(call build-tests,.build-tsan,--sanitize=thread)
+	@$(call unit-tests,.build-tsan,1)
 
 .PHONY: bench
-bench: release bench-engine ## Benchmarks beside plain C programs (BENCH_FLAGS="--quick", "--write")
+bench: release bench-engine ## Benchmarks, compared with plain C programs (BENCH_FLAGS="--quick", "--write")
 	$(PYTHON) Tests/Benchmarks/run.py --postern $(RELEASE)/postern $(BENCH_FLAGS)
 
 .PHONY: bench-engine
@@ -318,9 +313,9 @@ bench-engine: deps-demo # The engine's side of the token benchmark, a package of
 	$(SWIFT) build -c release --static-swift-stdlib --package-path Tests/Benchmarks/Engine \
 	  --scratch-path .build/benchmark-engine
 
-# Nothing else needs these: the benchmark runs without them and says so.
+# Nothing else needs these: the benchmark runs without them and reports that they are missing.
 .PHONY: bench-deps
-bench-deps: deps-demo ## Install what is measured beside: nginx, Node, oidc-agent, libraries of Python
+bench-deps: deps-demo ## Install what the benchmarks compare with: nginx, Node, oidc-agent, Python libraries
 	@Tests/Tools/install-packages nginx-light node-jose nodejs oidc-agent-cli python3-venv
 	[ -x .build/benchmark-peers/bin/python ] || $(PYTHON) -m venv .build/benchmark-peers
 	@$(call pip-install,.build/benchmark-peers,Tests/Benchmarks/peers/requirements.txt)

@@ -1,0 +1,35 @@
+import AuthEngine
+
+// Uses each deprecated name of the engine as a program outside of Postern's package does. Compiling it is the test: it
+// catches a name that is gone while programs may still have it. What is deprecated itself may use the names without a
+// warning.
+
+@available(*, deprecated, message: "uses deprecated names")
+private func deprecatedTypes() -> [Any.Type] {
+  [
+    CookieOwner.self, PayloadEncryption.Misfit.self, DecisionContextComplaint.self, DecisionLink.self,
+    DecisionPace.self, DecisionTally.self, FixedKeySource.self, PublishedKeySource.self,
+  ]
+}
+
+@available(*, deprecated, message: "uses deprecated names")
+private func deprecatedMembers(
+  _ options: FetchOptions, _ subject: DecisionSubject, _ selection: DecisionSelection, _ counts: DecisionCounts,
+  _ preauthorizer: Preauthorizer, _ token: AccessToken, _ advice: FetchAdvice, _ policy: TokenManagementPolicy,
+  _ settings: DecisionPoint.Settings
+) async {
+  _ = options.requester
+  _ = options.cookieOwner
+  _ = advice.asksAboutAnswers
+  _ = advice.asked
+  _ = policy.requiresRenewal
+  _ = subject.owner
+  _ = DecisionSubject(id: "", owner: 0)
+  _ = selection.owner
+  _ = counts.asked
+  _ = DecisionPoint.Settings().pace
+  _ = await preauthorizer.forgetInTurns(selection)
+  _ = token.renewal
+  _ = AdviceRecognizer.Scope.refusals
+  _ = settings.pace
+}
