@@ -21,10 +21,10 @@ from harness.signing import SigningKey  # noqa: E402
 
 FRAMINGS = ["stream", "headers"]
 
-#: Where framing, or what is as long as a message, is the subject.
+#: Framing is the subject, or what both framings do each in their own way: cut messages, limit them, notice an end.
 ABOUT_FRAMING = {
-    "test_envelope.py", "test_framing_headers.py", "test_framing_stream.py", "test_limits.py", "test_lifecycle.py",
-    "test_transport.py", "test_unread_answers.py",
+    "test_framing_headers.py", "test_framing_stream.py", "test_limits.py", "test_lifecycle.py", "test_transport.py",
+    "test_unread_answers.py",
 }
 
 
@@ -33,9 +33,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--record-snapshots", action="store_true", help="write the files under snapshots/ instead of comparing with them")
 
 
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Runs a case in both framings where they are the subject."""
+    if metafunc.definition.path.name in ABOUT_FRAMING and "framing" in metafunc.fixturenames:
+        metafunc.parametrize("framing", FRAMINGS, indirect=True)
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: List[pytest.Item]) -> None:
-    for item in of_two_framings_one(items):
-        item.add_marker("thorough")
     for item in items:
         if "thorough" in item.keywords:
             item.user_properties.append(("thorough", "yes"))  # for the report that workers.py reads
@@ -43,20 +47,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: List[pytest.Item
         slow = [item for item in items if "slow" in item.keywords]
         config.hook.pytest_deselected(items=slow)
         items[:] = [item for item in items if item not in slow]
-
-
-def of_two_framings_one(items: List[pytest.Item]) -> List[pytest.Item]:
-    """Of each case that is there in both framings one, by turns: each file has cases in both either way."""
-    cases: Dict[str, Dict[str, pytest.Item]] = {}
-    for item in items:
-        framing = getattr(item, "callspec").params.get("framing") if hasattr(item, "callspec") else None
-        if framing in FRAMINGS and item.path.name not in ABOUT_FRAMING:
-            case = item.nodeid.replace("stream", "").replace("headers", "")
-            cases.setdefault(case, {})[framing] = item
-    return [
-        framings[FRAMINGS[zlib.crc32(case.encode()) % 2]]
-        for case, framings in cases.items() if len(framings) == 2
-    ]
 
 
 @pytest.fixture
@@ -146,14 +136,16 @@ def sidecar(start: Callable[..., Sidecar]) -> Sidecar:
     return start()
 
 
-@pytest.fixture(params=FRAMINGS)
+@pytest.fixture
 def framing(request: pytest.FixtureRequest) -> str:
-    return request.param
+    """The case's own framing, or one of the two by the case's name: always the same, and half of all cases in each."""
+    name: bytes = request.node.name.encode()
+    return getattr(request, "param", FRAMINGS[zlib.crc32(name) % 2])
 
 
 @pytest.fixture
 def connect(framing: str) -> Iterator[Callable[[Sidecar], Connection]]:
-    """Connects in the framing of the test's turn."""
+    """Connects in the framing of the case."""
     opened: List[Connection] = []
 
     def connect(sidecar: Sidecar, timeout: float = 10.0) -> Connection:

@@ -1,4 +1,5 @@
-"""Section 4.2 with `kind: adobe-pass`, against the playground's double of Adobe Pass, which is written from documentation."""
+"""Section 4.2 with `kind: adobe-pass`, against the playground's double of Adobe Pass, which is written from
+documentation."""
 from __future__ import annotations
 
 import base64
@@ -554,7 +555,7 @@ def test_an_outage_is_no_refusal(ask: Callable[..., Connection]) -> None:
 
 @pytest.mark.parametrize("part, kind, words", [
     ("adobeRegistration", "refuseCredentials", "unapproved_software_statement"),
-    ("adobeRegistration", "html", "holds no credentials"), ("adobeRegistration", "serverError", "answered 500"),
+    ("adobeRegistration", "html", "has no credentials"), ("adobeRegistration", "serverError", "answered 500"),
     ("adobeToken", "html", "token endpoint"), ("adobeToken", "malformedJSON", "token endpoint"),
     ("adobeToken", "unavailable", "answered 503"),
 ])

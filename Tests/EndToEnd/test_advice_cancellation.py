@@ -1,5 +1,5 @@
-"""Callers leave while policy advice is met, asked about and satisfied: by `$/cancelRequest`, by `meta.timeoutMs`, and with their
-connection. Whenever that is, the session stays whole, nothing is left behind, and what comes next works."""
+"""Callers leave while policy advice is met, asked about and satisfied: by `$/cancelRequest`, by `meta.timeoutMs`, and
+with their connection. Whenever that is, the session stays whole, nothing is left behind, and what comes next works."""
 from __future__ import annotations
 
 import re

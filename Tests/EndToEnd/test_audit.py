@@ -203,7 +203,7 @@ TAMPERINGS = {
     "changed": (
         lambda lines: [*lines[:2], lines[2].replace('"uid":', '"uid":1'), *lines[3:]], ":3: record 3 was changed"),
     "removed": (lambda lines: [*lines[:2], *lines[3:]], ":3: record 3 is missing"),
-    "inserted": (lambda lines: [*lines[:4], lines[1], *lines[4:]], ":5: record 2 stands again"),
+    "inserted": (lambda lines: [*lines[:4], lines[1], *lines[4:]], ":5: record 2 is a duplicate or out of order"),
     "reordered": (lambda lines: [lines[0], lines[2], lines[1], *lines[3:]], ":2: record 2 is missing"),
     "truncated": (lambda lines: [*lines[:-1], lines[-1][:20]], ": the file ends within this line"),
 }
@@ -262,7 +262,7 @@ def test_an_end_that_was_written_anew_shows_by_what_the_ordinary_log_told(start:
     run()
     assert verify(log, "--at-least", noted.split(":")[0]).returncode == 0
     done = verify(log, "--contains", noted)
-    assert done.returncode == 1 and "another than the one that was noted down" in done.stderr
+    assert done.returncode == 1 and "is not the one that was noted" in done.stderr
     assert verify(log, "--contains", "5:sha256:0").returncode == 64
 
 

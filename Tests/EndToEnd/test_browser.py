@@ -134,7 +134,8 @@ def test_a_user_who_cancels_is_told_in_both_places(
 def test_nothing_else_in_the_browser_ends_the_wait(
     login: Callable[..., Login], page: Callable[..., Page], picture: Any
 ) -> None:
-    """Another page's callback with a state of its own, the browser's request for an icon, connections that say nothing."""
+    """Another page's callback with a state of its own, the browser's request for an icon, connections that say
+    nothing."""
     port = free_port()
     base = f"http://127.0.0.1:{port}"
     command, user, other = login("shop", "--port", str(port)), page(), page(dark=True)
@@ -163,7 +164,7 @@ def test_a_user_who_closes_the_page_is_waited_for_no_longer_than_said(
     user.reads("Sign in")
     user.open("about:blank")
     done = command.end()
-    assert done.returncode == 2 and "nobody came back" in done.stderr
+    assert done.returncode == 2 and "did not come back in time" in done.stderr
     with sidecar.connect() as connection:
         assert connection.call("listSessions") == {"sessions": []}
 
@@ -197,7 +198,7 @@ def test_a_user_lets_a_device_in_and_another_one_not(
         user.open(unwelcome["verificationUriComplete"])
         assert "for shop" in user.reads("Go on only if a device in front of you shows this code")
         picture(user, "playground-device-filled")
-        decide("Refuse")
+        decide("Deny")
         user.reads("The device gets nothing.")
 
         time.sleep(max(0, welcome["intervalMs"] / 1000 + 0.05 - (time.monotonic() - begun)))

@@ -101,7 +101,8 @@ def take_places(busy: Connection, playground: Playground, milliseconds: int) -> 
 
 @pytest.fixture
 def full(start: Start, connect: Connect, playground: Playground) -> Iterator[List[Any]]:
-    """A sidecar whose places are taken as far as one user may take them: three of four; the last is for somebody else."""
+    """A sidecar whose places are taken as far as one user may take them: three of four; the last is for somebody
+    else."""
     sidecar = start(FEW)
     busy = connect(sidecar)
     take_places(busy, playground, 8000)

@@ -1,4 +1,5 @@
-"""An authorization endpoint that itself asks for advice before it gives a code, as for a client with a tree of its own."""
+"""An authorization endpoint that itself asks for advice before it gives a code, as for a client with a tree of its
+own."""
 from __future__ import annotations
 
 import json

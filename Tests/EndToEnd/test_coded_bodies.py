@@ -36,7 +36,8 @@ def middle_of_seven(connection: Connection, fetch: Dict[str, Any]) -> float:
 
 @needs_root
 def test_another_users_fetches_go_on_meanwhile(start: Callable[..., Sidecar]) -> None:
-    """Each would be a fiftieth of a second of the transport's thread, and all that are there come before anybody's turn."""
+    """Each would be a fiftieth of a second of the transport's thread, and all that are there come before anybody's
+    turn."""
     wire = answer()
 
     def serve(connection: socket.socket, _: int) -> None:

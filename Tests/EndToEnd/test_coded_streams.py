@@ -1,4 +1,5 @@
-"""Streams of compressed bodies that nobody reads: what libcurl has undone and cannot hand on is bounded over all of a user's streams."""
+"""Streams of compressed bodies that nobody reads: what libcurl has undone and cannot hand on is bounded over all of a
+user's streams."""
 from __future__ import annotations
 
 import json

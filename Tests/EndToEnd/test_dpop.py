@@ -84,7 +84,7 @@ def test_device_tokens_are_bound(connection: Connection, playground: Playground)
     assert first["authorization"] == second["authorization"] and first["dpop"] != second["dpop"]
     # A bound token is used as one also where nobody asked for it.
     assert "dpop" in echoed(connection, "anyhow")
-    assert playground.statistics()["dpopProofsRefused"] == 0
+    assert playground.statistics()["dpopProofsRejected"] == 0
 
 
 @pytest.mark.parametrize("method", ["GET", "POST", "PUT", "PATCH", "DELETE"])
@@ -93,7 +93,7 @@ def test_each_method_is_proved(connection: Connection, playground: Playground, m
     for path in ["echo", "echo/a%2Fb/%7Ec?x=1", "echo/../echo/x", "echo//y"]:
         result = fetch(connection, "machine", path, method=method, **body)
         assert result["status"] == 200, result
-    assert playground.statistics()["dpopProofsRefused"] == 0
+    assert playground.statistics()["dpopProofsRejected"] == 0
 
 
 def test_a_user_session_is_bound_through_login_fetches_and_renewals(
@@ -108,7 +108,7 @@ def test_a_user_session_is_bound_through_login_fetches_and_renewals(
     result = fetch(connection)
     assert result["status"] == 200 and result["attempts"] == 2 and result["tokenRefreshed"] is True
     statistics = playground.statistics()
-    assert statistics["dpopProofsRefused"] == 0 and statistics["refreshTokenReuseDetected"] == 0
+    assert statistics["dpopProofsRejected"] == 0 and statistics["refreshTokenReuseDetected"] == 0
     assert connection.call("endSession", {"session": session})["upstream"] == "ended"
 
 
@@ -139,7 +139,7 @@ def test_servers_that_want_nonces_get_them(connection: Connection, playground: P
         rotate_nonces(playground)
         connection.call("refreshSession", {"session": session})
     statistics = playground.statistics()
-    assert statistics["dpopNonceChallenges"] == challenges + 6 and statistics["dpopProofsRefused"] == 0
+    assert statistics["dpopNonceChallenges"] == challenges + 6 and statistics["dpopProofsRejected"] == 0
     assert statistics["refreshTokenReuseDetected"] == 0
 
 
@@ -198,14 +198,14 @@ def test_concurrent_fetches_have_a_proof_each(connection: Connection, playground
     results = [connection.answer_to(identifier)["result"] for identifier in pending]
     assert [result["status"] for result in results] == [200] * 50
     proofs = {json.loads(result["body"])["headers"]["dpop"][0] for result in results}
-    assert len(proofs) == 50 and playground.statistics()["dpopProofsRefused"] == 0
+    assert len(proofs) == 50 and playground.statistics()["dpopProofsRejected"] == 0
 
 
 def test_redirects_within_the_origin_are_proved_anew(connection: Connection, playground: Playground) -> None:
     login(connection, playground)
     result = fetch(connection, path="redirects/3")
     assert result["status"] == 200 and result["url"] != playground.base + "/resource/redirects/3"
-    assert playground.statistics()["dpopProofsRefused"] == 0
+    assert playground.statistics()["dpopProofsRejected"] == 0
 
 
 @pytest.mark.parametrize("kind", ["file", "memory"])
@@ -228,7 +228,7 @@ def test_the_key_is_as_durable_as_its_session(
         # The refresh token of a public client is bound to the key, too.
         connection.call("refreshSession", {"session": session})
         assert fetch(connection, session=session)["status"] == 200
-        assert playground.statistics()["dpopProofsRefused"] == 0
+        assert playground.statistics()["dpopProofsRejected"] == 0
     for path in (directory / "store").parent.rglob("*"):
         if path.is_file() and "store" in path.name and path.name != "store-key":
             assert b'"crv"' not in path.read_bytes() and b"dpopKey" not in path.read_bytes()
@@ -283,7 +283,7 @@ def test_implicit_access_is_bound(
         playground.faults(revokeTokens=True)
         result = fetch(connection, "news", session=session)
         assert result["status"] == 200 and result["tokenRefreshed"] is True
-        assert playground.statistics()["dpopProofsRefused"] == 0
+        assert playground.statistics()["dpopProofsRejected"] == 0
 
 
 def test_the_authorization_names_the_key(start: Start, settings: Dict[str, Any], playground: Playground) -> None:

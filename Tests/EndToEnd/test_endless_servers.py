@@ -1,4 +1,5 @@
-"""Origins over HTTP/1.1 that never come to an end: nobody else waits for them, and their own fetch ends at its bounds."""
+"""Origins over HTTP/1.1 that never come to an end: nobody else waits for them, and their own fetch ends at its
+bounds."""
 from __future__ import annotations
 
 import socket

@@ -1,4 +1,7 @@
-"""Section 2: the JSON-RPC 2.0 envelope."""
+"""Section 2: the JSON-RPC 2.0 envelope.
+
+The tables of texts are in Swift: ConnectionStateMachineTests, ParamsTests. Here is a case of each kind.
+"""
 from __future__ import annotations
 
 import json
@@ -12,14 +15,14 @@ from harness.connection import Connection
 
 @pytest.mark.parametrize(
     "identifier",
-    ["text", "", "\u00fc\u4e2d\U0001f600", "x" * 1000, "null", 0, 1, -1, 9_007_199_254_740_993, 2**63 - 1, -(2**63)],
+    ["text", "\u00fc\u4e2d\U0001f600", 0, 9_007_199_254_740_993, -(2**63)],
 )
 def test_an_id_is_a_string_or_an_integer_and_comes_back_exactly(connection: Connection, identifier: Any) -> None:
     message = connection.answer_to(connection.request("getInfo", identifier=identifier))
     assert message["id"] == identifier and type(message["id"]) is type(identifier)
 
 
-@pytest.mark.parametrize("identifier", ["null", "1.5", "1.0", "1e2", "true", "false", "{}", "[]", "[1]"])
+@pytest.mark.parametrize("identifier", ["null", "1.5", "[1]"])
 def test_null_fractional_and_other_ids_are_invalid_requests(connection: Connection, identifier: str) -> None:
     connection.send_text('{"jsonrpc":"2.0","id":%s,"method":"getInfo"}' % identifier)
     expect.error(connection.receive(), -32600, None)  # type: ignore[arg-type]
@@ -31,12 +34,7 @@ def test_null_fractional_and_other_ids_are_invalid_requests(connection: Connecti
     [
         '"id":7,"method":"getInfo"',
         '"jsonrpc":"1.0","id":7,"method":"getInfo"',
-        '"jsonrpc":2.0,"id":7,"method":"getInfo"',
-        '"jsonrpc":null,"id":7,"method":"getInfo"',
-        '"jsonrpc":"2.0","id":7',
         '"jsonrpc":"2.0","id":7,"method":1',
-        '"jsonrpc":"2.0","id":7,"method":null',
-        '"jsonrpc":"2.0","id":7,"method":["getInfo"]',
     ],
 )
 def test_what_is_no_request_is_answered_under_its_id(connection: Connection, members: str) -> None:
@@ -45,7 +43,7 @@ def test_what_is_no_request_is_answered_under_its_id(connection: Connection, mem
     assert connection.works()
 
 
-@pytest.mark.parametrize("params", ["1", '"text"', "true"])
+@pytest.mark.parametrize("params", ["1", '"text"'])
 def test_params_that_are_no_structure_are_refused(connection: Connection, params: str) -> None:
     connection.send_text('{"jsonrpc":"2.0","id":7,"method":"getInfo","params":%s}' % params)
     message = connection.receive()
@@ -68,7 +66,6 @@ def test_params_left_out_or_null_mean_none(connection: Connection, params: str) 
 @pytest.mark.parametrize(
     "method, params, path",
     [
-        ("getInfo", {"verbose": True}, "/verbose"),
         ("health", {"a/b~c": 1}, "/a~1b~0c"),
         ("fetchResource", {"resource": "open", "path": "echo", "parametres": {}}, "/parametres"),
         ("fetchResource", {"resource": "open", "path": "echo", "meta": {"timeout": 1}}, "/meta/timeout"),
@@ -82,16 +79,10 @@ def test_unknown_params_are_an_error_that_names_them(connection: Connection, met
     "params, path",
     [
         ({"resource": 1, "path": "echo"}, "/resource"),
-        ({"resource": "open", "path": ["echo"]}, "/path"),
-        ({"resource": "open", "path": "echo", "timeoutMs": "1"}, "/timeoutMs"),
-        ({"resource": "open", "path": "echo", "timeoutMs": 1.5}, "/timeoutMs"),
         ({"resource": "open", "path": "echo", "timeoutMs": -1}, "/timeoutMs"),
-        ({"resource": "open", "path": "echo", "parameters": []}, "/parameters"),
-        ({"resource": "open", "path": "echo", "headers": {"x": 1}}, "/headers/x"),
         ({"resource": "open", "path": "echo", "headers": {"x": ["a", 1]}}, "/headers/x/1"),
         ({"resource": "open", "path": "echo", "meta": 1}, "/meta"),
         ({"resource": "open", "path": "echo", "meta": {"timeoutMs": "1"}}, "/meta/timeoutMs"),
-        ({"resource": "open", "path": "echo", "auth": "magic"}, "/auth"),
     ],
 )
 def test_params_of_the_wrong_kind_are_an_error_that_names_them(connection: Connection, params: Any, path: str) -> None:
@@ -113,8 +104,7 @@ def test_a_notification_is_not_answered_not_even_with_an_error(connection: Conne
     assert connection.others() == []
 
 
-@pytest.mark.parametrize("params", ["[1]", "[]", "1", '"text"', '{"unknown":1}'])
-@pytest.mark.parametrize("method", ["$/cancelRequest", "getInfo", "nonsense"])
+@pytest.mark.parametrize("method, params", [("$/cancelRequest", "[1]"), ("getInfo", '{"unknown":1}'), ("nonsense", "1")])
 def test_a_notification_is_not_answered_whatever_its_params_are(connection: Connection, method: str, params: str) -> None:
     text = '{"jsonrpc":"2.0","method":"%s","params":%s}' % (method, params)
     connection.send_text(text)

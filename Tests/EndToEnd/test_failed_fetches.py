@@ -1,4 +1,5 @@
-"""A fetch that fails leaves nothing behind that touches another. One name that did not resolve ended all fetching until a restart."""
+"""A fetch that fails leaves nothing behind that touches another. One name that did not resolve ended all fetching
+until a restart."""
 from __future__ import annotations
 
 import random

@@ -1,4 +1,8 @@
-"""Section 4.1: what `fetchResource` sends (`auth: none`)."""
+"""Section 4.1: what `fetchResource` sends (`auth: none`).
+
+The tables of texts are in Swift: ResourceRequestTests, ParameterTests, HeaderTests, Base64Tests. Here is a case of each
+kind.
+"""
 from __future__ import annotations
 
 import base64
@@ -38,19 +42,18 @@ def test_get_is_the_default_method(connection: Connection) -> None:
     assert echo(connection)["method"] == "GET"
 
 
-@pytest.mark.parametrize("method", ["GET", "POST", "PUT", "PATCH", "DELETE", "get", "Post", "pUT", "patch", "delete"])
+@pytest.mark.parametrize("method", ["GET", "Post", "PUT", "patch", "dELETE"])
 def test_methods_in_any_case(connection: Connection, method: str) -> None:
     assert echo(connection, method=method)["method"] == method.upper()
 
 
-@pytest.mark.parametrize("method", ["HEAD", "head"])
-def test_head(connection: Connection, method: str) -> None:
-    result = connection.call("fetchResource", {"resource": "open", "path": "echo", "method": method})
+def test_head(connection: Connection) -> None:
+    result = connection.call("fetchResource", {"resource": "open", "path": "echo", "method": "head"})
     assert result["status"] == 200
     assert result.get("body", "") == "" and result.get("bodyBase64", "") == ""
 
 
-@pytest.mark.parametrize("method", ["OPTIONS", "TRACE", "CONNECT", "BREW", "", "GET /x", "G\u0415T", "po\u017ft", "GET\u0301"])
+@pytest.mark.parametrize("method", ["OPTIONS", "", "GET /x", "GET\u0301"])
 def test_other_methods_are_refused(connection: Connection, playground: Playground, method: str) -> None:
     error = connection.error("fetchResource", {"resource": "open", "path": "echo", "method": method})
     assert error["code"] in (1004, -32602), error
@@ -100,8 +103,7 @@ def test_an_unknown_session_is_session_not_found(connection: Connection) -> None
     expect.fault(connection.error("fetchResource", params), 5001)
 
 
-@pytest.mark.parametrize("method", ["GET", "DELETE"])
-@pytest.mark.parametrize("encoding", ["json", "formUrl"])
+@pytest.mark.parametrize("method, encoding", [("GET", "json"), ("DELETE", "formUrl")])
 def test_parameters_of_get_and_delete_are_the_query_string(connection: Connection, method: str, encoding: str) -> None:
     parameters = {"q": "a b&c=d/\u00fc+", "n": 7}
     seen = echo(connection, method=method, parametersEncoding=encoding, parameters=parameters)
@@ -169,7 +171,7 @@ def test_a_base64_body_is_sent_as_its_bytes(connection: Connection, body: bytes)
     assert sent == body
 
 
-@pytest.mark.parametrize("text", ["!!!!", "YQ", "YQ===", "YR==", "YQ==\n", " YQ==", "_-8="])
+@pytest.mark.parametrize("text", ["!!!!", "YQ", "YQ==\n"])
 def test_base64_is_standard_with_padding(connection: Connection, playground: Playground, text: str) -> None:
     refused(connection, playground, -32602, "/bodyBase64", method="PUT", bodyBase64=text)
 
@@ -206,24 +208,18 @@ def test_a_cookie_may_be_given(connection: Connection) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    [
-        "Authorization", "authorization", "AUTHORIZATION", "User-Agent", "Host", "Content-Length", "Transfer-Encoding",
-        "Connection", "Proxy-Authorization", "Proxy-Connection", "proxy-anything", "DPoP",
-    ],
+    ["Authorization", "AUTHORIZATION", "Host", "Content-Length", "proxy-anything"],
 )
 def test_reserved_headers_are_refused(connection: Connection, playground: Playground, name: str) -> None:
     refused(connection, playground, 1005, f"/headers/{name}", headers={name: "x"})
 
 
-@pytest.mark.parametrize("name, value", [
-    ("X-Original-URL", "/admin"), ("X_Original_URL", "/admin"), ("x-rewrite-url", "/admin"), ("X-Original-URI", "/admin"),
-    ("X-HTTP-Method-Override", "DELETE"), ("X-HTTP-Method", "DELETE"), ("X-Method-Override", "DELETE"),
-    ("X-Forwarded-Host", "evil.test"), ("Forwarded", "for=192.0.2.1;host=evil.test"),
-])
+@pytest.mark.parametrize("name, value", [("X_Original_URL", "/admin"), ("Forwarded", "for=192.0.2.1;host=evil.test")])
 def test_headers_that_override_the_request_pass_where_the_resource_allows_them(
     start: Start, playground: Playground, name: str, value: str
 ) -> None:
-    """A gateway authorizes what stands in the request line, what is behind it would serve what stands in such a header."""
+    """A gateway authorizes what stands in the request line, what is behind it would serve what stands in such a
+    header."""
     allowing = start({"resources": {"allowing": {
         "baseUrl": playground.base + "/open/", "auth": "none", "allowedHeaders": [name]}}})
     with allowing.connect() as connection:
@@ -245,12 +241,12 @@ def test_no_other_header_can_be_allowed(sidecar: Sidecar, directory: Path, name:
     assert check.returncode != 0 and "resources.open.allowedHeaders[1]" in check.stdout + check.stderr
 
 
-@pytest.mark.parametrize("name", ["", " ", "a b", "a:b", "a\r\nb", "a\nb", "\u00fc", "a(b)", "x\x7f"])
+@pytest.mark.parametrize("name", ["", "a:b", "a\r\nb"])
 def test_malformed_header_names_are_refused(connection: Connection, playground: Playground, name: str) -> None:
     refused(connection, playground, 1005, headers={name: "x"})
 
 
-@pytest.mark.parametrize("value", ["a\r\nX: y", "a\nX: y", "a\rb", "\r\n", "a\x01b"])
+@pytest.mark.parametrize("value", ["a\r\nX: y", "a\x01b"])
 def test_header_values_that_would_break_out_are_refused(connection: Connection, playground: Playground, value: str) -> None:
     refused(connection, playground, 1005, "/headers/X-A", headers={"X-A": value})
 

@@ -1,4 +1,8 @@
-"""Section 4.1: which URLs are fetched, and where redirects lead."""
+"""Section 4.1: which URLs are fetched, and where redirects lead.
+
+The tables of texts are in Swift: ResourceURLTests, RedirectTests, HTTPURLTests, HTTPURLResolutionTests. Here is a case
+of each kind.
+"""
 from __future__ import annotations
 
 import json
@@ -37,19 +41,14 @@ def test_a_base_url_without_a_slash_at_its_end(start: Start, connect: Connect, p
     assert fetch(connection, "echo")["url"] == playground.base + "/open/echo"
 
 
-@pytest.mark.parametrize("path", ["echo/a%20b", "echo/a%2Cb", "echo/%C3%BC", "echo/a;b=c", "echo/a:b@c", "echo/~a-._!$&'()*+,"])
+@pytest.mark.parametrize("path", ["echo/a%20b", "echo/~a-._!$&'()*+,"])
 def test_what_stands_in_a_path_arrives_as_it_stands(connection: Connection, path: str) -> None:
     assert json.loads(fetch(connection, path)["body"])["path"] == "/open/" + path
 
 
 @pytest.mark.parametrize(
     "path",
-    [
-        "../resource/orders", "/../resource/orders", "echo/../../resource/orders", "%2e%2e/resource/orders",
-        "%2E%2E/resource/orders", ".%2e/resource/orders", "echo/%2e%2e/%2e%2e/resource/orders", "..%2fresource/orders",
-        "..%2Fresource%2Forders", "echo%2f..%2f..%2fresource", "..\\resource\\orders", "..%5cresource%5corders", "..", "../",
-        "/..", "..;/resource/orders",
-    ],
+    ["../resource/orders", "echo/%2e%2e/%2e%2e/resource/orders", "..%2Fresource%2Forders", "..\\resource\\orders"],
 )
 def test_a_relative_path_cannot_climb_out_of_its_base(connection: Connection, playground: Playground, path: str) -> None:
     message = connection.answer_to(connection.request("fetchResource", {"resource": "open", "path": path}))
@@ -66,13 +65,7 @@ def test_a_relative_path_cannot_climb_out_of_its_base(connection: Connection, pl
 
 @pytest.mark.parametrize(
     "path",
-    [
-        "//127.0.0.1:1/x", "///127.0.0.1:1/x", "/\\127.0.0.1:1/x", "\\\\127.0.0.1:1\\x", "//user@127.0.0.1:1/", "http:/x",
-        "http:x", "http://", "https://", "http://[::1", "http://127.0.0.1:99999/", "http://127.0.0.1:port/", "http:///x",
-        "javascript:alert(1)", "file:///etc/passwd", "ftp://127.0.0.1/x", "gopher://127.0.0.1/x", "data:,x",
-        "echo\r\nX: y", "echo\tx", "echo x", "\u0000", "echo\u007f", "http://exa mple/", "http://user:pass@{host}/open/echo",
-        "http://user@{host}/open/echo", "http://:@{host}/open/echo",
-    ],
+    ["//127.0.0.1:1/x", "http://", "file:///etc/passwd", "echo\r\nX: y", "\u0000", "http://user:pass@{host}/open/echo"],
 )
 def test_other_urls_are_refused(connection: Connection, playground: Playground, path: str) -> None:
     host = playground.base.replace("http://", "")
@@ -88,7 +81,7 @@ def test_an_absolute_url_under_the_base_is_fetched(connection: Connection, playg
 
 
 @pytest.mark.parametrize(
-    "path", ["/resource/orders", "/open", "/openecho", "/open/../resource/orders", "/open/%2e%2e/resource/orders", "/"]
+    "path", ["/resource/orders", "/openecho", "/open/%2e%2e/resource/orders"]
 )
 def test_an_absolute_url_beside_the_base_is_not(connection: Connection, playground: Playground, path: str) -> None:
     error = connection.error("fetchResource", {"resource": "open", "path": playground.base + path})
@@ -99,9 +92,7 @@ def test_an_absolute_url_beside_the_base_is_not(connection: Connection, playgrou
 def test_another_origin_is_not_allowed(connection: Connection, playground: Playground) -> None:
     other = [
         "http://127.0.0.1:1/open/echo", "http://127.0.0.2:%d/open/echo" % playground.port,
-        "http://localhost:%d/open/echo" % playground.port, "https://127.0.0.1:%d/open/echo" % playground.port,
-        "http://127.0.0.1.:%d/open/echo" % playground.port, "http://127.1:%d/open/echo" % playground.port,
-        "http://2130706433:%d/open/echo" % playground.port, "http://0x7f.1:%d/open/echo" % playground.port,
+        "https://127.0.0.1:%d/open/echo" % playground.port,
     ]
     for url in other:
         error = connection.error("fetchResource", {"resource": "open", "path": url})
@@ -186,8 +177,7 @@ def test_more_than_ten_redirects_are_a_protocol_error(connection: Connection, pl
 
 @pytest.mark.parametrize(
     "target",
-    ["/resource/orders", "http://127.0.0.1:1/", "https://elsewhere.example/", "//elsewhere.example/", "file:///etc/passwd",
-     "http://user:pw@127.0.0.1:1/", "javascript:x"],
+    ["/resource/orders", "https://elsewhere.example/", "//elsewhere.example/", "file:///etc/passwd"],
 )
 def test_a_redirect_to_a_disallowed_url_is_the_result(connection: Connection, playground: Playground, target: str) -> None:
     result = fetch(connection, redirect(target))
@@ -250,11 +240,7 @@ def test_on_a_way_to_another_origin_and_back_the_token_does_not_come_back(
 
 @pytest.mark.parametrize(
     "address",
-    [
-        "[::1]", "[::ffff:127.0.0.1]", "[::ffff:7f00:1]", "[0:0:0:0:0:ffff:7f00:1]", "[64:ff9b::7f00:1]", "[fe80::1%25lo]", "[::1%lo]",
-        "[::127.0.0.1]", "127.0.0.1%00", "127.0.0.01", "0177.0.0.1", "017700000001", "0x7f000001", "0x7F.0.0.1", "127.0.1", "0",
-        "0.0.0.0", "127.0.0.1:80@127.0.0.1", "localhost.", "[::1", "::1",
-    ],
+    ["[::ffff:127.0.0.1]", "0x7f000001", "127.0.0.1:80@127.0.0.1", "localhost."],
 )
 def test_no_spelling_of_an_address_is_the_one_that_is_configured(
     connection: Connection, playground: Playground, address: str

@@ -1,4 +1,5 @@
-"""What `/healthz`, `/readyz`, `health` and `postern probe` say while the provider, the store and the configuration come and go."""
+"""What `/healthz`, `/readyz`, `health` and `postern probe` say while the provider, the store and the configuration
+come and go."""
 from __future__ import annotations
 
 import json

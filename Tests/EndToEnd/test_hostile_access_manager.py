@@ -1,4 +1,5 @@
-"""Access managers, delegates and callers that do not keep to the rules: nothing wrong is taken for done, and nothing is told to others."""
+"""Access managers, delegates and callers that do not keep to the rules: nothing wrong is taken for done, and nothing
+is told to others."""
 from __future__ import annotations
 
 import http.client

@@ -124,7 +124,8 @@ FLOODS: Dict[str, Callable[[int], bytes]] = {
     "goaway": lambda stream: frame(GOAWAY, 0, 0, struct.pack(">I", stream) + NO_ERROR),
     "no streams": lambda _: frame(SETTINGS, 0, 0, NO_STREAMS),
 }
-#: What a fetch may take, the three seconds after which its connection is shut down, and what a busy machine may take on top.
+#: What a fetch may take, the three seconds after which its connection is shut down, and what a busy machine may take on
+#: top.
 DEADLINE = 2.0
 ENDS_WITHIN = DEADLINE + 3 + 7
 

@@ -1,7 +1,7 @@
 """Two users of one sidecar: neither reads, ends, uses, delays or starves what is the other's.
 
-A test a row of proto-docs/isolation.md. The users are two uids; each test says what one could do to the other without the
-wall it is about.
+A test a row of proto-docs/isolation.md. The users are two uids; each test says what one could do to the other without
+the wall it is about.
 """
 from __future__ import annotations
 

@@ -172,7 +172,8 @@ def test_an_idle_sidecar_ends_at_once_on_sigterm(sidecar: Sidecar) -> None:
 def test_what_is_pending_when_the_time_to_drain_is_over_is_answered(
     start: Callable[..., Sidecar], connect: Connect, playground: Playground
 ) -> None:
-    """Catches calls that end without a word, tasks that end with the event loop, and a batch of which only a part is told."""
+    """Catches calls that end without a word, tasks that end with the event loop, and a batch of which only a part is
+    told."""
     sidecar = start({"listen": {"drain": "300ms"}})
     connections = [connect(sidecar) for _ in range(3)]
     pending = [connection.request("fetchResource", slow(20_000)) for connection in connections]
@@ -199,7 +200,8 @@ def test_what_is_pending_when_the_time_to_drain_is_over_is_answered(
 
 
 def test_a_sigterm_while_a_reload_hangs_is_a_clean_end(start: Callable[..., Sidecar], directory: Any) -> None:
-    """A configuration file on a file system that does not answer must not make the process one that only SIGKILL ends."""
+    """A configuration file on a file system that does not answer must not make the process one that only SIGKILL
+    ends."""
     sidecar = start()
     with sidecar.connect() as connection:
         # Many of them: one is at work when the SIGTERM comes.
@@ -214,8 +216,8 @@ def test_a_sigterm_while_a_reload_hangs_is_a_clean_end(start: Callable[..., Side
 
 
 def held_by_another(path: str, request: bytes) -> int:
-    """Connects in a process that ends, while a child of it keeps the connection; the end of a pipe on which the child says `end` when
-    the connection has ended."""
+    """Connects in a process that ends, while a child of it keeps the connection; the end of a pipe on which the child
+    says `end` when the connection has ended."""
     ours, theirs = os.pipe()
     middle = os.fork()
     if middle == 0:
@@ -246,7 +248,7 @@ def test_a_connection_whose_process_has_ended_goes_though_a_child_holds_it(
     finally:
         os.close(pipe)
     eventually(lambda: playground.statistics()["abandonedRequests"] == 1)
-    sidecar.awaits_log("the caller's process has ended")
+    sidecar.awaits_log("the caller's process has exited")
 
 
 def test_what_a_process_asked_for_before_its_end_is_still_done(sidecar: Sidecar, playground: Playground) -> None:

@@ -94,7 +94,7 @@ def test_a_login_that_fails_is_told(login: Callable[..., Login], playground: Pla
 
 def test_nobody_comes_back(login: Callable[..., Login]) -> None:
     done = login("shop", "--wait", "1").end()
-    assert done.returncode == 2 and "nobody came back" in done.stderr
+    assert done.returncode == 2 and "did not come back in time" in done.stderr
 
 
 def test_a_busy_port_is_told(login: Callable[..., Login], playground: Playground) -> None:

@@ -48,8 +48,8 @@ def shared(start: Callable[..., Sidecar], directory: Path, playground: Any) -> I
 
 
 class Neighbour:
-    """Another user who asks all the time, on every event loop; how long answers took. In a process of its own: what this one does
-    with long texts must not keep it waiting."""
+    """Another user who asks all the time, on every event loop; how long answers took. In a process of its own: what
+    this one does with long texts must not keep it waiting."""
 
     def __init__(self, sidecar: Sidecar) -> None:
         self.connections = [connect_as(BOB, sidecar, timeout=60) for _ in range(4)]
@@ -105,8 +105,8 @@ def read_line(connection: Connection) -> int:
             return count
 
 
-#: On a debug binary and a busy machine; what is to be kept out takes at least as long as the call itself, with every call. What the
-#: machine keeps waiting once or twice does not count.
+#: On a debug binary and a busy machine; what is to be kept out takes at least as long as the call itself, with every
+#: call. What the machine keeps waiting once or twice does not count.
 def assert_undisturbed(longest: List[float], took: float) -> None:
     assert min(longest) < max(0.5, took / 3), f"{longest} s, of {took:.3f} s"
 

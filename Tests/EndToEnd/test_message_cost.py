@@ -148,6 +148,7 @@ def neighbour(shared: Sidecar) -> Iterator[List[bool]]:
 
 
 @needs_root
+@pytest.mark.parametrize("framing", ["stream", pytest.param("headers", marks=pytest.mark.thorough)], indirect=True)
 @pytest.mark.parametrize("kind", list(SHAPES))
 def test_a_message_of_16_mib_costs_little_and_gives_it_back(
     shared: Sidecar, neighbour: List[bool], framing: str, kind: str

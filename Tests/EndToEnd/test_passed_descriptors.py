@@ -16,7 +16,8 @@ KERNEL = tuple(int(part) for part in os.uname().release.split("-")[0].split(".")
 
 @pytest.mark.skipif(KERNEL < (6, 16), reason="SO_PASSRIGHTS came with Linux 6.16 (a known gap of isolation.md)")
 def test_a_descriptor_that_is_sent_is_rejected(start: Start) -> None:
-    """Catches an event loop that closes what a caller sends: a socket can make that wait for as long as its owner likes."""
+    """Catches an event loop that closes what a caller sends: a socket can make that wait for as long as its owner
+    likes."""
     sidecar = start()
     with sidecar.connect() as connection, sidecar.connect() as other:
         listener = socket.create_server(("127.0.0.1", 0))

@@ -1,4 +1,5 @@
-"""`payloadEncryption` of a resource: bodies are JWEs in both directions; joserfc makes and reads them on the other side."""
+"""`payloadEncryption` of a resource: bodies are JWEs in both directions; joserfc makes and reads them on the other
+side."""
 from __future__ import annotations
 
 import base64

@@ -291,6 +291,7 @@ def test_no_such_decision_point_is_a_failure(ask: Callable[..., Connection], eng
     for params in [{}, {"provider": "three"}]:
         result = call(connection, "record-1", **params)
         assert result["outcome"] == "failure" and result["status"]["code"] == "requestor_not_configured"
+        assert result["status"]["action"] == "retry", "the SDK's action for this code"
     missing = call(connection, "record-1", subject=None, provider="one")
     assert missing["status"]["code"] == "authentication_session_missing"
     expect.fault(connection.error("invalidateDecisions", {"provider": "three"}), -32602, "/provider")

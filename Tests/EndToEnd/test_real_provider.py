@@ -1,5 +1,5 @@
-"""A real OpenID provider, glewlwyd from Debian: discovery, client credentials, introspection, expiry, refusal, outage; users with
-pushed requests, rotation with reuse detection, revocation. Its device flow is in `test_browser.py`."""
+"""A real OpenID provider, glewlwyd from Debian: discovery, client credentials, introspection, expiry, refusal, outage;
+users with pushed requests, rotation with reuse detection, revocation. Its device flow is in `test_browser.py`."""
 from __future__ import annotations
 
 import json
@@ -222,10 +222,11 @@ def test_a_storm_of_renewals_at_a_provider_with_reuse_detection(
 
 
 def test_a_stolen_refresh_token_is_worth_nothing_in_the_end(start: Callable[..., Any], provider: Provider) -> None:
-    """Somebody else presents the token that the sidecar has spent: the provider breaks the chain (RFC 9700 section 4.14).
+    """Somebody else presents the token that the sidecar has spent: the provider breaks the chain (RFC 9700 section
+    4.14).
 
-    It says so with 400 and nothing else. Only `invalid_grant` ends a session here, because a 400 may be anything; so this
-    session is kept, and each renewal fails with what the provider said.
+    It says so with 400 and nothing else. Only `invalid_grant` ends a session here, because a 400 may be anything; so
+    this session is kept, and each renewal fails with what the provider said.
     """
     with start({"issuers": {"corp": {"issuer": provider.issuer, **CORP}}}).connect() as connection:
         stolen = refresh_token(provider, Browser(provider))
@@ -243,8 +244,9 @@ def test_a_stolen_refresh_token_is_worth_nothing_in_the_end(start: Callable[...,
 def test_the_end_of_a_session_reaches_a_real_provider(
     start: Callable[..., Any], provider: Provider, resource: Resource
 ) -> None:
-    """Both tokens are revoked (RFC 7009). The session itself glewlwyd ends when its user says so on its page: it answers the
-    request of RP-Initiated Logout with a redirect there, which is all that can be had without the browser."""
+    """Both tokens are revoked (RFC 7009). The session itself glewlwyd ends when its user says so on its page: it
+    answers the request of RP-Initiated Logout with a redirect there, which is all that can be had without the
+    browser."""
     mine = {"baseUrl": resource.base, "issuer": "corp", "auth": "user", "scope": "orders"}
     sidecar = start({
         "issuers": {"corp": {"issuer": provider.issuer, **CORP}}, "resources": {"mine": mine},

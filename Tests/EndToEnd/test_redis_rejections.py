@@ -1,4 +1,5 @@
-"""`store.kind: redis` with a server that answers reads and rejects writes: full, without its replicas, or a replica itself."""
+"""`store.kind: redis` with a server that answers reads and rejects writes: full, without its replicas, or a replica
+itself."""
 from __future__ import annotations
 
 import subprocess

@@ -22,7 +22,8 @@ Connect = Callable[..., Connection]
 
 
 class Server:
-    """A resource server whose answers to `held?n=0` and so on wait until they are let go, however long a machine stands still."""
+    """A resource server whose answers to `held?n=0` and so on wait until they are let go, however long a machine
+    stands still."""
 
     def __init__(self, issuer: IssuerDouble) -> None:
         self._issuer = issuer
@@ -123,7 +124,8 @@ def test_whoever_waits_can_be_cancelled_and_runs_out_of_time(start: Start, conne
     cancelled, last = held(connection, 3, task="mine"), held(connection, 4)
 
     def runs_out(number: int, **bound: Any) -> bool:
-        """Where the machine stands still, the end that every call has may come first: it cannot say how far the call got."""
+        """Where the machine stands still, the end that every call has may come first: it cannot say how far the call
+        got."""
         data = expect.fault(connection.answer_to(held(connection, number, **bound))["error"], -32022)
         return data.get("outcome") == "not_sent"
 

@@ -230,7 +230,7 @@ def test_a_new_client_certificate_counts_with_the_next_request_and_half_of_it_ne
         take(certificate, "two")
         assert client() == "one" and client() == "one"
         assert list(troubles(connection)) == [f"file.{certificate}"]
-        warnings = [json.loads(line) for line in sidecar.awaits_log("no use").splitlines() if "no use" in line]
+        warnings = [json.loads(line) for line in sidecar.awaits_log("key is not valid").splitlines() if "key is not valid" in line]
         assert [(line["level"], line["what"]) for line in warnings] == [("warning", f"file.{certificate}")]
         take(key, "two")
         assert client() == "two" and troubles(connection) == {}
@@ -268,7 +268,7 @@ def test_new_authorities_count_with_the_next_connection_and_a_broken_file_never(
         # A server that was not connected to before: the authorities are needed.
         assert status("b") == 200 and status("a") == 200
         assert list(troubles(connection)) == [f"file.{trusted}"]
-        sidecar.awaits_log("no use")
+        sidecar.awaits_log("key is not valid")
         # Another authority: who was trusted before is not any more, whatever connections are kept.
         put(trusted, Path(Authority(tmp_path / "other").file).read_bytes())
         for name in "a", "b":

@@ -197,7 +197,8 @@ def test_what_lasts_works_under_the_second_filter(
     start: Callable[..., Sidecar], connect: Callable[..., Connection], playground: Playground, directory: Path,
     named: MutualTLS,
 ) -> None:
-    """Full files of the audit log, SIGHUP, a store and its write-ahead log, names, secrets: none may need what was given up."""
+    """Full files of the audit log, SIGHUP, a store and its write-ahead log, names, secrets: none may need what was
+    given up."""
     audit = directory / "audit" / "log"
     audit.parent.mkdir(mode=0o700)
     secret = directory / "shop-secret"

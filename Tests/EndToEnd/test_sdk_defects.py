@@ -1,5 +1,5 @@
-"""What the access manager's own SDKs are known to get wrong, by its name in their trackers or in the review of their sources, and the
-test that shows it done right here.
+"""What the access manager's own SDKs are known to get wrong, by its name in their trackers or in the review of their
+sources, and the test that shows it done right here.
 
 | defect | test |
 |---|---|

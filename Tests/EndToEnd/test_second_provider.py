@@ -1,7 +1,8 @@
-"""A second real OpenID provider, idpyoidc: what glewlwyd has not, EdDSA ID tokens and token exchange, and the rest beside.
+"""A second real OpenID provider, idpyoidc: what glewlwyd has not, EdDSA ID tokens and token exchange, and the rest
+beside.
 
-Ways of its own, found here: it answers a spent refresh token with `invalid_request`; a revocation with text; and it puts
-`client_id` into the redirect.
+Ways of its own, found here: it answers a spent refresh token with `invalid_request`; a revocation with text; and it
+puts `client_id` into the redirect.
 """
 from __future__ import annotations
 

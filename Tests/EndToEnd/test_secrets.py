@@ -1,4 +1,5 @@
-"""No secret leaves the sidecar: every grant and failure at log level trace, then each secret looked for in log, metrics and answers."""
+"""No secret leaves the sidecar: every grant and failure at log level trace, then each secret looked for in log,
+metrics and answers."""
 from __future__ import annotations
 
 import json

@@ -200,16 +200,18 @@ class Renewing:
 def storm(start: Start, settings: Any, playground: Playground, witness: Witness, rounds: int) -> None:
     """Kills the sidecar at random moments while it renews, against reuse detection.
 
-    After each restart the session works, or it is lost: its family revoked, because the sidecar came with a token that was spent.
-    For each loss this shows that the one answer that named the newest token cannot have been stored:
+    After each restart the session works, or it is lost: its family revoked, because the sidecar came with a token that
+    was spent. For each loss this shows that the one answer that named the newest token cannot have been stored:
 
-    - that answer is the last one of the family. The token the sidecar came with is the one just before the newest, so that every
-      renewal before was stored;
-    - the killed process had told nobody of it: whatever a caller was told of is older, so that telling comes after storing;
+    - that answer is the last one of the family. The token the sidecar came with is the one just before the newest, so
+      that every renewal before was stored;
+    - the killed process had told nobody of it: whatever a caller was told of is older, so that telling comes after
+      storing;
     - it had not used it: the newest token was never presented, so that using comes after storing, too;
-    - the witness says where it was: withheld or unread, and then it never arrived in the process at all; or read. Between the
-      reading of an answer and the end of the write to the disk a killed process loses it, whatever it does, since the provider
-      has no way to be asked again; that nothing is told or used within this moment is all that can be had.
+    - the witness says where it was: withheld or unread, and then it never arrived in the process at all; or read.
+      Between the reading of an answer and the end of the write to the disk a killed process loses it, whatever it does,
+      since the provider has no way to be asked again; that nothing is told or used within this moment is all that can
+      be had.
     """
     seed = random.randrange(1 << 32)
     print("seed", seed)

@@ -139,7 +139,8 @@ def test_too_many_for_one_user_are_not_too_many_for_another(start: Start, double
 @pytest.mark.thorough
 @needs_root
 def test_what_one_user_asks_about_at_one_time_is_bounded(start: Start, double: DecisionDouble) -> None:
-    """Would catch: hundreds of calls about ten thousand resources each, which took a gigabyte; or a few dozens refused."""
+    """Would catch: hundreds of calls about ten thousand resources each, which took a gigabyte; or a few dozens
+    refused."""
     def script(method: str, path: str, headers: Dict[str, str], body: Any) -> Any:
         if method == "GET":
             return 404, {}, {}

@@ -1,6 +1,6 @@
-"""What callers and operators see, as files under `snapshots/`: every error and verdict that can be driven quickly, metrics, audit
-records, log messages. A change of one of them that nobody meant fails here; one that was meant is written down with
-`--record-snapshots`, and read in the diff."""
+"""What callers and operators see, as files under `snapshots/`: every error and verdict that can be driven quickly,
+metrics, audit records, log messages. A change of one of them that nobody meant fails here; one that was meant is
+written down with `--record-snapshots`, and read in the diff."""
 from __future__ import annotations
 
 import json
@@ -104,7 +104,8 @@ class Stage:
         return str(path)
 
     def end(self) -> None:
-        """Reads the metrics, and ends every sidecar, the last one first: one that waits for what another has never gets it."""
+        """Reads the metrics, and ends every sidecar, the last one first: one that waits for what another has never
+        gets it."""
         for connection in self._connections:
             connection.close()
         for sidecar in reversed(self._sidecars):
@@ -295,7 +296,8 @@ LOST = [
 
 
 def networks(stage: Stage) -> None:
-    """Another code, outcome or `retryable` of a server that is gone, lies or is slow: clients decide by them whether to send again."""
+    """Another code, outcome or `retryable` of a server that is gone, lies or is slow: clients decide by them whether
+    to send again."""
     playground = stage.playground
     broken = {"baseUrl": playground.misbehaving + "/", "auth": "none", "maxBodyBytes": "1MiB", "timeout": "60s"}
     at = {name: {"baseUrl": base + "/", "auth": "none"} for name, base in [
@@ -445,8 +447,8 @@ SERVER_FAULTS = ["serverError", "unavailable", "malformedJSON", "html", "emptyUn
 
 
 def client_tokens(stage: Stage) -> None:
-    """Another reason, or another upstream code, of a token that a client does not get. Each condition has an issuer of its own, for
-    what was refused is left alone for a while."""
+    """Another reason, or another upstream code, of a token that a client does not get. Each condition has an issuer of
+    its own, for what was refused is left alone for a while."""
     faults = [("token", kind) for kind in TOKEN_FAULTS] + [("discovery", kind) for kind in [*SERVER_FAULTS, "wrongIssuer"]]
     play, orders = stage.standard["issuers"]["play"], stage.standard["resources"]["orders"]
     names = [f"{part}-{kind}-{method}" for part, kind in faults for method in ("fetch", "get")] + ["gone-fetch", "gone-get"]
@@ -843,7 +845,8 @@ BASIC = {"iss": IDP, "sub": "alice", "exp": NOW + 300, "iat": NOW - 10}
 
 
 def verdicts(stage: Stage) -> None:
-    """Another code for a token that is refused: programs and audit logs go by it. Or a refusal that is none any more."""
+    """Another code for a token that is refused: programs and audit logs go by it. Or a refusal that is none any
+    more."""
     key, twin, ec = SigningKey("RS256", "k"), SigningKey("RS256", "k"), SigningKey("ES256", "e")
     connection = stage.open({"development": {"callerClock": True}})
     pieces = {"expectedIssuer": IDP, "jwks": key.jwks(), "now": NOW}
@@ -920,7 +923,8 @@ def offline(stage: Stage, connection: Connection, key: SigningKey) -> None:
 
 
 def issuers(stage: Stage) -> None:
-    """Another answer where an issuer's key set, metadata or introspection cannot be had: no verdict must come of that."""
+    """Another answer where an issuer's key set, metadata or introspection cannot be had: no verdict must come of
+    that."""
     double, key = IssuerDouble(), SigningKey("RS256", "k")
     secret = stage.private("secret", "s3cret")
     html = (200, {"Content-Type": "text/html"}, b"<html>")

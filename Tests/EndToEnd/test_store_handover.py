@@ -1,4 +1,5 @@
-"""`store.kind: file` at a restart: one process after the other has the store, and nobody's slow call keeps it from the next one."""
+"""`store.kind: file` at a restart: one process after the other has the store, and nobody's slow call keeps it from the
+next one."""
 from __future__ import annotations
 
 import resource
@@ -170,7 +171,8 @@ def test_no_session_is_lost_where_processes_follow_each_other_under_renewals(
 def test_a_token_that_the_store_could_not_take_is_written_before_the_next_process_has_the_store(
     start: Start, settings: Dict[str, Any], playground: Playground, directory: Path  # noqa: F811
 ) -> None:
-    """Files that cannot grow, as on a full disk: ALICE's session is written large, so that BOB's refreshed token finds no room."""
+    """Files that cannot grow, as on a full disk: ALICE's session is written large, so that BOB's refreshed token finds
+    no room."""
     first = start({**settings, **BOTH})
     open_to_all(directory)
     with connect_as(ALICE, first) as alice, connect_as(BOB, first) as bob:

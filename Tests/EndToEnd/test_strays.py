@@ -1,5 +1,6 @@
-"""Bytes that came before a request was sent are nobody's answer, whoever asks whom. libcurl 7.88 takes up a connection on which they wait:
-one stray answer, and every later caller got the one before it, another user's data and tokens among them."""
+"""Bytes that came before a request was sent are nobody's answer, whoever asks whom. libcurl 7.88 takes up a connection
+on which they wait: one stray answer, and every later caller got the one before it, another user's data and tokens
+among them."""
 from __future__ import annotations
 
 import base64

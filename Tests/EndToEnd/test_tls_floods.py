@@ -1,4 +1,5 @@
-"""A server that sends messages of TLS itself without end: the thread that serves everybody takes one of them at a time."""
+"""A server that sends messages of TLS itself without end: the thread that serves everybody takes one of them at a
+time."""
 from __future__ import annotations
 
 import time
@@ -29,7 +30,8 @@ def longest_of_twenty(connection: Connection) -> float:
 
 @pytest.mark.parametrize("kind", ["key updates", "session tickets"])
 def test_nobody_else_waits_for_their_end(start: Callable[..., Sidecar], tmp_path: Path, kind: str) -> None:
-    """Without a bound what has gathered while the task was suspended is read in one go, and so is what comes meanwhile."""
+    """Without a bound what has gathered while the task was suspended is read in one go, and so is what comes
+    meanwhile."""
     authority = Authority(tmp_path / "authority")
     authority.issue("server", "subjectAltName=IP:127.0.0.1")
     server = TLSFlood(authority, kind, START)

@@ -14,7 +14,8 @@ from harness.waiting import eventually
 from test_caller_limits import connect_as, open_directory  # noqa: F401
 from test_message_cost import peak_kilobytes, reset_peak
 
-#: What may wait for one user, and what its copies and holes in the heap may come to when very many answers are made at once.
+#: What may wait for one user, and what its copies and holes in the heap may come to when very many answers are made at
+#: once.
 ALLOWED = (64 + 192) * 1024
 
 

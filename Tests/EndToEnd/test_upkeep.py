@@ -69,7 +69,8 @@ def test_a_used_token_is_renewed_and_an_end_announced_without_being_asked(
 def test_one_users_sessions_at_a_slow_issuer_delay_no_other_users(
     start: Start, settings: Dict[str, Any], issuer: IssuerDouble
 ) -> None:
-    """Catches an upkeep whose places one user's sessions can fill: others' tokens are renewed, and ends announced, half a minute late."""
+    """Catches an upkeep whose places one user's sessions can fill: others' tokens are renewed, and ends announced,
+    half a minute late."""
     slow = threading.Event()
     answer = issuer.answers["/token"]
 

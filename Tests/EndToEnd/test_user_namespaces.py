@@ -17,7 +17,8 @@ Start = Callable[..., Sidecar]
 #: A group that the namespace below maps; the users in it are not mapped.
 GROUP = 3000
 
-#: Runs a program as root of a user namespace with one user and two groups, as a runtime without root's rights makes one.
+#: Runs a program as root of a user namespace with one user and two groups, as a runtime without root's rights makes
+#: one.
 LAUNCHER = f"""
 import ctypes, os, signal, sys
 (asks, ask), (told, tell) = os.pipe(), os.pipe()
@@ -71,7 +72,7 @@ def test_users_whom_the_namespace_does_not_map_share_nothing_for_they_are_refuse
         os.setgroups(groups)
     sidecar.awaits_log("does not map its uid")
     assert sidecar.log().count("does not map its uid") == 1
-    assert sidecar.log().count("matches nobody") == 1
+    assert sidecar.log().count("matches no user") == 1
 
 
 @needs_root
@@ -82,4 +83,4 @@ def test_where_all_users_are_mapped_nobody_is_a_user_like_others(start: Start) -
     open_to_all(sidecar.directory)
     with as_user(65534, sidecar.connect) as connection:
         assert connection.works()
-    assert "matches nobody" not in sidecar.log()
+    assert "matches no user" not in sidecar.log()

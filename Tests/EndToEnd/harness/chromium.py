@@ -17,8 +17,8 @@ from typing import Any, Dict, Optional
 from .waiting import eventually
 
 PROGRAM = "chromium"
-#: Nothing is fetched from anywhere, and nothing but 127.0.0.1 is found. Without its sandbox, which neither root nor most
-#: containers can have: all it sees are pages of this machine.
+#: Nothing is fetched from anywhere, and nothing but 127.0.0.1 is found. Without its sandbox, which neither root nor
+#: most containers can have: all it sees are pages of this machine.
 FLAGS = [
     "--no-sandbox",
     "--headless=new", "--remote-debugging-pipe", "--no-first-run", "--no-default-browser-check", "--disable-gpu",

@@ -78,7 +78,8 @@ def error(message: Dict[str, Any], code: int, identifier: Any = ...) -> Dict[str
 
 
 def fault(error: Dict[str, Any], code: int, path: Optional[str] = None) -> Dict[str, Any]:
-    """`error` is well-formed, has `code` and that code's reason, and names `path` if one is given; returns its `data`."""
+    """`error` is well-formed, has `code` and that code's reason, and names `path` if one is given; returns its
+    `data`."""
     assert set(error) <= {"code", "message", "data"}, error
     assert isinstance(error["code"], int) and not isinstance(error["code"], bool), error
     assert error["code"] == code, error

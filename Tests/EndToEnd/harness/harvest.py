@@ -18,7 +18,8 @@ SECRET = {
 
 
 class Harvest:
-    """A reverse proxy of all endpoints. With `echo`, tokens are refused in words that repeat the request, as clumsy servers do."""
+    """A reverse proxy of all endpoints. With `echo`, tokens are refused in words that repeat the request, as clumsy
+    servers do."""
 
     def __init__(self, playground: Playground) -> None:
         self.secrets: Dict[str, Set[str]] = {}

@@ -11,7 +11,8 @@ from .sidecar import Sidecar
 
 
 class Login:
-    """The command, up to the address it prints. Without a `browser`, a program in the place of xdg-open, it opens none."""
+    """The command, up to the address it prints. Without a `browser`, a program in the place of xdg-open, it opens
+    none."""
 
     def __init__(self, sidecar: Sidecar, *arguments: str, browser: Optional[str] = None) -> None:
         own = [] if browser else ["--no-browser"]

@@ -7,8 +7,8 @@ from typing import Callable
 
 
 class Loopback:
-    """Hands each connection and its number, counted from 0, to `serve`, in a thread of its own, and closes it afterwards. An error of the
-    socket ends the connection. Accepts until `stop`."""
+    """Hands each connection and its number, counted from 0, to `serve`, in a thread of its own, and closes it
+    afterwards. An error of the socket ends the connection. Accepts until `stop`."""
 
     def __init__(self, serve: Callable[[socket.socket, int], None], timeout: float = 60) -> None:
         self._serve, self._timeout = serve, timeout

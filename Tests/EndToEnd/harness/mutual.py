@@ -1,4 +1,5 @@
-"""An issuer and a resource server over TLS (RFC 8705): who shows which certificate, and which tokens are bound to it."""
+"""An issuer and a resource server over TLS (RFC 8705): who shows which certificate, and which tokens are bound to
+it."""
 from __future__ import annotations
 
 import base64

@@ -7,7 +7,8 @@ from pathlib import Path
 
 
 def free_port() -> int:
-    """A free port that nobody gets unasked: the kernel chooses those for port 0 and for outgoing connections from a range above it."""
+    """A free port that nobody gets unasked: the kernel chooses those for port 0 and for outgoing connections from a
+    range above it."""
     # From 20,000 on the tests' glewlwyd takes its own.
     highest = min(20_000, int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0]))
     assert highest > 11_000, "the kernel gives these ports away"

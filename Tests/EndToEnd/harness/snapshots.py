@@ -1,4 +1,5 @@
-"""Snapshots of behaviour: what is written down of answers, metrics, audit records and log lines, and how it is compared."""
+"""Snapshots of behaviour: what is written down of answers, metrics, audit records and log lines, and how it is
+compared."""
 from __future__ import annotations
 
 import json
@@ -14,7 +15,7 @@ VOLATILE = [
     (re.compile(r"sha256/[A-Za-z0-9+/]{43}="), "<pin>"),
     (re.compile(r"(127\.0\.0\.1|localhost):\d+"), r"\1:<port>"),
     (re.compile(r"\bport \d+"), "port <port>"),
-    (re.compile(r"OpenSSL[ /].*"), "<what OpenSSL says>"),
+    (re.compile(r"(the TLS connection failed): .*"), r"\1: <reason>"),
     (re.compile(r"\b[0-9a-f]{32}\b"), "<id>"),
     (re.compile(r"\bprocess \d+"), "process <pid>"),
     (re.compile(r"\b\d+(\.\d+)? (ms|milliseconds|seconds|s)\b"), "<time>"),
@@ -36,7 +37,8 @@ def plain(text: str) -> str:
 
 
 def described(answer: Dict[str, Any]) -> Dict[str, Any]:
-    """A JSON-RPC answer: code, reason and so on, the names of all other members, and apart from those the message for people."""
+    """A JSON-RPC answer: code, reason and so on, the names of all other members, and apart from those the message for
+    people."""
     if "error" in answer:
         data = answer["error"].get("data", {})
         facts = {"code": answer["error"]["code"], **_chosen(data, FAULT_VALUES)}
@@ -67,7 +69,8 @@ def _decision(decision: Dict[str, Any]) -> Dict[str, Any]:
 
 
 def families(texts: Iterable[str]) -> Dict[str, Any]:
-    """Metric families in Prometheus text: type, help, label names, and for labels with a fixed vocabulary their values."""
+    """Metric families in Prometheus text: type, help, label names, and for labels with a fixed vocabulary their
+    values."""
     found: Dict[str, Any] = {}
     for line in (line for text in texts for line in text.splitlines()):
         if line.startswith("# HELP "):
@@ -86,7 +89,8 @@ def families(texts: Iterable[str]) -> Dict[str, Any]:
 
 
 def members_by(records: Iterable[Dict[str, Any]], *naming: str) -> Dict[str, Any]:
-    """For each kind of record, as the values of `naming` tell it: the members that all of them have, and those of some only."""
+    """For each kind of record, as the values of `naming` tell it: the members that all of them have, and those of some
+    only."""
     always: Dict[str, Set[str]] = {}
     ever: Dict[str, Set[str]] = {}
     for record in records:
@@ -130,7 +134,8 @@ class Snapshot:
 
     @staticmethod
     def _text(found: Dict[str, Dict[str, Any]]) -> str:
-        """JSON with the facts of an entry in one line and what is written for people in the next: a changed word is one changed line."""
+        """JSON with the facts of an entry in one line and what is written for people in the next: a changed word is
+        one changed line."""
         def entry(facts: Dict[str, Any]) -> str:
             words = [name for name in ("message", "help") if name in facts]
             lines = [json.dumps({name: facts[name] for name in sorted(facts) if name not in words}, ensure_ascii=False)[1:-1]]

@@ -49,7 +49,8 @@ def echo(request: Request) -> bytes:
 
 
 def deliver(connection: socket.socket) -> None:
-    """Returns when the other side's kernel has everything, or has reset the connection: then it acknowledges nothing more."""
+    """Returns when the other side's kernel has everything, or has reset the connection: then it acknowledges nothing
+    more."""
     def waiting() -> int:
         if connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0] == TCP_CLOSE:
             return 0
@@ -71,7 +72,8 @@ class StrayServer:
         self.requests: List[Request] = []
         #: The paths after whose answers everything has reached the other side.
         self.settled: List[str] = []
-        #: Cleared, it holds back what nobody asked for: it comes in a read of its own then, whenever the answer is read.
+        #: Cleared, it holds back what nobody asked for: it comes in a read of its own then, whenever the answer is
+        #: read.
         self.may_stray = threading.Event()
         self.may_stray.set()
         self._loopback = Loopback(self._serve)

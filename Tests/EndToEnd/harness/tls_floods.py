@@ -1,4 +1,5 @@
-"""A TLS 1.3 server that goes on sending messages of the handshake's own kind after the handshake (RFC 8446, section 4.6)."""
+"""A TLS 1.3 server that goes on sending messages of the handshake's own kind after the handshake (RFC 8446, section
+4.6)."""
 from __future__ import annotations
 
 import ctypes
@@ -18,8 +19,8 @@ for _name in ("TLS_server_method", "SSL_CTX_new", "SSL_new"):
 
 
 class TLSFlood:
-    """Answers the first request of a connection with `kind` (`key updates` or `session tickets`) without end, once `start` of an answer
-    has been sent."""
+    """Answers the first request of a connection with `kind` (`key updates` or `session tickets`) without end, once
+    `start` of an answer has been sent."""
 
     def __init__(self, authority: Authority, kind: str, start: bytes = b"") -> None:
         self.kind, self.start = kind, start

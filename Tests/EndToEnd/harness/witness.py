@@ -1,7 +1,7 @@
 """Stands between the sidecar and the token endpoint, and can say afterwards whether an answer was ever read.
 
-When a process ends, Linux closes its sockets: with a reset (RST) if something that had come was still unread, or came later,
-with an orderly end (FIN) if all of it had been read. That tells the two apart without a look into the process.
+When a process ends, Linux closes its sockets: with a reset (RST) if something that had come was still unread, or came
+later, with an orderly end (FIN) if all of it had been read. That tells the two apart without a look into the process.
 """
 from __future__ import annotations
 

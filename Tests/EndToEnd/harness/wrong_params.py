@@ -40,7 +40,8 @@ class WrongParams:
             yield f"{at}/x/0: a number", {**good, "x": [7]}
 
     def _wrong(self, schema: Dict[str, Any], good: Any, at: str, is_meta: bool) -> Iterator[Case]:
-        """Wrong values of one member. `good` is a right one, if there is one at hand. Of `meta`, the same everywhere, only its type."""
+        """Wrong values of one member. `good` is a right one, if there is one at hand. Of `meta`, the same everywhere,
+        only its type."""
         schema = self._resolved(schema)
         yield f"{at}: null", None
         kind = schema.get("type")
