@@ -66,7 +66,7 @@ struct ContractTests {
     let provider = try #require(configuration.preauthorization["streaming"])
     #expect(provider.kind == .authzen)
     #expect(provider.maxBatch == 50)
-    #expect(provider.pace == PaceConfiguration(perSecond: 1, burst: 10))
+    #expect(provider.rateLimit == RequestRateConfiguration(perSecond: 1, burst: 10))
     #expect(provider.credentials.bearer == .device)
   }
 
@@ -81,7 +81,7 @@ struct ContractTests {
     #expect(providers["sso"]?.application == "iPlanetAMWebAgentService")
     let pass = try #require(providers["pass"])
     #expect(pass.maxBatch == 5)
-    #expect(pass.pace == PaceConfiguration(perSecond: 1, burst: 10))
+    #expect(pass.rateLimit == RequestRateConfiguration(perSecond: 1, burst: 10))
     #expect(pass.adobePass.serviceProvider == "REF30")
     #expect(pass.adobePass.deviceIDFile == "/var/lib/postern/device-id")
     #expect(pass.adobePass.deviceInfo == ["model": "Settop", "osName": "Linux", "version": "1.10"])
@@ -116,7 +116,7 @@ struct ContractTests {
     #expect(configuration.development.activeSwitches == [])
   }
 
-  @Test("Issuers, resources and decision points have the defaults of the contract where nothing is said")
+  @Test("Issuers, resources and decision points have the defaults of the contract for keys that are left out")
   func sectionDefaults() throws {
     let configuration = try Fixture(
       """
@@ -149,7 +149,7 @@ struct ContractTests {
     #expect(provider.maxBatch == 50)
     #expect(provider.timeout == .seconds(5))
     #expect(provider.attempts == 3)
-    #expect(provider.pace == nil)
+    #expect(provider.rateLimit == nil)
     #expect(provider.cache.permit == .seconds(60))
     #expect(provider.cache.deny == .zero)
     #expect(provider.credentials.bearer == .none)

@@ -13,7 +13,7 @@ struct DeviceInformationTests {
   }
 
   @Test(
-    "values outside of the closed sets are refused, with the one that is meant",
+    "values outside of the closed sets are rejected, with the one that is meant",
     arguments: [
       ("deviceInfo: { osName: linux }", "osName: must be one of", "did you mean Linux?"),
       ("deviceInfo: { primaryHardwareType: Toaster }", "primaryHardwareType: must be one of Camera", "Unknown"),
@@ -27,7 +27,7 @@ struct DeviceInformationTests {
     #expect(problems.first?.contains(beginning) == true && problems.first?.contains(end) == true, "\(problems)")
   }
 
-  @Test("a member that nobody knows goes along, with a warning; so do credentials that do nothing")
+  @Test("an unknown member is accepted with a warning, and so are credentials without an effect")
   func warnings() throws {
     let fixture = Self.fixture("deviceInfo: { modle: x, newerMember: y, vendor: z }, credentials: { bearer: none }")
     #expect(fixture.problems == [])
@@ -38,7 +38,7 @@ struct DeviceInformationTests {
     #expect(try fixture.configuration().preauthorization["p"]?.adobePass.deviceInfo.count == 3)
   }
 
-  @Test("ids stand in the path as one segment", arguments: [".", "..", String(repeating: "x", count: 129)])
+  @Test("ids are one segment of the path", arguments: [".", "..", String(repeating: "x", count: 129)])
   func identifiers(mvpd: String) {
     let yaml = """
       preauthorization:

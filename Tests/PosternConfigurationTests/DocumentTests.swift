@@ -12,7 +12,7 @@ struct DocumentTests {
     return fixture
   }
 
-  @Test("The annotated example loads as it stands, without problems and without warnings")
+  @Test("The annotated example loads unchanged, without problems and without warnings")
   func example() {
     let fixture = Self.fixture(ConfigurationSchema.annotatedExample())
     #expect(fixture.problems == [])
@@ -38,7 +38,7 @@ struct DocumentTests {
     #expect(problems == [])
   }
 
-  @Test("Every key of the schema stands in the annotated example, or is another way of giving a secret")
+  @Test("Every key of the schema is in the annotated example, or is another way of giving a secret")
   func everyKeyShown() {
     func visit(_ section: SectionSpecification) {
       for key in section.keys {

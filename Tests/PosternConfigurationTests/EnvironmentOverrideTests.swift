@@ -29,7 +29,7 @@ struct EnvironmentOverrideTests {
   }
 
   @Test(
-    "A variable replaces what the file says, whatever the case of the names in it",
+    "A variable replaces the value in the file, in upper or lower case",
     arguments: ["POSTERN__LISTEN__PATH", "POSTERN__listen__path"])
   func replaces(name: String) throws {
     #expect(try Self.configuration([name: "/run/b.sock"]).listen.path == "/run/b.sock")
@@ -103,7 +103,7 @@ struct EnvironmentOverrideTests {
   }
 
   @Test(
-    "A variable that leads nowhere is a problem that says where it stopped",
+    "A variable that names no single value is a problem that states where it fails",
     arguments: [
       ("POSTERN__LIMITS__DEPHT", "there is no DEPHT in limits; did you mean DEPTH?"),
       ("POSTERN__LIMIT__DEPTH", "there is no LIMIT in the configuration; did you mean LIMITS?"),

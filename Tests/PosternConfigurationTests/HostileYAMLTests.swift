@@ -5,7 +5,7 @@ import Testing
 @Suite("Hostile and broken YAML")
 struct HostileYAMLTests {
   @Test(
-    "What is not one YAML document is a problem at its place",
+    "Text that is not one YAML document is a problem with its location",
     arguments: [
       (
         "log: [json\n",
@@ -34,7 +34,7 @@ struct HostileYAMLTests {
   }
 
   @Test(
-    "Bytes that are no text are a problem at their place, whatever they are",
+    "Bytes that are no text are a problem with their location",
     arguments: [
       ([0x61, 0x3A, 0x20, 0xFF], "1:4: this is not UTF-8 text"),
       ([0x61, 0x0A, 0xC3, 0x28], "2:1: this is not UTF-8 text"),
@@ -63,7 +63,7 @@ struct HostileYAMLTests {
     #expect(Fixture("log: {}\(end)\(end)\u{1}").problems == ["3:1: control characters are not allowed"])
   }
 
-  @Test("A file over 1 MiB is refused without being parsed; one of exactly 1 MiB is read")
+  @Test("A file over 1 MiB is rejected without being parsed; one of exactly 1 MiB is read")
   func huge() throws {
     let line = Array("limits: { depth: 5 }\n#".utf8)
     var fixture = Fixture("")
@@ -86,7 +86,7 @@ struct HostileYAMLTests {
     #expect(Fixture(yaml).problems.count == 1)
   }
 
-  @Test("Too deep is said in our words")
+  @Test("Too deep a document is a problem in our words, not the parser's")
   func deepMessage() {
     #expect(
       Fixture(String(repeating: "- ", count: 5000)).problems.first?.hasSuffix("nested deeper than 64 levels") == true)
@@ -95,7 +95,7 @@ struct HostileYAMLTests {
         .hasSuffix("nested deeper than 64 levels") == true)
   }
 
-  @Test("A bomb of nested aliases costs nothing and is refused")
+  @Test("A bomb of nested aliases costs nothing and is rejected")
   func aliasBomb() {
     var yaml = "a: &a0 [x, x]\n"
     for level in 1...60 { yaml += "a\(level): &a\(level) [*a\(level - 1), *a\(level - 1)]\n" }
@@ -104,7 +104,7 @@ struct HostileYAMLTests {
     #expect(problems.first?.hasSuffix("more than 100000 values, aliases expanded") == true)
   }
 
-  @Test("A bomb in the place of a key, which the parser would hash, costs nothing either")
+  @Test("A bomb as a key, which the parser would hash, costs nothing either")
   func aliasBombAsKey() {
     var yaml = "a0: &a0 [x, x]\n"
     for level in 1...60 { yaml += "a\(level): &a\(level) [*a\(level - 1), *a\(level - 1)]\n" }
@@ -167,7 +167,7 @@ struct HostileYAMLTests {
   }
 
   @Test(
-    "A repeated key is a problem wherever and however it is written, and the second place is named",
+    "A duplicate key is a problem however it is written, with the location of the second",
     arguments: [
       ("log: {}\nlog: {}\n", ["2:1: log: given more than once (first in line 1)"]),
       ("log: {}\n\"log\": {}\n", ["2:1: log: given more than once (first in line 1)"]),
@@ -214,7 +214,7 @@ struct HostileYAMLTests {
   }
 
   @Test(
-    "Tags are refused, except the one that says text",
+    "Tags are rejected, except the one for text",
     arguments: [("!!binary aGk=", false), ("!mine x", false), ("!!int \"5\"", false), ("!!str 5", true), ("! 5", true)])
   func tags(value: String, isGood: Bool) {
     let yaml = "issuers: { a: { issuer: \"https://a.example\", clientId: \(value) } }"

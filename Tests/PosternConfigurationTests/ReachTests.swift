@@ -40,7 +40,7 @@ struct ReachTests {
     #expect(reach.files == ["/c/postern.yaml", "/run/c/secret", "/run/c/key", "/run/c/ca.pem"])
   }
 
-  @Test("a file that the process may not read because of itself is said to have wrong permissions")
+  @Test("a file that the process's own restrictions hide is reported to have wrong permissions")
   func explained() {
     let loader = ConfigurationLoader(methodNames: []) { path, failure in
       #expect(path == "/gone/postern.yaml" && failure == .notFound)
@@ -56,7 +56,7 @@ struct ReachTests {
   @Test(
     "a port that is none is taken, or a protection that there is none of",
     arguments: ["connectPorts: [0]", "connectPorts: [65536]", "connectPorts: 8443", "landlock: on", "seccomp: true"])
-  func refused(line: String) {
+  func rejected(line: String) {
     let loader = ConfigurationLoader(readFile: { _, _ in
       .success(ConfigurationFile(bytes: Array("hardening: { \(line) }".utf8)))
     })

@@ -262,7 +262,7 @@ struct ReferenceTests {
     #expect(fixture.warnings == ["1:77: preauthorization.p.path: path is for kind: opa only and does nothing here"])
   }
 
-  @Test("The bearer token of a decision point follows its kind where nothing is said")
+  @Test("The default bearer token of a decision point follows its kind")
   func bearer() throws {
     let yaml = """
       \(Self.issuer)
@@ -314,7 +314,7 @@ struct ReferenceTests {
   }
 
   @Test(
-    "Realms as they stand in paths",
+    "Realms as they are written in paths",
     arguments: [
       (nil, "/realms/root"), ("root", "/realms/root"), ("/", "/realms/root"), ("alpha", "/realms/root/realms/alpha"),
       ("/alpha/beta", "/realms/root/realms/alpha/realms/beta"),

@@ -60,18 +60,18 @@ struct SecretTests {
       fixture.warnings.allSatisfy { $0.contains("issuers.corp.clientSecretFile: the file is readable by every user") })
   }
 
-  @Test("A relative secret is looked for among the credentials first, and else beside the configuration")
+  @Test("A relative path of a secret is a credential's name first, and else relative to the configuration")
   func credentialsDirectory() throws {
     var fixture = Fixture(
       Self.issuer("clientSecretFile: shop"),
-      files: ["/etc/postern/shop": "beside", "/run/credentials/postern.service/shop": "credential"])
-    #expect(try Self.secret(fixture)?.value.reveal() == "beside")
+      files: ["/etc/postern/shop": "local", "/run/credentials/postern.service/shop": "credential"])
+    #expect(try Self.secret(fixture)?.value.reveal() == "local")
     #expect(try Self.secret(fixture)?.source == .file("/etc/postern/shop"))
     fixture.environment = ["CREDENTIALS_DIRECTORY": "/run/credentials/postern.service"]
     #expect(try Self.secret(fixture)?.value.reveal() == "credential")
     #expect(try Self.secret(fixture)?.source == .file("/run/credentials/postern.service/shop"))
     fixture.files["/run/credentials/postern.service/shop"] = nil
-    #expect(try Self.secret(fixture)?.value.reveal() == "beside")
+    #expect(try Self.secret(fixture)?.value.reveal() == "local")
   }
 
   @Test("An absolute secret ignores the credentials directory")
@@ -105,7 +105,7 @@ struct SecretTests {
     #expect(try Self.secret(fixture)?.source == .inline)
     #expect(
       fixture.warnings == [
-        "1:79: issuers.corp.clientSecret: the secret stands in the configuration itself; use clientSecretFile or clientSecretEnv"
+        "1:79: issuers.corp.clientSecret: the secret is in the configuration itself; use clientSecretFile or clientSecretEnv"
       ])
   }
 

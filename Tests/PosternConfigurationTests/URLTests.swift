@@ -82,7 +82,7 @@ struct URLTests {
     #expect(Self.problems(baseURL: url, development: true).isEmpty == isAllowed)
   }
 
-  @Test("The switch counts wherever it stands, also in the environment")
+  @Test("The switch counts wherever it is set, also in the environment")
   func switchFromEnvironment() {
     var fixture = Fixture("resources: { a: { auth: none, baseUrl: \"http://127.0.0.1/\" } }")
     fixture.environment = ["POSTERN__DEVELOPMENT__PLAINHTTPONLOOPBACK": "true"]

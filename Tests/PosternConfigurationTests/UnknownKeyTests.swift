@@ -4,7 +4,7 @@ import Testing
 @Suite("Keys that are not known")
 struct UnknownKeyTests {
   @Test(
-    "An unknown key is a problem with its place and the closest known key",
+    "An unknown key is a problem with its location and the closest known key",
     arguments: [
       ("limits:\n  depht: 3\n", "2:3: limits.depht: unknown key; did you mean depth?"),
       ("limit: {}\n", "1:1: limit: unknown key; did you mean limits?"),

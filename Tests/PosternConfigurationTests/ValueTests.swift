@@ -26,7 +26,7 @@ struct ValueTests {
   }
 
   @Test(
-    "A duration that could be misread is refused, never guessed",
+    "A duration that could be misread is rejected, never guessed",
     arguments: [
       ("30", "a duration needs a unit: write 30s or 30ms (units: ms, s, m, h, d)"),
       ("0", "a duration needs a unit: write 0s or 0ms (units: ms, s, m, h, d)"),
@@ -58,7 +58,7 @@ struct ValueTests {
   }
 
   @Test(
-    "Sizes in powers of 1000, fractions, signs and overflows are refused",
+    "Sizes in powers of 1000, fractions, signs and overflows are rejected",
     arguments: [
       ("16MB", "the unit must be one of B, KiB, MiB, GiB (powers of 1024)"),
       ("16mib", "the unit must be one of B, KiB, MiB, GiB (powers of 1024)"),
@@ -84,7 +84,7 @@ struct ValueTests {
   }
 
   @Test(
-    "A mode that another YAML tool may have rewritten, or that locks the owner out, is refused",
+    "A mode that another YAML tool may have rewritten, or that locks the file's user out, is rejected",
     arguments: [
       ("660", "write the mode in octal with a leading zero, as in \"0660\""),
       ("432", "write the mode in octal with a leading zero, as in \"0660\""),
@@ -185,7 +185,7 @@ struct ValueTests {
     #expect(Fixture(yaml).problems == [problem])
   }
 
-  @Test("A text with a line break or a control character is refused")
+  @Test("A text with a line break or a control character is rejected")
   func controlCharacters() {
     #expect(
       Fixture("listen: { path: \"/a\\nb\" }").problems == [

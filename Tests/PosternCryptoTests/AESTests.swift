@@ -67,7 +67,7 @@ struct AESTests {
     }
   }
 
-  @Test("GCM refuses every changed bit, other lengths of nonce and tag, and other data")
+  @Test("GCM rejects every changed bit, other lengths of nonce and tag, and other data")
   func tamperedGCM() throws {
     let key = SymmetricKey.random(byteCount: 32)
     let nonce = SecureRandom.bytes(12)
@@ -100,7 +100,7 @@ struct AESTests {
     }
   }
 
-  @Test("CBC with HMAC refuses every changed bit before it decrypts, and other lengths of vector, tag and key")
+  @Test("CBC with HMAC rejects every changed bit before it decrypts, and other lengths of vector, tag and key")
   func tamperedCBC() throws {
     let cipher = AESCBCHMAC.sha256
     let key = SymmetricKey.random(byteCount: 32)
@@ -132,7 +132,7 @@ struct AESTests {
     }
   }
 
-  @Test("Key wrap refuses changed, short, odd and foreign input, and keys of no AES length")
+  @Test("Key wrap rejects changed, short, odd and foreign input, and keys of no AES length")
   func tamperedKeyWrap() throws {
     let wrappingKey = SymmetricKey.random(byteCount: 16)
     let wrapped = try AESKeyWrap.wrap(.random(byteCount: 32), with: wrappingKey)

@@ -40,7 +40,7 @@ struct CertificateChainTests {
     #expect(chain.notAfter == Timestamp(secondsSinceEpoch: 2110663006))
   }
 
-  @Test("its key is told from another one, and from what is no key")
+  @Test("its key matches; another key and a text that is no key do not")
   func belonging() throws {
     let chain = try CertificateChain(pem: Array(PEM.certificate.utf8))
     #expect(try chain.belongs(toKey: Array(PEM.key.utf8)))
@@ -49,7 +49,9 @@ struct CertificateChainTests {
     #expect(throws: CryptoError.self) { try chain.belongs(toKey: []) }
   }
 
-  @Test("what is no certificate is refused", arguments: ["", "garbage", PEM.key, String(PEM.certificate.dropLast(60))])
+  @Test(
+    "a text without a certificate is rejected",
+    arguments: ["", "garbage", PEM.key, String(PEM.certificate.dropLast(60))])
   func malformed(text: String) {
     #expect(throws: CryptoError.self) { try CertificateChain(pem: Array(text.utf8)) }
   }

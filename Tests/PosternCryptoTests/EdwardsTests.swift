@@ -39,17 +39,17 @@ struct EdwardsTests {
   @Test("A seed's public half must be the one given, and lengths must be the curve's", arguments: EdwardsCurve.allCases)
   func mismatch(_ curve: EdwardsCurve) throws {
     let (key, other) = (try EdwardsPrivateKey.generate(curve), try EdwardsPrivateKey.generate(curve))
-    let refusal = CryptoError(code: .invalidKey, message: "")
-    #expect(throws: refusal) {
+    let error = CryptoError(code: .invalidKey, message: "")
+    #expect(throws: error) {
       try EdwardsPrivateKey(curve: curve, seed: key.revealSeed(), publicBytes: other.publicKey.bytes)
     }
     for count in [0, 31, 33, 56, 58] {
-      #expect(throws: refusal) { try EdwardsPrivateKey(curve: curve, seed: .random(byteCount: count)) }
-      #expect(throws: refusal) { try EdwardsPublicKey(curve: curve, bytes: SecureRandom.bytes(count)) }
+      #expect(throws: error) { try EdwardsPrivateKey(curve: curve, seed: .random(byteCount: count)) }
+      #expect(throws: error) { try EdwardsPublicKey(curve: curve, bytes: SecureRandom.bytes(count)) }
     }
   }
 
-  @Test("A signature with s not reduced is refused, so that no second signature of a message passes")
+  @Test("A signature with s not reduced is rejected, so that no second signature of a message passes")
   func malleability() throws {
     let message: [UInt8] = [1]
     let key = try EdwardsPrivateKey.generate(.ed25519)

@@ -55,7 +55,7 @@ struct HMACTests {
     #expect(throws: CryptoError(code: .weakKey, message: "")) { try HMACKey(.sha256, key: SymmetricKey([])) }
   }
 
-  @Test("An empty key is refused: it would authenticate anybody's message")
+  @Test("An empty key is rejected: it would authenticate anybody's message")
   func emptyKey() {
     let message: [UInt8] = [1]
     #expect(throws: CryptoError(code: .weakKey, message: "")) {

@@ -29,7 +29,8 @@ struct HashFunctionTests {
       HashFunction.sha256.hash([]) == hex("e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"))
   }
 
-  @Test("SHAKE256 gives as much output as asked for, and longer output begins with shorter (FIPS 202, empty message)")
+  @Test(
+    "SHAKE256 gives output of the requested length, and longer output begins with shorter (FIPS 202, empty message)")
   func extendable() {
     let empty: [UInt8] = []
     let long = SHAKE256.hash(empty.span.bytes, byteCount: 114)

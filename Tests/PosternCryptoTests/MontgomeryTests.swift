@@ -15,7 +15,7 @@ struct MontgomeryTests {
         == hex("4a5d9d5ba4ce2de1728e3bf480350f25e07e21c947d19e3376f09b3c1e161742"))
   }
 
-  @Test("Points of small order, which make the secret known to everybody, are refused")
+  @Test("Points of small order, whose shared secret is known to everyone, are rejected")
   func smallOrder() throws {
     let key = try MontgomeryPrivateKey.generate(.x25519)
     let points = [

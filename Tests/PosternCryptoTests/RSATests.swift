@@ -31,7 +31,7 @@ struct RSATests {
     #expect(Self.pair.publicKey.isValidSignature(signature, for: message, scheme: .pss(.sha256)))
   }
 
-  @Test("Components round-trip, and each of them changed is refused")
+  @Test("Components round-trip, and each of them changed is rejected")
   func components() throws {
     let components = try Self.pair.revealComponents()
     #expect(try RSAPrivateKey(components).publicKey.modulus == Self.pair.publicKey.modulus)
@@ -54,7 +54,7 @@ struct RSATests {
     #expect("\(components)" == "<secret>")
   }
 
-  @Test("Key sizes that nobody should make are refused", arguments: [0, 512, 1023, 8193, -1])
+  @Test("Key sizes out of range are rejected", arguments: [0, 512, 1023, 8193, -1])
   func sizes(_ bits: Int) {
     #expect(throws: CryptoError(code: .invalidInput, message: "")) { try RSAPrivateKey.generate(bitCount: bits) }
   }

@@ -31,7 +31,7 @@ struct SecretHandlingTests {
     #expect(ConstantTime.equals([], [UInt8]()))
   }
 
-  @Test("Random bytes are as many as asked for and not the same twice")
+  @Test("Random bytes have the requested count and are not the same twice")
   func random() {
     #expect(SecureRandom.bytes(0).isEmpty)
     #expect(SecureRandom.bytes(33).count == 33)

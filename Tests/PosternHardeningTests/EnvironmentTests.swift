@@ -3,9 +3,9 @@ import Testing
 
 @testable import PosternHardening
 
-@Suite("Variables that libraries heed on their own")
+@Suite("Variables that libraries read on their own")
 struct EnvironmentTests {
-  @Test("a variable that makes libraries do something else stays, or its value is told")
+  @Test("a variable that changes what libraries do stays, or its value is logged")
   func cleared() throws {
     let set = [
       // U+0301 and the equals sign before it are one character.
@@ -21,27 +21,28 @@ struct EnvironmentTests {
         "left MALLOC_ARENA_MAX=2", "left LANG=C", "left HOME=/x", "left POSTERN__LOG__LEVEL=debug",
         "left OWN=SSLKEYLOGFILE=x",
       ])
-    let said = lines.filter { !$0.hasPrefix("left ") }
+    let warnings = lines.filter { !$0.hasPrefix("left ") }
     let warned = [
       "CURL_HOME", "GCONV_PATH", "HTTPS_PROXY", "OPENSSL_CONF", "OPENSSL_NEW_IN_4", "RES_OPTIONS", "SSLKEYLOGFILE",
       "SSL_CERT_FILE", "no_proxy",
     ]
-    #expect(said.map { $0.prefix { $0 != " " } } == warned.map { $0[...] })
-    #expect(!said.joined().contains("hidden"))
-    #expect(said.contains { $0.hasPrefix("SSL_CERT_FILE") && $0.contains("caFile") })
+    #expect(warnings.map { $0.prefix { $0 != " " } } == warned.map { $0[...] })
+    #expect(!warnings.joined().contains("hidden"))
+    #expect(warnings.contains { $0.hasPrefix("SSL_CERT_FILE") && $0.contains("caFile") })
   }
 
-  @Test("what was heeded before the program began is not told of, or is said to have been removed")
+  @Test("a variable that had its effect before the program started is not reported, or as removed")
   func tooLate() {
     for name in ["LD_PRELOAD", "LD_AUDIT", "OPENSSL_ia32cap"] {
-      #expect(LibraryEnvironment.finding(of: name)?.message.contains("was heeded before the program began") == true)
+      #expect(
+        LibraryEnvironment.finding(of: name)?.message.contains("had an effect before the program started") == true)
     }
     for name in ["LD_LIBRARY_PATH", "GLIBC_TUNABLES", "TZ", "MINE", "LD", "sslkeylogfile"] {
       #expect(LibraryEnvironment.finding(of: name) == nil)
     }
   }
 
-  @Test("the page about hardening tells something else than what is done")
+  @Test("the page about hardening differs from the rules")
   func page() throws {
     let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
       .deletingLastPathComponent()

@@ -1,9 +1,9 @@
 import Foundation
 import Glibc
 
-/// A child process that gives itself a sandbox and tries one thing there.
+/// A child process that enters a sandbox and tries one operation there.
 struct Probe {
-  /// Where the program is: beside the tests.
+  /// The path of the program, in the same directory as the tests.
   static let path: String = {
     let tests = (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? ""
     return URL(fileURLWithPath: tests).deletingLastPathComponent().appendingPathComponent("PosternHardeningProbe").path
@@ -14,7 +14,7 @@ struct Probe {
   let signal: Int32?
 
   /// The last line: `ok`, or an error's number.
-  var said: String { lines.last ?? "nothing" }
+  var result: String { lines.last ?? "nothing" }
 
   init(_ arguments: [String], environment: [String: String]? = nil) throws {
     let process = Process()
@@ -33,7 +33,7 @@ struct Probe {
 
   init(_ arguments: String...) throws { try self.init(arguments) }
 
-  /// The number of an error as the probe says it.
+  /// The number of an error as the probe prints it.
   static func code(_ code: Int32) -> String { "\(code)" }
 }
 

@@ -1,12 +1,12 @@
 import Glibc
 import Testing
 
-@Suite("Once it serves: system calls that only a start needs, or nobody")
+@Suite("After the start: system calls that are needed only while starting, or never")
 struct ServingCallTests {
   typealias Call = SystemCallTests.Call
 
   private static let parent = Int(getpid())
-  /// Some are x86-64's alone: elsewhere another call stands for them.
+  /// Calls that only x86-64 has: other architectures use another call.
   private static let onlyX86: [Call] = {
     #if arch(x86_64)
       [
@@ -93,8 +93,8 @@ struct ServingCallTests {
   @Test("a system call that only a start needs gets through", arguments: files + onlyX86 + memory + processes)
   func forbidden(call: Call) throws {
     let arguments = ["call", "\(call.number)"] + call.arguments.map(String.init)
-    #expect(try Probe(["--no-landlock", "--serving"] + arguments).said == Probe.code(EPERM))
-    #expect(try Probe(["--no-landlock"] + arguments).said != Probe.code(EPERM), "the test would see nothing")
+    #expect(try Probe(["--no-landlock", "--serving"] + arguments).result == Probe.code(EPERM))
+    #expect(try Probe(["--no-landlock"] + arguments).result != Probe.code(EPERM), "the test would see nothing")
   }
 
   @Test(
@@ -106,6 +106,6 @@ struct ServingCallTests {
     ])
   func allowed(call: Call) throws {
     let arguments = ["call", "\(call.number)"] + call.arguments.map(String.init)
-    #expect(try Probe(["--no-landlock", "--serving"] + arguments).said == "ok")
+    #expect(try Probe(["--no-landlock", "--serving"] + arguments).result == "ok")
   }
 }

@@ -4,7 +4,7 @@ import Testing
 
 @testable import PosternHardening
 
-@Suite("Once it serves: what only a start needs fails with EPERM, what it needs does not")
+@Suite("After the start: calls needed only while starting fail with EPERM, other ones do not")
 struct ServingTests {
   static let denied = Probe.code(EPERM)
 
@@ -12,16 +12,16 @@ struct ServingTests {
   func code() throws {
     let folder = try Folder()
     let file = try folder.file("code")
-    #expect(try Probe("memory-code").said == "ok")
-    #expect(try Probe("--serving", "memory-code").said == Self.denied)
-    #expect(try Probe("--write", folder.path, "file-code", file).said == "ok")
-    #expect(try Probe("--serving", "--write", folder.path, "file-code", file).said == Self.denied)
+    #expect(try Probe("memory-code").result == "ok")
+    #expect(try Probe("--serving", "memory-code").result == Self.denied)
+    #expect(try Probe("--write", folder.path, "file-code", file).result == "ok")
+    #expect(try Probe("--serving", "--write", folder.path, "file-code", file).result == Self.denied)
     // What is written there changes code that cannot be written otherwise.
     let own = ["--serving", "--read", "/proc/self", "--open", "/proc"]
-    #expect(try Probe(own + ["write", "/proc/self/mem"]).said == LandlockTests.denied)
+    #expect(try Probe(own + ["write", "/proc/self/mem"]).result == LandlockTests.denied)
     let system = ["--read", "/usr/lib", "--read", "/lib", "--read", "/lib64", "--read", "/etc"]
-    #expect(try Probe(system + ["load", "libz.so.1"]).said == "ok")
-    #expect(try Probe(["--serving"] + system + ["load", "libz.so.1"]).said == "not loaded")
+    #expect(try Probe(system + ["load", "libz.so.1"]).result == "ok")
+    #expect(try Probe(["--serving"] + system + ["load", "libz.so.1"]).result == "not loaded")
   }
 
   @Test(
@@ -31,31 +31,31 @@ struct ServingTests {
     let folder = try Folder()
     let target = act == "link" ? "\(folder.path)/link" : act == "enter" ? folder.path : try folder.file("file")
     let landlock = act == "link" ? ["--no-landlock"] : []
-    #expect(try Probe(["--serving"] + landlock + [act, target]).said == Self.denied)
-    #expect(try Probe(landlock + [act, target]).said == "ok", "the test would see nothing")
+    #expect(try Probe(["--serving"] + landlock + [act, target]).result == Self.denied)
+    #expect(try Probe(landlock + [act, target]).result == "ok", "the test would see nothing")
   }
 
-  @Test("a file can be opened up to others, or the store cannot close its own")
+  @Test("a file can be made accessible to other users, or the store cannot restrict its own")
   func ownFiles() throws {
     let folder = try Folder()
     let file = try folder.file("file")
     let store = ["--serving", "--write", folder.path]
-    #expect(try Probe(store + ["own-mode", file, "600"]).said == "ok")
-    for mode in ["644", "4755", "660"] { #expect(try Probe(store + ["own-mode", file, mode]).said == Self.denied) }
+    #expect(try Probe(store + ["own-mode", file, "600"]).result == "ok")
+    for mode in ["644", "4755", "660"] { #expect(try Probe(store + ["own-mode", file, mode]).result == Self.denied) }
     for act in [["write", file], ["create", "\(folder.path)/new"], ["rename", file, "\(folder.path)/other"]] {
-      #expect(try Probe(store + act).said == "ok", "\(act)")
+      #expect(try Probe(store + act).result == "ok", "\(act)")
     }
-    #expect(try Probe(store + ["remove", "\(folder.path)/other"]).said == "ok")
+    #expect(try Probe(store + ["remove", "\(folder.path)/other"]).result == "ok")
   }
 
   @Test("threads, names or signals to itself no longer work")
   func everyday() throws {
     let system = ["--serving", "--read", "/usr/lib", "--read", "/lib", "--read", "/lib64", "--read", "/etc"]
     for act in [["resolve", "localhost"], ["thread"], ["raise"]] {
-      #expect(try Probe(system + act).said == "ok", "\(act)")
+      #expect(try Probe(system + act).result == "ok", "\(act)")
     }
-    #expect(try Probe(["--serving", "--open", "/proc", "thread-status"]).said == "ok")
-    #expect(try Probe("--serving", "--connect", "1", "connect", "1").said == Probe.code(ECONNREFUSED))
+    #expect(try Probe(["--serving", "--open", "/proc", "thread-status"]).result == "ok")
+    #expect(try Probe("--serving", "--connect", "1", "connect", "1").result == Probe.code(ECONNREFUSED))
   }
 
   @Test("a name service is not loaded before it can no longer be, or something that is none is")

@@ -1,14 +1,14 @@
 import Glibc
 import Testing
 
-@Suite("The filter of system calls: what a sidecar never needs fails with EPERM")
+@Suite("The filter of system calls: calls that a sidecar never needs fail with EPERM")
 struct SystemCallTests {
   struct Call: CustomTestStringConvertible, Sendable {
     let name: String
     let x86: Int
     let arm: Int
     var arguments: [Int] = []
-    /// What it says without the filter is something else, so that the test sees the filter at work.
+    /// The error with the filter; without it the result differs, so that the test detects a missing filter.
     var code = EPERM
 
     var number: Int {
@@ -59,13 +59,13 @@ struct SystemCallTests {
   @Test("a forbidden system call gets through", arguments: calls)
   func forbidden(call: Call) throws {
     let arguments = ["call", "\(call.number)"] + call.arguments.map(String.init)
-    #expect(try Probe(["--no-landlock"] + arguments).said == Probe.code(call.code))
+    #expect(try Probe(["--no-landlock"] + arguments).result == Probe.code(call.code))
   }
 
   @Test("a program can be started")
   func programs() throws {
-    #expect(try Probe("--no-landlock", "--no-filter", "execute", "/bin/true").said == "ok")
-    #expect(try Probe("--no-landlock", "execute", "/bin/true").said == Probe.code(EPERM))
+    #expect(try Probe("--no-landlock", "--no-filter", "execute", "/bin/true").result == "ok")
+    #expect(try Probe("--no-landlock", "execute", "/bin/true").result == Probe.code(EPERM))
   }
 
   @Test("a socket past the rules for ports can be made, or one that is needed cannot")
@@ -73,7 +73,7 @@ struct SystemCallTests {
     let (stream, datagram, raw) = (CInt(1), CInt(2), CInt(3))
     let cloexec = CInt(0o2000000)
     func made(_ family: CInt, _ type: CInt, _ number: CInt = 0) throws -> String {
-      try Probe("--no-landlock", "socket", "\(family)", "\(type)", "\(number)").said
+      try Probe("--no-landlock", "socket", "\(family)", "\(type)", "\(number)").result
     }
     for (family, type, number) in [
       (AF_UNIX, stream, 0), (AF_UNIX, datagram, 0), (AF_INET, stream | cloexec, 0), (AF_INET, stream, 6),
@@ -96,10 +96,10 @@ struct SystemCallTests {
 
   @Test("memory that was written becomes code, or a process that cannot be dumped can be again")
   func memory() throws {
-    #expect(try Probe("--no-landlock", "writable-code").said == Probe.code(EACCES))
-    #expect(try Probe("--no-landlock", "dumpable").said == Probe.code(EPERM))
+    #expect(try Probe("--no-landlock", "writable-code").result == Probe.code(EACCES))
+    #expect(try Probe("--no-landlock", "dumpable").result == Probe.code(EPERM))
   }
 
   @Test("a thread cannot be started")
-  func threads() throws { #expect(try Probe("--no-landlock", "thread").said == "ok") }
+  func threads() throws { #expect(try Probe("--no-landlock", "thread").result == "ok") }
 }

@@ -1,7 +1,7 @@
 import PosternJSON
 import Testing
 
-@Suite("Where members and elements stand")
+@Suite("Positions of members and elements")
 struct JSONOutlineTests {
   private static func members(_ text: String, atMost limit: Int = 8) -> [String]? {
     Array(text.utf8).withUnsafeBytes { bytes in
@@ -40,7 +40,7 @@ struct JSONOutlineTests {
   }
 
   @Test(
-    "what is neither, is cut off or has more than asked for is nil, never a trap",
+    "a text of another kind, a truncated one and one with too many members give nil, never a trap",
     arguments: [
       "", " ", "1", "\"a\"", "{", "[", "{\"", "{\"a", "{\"a\"", "{\"a\":", "{\"a\":1", "{\"a\":1,", "{1:2}", "[1",
       "[1,", "[\"\\\"]",

@@ -4,7 +4,7 @@ import Testing
 @Suite("Parser: one strict set of rules over jansson")
 struct JSONParserTests {
   @Test(
-    "refuses what JSON or our rules refuse, with its own kind",
+    "rejects what JSON or the parser's rules do not permit, with an error kind for each",
     arguments: [
       ("", JSONParseError.Kind.truncated), ("{", .truncated), (#"{"a":"#, .truncated), ("{]", .syntax),
       ("{} {}", .syntax), ("nul", .syntax), ("1", .syntax), (#""text""#, .syntax), (#"{"a":1,}"#, .syntax),
@@ -14,18 +14,18 @@ struct JSONParserTests {
       (#"{"a":"\ud800"}"#, .syntax), ("{\"a\":\"\u{1}\"}", .syntax), ("\u{FEFF}{}", .syntax), ("[[[[[", .tooDeep),
       (#"{"a":[[[1]]]}"#, .tooDeep),
     ])
-  func refuses(text: String, kind: JSONParseError.Kind) {
+  func rejects(text: String, kind: JSONParseError.Kind) {
     let error = #expect(throws: JSONParseError.self) { try JSONParser(maxDepth: 3).parse(text) }
     #expect(error?.kind == kind)
   }
 
   @Test(
-    "refuses a NUL wherever it stands, also behind a number or a literal, where jansson drops it",
+    "rejects a NUL at every position, also behind a number or a literal, where jansson drops it",
     arguments: [
       "123\u{0}", "1.5\u{0}", "true\u{0}", "[1\u{0}]", "{\"a\":1\u{0}}", "[null\u{0},1]", "{}\u{0}", "\u{0}",
       "[\"\u{0}\"]",
     ])
-  func refusesRawNUL(text: String) {
+  func rejectsRawNUL(text: String) {
     let error = #expect(throws: JSONParseError.self) {
       try JSONParser(allowsNUL: true, allowsScalar: true).parse(text)
     }
@@ -33,8 +33,8 @@ struct JSONParserTests {
     #expect(error?.offset == text.utf8.firstIndex(of: 0).map { text.utf8.distance(from: text.utf8.startIndex, to: $0) })
   }
 
-  @Test("refuses bytes that are no UTF-8 in a string")
-  func refusesInvalidUTF8() {
+  @Test("rejects bytes that are no UTF-8 in a string")
+  func rejectsInvalidUTF8() {
     let error = #expect(throws: JSONParseError.self) {
       try JSONParser().parse([0x7B, 0x22, 0xFF, 0x22, 0x3A, 0x31, 0x7D])
     }
@@ -57,13 +57,13 @@ struct JSONParserTests {
     #expect(error?.kind == .tooDeep)
   }
 
-  @Test("refuses a text over the size limit before it is read")
+  @Test("rejects a text over the size limit before it is read")
   func size() {
     let error = #expect(throws: JSONParseError.self) { try JSONParser(maxBytes: 4).parse("[1,2]") }
     #expect(error?.kind == .tooLarge)
   }
 
-  @Test("keeps U+0000 only where it is asked for")
+  @Test("keeps U+0000 on request only")
   func nul() throws {
     let value = try JSONParser(allowsNUL: true).parse(#"{"a":"x\u0000y"}"#)
     #expect(value["a"] == "x\u{0}y")

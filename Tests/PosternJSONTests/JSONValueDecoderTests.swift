@@ -30,7 +30,7 @@ private struct WithRaw: Decodable, Equatable { let body: Raw? }
 @Suite("Codable bridge: strict, with the path of what is wrong")
 struct JSONValueDecoderTests {
   @Test(
-    "names the place and the problem",
+    "reports the path and the problem",
     arguments: [
       (#"{}"#, "/name", JSONDecodingError.Problem.missing),
       (#"{"name":null}"#, "/name", .mismatch(expected: "a string", actual: "null")),

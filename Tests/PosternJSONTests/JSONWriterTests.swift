@@ -18,7 +18,7 @@ struct JSONWriterTests {
     #expect(JSONWriter().write(try JSONParser().parse(written)) == written)
   }
 
-  @Test("member order survives, so that somebody else's object goes back as it came")
+  @Test("member order survives, so that another server's object is passed on as received")
   func order() throws {
     let text = #"{"authId":"x","callbacks":[],"stage":"s","b":1,"a":2}"#
     #expect(JSONWriter().string(try JSONParser().parse(text)) == text)
@@ -53,7 +53,7 @@ struct LongStringTests {
   }
 
   @Test(
-    "what stands around two escapes is neither lost nor doubled, wherever they stand", arguments: ["\"", "\n", "\u{1}"])
+    "the text around two escapes is neither lost nor doubled, at every position", arguments: ["\"", "\n", "\u{1}"])
   func pairs(special: Character) {
     let escaped = special == "\"" ? "\\\"" : special == "\n" ? "\\n" : "\\u0001"
     for length in [1024, 1029, 1056] {

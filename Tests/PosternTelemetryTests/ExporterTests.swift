@@ -40,7 +40,7 @@ struct ExporterTests {
     await running.value
   }
 
-  @Test("a batch is what OTLP's JSON asks for: ids in hexadecimal, 64-bit numbers as texts, enumerations as numbers")
+  @Test("a batch is valid OTLP JSON: ids in hexadecimal, 64-bit numbers as texts, enumerations as numbers")
   func document() async throws {
     let clock = ManualClock()
     let transport = ScriptedTransport { _, _ async throws(TransportError) in HTTPResponse(status: 200) }
@@ -68,7 +68,8 @@ struct ExporterTests {
       ])
   }
 
-  @Test("what a collector cannot take now is sent again, no sooner than it says; it is told once that it fails")
+  @Test(
+    "a batch that the collector cannot accept now is retried, no sooner than it requests; its failure is reported once")
   func retry() async throws {
     let clock = ManualClock()
     let answers = Locked([503, 429, 200])
@@ -89,7 +90,8 @@ struct ExporterTests {
   }
 
   @Test(
-    "a refused batch is given up at once, one that nobody takes after five attempts", arguments: [(400, 1), (503, 5)])
+    "a rejected batch is dropped at once, one that fails otherwise after five attempts",
+    arguments: [(400, 1), (503, 5)])
   func givenUp(row: (Int, Int)) async throws {
     let clock = ManualClock()
     let transport = ScriptedTransport { _, _ async throws(TransportError) in HTTPResponse(status: row.0) }

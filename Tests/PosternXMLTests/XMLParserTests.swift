@@ -1,7 +1,7 @@
 import PosternXML
 import Testing
 
-/// What is taken, what is refused, and that what is written is read again as it was.
+/// The parser's rules and limits, and a round trip of escaped text.
 @Suite("XML")
 struct XMLParserTests {
   private static func parse(_ text: String) throws -> XMLElement { try XMLParser().parse(Array(text.utf8)) }
@@ -16,7 +16,7 @@ struct XMLParserTests {
   }
 
   @Test(
-    "A document type is refused before anything in it counts",
+    "A document type is rejected before its declarations take effect",
     arguments: [
       "<!DOCTYPE a><a/>", "<!DOCTYPE a SYSTEM 'file:///etc/passwd'><a/>",
       "<!DOCTYPE a [<!ENTITY e 'x'>]><a>&e;</a>",
@@ -27,7 +27,7 @@ struct XMLParserTests {
   }
 
   @Test(
-    "What is not well-formed UTF-8 XML is refused",
+    "A text that is not well-formed XML in UTF-8 is rejected",
     arguments: [
       "", " ", "x", "<a>", "<a></b>", "<a/><b/>", "<a x='1' x='2'/>", "<a>&nbsp;</a>", "<a>\u{1}</a>", "<a>&#0;</a>",
       "<a b=<c>/>", "a<b/>", "<a/>b",
@@ -36,7 +36,7 @@ struct XMLParserTests {
     #expect { try Self.parse(text) } throws: { ($0 as? XMLParseError)?.kind == .notWellFormed }
   }
 
-  @Test("Bytes that are no UTF-8 are refused, whatever encoding the document claims")
+  @Test("Bytes that are no UTF-8 are rejected, whatever encoding the document claims")
   func encodings() {
     for bytes in [Array("<a>".utf8) + [0xFF] + Array("</a>".utf8), [0xFF, 0xFE, 0x3C, 0x00, 0x61, 0x00]] {
       #expect { try XMLParser().parse(bytes) } throws: { ($0 as? XMLParseError)?.kind == .notWellFormed }

@@ -43,7 +43,7 @@ struct RobustnessTests {
     var generator = Generator(state: 1)
     for _ in 0..<1500 {
       guard let set = try? JWKSet(text: Self.mutated(text, &generator), origin: origin) else { continue }
-      #expect(set.keys.count + set.refused.count <= 8)
+      #expect(set.keys.count + set.rejected.count <= 8)
       for key in set.keys where origin == .remote { #expect(!key.material.isSecret) }
     }
   }
@@ -69,7 +69,7 @@ struct RobustnessTests {
     }
   }
 
-  @Test("No mutation of a header, signed as it stands, traps")
+  @Test("No mutation of a header, validly signed, traps")
   func headers() {
     let header = Array(
       #"{"alg":"ECDH-ES","enc":"A128GCM","epk":{"kty":"EC","crv":"P-256","x":"AA","y":"AA"},"apu":"AA","p2c":1,"crit":["b64"],"b64":false}"#

@@ -22,10 +22,10 @@ struct PublishedEncryptionTests {
   }
 
   @Test(
-    "The examples with RSA1_5 and with compression are refused by name, never tried",
-    arguments: Vector.load("rfc-jwe-refused"))
-  func refuses(_ vector: Vector) throws {
-    expectRefusal(JOSEError.Code(rawValue: vector.string("code"))) {
+    "The examples with RSA1_5 and with compression are rejected by name, never tried",
+    arguments: Vector.load("rfc-jwe-rejected"))
+  func rejects(_ vector: Vector) throws {
+    expectError(JOSEError.Code(rawValue: vector.string("code"))) {
       try CompactJWE(vector.string("token")).algorithms(
         allowed: KeyManagementAlgorithm.asymmetric + KeyManagementAlgorithm.symmetric
           + KeyManagementAlgorithm.insecurePasswordBased)

@@ -31,21 +31,21 @@ struct PublishedSignatureTests {
     }
   }
 
-  @Test("RFC 7515 A.5, the unsecured JWS, is refused with and without a signature part")
+  @Test("RFC 7515 A.5, the unsecured JWS, is rejected with and without a signature part")
   func unsecured() {
     let unsecured =
       "eyJhbGciOiJub25lIn0.eyJpc3MiOiJqb2UiLA0KICJleHAiOjEzMDA4MTkzODAsDQogImh0dHA6Ly9leGFtcGxlLmNvbS9pc19yb290Ijp0cnVlfQ."
-    expectRefusal(.algNotAllowed) { try CompactJWS(unsecured) }
-    expectRefusal(.algNotAllowed) {
+    expectError(.algNotAllowed) { try CompactJWS(unsecured) }
+    expectError(.algNotAllowed) {
       try CompactJWS(unsecured + "AA").algorithm(allowed: SignatureAlgorithm.all)
     }
   }
 
-  @Test("The negative example of RFC 7515 appendix E, an unknown critical extension, is refused")
+  @Test("The negative example of RFC 7515 appendix E, an unknown critical extension, is rejected")
   func criticalExtension() {
     let token =
       "eyJhbGciOiJub25lIiwNCiAiY3JpdCI6WyJodHRwOi8vZXhhbXBsZS5jb20vVU5ERUZJTkVEIl0sDQogImh0dHA6Ly9leGFtcGxlLmNvbS9VTkRFRklORUQiOnRydWUNCn0.RkFJTA.AA"
-    expectRefusal(.unsupportedCrit) { try CompactJWS(token) }
+    expectError(.unsupportedCrit) { try CompactJWS(token) }
   }
 
   @Test(
@@ -60,26 +60,26 @@ struct PublishedSignatureTests {
   }
 
   @Test(
-    "Signatures by the right key in another form than the algorithm's (made with pyca/cryptography) are refused",
-    arguments: Vector.load("refused-jws"))
-  func refusesOtherForms(_ vector: Vector) throws {
+    "Signatures by the right key in another form than the algorithm's (made with pyca/cryptography) are rejected",
+    arguments: Vector.load("rejected-jws"))
+  func rejectsOtherForms(_ vector: Vector) throws {
     let algorithm = try #require(SignatureAlgorithm(name: vector.string("alg")))
     let jws = try CompactJWS(vector.string("token"))
     let key = try vector.key()
-    expectRefusal(.badSignature) { try jws.verifiedPayload(with: key, algorithm: algorithm) }
+    expectError(.badSignature) { try jws.verifiedPayload(with: key, algorithm: algorithm) }
   }
 
   @Test("The vector files are there, so that no argument list is silently empty")
   func filesArePresent() {
     #expect(Vector.load("rfc-jws").count == 11)
     #expect(Vector.load("interop-jws").count == 31)
-    #expect(Vector.load("refused-jws").count == 7)
+    #expect(Vector.load("rejected-jws").count == 7)
     #expect(Vector.load("rfc-jwe").count == 12)
-    #expect(Vector.load("rfc-jwe-refused").count == 5)
+    #expect(Vector.load("rfc-jwe-rejected").count == 5)
     #expect(Vector.load("interop-jwe").count == 75)
     #expect(Vector.load("rfc-thumbprints").count == 3)
     #expect(Vector.load("rfc-keys").count == 7)
     #expect(Vector.load("pem").count == 16)
-    #expect(Vector.load("pem-refused").count == 9)
+    #expect(Vector.load("pem-rejected").count == 9)
   }
 }

@@ -18,12 +18,12 @@ struct CertificateTests {
     #expect(key.publicJSON()?["x5c"]?.arrayValue?.count == 1)
   }
 
-  @Test("A certificate for another key is refused")
+  @Test("A certificate for another key is rejected")
   func otherKey() throws {
     for key in [TestKeys.rsa, TestKeys.p256, TestKeys.ed25519] {
       var json = try #require(key.publicJSON())
       json["x5c"] = try Self.certified()["x5c"]
-      expectRefusal(.invalidKey) { try JWK(json: json) }
+      expectError(.invalidKey) { try JWK(json: json) }
     }
   }
 
@@ -38,7 +38,7 @@ struct CertificateTests {
     for value in values {
       var json = try Self.certified()
       json["x5c"] = value
-      expectRefusal(.invalidKey) { try JWK(json: json) }
+      expectError(.invalidKey) { try JWK(json: json) }
     }
   }
 
@@ -51,14 +51,14 @@ struct CertificateTests {
     json["x5t"] = .string(Base64URL.string(leaf.thumbprint(.insecureSHA1)))
     #expect(throws: Never.self) { try JWK(json: json) }
     json["x5t#S256"] = .string(Base64URL.string(other))
-    expectRefusal(.invalidKey) { try JWK(json: json) }
+    expectError(.invalidKey) { try JWK(json: json) }
     json["x5t#S256"] = nil
     json["x5t"] = .string(Base64URL.string(Array(other[..<20])))
-    expectRefusal(.invalidKey) { try JWK(json: json) }
+    expectError(.invalidKey) { try JWK(json: json) }
     var plain = try #require(TestKeys.rsa.publicJSON())
     plain["x5t"] = .string(Base64URL.string(other))
-    expectRefusal(.invalidKey) { try JWK(json: plain) }
+    expectError(.invalidKey) { try JWK(json: plain) }
     plain["x5t"] = 1
-    expectRefusal(.invalidKey) { try JWK(json: plain) }
+    expectError(.invalidKey) { try JWK(json: plain) }
   }
 }

@@ -47,11 +47,11 @@ struct JWKImportTests {
       bytes[bytes.count / 2] ^= 2
       changed[name] = .string(Base64URL.string(bytes))
       // Montgomery and Edwards seeds are any bytes, but then the public half is another one.
-      expectRefusal(.invalidKey, "\(name)") { try JWK(json: changed) }
+      expectError(.invalidKey, "\(name)") { try JWK(json: changed) }
     }
   }
 
-  @Test("A symmetric key is exported only where its secret is asked for, and has no thumbprint to leak it")
+  @Test("A symmetric key is exported only on explicit request, and has no thumbprint that could leak it")
   func symmetricExport() throws {
     #expect(TestKeys.secret.publicJSON() == nil)
     #expect(TestKeys.secret.publicKey == nil)
@@ -82,49 +82,49 @@ struct JWKImportTests {
     for name in ["n", "e"] {
       for value: JSONValue? in [nil, 1, "", "AQ==", "A", "+/", " AQAB", .some(.null)] {
         let json = try Self.changed(TestKeys.rsa) { $0[name] = value }
-        expectRefusal(.invalidKey, "\(name)") { try JWK(json: json) }
+        expectError(.invalidKey, "\(name)") { try JWK(json: json) }
       }
     }
     for (name, value) in [("kid", 1), ("alg", 1), ("use", []), ("key_ops", "verify"), ("key_ops", [1])]
       as [(String, JSONValue)]
     {
       let json = try Self.changed(TestKeys.rsa) { $0[name] = value }
-      expectRefusal(.invalidKey, "\(name)") { try JWK(json: json) }
+      expectError(.invalidKey, "\(name)") { try JWK(json: json) }
     }
-    expectRefusal(.invalidKey) { try JWK(json: ["kty": 1]) }
-    expectRefusal(.invalidKey) { try JWK(json: [:]) }
+    expectError(.invalidKey) { try JWK(json: ["kty": 1]) }
+    expectError(.invalidKey) { try JWK(json: [:]) }
   }
 
   @Test("Unknown key types and curves are unsupported, not malformed", arguments: ["AKP", "rsa", "ec", "OCT", "x", ""])
   func unknownTypes(_ type: String) throws {
     let json = try Self.changed(TestKeys.rsa) { $0["kty"] = .string(type) }
-    expectRefusal(.algNotSupported) { try JWK(json: json) }
+    expectError(.algNotSupported) { try JWK(json: json) }
   }
 
   @Test(
     "A curve belongs to its key type", arguments: ["Ed25519", "P-257", "p-256", "brainpoolP256r1", "X448", "P-256K"])
   func unknownCurves(_ curve: String) throws {
     let json = try Self.changed(TestKeys.p256) { $0["crv"] = .string(curve) }
-    expectRefusal(.algNotSupported) { try JWK(json: json) }
+    expectError(.algNotSupported) { try JWK(json: json) }
     let octetPair = try Self.changed(TestKeys.ed25519) { $0["crv"] = "P-256" }
-    expectRefusal(.algNotSupported) { try JWK(json: octetPair) }
+    expectError(.algNotSupported) { try JWK(json: octetPair) }
   }
 
-  @Test("RSA numbers with leading zeros, an even modulus or an exponent of 1 or 2 are refused")
+  @Test("RSA numbers with leading zeros, an even modulus or an exponent of 1 or 2 are rejected")
   func rsaNumbers() throws {
     let n = try #require(Base64URL.decode(TestKeys.rsa.publicJSON()?["n"]?.stringValue ?? ""))
-    func refused(_ name: String, _ bytes: [UInt8], _ code: JOSEError.Code) throws {
+    func rejected(_ name: String, _ bytes: [UInt8], _ code: JOSEError.Code) throws {
       let json = try Self.changed(TestKeys.rsa) { $0[name] = .string(Base64URL.string(bytes)) }
-      expectRefusal(code) { try JWK(json: json) }
+      expectError(code) { try JWK(json: json) }
     }
-    try refused("n", [0] + n, .invalidKey)
-    try refused("n", Array(n.dropLast()) + [n[n.count - 1] & 0xfe], .invalidKey)
-    try refused("n", [UInt8](repeating: 0xff, count: 1025), .invalidKey)
-    try refused("e", [0, 1, 0, 1], .invalidKey)
-    try refused("e", [UInt8](repeating: 0xff, count: 9), .invalidKey)
-    try refused("e", [1], .weakKey)
-    try refused("e", [2], .weakKey)
-    try refused("e", [1, 0, 0], .weakKey)
+    try rejected("n", [0] + n, .invalidKey)
+    try rejected("n", Array(n.dropLast()) + [n[n.count - 1] & 0xfe], .invalidKey)
+    try rejected("n", [UInt8](repeating: 0xff, count: 1025), .invalidKey)
+    try rejected("e", [0, 1, 0, 1], .invalidKey)
+    try rejected("e", [UInt8](repeating: 0xff, count: 9), .invalidKey)
+    try rejected("e", [1], .weakKey)
+    try rejected("e", [2], .weakKey)
+    try rejected("e", [1, 0, 0], .weakKey)
   }
 
   @Test("EC coordinates must be on the curve and of full length")
@@ -137,14 +137,14 @@ struct JWKImportTests {
       ]
       for bytes in variants {
         let json = try Self.changed(key) { $0["x"] = .string(Base64URL.string(bytes)) }
-        expectRefusal(.invalidKey) { try JWK(json: json) }
+        expectError(.invalidKey) { try JWK(json: json) }
       }
       let zero = Base64URL.string([UInt8](repeating: 0, count: x.count))
       let origin = try Self.changed(key) {
         $0["x"] = .string(zero)
         $0["y"] = .string(zero)
       }
-      expectRefusal(.invalidKey) { try JWK(json: origin) }
+      expectError(.invalidKey) { try JWK(json: origin) }
     }
   }
 
@@ -154,26 +154,26 @@ struct JWKImportTests {
       let x = try #require(Base64URL.decode(key.publicJSON()?["x"]?.stringValue ?? ""))
       for bytes in [Array(x.dropLast()), x + [0], [1]] {
         let json = try Self.changed(key) { $0["x"] = .string(Base64URL.string(bytes)) }
-        expectRefusal(.invalidKey) { try JWK(json: json) }
+        expectError(.invalidKey) { try JWK(json: json) }
       }
     }
   }
 
   @Test("use and key_ops must agree, and no key both signs and encrypts")
   func consistency() throws {
-    func refused(_ use: JSONValue?, _ operations: JSONValue) throws {
+    func rejected(_ use: JSONValue?, _ operations: JSONValue) throws {
       let json = try Self.changed(TestKeys.rsa) {
         $0["use"] = use
         $0["key_ops"] = operations
       }
-      expectRefusal(.invalidKey) { try JWK(json: json) }
+      expectError(.invalidKey) { try JWK(json: json) }
     }
-    try refused("sig", ["encrypt"])
-    try refused("enc", ["verify"])
-    try refused(nil, ["verify", "encrypt"])
-    try refused(nil, ["sign", "unwrapKey"])
-    try refused(nil, ["verify", "verify"])
-    try refused(nil, .array((0..<17).map { .string("x\($0)") }))
+    try rejected("sig", ["encrypt"])
+    try rejected("enc", ["verify"])
+    try rejected(nil, ["verify", "encrypt"])
+    try rejected(nil, ["sign", "unwrapKey"])
+    try rejected(nil, ["verify", "verify"])
+    try rejected(nil, .array((0..<17).map { .string("x\($0)") }))
     let good = try Self.changed(TestKeys.rsa) {
       $0["use"] = "sig"
       $0["key_ops"] = ["verify", "urn:own"]
@@ -181,16 +181,16 @@ struct JWKImportTests {
     #expect(throws: Never.self) { try JWK(json: good) }
   }
 
-  @Test("RSA private keys without d but with other private members, or with more primes, are refused")
+  @Test("RSA private keys without d but with other private members, or with more primes, are rejected")
   func partialPrivateKeys() throws {
     var json = try TestKeys.rsa.privateJSONRevealingSecrets()
     json["oth"] = []
-    expectRefusal(.algNotSupported) { try JWK(json: json) }
+    expectError(.algNotSupported) { try JWK(json: json) }
     json["oth"] = nil
     json["d"] = nil
-    expectRefusal(.invalidKey) { try JWK(json: json) }
+    expectError(.invalidKey) { try JWK(json: json) }
     var onlyExponent = try TestKeys.rsa.privateJSONRevealingSecrets()
     for name in ["p", "q", "dp", "dq", "qi"] { onlyExponent[name] = nil }
-    expectRefusal(.invalidKey) { try JWK(json: onlyExponent) }
+    expectError(.invalidKey) { try JWK(json: onlyExponent) }
   }
 }

@@ -20,21 +20,21 @@ struct PEMTests {
   }
 
   @Test(
-    "Encrypted, public, foreign and broken texts are refused without asking anybody for a password",
-    arguments: Vector.load("pem-refused"))
-  func refuses(_ vector: Vector) throws {
+    "Encrypted, public, foreign and broken texts are rejected without a prompt for a password",
+    arguments: Vector.load("pem-rejected"))
+  func rejects(_ vector: Vector) throws {
     let text = Array(vector.string("pem").utf8)
-    expectRefusal(JOSEError.Code(rawValue: vector.string("code"))) { try JWK(pem: text) }
+    expectError(JOSEError.Code(rawValue: vector.string("code"))) { try JWK(pem: text) }
   }
 
-  @Test("No text, too much text and no PEM at all are refused")
+  @Test("An empty text, one that is too long and one without PEM are rejected")
   func nonsense() {
     for text: [UInt8] in [[], Array("x".utf8), [UInt8](repeating: 0x2d, count: 70_000), [0, 1, 2]] {
-      expectRefusal(.invalidKey) { try JWK(pem: text) }
+      expectError(.invalidKey) { try JWK(pem: text) }
     }
   }
 
-  @Test("A cut text is refused at every length, and never traps")
+  @Test("A truncated text is rejected at every length, and never traps")
   func truncation() throws {
     let text = try #require(Vector.load("pem").first { $0.string("alg") == "ES256" }).string("pem")
     let end = text.utf8.count - "-----END PRIVATE KEY-----".count
@@ -43,7 +43,7 @@ struct PEMTests {
     }
   }
 
-  @Test("A public key and a certificate in PEM give the same public key; private and broken texts are refused")
+  @Test("A public key and a certificate in PEM give the same public key; private and broken texts are rejected")
   func publicKeys() throws {
     let begin = "-----BEGIN"
     let end = "-----END"

@@ -4,7 +4,7 @@ import PosternSupport
 import Testing
 
 /// Expects that `body` throws a `JOSEError` of `code`.
-func expectRefusal<Value>(
+func expectError<Value>(
   _ code: JOSEError.Code, _ comment: Comment? = nil, sourceLocation: SourceLocation = #_sourceLocation,
   _ body: () throws -> Value
 ) {

@@ -13,7 +13,7 @@ enum TestKeys {
   static let secp256k1 = made { try JWK.generateEC(.secp256k1, keyID: "k1") }
   static let ed25519 = made { try JWK.generateEdwards(.ed25519, keyID: "ed25519") }
   static let ed448 = made { try JWK.generateEdwards(.ed448, keyID: "ed448") }
-  static let x25519 = made { try JWK.generateMontgomery(.x25519, keyID: "x25519") }
+  static let x25519 = made { try JWK(.montgomeryPrivate(.generate(.x25519)), keyID: "x25519") }
   static let secret = JWK.symmetric(SecureRandom.bytes(64), keyID: "secret")
 
   static func symmetric(_ byteCount: Int) -> JWK { .symmetric(SecureRandom.bytes(byteCount), keyID: "secret") }

@@ -18,7 +18,7 @@ struct Vector: Sendable, CustomTestStringConvertible {
 
   func keys() throws -> [JSONObject] { try #require(members["keys"]?.arrayValue).compactMap(\.objectValue) }
 
-  /// The entries of `name`.json beside this file.
+  /// The entries of `name`.json in the folder Vectors.
   static func load(_ name: String) -> [Vector] {
     let folder = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
     let file = folder.appending(path: "Vectors/\(name).json")
