@@ -113,6 +113,18 @@ def test_decision_records_are_numbered_without_gaps():
     assert [name[:5] for name in records] == [f"{number:04}-" for number in range(len(records))], records
 
 
+def test_every_decision_record_is_in_the_index_and_names_what_amends_it():
+    """Catches a record that architecture.md does not list, and one that is silent about a later record that changes it."""
+    records = sorted(path for path in (PAGES / "decisions").glob("*.md") if not path.name.startswith("0000"))
+    index = re.findall(r"\| \[(\d{4})\]\(decisions/(\S+)\) \|$", (PAGES / "architecture.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert index == [(path.name[:4], path.name) for path in records], "architecture.md: one row a record, in their order"
+    for path in records:
+        status = path.read_text(encoding="utf-8").split("\n\n")[1]
+        assert re.match(r"Accepted\. |Superseded by \[", status), f"{path.name}: the third line is its status"
+        for name in re.findall(r"(?:Amended|Superseded|and) by \[\d{4}\]\(([^)]+)\)", status):
+            assert name > path.name, f"{path.name}: {name} is not later"
+
+
 # MARK: what pages and code both say
 
 
@@ -173,18 +185,19 @@ def test_wire_page_lists_every_param(method, section):
 
 
 def test_swift_page_shows_what_is_compiled():
-    """Every Swift block of the guide stands in Sources/PosternExamples, line by line; there it is built and run."""
-    compiled = "\n".join(line.strip() for line in sources("PosternExamples").splitlines() if line.strip())
+    """Every Swift block of the guide is in PosternExamples, line by line; there it is built and run."""
+    examples = sources("../Tests/Playground/Sources/PosternExamples")
+    compiled = "\n".join(line.strip() for line in examples.splitlines() if line.strip())
     page = (PAGES / "swift.md").read_text(encoding="utf-8")
     blocks = re.findall(r"^```swift\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
     assert len(blocks) >= 4, "the scan of the page finds too little"
     for block in blocks:
         shown = "\n".join(line.strip() for line in block.splitlines() if line.strip())
-        assert shown in compiled, f"not in Sources/PosternExamples as it stands in swift.md:\n{block}"
+        assert shown in compiled, f"not in PosternExamples as it is in swift.md:\n{block}"
 
 
 def test_operations_page_lists_every_metric():
-    declared = set(re.findall(r'family\(\s*"(\w+)"', sources("Sidecar/Metrics")))
+    declared = set(re.findall(r'family\(\s*"(\w+)"', sources("SidecarObservability/Metrics")))
     listed = set(first_cells("operations.md", r"`((?:postern|process)_\w+)`"))
     assert len(declared) >= 10, "the scan of the sources finds too little"
     assert declared == listed

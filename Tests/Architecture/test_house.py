@@ -86,7 +86,6 @@ def test_a_type_is_measured_over_all_its_files(tmp_path):
         "Sidecar/Big.swift": f"struct Big {{\n{properties}}}\n",
         "Sidecar/Parts/Big+More.swift": "extension Big {\n}\n",
         "Engine/Small.swift": "struct Small {}\n",
-        "Playground/Huge.swift": f"struct Huge {{\n{properties * 3}}}\n",
     }
     for name, text in files.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
@@ -96,7 +95,7 @@ def test_a_type_is_measured_over_all_its_files(tmp_path):
     assert measured.type_lines == {("Sidecar", "Big"): 15, ("Engine", "Small"): 1}
     assert measured.type_files["Sidecar", "Big"] == 2
     assert measured.properties == {("Sidecar", "Big"): 11}
-    assert (measured.total(measured.lines), measured.total(measured.files)) == (16, 3)
+    assert (measured.lines.total(), measured.files.total()) == (16, 3)
     assert measured.loose_files() == ["Big.swift"]
 
 
@@ -110,7 +109,6 @@ def test_packages_are_read_from_the_makefile():
 def test_the_tree_is_measured():
     """Catches a scan of the sources that finds too little to mean anything."""
     measured = house.House()
-    assert house.DEVELOPMENT <= measured.files.keys() | {"Playground", "PlaygroundCommand"}
     assert len(measured.modules()) > 15 and len(measured.type_lines) > 500 and measured.properties
     table = house.rows(measured, 0, "")
     assert len(table) == 11 and all(len(row) == 4 for row in table)

@@ -12,6 +12,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 MODULES_PAGE = ROOT / "proto-docs" / "modules.md"
+PLAYGROUND = ROOT / "Tests" / "Playground"
 
 # A module name (or a prefix ending in *) and the only modules under Sources/ that may import it.
 CONFINED = {
@@ -20,12 +21,12 @@ CONFINED = {
     "CPosternHiredis": {"SessionStore"},
     "CPosternJansson": {"PosternJSON"},
     "CPosternOpenSSL": {"PosternCrypto"},
-    "CPosternLinux": {"CurlTransport", "PosternHardening", "PosternHardeningProbe", "SocketServer", "PosternSupport", "postern"},
+    "CPosternLinux": {"CurlTransport", "PosternHardening", "SocketServer", "PosternSupport", "postern"},
     "CPosternSQLite": {"SessionStore"},
     "CPosternTLS": {"CurlTransport"},
-    "CPosternYAML": {"PosternConfiguration"},
+    "CPosternYAML": {"PosternYAML"},
     "CPosternZlib": {"CurlTransport"},
-    "NIO*": {"SocketServer", "StatusServer", "Playground"},
+    "NIO*": {"SocketServer", "StatusServer"},
 }
 
 # The engine, bottom-up. A module imports only modules to the left of it.
@@ -34,8 +35,11 @@ ENGINE = [
     "Entitlements", "SDKCompatibility", "AuthEngine",
 ]
 
-# No part of the sidecar: may use Foundation, may not be reached by a product (but by the playground itself).
-DEVELOPMENT_ONLY = {"PosternExamples", "PosternHardeningProbe", "Playground", "PlaygroundCommand", "PosternTestSupport"}
+# In Tests/, not in Sources/: no product may reach them.
+DEVELOPMENT_ONLY = {"EngineTestSupport", "PosternHardeningProbe", "PosternTestSupport"}
+
+# What only tests may import. Tests of the engine's modules have an engine over a scripted transport from the first.
+TEST_SUPPORT = {"EngineTestSupport", "PosternTestSupport"}
 
 # For programs that use Foundation anyway, and no part of the sidecar either.
 FOR_FOUNDATION = {"PosternURLLoading"}
@@ -58,14 +62,24 @@ WITHOUT_SETTINGS = {"CPosternHiredis", "CPosternLinux", "CPosternTLS"}
 # MARK: the package
 
 
-@pytest.fixture(scope="session")
-def package(tmp_path_factory):
-    """The package as SwiftPM sees it. A scratch directory of its own: no waiting for a build that is running."""
-    scratch = tmp_path_factory.mktemp("scratch")
+def dump_package(folder, scratch):
+    """A package as SwiftPM sees it. A scratch directory of its own: no waiting for a build that is running."""
     command = ["swift", "package", "--scratch-path", str(scratch), "dump-package"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, f"swift package dump-package failed:\n{done.stderr}"
     return json.loads(done.stdout)
+
+
+@pytest.fixture(scope="session")
+def package(tmp_path_factory):
+    """The root package, the product."""
+    return dump_package(ROOT, tmp_path_factory.mktemp("scratch"))
+
+
+@pytest.fixture(scope="session")
+def playground(tmp_path_factory):
+    """The playground's package."""
+    return dump_package(PLAYGROUND, tmp_path_factory.mktemp("scratch"))
 
 
 @pytest.fixture(scope="session")
@@ -156,13 +170,54 @@ def test_table_stands_bottom_up(table):
         seen.add(name)
 
 
-def test_the_diagram_shows_every_module(table):
-    """Catches a module that the picture on top of architecture.md lost, or never had."""
-    page = (ROOT / "proto-docs" / "architecture.md").read_text(encoding="utf-8")
-    [diagram] = re.findall(r"^## Layers\n+```\n(.*?)^```$", page, flags=re.MULTILINE | re.DOTALL)
-    shown = set(re.findall(r"\w+", diagram))
-    assert set(table) - DEVELOPMENT_ONLY - shown == set()
-    assert {name for name in shown if re.fullmatch(r"C[A-Z]\w+|[A-Z]\w+[A-Z]\w+", name)} <= {*table, "SwiftNIO", "URLSession"}
+def layers(page):
+    """(layer, modules) of each line of architecture.md's diagram. A line without a layer belongs to the one above."""
+    [diagram] = re.findall(r"^## Layers\n.*?^```\n(.*?)^```$", page, flags=re.MULTILINE | re.DOTALL)
+    found = []
+    for line in diagram.splitlines():
+        name, modules = re.fullmatch(r"(?:layer (\w)|) +(.+)", line).groups()
+        found.append((name or found[-1][0], modules.split()))
+    return found
+
+
+def test_the_layers_of_the_diagram_are_read():
+    """Guards the guard."""
+    assert layers("# A\n\n## Layers\n\nText.\n\n```\nlayer 1   A   B\n          C\nlayer C   D\n```\n") == [
+        ("1", ["A", "B"]), ("1", ["C"]), ("C", ["D"])]
+
+
+def test_the_diagram_has_every_module_once_and_imports_go_down(targets):
+    """Catches a module that the diagram of architecture.md lost, and an import of a module of the same line or above."""
+    diagram = layers((ROOT / "proto-docs" / "architecture.md").read_text(encoding="utf-8"))
+    shown = [name for _, line in diagram for name in line]
+    product = {name for name, (kind, _, _) in targets.items() if kind != "test"} - DEVELOPMENT_ONLY
+    assert sorted(shown) == sorted(product), "architecture.md: each module of the product is in the diagram once"
+    height = {name: -number for number, (_, line) in enumerate(diagram) for name in line}
+    up = [
+        f"{name} -> {edge}" for name in shown for edge in sorted(targets[name][1])
+        if edge in height and height[edge] >= height[name]
+    ]
+    assert not up, "architecture.md: these do not import a module of a lower line: " + ", ".join(up)
+
+
+def test_the_pages_agree_about_the_layers(targets):
+    """Catches a module that modules.md describes in another layer than the diagram of architecture.md shows."""
+    diagram = layers((ROOT / "proto-docs" / "architecture.md").read_text(encoding="utf-8"))
+    shown = {name: layer for layer, line in diagram for name in line}
+    described = {}
+    page = MODULES_PAGE.read_text(encoding="utf-8")
+    for layer, text in re.findall(r"^## Layer (\w).*?\n(.*?)(?=^## )", page, re.MULTILINE | re.DOTALL):
+        described.update(dict.fromkeys(re.findall(r"\*\*`(\w+)`\*\*", text), layer))
+    assert described == shown
+
+
+def test_the_manifest_declares_targets_bottom_up(targets):
+    """Catches a target before one that it depends on: Package.swift claims the order."""
+    seen = set()
+    for name, (kind, ours, _) in targets.items():
+        if kind != "test":
+            assert ours <= seen, f"Package.swift: {name} is declared before {sorted(ours - seen)}"
+            seen.add(name)
 
 
 def test_test_targets_import_only_what_their_module_reaches(targets):
@@ -173,7 +228,7 @@ def test_test_targets_import_only_what_their_module_reaches(targets):
         subject = name.removesuffix("Tests")
         assert name.endswith("Tests") and subject in targets, f"{name}: a test target is called after its module"
         allowed, products = reach(targets, subject)
-        allowed |= reach(targets, "PosternTestSupport")[0]
+        allowed |= reach(targets, "EngineTestSupport" if subject in ENGINE else "PosternTestSupport")[0]
         if subject not in ours:
             differences.append(f"{name} does not depend on {subject}")
         differences += [f"{name} -> {edge}: {subject} does not reach it" for edge in sorted(ours - allowed)]
@@ -183,10 +238,8 @@ def test_test_targets_import_only_what_their_module_reaches(targets):
 
 def test_products_reach_no_development_code(package, targets):
     for name, (kind, ours, _) in targets.items():
-        assert kind == "test" or "PosternTestSupport" not in ours, f"{name} imports TestSupport, which is for tests"
+        assert kind == "test" or name in TEST_SUPPORT or not TEST_SUPPORT & ours, f"{name} imports what is for tests only"
     for product in package["products"]:
-        if product["name"] == "playground":
-            continue
         for target in product["targets"]:
             found = reach(targets, target)[0] & DEVELOPMENT_ONLY
             assert not found, f"the product {product['name']} reaches {sorted(found)}"
@@ -197,8 +250,8 @@ def test_the_sidecar_does_without_modules_for_foundation(targets):
     assert not found, f"postern reaches {sorted(found)}"
 
 
-def test_every_target_has_the_settings(package):
-    for target in package["targets"]:
+def test_every_target_has_the_settings(package, playground):
+    for target in package["targets"] + playground["targets"]:
         if target["type"] == "system" or target["name"] in WITHOUT_SETTINGS:
             continue
         found = []
@@ -212,14 +265,47 @@ def test_every_target_has_the_settings(package):
         assert not unsafe, f"{target['name']} has unsafe flags"
 
 
-def test_language_mode_is_six(package):
-    assert package.get("swiftLanguageVersions") == ["6"]
+def test_language_mode_is_six(package, playground):
+    assert package.get("swiftLanguageVersions") == playground.get("swiftLanguageVersions") == ["6"]
 
 
-def test_every_source_folder_is_a_target(targets):
+def test_sources_holds_the_product_and_nothing_else(package, targets):
+    """Catches a folder that is no target, and development code in Sources/."""
     folders = {path.name for path in (ROOT / "Sources").iterdir() if path.is_dir()}
     modules = {name for name, (kind, _, _) in targets.items() if kind != "test"}
-    assert folders == modules
+    assert folders == modules - DEVELOPMENT_ONLY
+    elsewhere = {target["name"]: target["path"] for target in package["targets"] if target.get("path")}
+    assert elsewhere == {name: f"Tests/{name}" for name in DEVELOPMENT_ONLY}
+
+
+def source_control(package):
+    """identity -> required versions, of the packages that a package takes from a repository."""
+    found = [one["sourceControl"][0] for one in package["dependencies"] if "sourceControl" in one]
+    return {one["identity"]: one["requirement"] for one in found}
+
+
+def test_the_playground_requires_the_versions_of_the_root_package(package, playground):
+    """Catches another version: both packages are built in one scratch directory and have their checkouts in common."""
+    ours = source_control(package)
+    theirs = source_control(playground)
+    assert theirs and theirs == {name: ours.get(name) for name in theirs}
+
+
+def test_the_playground_does_without_foundation():
+    """Catches an import that every test would wait for when the playground starts."""
+    folders = ["Tests/Playground/Sources/Playground", "Tests/Playground/Sources/PlaygroundCommand"]
+    imports = [(path, module) for folder in folders for path, module in swift_imports(folder)]
+    assert imports and not [path for path, module in imports if module.startswith("Foundation")]
+
+
+DEPRECATED = re.compile(r"@available\(\*, deprecated[^\n]*\n\s*public (?:static )?(?:typealias|var|let|func) (\w+)")
+
+
+def test_deprecated_names_are_compiled_outside_of_the_package():
+    """Catches a deprecated name that nothing compiles: it could go, and the programs that have it would not build."""
+    declared = set(DEPRECATED.findall((ROOT / "Sources/AuthEngine/RenamedTypes.swift").read_text(encoding="utf-8")))
+    used = (PLAYGROUND / "Tests/PosternExamplesTests/DeprecatedNames.swift").read_text(encoding="utf-8")
+    assert declared and not {name for name in declared if not re.search(rf"\b{name}\b", used)}
 
 
 # MARK: imports in the sources
@@ -365,7 +451,7 @@ def test_the_table_of_what_rules_bound_is_the_code():
 READS_PROTOCOL_TEXT = sorted(
     path.name for path in (ROOT / "Sources").iterdir()
     if any(path.rglob("*.swift")) and path.name not in
-    {"PosternConfiguration", "PosternExamples", "PosternHardeningProbe", "Playground", "PlaygroundCommand", "PosternTestSupport"})
+    {"PosternConfiguration", "PosternYAML", *DEVELOPMENT_ONLY})
 
 # Forms that cut, find or compare text by `Character` or by canonical equivalence, and what to write in their place.
 TEXT_BY_CHARACTER = {
@@ -383,8 +469,8 @@ TEXT_BY_CHARACTER = {
 # Files that use one of these forms all the same: (file, what stands there, why it is no text of a protocol, or cannot
 # go wrong).
 CHARACTERS_ALLOWED = [
-    ("PosternAudit/Writing/AuditFile.swift", "path.hasSuffix", "the path of a file"),
-    ("PosternAudit/Writing/AuditFileNames.swift", "name.hasPrefix(prefix)", "the name of a file"),
+    ("PosternAudit/AuditFile.swift", "path.hasSuffix", "the path of a file"),
+    ("PosternAudit/AuditFileOpening.swift", "name.hasPrefix(prefix)", "the name of a file"),
     ("CurlTransport/ConnectionTrust.swift", 'path.hasPrefix("/")', "the path of a file"),
     ("PosternHardening/Landlock.swift", 'path.hasPrefix("/proc/")', "the path of a file"),
     ("PosternHardening/Sandbox.swift", 'allowed.contains("/")', "a list of directories"),
@@ -395,19 +481,19 @@ CHARACTERS_ALLOWED = [
     ("SessionStore/Redis/RedisAddress.swift", "", "an address of the configuration"),
     ("SessionStore/Redis/RedisTable.swift", "Character(UnicodeScalar($0)).hexDigitValue", "one byte"),
     ("SocketServer/Framing/JSONTextScanner.swift", "Self.isHexDigit(byte)", "a byte"),
-    ("Sidecar/FileReloadMonitor.swift", 'check.hasPrefix("file.")', "the name of a check of ours"),
-    ("Sidecar/ConfigurationSnapshot.swift", 'names.contains("*")', "a list of names of the configuration"),
-    ("StatusServer/ListenPlace.swift", 'text.lastIndex(of: ":")', "a place of the configuration"),
-    ("StatusServer/ListenPlace.swift", 'name.hasPrefix("[")', "a place of the configuration"),
-    ("StatusServer/ListenPlace.swift", 'name.hasPrefix("127.")', "a place of the configuration"),
-    ("postern/Commands/Login/LoopbackVisitor.swift", "", "tables of the kernel"),
-    ("postern/Serving/FilePlaces.swift", "", "paths of files"),
+    ("SidecarObservability/Health/FileReloadMonitor.swift", 'check.hasPrefix("file.")', "the name of a check of ours"),
+    ("SidecarEngine/Snapshot/ConfigurationSnapshot.swift", 'names.contains("*")', "a list of names of the configuration"),
+    ("StatusServer/ListenAddress.swift", 'text.lastIndex(of: ":")', "an address of the configuration"),
+    ("StatusServer/ListenAddress.swift", 'name.hasPrefix("[")', "an address of the configuration"),
+    ("StatusServer/ListenAddress.swift", 'name.hasPrefix("127.")', "an address of the configuration"),
+    ("postern/Commands/Login/LoopbackPeer.swift", "", "tables of the kernel"),
+    ("postern/Serving/FileLocations.swift", "", "paths of files"),
     ("postern/Serving/ProcessHardening.swift", "real.hasPrefix", "paths of files"),
     ("postern/Serving/SandboxPlan.swift", "", "paths of files, and a place of the configuration"),
     ("postern/Serving/SystemdNotifier.swift", "Character($0)", "a line of ours for systemd"),
     ("postern/Serving/StoreAssembly.swift", '["STATE_DIRECTORY"]', "paths of files"),
-    ("Sessions/SSO/AuthorizeAnswer.swift", 'names.contains("', "a list of names; nothing else equals ASCII without K, ; and `"),
-    ("Sessions/Authorization/ProviderClient+Authorization.swift", 'methods.contains("S256")', "a list of names"),
+    ("Sessions/Login/AuthorizeAnswer.swift", 'names.contains("', "a list of names; nothing else equals ASCII without K, ; and `"),
+    ("Sessions/Login/ProviderClient+Authorization.swift", 'methods.contains("S256")', "a list of names"),
 ]
 
 
@@ -459,14 +545,14 @@ def test_protocol_text_is_read_by_bytes():
 
 # Tasks that the engine starts on the runtime's own threads: (file, what stands there, why no user has turns there).
 BARE_TASKS_ALLOWED = [
-    ("SDKCompatibility/AccessEnablerCallback.swift", "Task { [self] in", "for Swift programs, which have one user"),
+    ("SDKCompatibility/PreauthorizeRequest+Builder.swift", "Task { [self] in", "for Swift programs, which have one user"),
     ("Entitlements/Calls/Preauthorizer.swift", "Task { [clock = upstream.clock] in", "a timer"),
     ("KeySets/RemoteJWKSet.swift", "Task { [self] in", "waits for a run that has turns, or is everybody's"),
-    ("ResourceAccess/Limits/OriginGate.swift", "let watch = Task {", "a timer"),
-    ("ResourceAccess/ResourceFetcher+Completion.swift", "Task { [options] in", "for Swift programs, which have one user"),
-    ("Sessions/Renewal/UserSessions+Background.swift", "Task { [self] in", "the schedule has turns of its own"),
+    ("ResourceAccess/Limits/OriginLimiter.swift", "let watch = Task {", "a timer"),
+    ("SDKCompatibility/ResourceFetcher+Completion.swift", "Task { [options] in", "for Swift programs, which have one user"),
+    ("Sessions/Refresh/ProactiveRefresh.swift", "Task {", "the schedule has turns of its own"),
     ("SessionRecords/DeferredRecordStore.swift", "Task { [self] in", "everybody's store"),
-    ("Sessions/UserSessions+Room.swift", "Task { [self] in", "everybody's store"),
+    ("Sessions/Records/RecordWriter.swift", "Task { [self] in", "everybody's store"),
 ]
 
 
@@ -474,13 +560,13 @@ def bare_tasks(text):
     """(number of the line, line, what to write instead) for each task that is started without an executor."""
     for number, line in enumerate(without_comments(text).splitlines(), 1):
         if re.search(r"(?<![\w.])Task(?:\.detached)?(?:\(priority:[^)]*\))? ?\{", line):
-            yield number, line.strip(), "Requesting.task"
+            yield number, line.strip(), "CurrentPeer.task"
 
 
 def test_the_scan_for_bare_tasks_sees_them():
     for line in ["Task { [self] in", "let a = Task { 1 }", "Task.detached { }", "Task(priority: .low) {"]:
         assert list(bare_tasks(line)), line
-    for line in ["Requesting.task { }", "-> NetworkTask {", "withTaskGroup(of: Int.self) { group in", "group.addTask { }", "// Task { }"]:
+    for line in ["CurrentPeer.task { }", "-> NetworkTask {", "withTaskGroup(of: Int.self) { group in", "group.addTask { }", "// Task { }"]:
         assert not list(bare_tasks(line)), line
 
 

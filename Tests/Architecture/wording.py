@@ -26,6 +26,11 @@ GENERATED = {
     "proto-docs/openrpc.json",
     "proto-docs/postern.example.yaml",
 }
+# Old names that programs still use, and nothing else.
+OLD_NAMES = {
+    "Sources/AuthEngine/RenamedTypes.swift",
+    "Tests/Playground/Tests/PosternExamplesTests/DeprecatedNames.swift",
+}
 GENERATED_FOLDERS = ("proto-docs/reference/",)
 
 # Decision records up to this number keep the words they were written in.
@@ -253,10 +258,11 @@ class NameScan:
     """Finds identifiers that contain a replaced name word by word: `OriginGateTests`, but not `originGates`.
 
     A name with a capital is a type's: it counts in code, in code spans and in file names. One without is a member's:
-    it counts in code only. One with a plus is the topic of a file of extensions.
+    it counts in code only. One with a plus is the topic of a file of extensions. Names on the wire do not count.
     """
 
-    def __init__(self, names):
+    def __init__(self, names, wire_names=()):
+        self.wire_names = frozenset(wire_names)
         self.topics = {name for name in names if name.startswith("+")}
         self.firsts = {}
         for name in names:
@@ -271,6 +277,8 @@ class NameScan:
         return self.known[identifier]
 
     def look(self, identifier):
+        if identifier in self.wire_names:
+            return None
         words = words_of(identifier)
         is_type = identifier[:1].isupper()
         for index, word in enumerate(words):
@@ -419,7 +427,7 @@ def repository_files():
 
 def is_scanned_for_words(name):
     path = Path(name)
-    if name in GENERATED or name.startswith(GENERATED_FOLDERS):
+    if name in GENERATED or name in OLD_NAMES or name.startswith(GENERATED_FOLDERS):
         return False
     if decision := re.match(r"proto-docs/decisions/(\d+)-", name):
         return int(decision.group(1)) > LAST_EXEMPT_DECISION
@@ -452,7 +460,7 @@ def held_text(name, text):
 def scan(names=None):
     """Every finding in the tree, in the order of files and lines."""
     glossary = read_glossary(GLOSSARY.read_text(encoding="utf-8"))
-    words, types = WordScan(glossary), NameScan(glossary.names)
+    words, types = WordScan(glossary), NameScan(glossary.names, glossary.wire_names)
     findings = []
     for name in repository_files() if names is None else names:
         for_words, for_columns = is_scanned_for_words(name), is_scanned_for_columns(name)

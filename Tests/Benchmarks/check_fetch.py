@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks what fetches are measured beside: clients that overlook wrong answers would be faster than they are."""
+"""Checks the programs that fetches are compared with: clients that overlook wrong responses would be too fast."""
 from __future__ import annotations
 
 import pathlib
@@ -106,7 +106,7 @@ class Report(unittest.TestCase):
                 self.assertIsNone(report_fetch.verdict(point, "httpx"))
                 self.assertIsNone(report_fetch.verdict(point, "node"))
 
-    def test_a_client_is_compared_with_postern_in_the_same_turns(self) -> None:
+    def test_a_client_is_compared_with_postern_in_the_same_rounds(self) -> None:
         point = self.point("1 KB", 32, self.line(50, 1), self.line(100, 1))
         point["lines"]["postern"] += [self.line(500, 1)] * 2
         self.assertEqual(report_fetch.verdict(point, "requests"), ("ratio > 1", False))

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks what the report says of programs with tokens of their own."""
+"""Checks the part of the report about programs with tokens of their own."""
 from __future__ import annotations
 
 import unittest

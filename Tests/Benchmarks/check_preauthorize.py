@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks what decisions are measured beside, and what the report says of them."""
+"""Checks the programs that decisions are compared with, and their part of the report."""
 from __future__ import annotations
 
 import json
@@ -88,7 +88,7 @@ class Report(unittest.TestCase):
         text = "\n".join(report_preauthorize.sections(measured))
         rows = [line.count("|") for line in text.splitlines() if line.startswith("|")]
         self.assertEqual(rows, [12] * 6)
-        self.assertIn("2, 3 questions", text)
+        self.assertIn("2, 3 requests", text)
         self.assertIn("**missed**", text)
 
 

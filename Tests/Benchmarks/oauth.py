@@ -1,4 +1,4 @@
-"""Fetches with a token: `httpx` through Postern beside `httpx` with authlib's OAuth2 session in process."""
+"""Fetches with a token: `httpx` through Postern compared with `httpx` and authlib's OAuth2 session in process."""
 from __future__ import annotations
 
 import base64

@@ -89,25 +89,25 @@ def head(results):
         lines += ["A quick run: for trying out, not for the record.", ""]
     lines += [f"- {name}: {value}" for name, value in results["facts"]]
     return lines + [
-        f"- Each number is the median of {options['rounds']} turns of {options['seconds']:g} s, Postern and its peer "
-        f"by turns in the same run; Postern logs at `{options['log_level']}`.",
+        f"- Each number is the median of {options['rounds']} rounds of {options['seconds']:g} s, Postern and its peer "
+        f"alternating in the same run; Postern logs at `{options['log_level']}`.",
         "",
     ]
 
 
 def measured_later(results, key):
-    """What a section says of a run that is not the page's."""
+    """The line of a section that was measured in another run than the page's."""
     facts, options = dict(results["facts"]), results["options"]
-    says_so_itself = key in ("fetch", "preauthorize", "clients", "oauth")
-    turns = "" if says_so_itself else f"; {options['rounds']} turns of {options['seconds']:g} s"
+    has_rounds = key in ("fetch", "preauthorize", "clients", "oauth")
+    rounds = "" if has_rounds else f"; {options['rounds']} rounds of {options['seconds']:g} s"
     return (
         f"Measured by a run of its own: {facts['Date']}, {facts['Postern']}, load average at start "
-        f"{facts['Load average at start']}{turns}."
+        f"{facts['Load average at start']}{rounds}."
     )
 
 
 def merged(page, results):
-    """`page` with the sections of `results` in place of those of the same name, or in the page's order where new."""
+    """`page` with the sections of `results` instead of those of the same name, or in the page's order where new."""
     head_text, *kept = re.split(r"(?m)^(?=## )", page)
     fresh = {}
     for key, lines in sections(results):
@@ -155,7 +155,7 @@ def _startup_section(startup):
 def _echo_section(rows):
     threads = ", ".join(f"{row['name']}: {row['threads']}" for row in rows)
     return [
-        "## `getInfo` beside a C server (epoll and jansson)",
+        "## `getInfo` compared with a C server (epoll and jansson)",
         "",
         *compared(rows, "C server"),
         f"Threads of the C server, the best count for each line: {threads}.",
@@ -190,6 +190,6 @@ HEADINGS = {
     "oauth": ["authlib's OAuth2 session"],
     "tokens": ["ID-token validation", "`validateIdToken`"],
     "sessions": ["oidc-agent", "sessions in the file store"],
-    "fairness": ["beside a flood"],
+    "fairness": ["during a flood"],
     "soak": ["Memory over many"],
 }

@@ -4,7 +4,7 @@ import statistics
 
 from tables import met, table, us
 
-TITLE = "## A call through the clients beside the raw socket"
+TITLE = "## A call through the clients compared with the raw socket"
 HEAD = ["", "socket p50 µs", "client p50 µs", "added µs", "lowest–highest", "target", ""]
 
 
@@ -31,6 +31,6 @@ def sections(rows):
         "",
         *table(HEAD, body),
         "One `getInfo` after the other: bytes on a plain socket of the same language, without reading the answer's JSON, and the client "
-        "with typed results. Medians of rounds by turns.",
+        "with typed results. Medians of alternating rounds.",
         "",
     ]

@@ -6,31 +6,31 @@ TARGET = 3.0
 
 
 def _row(row, name, what):
-    quiet, beside = median(row["quiet"], "latencyUs", "p99"), median(row[name], "latencyUs", "p99")
+    quiet, during = median(row["quiet"], "latencyUs", "p99"), median(row[name], "latencyUs", "p99")
     ratios = [
         one["latencyUs"]["p99"] / alone["latencyUs"]["p99"] for one, alone in zip(row[name], row["quiet"])
     ]
     flood = median(row[name], "flood", "requestsPerSecond")
     refused = max(line["refused"] for line in row[name])
     return [
-        f"`{row['name']}`, {row['rate']}/s, beside {what}",
+        f"`{row['name']}`, {row['rate']}/s, during {what}",
         us(median(row["quiet"], "latencyUs", "p50")),
         us(quiet),
         us(median(row[name], "latencyUs", "p50")),
-        us(beside),
-        f"{beside / quiet:.2f}",
+        us(during),
+        f"{during / quiet:.2f}",
         f"{min(ratios):.2f}–{max(ratios):.2f}",
         f"{rate(flood)} ({flood / row['rate']:,.0f} : 1)",
         refused,
         f"≤ {TARGET:g}" if name != "same" else "–",
-        met(beside / quiet <= TARGET) if name != "same" else "",
+        met(during / quiet <= TARGET) if name != "same" else "",
     ]
 
 
 def sections(results):
     """Heading, table and what to know of it."""
     head = [
-        "", "quiet p50 µs", "quiet p99 µs", "beside p50 µs", "beside p99 µs", "p99 ratio", "lowest–highest",
+        "", "quiet p50 µs", "quiet p99 µs", "flooded p50 µs", "flooded p99 µs", "p99 ratio", "lowest–highest",
         "flood answered/s", "refused", "target", "",
     ]
     rows = [
@@ -44,13 +44,13 @@ def sections(results):
     ]
     bound = results["concurrency"]
     return [
-        "## A caller beside a flood",
+        "## A caller during a flood",
         "",
-        f"One user asks little, on one connection and at a steady rate. A flood asks fifty times as "
-        f"much over {results['connections']} connections, or as much as is answered, with 8 (`fetchResource`) or 16 requests in flight on "
+        f"One user sends few calls, on one connection and at a steady rate. A flood sends fifty times as "
+        f"many over {results['connections']} connections, or as many as are answered, with 8 (`fetchResource`) or 16 requests in flight on "
         f"each. ES256 tokens, none of "
-        f"them seen before by the one that asks; `fetchResource` asks the playground"
-        + (f", of which no more than {bound} requests are asked at a time (`limits.concurrency`). " if bound else ". ")
+        f"them used by that user before; `fetchResource` fetches from the playground"
+        + (f", with at most {bound} requests at a time (`limits.concurrency`). " if bound else ". ")
         + f"Medians of {results['rounds']} rounds of {results['seconds']:g} s. The flood, at `nice {results['nice']}`, the callers, "
         f"the upstreams and the sidecar share the processors of this machine.",
         "",

@@ -15,8 +15,8 @@ HEAD = ["", "", "req/s", "p50 µs", "p99 µs", "CPU µs/req", "Postern's ratio",
 HEAD += ["target", ""]
 
 
-def turns(point: dict, name: str) -> dict[str, list[dict]]:
-    """Postern and `name` in the turns that both had and in which that client fetched something: on a busy machine a
+def rounds(point: dict, name: str) -> dict[str, list[dict]]:
+    """Postern and `name` in the rounds that both had and in which that client fetched something: on a busy machine a
     slow one may end nothing in its second."""
     both = zip(point["lines"]["postern"], point["lines"].get(name, []))
     good = [(a, b) for a, b in both if not b.get("failed") and b["requests"] * b["requestsPerSecond"] > 0]
@@ -24,8 +24,8 @@ def turns(point: dict, name: str) -> dict[str, list[dict]]:
 
 
 def verdict(point: dict, name: str) -> tuple[str, bool] | None:
-    """The target that concerns Postern beside `name` at this point, and whether it is met."""
-    measured = turns(point, name)
+    """The target for Postern compared with `name` at this point, and whether it is met."""
+    measured = rounds(point, name)
     if not measured["peer"]:
         return None
     ratio = ratio_of(measured)[0]
@@ -59,7 +59,7 @@ def _rows(point: dict, http2: bool) -> list[list[str]]:
     rows = [[f"**{where}**", "**Postern**", *(f"**{cell}**" for cell in _cells(own)), "", "", "", "", ""]]
     for name, shown in NAMES.items():
         lines = point["lines"].get(name, [])
-        measured = turns(point, name)
+        measured = rounds(point, name)
         peer = measured["peer"]
         if name == "curl" and point["curlMultiplexes"]:
             shown += ", multiplexed"
@@ -102,11 +102,11 @@ def sections(fetch: dict) -> list[str]:
     versions = _versions(fetch)
     upstream = f"Behind TLS: {fetch['upstream']}, one process. " if fetch["upstream"] else ""
     lines = [
-        "## `fetchResource` beside plain libcurl (multi interface, C)",
+        "## `fetchResource` compared with plain libcurl (multi interface, C)",
         "",
         *compared(fetch["more"], "libcurl"),
-        f"HTTP/1.1. Fetches are measured in turns of {fetch['seconds']:g} s, their number: {fetch['rounds']}. "
-        f"In flight through Postern: {flights}. Every fetch reached the upstream; Postern asked it for "
+        f"HTTP/1.1. Fetches are measured in {fetch['rounds']} rounds of {fetch['seconds']:g} s. "
+        f"In flight through Postern: {flights}. Every fetch reached the upstream; Postern requested "
         f"{fetch['tokenRequests']} token{'' if fetch['tokenRequests'] == 1 else 's'} in all.",
         "",
         "The tables below are of `auth: none`. Each of their lines is a client that fetches the same URL directly; "

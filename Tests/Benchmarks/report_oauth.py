@@ -5,7 +5,7 @@ import statistics
 
 from tables import median, rate, ratio_of, table, us
 
-TITLE = "## `httpx` through Postern beside `httpx` with authlib's OAuth2 session"
+TITLE = "## `httpx` through Postern compared with `httpx` and authlib's OAuth2 session"
 NAMES = {
     "postern": "`httpx` through Postern",
     "authlib": "`httpx` with authlib",
@@ -65,7 +65,7 @@ def reading(measured: dict) -> list[str]:
         median(point["lines"]["bare"], "serverCpuUs") / median(point["lines"]["authlib"], "serverCpuUs")
         for point in long_lived
     ]
-    renewed = [
+    refreshed = [
         f"{point['style']} {median(point['lines']['postern'], 'tokens'):g} and "
         f"{median(point['lines']['authlib'], 'tokens'):g}"
         for point in points
@@ -74,14 +74,15 @@ def reading(measured: dict) -> list[str]:
     return [
         f"Postern made {min(ratios):.2f} to {max(ratios):.2f} times authlib's fetches/s, though each of its fetches crosses "
         "another process and is JSON both ways. That is little of authlib's doing: `httpx` with a token put in by hand "
-        f"takes {min(shares):.0%} to {max(shares):.0%} of its processor time. Postern's transport takes the place of "
+        f"takes {min(shares):.0%} to {max(shares):.0%} of its processor time. Postern's transport replaces "
         "`httpx`'s own HTTP/1.1 and connection pool, which are Python and slow down with every connection; the sidecar "
         "has libcurl for that. Against a client with a quick HTTP of its own the sidecar costs time instead: see "
         "libcurl above. Processor time is the program's and the sidecar's together, without the upstream's.",
         "",
-        "When a token expires, Postern asks for one, whoever waits; authlib's asynchronous session has a lock for "
-        "that, each thread of its blocking one asks by itself, and whole seconds make it renew early. Tokens in a turn with short-lived ones, 16 at a time, "
-        f"Postern and authlib: {', '.join(renewed)}. authlib also fetches one at the start of each turn, as every "
+        "When a token expires, Postern requests one for all waiting calls; authlib's asynchronous session has a lock for "
+        "that, each thread of its blocking one requests a token, and whole seconds make it refresh early. Tokens in a "
+        "round with short-lived ones, 16 at a time, "
+        f"Postern and authlib: {', '.join(refreshed)}. authlib also requests one at the start of each round, as every "
         "process with tokens of its own does; Postern's is there for all processes.",
         "",
     ]
@@ -104,9 +105,9 @@ def sections(measured: dict | None) -> list[str]:
         TITLE,
         "",
         *table(HEAD, [row for point in measured["points"] for row in _rows(point)]),
-        f"The playground's `/resource/orders`, {measured['bytes']} bytes, behind client credentials; every client renews a "
-        f"token a tenth of its life, at most 30 s, before its end. Turns of {seconds}, with short-lived tokens at least "
-        f"three lives long; their number: {measured['rounds']}. {', '.join(measured['versions'])}.",
+        f"The playground's `/resource/orders`, {measured['bytes']} bytes, with client credentials; every client refreshes a "
+        f"token a tenth of its lifetime, at most 30 s, before its end. Rounds of {seconds}, with short-lived tokens at least "
+        f"three lifetimes long; their number: {measured['rounds']}. {', '.join(measured['versions'])}.",
         "",
         *reading(measured),
         *_cold(measured["cold"]),

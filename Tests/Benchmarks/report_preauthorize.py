@@ -19,7 +19,7 @@ def _cells(lines: list[dict]) -> list[str]:
 
 
 def cached_verdict(point: dict) -> tuple[str, bool] | None:
-    """The target of remembered decisions, and whether it is met."""
+    """The target of cached decisions, and whether it is met."""
     if point["resources"] != 10 or point["inFlight"] == 1:
         return None
     lines = point["lines"]["cached"]
@@ -43,7 +43,7 @@ def _rows(point: dict) -> list[list[str]]:
     title = f"{count} resource{'s' if count > 1 else ''}, {point['inFlight']} in flight"
     rows = []
     for name, shown, verdict in (
-        ("cached", "Postern, remembered", cached_verdict(point)),
+        ("cached", "Postern, cached", cached_verdict(point)),
         ("cold", "Postern, cold", cold_verdict(point)),
     ):
         target, good = verdict or ("–", None)
@@ -64,18 +64,18 @@ def sections(measured: dict) -> list[str]:
     """Their Markdown."""
     identical = measured["identical"]
     batches = -(-identical["resources"] // identical["batch"])
-    good = all(asked == batches for asked in identical["asked"])
+    good = all(count == batches for count in identical["asked"])
     lines = [
-        "## `preauthorize` beside libcurl and `httpx` asking the same decision point",
+        "## `preauthorize` compared with libcurl and `httpx` at the same decision point",
         "",
         *table(HEAD, [row for point in measured["points"] for row in _rows(point)]),
-        f"AuthZEN, one batch for each call, all permitted; turns of {measured['seconds']:g} s, their number: "
-        f"{measured['rounds']}. In flight are connections to Postern with one call each. Remembered: no call reaches "
-        "the decision point, which is checked. Cold: `LOCAL_CACHE` switched off, so that every call does. Ratios are "
+        f"AuthZEN, one batch for each call, all permitted; rounds of {measured['seconds']:g} s, their number: "
+        f"{measured['rounds']}. In flight are connections to Postern with one call each. Cached: no call reaches "
+        "the decision point, which is checked. Cold: `LOCAL_CACHE` disabled, so that every call does. Ratios are "
         "Postern's calls/s divided by the client's; added p50 is that of a cold call less libcurl's.",
         "",
         f"{identical['calls']} identical cold calls at once about {identical['resources']} resources, "
-        f"{identical['batch']} in a batch, came to {', '.join(str(asked) for asked in identical['asked'])} questions: one for each batch is "
+        f"{identical['batch']} in a batch, caused {', '.join(str(count) for count in identical['asked'])} requests: one for each batch is "
         f"{batches}, {met(good)}.",
         "",
     ]

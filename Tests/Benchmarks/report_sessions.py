@@ -8,7 +8,7 @@ START_MS, GROWTH_KIB = 200, 4
 
 
 def _cached(cached):
-    lines = ["## Cached session tokens beside oidc-agent", ""]
+    lines = ["## Cached session tokens compared with oidc-agent", ""]
     rows = cached["rows"]
     if cached["oidcAgent"] is None:
         medians = [[row["name"], rate(median(row["postern"], "requestsPerSecond"))] for row in rows]
@@ -16,7 +16,7 @@ def _cached(cached):
     return lines + [
         *compared(rows, "oidc-agent"),
         f"`getAccessToken` of one session and `access_token` of one account ({cached['oidcAgent']}), both with the "
-        "same provider and the same token, asked by the same client over plain IPC. oidc-agent answers once on a "
+        "same provider and the same token, requested by the same client over plain IPC. oidc-agent answers once per "
         "connection; its processor time is that of its two processes.",
         "",
     ]
@@ -36,8 +36,8 @@ def _many(many):
         rows.append([name, *spread, f"≤ {START_MS}", met(middle <= START_MS)])
     for key, since, name in [
         ("created", "oneSession", "RSS growth a session, all created, KiB"),
-        ("createdTouched", "oneSession", "RSS growth a session, created and each token asked for, KiB"),
-        ("restartedTouched", "restarted", "RSS growth a session, after a restart and each token asked for, KiB"),
+        ("createdTouched", "oneSession", "RSS growth a session, created and each token requested, KiB"),
+        ("restartedTouched", "restarted", "RSS growth a session, after a restart and each token requested, KiB"),
     ]:
         growth = (sizes[key] - sizes[since]) / count
         rows.append([name, f"{growth:.2f}", "", "", f"≤ {GROWTH_KIB}", met(growth <= GROWTH_KIB)])
@@ -47,9 +47,9 @@ def _many(many):
         "",
         *table(["", f"median of {len(many['starts'])}", "lowest", "highest", "target", ""], rows),
         f"RSS: {mib['oneSession']} MiB with one session, {mib['created']} MiB with all of them; after a restart "
-        f"{mib['restarted']} MiB, and {mib['restartedTouched']} MiB when each was asked for. The store has "
+        f"{mib['restarted']} MiB, and {mib['restartedTouched']} MiB when each was requested. The store has "
         f"{many['storeKib'] / 1024:.1f} MiB on disk; {many['createdPerSecond']:,.0f} "
-        "sessions were created a second, each durable before its answer.",
+        "sessions were created a second, each durable before its response.",
         "",
     ]
 

@@ -24,7 +24,7 @@ def _engine(rows):
     body = []
     for row in rows:
         engine, c = (_median(row[name], "perCpuSecond") for name in ("engine", "c"))
-        turns = [a["perCpuSecond"] / b["perCpuSecond"] for a, b in zip(row["engine"], row["c"])]
+        rounds = [a["perCpuSecond"] / b["perCpuSecond"] for a, b in zip(row["engine"], row["c"])]
         body.append(
             [
                 row["name"],
@@ -32,7 +32,7 @@ def _engine(rows):
                 rate(c),
                 rate(_median(row["openssl"], "perCpuSecond")),
                 f"{engine / c:.2f}",
-                f"{min(turns):.2f}–{max(turns):.2f}",
+                f"{min(rounds):.2f}–{max(rounds):.2f}",
                 f"≥ {ENGINE_RATIO}",
                 met(engine / c >= ENGINE_RATIO),
                 *(f"{row['allocations'][name]:.0f}" for name in ("engine", "c")),
@@ -42,7 +42,7 @@ def _engine(rows):
 
 
 def _socket(rows):
-    head = ["", "req/s", "p50 µs", "p99 µs", "CPU µs/req", "beside PyJWT in process", "target", ""]
+    head = ["", "req/s", "p50 µs", "p99 µs", "CPU µs/req", "ratio to PyJWT in process", "target", ""]
     body = []
     for row in rows:
         lines = row["lines"]
@@ -87,19 +87,19 @@ def sections(tokens):
         lines[0]["version"]: None for row in rows for lines in row["lines"].values() if lines[0].get("version")
     }
     lines = [
-        "## ID-token validation beside C",
+        "## ID-token validation compared with C",
         "",
         *_engine(tokens["engine"]),
         "Validations per second of processor time, one thread: the engine's `IDTokenValidator` without its cache of "
-        "verdicts, a C program that does the same with OpenSSL's EVP interface and jansson, and what `openssl speed` "
-        f"({tokens['openssl']}) says of bare verifications. Allocations are those of one validation.",
+        "verifications, a C program that does the same with OpenSSL's EVP interface and jansson, and what `openssl speed` "
+        f"({tokens['openssl']}) measures for bare verifications. Allocations are those of one validation.",
         "",
         "## `validateIdToken` through the socket",
         "",
         *_socket(rows),
         f"{tokens['connections']} connections × {tokens['pipeline']} pipelined. Cold: {tokens['tokens']:,} different "
-        "tokens in turn, more than the cache of verdicts holds, and every answer says `cached: false`. Repeated: "
-        f"{tokens['repeatedTokens']} tokens, and every answer says `cached: true`.",
+        "tokens in rotation, more than the cache of verifications holds, and every result has `cached: false`. Repeated: "
+        f"{tokens['repeatedTokens']} tokens, and every result has `cached: true`.",
         "",
     ]
     libraries = _libraries(rows)

@@ -31,11 +31,11 @@ def median(lines, *path):
 
 
 def ratio_of(row):
-    """The ratio of the medians, and the lowest and highest ratio of one turn."""
+    """The ratio of the medians, and the lowest and highest ratio of one round."""
     postern, peer = row["postern"], row["peer"]
-    turns = [a["requestsPerSecond"] / b["requestsPerSecond"] for a, b in zip(postern, peer)]
+    rounds = [a["requestsPerSecond"] / b["requestsPerSecond"] for a, b in zip(postern, peer)]
     ratio = median(postern, "requestsPerSecond") / median(peer, "requestsPerSecond")
-    return ratio, min(turns), max(turns)
+    return ratio, min(rounds), max(rounds)
 
 
 def compared(rows, peer_name):

@@ -1,4 +1,4 @@
-"""A decision point that speaks AuthZEN 1.0, for the demo: alice may view news, and nobody anything else.
+"""A decision point that supports AuthZEN 1.0, for the demo: it permits alice to view news, and denies everything else.
 
 Prints its URL and ends with its standard input.
 """
@@ -12,10 +12,10 @@ class DecisionPoint(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def do_POST(self):
-        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         if self.path != "/access/v1/evaluations":
             return self.send_error(404)
-        answers = [self.decide(asked["subject"]["id"], one["resource"]["id"]) for one in asked["evaluations"]]
+        answers = [self.decide(request["subject"]["id"], one["resource"]["id"]) for one in request["evaluations"]]
         body = json.dumps({"evaluations": answers}).encode()
         self.send_response(200)
         self.send_header("Content-Type", "application/json")

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# The tour of five minutes: each step shows the command a person would type, and the answer.
+# The tour of five minutes: each step shows the command that a person would type, and its output.
 #
 #   make demo                     builds both binaries first
 #   Tests/Demo/demo.sh            uses .build/release, or $POSTERN_BIN and $PLAYGROUND_BIN
 #   DEMO_PAUSE=1 make demo        waits for Enter between the steps
 #
-# Every answer is checked, so this is a test as well: exit 0 when all were as expected. Everything runs in a temporary
-# directory and is stopped again, whatever happens (stage.sh). Colours on a terminal only, unless NO_COLOR is set.
+# Every output is checked, so this is a test as well: exit 0 when all are as expected. Everything runs in a temporary
+# directory and is always stopped (stage.sh). Colours on a terminal only, unless NO_COLOR is set.
 set -uo pipefail
 umask 077
 
@@ -14,7 +14,7 @@ stage=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 root=$(cd "$stage/../.." && pwd)
 postern=$(realpath "${POSTERN_BIN:-$root/.build/release/postern}" 2>/dev/null)
 playground=$(realpath "${PLAYGROUND_BIN:-$root/.build/release/playground}" 2>/dev/null)
-# A Python that has requests: Debian's own if it does, else the first on the PATH.
+# A Python with requests: Debian's own if it has them, else the first on the PATH.
 python=$(/usr/bin/python3 -c 'import requests' 2>/dev/null && echo /usr/bin/python3 || command -v python3)
 # shellcheck source=Tests/Demo/stage.sh
 source "$stage/stage.sh"
@@ -28,7 +28,7 @@ Everything is in $dir, and gone at the end.
 END
 
 step "A configuration" \
-  "Who gives the tokens, what is fetched with them, who decides. Mistakes are all told at once, with line and column."
+  "Issuers of tokens, resources, decision points. check-config reports all problems at once, with line and column."
 run "cat postern.yaml"
 run "postern check-config --config postern.yaml"
 [[ $status == 0 ]] || fail "check-config ended with $status"
@@ -38,7 +38,7 @@ export POSTERN_SOCKET=$dir/postern.sock
 printf '%s\n' "${cyan}\$ export POSTERN_SOCKET=\$PWD/postern.sock" \
   "\$ postern serve --config postern.yaml --socket \$POSTERN_SOCKET 2>postern.log &$plain"
 start_the_sidecar
-healthy() { [[ $("$postern" call health | jq -r .status) == ok ]]; } # who asks waits a second for the issuers' keys, and no longer
+healthy() { [[ $("$postern" call health | jq -r .status) == ok ]]; } # health waits at most a second for the issuers' keys
 await healthy || fail "the issuers do not give their keys"
 run "postern probe && stat -c '%A %U %n' \$POSTERN_SOCKET"
 expect_text 'srw-------'
@@ -59,13 +59,13 @@ END"
 expect '$answer.id == "indented" and $answer.result.status == "ok"'
 
 step "fetchResource: a protected resource" \
-  "The sidecar gets a token of its own, fetches with it and keeps it. Neither token nor secret comes into your program."
+  "The sidecar obtains a token by client credentials, sends it with the request and caches it. Neither token nor secret enters your program."
 run "postern call fetchResource '{\"resource\":\"orders\",\"path\":\"orders\"}'"
 [[ $status == 0 ]] || fail "postern call ended with $status"
 expect '$answer.status == 200 and ($answer.body | fromjson | .orders | length) == 2 and $answer.attempts == 1'
 
 step "A user logs in" \
-  "Your program sends the browser to the URL and hands over what comes back: it gets a handle, the tokens stay in the sidecar. Here the playground is told that alice logs in, and curl is the browser."
+  "Your program sends the browser to the URL and passes the callback on: it gets a handle, the tokens stay in the sidecar. Here the playground logs in alice, and curl is the browser."
 run "url=\$(postern call beginAuthorization '{\"issuer\":\"shop\",\"redirectUri\":\"http://127.0.0.1:8765/callback\"}' | jq -r .authorizationUrl)
 curl -s -o /dev/null -d '{\"user\":\"alice\",\"times\":1}' \$PLAYGROUND/login
 callback=\$(curl -s -o /dev/null -w '%{redirect_url}' \"\$url\")
@@ -75,15 +75,15 @@ run "session=\$(jq -r .session session.json)
 postern call fetchResource \"{\\\"resource\\\":\\\"mine\\\",\\\"path\\\":\\\"orders\\\",\\\"session\\\":\\\"\$session\\\"}\" | jq -c '{status, attempts, tokenRefreshed}'"
 expect '$answer == {status: 200, attempts: 1, tokenRefreshed: false}'
 
-step "A token is revoked behind its back" \
-  "The provider takes back every token it gave. The resource answers 401, the sidecar renews once, however many callers there are, and asks again."
+step "A revoked token" \
+  "The provider revokes all its tokens. The resource returns 401, the sidecar refreshes once for all callers, and retries the request."
 run "curl -s -o /dev/null -d '{\"revokeTokens\":true}' \$PLAYGROUND/faults
 postern call fetchResource \"{\\\"resource\\\":\\\"mine\\\",\\\"path\\\":\\\"orders\\\",\\\"session\\\":\\\"\$session\\\"}\" | jq -c '{status, attempts, tokenRefreshed}'"
 expect '$answer == {status: 200, attempts: 2, tokenRefreshed: true}'
 run "postern call endSession \"{\\\"session\\\":\\\"\$session\\\"}\""
 expect '$answer.ended and $answer.upstream == "ended"'
 
-# An ID token, as an application that logs its users in by itself has one.
+# An ID token, as in an application that logs in its users itself.
 challenge=E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM verifier=dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk
 curl -sf --max-time 5 -o /dev/null -d '{"user":"alice","times":1}' "$PLAYGROUND/login" &&
   callback=$(curl -s --max-time 5 -o /dev/null -w '%{redirect_url}' "$ISSUER/authorize?response_type=code&client_id=shop&redirect_uri=http://127.0.0.1:8765/callback&scope=openid&state=s&nonce=n-1&code_challenge=$challenge&code_challenge_method=S256") &&
@@ -93,21 +93,21 @@ curl -sf --max-time 5 -o /dev/null -d '{"user":"alice","times":1}' "$PLAYGROUND/
   export ID_TOKEN || fail "there is no ID token"
 
 step "validateIdToken: every rule, each with its own code" \
-  "\$ID_TOKEN is what an application got at a login of its own. First it is valid, then it is the answer to another login's nonce."
+  "\$ID_TOKEN is the token of an application's own login. First it is valid, then it has the nonce of another login."
 run "postern call validateIdToken \"{\\\"issuer\\\":\\\"shop\\\",\\\"nonce\\\":\\\"n-1\\\",\\\"idToken\\\":\\\"\$ID_TOKEN\\\"}\" | jq -c '{valid, sub: .claims.sub, key}'"
 expect '$answer.valid and $answer.sub == "user-1001" and $answer.key.alg == "RS256"'
 run "postern call validateIdToken \"{\\\"issuer\\\":\\\"shop\\\",\\\"nonce\\\":\\\"n-2\\\",\\\"idToken\\\":\\\"\$ID_TOKEN\\\"}\""
 expect '$answer.valid == false and $answer.error.code == "nonce_mismatch" and ($answer | has("claims") | not)'
 
 step "preauthorize: what may alice view?" \
-  "A no is a result and has its reason; a failure to decide would be another outcome. Asked again, a yes comes from memory."
+  "A denial is a result with its reason; a failure to decide would be another outcome. The second time, a permit comes from the cache."
 run "postern call preauthorize '{\"resources\":[\"news\",\"sports\"],\"context\":{\"subject\":\"alice\"}}'"
 expect '$answer.outcome == "response" and ($answer.decisions | map(.authorized)) == [true, false] and $answer.decisions[1].error.status == 403'
 run "postern call preauthorize '{\"resources\":[\"news\"],\"context\":{\"subject\":\"alice\"}}' | jq -c .decisions"
 expect '$answer[0].authorized and $answer[0].source == "local"'
 
 step "authenticateWithAdvice: step-up" \
-  "A gateway wants to know that it is really alice. The fetch stops with an advice and a continuation; the journey asks, and is answered; then the very request that was stopped goes through."
+  "A gateway requires that alice authenticates again. The fetch is suspended with an advice and a continuation; the questions of the journey are answered; then the original request is retried."
 # shellcheck disable=SC2034  # used by what run() evaluates
 SSO_TOKEN=$(curl -sf --max-time 5 -d '{"user":"alice"}' "$PLAYGROUND/ssoTokens" | jq -r .tokenId) ||
   fail "alice cannot sign on"
@@ -117,9 +117,9 @@ echo '{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"fetchResource\",\"params\":{\"r
 expect '$answer.code == 1017 and $answer.data.advice.value == "/alpha:ConfirmPassword"'
 run "fetch=\$(jq -r .error.data.continuation stopped.json)
 echo '{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"authenticateWithAdvice\",\"params\":{\"continuation\":\"'\$fetch'\"}}' |
-  socat -t 30 - UNIX-CONNECT:\$POSTERN_SOCKET | tee asked.json | jq '.result | {state, callbacks}'"
+  socat -t 30 - UNIX-CONNECT:\$POSTERN_SOCKET | tee page.json | jq '.result | {state, callbacks}'"
 expect '$answer.state == "callbacks" and $answer.callbacks[0].type == "PasswordCallback"'
-run "filled=\$(jq -c '.result | {continuation, callbacks} | .callbacks[0].input[0].value = \"alice-password\"' asked.json)
+run "filled=\$(jq -c '.result | {continuation, callbacks} | .callbacks[0].input[0].value = \"alice-password\"' page.json)
 echo '{\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"authenticateWithAdvice\",\"params\":'\$filled'}' |
   socat -t 30 - UNIX-CONNECT:\$POSTERN_SOCKET | jq -c .result"
 expect '$answer.state == "completed"'
@@ -127,14 +127,14 @@ run "postern call fetchResource \"{\\\"continuation\\\":\\\"\$fetch\\\"}\" | jq 
 expect '$answer.status == 200 and $answer.advicesSatisfied == ["AuthenticateToServiceConditionAdvice"]'
 
 step "Python: a program that uses requests" \
-  "What it takes: one object mounted (pip install ./clients/python). httpx and aiohttp have theirs."
+  "Mount one object (pip install ./clients/python). There are adapters for httpx and aiohttp, too."
 run "cat orders.py"
 run "python3 orders.py"
 [[ $status == 0 ]] || fail "orders.py ended with $status"
 expect_text 'A-1001 2 coffee'
 
 step "Python: a payment that must be confirmed" \
-  "A delegate is a function that the sidecar calls back while the fetch waits. The code that fetches sees nothing of the step-up."
+  "A delegate is a function that the sidecar calls back while the fetch waits. The code that fetches does not notice the step-up."
 run "cat pay.py"
 run "python3 pay.py \$session"
 [[ $status == 0 ]] || fail "pay.py ended with $status"
@@ -142,7 +142,7 @@ expect_text 'the gateway wants TransactionConditionAdvice'
 expect_text '200 paid: 10 coins'
 
 step "Node: a fetch that gets tokens by itself" \
-  "A real Response, no dependencies (npm install ./clients/node). What may not be reached is refused before anything is sent."
+  "A real Response, no dependencies (npm install ./clients/node). A URL that is not allowed is rejected before anything is sent."
 run "cat orders.mjs"
 run "node orders.mjs"
 [[ $status == 0 ]] || fail "orders.mjs ended with $status"
@@ -150,7 +150,7 @@ expect_text '200 application/json'
 expect_text 'origin_not_allowed not_sent'
 
 step "Three messages at once" \
-  "A fetch that takes ten seconds, a quick call, and a change of mind. Answers come as they are ready, matched by id."
+  "A fetch that takes ten seconds, a quick call, and a cancellation. Responses come as soon as they are ready, matched by id."
 run "printf '%s\\n' \\
   '{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"fetchResource\",\"params\":{\"resource\":\"open\",\"path\":\"slow?ms=10000\"}}' \\
   '{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"health\"}' \\
@@ -158,24 +158,24 @@ run "printf '%s\\n' \\
   socat -t 30 - UNIX-CONNECT:\$POSTERN_SOCKET | jq -c '{id, status: .result.status, error: .error.data.reason}'"
 expect '($all | length) == 2 and any($all[]; . == {id: 1, status: null, error: "request_cancelled"}) and any($all[]; .id == 2 and .status)'
 
-step "When something is wrong" \
-  "A reason to switch on, the place of the mistake, and whether anything was sent. A command ends with status 1."
+step "Errors" \
+  "A reason to switch on, the position of the error, and whether anything was sent. The command exits with status 1."
 run "postern call fetchResource '{\"resource\":\"orders\",\"path\":\"orders\",\"metod\":\"GET\"}'"
 [[ $status == 1 ]] || fail "postern call ended with $status"
 expect '$answer.code == -32602 and $answer.data.reason == "invalid_params" and $answer.data.path == "/metod"'
 run "postern call fetchResource '{\"resource\":\"orders\",\"path\":\"../admin\"}' | jq -c '{code, reason: .data.reason, outcome: .data.outcome}'"
 expect '$answer.code == 1006 and $answer.outcome == "not_sent"'
 
-counted() { [[ $(postern call metrics) == *'outcome=\"request_cancelled\"} 1'* ]]; } # a moment after the answer
+counted() { [[ $(postern call metrics) == *'outcome=\"request_cancelled\"} 1'* ]]; } # a moment after the response
 await counted || fail "the cancelled call is not counted"
-step "What has been counted" \
-  "Prometheus text; http.listen serves it, too. The sidecar's own token was obtained twice: it was revoked in between."
+step "Metrics" \
+  "Prometheus text; http.listen serves it, too. The token from client credentials was obtained twice, because it was revoked in between."
 run "postern call metrics | jq -r .text | grep -E '^postern_(token_cache_requests|rpc_requests).*(obtained|Resource)'"
 expect_text 'postern_token_cache_requests_total{result="obtained"} 2'
 expect_text 'postern_rpc_requests_total{method="fetchResource",outcome="request_cancelled"} 1'
 
 step "The end" \
-  "SIGTERM while a fetch is under way: it is answered, then the sidecar ends, and its socket is gone."
+  "SIGTERM during a fetch: the fetch is completed, then the sidecar exits, and its socket is gone."
 open_requests() { curl -sf --max-time 5 "$PLAYGROUND/statistics" | jq .openRequests; }
 before=$(open_requests) || fail "the playground does not answer"
 postern_pid_shown=$postern_pid

@@ -4,7 +4,7 @@ import postern
 client = postern.Client()
 
 
-def confirm(request):  # called while the fetch waits: here a person would be asked
+def confirm(request):  # called while the fetch waits; a real one has a dialog with the user
     print("the gateway wants", request.advices[0].type)
     step = client.authenticate_with_advice(
         continuation=request.continuation,

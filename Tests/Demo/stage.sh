@@ -1,8 +1,7 @@
 # shellcheck shell=bash disable=SC2154  # its variables are those of demo.sh
-# Everything around the tour (sourced by demo.sh): how steps are shown and checked, what is started, and that all of it
-# is stopped again, whatever happens.
+# The set-up of the tour (sourced by demo.sh): shows and checks steps, starts the servers, and always stops them.
 
-# MARK: what is shown
+# MARK: output
 
 if [[ ${DEMO_COLOR:-} == always || (-t 1 && -z ${NO_COLOR-}) ]]; then
   bold=$'\e[1m' dim=$'\e[2m' cyan=$'\e[36m' green=$'\e[32m' red=$'\e[31m' plain=$'\e[0m' jq_colour=-C
@@ -11,7 +10,7 @@ else
 fi
 steps=0 expected=0 answer='' status=0
 
-# A step of the tour: $1 is its title, $2 what there is to see.
+# A step of the tour: $1 is its title, $2 its explanation.
 step() {
   if [[ ${DEMO_PAUSE-} && -t 0 && $steps != 0 ]]; then
     read -rsp "${dim}Enter goes on${plain}"
@@ -21,21 +20,21 @@ step() {
   printf '\n%s\n%s\n\n' "$bold$green$steps. $plain$bold$1$plain" "$dim$(fold -s -w 100 <<<"$2" | sed 's, *$,,')$plain"
 }
 
-# Shows the command $1, carries it out in this shell, and keeps what it printed in $answer, its exit status in $status.
-# Further lines are not indented: what is shown can be pasted.
+# Shows the command $1, executes it in this shell, and stores its output in $answer, its exit status in $status.
+# Further lines are not indented, so that the command can be pasted.
 run() {
   printf '%s\n' "$cyan\$ $1$plain"
   eval "$1" >"$dir/.answer" 2>&1
   status=$?
   answer=$(<"$dir/.answer")
   [[ -z $answer ]] && return
-  # As a person would see it: on a terminal `postern call` and jq indent, unless they are asked not to; socat does not.
+  # As on a terminal: there `postern call` and jq indent, without an option against it; socat does not.
   local last=${1##*$'\n'} form='-c .'
   [[ $last == 'postern call'* && $last != *'|'* || $last =~ \|\ jq\ [^-] ]] && form=.
   jq $jq_colour $form <<<"$answer" 2>/dev/null >.coloured && cat .coloured || printf '%s\n' "$answer"
 }
 
-# The answer (a stream of JSON texts, read as the array $all) must be what the jq filter $1 says.
+# The output (a stream of JSON texts, read as the array $all) must match the jq filter $1.
 expect() {
   jq -se ". as \$all | .[0] as \$answer | ($1)" <<<"$answer" >/dev/null 2>&1 || fail "not what was expected: $1"
   [[ ! $answer =~ eyJ[A-Za-z0-9_-]+\.eyJ && $answer != *svcsecret* && $answer != *shopsecret* ]] ||
@@ -43,7 +42,7 @@ expect() {
   expected=$((expected + 1))
 }
 
-# The text of the answer must contain $1.
+# The text of the output must contain $1.
 expect_text() {
   [[ $answer == *"$1"* ]] || fail "not in the answer: $1"
   expected=$((expected + 1))
@@ -58,7 +57,7 @@ fail() {
   exit 1
 }
 
-# MARK: what is started, and stopped
+# MARK: start and stop
 
 dir='' playground_pid='' decider_pid='' postern_pid='' stdin_holder='' decider_holder=''
 
@@ -71,7 +70,7 @@ await() {
   return 1
 }
 
-# Ends the process $1: asks, waits up to three seconds, insists.
+# Stops process $1: SIGTERM, then SIGKILL after three seconds.
 end() {
   [[ $1 ]] || return 0
   kill -TERM "$1" 2>/dev/null
@@ -87,7 +86,7 @@ clean_up() {
   local status=$?
   trap - EXIT
   trap '' INT TERM HUP
-  [[ $stdin_holder ]] && exec {stdin_holder}>&- {decider_holder}>&- # both upstreams stop by themselves now
+  [[ $stdin_holder ]] && exec {stdin_holder}>&- {decider_holder}>&- # both upstreams stop by themselves then
   end "$postern_pid"
   end "$playground_pid"
   end "$decider_pid"
@@ -98,7 +97,7 @@ trap clean_up EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM HUP
 
-# The upstreams, a directory with what the tour uses, and this shell in it. Sets PLAYGROUND and ISSUER.
+# Starts the upstreams, and enters a directory with the tour's files. Sets PLAYGROUND and ISSUER.
 set_the_stage() {
   local program resource open base decider
   for program in curl jq node python3 setpriv socat; do
@@ -108,7 +107,7 @@ set_the_stage() {
   dir=$(mktemp -d "${TMPDIR:-/tmp}/postern-demo.XXXXXX") || fail "no temporary directory"
   cd "$dir" || fail "no temporary directory"
 
-  # Their standard input is open as long as this script runs: in whatever way that ends, they end too.
+  # Their standard input is open while this script runs: however it exits, they stop, too.
   mkfifo "$dir/.stdin" "$dir/.decider-stdin"
   "$playground" --port 0 --exit-with-stdin <"$dir/.stdin" >"$dir/.playground.json" 2>"$dir/.playground.log" &
   playground_pid=$!
@@ -127,7 +126,7 @@ set_the_stage() {
   printf 'svcsecret\n' >svc.secret
   printf 'shopsecret\n' >shop.secret
   cat >postern.yaml <<END
-issuers:                                  # who gives the tokens; endpoints and keys are discovered
+issuers:                                  # they issue tokens; endpoints and keys are discovered
   svc:  { issuer: $ISSUER, clientId: svc, clientSecretFile: svc.secret }
   shop: { issuer: $ISSUER, clientId: shop, clientSecretFile: shop.secret, scope: openid orders offline_access }
   am:
@@ -137,18 +136,18 @@ issuers:                                  # who gives the tokens; endpoints and 
     scope: openid orders
     redirectUri: http://127.0.0.1:8765/callback
     accessManager: { baseUrl: $base/am, realm: alpha }
-resources:                                # what is fetched with them
+resources:                                # the servers that the tokens are for
   open:   { baseUrl: $open/, auth: none }
   orders: { baseUrl: $resource/, auth: device, issuer: svc, scope: orders }
   mine:   { baseUrl: $resource/, auth: user, issuer: shop, scope: orders }
   bank:   { baseUrl: $base/gateway/, auth: user, issuer: am, scope: orders }
-preauthorization:                         # who says what a user may have
+preauthorization:                         # the server that decides what a user may access
   channels: { kind: authzen, baseUrl: $decider, resourceType: channel, action: view }
 store: { kind: memory }
 log: { format: text }
 development: { plainHTTPOnLoopback: true }
 END
-  # What pip and npm would install.
+  # The packages that pip and npm would install.
   cp "$stage"/orders.py "$stage"/pay.py "$stage"/orders.mjs .
   mkdir -p node_modules/@postern
   ln -s "$root/clients/node" node_modules/@postern/client
@@ -159,7 +158,7 @@ END
 
 # Starts the sidecar on POSTERN_SOCKET.
 start_the_sidecar() {
-  # setpriv: should this script be killed in a way that runs no trap, the sidecar ends too.
+  # setpriv: when this script is killed without running a trap, the sidecar stops, too.
   setpriv --pdeathsig TERM -- "$postern" serve --config postern.yaml --socket "$POSTERN_SOCKET" \
     </dev/null >postern.log 2>&1 {stdin_holder}>&- {decider_holder}>&- &
   postern_pid=$!

@@ -71,7 +71,7 @@ def test_the_end_of_a_caller_in_another_namespace_ends_its_connection_though_a_c
         assert process.stdout is not None
         assert select.select([process.stdout], [], [], 15)[0] and process.stdout.readline() == b"end\n"
         eventually(lambda: playground.statistics()["abandonedRequests"] == 1)
-        secluded.awaits_log("the caller's process has ended")
+        secluded.awaits_log("the caller's process has exited")
     finally:
         end(process)
 

@@ -1,13 +1,13 @@
 """Runs the `console` blocks of a page, from the first to the last in one shell, and compares what they print.
 
-A page that is run says so in a comment, which nobody sees when it is rendered:
+A page that is run has a comment, which is invisible when it is rendered:
 
     <!-- run: sidecar -->    with a sidecar at $POSTERN_SOCKET, as proto-docs/examples/postern.yaml has it
     <!-- run: billing -->    with a sidecar at /run/postern/postern.sock, as the README has it, and that in postern.yaml
     <!-- run: alone -->      with nothing but the commands on the PATH
 
-A command begins with `$ ` and ends where the shell says that it is complete; what follows is its output, where `…` stands for
-anything, and on a line of its own for any lines. A block below `<!-- not run: reason -->` is passed over.
+A command starts with `$ ` and ends when it is complete for the shell; its output follows, in which `…` matches
+anything, and on a line of its own any lines. A block below `<!-- not run: reason -->` is skipped.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""What the documents' examples run against: the playground, a decision point, and the sidecar with proto-docs/examples/postern.yaml.
+"""Starts the servers of the documents' examples.
 
-The documents show fixed addresses; a run has its own, and they are exchanged on the way in and out.
+They are the playground, a decision point, and the sidecar with proto-docs/examples/postern.yaml. The documents show
+fixed addresses; a run has its own, which are replaced in input and output.
 """
 
 from __future__ import annotations

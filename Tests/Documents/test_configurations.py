@@ -1,7 +1,7 @@
-"""Every configuration that the documents show is one: `postern check-config` takes it.
+"""`postern check-config` accepts every configuration in the documents.
 
-A block that is a part gets the rest that it needs; files that it names are made. A YAML block that is no configuration of the
-sidecar stands below `<!-- not run: reason -->`.
+A partial block is completed, and the files that it names are created. A YAML block that is no configuration of the
+sidecar is below `<!-- not run: reason -->`.
 """
 
 import re
@@ -34,7 +34,7 @@ def blocks():
 
 @pytest.fixture(scope="module")
 def material(tmp_path_factory):
-    """Files by the keys that name them: a key of an elliptic curve, its certificate, and a text that will do for the others."""
+    """Files by the keys that name them: a key of an elliptic curve, its certificate, and a text for the others."""
     directory = tmp_path_factory.mktemp("material")
     key, certificate, secret, exact = (directory / name for name in ("key.pem", "certificate.pem", "secret", "key"))
     command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "30",

@@ -14,12 +14,12 @@ import run  # noqa: E402
 from harness.ports import free_port  # noqa: E402  (and the harness)
 
 PAGES = stages.ROOT / "proto-docs"
-#: Pages whose commands are run. A page that says so itself and is not here is run, too; one that stops saying so is missed.
+#: Pages whose commands are run. Any other page with the comment is run, too; the test fails when one of these loses it.
 RUN = {
     "configuration.md", "five-minutes.md", "framing.md", "operations.md", "python.md", "sessions.md", "socat.md", "step-up.md",
     "wire.md", "../README.md",
 }
-#: Whose commands are run by other tests: Tests/Tongues.
+#: Pages whose commands other tests run: Tests/OtherLanguages.
 ELSEWHERE = {"other-languages.md"}
 
 

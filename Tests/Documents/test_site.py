@@ -101,7 +101,7 @@ def test_markdown_became_html(pages):
 
 
 def test_the_swift_reference_is_a_part_of_it(pages, site):
-    """Catches a module or a type without a page, a member without its declaration, and a reference that search does not find."""
+    """Catches a module or type without a page, a member without declaration, and a reference missing in the search."""
     for module in ("authengine", "httpmessages", "posternurlloading"):
         assert f'href="swift/{module}/index.html"' in pages["index.html"], "not in the list at the side"
     assert len([url for url in pages if url.startswith("swift/")]) > 150
@@ -188,7 +188,7 @@ def test_colours_follow_the_system_and_the_reader(browser, site):
     ("zzyzx", None),
 ])
 def test_search(browser, site, words, first):
-    """Catches an index that does not load from a file, results that are not what was looked for, and keys that do nothing."""
+    """Catches an index that does not load from a file, wrong search results, and keys without effect."""
     page = browser.page()
     page.open((site / "reference/index.html").as_uri())
     for kind in ("keyDown", "keyUp"):

@@ -82,7 +82,7 @@ def left_half(value, function="sha256"):
 
 def genuine():
     """Every published token and every one that other libraries made."""
-    for file in ["rfc-jws", "rfc-jwe", "rfc-jwe-refused", "interop-jws", "interop-jwe", "refused-jws"]:
+    for file in ["rfc-jws", "rfc-jwe", "rfc-jwe-rejected", "interop-jws", "interop-jwe", "rejected-jws"]:
         for number, vector in enumerate(vectors(file)):
             yield f"{file}-{number:02}-{slug(vector['name'])}", vector["token"]
 
@@ -262,7 +262,7 @@ def key_sets():
         yield f"ed25519-{number:02}", {"keys": [{**ed25519, **change}]}
     for number, text in enumerate(["", "{}", '{"keys":{}}', '{"keys":[]}', '{"keys":[1,null,[],"x"]}', "[]", "[" * 20]):
         yield f"text-{number:02}", text
-    for vector in vectors("pem") + vectors("pem-refused"):
+    for vector in vectors("pem") + vectors("pem-rejected"):
         yield f"pem-{slug(vector['name'])}", vector["pem"]
 
 

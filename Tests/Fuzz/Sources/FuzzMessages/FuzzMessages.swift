@@ -1,7 +1,7 @@
 import CLibFuzzer
 import Wire
 
-/// What callers write to the socket; the arguments are libFuzzer's.
+/// Fuzzes the bytes that callers write to the socket; the arguments are libFuzzer's.
 @main
 enum FuzzMessages {
   static func main() {

@@ -2,7 +2,7 @@ import AuthEngine
 import Foundation
 import HTTPMessages
 
-/// What must be true of every response in which advice is looked for.
+/// The invariants of every response in which advice is looked for.
 public enum AdviceInvariants {
   /// Checks an input: the status in the first line, header lines, an empty line, the body. Returns the number of
   /// advices found.
@@ -10,11 +10,12 @@ public enum AdviceInvariants {
     let response = response(from: input)
     let strict = AdviceRecognizer().finding(in: response)
     if strict != nil {
-      try demand([401, 403].contains(response.status) || response.status / 100 == 3, "advice in no refusal")
+      try demand(
+        [401, 403].contains(response.status) || response.status / 100 == 3, "advice in an answer that is no denial")
     }
     if strict?.source == .redirect { try checkOrigin(response) }
     guard let finding = AdviceRecognizer(scope: .everyAnswer).finding(in: response) else {
-      try demand(strict == nil, "advice in a refusal is none in an answer")
+      try demand(strict == nil, "advice in a denial is none in an answer")
       return 0
     }
     try demand((1...16).contains(finding.advices.count), "no advices, or too many")
@@ -25,7 +26,7 @@ public enum AdviceInvariants {
 
   private static func check(_ advice: PolicyAdvice) throws {
     if advice.type == PolicyAdvice.Name.insufficientUserAuthentication {
-      return try demand(advice.value.isEmpty && advice.maxAge ?? 0 >= 0, "a challenge that asks for what cannot be")
+      return try demand(advice.value.isEmpty && advice.maxAge ?? 0 >= 0, "a challenge with an impossible requirement")
     }
     try demand(!advice.value.isEmpty && advice.value.utf8.count <= 4096, "the size of a value")
     try demand(advice.txId == nil || advice.txId == advice.value, "another transaction")

@@ -30,7 +30,7 @@ struct ClaimOracle: Sendable {
 
   private func checkAudience(_ claims: [String: Any]) throws {
     let audiences = claims["aud"] as? [String] ?? (claims["aud"] as? String).map { [$0] } ?? []
-    try demand(audiences.contains("shop"), "valid for somebody else")
+    try demand(audiences.contains("shop"), "valid for another audience")
     // Other audiences of an access token are other resources of the same issuer (RFC 9068 section 4).
     if !needed.contains("client_id") {
       try demand(audiences.allSatisfy { $0 == "shop" || trusted.contains($0) }, "valid with an untrusted audience")

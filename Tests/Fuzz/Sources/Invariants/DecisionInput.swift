@@ -63,8 +63,7 @@ struct DecisionInput: Sendable {
   }
 }
 
-/// A clock that stands still, on which nothing that is waited for ever comes: a time that runs out would decide about
-/// the outcome.
+/// A clock that never advances and never ends a sleep: a timeout would decide about the outcome.
 struct PatientClock: EngineClock {
   var wallNow: Timestamp { Timestamp(secondsSinceEpoch: TokenPolicies.now) }
 
@@ -78,16 +77,16 @@ final class FixedDecisionPoint: HTTPTransport {
   static let identifier = "https://pdp.test/t"
 
   private let input: DecisionInput
-  private let asked = Locked<[String]>([])
+  private let requested = Locked<[String]>([])
 
   init(_ input: DecisionInput) { self.input = input }
 
   /// The URLs to which questions went.
-  var questions: [String] { asked.withLock { $0 } }
+  var questions: [String] { requested.withLock { $0 } }
 
   func send(_ request: HTTPRequest, options: TransferOptions) async throws(TransportError) -> HTTPResponse {
     guard request.method == "GET" else {
-      asked.withLock { $0.append(request.url.description) }
+      requested.withLock { $0.append(request.url.description) }
       return input.kind == .metadata ? HTTPResponse(status: 500) : input.response
     }
     switch input.kind {

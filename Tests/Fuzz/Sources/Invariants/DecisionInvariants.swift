@@ -2,9 +2,9 @@ import AuthEngine
 import HTTPMessages
 import PosternSupport
 
-/// What must be true of every answer that a decision point can give.
+/// The invariants of every answer that a decision point can give.
 public enum DecisionInvariants {
-  /// What no text of a status is longer than, in bytes, with what is put in front of it.
+  /// The maximum length of a status's texts, in bytes, with what is put in front of it.
   private static let maxText = 4096 + 256
 
   /// Checks an input (see `DecisionInput`). Returns the number of permits.
@@ -19,26 +19,26 @@ public enum DecisionInvariants {
     let preauthorizer = Preauthorizer(
       transport: transport, clock: clock, observer: SilentObserver(), userAgent: "fuzz", deviceTokens: tokens)
     let request = PreauthorizeRequest(resources: input.resources)
-    let subject = DecisionSubject(id: "alice", owner: 1)
+    let subject = DecisionSubject(id: "alice", uid: 1)
     let response = await preauthorizer.preauthorize(request, for: subject, at: point)
     try check(response, input)
     try demand(transport.questions.count <= 4 * input.resources.count + 4, "too many questions")
     if input.kind == .metadata { try checkQuestions(transport.questions, input) }
-    // What was no permit is none the second time, however it is remembered.
+    // A decision that was no permit is none the second time, however it is cached.
     let again = await preauthorizer.preauthorize(request, for: subject, at: point)
-    try demand(again.decisions.map(\.isAuthorized) == response.decisions.map(\.isAuthorized), "remembered otherwise")
+    try demand(again.decisions.map(\.isAuthorized) == response.decisions.map(\.isAuthorized), "cached otherwise")
     return response.decisions.count(where: \.isAuthorized)
   }
 
   private static func check(_ response: PreauthorizeResponse, _ input: DecisionInput) throws {
     if let status = response.status {
-      try demand(response.decisions.isEmpty, "decisions beside a status")
-      try demand((response.outcome == .failure) == (status.status == 0), "a failure that the decision point tells of")
+      try demand(response.decisions.isEmpty, "decisions together with a status")
+      try demand((response.outcome == .failure) == (status.status == 0), "a failure that the decision point reports")
       return try check(status)
     }
     try demand(response.outcome == .response, "a failure without a status")
     try demand(response.decisions.count == input.resources.count, "not one decision for each resource")
-    // Each resource is asked about once.
+    // Each resource is requested once.
     var distinct: [[UInt8]] = []
     for resource in input.resources where !distinct.contains(Array(resource.utf8)) {
       distinct.append(Array(resource.utf8))
@@ -50,9 +50,10 @@ public enum DecisionInvariants {
         try check(error)
         continue
       }
-      let place = distinct.firstIndex(of: Array(resource.utf8)) ?? 0
+      let index = distinct.firstIndex(of: Array(resource.utf8)) ?? 0
       try demand(
-        DecisionOracle.permits(input, resource, at: place, of: distinct.count), "a permit that nobody gave: \(resource)"
+        DecisionOracle.permits(input, resource, at: index, of: distinct.count),
+        "a permit that is in no answer: \(resource)"
       )
     }
   }
@@ -71,7 +72,7 @@ public enum DecisionInvariants {
     let given = DecisionOracle.endpoints(input).compactMap { try? HTTPURL($0).description }
     for question in questions {
       try demand(question.hasPrefix("https://"), "a question in the open")
-      try demand(own.contains(question) || given.contains(question), "a question to somebody else: \(question)")
+      try demand(own.contains(question) || given.contains(question), "a request to another server: \(question)")
     }
   }
 }

@@ -1,11 +1,11 @@
 import Foundation
 import HTTPMessages
 
-/// Permits as somebody else reads them: Foundation, and the letter of each interface. Stricter than it need be nowhere,
-/// laxer nowhere either.
+/// Permits as another implementation reads them: Foundation, and the letter of each interface, neither stricter nor
+/// laxer.
 enum DecisionOracle {
-  /// Whether the answer permits `resource`, which stands at `place` among `count`.
-  static func permits(_ input: DecisionInput, _ resource: String, at place: Int, of count: Int) -> Bool {
+  /// Whether the answer permits `resource`, the one at `index` of `count`.
+  static func permits(_ input: DecisionInput, _ resource: String, at index: Int, of count: Int) -> Bool {
     let response = input.response
     let type = response.fields["Content-Type"]?.lowercased() ?? "application/json"
     guard (200..<300).contains(response.status), type.contains("json"),
@@ -18,7 +18,7 @@ enum DecisionOracle {
       guard let evaluations = (document as? [String: Any])?["evaluations"] as? [Any], evaluations.count == count else {
         return false
       }
-      return permits(evaluation: evaluations[place])
+      return permits(evaluation: evaluations[index])
     case .opa:
       guard let document = document as? [String: Any], let value = member(document["result"], resource) else {
         return false

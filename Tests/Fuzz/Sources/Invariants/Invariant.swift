@@ -1,6 +1,6 @@
 /// A property that must hold for every input, found broken.
 public struct InvariantViolation: Error, CustomStringConvertible {
-  /// What is wrong.
+  /// The violation.
   public let description: String
 }
 

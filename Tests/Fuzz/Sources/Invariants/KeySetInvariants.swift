@@ -2,7 +2,7 @@ import JOSE
 import PosternJSON
 import PosternSupport
 
-/// What must be true of every key set and of every PEM text, whatever its bytes.
+/// The invariants of every key set and of every PEM text, whatever its bytes.
 public enum KeySetInvariants {
   /// How many keys came out of the bytes, read as each of the three things.
   public struct Outcome: Sendable, Hashable {
@@ -49,27 +49,27 @@ public enum KeySetInvariants {
 
   private static func check(_ set: JWKSet, of bytes: [UInt8]) throws {
     let entries = (try? JSONParser().parse(bytes))?["keys"]?.arrayValue ?? []
-    try demand(entries.count == set.keys.count + set.refused.count, "an entry is neither a key nor refused")
-    let indices = set.refused.map(\.index)
-    try demand(indices == indices.sorted() && Set(indices).count == indices.count, "refused entries out of order")
-    try demand(indices.allSatisfy(entries.indices.contains), "a refused entry that is not there")
-    for entry in set.refused {
-      // Nothing of a key that was refused may come out in the reason: it may be a good key for somebody.
+    try demand(entries.count == set.keys.count + set.rejected.count, "an entry is neither a key nor rejected")
+    let indices = set.rejected.map(\.index)
+    try demand(indices == indices.sorted() && Set(indices).count == indices.count, "rejected entries out of order")
+    try demand(indices.allSatisfy(entries.indices.contains), "a rejected entry that does not exist")
+    for entry in set.rejected {
+      // The reason must not contain key material: a rejected key may still be in use elsewhere.
       for name in privateNames {
         guard let secret = entries[entry.index][name]?.stringValue, secret.utf8.count > 12 else { continue }
-        try demand(!"\(entry.reason)".contains(secret), "a reason tells \(name)")
+        try demand(!"\(entry.reason)".contains(secret), "a reason has \(name)")
       }
     }
     for key in set.keys { try checkKey(key) }
     if let key = set.keys.first(where: \.material.isSecret) { try checkPair(key) }
     let published = try JWKSet(json: .object(set.publicJSON()), origin: .remote)
     try demand(
-      published.refused.isEmpty && published.keys.map(\.thumbprint) == set.keys.compactMap(\.thumbprint),
+      published.rejected.isEmpty && published.keys.map(\.thumbprint) == set.keys.compactMap(\.thumbprint),
       "the public half of a set is another set")
     try checkSelection(set)
   }
 
-  /// What parses is exported, and parses again to the same key.
+  /// A key that parses is exported, and parses again to the same key.
   private static func checkKey(_ key: JWK) throws {
     var json = try key.privateJSONRevealingSecrets()
     let copy = try JWK(json: json)

@@ -1,6 +1,6 @@
 import Foundation
 
-/// Tokens as somebody else reads them: Foundation, which shares no code with the product.
+/// Tokens as another implementation reads them: Foundation, which shares no code with the product.
 enum SecondReading {
   static let alphabet = Set("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
 
@@ -10,7 +10,7 @@ enum SecondReading {
     return index < parts.count ? String(parts[index]) : nil
   }
 
-  /// What one part encodes, by the laxer rules of Foundation.
+  /// Decodes one part, by the laxer rules of Foundation.
   static func bytes(_ token: String, part index: Int) -> [UInt8]? {
     guard var text = part(token, index) else { return nil }
     text = text.replacingOccurrences(of: "-", with: "+").replacingOccurrences(of: "_", with: "/")

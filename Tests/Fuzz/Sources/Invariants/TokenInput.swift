@@ -1,7 +1,7 @@
 import PosternCrypto
 import PosternSupport
 
-/// What the bytes of an input mean: a token as it is, or the parts of one, so that mutation reaches what lies behind
+/// The meaning of an input's bytes: a token as it is, or the parts of one, so that mutation reaches what is behind
 /// base64url and behind signatures.
 ///
 /// A composed input begins with a letter and a line feed; its parts end at line feeds, the last one at the end.

@@ -24,7 +24,7 @@ enum TokenPolicies {
       keys: FixedMaterial.shared.keys.filter { $0.material.isSecret && $0.keyType != .oct },
       algorithms: TokenEncryptionPolicy.defaultAlgorithms + KeyManagementAlgorithm.symmetric))
 
-  /// Plain; everything asked that can be asked; a refresh.
+  /// The policies: without requirements; with every requirement; of a refresh.
   static let all: [Policy] = [plain, demanding, refresh]
 
   private static let plain = Policy(
@@ -59,7 +59,7 @@ enum TokenPolicies {
   }
 }
 
-/// A clock that stands still.
+/// A clock that never advances.
 struct StoppedClock: EngineClock {
   var wallNow: Timestamp { Timestamp(secondsSinceEpoch: TokenPolicies.now) }
 

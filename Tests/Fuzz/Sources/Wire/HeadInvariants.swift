@@ -1,7 +1,7 @@
 import Foundation
 import HTTPMessages
 
-/// What must be true of every header section that a server can send, and of what is read out of its fields.
+/// The invariants of every header section that a server can send, and of the values read out of its fields.
 public enum HeadInvariants {
   private static let limits = ResponseHead.Limits(bytes: 800, lines: 12, interim: 2)
   private static let base = "https://shop.test:8443/a/b?c"
@@ -9,7 +9,7 @@ public enum HeadInvariants {
   private static let tokens = Set("!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ".utf8)
 
   /// Checks an input: the lines as they arrive, each up to its line feed. Returns how many fields the response has; 0
-  /// when it is refused.
+  /// when it is rejected.
   public static func check(_ input: [UInt8]) throws -> Int {
     var head = ResponseHead(limits: limits)
     var rest = input[...]
@@ -76,7 +76,7 @@ public enum HeadInvariants {
     for challenge in challenges {
       try demand(isToken(challenge.scheme), "a scheme that is no token")
       try demand(challenge.parameters.count <= 64, "too many parameters")
-      try demand(challenge.token68 == nil || challenge.parameters.isEmpty, "a token68 beside parameters")
+      try demand(challenge.token68 == nil || challenge.parameters.isEmpty, "a token68 and parameters")
       for parameter in challenge.parameters {
         try demand(isToken(parameter.name) && parameter.name == lowercased(parameter.name), "the name of a parameter")
       }

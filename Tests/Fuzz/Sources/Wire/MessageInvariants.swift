@@ -1,14 +1,14 @@
 import PosternJSON
 
-/// What must be true of everything that a caller can write to the socket.
+/// The invariants of everything that a caller can write to the socket.
 public enum MessageInvariants {
   private static let maxBytes = 400
   private static let maxDepth = 6
   private static let maxValues = 24
   private static let limits = SessionLimits(batch: 4)
 
-  /// Checks an input: its first byte says in how small pieces the others arrive. Returns how many of its messages are
-  /// JSON.
+  /// Checks an input: its first byte is the size of the pieces in which the others arrive. Returns how many of its
+  /// messages are JSON.
   public static func check(_ input: [UInt8]) throws -> Int {
     guard let first = input.first else { return 0 }
     let stream = Array(input.dropFirst())
@@ -16,7 +16,7 @@ public enum MessageInvariants {
     let pieces = stride(from: 0, to: stream.count, by: size).map { Array(stream[$0..<min($0 + size, stream.count)]) }
     let events = events([stream])
     try demand(events == Self.events(pieces), "other messages when the same bytes arrive in pieces")
-    // Nobody looks at these bytes before the outline does.
+    // The outline is the first that reads these bytes.
     stream.withUnsafeBytes { _ = EnvelopeOutline($0, limits: limits) }
     var count = 0
     for case .text(let text, _) in events where try check(text.bytes) { count += 1 }
@@ -45,7 +45,7 @@ public enum MessageInvariants {
     return true
   }
 
-  /// A call is refused by its outline alone, so it must be the call that is in the message.
+  /// A call is rejected by its outline alone, so it must be the call that is in the message.
   private static func checkOutline(of text: [UInt8], _ value: JSONValue) throws {
     guard let outline = text.withUnsafeBytes({ EnvelopeOutline($0, limits: limits) }) else { return }
     let requests = value.arrayValue ?? [value]
