@@ -26,21 +26,21 @@ declare global {
 export interface ClientOptions {
   /** Default: `POSTERN_SOCKET`, `$XDG_RUNTIME_DIR/postern.sock`, `/run/postern/postern.sock`. */
   socketPath?: string;
-  /** For calls without one of their own; none by default. */
+  /** The timeout of calls without one of their own; none by default. */
   timeoutMs?: number;
-  /** How long a sidecar that is not there is waited for; 0: not at all. */
+  /** How long calls wait for a sidecar that was never connected; 0: not at all. */
   connectWaitMs?: number;
-  /** How long a sidecar that was there, and may be starting again, is waited for; 5,000. */
+  /** How long calls wait for a sidecar that was connected before, and may be restarting; 5,000. */
   reconnectWaitMs?: number;
   /** Calls on the connection at a time, the others wait; 100. */
   maxInFlight?: number;
   /** Calls that wait; 10,000. */
   maxQueued?: number;
-  /** The largest answer; 64 MiB. */
+  /** The largest response; 64 MiB. */
   maxMessageBytes?: number;
   /** The largest request; 16 MiB, as the sidecar's `limits.messageBytes`. */
   maxRequestBytes?: number;
-  /** How long an answer may stop in its middle; 30,000. */
+  /** How long an incomplete response may stall; 30,000. */
   stallMs?: number;
   /** How long a delegate may take; 180,000. */
   delegateTimeoutMs?: number;
@@ -48,32 +48,32 @@ export interface ClientOptions {
   delegates?: DelegateFunctions;
 }
 
-/** What a client tells beside the sidecar's events. */
+/** Events of the client itself, in addition to the sidecar's. */
 export interface ClientEvents extends Events {
-  /** A later connection is there, with its subscriptions; what happened in between was not told. */
+  /** A later connection is established, with its subscriptions; events in between are lost. */
   reconnected: undefined;
   disconnected: ConnectionError;
-  /** The sidecar refused the delegates or a subscription on a new connection. */
+  /** The sidecar rejected the delegates or a subscription on a new connection. */
   refused: PosternError;
 }
 
 export interface StreamedFetch {
-  /** Name of the task: `getTask`, `suspendTask` and the like take it. */
+  /** Name of the task, for `getTask`, `suspendTask` and similar methods. */
   task: string;
-  /** The body as it comes. Cancelling it ends the task. It ends with an error when the body is not whole. */
+  /** The body as it arrives. Cancelling it cancels the task. It ends with an error when the body is incomplete. */
   body: ReadableStream<Uint8Array> & AsyncIterable<Uint8Array>;
-  /** What comes before the body, as soon as it is there: status and headers. */
+  /** Status and headers, as soon as they have arrived, before the body. */
   head: Promise<Pick<FetchResourceResult, "task" | "status" | "reason" | "url" | "headers">>;
-  /** The result, without a body; there when the body has ended. */
+  /** The result, without a body; resolves when the body has ended. */
   result: Promise<FetchResourceResult>;
-  /** Ends the task. */
+  /** Cancels the task. */
   cancel(): void;
   [Symbol.asyncDispose](): Promise<void>;
 }
 
 export interface Client extends Methods {}
 
-/** A client of the sidecar: one connection, made with the first call, and made again when it is lost. */
+/** A client of the sidecar: one connection, established with the first call, and again after it was lost. */
 export class Client {
   constructor(options?: ClientOptions);
   readonly socketPath: string;
@@ -83,15 +83,15 @@ export class Client {
   /** `fetchResource` with its body as a stream, on a connection of its own. */
   stream(params: FetchResourceParams, options?: CallOptions): StreamedFetch;
 
-  /** All sessions of this user, the oldest first: `listSessions` page by page, each when it is needed. */
+  /** All sessions of this user, the oldest first: `listSessions` in pages, each when it is needed. */
   sessions(params?: ListSessionsParams, options?: CallOptions): AsyncGenerator<Session, void, undefined>;
-  /** All tasks of this user, the oldest first: `listTasks` page by page, each when it is needed. */
+  /** All tasks of this user, the oldest first: `listTasks` in pages, each when it is needed. */
   tasks(params?: ListTasksParams, options?: CallOptions): AsyncGenerator<Task, void, undefined>;
 
-  /** Has these functions answer the sidecar's own requests, in place of those of before. */
+  /** Registers functions that answer the sidecar's requests, replacing earlier ones. */
   setDelegates(functions: DelegateFunctions): Promise<RegisterDelegateResult>;
 
-  /** Subscribes, and gives the events one after another; keeps the process alive while it waits. */
+  /** Subscribes, and yields the events; keeps the process alive while it waits. */
   events<Name extends EventName>(
     names: Iterable<Name>,
     options?: { signal?: AbortSignal; maxBuffered?: number },
@@ -100,25 +100,25 @@ export class Client {
   once<Name extends keyof ClientEvents>(name: Name, listener: (params: ClientEvents[Name]) => void): this;
   off<Name extends keyof ClientEvents>(name: Name, listener: (params: ClientEvents[Name]) => void): this;
 
-  /** Keeps the process alive for events. Calls under way do so anyway. */
+  /** Keeps the process alive for events. Calls in progress do so anyway. */
   ref(): this;
   unref(): this;
-  /** Takes no more calls and ends when those under way are answered. */
+  /** Accepts no more calls and closes when those in progress are complete. */
   close(): Promise<void>;
-  /** Ends now; what is under way rejects. */
+  /** Closes now; calls in progress reject. */
   destroy(): void;
   [Symbol.asyncDispose](): Promise<void>;
 }
 
 export interface FetchOptions {
-  /** The client to use; otherwise one is made with `socketPath`. */
+  /** The client to use; otherwise one is created with `socketPath`. */
   client?: Client;
   socketPath?: string;
-  /** May be left out when only one is configured. */
+  /** Optional when only one is configured. */
   resource?: string;
   session?: string;
   auth?: Auth;
-  /** Bounds each fetch; default: the resource's own. */
+  /** The timeout of each fetch; default: the resource's. */
   timeoutMs?: number;
   /** The largest request body; 11 MiB. */
   maxBodyBytes?: number;
@@ -126,7 +126,7 @@ export interface FetchOptions {
   streaming?: boolean;
 }
 
-/** A `Response`, and what only the sidecar knows about it. */
+/** A `Response`, with the sidecar's information about it. */
 export interface PosternResponse extends Response {
   readonly postern: Pick<
     FetchResourceResult,
@@ -134,17 +134,17 @@ export interface PosternResponse extends Response {
   >;
 }
 
-/** A `Response` whose body is still to come; `result` has what is known at its end. */
+/** A `Response` whose body is still to come; `result` resolves at its end. */
 export interface StreamingResponse extends Response {
   readonly postern: { readonly task: string; readonly result: Promise<FetchResourceResult> };
 }
 
 export interface PosternFetch<Answer extends Response = PosternResponse> {
-  /** `Request` objects of every kind: what counts is what they have. */
+  /** `Request` objects of every implementation, identified by their members. */
   (input: string | URL | { readonly url: string; readonly method: string }, init?: RequestInit): Promise<Answer>;
   readonly client: Client;
 }
 
-/** A function like `fetch` that goes through the sidecar. */
+/** A function like `fetch` that uses the sidecar. */
 export function createFetch(options: FetchOptions & { streaming: true }): PosternFetch<StreamingResponse>;
 export function createFetch(options?: FetchOptions): PosternFetch;

@@ -1,4 +1,4 @@
-// What a call costs over the raw socket: one after another, `getInfo`, in turns so that both see the same machine.
+// The cost of a call over the raw socket: sequential `getInfo`, alternating so that both have the same conditions.
 // With --json the medians of the rounds are printed. POSTERN_SOCKET names a sidecar; without it the one in POSTERN_BIN
 // (.build/release/postern) is started.
 import { spawn } from "node:child_process";

@@ -7,14 +7,14 @@ const { requestTail } = require("./message.js");
 const { onlyReads, URGENT } = require("./methods.js");
 const { onAbort } = require("./signals.js");
 
-// The sidecar ends every call of its own accord: a fetch after ten minutes at most. This is for one that does not.
+// The sidecar ends every call by itself, a fetch after ten minutes at most. This timeout is for one that does not.
 const BACKSTOP_MS = 11 * 60 * 1000;
 const SHUTTING_DOWN = -32021;
-// How often a call that may have been done, or whose connection was lost, is sent again.
+// How often a call that may have been executed, or whose connection was lost, is retried.
 const MAX_LOSSES = 2;
 const MAX_BACKOFF_MS = 2000;
 
-/** Calls over one connection at a time: pipelined, bounded, and carried to the next one as wire.md allows. */
+/** Sends calls over one connection at a time: pipelined, bounded, and retried by the rule of wire.md. */
 class Channel {
   /** @param owner `onNotification`, `onRequest`, `onConnected` (first on each connection), `onLost` */
   constructor(options, owner) {
@@ -54,12 +54,12 @@ class Channel {
       const waitMs = timeoutMs === undefined ? BACKSTOP_MS : timeoutMs + GRACE_MS;
       call.timer = setTimeout(() => this.#expire(call), waitMs).unref();
       const mayGo = this.connection?.isReady && (urgent || this.queue.size === 0);
-      if (mayGo && this.#hasRoom(call)) this.#send(this.connection, call);
+      if (mayGo && this.#hasSlot(call)) this.#send(this.connection, call);
       else this.#enqueue(call);
     });
   }
 
-  /** A call on this connection and no other, before all that wait. */
+  /** A call on this connection only, before all waiting calls. */
   callFirst(connection, method, params) {
     return new Promise((resolve, reject) => {
       const tail = requestTail(method, params, this.options.maxRequestBytes);
@@ -70,23 +70,23 @@ class Channel {
     });
   }
 
-  /** A message nobody answers; dropped when there is no connection. */
+  /** A notification; dropped when there is no connection. */
   notify(method, params, connection = this.connection) {
     if (connection?.isReady) connection.send(`${JSON.stringify({ jsonrpc: "2.0", method, params })}\n`);
   }
 
-  /** Connects, and connects again when the connection is lost, though nobody calls. */
+  /** Connects, and connects again when the connection is lost, even without calls. */
   keepConnected(wanted) {
     this.standing = wanted;
     if (wanted) this.#connect();
   }
 
-  /** Keeps the process alive while it is positive, like a call that waits. */
+  /** Keeps the process alive while the sum is positive, like a waiting call. */
   hold(difference) {
     this.#live(difference);
   }
 
-  /** Ends when what was called is answered. */
+  /** Closes when all calls have their responses. */
   close() {
     this.closing = true;
     this.closed ??= new Promise((resolve) => (this.onIdle = resolve));
@@ -94,7 +94,7 @@ class Channel {
     return this.closed;
   }
 
-  /** Ends now. */
+  /** Closes now. */
   destroy(error = closed()) {
     this.closing = true;
     this.hasEnded = true;
@@ -104,7 +104,7 @@ class Channel {
     this.onIdle?.();
   }
 
-  // What the connection tells
+  // Called by the connection
 
   onReady(connection) {
     this.giveUpAt = undefined;
@@ -119,7 +119,7 @@ class Channel {
     if (isLeaving) this.#retire(connection);
     else this.backoffMs = 0;
     if (isLeaving && this.#mayAskSuccessor(call, message.error)) {
-      call.refusal = fromAnswer(message.error, call.method);
+      call.rejection = fromAnswer(message.error, call.method);
       this.queue = new Set([call, ...this.queue]);
     } else if ("result" in message) {
       this.#settle(call) && call.resolve(message.result);
@@ -148,22 +148,22 @@ class Channel {
     const isLoss = error.reason === "connection_lost" && !this.hasEnded;
     const again = [];
     for (const call of calls) {
-      // No byte of it was written; or the connection itself was one too many, and nothing on it was read.
+      // No byte of it was written; or the connection itself was rejected, and nothing on it was read.
       const isUnsent = call.batch === connection.batch || error.reason === "overloaded";
       if (isUnsent) call.sends -= 1;
       if (isLoss && mayGoAgain(call, isUnsent)) again.push(call);
       else this.#settle(call) && call.reject(own(error, call));
     }
-    // What was sent first goes first.
+    // Calls that were sent earlier are sent first.
     if (again.length > 0) this.queue = new Set([...again, ...this.queue]);
     if (connection.isReady) this.owner.onLost(connection, error, wasCurrent);
     if (this.hasEnded) return;
     const failed = wasCurrent && !connection.isReady;
-    if (failed && (!error.retryable || !this.#mayStillCome())) this.#failQueue((call) => call.refusal ?? own(error, call));
+    if (failed && (!error.retryable || !this.#mayStillCome())) this.#failQueue((call) => call.rejection ?? own(error, call));
     if (!this.connection && !this.retry) this.#reconnect();
   }
 
-  // Inside
+  // Private
 
   #connect() {
     if (this.connection || this.hasEnded) return;
@@ -174,17 +174,17 @@ class Channel {
     this.#updateReference(this.connection);
   }
 
-  /** Whether a call that a sidecar which goes did not do, or not to its end, is its successor's. */
+  /** Whether a call that a draining sidecar rejected, or did not complete, is sent to its successor. */
   #mayAskSuccessor(call, error) {
     if (call.done || call.isBound || this.hasEnded) return false;
-    call.refusedAt ??= Date.now();
-    if (Date.now() - call.refusedAt > this.options.reconnectWaitMs) return false;
+    call.rejectedAt ??= Date.now();
+    if (Date.now() - call.rejectedAt > this.options.reconnectWaitMs) return false;
     if (error.data?.outcome !== "not_sent") return mayGoAgain(call, false);
     call.sends -= 1;
     return true;
   }
 
-  /** Whether a sidecar that is not there is still waited for; one that was there may be starting again. */
+  /** Whether calls still wait for a missing sidecar; one that was connected before may be restarting. */
   #mayStillCome() {
     const { connectWaitMs, reconnectWaitMs } = this.options;
     this.giveUpAt ??= Date.now() + (this.wasThere ? Math.max(connectWaitMs, reconnectWaitMs) : connectWaitMs);
@@ -195,7 +195,7 @@ class Channel {
 
   #reconnect() {
     if (this.queue.size === 0 && !this.standing) return;
-    // Even the first attempt waits a little: one that is ending may still take connections, and drop them.
+    // Even the first attempt waits a little: a stopping sidecar may still accept connections, and drop them.
     this.backoffMs = Math.min(this.backoffMs * 2 || 20, MAX_BACKOFF_MS);
     this.retry = setTimeout(() => {
       this.retry = undefined;
@@ -210,7 +210,7 @@ class Channel {
     this.draining.add(connection);
   }
 
-  #hasRoom(call) {
+  #hasSlot(call) {
     return call.urgent || this.connection.pending.size < this.options.maxInFlight;
   }
 
@@ -223,7 +223,7 @@ class Channel {
     const { connection } = this;
     if (!connection?.isReady) return;
     for (const call of this.queue) {
-      if (this.#hasRoom(call)) {
+      if (this.#hasSlot(call)) {
         this.queue.delete(call);
         this.#send(connection, call);
       } else if (!urgentToo) {
@@ -246,10 +246,10 @@ class Channel {
   #expire(call) {
     const data = { outcome: call.sends > 0 ? "unknown" : "not_sent", retryable: true };
     const details = { reason: "deadline_exceeded", code: -32022, data, method: call.method };
-    this.#abandon(call, new DeadlineError(`no answer to ${call.method} in time`, details));
+    this.#abandon(call, new DeadlineError(`no response to ${call.method} in time`, details));
   }
 
-  /** The caller goes; the sidecar is told, and its answer still makes room for the next call. */
+  /** The caller leaves; the call is cancelled, and its response still frees a slot for the next call. */
   #abandon(call, reason) {
     if (!this.#settle(call)) return;
     if (!this.queue.delete(call)) this.notify("$/cancelRequest", { id: call.id }, call.connection);
@@ -293,13 +293,13 @@ function closed(method) {
   return notSent(ConnectionError, "connection_closed", "the client is closed", { method });
 }
 
-/** By the rule of wire.md, section 3: when it was certainly not sent, or reads; not for ever. */
+/** The rule of wire.md, section 3: a call that was certainly not sent, or reads, is retried, but not for ever. */
 function mayGoAgain(call, isUnsent) {
   call.losses += 1;
   return !call.done && !call.isBound && (isUnsent || call.reads) && call.losses <= MAX_LOSSES;
 }
 
-/** An error of its own for each call that a lost connection takes along. */
+/** A separate error for each call of a lost connection. */
 function own(error, call) {
   const { reason, code, cause } = error;
   const data = { ...error.data, outcome: call.sends > 0 ? "unknown" : "not_sent" };

@@ -13,10 +13,10 @@ const MiB = 1024 * 1024;
 const DEFAULTS = {
   maxMessageBytes: 64 * MiB, // a body of the largest default size, 16 MiB, as base64 and three times over
   maxRequestBytes: 16 * MiB, // limits.messageBytes
-  maxInFlight: 100, // limits.inFlightPerConnection is 128: some room for what ends the others
+  maxInFlight: 100, // limits.inFlightPerConnection is 128: the rest is for calls that end others
   maxQueued: 10_000,
   connectWaitMs: 0,
-  reconnectWaitMs: 5000, // a sidecar that is started again is back before that
+  reconnectWaitMs: 5000, // a restarting sidecar needs less
   stallMs: 30_000,
   delegateTimeoutMs: 180_000,
 };
@@ -60,7 +60,7 @@ class Client extends EventEmitter {
     return this.#channel.call(method, params, options);
   }
 
-  /** `registerDelegate` with the functions that answer, in place of those of before; again on every new connection. */
+  /** `registerDelegate` with these functions, replacing earlier ones; repeated on every new connection. */
   async setDelegates(functions) {
     this.#delegates.set(functions);
     return this.registerDelegate({ methods: this.#delegates.methods });
@@ -85,7 +85,7 @@ class Client extends EventEmitter {
     return result;
   }
 
-  /** Subscribes, and gives the events as `{event, params}` one after another. */
+  /** Subscribes, and yields the events as `{event, params}`. */
   async *events(names, options = {}) {
     /** @type {{signal?: AbortSignal, maxBuffered?: number}} */
     const { signal, maxBuffered = 1000 } = options;
@@ -108,12 +108,12 @@ class Client extends EventEmitter {
     }
   }
 
-  /** All sessions of this user, the oldest first: `listSessions` page by page, each when it is needed. */
+  /** All sessions of this user, the oldest first: `listSessions` in pages, each when it is needed. */
   sessions(params, options) {
     return this.#pages("listSessions", "sessions", params, options);
   }
 
-  /** All tasks of this user, the oldest first: `listTasks` page by page, each when it is needed. */
+  /** All tasks of this user, the oldest first: `listTasks` in pages, each when it is needed. */
   tasks(params, options) {
     return this.#pages("listTasks", "tasks", params, options);
   }
@@ -144,14 +144,14 @@ class Client extends EventEmitter {
     return this;
   }
 
-  /** Takes no more calls and ends when those under way are answered. */
+  /** Accepts no more calls and closes when those in progress are complete. */
   close() {
     this.unref();
     for (const iterator of [...this.#iterators]) iterator.end();
     return this.#channel.close();
   }
 
-  /** Ends now; what is under way rejects. */
+  /** Closes now; calls in progress reject. */
   destroy() {
     for (const iterator of [...this.#iterators]) iterator.end();
     this.#channel.destroy();
@@ -178,7 +178,7 @@ class Client extends EventEmitter {
     if (isFirst && calls.length > 0) this.#channel.keepConnected(true);
     Promise.all(calls).then(
       () => isFirst || this.#emit("reconnected"),
-      // A connection that is lost meanwhile tells so by itself.
+      // A connection that is lost meanwhile emits its own event.
       (error) => error instanceof ConnectionError || isLeaving(error) || this.#emit("refused", error),
     );
   }
@@ -196,7 +196,7 @@ class Client extends EventEmitter {
     this.#emit(method, params);
   }
 
-  /** What a listener throws is the program's own, and no reason to lose the connection. */
+  /** An error in a listener belongs to the program, and does not close the connection. */
   #emit(name, ...values) {
     try {
       this.emit(name, ...values);
@@ -224,7 +224,7 @@ for (const [name, [method]] of Object.entries(METHODS)) {
 const asyncDispose = Symbol.asyncDispose ?? Symbol.for("nodejs.asyncDispose");
 Object.defineProperty(Client.prototype, asyncDispose, { value: Client.prototype.close });
 
-/** Of a sidecar that goes: what it refused is told to its successor. */
+/** Errors of a draining sidecar: its successor gets the rejected registration. */
 function isLeaving(error) {
   return error.reason === "shutting_down";
 }

@@ -5,29 +5,29 @@ const { ConnectionError, fromAnswer, notSent } = require("./errors.js");
 const { Splitter } = require("./framing.js");
 const { mostValues } = require("./message.js");
 
-// `sun_path` has 108 bytes, with the NUL behind the path.
+// `sun_path` has 108 bytes, with the NUL after the path.
 const MAX_PATH_BYTES = 107;
-// Answers to the other side's requests that may wait for it to take them; then no more are made.
+// Responses to the other side's requests that may wait until it reads them.
 const MAX_OWED_BYTES = 1024 * 1024;
 
 /**
- * One connection, from connecting to its end. Tells its owner what happens: `onReady`, `onAnswer`, `onNotification`,
- * `onRequest`, and exactly once `onEnd`. What the other side says that is no JSON-RPC ends it.
+ * One connection, from connecting to its end. Notifies its owner: `onReady`, `onAnswer`, `onNotification`,
+ * `onRequest`, and exactly once `onEnd`. A message that is no JSON-RPC ends it.
  */
 class Connection {
   constructor({ path, maxMessageBytes, stallMs }, owner) {
     this.path = path;
     this.owner = owner;
     this.stallMs = stallMs;
-    /** Calls that were sent and not answered, by id. */
+    /** Calls that were sent and have no response, by id. */
     this.pending = new Map();
     this.isReady = false;
     this.hasEnded = false;
     this.outgoing = "";
     this.isWriting = false;
-    /** Counts what was handed to the system; what is sent next belongs to the batch of this number. */
+    /** Counts the batches passed to the system; the next message belongs to the batch of this number. */
     this.batch = 0;
-    /** How much of `outgoing` is answers. */
+    /** The length of the responses in `outgoing`. */
     this.owed = 0;
     this.splitter = new Splitter(maxMessageBytes, (text) => this.#message(text));
   }
@@ -52,23 +52,23 @@ class Connection {
   }
 
   /**
-   * Sends a whole message with its line feed. Those of one turn of the event loop go out together, and none before the
-   * system has taken what went before: so it is known of the others that no byte of them was sent.
+   * Sends a complete message with its line feed. Messages of one iteration of the event loop are sent together, and
+   * none before the system has accepted the previous ones: then no byte of the others was sent.
    */
   send(text) {
     if (this.outgoing === "" && !this.isWriting) process.nextTick(() => this.#flush());
     this.outgoing += text;
   }
 
-  /** Answers a request of the other side's. One that asks on and takes no answer is left. */
+  /** Responds to a request of the other side. If it reads no responses, the connection ends. */
   answer(text) {
     if (this.hasEnded) return;
-    if (this.owed > MAX_OWED_BYTES) return this.#violation("requests, and does not take the answers");
+    if (this.owed > MAX_OWED_BYTES) return this.#violation("requests, and does not read the responses");
     this.owed += text.length;
     this.send(text);
   }
 
-  /** Ends now; `onEnd` gets the error, if it has not been called. */
+  /** Closes now; `onEnd` gets the error, if it has not been called. */
   destroy(error) {
     this.#end(error);
   }
@@ -117,11 +117,11 @@ class Connection {
     this.#watchStall();
   }
 
-  /** A message that has begun must go on, unless it is we who do not read. */
+  /** An incomplete message must continue, unless this side does not read. */
   #watchStall() {
     if (this.splitter.isPartial && !this.isPaused && !this.hasEnded) {
       if (this.stall) this.stall.refresh();
-      else this.stall = setTimeout(() => this.#violation("a message stopped in the middle"), this.stallMs).unref();
+      else this.stall = setTimeout(() => this.#violation("an incomplete message"), this.stallMs).unref();
     } else if (this.stall) {
       clearTimeout(this.stall);
       this.stall = undefined;
@@ -134,10 +134,10 @@ class Connection {
     try {
       message = JSON.parse(text);
     } catch {
-      return this.#violation("what is no JSON");
+      return this.#violation("a message that is no JSON");
     }
     if (typeof message !== "object" || message === null || message.jsonrpc !== "2.0") {
-      return this.#violation("what is no JSON-RPC 2.0");
+      return this.#violation("a message that is no JSON-RPC 2.0");
     }
     const { id, method } = message;
     if (typeof method === "string") {
@@ -146,12 +146,12 @@ class Connection {
       else this.owner.onRequest(this, id, method, message.params ?? {});
       return;
     }
-    if (("result" in message) === ("error" in message)) return this.#violation("an answer without one result or error");
+    if (("result" in message) === ("error" in message)) return this.#violation("a response without one result or error");
     if (id === null && message.error) return this.#unattributed(message.error);
     const call = this.pending.get(id);
     if (call === undefined) {
-      // Each answer comes once; an id that was never given is somebody else's protocol.
-      return this.#violation("an answer to nothing");
+      // Each response comes once; an unknown id violates the protocol.
+      return this.#violation("a response without a request");
     }
     this.pending.delete(id);
     this.owner.onAnswer(this, call, message);
@@ -169,10 +169,10 @@ class Connection {
   #guilty({ code, data }) {
     const { limitBytes, limitValues } = data ?? {};
     const sent = [...this.pending.values()];
-    // Of several each is refused, in order.
+    // If there are several, each is rejected, in order.
     if (code === -32007) return sent.filter(({ bytes }) => bytes > limitBytes).slice(0, 1);
     if (code !== -32025) return [];
-    // Of a call that was given up only the size is known.
+    // Only the size of a cancelled call is known.
     const found = sent.filter(({ tail, bytes }) => (tail === undefined ? bytes : mostValues(tail)) > limitValues);
     return found.length === 1 ? found : [];
   }
@@ -183,7 +183,7 @@ class Connection {
   }
 
   #lost() {
-    const within = this.splitter.isPartial ? " in the middle of an answer" : "";
+    const within = this.splitter.isPartial ? " within a response" : "";
     const message = `the connection to ${this.path} was lost${within}`;
     const data = { outcome: "unknown", retryable: true };
     return new ConnectionError(message, { reason: "connection_lost", data, cause: this.cause });
@@ -191,7 +191,7 @@ class Connection {
 
   #unreachable(cause) {
     const why = cause ? `: ${cause.message}` : "";
-    const message = `no sidecar answers at ${this.path}${why}`;
+    const message = `no sidecar responds at ${this.path}${why}`;
     return notSent(ConnectionError, "connection_failed", message, { cause, retryable: true });
   }
 
@@ -204,7 +204,7 @@ class Connection {
   }
 }
 
-/** Why this is no path of a socket. The system would cut it at its NUL, and connect to another one. */
+/** The reason why a text is no path of a socket. The system would cut it at a NUL, and connect to another socket. */
 function faultOf(path) {
   if (path === "") return "it is empty";
   if (path.includes("\0")) return "it has a NUL";

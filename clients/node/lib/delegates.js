@@ -4,10 +4,10 @@ const NAMES = ["onPolicyAdviceReceived", "evaluateAuthorizationPolicy", "updateR
 const PREFIX = "delegate.";
 const METHOD_NOT_FOUND = -32601;
 const INTERNAL_ERROR = -32603;
-// The sidecar has at most one for each fetch of a connection under way.
+// The sidecar sends at most one for each running fetch of a connection.
 const MAX_RUNNING = 1024;
 
-/** Answers the sidecar's own requests with the caller's functions. An answer that fails means the default. */
+/** Answers the sidecar's requests with the caller's functions. If a function fails, the default applies. */
 class Delegates {
   constructor(timeoutMs) {
     this.timeoutMs = timeoutMs;
@@ -44,14 +44,14 @@ class Delegates {
       if (text === undefined) throw new TypeError("a delegate must return an object");
       reply(connection, id, { result });
     } catch {
-      // Its message may hold what is not the sidecar's business.
+      // Its message may contain data that is not for the sidecar.
       reply(connection, id, { error: { code: INTERNAL_ERROR, message: "the delegate failed" } });
     } finally {
       this.running.delete(key);
     }
   }
 
-  /** Those who still work for a connection that is gone may stop. */
+  /** Aborts the functions that still run for a lost connection. */
   abandon(connection, reason) {
     for (const run of this.running.values()) if (run.connection === connection) run.abort.abort(reason);
   }

@@ -1,6 +1,6 @@
 "use strict";
 
-/** Whatever the sidecar answers as an error, and what keeps this client from an answer. */
+/** An error of the sidecar, or of this client when there is no response. */
 class PosternError extends Error {
   /**
    * @param {string} message
@@ -44,22 +44,22 @@ class PosternError extends Error {
   }
 }
 
-/** The connection: not there, lost, or speaking something else. Made here, never answered by the sidecar. */
+/** The connection: not established, lost, or another protocol. Created by the client, never by the sidecar. */
 class ConnectionError extends PosternError {}
 
-/** The request itself is wrong. */
+/** The request itself is invalid. */
 class RequestError extends PosternError {}
 
 /** A bug in the sidecar. */
 class InternalError extends PosternError {}
 
-/** This user may not do that. */
+/** This user is not permitted to do that. */
 class ForbiddenError extends PosternError {}
 
-/** The sidecar takes no more now: overloaded, or shutting down. */
+/** The sidecar accepts no more calls now: overloaded, or shutting down. */
 class UnavailableError extends PosternError {}
 
-/** Time ran out. */
+/** The call timed out. */
 class DeadlineError extends PosternError {}
 
 /** Cancelled by `cancelTask`. (A call that its own signal ends rejects with the signal's reason.) */
@@ -75,7 +75,7 @@ class ConfigurationError extends PosternError {
 /** The fetch failed. */
 class ResourceError extends PosternError {}
 
-/** The user has to do something first, or that was not enough. */
+/** The user has to do something first, or that was not sufficient. */
 class AdviceError extends ResourceError {
   get advice() {
     return this.data.advice;
@@ -98,7 +98,7 @@ class AdviceError extends ResourceError {
   }
 }
 
-/** A token could not be judged, which says nothing about the token. */
+/** A token could not be validated, whether or not it is valid. */
 class TokenError extends PosternError {}
 
 /** A login or a step-up failed. */
@@ -170,7 +170,7 @@ const REASONS = [
 /** @type {Map<string, typeof PosternError>} */
 const CLASSES = new Map(REASONS.map(([code, reason, type]) => [`${code} ${reason}`, type]));
 
-/** The exception for the `error` of an answer; a reason unknown here becomes a plain `PosternError`. */
+/** The exception for the `error` of a response; an unknown reason becomes a plain `PosternError`. */
 function fromAnswer(error, method) {
   const object = typeof error === "object" && error !== null ? error : {};
   const data = typeof object.data === "object" && object.data !== null ? object.data : {};
@@ -181,7 +181,7 @@ function fromAnswer(error, method) {
 }
 
 /**
- * Nothing was sent: the call may be repeated safely.
+ * Nothing was sent: a retry of the call is safe.
  * @param {typeof PosternError} Type
  * @param {string} reason
  * @param {string} message

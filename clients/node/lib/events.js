@@ -3,7 +3,7 @@
 const { PosternError } = require("./errors.js");
 const { onAbort } = require("./signals.js");
 
-/** The events of a client as they come. Holds so many that nobody has taken; ends with an error beyond. */
+/** The events of a client as an iterator. Buffers a limited number; ends with an error beyond it. */
 class EventIterator {
   constructor({ names, maxBuffered, signal, onWaiting, onEnd }) {
     this.names = new Set(names);
@@ -35,7 +35,7 @@ class EventIterator {
     this.end();
   }
 
-  /** What is buffered can still be taken. */
+  /** Buffered events can still be read. */
   end() {
     if (this.hasEnded) return;
     this.hasEnded = true;

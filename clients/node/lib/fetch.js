@@ -8,16 +8,16 @@ const { toResponse } = require("./response.js");
 const { BODY_ERROR } = require("./stream.js");
 const { openResponse } = require("./streamed-response.js");
 
-// What a fetch sets itself: dropped as browsers do. `Authorization` is not: whoever sets it should hear of it.
+// Headers that a fetch sets itself: dropped as browsers do. `Authorization` is not dropped, but an error.
 const OWN_HEADERS = new Set([
   ...["accept-encoding", "connection", "content-length", "expect", "host", "keep-alive", "te", "trailer"],
   ...["transfer-encoding", "upgrade", "user-agent"],
 ]);
-const MAX_BODY_BYTES = 11 * 1024 * 1024; // as base64 a message of less than 16 MiB
+const MAX_BODY_BYTES = 11 * 1024 * 1024; // in base64, a message of less than 16 MiB
 const OPTIONS = ["client", "socketPath", "resource", "session", "auth", "timeoutMs", "maxBodyBytes", "streaming"];
 const REDIRECTS = ["follow", "manual", "error"];
 
-/** What `fetch` rejects with: a `TypeError` like every fetch's; `cause` is the error of the sidecar. */
+/** The error of `fetch`: a `TypeError` as with every fetch; `cause` is the error of the sidecar. */
 class FetchError extends TypeError {
   /** @param {PosternError} cause */
   constructor(cause) {
@@ -54,7 +54,7 @@ class FetchError extends TypeError {
   }
 }
 
-/** A function like `fetch` that goes through the sidecar. Paths are the resource's; URLs must be ones it allows. */
+/** A function like `fetch` that uses the sidecar. Paths are relative to the resource; it must allow URLs. */
 function createFetch(options = {}) {
   const { client: given, socketPath, resource, session, auth, timeoutMs } = options;
   const { maxBodyBytes = MAX_BODY_BYTES, streaming = false } = options;
@@ -99,7 +99,7 @@ async function wholeResponse(client, params, options, judge) {
   return toResponse(params, result, await judge(result));
 }
 
-/** What is the signal's own stays as it is. */
+/** The signal's own reason is not wrapped. */
 function wrapped(error) {
   return error instanceof PosternError ? new FetchError(error) : error;
 }
@@ -110,7 +110,7 @@ function headersOf(given, type) {
   return Object.fromEntries([...headers].filter(([name]) => !OWN_HEADERS.has(name)));
 }
 
-/** Percent-encodes what no URL holds, as every fetch does. Dot segments stay, for the sidecar to refuse. */
+/** Percent-encodes characters as every fetch does. Dot segments stay; the sidecar rejects them. */
 function encoded(path) {
   return path.replace(/[^\x21-\x7e]/gu, (character) => {
     return [...Buffer.from(character)].map((byte) => `%${byte.toString(16).toUpperCase().padStart(2, "0")}`).join("");

@@ -1,10 +1,10 @@
 "use strict";
 
 const LINE_FEED = 10;
-// So many pieces are put together at once: a piece costs more than its bytes when it is small.
+// The number of pieces that are joined at once: a small piece costs more than its bytes.
 const MAX_PIECES = 1024;
 
-/** Cuts what arrives into messages: one line each. Holds one incomplete message of bounded size. */
+/** Splits the received bytes into messages, one per line. Buffers one incomplete message of bounded size. */
 class Splitter {
   constructor(maxBytes, onMessage) {
     this.maxBytes = maxBytes;
@@ -14,12 +14,12 @@ class Splitter {
     this.size = 0;
   }
 
-  /** Whether a message has begun and not ended. */
+  /** Whether a message is incomplete. */
   get isPartial() {
     return this.size > 0;
   }
 
-  /** Throws a RangeError for a message over the limit; what `onMessage` throws goes through. */
+  /** Throws a RangeError for a message over the limit; errors of `onMessage` are passed on. */
   push(chunk) {
     let start = 0;
     for (;;) {

@@ -2,8 +2,8 @@
 
 const { RequestError, notSent } = require("./errors.js");
 
-// The sidecar's own bounds (limits.depth; jansson's integers). What it cannot parse it answers without an id, which
-// would leave every other call of the connection in doubt: so such a message is refused here.
+// The sidecar's own limits (limits.depth; jansson's integers). Its error for a message that it cannot parse has no id,
+// which would make all other calls of the connection uncertain: so such a message is rejected here.
 const MAX_DEPTH = 120;
 const MAX_INTEGER = 2 ** 63;
 const LONE_SURROGATE = /(?<!\\)(?:\\\\)*\\ud[89a-f][0-9a-f]{2}/;
@@ -11,7 +11,7 @@ const LONE_SURROGATE = /(?<!\\)(?:\\\\)*\\ud[89a-f][0-9a-f]{2}/;
 function check(given, depth, method) {
   const value = written(given);
   if (typeof value === "number") {
-    const size = Math.abs(value); // from 1e21 on JSON has an exponent, and it is no integer
+    const size = Math.abs(value); // from 1e21 on, JSON has an exponent, and it is no integer
     if (size >= MAX_INTEGER && size < 1e21) throw wrong(method, "an integer of more than 64 bits");
   } else if (typeof value === "object" && value !== null) {
     if (depth > MAX_DEPTH) throw wrong(method, `params nested deeper than ${MAX_DEPTH} levels`);
@@ -22,13 +22,13 @@ function check(given, depth, method) {
   }
 }
 
-/** What JSON.stringify writes for it. */
+/** The text of JSON.stringify for it. */
 function written(value) {
   const own = typeof value?.toJSON === "function" ? value.toJSON() : value;
   return own instanceof Number ? Number(own) : own;
 }
 
-/** No fewer JSON values than a text holds: one is behind each of these. */
+/** An upper bound of the JSON values in a text: one follows each of these characters. */
 function mostValues(text) {
   return 1 + (text.match(/[,:[{]/g)?.length ?? 0);
 }
@@ -37,7 +37,7 @@ function wrong(method, message) {
   return notSent(RequestError, "invalid_params", message, { method, code: -32602 });
 }
 
-/** The text behind the id of a request: `,"method":…,"params":…}` and a line feed. */
+/** The text after the id of a request: `,"method":…,"params":…}` and a line feed. */
 function requestTail(method, params, maxBytes) {
   if (typeof params !== "object" || params === null || Array.isArray(params)) {
     throw new TypeError(`the params of ${method} must be an object`);

@@ -2,13 +2,13 @@
 
 const { ForbiddenError } = require("./errors.js");
 
-// Longer URLs of tasks are cut by the sidecar.
+// The sidecar truncates longer URLs of tasks.
 const LONGEST_TASK_URL = 2048;
 const ABSOLUTE = /^[a-z][a-z0-9+.-]*:/i;
 
 /**
- * Says whether another URL answered than was asked. Only the sidecar knows a resource's base URL: the first task tells
- * it, and each whose URL does not begin with it.
+ * Determines whether the response came from another URL than the requested one. Only the sidecar knows a resource's
+ * base URL: it is learned from the first task, and from each one whose URL does not start with it.
  */
 class RedirectReporter {
   constructor(client) {
@@ -19,11 +19,11 @@ class RedirectReporter {
     if (ABSOLUTE.test(path)) return normal(path) !== normal(url);
     const tail = path.replace(/^\//, "");
     if (this.base !== undefined && normal(this.base + tail) === normal(url)) return false;
-    const asked = await this.#urlOf(task);
-    if (asked === undefined) return false;
-    if (asked.length >= LONGEST_TASK_URL) return !url.startsWith(asked.slice(0, LONGEST_TASK_URL));
-    if (asked.endsWith(tail)) this.base = asked.slice(0, asked.length - tail.length);
-    return normal(asked) !== normal(url);
+    const requested = await this.#urlOf(task);
+    if (requested === undefined) return false;
+    if (requested.length >= LONGEST_TASK_URL) return !url.startsWith(requested.slice(0, LONGEST_TASK_URL));
+    if (requested.endsWith(tail)) this.base = requested.slice(0, requested.length - tail.length);
+    return normal(requested) !== normal(url);
   }
 
   async #urlOf(task) {

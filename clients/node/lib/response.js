@@ -2,7 +2,7 @@
 
 const WITHOUT_BODY = new Set([204, 205, 304]);
 
-/** A byte string, as `Headers` and `statusText` want it. */
+/** A byte string, as `Headers` and `statusText` require it. */
 function bytes(text) {
   return /^[\x00-\xff]*$/.test(text) ? text : Buffer.from(text).toString("latin1");
 }
@@ -14,7 +14,7 @@ function bodyOf(method, { status, body, bodyBase64 }, stream) {
   return Buffer.from(bodyBase64 ?? "", "base64");
 }
 
-/** A `Response` that says what a native one would; `postern` holds what only the sidecar knows. `stream` is a body that comes yet. */
+/** A `Response` like a native one; `postern` has the sidecar's information, `stream` a body that is still to come. */
 function toResponse({ method }, result, redirected, stream) {
   const headers = new Headers();
   for (const [name, values] of Object.entries(result.headers)) {
@@ -27,7 +27,7 @@ function toResponse({ method }, result, redirected, stream) {
 
 function decorate(response, values) {
   for (const [name, value] of Object.entries(values)) Object.defineProperty(response, name, { value });
-  // A native clone would forget where it came from.
+  // A native clone would lose the URL.
   const clone = () => decorate(Response.prototype.clone.call(response), values);
   return Object.defineProperty(response, "clone", { value: clone });
 }

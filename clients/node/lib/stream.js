@@ -4,30 +4,30 @@ const { randomUUID } = require("node:crypto");
 const { Channel } = require("./channel.js");
 const { CancelledError, ConnectionError, PosternError } = require("./errors.js");
 
-// What is taken ahead of the reader.
+// The bytes that are buffered for the reader.
 const AHEAD_BYTES = 256 * 1024;
-// The sidecar closes a connection that takes no byte for 45 s; a task that is held back moves none and may wait.
+// The sidecar closes a connection that reads no byte for 45 s; a suspended task sends none and may wait.
 const SUSPEND_MS = 10_000;
-// What one that is held back may still send.
-const MAX_HELD_BYTES = 4 * 1024 * 1024;
-// Pauses before a resumption that was refused is asked for again; then the stream is given up.
+// The bytes that a suspended task may still send.
+const MAX_EXCESS_BYTES = 4 * 1024 * 1024;
+// Pauses before a rejected resumption is retried; then the stream fails.
 const RESUME_PAUSES_MS = [50, 100, 200, 500, 1000, 2000, 2000, 2000];
 
 // Node 18 has the symbol under a registered name only.
 const asyncDispose = Symbol.asyncDispose ?? Symbol.for("nodejs.asyncDispose");
 
-/** Option of a stream, for this package only: makes what its body ends with of an error. */
+/** Option of a stream, for this package only: converts an error to the one that the body ends with. */
 const BODY_ERROR = Symbol("bodyError");
 
-// A body that was read and then forgotten takes its task along.
+// When a body that was partly read is garbage-collected, its task is cancelled.
 const forgotten = new FinalizationRegistry(leave);
 
 /**
  * A streamed fetch: on a connection of its own, so that a slow reader slows this body down and nothing else, and that
  * cancelling is closing it.
  *
- * Its connection holds it weakly between two reads, so that one which nobody can read any more is collected; while
- * somebody waits, for its head or a piece, the connection holds it for them.
+ * Its connection has a weak reference to it between two reads, so that an unreachable one is garbage-collected; while
+ * its head or a piece is awaited, the connection has a strong reference.
  */
 class StreamedFetch {
   #channel;
@@ -37,7 +37,7 @@ class StreamedFetch {
   #bodyError;
   #expected = 0;
   #pieces = [];
-  #heldBytes = 0;
+  #bufferedBytes = 0;
   #hasHead = false;
   #wasRead = false;
   #isAwaited = false;
@@ -69,7 +69,7 @@ class StreamedFetch {
           leave(channel);
         },
       },
-      // What is taken ahead is held here: with a mark of 0 a pull means that somebody waits.
+      // The buffer is here: with a high-water mark of 0, a pull means that the reader waits.
       { highWaterMark: 0 },
     );
     const request = { ...params, task: this.task, stream: true, streamHead: true };
@@ -78,12 +78,12 @@ class StreamedFetch {
       this.#begin = resolve;
       this.result.catch(reject);
     });
-    // Who reads the body only learns of an error there.
+    // A reader of the body gets the error there.
     this.result.catch(ignore);
     this.head.catch(ignore);
   }
 
-  /** Ends the task; a body that somebody reads ends with an error. */
+  /** Cancels the task; a body that is being read ends with an error. */
   cancel() {
     leave(this.#channel);
   }
@@ -118,28 +118,28 @@ class StreamedFetch {
       return;
     }
     this.#pieces.push(piece);
-    this.#heldBytes += piece.byteLength;
-    if (this.#heldBytes >= AHEAD_BYTES + (this.#isSuspended ? MAX_HELD_BYTES : 0)) this.#holdBack();
+    this.#bufferedBytes += piece.byteLength;
+    if (this.#bufferedBytes >= AHEAD_BYTES + (this.#isSuspended ? MAX_EXCESS_BYTES : 0)) this.#pauseReading();
   }
 
-  /** Somebody waits for a piece. */
+  /** The reader waits for a piece. */
   #pull() {
     this.#wasRead = true;
     const piece = this.#pieces.shift();
     if (piece === undefined) {
       this.#isAwaited = !this.#hasEnded;
     } else {
-      this.#heldBytes -= piece.byteLength;
+      this.#bufferedBytes -= piece.byteLength;
       this.#controller.enqueue(piece);
     }
     if (this.#hasEnded) this.#closeWhenTaken();
-    else if (this.#heldBytes < AHEAD_BYTES) this.#goOn();
+    else if (this.#bufferedBytes < AHEAD_BYTES) this.#continue();
     this.#updateHold();
   }
 
-  #holdBack() {
+  #pauseReading() {
     this.connection.pause();
-    // Nothing more can happen before somebody reads, which is no reason to keep the process.
+    // Nothing more can happen before the next read, so the process is not kept alive.
     this.#setIdle(true);
     if (!this.#isSuspended) this.#suspendLater();
   }
@@ -152,17 +152,17 @@ class StreamedFetch {
   suspend() {
     this.timer = undefined;
     this.#isSuspended = true;
-    // What is on its way is taken still: the sidecar holds little.
+    // Pieces in transit are still accepted: the sidecar buffers little.
     this.connection.resume();
     this.#steer("suspendTask", (fetch, error) => {
       if (!fetch.#isSuspended || error.reason === "task_not_found") return;
-      // It is held back by not reading then, as long as the sidecar bears that.
+      // Then the connection is not read, as long as the sidecar tolerates that.
       fetch.#isSuspended = false;
-      if (fetch.#heldBytes >= AHEAD_BYTES) fetch.#holdBack();
+      if (fetch.#bufferedBytes >= AHEAD_BYTES) fetch.#pauseReading();
     });
   }
 
-  #goOn() {
+  #continue() {
     clearTimeout(this.timer);
     this.timer = undefined;
     this.#setIdle(false);
@@ -172,26 +172,26 @@ class StreamedFetch {
     this.#resume(0);
   }
 
-  #resume(refusals) {
+  #resume(rejections) {
     this.#steer("resumeTask", (fetch, error) => {
       if (fetch.#isSuspended || error.reason === "task_not_found") return;
-      const pause = RESUME_PAUSES_MS[refusals];
+      const pause = RESUME_PAUSES_MS[rejections];
       if (pause === undefined || error.reason === "peer_forbidden") fetch.connection.destroy(error);
-      else setTimeout(() => fetch.#isSuspended || fetch.#hasEnded || fetch.#resume(refusals + 1), pause);
+      else setTimeout(() => fetch.#isSuspended || fetch.#hasEnded || fetch.#resume(rejections + 1), pause);
     });
   }
 
-  /** On the stream's own connection, whatever becomes of the client's. */
-  #steer(method, refused) {
+  /** Calls on the stream's own connection, independent of the client's. */
+  #steer(method, onRejection) {
     const weak = new WeakRef(this);
     const { task, connection } = this;
     this.#channel.callFirst(connection, method, { task }).catch((error) => {
       const fetch = weak.deref();
-      if (fetch && !fetch.#hasEnded && !connection.hasEnded) refused(fetch, error);
+      if (fetch && !fetch.#hasEnded && !connection.hasEnded) onRejection(fetch, error);
     });
   }
 
-  /** The sidecar has said all; what was not taken still waits for its reader. */
+  /** The result has come; unread pieces remain for the reader. */
   onResult() {
     this.#end();
     this.#closeWhenTaken();
@@ -204,11 +204,11 @@ class StreamedFetch {
       if (this.#error === undefined) this.#controller.close();
       else this.#controller.error(this.#error);
     } catch {
-      // Cancelled meanwhile: there is no stream to end.
+      // Cancelled meanwhile: there is no stream to close.
     }
   }
 
-  /** What came before the error can still be read, unless the reader himself has ended it. */
+  /** Pieces before the error can still be read, unless the reader has cancelled the stream. */
   onError(error) {
     this.#end();
     this.#error = this.#bodyError(error);
@@ -235,7 +235,7 @@ class StreamedFetch {
   }
 }
 
-// What a connection holds is made here: a function within the constructor would hold all that any other there does.
+// The connection's callbacks are created here: a closure in the constructor would keep the object alive.
 
 function channelOf(hold, options, delegates) {
   return new Channel(options, {

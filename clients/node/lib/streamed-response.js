@@ -4,14 +4,14 @@ const { isDisturbed } = require("node:stream");
 const { RequestError } = require("./errors.js");
 const { toResponse } = require("./response.js");
 
-// A body that nobody has begun to read goes with its response, as with every fetch.
+// An unread body is cancelled when its response is garbage-collected, as with every fetch.
 const abandoned = new FinalizationRegistry(({ body, cancel }) => {
   const stream = body.deref();
   if (stream === undefined || !(stream.locked || isDisturbed(stream))) cancel();
 });
 
 /**
- * A fetch that resolves when the response's head is there, with its body still to come. `judge` says whether it was redirected,
+ * A fetch that resolves when the response's head has come, before its body. `judge` returns whether it was redirected,
  * or throws.
  */
 async function openResponse(client, params, options, judge) {
@@ -25,7 +25,7 @@ async function openResponse(client, params, options, judge) {
     return response;
   } catch (error) {
     stream.cancel();
-    // Encrypted answers prove themselves at their end, and come as a whole.
+    // Encrypted responses can only be authenticated at their end, and are returned complete.
     const isWholeOnly = error instanceof RequestError && error.path === "/stream";
     if (!isWholeOnly) throw error;
     const result = await client.fetchResource(params, options);
@@ -33,7 +33,7 @@ async function openResponse(client, params, options, judge) {
   }
 }
 
-/** What a server sends where no body can be is not left in the way of the result. */
+/** Discards bytes that a server sends although there is no body. */
 async function drained({ body, result }) {
   for await (const piece of body) void piece;
   await result;

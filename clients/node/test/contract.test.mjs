@@ -30,7 +30,7 @@ test("every method of the sidecar is a method of the client and of its types, an
 
 test("what is retried though it may have been done is what wire.md names", () => {
   const page = readFileSync(path.join(repositoryRoot, "proto-docs/wire.md"), "utf8");
-  const [, list] = page.match(/These methods read, or end with their connection: ([^;]*);/);
+  const [, list] = page.match(/These methods read, or have no effect beyond their connection:\s+([^;]*);/);
   const named = [...list.matchAll(/`([\w.]+)`/g)].map(([, name]) => name);
   const reading = methods.map(({ name }) => name).filter((name) => name !== "fetchResource" && onlyReads(name, {}));
   assert.deepEqual(named.sort(), reading.sort());

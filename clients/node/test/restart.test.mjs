@@ -61,8 +61,8 @@ async function replace(sidecar, drain = "30s") {
 }
 
 /**
- * Connections on which nothing is ever asked: a sidecar that drains closes them. Until then, which is a moment after its socket is gone, it
- * answers what comes on connections that it has.
+ * Connections without requests: a draining sidecar closes them. Until then, a moment after its socket is gone, it
+ * responds to requests on its connections.
  */
 function idleConnections(socketPath, count = 4) {
   const connections = Array.from({ length: count }, () => net.createConnection({ path: socketPath }).resume());

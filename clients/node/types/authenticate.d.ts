@@ -11,10 +11,10 @@ export interface ParseAdviceResult {
   source?: "header" | "redirect" | "body";
 }
 
-/** What the access manager asks: its own JSON, untouched. Send it back with its inputs filled in. */
+/** The access manager's question: its own JSON, unchanged. Send it back with its inputs filled in. */
 export type Callback = any;
 
-/** Answers given beforehand: by type, id or input name. */
+/** Answers given in advance: by type, id or input name. */
 export type Answers = JsonObject;
 
 export interface AuthenticateParams extends WithMeta {
@@ -38,7 +38,7 @@ export interface AuthenticateWithAdviceParams extends WithMeta {
   callbacks?: Callback[];
 }
 
-/** Where a journey stands; `state` tells the three apart. */
+/** The state of a journey; `state` distinguishes the three. */
 export type Journey =
   | {
       state: "callbacks";
@@ -51,7 +51,7 @@ export type Journey =
     }
   | {
       state: "completed";
-      /** Of a fetch that waits: pass it to `fetchResource`. */
+      /** The continuation of a suspended fetch: pass it to `fetchResource`. */
       continuation?: string;
       txId?: string;
       session?: string;

@@ -1,11 +1,11 @@
-/** Header lines as a call takes them. */
+/** Header lines of a call. */
 export type HeaderLines = Record<string, string | string[]>;
 
 /** Any JSON value. */
 export type Json = null | boolean | number | string | Json[] | { [name: string]: Json };
 export type JsonObject = { [name: string]: Json };
 
-/** What every call may carry. */
+/** Optional params of every call. */
 export interface Meta {
   /** W3C trace context, continued in every upstream request. */
   traceparent?: string;
@@ -19,7 +19,7 @@ export interface WithMeta {
 
 export type Auth = "user" | "implicit" | "device" | "none";
 
-/** What a gateway or a resource wants done first. */
+/** The requirement of a gateway or a resource. */
 export interface Advice {
   type: string;
   value?: string;
@@ -33,7 +33,7 @@ export interface Advice {
   maxAge?: number;
 }
 
-/** A response that the caller got elsewhere. */
+/** A response that the caller received elsewhere. */
 export interface ForeignResponse {
   status: number;
   headers: HeaderLines;

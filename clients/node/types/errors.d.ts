@@ -1,7 +1,7 @@
 import { Advice } from "./common";
 import { FetchResourceResult } from "./fetch-resource";
 
-/** Reasons that the sidecar answers. */
+/** Reasons of the sidecar. */
 export type Reason =
   | "parse_error"
   | "invalid_request"
@@ -58,7 +58,7 @@ export type Reason =
   | "store_unavailable"
   | "grant_not_supported";
 
-/** Reasons made in this client. */
+/** Reasons of this client. */
 export type LocalReason =
   | "connection_failed"
   | "connection_lost"
@@ -66,7 +66,7 @@ export type LocalReason =
   | "protocol_violation"
   | "events_overflowed";
 
-/** Whether the request may have had an effect. `unknown`: it was sent, and no answer came. */
+/** Whether the request may have had an effect. `unknown`: it was sent, and there was no response. */
 export type Outcome = "not_sent" | "sent_no_reply" | "replied" | "unknown";
 
 export interface ErrorData {
@@ -80,9 +80,9 @@ export interface ErrorData {
   [name: string]: unknown;
 }
 
-/** Whatever the sidecar answers as an error, and what keeps this client from an answer. */
+/** An error of the sidecar, or of this client when there is no response. */
 export class PosternError extends Error {
-  /** Switch on this. A newer sidecar may answer others. */
+  /** Switch on this. A newer sidecar may return others. */
   readonly reason: Reason | LocalReason | (string & {});
   /** The JSON-RPC code; none on errors of the connection. */
   readonly code?: number;
@@ -93,23 +93,23 @@ export class PosternError extends Error {
   readonly outcome?: Outcome;
   readonly upstream?: { status?: number; code?: string; description?: string };
   readonly traceId?: string;
-  /** Points at the param that is wrong. */
+  /** Points to the invalid param. */
   readonly path?: string;
   readonly data: ErrorData;
   readonly cause?: unknown;
 }
 
-/** The connection: not there, lost, or speaking something else. */
+/** The connection: not established, lost, or another protocol. */
 export class ConnectionError extends PosternError {}
-/** The request itself is wrong; `path` points at the param. */
+/** The request itself is invalid; `path` points to the param. */
 export class RequestError extends PosternError {}
 /** A bug in the sidecar. */
 export class InternalError extends PosternError {}
-/** This user may not do that. */
+/** This user is not permitted to do that. */
 export class ForbiddenError extends PosternError {}
-/** The sidecar takes no more now: overloaded, or shutting down. */
+/** The sidecar accepts no more calls now: overloaded, or shutting down. */
 export class UnavailableError extends PosternError {}
-/** Time ran out. */
+/** The call timed out. */
 export class DeadlineError extends PosternError {}
 /** Cancelled by `cancelTask`, or a body by its reader. */
 export class CancelledError extends PosternError {}
@@ -119,7 +119,7 @@ export class ConfigurationError extends PosternError {
 }
 /** The fetch failed. */
 export class ResourceError extends PosternError {}
-/** The user has to do something first, or that was not enough. */
+/** The user has to do something first, or that was not sufficient. */
 export class AdviceError extends ResourceError {
   readonly advice?: Advice;
   readonly advices?: Advice[];
@@ -127,14 +127,14 @@ export class AdviceError extends ResourceError {
   readonly continuation?: string;
   readonly expiresAt?: string;
 }
-/** A token could not be judged, which says nothing about the token. */
+/** A token could not be validated, whether or not it is valid. */
 export class TokenError extends PosternError {}
 /** A login or a step-up failed. */
 export class AuthenticationError extends PosternError {}
 /** A session, its issuer or the store. */
 export class SessionError extends PosternError {}
 
-/** What a fetch rejects with: a `TypeError` like every fetch's; `cause` is the error of the sidecar. */
+/** The error of a fetch: a `TypeError` as with every fetch; `cause` is the error of the sidecar. */
 export class FetchError extends TypeError {
   readonly cause: PosternError;
   readonly reason: PosternError["reason"];

@@ -17,12 +17,12 @@ export interface Events {
   "event.healthChanged": { at: string; status: HealthStatus };
 }
 
-/** An event as an iterator gives it; `event` tells them apart. */
+/** An event of an iterator; `event` is its name. */
 export type PosternEvent<Name extends keyof Events = keyof Events> = {
   [One in Name]: { event: One; params: Events[One] };
 }[Name];
 
-/** The answer that a delegate is asked about. */
+/** The response that a delegate evaluates. */
 export interface DelegatedAnswer {
   task: string;
   status: number;
@@ -31,13 +31,13 @@ export interface DelegatedAnswer {
 }
 
 export interface DelegateContext {
-  /** Aborts when time runs out, or the connection is gone. */
+  /** Aborts when the delegate times out, or the connection is lost. */
   signal: AbortSignal;
 }
 
-/** Functions that answer the sidecar's own requests. One that throws means the sidecar's default. */
+/** Functions that answer the sidecar's requests. If one throws, the sidecar's default applies. */
 export interface DelegateFunctions {
-  /** Have the user satisfy the advice (`authenticateWithAdvice {continuation}`), then say whether that is done. */
+  /** Has the user satisfy the advice (`authenticateWithAdvice {continuation}`), then returns whether that is done. */
   onPolicyAdviceReceived?(
     params: { task: string; session: string; advices: Advice[]; continuation: string },
     context: DelegateContext,

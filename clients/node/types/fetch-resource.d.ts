@@ -9,11 +9,11 @@ export interface Part {
 }
 
 export interface FetchResourceParams extends WithMeta {
-  /** May be left out when only one is configured. */
+  /** Optional when only one is configured. */
   resource?: string;
-  /** Behind the resource's base URL, or an absolute URL that it allows. */
+  /** Appended to the resource's base URL, or an absolute URL that it allows. */
   path?: string;
-  /** GET when left out; GET, POST, PUT, PATCH, HEAD, DELETE in any case. */
+  /** GET by default; GET, POST, PUT, PATCH, HEAD, DELETE in upper or lower case. */
   method?: string;
   auth?: Auth;
   session?: string;
@@ -25,7 +25,7 @@ export interface FetchResourceParams extends WithMeta {
   headers?: HeaderLines;
   timeoutMs?: number;
   followRedirects?: boolean;
-  /** Only `client.stream` takes the pieces, and sets this and `streamHead` itself. */
+  /** Only `client.stream` receives the pieces, and sets this and `streamHead` itself. */
   stream?: boolean;
   streamHead?: boolean;
   task?: string;

@@ -5,33 +5,33 @@ import * as tokens from "./tokens";
 import * as authenticate from "./authenticate";
 import * as sessions from "./sessions";
 
-/** What every call takes beside its params. */
+/** Options of every call, in addition to its params. */
 export interface CallOptions {
-  /** Bounds the call, waiting for the connection included; also told to the sidecar (`meta.timeoutMs`). */
+  /** The timeout of the call, including the wait for a connection; also sent to the sidecar (`meta.timeoutMs`). */
   timeoutMs?: number;
-  /** Cancels the call, at the sidecar too; it rejects with the signal's reason. */
+  /** Cancels the call, in the sidecar too; it rejects with the signal's reason. */
   signal?: AbortSignal;
   /** W3C trace context. */
   traceparent?: string;
 }
 
-/** Every method of the sidecar, with the name it has on the wire (`rpc.discover` is `discover`). */
+/** Every method of the sidecar, with its name on the wire (`rpc.discover` is `discover`). */
 export interface Methods {
   /** The OpenRPC document of this sidecar. */
   discover(params?: control.DiscoverParams, options?: CallOptions): Promise<control.DiscoverResult>;
   /** Name, version and build of the running sidecar. */
   getInfo(params?: control.GetInfoParams, options?: CallOptions): Promise<control.GetInfoResult>;
-  /** Whether the sidecar can do its work, by check. */
+  /** Whether the sidecar works, by check. */
   health(params?: control.HealthParams, options?: CallOptions): Promise<control.HealthResult>;
   /** Counters and histograms in Prometheus' text format. */
   metrics(params?: control.MetricsParams, options?: CallOptions): Promise<control.MetricsResult>;
   /** Reads the configuration again. */
   reloadConfig(params?: control.ReloadConfigParams, options?: CallOptions): Promise<control.ReloadConfigResult>;
-  /** Sends the named events to this connection from now on. */
+  /** Subscribes this connection to the named events. */
   subscribe(params: control.SubscribeParams, options?: CallOptions): Promise<control.SubscribeResult>;
-  /** Stops the named events on this connection. */
+  /** Unsubscribes this connection from the named events. */
   unsubscribe(params: control.UnsubscribeParams, options?: CallOptions): Promise<control.UnsubscribeResult>;
-  /** This connection answers the named requests of the sidecar from now on. */
+  /** Registers this connection for the named requests of the sidecar. */
   registerDelegate(
     params: control.RegisterDelegateParams,
     options?: CallOptions,
@@ -41,22 +41,22 @@ export interface Methods {
     params?: fetchResource.FetchResourceParams,
     options?: CallOptions,
   ): Promise<fetchResource.FetchResourceResult>;
-  /** Shows a task. */
+  /** Returns a task. */
   getTask(params: fetchResource.GetTaskParams, options?: CallOptions): Promise<fetchResource.GetTaskResult>;
   /** Lists the caller's tasks. */
   listTasks(params?: fetchResource.ListTasksParams, options?: CallOptions): Promise<fetchResource.ListTasksResult>;
-  /** Holds a task still. */
+  /** Pauses a task. */
   suspendTask(params: fetchResource.SuspendTaskParams, options?: CallOptions): Promise<fetchResource.SuspendTaskResult>;
-  /** Lets a suspended task go on. */
+  /** Resumes a suspended task. */
   resumeTask(params: fetchResource.ResumeTaskParams, options?: CallOptions): Promise<fetchResource.ResumeTaskResult>;
-  /** Ends a task. */
+  /** Cancels a task. */
   cancelTask(params: fetchResource.CancelTaskParams, options?: CallOptions): Promise<fetchResource.CancelTaskResult>;
-  /** Asks a decision point which resources the user may have. */
+  /** Requests from a decision point which resources the user may access. */
   preauthorize(
     params: preauthorize.PreauthorizeParams,
     options?: CallOptions,
   ): Promise<preauthorize.PreauthorizeResult>;
-  /** Forgets remembered decisions, after a purchase for example. */
+  /** Removes cached decisions, after a purchase for example. */
   invalidateDecisions(
     params?: preauthorize.InvalidateDecisionsParams,
     options?: CallOptions,
@@ -73,7 +73,7 @@ export interface Methods {
     params: tokens.ValidateLogoutTokenParams,
     options?: CallOptions,
   ): Promise<tokens.ValidateLogoutTokenResult>;
-  /** Asks the issuer whether a token is active (RFC 7662). */
+  /** Requests from the issuer whether a token is active (RFC 7662). */
   introspectToken(params: tokens.IntrospectTokenParams, options?: CallOptions): Promise<tokens.IntrospectTokenResult>;
   /** Verifies a compact JWS with given keys, offline. */
   verifyJws(params: tokens.VerifyJwsParams, options?: CallOptions): Promise<tokens.VerifyJwsResult>;
@@ -86,42 +86,42 @@ export interface Methods {
     params?: authenticate.AuthenticateParams,
     options?: CallOptions,
   ): Promise<authenticate.AuthenticateResult>;
-  /** Has a user do what policy advice asks for, step by step. */
+  /** Has a user satisfy policy advice, step by step. */
   authenticateWithAdvice(
     params?: authenticate.AuthenticateWithAdviceParams,
     options?: CallOptions,
   ): Promise<authenticate.AuthenticateWithAdviceResult>;
-  /** Makes a session. */
+  /** Creates a session. */
   createSession(params: sessions.CreateSessionParams, options?: CallOptions): Promise<sessions.CreateSessionResult>;
-  /** Begins a login with an authorization code. */
+  /** Starts a login with an authorization code. */
   beginAuthorization(
     params: sessions.BeginAuthorizationParams,
     options?: CallOptions,
   ): Promise<sessions.BeginAuthorizationResult>;
-  /** Ends a login with the URL the issuer sent the user back to. */
+  /** Completes a login with the URL of the callback. */
   completeAuthorization(
     params: sessions.CompleteAuthorizationParams,
     options?: CallOptions,
   ): Promise<sessions.CompleteAuthorizationResult>;
-  /** Begins a login on another device (RFC 8628). */
+  /** Starts a login on another device (RFC 8628). */
   beginDeviceAuthorization(
     params: sessions.BeginDeviceAuthorizationParams,
     options?: CallOptions,
   ): Promise<sessions.BeginDeviceAuthorizationResult>;
-  /** Asks whether the user has decided. */
+  /** Completes a login on another device, if the user has decided. */
   completeDeviceAuthorization(
     params: sessions.CompleteDeviceAuthorizationParams,
     options?: CallOptions,
   ): Promise<sessions.CompleteDeviceAuthorizationResult>;
-  /** Shows a session. */
+  /** Returns a session. */
   getSession(params: sessions.GetSessionParams, options?: CallOptions): Promise<sessions.GetSessionResult>;
   /** Lists the sessions of the caller's user id. */
   listSessions(params?: sessions.ListSessionsParams, options?: CallOptions): Promise<sessions.ListSessionsResult>;
-  /** Renews a session's tokens now. */
+  /** Refreshes a session's tokens now. */
   refreshSession(params: sessions.RefreshSessionParams, options?: CallOptions): Promise<sessions.RefreshSessionResult>;
   /** Ends a session, here at once and then at the issuer. */
   endSession(params: sessions.EndSessionParams, options?: CallOptions): Promise<sessions.EndSessionResult>;
-  /** Hands out an access token. */
+  /** Returns an access token. */
   getAccessToken(params?: sessions.GetAccessTokenParams, options?: CallOptions): Promise<sessions.GetAccessTokenResult>;
   /** Revokes a token at its issuer (RFC 7009). */
   revokeToken(params?: sessions.RevokeTokenParams, options?: CallOptions): Promise<sessions.RevokeTokenResult>;

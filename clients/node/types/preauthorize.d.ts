@@ -12,7 +12,7 @@ export interface PreauthorizeParams extends WithMeta {
 }
 
 export interface Status {
-  /** 0 when the decision point could not be asked. */
+  /** 0 when no decision could be requested. */
   status: number;
   code: string;
   message: string;
@@ -25,7 +25,7 @@ export interface Status {
 export interface Decision {
   id: string;
   authorized: boolean;
-  /** With every decision that is not a permit. */
+  /** Present in every decision that is not a permit. */
   error?: Status;
   source: "local" | "backend" | "degradation";
   ageMs: number;

@@ -1,6 +1,6 @@
 import { Json, JsonObject, WithMeta } from "./common";
 
-/** Whose tokens: a configured issuer, or the pieces. */
+/** The token's issuer: a configured one, or its properties. */
 export interface Issuer {
   issuer?: string;
   expectedIssuer?: string;
@@ -48,7 +48,7 @@ export interface Rejection {
   actual?: Json;
 }
 
-/** The verdict; `valid` tells the two apart. */
+/** The result of a validation; `valid` distinguishes the two. */
 export type Verdict =
   | {
       valid: true;

@@ -2,8 +2,8 @@
 
     python benchmarks/overhead.py [--rounds 20] [--calls 500] [--check] [--json]
 
-Starts the sidecar that POSTERN_BIN names, with nothing configured, and asks it `getInfo` over and over: by bytes on a
-plain socket, by `Client`, by `AsyncClient`. The three take turns, so that a busy machine disturbs them alike.
+Starts the sidecar that POSTERN_BIN names, with nothing configured, and calls `getInfo` over and over: by bytes on a
+plain socket, by `Client`, by `AsyncClient`. The three alternate, so that a busy machine disturbs them equally.
 With `--check` the exit status is 1 when the overhead is over the bounds; `--json` prints the medians of the rounds.
 """
 

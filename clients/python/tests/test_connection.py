@@ -22,7 +22,7 @@ from harness.waiting import eventually
 
 import postern
 from postern import AsyncClient, Client, Limits, _connection
-from postern._repeat import READS, only_reads
+from postern._retry import READS, only_reads
 
 QUICK = Limits(connect=1, reconnect=1)
 PARAMS = {"resource": "r", "path": "p"}
@@ -65,7 +65,7 @@ def test_a_socket_nobody_listens_at(directory: Path) -> None:
     path = directory / "stale.sock"
     with socket.socket(socket.AF_UNIX) as stale:
         stale.bind(str(path))
-    with Client(path) as client, pytest.raises(postern.ConnectionFailed, match="nobody listens"):
+    with Client(path) as client, pytest.raises(postern.ConnectionFailed, match="no process listens"):
         client.get_info()
 
 
@@ -120,7 +120,7 @@ def test_a_queue_that_is_full_is_not_waited_for_for_ever(directory: Path) -> Non
     ("script", "kind", "text"),
     [
         (leaving, postern.ConnectionLost, "closed the connection"),
-        (half, postern.ConnectionLost, "in the middle of an answer"),
+        (half, postern.ConnectionLost, "within a response"),
         (says(b"HTTP/1.1 400 Bad Request\r\n\r\n"), postern.ProtocolViolation, "no JSON-RPC message"),
         (says(b"\xff\xfe\n"), postern.ProtocolViolation, "no JSON-RPC message"),
         (says(b"[]\n"), postern.ProtocolViolation, "no JSON-RPC message"),
@@ -210,7 +210,8 @@ def test_what_only_reads_is_what_the_protocol_names() -> None:
     """One rule for all clients, written down once."""
     documents = Path(__file__).resolve().parents[3] / "proto-docs"
     found = re.search(
-        r"These methods read, or end with their connection: ([^;]*);", (documents / "wire.md").read_text()
+        r"These methods read, or have no effect beyond their connection:\s+([^;]*);",
+        (documents / "wire.md").read_text(),
     )
     assert found and set(re.findall(r"`([\w.]+)`", found.group(1))) == READS
     assert {method["name"] for method in json.loads((documents / "openrpc.json").read_text())["methods"]} >= READS

@@ -37,7 +37,7 @@ def in_child(work: Callable[[], object]) -> object:
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
-def refused(work: Callable[[], object]) -> None:
+def expect_lost(work: Callable[[], object]) -> None:
     with pytest.raises(postern.ConnectionLost, match="forked"):
         work()
 
@@ -50,12 +50,12 @@ def test_what_is_the_parents_is_refused_at_once(client: Client) -> None:
     begun = stream.read(10)
 
     def child() -> None:
-        refused(call.result)
+        expect_lost(call.result)
         call.cancel()
-        refused(lambda: stream.read(10))
-        refused(lambda: stream.result)
+        expect_lost(lambda: stream.read(10))
+        expect_lost(lambda: stream.result)
         stream.close()
-        refused(lambda: events.get(100))
+        expect_lost(lambda: events.get(100))
         events.close()
         assert client.get_info(timeout=5).name == "postern"
 

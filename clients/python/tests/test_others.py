@@ -140,7 +140,7 @@ def test_params_that_cannot_be_read_are_their_callers_alone(
         assert error.outcome == "not_sent"
     assert [other.result(20).status for other in others] == [200, 200]
     assert own.connection is connection
-    eventually(lambda: connection.places.is_unused, what="the place that it took")
+    eventually(lambda: connection.slots.is_unused, what="the place that it took")
 
 
 @pytest.mark.parametrize("value", [(1 << 63) - 1, -(1 << 63), True, 1e300, "a\0b", {"1": 1, 2: 2}])
@@ -181,7 +181,7 @@ def test_a_refusal_of_what_was_given_up(double: Double, callers: Callable[..., C
     # What has no time left before it is sent is not sent, and not cancelled.
     assert isinstance(own.call("getInfo", {"large": "x" * 2000}, timeout=1).exception(20), postern.DeadlineExceeded)
     assert small.result(20) == "mine"
-    assert own.connection.places.is_unused
+    assert own.connection.slots.is_unused
 
 
 @pytest.mark.parametrize(

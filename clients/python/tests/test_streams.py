@@ -201,7 +201,7 @@ def test_what_is_held_is_bounded_with_the_real_one(sidecar: Sidecar) -> None:
             count = 0
             while stream.read(1 << 16):
                 count += 1
-                most = max(most, stream._flow.held)
+                most = max(most, stream._flow.buffered)
                 if count % 50 == 0:
                     threading.Event().wait(0.01)
         return most

@@ -36,8 +36,8 @@ _Result = TypeVar("_Result")
 class {name}:
     """Every method of the protocol, typed.
 
-    With each call: `timeout` in seconds bounds it, there and here (None: the client's own, `math.inf`: no bound);
-    `traceparent` is a W3C trace context that upstream requests continue.
+    Params of every call: `timeout` in seconds bounds it, in the sidecar and here (None: the default of the client,
+    `math.inf`: no limit); `traceparent` is a W3C trace context that upstream requests continue.
     """
 
     {define} _invoke(

@@ -10,7 +10,7 @@ METHOD_NAMES = {"rpc.discover": "discover", "$/cancelRequest": "cancel_request"}
 #: Methods that are written by hand: what they do belongs to the connection.
 BY_HAND = {"$/cancelRequest", "registerDelegate"}
 
-#: Schema objects by where they stand, and the classes that they become. Equal schemas share a class.
+#: Schema objects by their position, and the classes that they become. Equal schemas share a class.
 CLASSES = {
     "getInfo.result": "Info",
     "getInfo.result.libraries": "Libraries",
@@ -39,20 +39,20 @@ CLASSES = {
     "invalidateDecisions.result": "DecisionInvalidation",
     "validateIdToken.result": "TokenVerdict",
     "validateIdToken.result.key": "VerificationKey",
-    "validateIdToken.result.error": "Refusal",
+    "validateIdToken.result.error": "Violation",
     "validateAccessToken.confirmation": "Confirmation",
     "validateAccessToken.result": "TokenVerdict",
     "validateAccessToken.result.key": "VerificationKey",
-    "validateAccessToken.result.error": "Refusal",
+    "validateAccessToken.result.error": "Violation",
     "validateLogoutToken.result": "TokenVerdict",
     "validateLogoutToken.result.key": "VerificationKey",
-    "validateLogoutToken.result.error": "Refusal",
+    "validateLogoutToken.result.error": "Violation",
     "introspectToken.result": "IntrospectionVerdict",
-    "introspectToken.result.error": "Refusal",
+    "introspectToken.result.error": "Violation",
     "verifyJws.result": "JWSVerdict",
-    "verifyJws.result.error": "Refusal",
+    "verifyJws.result.error": "Violation",
     "decryptJwe.result": "JWEVerdict",
-    "decryptJwe.result.error": "Refusal",
+    "decryptJwe.result.error": "Violation",
     "createSession.grant": "Grant",
     "createSession.result": "Session",
     "beginAuthorization.result": "AuthorizationRequest",
@@ -87,7 +87,7 @@ BASES = {
     "Part": "PartForms",
 }
 
-#: Where the schema says less than the protocol does.
+#: Members whose schema is less precise than the protocol.
 TYPES = {
     "fetchResource.result.headers": "dict[str, list[str]]",
     "fetchResource.result.advicesSatisfied": "list[Advice]",

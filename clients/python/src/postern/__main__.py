@@ -13,8 +13,8 @@ from ._wire import members
 from .client import Client
 from .errors import ConnectionFailed, ConnectionLost, DeadlineExceeded, PosternError
 
-#: As `postern call` has them: a result; an error; no answer. Wrong usage is 64.
-DONE, REFUSED, NO_ANSWER, USAGE = 0, 1, 2, 64
+#: The exit codes of `postern call`: a result; an error; no response. Wrong usage is 64.
+DONE, FAILED, NO_RESPONSE, USAGE = 0, 1, 2, 64
 
 
 class _Parser(argparse.ArgumentParser):
@@ -70,7 +70,7 @@ def _health(client: Client, _: argparse.Namespace) -> int:
     print(health.status)
     for name, check in sorted(health.checks.items()):
         print(f"  {check.status:9} {name}{': ' + check.detail if check.detail else ''}")
-    return DONE if health.status == "ok" else REFUSED
+    return DONE if health.status == "ok" else FAILED
 
 
 def _version(client: Client, _: argparse.Namespace) -> int:
@@ -89,7 +89,7 @@ def _get(client: Client, options: argparse.Namespace) -> int:
     sys.stdout.flush()
     if not result.ok:
         print(f"{result.status} {result.reason or ''}".rstrip(), file=sys.stderr)
-    return DONE if result.ok else REFUSED
+    return DONE if result.ok else FAILED
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -104,9 +104,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if options.command == "call" and error.data:
             print(json.dumps({"code": error.code, "data": error.data}, indent=2, default=str), file=sys.stderr)
         unanswered = isinstance(error, (ConnectionFailed, ConnectionLost, DeadlineExceeded)) and error.code == 0
-        return NO_ANSWER if unanswered else REFUSED
+        return NO_RESPONSE if unanswered else FAILED
     except BrokenPipeError:
-        sys.stderr.close()  # whoever read our output has enough
+        sys.stderr.close()  # the reader of our output has closed it
         return DONE
     except KeyboardInterrupt:
         return 130

@@ -19,19 +19,19 @@ from ._connection import lost
 from ._dial import address, failure
 from ._limits import OWED_BYTES, Deadline, Limits
 from ._pending import Message, blamed
-from ._places import URGENT_PLACES, AsyncPlaces, is_urgent
+from ._slots import URGENT_SLOTS, AsyncSlots, is_urgent
 from ._wire import members
 from .errors import ConnectionLost, DeadlineExceeded, PosternError, ProtocolViolation, from_answer, inherited
 
 _READ = 1 << 18
 log = logging.getLogger("postern")
 
-#: An answer, or why there is none.
+#: A response, or the error instead of one.
 Settled = Union[Message, PosternError]
 
 
 class AsyncHandler(Protocol):
-    """Who takes what the sidecar sends by itself."""
+    """Receives the sidecar's requests and notifications."""
 
     def on_request(self, connection: AsyncConnection, message: Message) -> None: ...
 
@@ -41,21 +41,21 @@ class AsyncHandler(Protocol):
 
 
 class AsyncPending:
-    """One request under way."""
+    """One request in progress."""
 
-    __slots__ = ("deadline", "future", "identifier", "method", "places", "size", "values")
+    __slots__ = ("deadline", "future", "identifier", "method", "size", "slots", "values")
 
     def __init__(
-        self, identifier: int, method: str, line: bytes, future: asyncio.Future[Settled], places: AsyncPlaces | None
+        self, identifier: int, method: str, line: bytes, future: asyncio.Future[Settled], slots: AsyncSlots | None
     ) -> None:
         self.identifier = identifier
         self.method = method
         self.size = len(line)
         self.values = _framing.most_values(line)
         self.future = future
-        #: To which its place goes back with its answer.
-        self.places = places
-        #: By when there must be an answer. A stream has none: it may last as long as something comes.
+        #: Its slot is given back to them with its response.
+        self.slots = slots
+        #: The deadline of the response. A stream has none: it may last as long as data arrives.
         self.deadline: Deadline | None = None
 
     @property
@@ -63,9 +63,9 @@ class AsyncPending:
         return math.inf if self.deadline is None else self.deadline.last
 
     def take(self, settled: Settled) -> None:
-        """What the sidecar said: its place is the next one's."""
-        if self.places is not None:
-            self.places.give()
+        """Settles it with the sidecar's response, and gives its slot to the next one."""
+        if self.slots is not None:
+            self.slots.give()
         self.settle(settled)
 
     def settle(self, settled: Settled) -> None:
@@ -74,9 +74,9 @@ class AsyncPending:
 
 
 class AsyncConnection(asyncio.BufferedProtocol):
-    """Pipelined. Belongs to the loop in which it was made.
+    """Pipelined. Belongs to the loop in which it was created.
 
-    One timer looks after all that wait: setting one for each call would cost more than the call's own text does.
+    One timer is for all waiting calls: setting one for each call would cost more than the call's own text.
     """
 
     def __init__(self, limits: Limits, handler: AsyncHandler, in_flight: int | None = None) -> None:
@@ -85,14 +85,14 @@ class AsyncConnection(asyncio.BufferedProtocol):
         self.loop = asyncio.get_running_loop()
         self._process = os.getpid()
         self._lines = _framing.Lines(limits.answer_bytes)
-        # One for all that is read: a fresh one of this size for each read would be given back to the system each time.
+        # One for all reads: a new one of this size for each read would be returned to the system each time.
         self._buffer = memoryview(bytearray(_READ))
         self._pending: dict[int, AsyncPending] = {}
-        self.places = AsyncPlaces(in_flight or limits.in_flight, limits.queued)
-        self._urgent = AsyncPlaces(URGENT_PLACES, limits.queued)
-        #: Calls that nobody waits for any more, whose answers still come.
+        self.slots = AsyncSlots(in_flight or limits.in_flight, limits.queued)
+        self._urgent = AsyncSlots(URGENT_SLOTS, limits.queued)
+        #: Calls without a waiter any more, whose responses still come.
         self._left: dict[int, AsyncPending] = {}
-        #: Delegates that are registered here, and whether the sidecar has said that it is going; for streams.
+        #: Delegates that are registered here, and whether the sidecar has announced that it stops; for streams.
         self.registered: frozenset[str] = frozenset()
         self.is_leaving = False
         self._identifiers = itertools.count(1)
@@ -100,19 +100,19 @@ class AsyncConnection(asyncio.BufferedProtocol):
         self._farewell: PosternError | None = None
         self._transport: asyncio.WriteTransport | None = None
         self._may_write: asyncio.Future[None] | None = None
-        #: Bytes of answers since the sidecar last took what was sent.
+        #: Bytes of responses since the sidecar last read everything.
         self._owed = 0
         self._timer: asyncio.TimerHandle | None = None
         self._timer_moment = math.inf
         self._gone = self.loop.create_future()
-        #: Where parts of streams go, by the names of their tasks.
+        #: The receivers of the parts of streams, by the names of their tasks.
         self.streams: dict[str, Callable[[Message], None]] = {}
 
     @classmethod
     async def open(
         cls, path: str, limits: Limits, handler: AsyncHandler, in_flight: int | None = None
     ) -> AsyncConnection:
-        """Connects. On a Unix socket that is done at once, or not to be done now."""
+        """Connects. On a Unix socket this succeeds or fails at once."""
         loop = asyncio.get_running_loop()
         name = address(path)
         own = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -137,23 +137,23 @@ class AsyncConnection(asyncio.BufferedProtocol):
     # Requests
 
     def reserve(self, task: str) -> bool:
-        """Takes a place for a stream. One of each name at a time: only the name tells their parts apart."""
-        if task in self.streams or not self.places.try_take():
+        """Takes a slot for a stream. One of each name at a time: only the name identifies their parts."""
+        if task in self.streams or not self.slots.try_take():
             return False
         self.streams[task] = lambda _: None
         return True
 
     def release(self, task: str) -> None:
-        """Gives it back."""
+        """Gives the slot back."""
         self.streams.pop(task, None)
-        self.places.give()
+        self.slots.give()
 
-    async def turn(self, method: str, deadline: Deadline) -> AsyncPlaces:
-        """Waits until a call may be sent; what is returned goes to `ask`."""
-        places = self._urgent if is_urgent(method) else self.places
-        if not places.try_take():
-            await places.take(deadline)
-        return places
+    async def take_slot(self, method: str, deadline: Deadline) -> AsyncSlots:
+        """Waits until a call may be sent; pass the returned value to `ask`."""
+        slots = self._urgent if is_urgent(method) else self.slots
+        if not slots.try_take():
+            await slots.take(deadline)
+        return slots
 
     async def ask(
         self,
@@ -161,17 +161,17 @@ class AsyncConnection(asyncio.BufferedProtocol):
         params: Mapping[str, Any],
         timeout_ms: int | None,
         deadline: Deadline,
-        places: AsyncPlaces | None = None,
+        slots: AsyncSlots | None = None,
     ) -> Any:
-        """Sends a request and waits for its answer; time that runs out, and a cancellation, cancel it."""
+        """Sends a request and waits for its response; a timeout, and a cancellation, cancel it."""
         if self._may_write is not None:
             try:
-                await self.room(deadline)
+                await self.drain(deadline)
             except BaseException:
-                if places is not None:
-                    places.give()
+                if slots is not None:
+                    slots.give()
                 raise
-        pending = self.start(method, params, timeout_ms, places)
+        pending = self.start(method, params, timeout_ms, slots)
         pending.deadline = deadline
         if deadline.last < self._timer_moment:
             self._set_timer(deadline.last)
@@ -182,8 +182,8 @@ class AsyncConnection(asyncio.BufferedProtocol):
             raise
         return result_of(settled)
 
-    async def room(self, deadline: Deadline) -> None:
-        """Waits until the sidecar has taken what was sent before."""
+    async def drain(self, deadline: Deadline) -> None:
+        """Waits until the sidecar has read the earlier requests."""
         while self._may_write is not None and self._error is None:
             left = deadline.left()
             done, _ = await asyncio.wait({self._may_write}, timeout=None if left == math.inf else left)
@@ -195,19 +195,19 @@ class AsyncConnection(asyncio.BufferedProtocol):
         method: str,
         params: Mapping[str, Any],
         timeout_ms: int | None = None,
-        places: AsyncPlaces | None = None,
+        slots: AsyncSlots | None = None,
     ) -> AsyncPending:
-        """Sends a request; its answer settles what is returned. When this raises it was not sent."""
+        """Sends a request; its response settles the returned object. If this raises, it was not sent."""
         identifier = next(self._identifiers)
         try:
             line = _framing.request(identifier, method, params, self._limits.request_bytes, timeout_ms)
             self._write(line)
         except BaseException:
-            if places is not None:
-                places.give()
+            if slots is not None:
+                slots.give()
             raise
-        # In the loop's own thread no answer can come before this.
-        pending = AsyncPending(identifier, method, line, self.loop.create_future(), places)
+        # In the loop's own thread no response can come before this.
+        pending = AsyncPending(identifier, method, line, self.loop.create_future(), slots)
         self._pending[identifier] = pending
         return pending
 
@@ -223,14 +223,14 @@ class AsyncConnection(asyncio.BufferedProtocol):
         for pending in list(self._pending.values()):
             deadline = pending.deadline
             if deadline is not None and deadline.last <= now and self.cancel(pending):
-                text = f"no answer to {pending.method} within {deadline.seconds:g} s"
+                text = f"no response to {pending.method} within {deadline.seconds:g} s"
                 pending.settle(DeadlineExceeded(text, data={"outcome": "unknown"}))
         earliest = min((pending.last for pending in self._pending.values()), default=math.inf)
         if earliest < self._timer_moment:
             self._set_timer(earliest)
 
     def cancel(self, pending: AsyncPending) -> bool:
-        """Ends a request for both sides. False when it had been settled."""
+        """Cancels a request on both sides. Returns False if it was already settled."""
         if self._pending.pop(pending.identifier, None) is None:
             return False
         self._left[pending.identifier] = pending
@@ -238,23 +238,23 @@ class AsyncConnection(asyncio.BufferedProtocol):
         return True
 
     def cancel_later(self, pending: AsyncPending) -> None:
-        """The same from anywhere, the collector for example."""
+        """The same from any thread, such as the garbage collector's."""
         with contextlib.suppress(RuntimeError):  # the loop is closed, and with it the connection
             self.loop.call_soon_threadsafe(self.cancel, pending)
 
     def cancel_request(self, identifier: int) -> None:
-        """Asks the sidecar to end a request; its answer, if somebody waits for it, is -32800."""
+        """Requests that the sidecar cancels a request; its response, if a caller waits for it, is -32800."""
         if self.is_open:
             with contextlib.suppress(PosternError):  # it may have ended with its connection
                 self._write(_framing.notification("$/cancelRequest", {"id": identifier}))
 
     def answer(self, message: Message) -> None:
-        """Answers a request of the sidecar's. One that asks on and takes no answer is left."""
+        """Responds to a request of the sidecar. If the sidecar reads no responses, the connection is closed."""
         line = _framing.encoded(message, self._limits.request_bytes)
         if self._may_write is None:
             self._owed = 0
         elif self._owed > OWED_BYTES:
-            fault = ProtocolViolation("the sidecar asks, and does not take the answers")
+            fault = ProtocolViolation("the sidecar sends requests, and does not read the responses")
             self.close(fault)
             raise lost(fault, "unknown")
         self._owed += len(line)
@@ -268,10 +268,10 @@ class AsyncConnection(asyncio.BufferedProtocol):
             raise lost(self._error or ConnectionLost("the sidecar is gone"), "not_sent")
         was_empty = transport.get_write_buffer_size() == 0
         transport.write(line)
-        if was_empty and transport.is_closing():  # the very first write of it failed
+        if was_empty and transport.is_closing():  # its first write failed
             raise ConnectionLost("the sidecar is gone", data={"outcome": "not_sent"})
 
-    # What asyncio calls
+    # Called by asyncio
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.WriteTransport)
@@ -296,10 +296,10 @@ class AsyncConnection(asyncio.BufferedProtocol):
             self.close(error)
         except Exception as error:
             log.exception("postern: the reader failed")
-            self.close(ProtocolViolation(f"what came from the socket could not be taken: {type(error).__name__}"))
+            self.close(ProtocolViolation(f"a message from the socket could not be processed: {type(error).__name__}"))
 
     def connection_lost(self, exc: Exception | None) -> None:
-        where = "in the middle of an answer" if self._lines.is_within else ""
+        where = "within a response" if self._lines.is_within else ""
         text = f"the connection broke: {exc}" if exc else f"the sidecar closed the connection {where}".rstrip()
         self.close(self._farewell or ConnectionLost(text))
         if not self._gone.done():
@@ -326,16 +326,16 @@ class AsyncConnection(asyncio.BufferedProtocol):
             self._blame(from_answer(message["error"]))
             return
         if type(identifier) is not int or not is_whole:  # True is 1 to a dictionary
-            raise ProtocolViolation("an answer of another shape came from the socket")
+            raise ProtocolViolation("a response of another shape came from the socket")
         answered = self._pending.pop(identifier, None) or self._left.pop(identifier, None)
-        if answered is None:  # each answer comes once: this one may have been meant for somebody else
-            raise ProtocolViolation("an answer to nothing came from the socket")
+        if answered is None:  # each response comes once: this one may belong to another request
+            raise ProtocolViolation("a response without a request came from the socket")
         answered.take(message)
 
     def _blame(self, error: PosternError) -> None:
-        """Settles the request that an error without an id is about."""
+        """Settles the request that caused an error without an id."""
         if error.reason == "overloaded":
-            self._farewell = lost(error, "not_sent")  # the connection itself is refused, and closed behind this
+            self._farewell = lost(error, "not_sent")  # the connection itself is rejected, and closed after this
             return
         sent = [*self._pending.values(), *self._left.values()]
         guilty = blamed(error, sent)
@@ -350,7 +350,7 @@ class AsyncConnection(asyncio.BufferedProtocol):
     # The end
 
     def close(self, error: PosternError) -> None:
-        """Ends the connection, and with `error` everything that waits. Nothing happens the second time."""
+        """Ends the connection, and all waiting calls with `error`. A second call has no effect."""
         if self._error is not None:
             return
         self._error = error
@@ -359,7 +359,7 @@ class AsyncConnection(asyncio.BufferedProtocol):
         if self._transport is not None:
             self._transport.abort()
         self.resume_writing()
-        self.places.end()
+        self.slots.end()
         self._urgent.end()
         waiting: list[AsyncPending] = list(self._pending.values())
         self._pending.clear()
@@ -369,11 +369,11 @@ class AsyncConnection(asyncio.BufferedProtocol):
         self._handler.on_end(self, error)
 
     def drop(self) -> None:
-        """When its loop is closed, which hears of nothing any more: tells the sidecar."""
+        """Shuts the socket down after its loop was closed, so that the sidecar notices."""
         self._error = self._error or ConnectionLost("the event loop is closed")
         own = None if self._transport is None else self._transport.get_extra_info("socket")
         if own is not None and not self.is_inherited:
-            with contextlib.suppress(OSError):  # gone already
+            with contextlib.suppress(OSError):  # already closed
                 own.shutdown(socket.SHUT_RDWR)
 
     async def closed(self) -> None:

@@ -1,4 +1,4 @@
-"""What the sidecar sends by itself, for the asynchronous client."""
+"""Requests and notifications of the sidecar, for the asynchronous client."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from . import delegates
 from ._async_connection import AsyncConnection
 from ._limits import DELEGATE_CALLS, DELEGATE_SECONDS, Deadline
 from ._pending import Message
-from ._places import serving
+from ._slots import serving
 from ._wire import members
 from .errors import ClientClosed, PosternError, inherited
 from .events import Backlog, Event
@@ -26,7 +26,7 @@ log = logging.getLogger("postern")
 
 
 class AsyncAsking:
-    """What connections of streams have: delegates, and nothing else."""
+    """Handler of the connections of streams: delegates, but no events."""
 
     def __init__(self, dispatch: AsyncDispatch) -> None:
         self._dispatch = dispatch
@@ -45,8 +45,8 @@ class AsyncDispatch:
     def __init__(self) -> None:
         self.delegates: dict[str, Callable[[Any], Any]] = {}
         self.delegate_seconds = DELEGATE_SECONDS
-        self._asked: set[asyncio.Task[None]] = set()
-        # Weakly: a stream that nobody has any more is not filled for ever.
+        self._running: set[asyncio.Task[None]] = set()
+        # Weak references: a stream that the program has dropped is not filled for ever.
         self._streams: dict[int, weakref.ref[AsyncEventStream]] = {}
 
     # Events
@@ -58,7 +58,7 @@ class AsyncDispatch:
         self._streams.pop(id(stream), None)
 
     def wanted(self, loop: asyncio.AbstractEventLoop) -> frozenset[str]:
-        """The events that some stream of a loop is about."""
+        """The events that any stream of the loop has subscribed to."""
         return frozenset(name for stream in self._all() if stream.loop is loop for name in stream.names)
 
     def _all(self) -> list[AsyncEventStream]:
@@ -72,7 +72,7 @@ class AsyncDispatch:
         """The client was closed."""
         for stream in self._all():
             _in_loop(stream.loop, functools.partial(stream.interrupt, ClientClosed("the client was closed")))
-        for task in list(self._asked):
+        for task in list(self._running):
             _in_loop(task.get_loop(), task.cancel)
 
     def on_notification(self, connection: AsyncConnection, message: Message) -> None:
@@ -92,13 +92,13 @@ class AsyncDispatch:
         name, identifier = message["method"], message["id"]
         delegate = self.delegates.get(name)
         if delegate is None:
-            connection.answer(delegates.refused(identifier, -32601, "no such delegate", "method_not_found"))
-        elif len(self._asked) >= DELEGATE_CALLS:
-            connection.answer(delegates.refused(identifier, -32009, "too many delegate calls", "overloaded"))
+            connection.answer(delegates.rejection(identifier, -32601, "no such delegate", "method_not_found"))
+        elif len(self._running) >= DELEGATE_CALLS:
+            connection.answer(delegates.rejection(identifier, -32009, "too many delegate calls", "overloaded"))
         else:
             task = asyncio.ensure_future(self._ask(connection, delegate, name, message))
-            self._asked.add(task)
-            task.add_done_callback(self._asked.discard)
+            self._running.add(task)
+            task.add_done_callback(self._running.discard)
 
     async def _ask(
         self, connection: AsyncConnection, delegate: Callable[[Any], Any], name: str, message: Message
@@ -111,15 +111,15 @@ class AsyncDispatch:
             answer = delegates.answered(message["id"], name, value)
         except Exception:
             log.exception("postern: the delegate for %s failed; the sidecar decides", name)
-            answer = delegates.refused(message["id"], -32603, "the delegate failed", "internal_error")
+            answer = delegates.rejection(message["id"], -32603, "the delegate failed", "internal_error")
         try:
             connection.answer(answer)
         except PosternError as error:
-            log.warning("postern: the answer of the delegate for %s could not be sent: %s", name, error)
+            log.warning("postern: the result of the delegate for %s could not be sent: %s", name, error)
 
 
 def _in_loop(loop: asyncio.AbstractEventLoop, work: Callable[[], object]) -> None:
-    """Now in this loop, soon in another one."""
+    """Runs the work at once in this loop, or soon in another one."""
     if loop is asyncio.get_running_loop():
         work()
         return
@@ -130,7 +130,7 @@ def _in_loop(loop: asyncio.AbstractEventLoop, work: Callable[[], object]) -> Non
 class AsyncEventStream:
     """Events as an asynchronous iterator. Ends when it is closed; goes on over reconnections.
 
-    At most `size` events wait to be taken; the oldest are dropped over that, and the next one says how many (`lost`).
+    At most `size` events are buffered; the oldest are dropped beyond that, and `lost` of the next one is their number.
     """
 
     def __init__(
@@ -186,7 +186,7 @@ class AsyncEventStream:
                 try:
                     await self._restore()
                 except PosternError:
-                    self._interruption = error  # the next call tries again
+                    self._interruption = error  # the next call retries
                     raise
             try:
                 await asyncio.wait_for(self._news.wait(), None if timeout is None else deadline.left())
@@ -203,7 +203,7 @@ class AsyncEventStream:
         return event
 
     async def aclose(self) -> None:
-        """No more events; who waits for one is let go."""
+        """Stops the events; a waiting `get` returns."""
         if not self._closed:
             self._closed = True
             self._news.set()

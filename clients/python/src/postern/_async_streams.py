@@ -8,9 +8,9 @@ from collections.abc import Awaitable, Coroutine
 from typing import TYPE_CHECKING, Any, Callable
 
 from ._chunks import HEAD, ResponseHead, Sequence, piece, weakly
-from ._flow import MOST_REFUSALS, Flow, pause_after
+from ._flow import MOST_REJECTIONS, Flow, pause_after
 from ._limits import Deadline
-from ._repeat import Repeats
+from ._retry import Retries
 from .errors import ClientClosed, DeadlineExceeded, PosternError, ProtocolViolation, from_answer, inherited
 from .types import FetchResult
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 
 class AsyncBeginning:
-    """How a stream is begun: again and again, by the rule of all calls.
+    """Starts a stream, with the retries of all calls.
 
-    :param connect: Gives a connection with a place for a stream of that name.
+    :param connect: Returns a connection with a slot for a stream of that name.
     :param is_closed: Whether the client was closed.
     """
 
@@ -37,7 +37,7 @@ class AsyncBeginning:
         self._is_closed = is_closed
         self._params = params
         self._deadline = deadline
-        self._repeats = Repeats("fetchResource", params, deadline, window)
+        self._retries = Retries("fetchResource", params, deadline, window)
 
     async def begin(self, stream: AsyncResourceStream) -> None:
         while True:
@@ -46,13 +46,13 @@ class AsyncBeginning:
                 await stream.begin(connection, self._params, self._deadline)
                 return
             except PosternError as error:
-                pause = self._repeats.pause_after(error)
+                pause = self._retries.pause_after(error)
                 if pause is None or self._is_closed():
                     raise
                 await asyncio.sleep(pause)
 
     def pause_after(self, error: PosternError) -> float | None:
-        return self._repeats.pause_after(error)
+        return self._retries.pause_after(error)
 
     async def begin_again(self, stream: AsyncResourceStream, pause: float) -> None:
         try:
@@ -66,10 +66,10 @@ class AsyncBeginning:
 
 
 class AsyncResourceStream:
-    """A body in pieces, while it comes. Closing it before its end cancels the fetch.
+    """A body in pieces, as they arrive. Closing it before its end cancels the fetch.
 
-    Reading slowly slows the server down; what has come and was not read is bounded. An exception while reading means
-    that the body is not whole.
+    Reading slowly slows the server down; the unread data is bounded. An exception while reading means that the body is
+    incomplete.
     """
 
     def __init__(
@@ -79,12 +79,12 @@ class AsyncResourceStream:
         until_head: float | None = None,
         beginning: AsyncBeginning | None = None,
     ) -> None:
-        #: The task's name, for `get_task` and its like.
+        #: The task's name, for `get_task` and similar methods.
         self.task = task
         self._timeout = timeout
         self._until_head = until_head
         self._beginning = beginning
-        #: Why steering was refused last.
+        #: The reason of the last rejected suspension or resumption.
         self._why = ""
         self._news = asyncio.Event()
         self._pieces: collections.deque[str] = collections.deque()
@@ -96,36 +96,36 @@ class AsyncResourceStream:
         self._head: ResponseHead | None = None
         self._settled: Any = None
         self._closed = False
-        #: What is asked meanwhile: steering, or a successor.
+        #: Running requests: suspensions and resumptions, or a retry.
         self._asking: set[asyncio.Future[None]] = set()
 
     async def begin(self, connection: AsyncConnection, params: dict[str, Any], deadline: Deadline) -> None:
-        """Sends the request, on a connection that was reserved for it."""
+        """Sends the request on a connection with a slot for it."""
         task = self.task
         self._connection, self._pending = connection, None
         connection.streams[task] = weakly(self._take)
         try:
             try:
-                await connection.room(deadline)
+                await connection.drain(deadline)
             except BaseException:
-                connection.places.give()
+                connection.slots.give()
                 raise
-            self._pending = connection.start("fetchResource", params, None, connection.places)
+            self._pending = connection.start("fetchResource", params, None, connection.slots)
         except BaseException:
             connection.streams.pop(task, None)
             self._connection = None
             raise
-        # Not before: parts that are still on their way must not be those of the next stream of that name.
+        # Not earlier: late parts must not be taken for those of the next stream of that name.
         self._pending.future.add_done_callback(lambda _: connection.streams.pop(task, None))
         self._pending.future.add_done_callback(weakly(self._end))
         if self.is_left:  # meanwhile
             self._abandon()
 
-    # What the connection does
+    # Called by the connection
 
     @property
     def is_left(self) -> bool:
-        """Whether nobody wants it any more."""
+        """Whether it was closed or has ended."""
         return self._closed or self._settled is not None
 
     def _take(self, message: dict[str, Any]) -> None:
@@ -140,7 +140,7 @@ class AsyncResourceStream:
         self._news.set()
         method = self._flow.arrived(len(data))
         if self._flow.is_over:
-            self.fail(ProtocolViolation(f"more comes than is read, and the task is not suspended{self._why}"))
+            self.fail(ProtocolViolation(f"more data arrives than is read, and the task is not suspended{self._why}"))
         self._steer(method)
 
     def _end(self, future: asyncio.Future[Any]) -> None:
@@ -149,8 +149,8 @@ class AsyncResourceStream:
         error = error_of(future.result())
         if error is not None and error.reason == "shutting_down" and self._connection is not None:
             self._connection.is_leaving = True
-        is_refused = error is not future.result() and self._head is None and not self._sequence.has_begun
-        if error is not None and is_refused and not self.is_left and self._beginning is not None:
+        is_rejected = error is not future.result() and self._head is None and not self._sequence.has_begun
+        if error is not None and is_rejected and not self.is_left and self._beginning is not None:
             pause = self._beginning.pause_after(error)
             if pause is not None:
                 self._ask_for(self._beginning.begin_again(self, pause))
@@ -160,7 +160,7 @@ class AsyncResourceStream:
         self._news.set()
 
     def fail(self, error: PosternError) -> None:
-        """Ends it, for its reader and for the sidecar."""
+        """Ends the stream, for its reader and for the sidecar."""
         self._settled = error
         self._pieces.clear()
         self._abandon()
@@ -176,32 +176,32 @@ class AsyncResourceStream:
         task.add_done_callback(self._asking.discard)
 
     async def _ask(self, connection: AsyncConnection, method: str) -> None:
-        asked: str | None = method
-        refusals = 0
-        while asked is not None and connection.is_open:
+        method_to_call: str | None = method
+        rejections = 0
+        while method_to_call is not None and connection.is_open:
             try:
-                await connection.ask(asked, {"task": self.task}, None, Deadline(30))
+                await connection.ask(method_to_call, {"task": self.task}, None, Deadline(30))
             except PosternError as error:
-                if error.reason == "task_not_found":  # it has ended meanwhile: nothing to do about that
+                if error.reason == "task_not_found":  # it has ended meanwhile
                     return
                 self._why = f": {error.reason}"
-                last, asked = asked, self._flow.answered(refused=True)
-                if asked is None:
+                last, method_to_call = method_to_call, self._flow.answered(rejected=True)
+                if method_to_call is None:
                     return
-                refusals += 1
-                if refusals > MOST_REFUSALS or error.reason == "peer_forbidden":
-                    self.fail(ProtocolViolation(f"the task does not go on: {last} was refused{self._why}"))
+                rejections += 1
+                if rejections > MOST_REJECTIONS or error.reason == "peer_forbidden":
+                    self.fail(ProtocolViolation(f"the task does not continue: {last} was rejected{self._why}"))
                     return
-                await asyncio.sleep(pause_after(refusals))
+                await asyncio.sleep(pause_after(rejections))
             else:
-                asked, refusals, self._why = self._flow.answered(), 0, ""
+                method_to_call, rejections, self._why = self._flow.answered(), 0, ""
 
     def _abandon(self) -> None:
         connection, pending = self._connection, self._pending
         if connection is not None and pending is not None and not pending.future.done():
             connection.cancel(pending)
 
-    # What the reader does
+    # Called by the reader
 
     def __aiter__(self) -> AsyncResourceStream:
         return self
@@ -213,7 +213,7 @@ class AsyncResourceStream:
         return data
 
     async def read(self, size: int = -1) -> bytes:
-        """At most `size` bytes, at least one unless the body has ended; all that is left without a size."""
+        """Returns at most `size` bytes, at least one unless the body has ended; without a size the whole rest."""
         if size < 0:
             return b"".join([piece async for piece in self])
         data = await self._next()
@@ -236,21 +236,21 @@ class AsyncResourceStream:
         return piece(encoded)
 
     async def _something(self) -> None:
-        """Waits for more of the response. Until the head is there the user may be asked for something."""
+        """Waits for more of the response. Before the head, a delegate may have the user do something."""
         if self._connection is not None and self._connection.is_inherited:
             raise inherited("this is a stream")
         self._news.clear()
         try:
             await asyncio.wait_for(self._news.wait(), self._until_head if self._head is None else self._timeout)
         except asyncio.TimeoutError:
-            error = DeadlineExceeded("nothing more of the response came in time", data={"outcome": "sent_no_reply"})
+            error = DeadlineExceeded("no more of the response came in time", data={"outcome": "sent_no_reply"})
             self.fail(error)
             raise error from None
         if self._closed:
             raise ValueError("the stream was closed")
 
     async def head(self) -> ResponseHead:
-        """Status and headers, as soon as they are there, which is before the body is."""
+        """Status and headers, as soon as they have come, before the body."""
         while self._head is None:
             if self._settled is not None:
                 self._raise_error()
@@ -264,7 +264,7 @@ class AsyncResourceStream:
         return result_of(self._settled)
 
     async def result(self) -> FetchResult:
-        """The rest, which comes behind the body: what is left of that is read and dropped for this."""
+        """The result, which follows the body: the unread rest of the body is dropped."""
         while not self._closed and await self._next():
             pass
         if self._settled is None:
@@ -272,11 +272,11 @@ class AsyncResourceStream:
         return FetchResult.from_json(self._raise_error())
 
     async def aclose(self) -> None:
-        """Ends the fetch if it has not ended."""
+        """Cancels the fetch if it has not ended."""
         self.close()
 
     def close(self) -> None:
-        """The same, without waiting for anything."""
+        """Cancels the fetch if it has not ended, without waiting."""
         if not self._closed:
             self._closed = True
             self._pieces.clear()
@@ -296,7 +296,7 @@ class AsyncResourceStream:
 
 
 def error_of(settled: Any) -> PosternError | None:
-    """The error that a request was settled with."""
+    """The error of a settled request."""
     if isinstance(settled, PosternError):
         return settled
     return None if "result" in settled else from_answer(settled["error"])

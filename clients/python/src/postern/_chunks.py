@@ -1,4 +1,4 @@
-"""What comes of a streamed response: its head, and the pieces of its body in order."""
+"""Parts of a streamed response: its head, and the pieces of its body in order."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ STREAMED = frozenset({HEAD, "fetchResource.chunk"})
 
 @dataclass(frozen=True)
 class ResponseHead:
-    """What is known of a response before its body."""
+    """Status and headers of a response, before its body."""
 
     #: The task's name.
     task: str
     #: The HTTP status.
     status: int
-    #: The URL that answers, after redirects.
+    #: The URL of the response, after redirects.
     url: str
     #: Lower-case name to an array of values, in order.
     headers: dict[str, list[str]] = field(repr=False)
-    #: The reason phrase, where there is one.
+    #: The reason phrase, if there is one.
     reason: str | None = None
 
     @property
@@ -46,7 +46,7 @@ class ResponseHead:
 
 
 def weakly(method: Callable[[_Argument], None]) -> Callable[[_Argument], None]:
-    """Calls a method as long as its object is there: a connection keeps no stream that nobody reads."""
+    """Calls a method while its object exists, so that a connection does not keep a dropped stream alive."""
     reference = weakref.WeakMethod(method)
 
     def call(argument: _Argument) -> None:

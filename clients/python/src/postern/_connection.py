@@ -22,22 +22,22 @@ from ._chunks import STREAMED
 from ._dial import address, failure
 from ._limits import OWED_BYTES, Deadline, Limits
 from ._pending import Message, Pending, blamed
-from ._places import URGENT_PLACES, Places, is_urgent
+from ._slots import URGENT_SLOTS, Slots, is_urgent
 from ._wire import members
 from .errors import ConnectionLost, DeadlineExceeded, PosternError, ProtocolViolation, from_answer, inherited
 
 _FLAGS = socket.MSG_DONTWAIT | getattr(socket, "MSG_NOSIGNAL", 0)
 _READ = 1 << 16
 _LONGEST_POLL = 1 << 30
-#: How long who reads for others sleeps at most, when there is no hurry.
+#: How long a thread that reads for others sleeps at most, without a deadline.
 _NAP = 1.0
-#: How long who cannot send waits for the reader to notice the connection's end.
+#: How long a thread that cannot send waits for the reader to notice the connection's end.
 _NOTICE = 1.0
 log = logging.getLogger("postern")
 
 
 class Handler(Protocol):
-    """Who takes what the sidecar sends by itself. Called by the thread that reads: must not wait."""
+    """Receives the sidecar's requests and notifications. Called by the thread that reads: must not wait."""
 
     def on_request(self, connection: Connection, message: Message) -> None: ...
 
@@ -47,7 +47,7 @@ class Handler(Protocol):
 
 
 def lost(error: PosternError, outcome: str) -> PosternError:
-    """`error` for one request more: an exception is raised once."""
+    """A copy of `error` for another request: an exception is raised once."""
     return type(error)(error.message, error.code, {**error.data, "outcome": outcome})
 
 
@@ -63,12 +63,12 @@ def seconds(left: float) -> float:
 class Connection:
     """Pipelined and thread-safe.
 
-    Callers read by themselves: one of those who wait reads for all, and when it has its answer hands over to another.
-    That spares a switch of threads with every call. Once something may come that nobody waits for (`keep`), a thread
-    of its own reads.
+    Callers read by themselves: one of the waiting threads reads for all, and when it has its response hands over to
+    another. This saves a switch of threads in every call. Once messages may come without a waiting call (`keep`), a
+    thread of its own reads.
 
-    `_lock` guards what is under way and the end; `_reading` is held by who reads, `_writing` by who writes. Who reads
-    for others never writes, so that a sidecar that waits for us to read is never waited for.
+    `_lock` guards the requests in progress and the end; the reading thread has `_reading`, the writing one `_writing`.
+    A thread that reads for others never writes, so that it never waits for a sidecar that waits for us to read.
     """
 
     def __init__(self, path: str, limits: Limits, handler: Handler, in_flight: int | None = None) -> None:
@@ -76,7 +76,7 @@ class Connection:
         self._limits = limits
         self._handler = handler
         self._process = os.getpid()
-        # Re-entrant: the collector may close a stream or a client in the middle of anything.
+        # Re-entrant: the garbage collector may close a stream or a client at any point.
         self._lock = threading.RLock()
         self._reading = threading.Lock()
         self._writing = threading.RLock()
@@ -85,24 +85,24 @@ class Connection:
         self._lines = _framing.Lines(limits.answer_bytes)
         self._buffer = memoryview(bytearray(_READ))
         self._pending: dict[int, Pending] = {}
-        self.places = Places(in_flight or limits.in_flight, limits.queued)
-        self._urgent = Places(URGENT_PLACES, limits.queued)
-        #: Calls that nobody waits for any more, whose answers still come.
+        self.slots = Slots(in_flight or limits.in_flight, limits.queued)
+        self._urgent = Slots(URGENT_SLOTS, limits.queued)
+        #: Calls without a waiter any more, whose responses still come.
         self._left: dict[int, Pending] = {}
-        #: Delegates that are registered here, and whether the sidecar has said that it is going; for streams.
+        #: Delegates that are registered here, and whether the sidecar has announced that it stops; for streams.
         self.registered: frozenset[str] = frozenset()
         self.is_leaving = False
         self._identifiers = itertools.count(1)
         self._error: PosternError | None = None
         self._farewell: PosternError | None = None
-        #: Bytes of answers that wait to be sent.
+        #: Bytes of responses that wait to be sent.
         self._owed = 0
         self._errands: queue.SimpleQueue[Callable[[], None] | None] | None = None
-        #: Where parts of streams go, by the names of their tasks.
+        #: The receivers of the parts of streams, by the names of their tasks.
         self.streams: dict[str, Callable[[Message], None]] = {}
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
-            # A full queue of callers is waited for, and only then.
+            # The timeout only applies when the socket's queue is full.
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, interval(limits.connect))
             self._socket.connect(own)
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, interval(0))
@@ -125,37 +125,37 @@ class Connection:
     # Requests
 
     def reserve(self, task: str) -> bool:
-        """Takes a place for a stream. One of each name at a time: only the name tells their parts apart."""
-        if task in self.streams or not self.places.try_take():
+        """Takes a slot for a stream. One of each name at a time: only the name identifies their parts."""
+        if task in self.streams or not self.slots.try_take():
             return False
         self.streams[task] = lambda _: None
         return True
 
     def release(self, task: str) -> None:
-        """Gives it back."""
+        """Gives the slot back."""
         self.streams.pop(task, None)
-        self.places.give()
+        self.slots.give()
 
-    def turn(self, method: str, deadline: Deadline) -> Places:
-        """Waits until a call may be sent; what is returned goes to `start`."""
-        places = self._urgent if is_urgent(method) else self.places
-        places.take(deadline)
-        return places
+    def take_slot(self, method: str, deadline: Deadline) -> Slots:
+        """Waits until a call may be sent; pass the returned value to `start`."""
+        slots = self._urgent if is_urgent(method) else self.slots
+        slots.take(deadline)
+        return slots
 
-    def start(  # noqa: PLR0917 - in the way of every call
+    def start(  # noqa: PLR0917 - on the path of every call
         self,
         method: str,
         params: Mapping[str, Any],
         timeout_ms: int | None,
         deadline: Deadline,
         on_settled: Callable[[Pending], None] | None = None,
-        places: Places | None = None,
+        slots: Slots | None = None,
     ) -> Pending:
-        """Sends a request. When this raises the outcome says whether it may have arrived."""
+        """Sends a request. If this raises, the outcome shows whether the request may have arrived."""
         try:
             identifier = next(self._identifiers)
             line = _framing.request(identifier, method, params, self._limits.request_bytes, timeout_ms)
-            pending = Pending(identifier, method, line, on_settled, places)
+            pending = Pending(identifier, method, line, on_settled, slots)
             with self._lock:
                 if self._error is not None:
                     raise lost(self._error, "not_sent")
@@ -166,13 +166,13 @@ class Connection:
                 self._forget(identifier)
                 raise
         except BaseException:
-            if places is not None:
-                places.give()
+            if slots is not None:
+                slots.give()
             raise
         return pending
 
     def result(self, pending: Pending, deadline: Deadline) -> Any:
-        """Waits for an answer; time that runs out, and an interrupt, cancel the request."""
+        """Waits for a response; a timeout, and an interrupt, cancel the request."""
         if self.is_inherited:
             raise inherited("this is a call")
         try:
@@ -189,39 +189,39 @@ class Connection:
             raise
         if not pending.is_settled and self.cancel(pending):
             raise DeadlineExceeded(
-                f"no answer to {pending.method} within {deadline.seconds:g} s", data={"outcome": "unknown"}
+                f"no response to {pending.method} within {deadline.seconds:g} s", data={"outcome": "unknown"}
             )
         return pending.result()
 
     def cancel(self, pending: Pending) -> bool:
-        """Ends a request for both sides. False when it had been settled."""
+        """Cancels a request on both sides. Returns False if it was already settled."""
         with self._lock:
             forgotten = self._pending.pop(pending.identifier, None)
             if forgotten is not None:
                 self._left[pending.identifier] = forgotten
         if forgotten is None:
-            while not pending.is_settled:  # whoever took it settles it next
+            while not pending.is_settled:  # the thread that removed it settles it next
                 pending.wait(1.0)
             return False
         self.cancel_request(pending.identifier)
-        self.keep()  # its answer still comes
+        self.keep()  # its response still comes
         return True
 
     def cancel_request(self, identifier: int) -> None:
-        """Asks the sidecar to end a request; its answer, if somebody waits for it, is -32800."""
+        """Requests that the sidecar cancels a request; its response, if a caller waits for it, is -32800."""
         line = _framing.notification("$/cancelRequest", {"id": identifier})
         self.later(lambda: self._write(line, Deadline(5.0)))
 
     def answer(self, message: Message, deadline: Deadline) -> None:
-        """Answers a request of the sidecar's."""
+        """Responds to a request of the sidecar."""
         self._write(_framing.encoded(message, self._limits.request_bytes), deadline)
 
     def answer_later(self, message: Message) -> None:
-        """The same for who reads. A sidecar that asks on and takes no answer is left."""
+        """The same for the reading thread. If the sidecar sends requests but reads no responses, raises a violation."""
         line = _framing.encoded(message, self._limits.request_bytes)
         with self._lock:
             if self._owed > OWED_BYTES:
-                raise ProtocolViolation("the sidecar asks, and does not take the answers")
+                raise ProtocolViolation("the sidecar sends requests, and does not read the responses")
             self._owed += len(line)
         self.later(lambda: self._send_owed(line))
 
@@ -233,9 +233,9 @@ class Connection:
                 self._owed -= len(line)
 
     def later(self, errand: Callable[[], Any]) -> None:
-        """Has something done that may wait, by another thread, in order."""
+        """Runs work that may wait in another thread, in order."""
         if sys.is_finalizing() or self.is_inherited:
-            return  # no thread can start any more; a forked child does not speak for its parent
+            return  # no thread can start any more; a forked child must not write for its parent
         with self._lock:
             if self._error is not None:
                 return
@@ -277,26 +277,26 @@ class Connection:
                     raise DeadlineExceeded("the sidecar does not read in time", data={"outcome": outcome})
                 sent += self._send(view[sent:], whole=len(line) - 1 - sent)
         except BaseException as error:
-            # Nothing can follow half a message, and what interrupts does not say how much is out.
+            # Nothing can follow an incomplete message, and after an interrupt it is unknown how much was sent.
             if sent or not isinstance(error, PosternError):
-                self.close(ConnectionLost("a request could not be sent whole"))
+                self.close(ConnectionLost("a request could not be sent completely"))
             raise
 
     def _send(self, data: Any, whole: int | None = None) -> int:
-        """How much went out. A text of which the last byte, a line feed, is missing may have been understood."""
+        """Returns how much was sent. A text without its last byte, a line feed, may have been understood."""
         try:
             return self._socket.send(data, _FLAGS)
         except BlockingIOError:
             return 0
         except OSError as error:
-            self._look()  # it may have said why
+            self._look()  # the reason may have arrived
             fault = self._error or ConnectionLost(f"the sidecar is gone: {error.strerror or error}")
             raise lost(fault, "unknown" if whole == 0 else "not_sent") from error
 
     # Reading
 
     def keep(self) -> None:
-        """From now on a thread reads: delegates, events and streams come unasked."""
+        """From now on a thread reads: delegate requests, events and streams come without a call."""
         if sys.is_finalizing():
             return  # no thread can start any more
         with self._lock:
@@ -310,15 +310,16 @@ class Connection:
                 raise
 
     def _keep(self) -> None:
-        # A thread that the end of the interpreter catches never releases what it holds: here that is `_reading` only.
+        # A thread that is still running when the interpreter exits never releases its locks: here only `_reading`.
         with self._reading:
             while self._error is None:
                 self._read(math.inf)
             self._dispose()
 
     def _lead(self, pending: Pending, deadline: Deadline, left: float) -> None:
-        """Reads until there is the answer, or waits while somebody else does."""
-        pending.has_waiter = True  # before looking who reads: who stops reading looks for waiters after it stopped
+        """Reads until the response has come, or waits while another thread reads."""
+        # Before trying to read: a thread that stops reading looks for waiters after it has stopped.
+        pending.has_waiter = True
         if not self._reading.acquire(blocking=False):
             pending.wait(left)
             return
@@ -337,7 +338,7 @@ class Connection:
                 self._hand_over()
 
     def _hand_over(self) -> None:
-        """Has one of those who wait read from now on."""
+        """Makes one of the waiting threads read from now on."""
         if self._keeper is not None:
             return
         with self._lock:
@@ -346,7 +347,7 @@ class Connection:
             heir.wake()
 
     def _look(self) -> None:
-        """Notices an end that came while nobody read, or has who reads notice it."""
+        """Detects an end that came while no thread was reading, or waits until the reading thread detects it."""
         if self._keeper is None and self._reading.acquire(blocking=False):
             try:
                 if self._error is None:
@@ -357,14 +358,14 @@ class Connection:
                 self._reading.release()
             if self._pending:
                 self._hand_over()
-        # Somebody else reads and is about to notice: until then this connection would be tried again and again.
+        # Another thread reads and will detect it: until then this connection would be used again and again.
         until = time.monotonic() + _NOTICE
         while self._error is None and self._reading.locked() and time.monotonic() < until:
             time.sleep(0.001)
 
     def _read(self, patience: float) -> None:
-        """Reads once, with `_reading` held."""
-        flags = 0  # waits as long as SO_RCVTIMEO says, which spares a system call with every answer
+        """Reads once. The caller has `_reading`."""
+        flags = 0  # waits for SO_RCVTIMEO, which saves a system call with every response
         if patience < _NAP or patience == math.inf:
             if not self._readable.poll(None if patience == math.inf else patience * 1000):
                 return
@@ -376,7 +377,7 @@ class Connection:
                 for line in self._lines.feed(self._buffer[:size].tobytes()):
                     self._take(_framing.decoded(line))
                 return
-            where = "in the middle of an answer" if self._lines.is_within else ""
+            where = "within a response" if self._lines.is_within else ""
             error = self._farewell or ConnectionLost(f"the sidecar closed the connection {where}".rstrip())
         except BlockingIOError:
             return
@@ -386,9 +387,9 @@ class Connection:
             error = ConnectionLost(f"the connection broke: {fault.strerror or fault}")
         except Exception as fault:
             log.exception("postern: the reader failed")
-            error = ProtocolViolation(f"what came from the socket could not be taken: {type(fault).__name__}")
-        except BaseException:  # an interrupt between reading and taking: what was read is lost
-            self.close(ConnectionLost("interrupted while an answer was read"))
+            error = ProtocolViolation(f"a message from the socket could not be processed: {type(fault).__name__}")
+        except BaseException:  # an interrupt between reading and processing: the data is lost
+            self.close(ConnectionLost("interrupted while a response was read"))
             raise
         self.close(error)
 
@@ -411,22 +412,22 @@ class Connection:
             self._blame(from_answer(message["error"]))
             return
         if type(identifier) is not int or not is_whole:  # True is 1 to a dictionary
-            raise ProtocolViolation("an answer of another shape came from the socket")
+            raise ProtocolViolation("a response of another shape came from the socket")
         with self._lock:
             pending = self._pending.pop(identifier, None)
             left = self._left.pop(identifier, None) if pending is None else None
         answered = pending or left
-        if answered is None:  # each answer comes once: this one may have been meant for somebody else
-            raise ProtocolViolation("an answer to nothing came from the socket")
-        if answered.places is not None:
-            answered.places.give()
+        if answered is None:  # each response comes once: this one may belong to another request
+            raise ProtocolViolation("a response without a request came from the socket")
+        if answered.slots is not None:
+            answered.slots.give()
         if pending is not None:
             pending.settle(message)
 
     def _blame(self, error: PosternError) -> None:
-        """Settles the request that an error without an id is about."""
+        """Settles the request that caused an error without an id."""
         if error.reason == "overloaded":
-            self._farewell = lost(error, "not_sent")  # the connection itself is refused, and closed behind this
+            self._farewell = lost(error, "not_sent")  # the connection itself is rejected, and closed after this
             return
         with self._lock:
             sent = [*self._pending.values(), *self._left.values()]
@@ -437,8 +438,8 @@ class Connection:
                 return
             is_waited_for = self._pending.pop(guilty.identifier, None) is not None
             self._left.pop(guilty.identifier, None)
-        if guilty.places is not None:
-            guilty.places.give()
+        if guilty.slots is not None:
+            guilty.slots.give()
         if is_waited_for:
             guilty.settle(None, lost(error, "not_sent"))
 
@@ -449,8 +450,8 @@ class Connection:
             return self._pending.pop(identifier, None)
 
     def close(self, error: PosternError) -> None:
-        """Ends the connection, and with `error` everything that waits. Nothing happens the second time."""
-        if sys.is_finalizing():  # threads are gone, with the locks that they held; the system closes the rest
+        """Ends the connection, and all waiting calls with `error`. A second call has no effect."""
+        if sys.is_finalizing():  # threads and their locks are gone; the system closes the rest
             with contextlib.suppress(OSError):
                 self._socket.shutdown(socket.SHUT_RDWR)
             return
@@ -462,26 +463,26 @@ class Connection:
             self._pending.clear()
             if self._errands is not None:
                 self._errands.put(None)
-        with contextlib.suppress(OSError):  # gone already
+        with contextlib.suppress(OSError):  # already closed
             self._socket.shutdown(socket.SHUT_RDWR)
-        self.places.end()
+        self.slots.end()
         self._urgent.end()
         outcome = str(error.data.get("outcome") or "unknown")
         for pending in waiting:
             pending.settle(None, lost(error, outcome))
         self._handler.on_end(self, error)
-        if self._reading.acquire(blocking=False):  # otherwise who reads does it
+        if self._reading.acquire(blocking=False):  # otherwise the reading thread does it
             try:
                 self._dispose()
             finally:
                 self._reading.release()
 
     def forsake(self) -> None:
-        """In a forked child: gives up its copy of the descriptor, and leaves the connection to the parent."""
+        """In a forked child: closes its copy of the descriptor; the connection stays the parent's."""
         self._socket.close()
 
     def _dispose(self) -> None:
-        """Gives the descriptor back, when nobody reads or writes any more. With `_reading` held."""
+        """Closes the descriptor, when no thread reads or writes any more. The caller has `_reading`."""
         with self._writing:
             self._socket.close()
 
@@ -491,5 +492,5 @@ def _run(errands: queue.SimpleQueue[Callable[[], None] | None]) -> None:
         errand = errands.get()
         if errand is None:
             return
-        with contextlib.suppress(PosternError):  # the connection has ended, which everybody learns elsewhere
+        with contextlib.suppress(PosternError):  # the connection has ended, which all waiters learn elsewhere
             errand()

@@ -1,4 +1,4 @@
-"""Connecting to the socket: what may be tried again, and what the errors say."""
+"""Connects to the socket: errors, and which of them are retried."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from collections.abc import Iterator
 
 from .errors import ConnectionFailed
 
-#: Of a sidecar that is being started again, or has too many callers at its door at once.
+#: Errors of a sidecar that is restarting, or whose queue of connections is full.
 PASSING = frozenset({errno.ECONNREFUSED, errno.ENOENT, errno.EAGAIN, errno.ECONNRESET})
 
 _HINTS = {
     errno.ENOENT: "there is no socket; is the sidecar running, and is this its path ($POSTERN_SOCKET)?",
-    errno.ECONNREFUSED: "nobody listens at this socket any more",
+    errno.ECONNREFUSED: "no process listens at this socket any more",
     errno.EACCES: "this user may not use the socket (listen.mode, listen.group)",
     errno.EPERM: "this user may not use the socket (listen.mode, listen.group)",
     errno.EAGAIN: "the sidecar takes no connection at the moment",
@@ -21,12 +21,12 @@ _HINTS = {
 }
 
 
-#: `sun_path` has 108 bytes, with the NUL behind the path.
+#: `sun_path` has 108 bytes, with the NUL after the path.
 _MOST_BYTES = 107
 
 
 def address(path: str) -> bytes:
-    """The path as the system takes it. The system would cut one at its NUL, and connect to another socket."""
+    """The path for the system, which would cut it at a NUL and connect to another socket."""
     try:
         name = os.fsencode(path)
     except UnicodeEncodeError:
@@ -45,7 +45,7 @@ def _no_path(path: str, why: str) -> ConnectionFailed:
 
 
 def failure(path: str, error: OSError) -> ConnectionFailed:
-    """What is raised for a connection that did not come about."""
+    """The exception for a connection that was not established."""
     text = _HINTS.get(error.errno or 0) or error.strerror or str(error)
     return ConnectionFailed(f"{path}: {text}", data={"outcome": "not_sent", "errno": error.errno, "retryable": True})
 

@@ -1,4 +1,4 @@
-"""What the sidecar sends by itself, for the blocking client."""
+"""Requests and notifications of the sidecar, for the blocking client."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from . import delegates
 from ._connection import Connection
 from ._limits import DELEGATE_CALLS, DELEGATE_SECONDS, Deadline
 from ._pending import Message
-from ._places import serving
+from ._slots import serving
 from ._wire import members
 from .errors import ClientClosed, PosternError, inherited
 from .events import Backlog, Event
@@ -25,7 +25,7 @@ log = logging.getLogger("postern")
 
 
 class Asking:
-    """What connections of streams have: delegates, and nothing else."""
+    """Handler of the connections of streams: delegates, but no events."""
 
     def __init__(self, dispatch: Dispatch) -> None:
         self._dispatch = dispatch
@@ -44,13 +44,13 @@ class Dispatch:
     def __init__(self) -> None:
         self.delegates: dict[str, Callable[[Any], Any]] = {}
         self.delegate_seconds = DELEGATE_SECONDS
-        self.renew()
+        self.reset()
 
-    def renew(self) -> None:
-        """In a forked child: what its parent's threads held is never released, and the streams are its parent's."""
-        self._places = threading.BoundedSemaphore(DELEGATE_CALLS)
-        self._lock = threading.RLock()  # re-entrant: the collector may drop a stream in the middle of anything
-        # Weakly: a stream that nobody has any more is not filled for ever.
+    def reset(self) -> None:
+        """In a forked child: replaces locks that the parent may never release, and drops its streams."""
+        self._slots = threading.BoundedSemaphore(DELEGATE_CALLS)
+        self._lock = threading.RLock()  # re-entrant: the garbage collector may drop a stream at any point
+        # Weak references: a stream that the program has dropped is not filled for ever.
         self._streams: dict[int, tuple[frozenset[str], weakref.ref[EventStream]]] = {}
 
     # Events
@@ -64,7 +64,7 @@ class Dispatch:
             self._streams.pop(id(stream), None)
 
     def wanted(self) -> frozenset[str]:
-        """The events that some stream is about."""
+        """The events that any stream has subscribed to."""
         with self._lock:
             return frozenset(name for names, _ in self._streams.values() for name in names)
 
@@ -95,9 +95,9 @@ class Dispatch:
         name, identifier = message["method"], message["id"]
         delegate = self.delegates.get(name)
         if delegate is None:
-            connection.answer_later(delegates.refused(identifier, -32601, "no such delegate", "method_not_found"))
-        elif not self._places.acquire(blocking=False):
-            connection.answer_later(delegates.refused(identifier, -32009, "too many delegate calls", "overloaded"))
+            connection.answer_later(delegates.rejection(identifier, -32601, "no such delegate", "method_not_found"))
+        elif not self._slots.acquire(blocking=False):
+            connection.answer_later(delegates.rejection(identifier, -32009, "too many delegate calls", "overloaded"))
         else:
             arguments = (connection, delegate, name, message)
             threading.Thread(target=self._ask, args=arguments, name="postern-delegate", daemon=True).start()
@@ -111,26 +111,26 @@ class Dispatch:
                 answer = delegates.answered(message["id"], name, value)
             except Exception:
                 log.exception("postern: the delegate for %s failed; the sidecar decides", name)
-                answer = delegates.refused(message["id"], -32603, "the delegate failed", "internal_error")
+                answer = delegates.rejection(message["id"], -32603, "the delegate failed", "internal_error")
             took = time.monotonic() - begun
             if took > self.delegate_seconds:
                 log.warning("postern: the delegate for %s took %.0f s; the sidecar has decided", name, took)
                 return
             connection.answer(answer, Deadline(30))
         except PosternError as error:
-            log.warning("postern: the answer of the delegate for %s could not be sent: %s", name, error)
+            log.warning("postern: the result of the delegate for %s could not be sent: %s", name, error)
         finally:
-            self._places.release()
+            self._slots.release()
 
 
 class EventStream:
-    """Events as an iterator. Ends when it is closed; goes on over reconnections.
+    """Events as an iterator. Ends when it is closed; continues after reconnections.
 
-    At most `size` events wait to be taken; the oldest are dropped over that, and the next one says how many (`lost`).
+    At most `size` events are buffered; the oldest are dropped beyond that, and `lost` of the next one is their number.
 
     :param restore: Connects again.
     :param on_close: Called when the stream was closed.
-    :param on_drop: Called instead when it was not and is collected: must not wait.
+    :param on_drop: Called instead when it was garbage-collected without having been closed: must not wait.
     """
 
     def __init__(
@@ -184,7 +184,7 @@ class EventStream:
                 self._restore()
             except PosternError:
                 with self._changed:
-                    self._interruption = error  # the next call tries again
+                    self._interruption = error  # the next call retries
                 raise
 
     def _has_news(self) -> bool:
@@ -200,7 +200,7 @@ class EventStream:
         return event
 
     def close(self) -> None:
-        """No more events; who waits for one is let go."""
+        """Stops the events; a waiting `get` returns."""
         if self._process != os.getpid():
             self._closed = True
             return

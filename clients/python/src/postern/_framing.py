@@ -25,7 +25,7 @@ def _other(value: Any) -> Any:
         return to_json()
     if isinstance(value, Mapping):
         return dict(cast("Mapping[str, Any]", value))
-    raise TypeError(f"{type(value).__name__} is not something JSON can say")
+    raise TypeError(f"{type(value).__name__} cannot be represented in JSON")
 
 
 _encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan=False, default=_other).encode
@@ -33,7 +33,7 @@ _decode = json.JSONDecoder().raw_decode
 
 
 def encoded(message: Any, limit: int | None = None) -> bytes:
-    """The line of a message; what the sidecar would refuse to read is refused here, where the caller is known."""
+    """The line of a message. Values that the sidecar would reject are rejected here, where the caller is known."""
     return _checked(_text(message), limit)
 
 
@@ -43,12 +43,12 @@ def _text(value: Any) -> str:
 
 
 def _check(value: Any, depth: int = 1) -> None:
-    """Refuses what the sidecar could not parse: its answer has no id, and leaves every other call in doubt."""
+    """Rejects values that the sidecar cannot parse: its error has no id, which makes all other calls uncertain."""
     if value is None or isinstance(value, (str, float)):
         return
     if isinstance(value, int):
         if not -_INTEGERS <= value < _INTEGERS:
-            raise refused("an integer of more than 64 bits")
+            raise rejection("an integer of more than 64 bits")
     elif isinstance(value, dict):
         _check_level(depth)
         _check_names(value)  # pyright: ignore[reportUnknownArgumentType]
@@ -64,7 +64,7 @@ def _check(value: Any, depth: int = 1) -> None:
 
 def _check_level(depth: int) -> None:
     if depth >= DEPTH:
-        raise refused("nested too deeply")
+        raise rejection("nested too deeply")
 
 
 def _check_names(members: dict[Any, Any]) -> None:
@@ -73,10 +73,10 @@ def _check_names(members: dict[Any, Any]) -> None:
         if not isinstance(name, str):
             is_other = True
         elif "\0" in name:
-            raise refused("U+0000 in the name of a member")
+            raise rejection("U+0000 in the name of a member")
     # 1 and "1" are one name in JSON.
     if is_other and len({_encode({name: None}) for name in members}) < len(members):
-        raise refused("two members of one name")
+        raise rejection("two members of one name")
 
 
 def _checked(text: str, limit: int | None) -> bytes:
@@ -95,7 +95,7 @@ def request(
 ) -> bytes:
     """The line of a request. `timeout_ms` becomes its `meta`, for params that have none."""
     text = _text(params) if params else "{}"
-    if timeout_ms is not None:  # a text is quicker made than a copy of the params and their text
+    if timeout_ms is not None:  # composing text is faster than copying the params
         text = f'{text[:-1]}{"," if params else ""}"meta":{{"timeoutMs":{timeout_ms}}}}}'
     return _checked(f'{{"jsonrpc":"2.0","id":{identifier},"method":{_quoted(method)},"params":{text}}}', limit)
 
@@ -109,12 +109,12 @@ def notification(method: str, params: Mapping[str, Any]) -> bytes:
     return encoded({"jsonrpc": "2.0", "method": method, "params": params})
 
 
-def refused(why: str) -> RequestError:
+def rejection(why: str) -> RequestError:
     return RequestError(why, -32602, {"reason": "invalid_params", "outcome": "not_sent"})
 
 
 def most_values(line: bytes) -> int:
-    """No fewer JSON values than a line holds: one is behind each of these."""
+    """An upper bound of the number of JSON values in a line: one follows each of these characters."""
     return 1 + line.count(b",") + line.count(b":") + line.count(b"[") + line.count(b"{")
 
 
@@ -127,11 +127,11 @@ def decoded(line: bytes) -> dict[str, Any]:
             return cast("dict[str, Any]", message)
     except (ValueError, RecursionError):
         pass
-    raise ProtocolViolation("what came from the socket is no JSON-RPC message")
+    raise ProtocolViolation("a message from the socket is no JSON-RPC message")
 
 
 class Lines:
-    """Cuts what is read into lines. A line over `limit` bytes is a violation."""
+    """Splits the received bytes into lines. A line over `limit` bytes is a violation."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -156,5 +156,5 @@ class Lines:
 
     @property
     def is_within(self) -> bool:
-        """Whether a line has begun and not ended."""
+        """Whether a line is incomplete."""
         return self._size > 0

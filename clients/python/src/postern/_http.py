@@ -1,8 +1,8 @@
-"""What adapters of HTTP libraries have in common.
+"""The common part of the adapters for HTTP libraries.
 
 Two kinds of URL are fetched. `http+postern://NAME/path` is `path` of the resource NAME; the sidecar follows its
-redirects, because nobody else knows where NAME is. Any other URL is passed on as it is and must be one that the
-resource allows; redirects are left to the library, each of which comes back here if its URL is mounted here.
+redirects, because only it knows the address of NAME. Any other URL is passed on unchanged and must be one that the
+resource allows; the library follows redirects, which are handled here again if their URL is mounted here.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .errors import PosternError, RequestError
 from .types import Auth, FetchResult
 
 SCHEME = "http+postern"
-#: What libraries add to every request, and the sidecar sets itself.
+#: Headers that libraries add to every request, and that the sidecar sets itself.
 ADDED_BY_LIBRARIES = frozenset(
     {
         "host",
@@ -35,20 +35,20 @@ ADDED_BY_LIBRARIES = frozenset(
         "proxy-connection",
     }
 )
-#: A body in base64 fills a message with some room for the rest.
+#: The largest body whose base64 form fits into a message with its other members.
 MOST_BODY = REQUEST_BYTES * 3 // 4 - (256 << 10)
 
 
 @dataclass(frozen=True)
 class Target:
-    """Whom and what to ask."""
+    """The client, resource and URL of a request."""
 
     resource: str | None
     auth: Auth | None
     session: str | None
-    #: None: the sidecar for `http+postern`, else the library.
+    #: None: the sidecar for `http+postern`, otherwise the library.
     follow_redirects: bool | None = None
-    #: Bounds each fetch at the sidecar; None: the resource's own.
+    #: The timeout of each fetch in the sidecar; None: the resource's.
     timeout_ms: int | None = None
 
     def params(self, method: str, url: str, headers: Iterable[tuple[str, str]], body: bytes) -> dict[str, Any]:
@@ -77,7 +77,7 @@ class Target:
 
 
 def request_headers(headers: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
-    """Without what libraries add by themselves. What else is reserved is refused by the sidecar, and says so."""
+    """The headers without those that libraries add. The sidecar rejects other reserved ones, with an error."""
     chosen: dict[str, list[str]] = {}
     for name, value in headers:
         if name.lower() not in ADDED_BY_LIBRARIES:
@@ -86,7 +86,7 @@ def request_headers(headers: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
 
 
 def response_headers(result: FetchResult | ResponseHead) -> list[tuple[str, str]]:
-    """One pair a line, repeated ones in order."""
+    """One pair per line, duplicates in order."""
     return [(name, value) for name, values in result.headers.items() for value in values]
 
 
@@ -131,12 +131,12 @@ def within(data: bytes) -> bytes:
 
 
 def cannot_stream(error: PosternError) -> bool:
-    """Of a resource whose answers are encrypted: they prove themselves at their end only."""
+    """The error of a resource with encrypted responses, which can only be authenticated at their end."""
     return error.reason == "invalid_params" and error.path == "/stream"
 
 
 def timeout_of(given: Any) -> float:
-    """One bound from a library's times for connecting and reading; infinite when one of them is.
+    """One timeout from a library's timeouts for connecting and reading; infinite if one of them is.
 
     Seconds, a pair of them, a mapping (httpx), or an object with `total` (urllib3, aiohttp).
     """

@@ -1,4 +1,4 @@
-"""Bounds and times of a client."""
+"""Limits and timeouts of a client."""
 
 from __future__ import annotations
 
@@ -6,46 +6,46 @@ import math
 import time
 from dataclasses import dataclass
 
-#: The sidecar's `limits.messageBytes` when nothing else is configured.
+#: The default of the sidecar's `limits.messageBytes`.
 REQUEST_BYTES = 16 << 20
 ANSWER_BYTES = 64 << 20
 #: The sidecar's `limits.depth`.
 DEPTH = 128
 #: How long the sidecar waits for a delegate.
 DELEGATE_SECONDS = 180.0
-#: Delegate calls under way at a time; more are refused, so that the sidecar takes its default.
+#: Delegate calls in progress at a time; more are rejected, so that the sidecar uses its default.
 DELEGATE_CALLS = 32
-#: Bytes of answers to the sidecar's requests that may wait for it to take them; then no more are made.
+#: Bytes of responses to the sidecar's requests that may wait until it reads them.
 OWED_BYTES = 1 << 20
-#: Undelivered bytes of a stream at which its task is suspended, and at which it goes on.
+#: Buffered bytes of a stream at which its task is suspended, and at which it is resumed.
 STREAM_HIGH = 1 << 20
 STREAM_LOW = 256 << 10
-#: What may come after a suspension was asked for; more is a fault.
+#: Bytes that may arrive after a suspension was requested; more is a violation.
 STREAM_MOST = 64 << 20
-#: Streams on one connection: half of what the sidecar takes, because each may have a suspension under way, too.
+#: Streams on one connection: half of what the sidecar accepts, because each may also have a suspension in progress.
 STREAMS_EACH = 64
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What a client allows itself and the sidecar."""
+    """Limits of a client for itself and the sidecar."""
 
-    #: A larger request is refused before it is sent.
+    #: A larger request is rejected before it is sent.
     request_bytes: int = REQUEST_BYTES
-    #: A larger answer ends the connection.
+    #: A larger response ends the connection.
     answer_bytes: int = ANSWER_BYTES
     #: Seconds a connection attempt may take.
     connect: float = 5.0
-    #: Seconds in which a sidecar that was there is looked for again.
+    #: Seconds for which the client retries to connect to a sidecar that was connected before.
     reconnect: float = 5.0
-    #: Calls under way on the connection; over that they wait.
+    #: Calls in progress on the connection; beyond that they wait.
     in_flight: int = 100
-    #: Calls that wait; over that they are refused as `overloaded`.
+    #: Calls that wait; beyond that they are rejected as `overloaded`.
     queued: int = 10_000
 
 
 class Deadline:
-    """A moment by which something must be done."""
+    """The moment at which an operation times out."""
 
     __slots__ = ("last", "moment", "seconds")
 
@@ -57,7 +57,7 @@ class Deadline:
         else:
             self.seconds = seconds
             self.moment = time.monotonic() + seconds
-            #: The answer is waited for a little longer than the sidecar waits, which says more about what happened.
+            #: The client waits a little longer than the sidecar, whose error has more information.
             self.last = self.moment + min(2.0, 0.5 + seconds / 10)
 
     def left(self) -> float:

@@ -46,8 +46,8 @@ _Result = TypeVar("_Result")
 class Methods:
     """Every method of the protocol, typed.
 
-    With each call: `timeout` in seconds bounds it, there and here (None: the client's own, `math.inf`: no bound);
-    `traceparent` is a W3C trace context that upstream requests continue.
+    Params of every call: `timeout` in seconds bounds it, in the sidecar and here (None: the default of the client,
+    `math.inf`: no limit); `traceparent` is a W3C trace context that upstream requests continue.
     """
 
     def _invoke(
@@ -173,7 +173,7 @@ class Methods:
     ) -> FetchResult:
         """Fetches a protected resource with the token it needs.
 
-        The token is taken from the cache or got from the issuer, renewed once when the resource refuses it, and
+        The token comes from the cache or from the issuer, is refreshed once when the resource rejects it, and is
         never shown. Any HTTP status is a result.
 
         :param resource: A configured resource server; may be left out when only one is configured.
@@ -186,7 +186,7 @@ class Methods:
         :param body: A raw body, text or bytes; overrides parameters.
         :param multipart: Parts of a multipart/form-data body, with POST only; parameters become plain fields before
             them.
-        :param headers: Name to value, or to an array of values; reserved names are refused.
+        :param headers: Name to value, or to an array of values; reserved names are rejected.
         :param timeout_ms: Bounds the whole call in milliseconds, retries included; at most 600000; default: the
             resource's timeout.
         :param follow_redirects: Whether redirects are followed (default true); credentials never cross origins.
@@ -248,7 +248,7 @@ class Methods:
         :param body: A raw body, text or bytes; overrides parameters.
         :param multipart: Parts of a multipart/form-data body, with POST only; parameters become plain fields before
             them.
-        :param headers: Name to value, or to an array of values; reserved names are refused.
+        :param headers: Name to value, or to an array of values; reserved names are rejected.
         :param timeout_ms: Bounds the whole call in milliseconds, retries included; at most 600000; default: the
             resource's timeout.
         :param follow_redirects: Whether redirects are followed (default true); credentials never cross origins.
@@ -318,7 +318,7 @@ class Methods:
     ) -> Task:
         """Holds a task still.
 
-        No bytes move while it is suspended, and timeoutMs stands still. Only a running task is suspended; any other
+        No bytes move while it is suspended, and timeoutMs is paused. Only a running task is suspended; any other
         stays as it is.
 
         :param task: The task's name.
@@ -371,23 +371,22 @@ class Methods:
         timeout: float | None = None,
         traceparent: str | None = None,
     ) -> Preauthorization:
-        """Asks a decision point which resources the user may have.
+        """Requests from a decision point which resources the user may have.
 
         A hint for what to show, never a gate in front of the resource. Decisions come in the order of the
         resources. A deny and a fault differ: both are authorized false with an error, and action retry or status 0
-        tells the fault. A missing session and an unreachable decision point are results, too: outcome failure.
-        Large lists are split, a batch that one resource spoils is taken apart, and permits are remembered for a
-        while.
+        marks the fault. A missing session and an unreachable decision point are results, too: outcome failure.
+        Large lists are split, a batch that one resource spoils is taken apart, and permits are cached for a while.
 
         :param resources: Ids or MRSS fragments, 1 to 10000; each is answered, repeated ones too.
-        :param disable_features: LOCAL_CACHE: ask, whatever is remembered here. REMOTE_CACHE: the decision point is
-            not to answer from what it remembers, either.
+        :param disable_features: LOCAL_CACHE: request decisions, whatever is cached here. REMOTE_CACHE: the decision
+            point is not to answer from its cache, either.
         :param provider: A configured decision point; may be left out when only one is configured.
         :param session: The session whose user it is about; may be left out when the peer has exactly one at the
             provider's issuer.
-        :param context: Passed on to the decision point. With a provider that has no issuer, context.subject says
-            whom it is about: an id, or an object with id, type and properties. With adobe-pass context.ip is the
-            end user's IP address.
+        :param context: Passed on to the decision point. With a provider that has no issuer, context.subject names
+            the subject: an id, or an object with id, type and properties. With adobe-pass context.ip is the end
+            user's IP address.
         :param timeout_ms: Bounds the call in milliseconds, at most 600000; what is not decided by then is
             network_error.
         """
@@ -412,9 +411,10 @@ class Methods:
         timeout: float | None = None,
         traceparent: str | None = None,
     ) -> DecisionInvalidation:
-        """Forgets remembered decisions, after a purchase for example.
+        """Removes decisions from the cache, after a purchase for example.
 
-        Only the calling user's own are touched. What is being asked at this moment is not remembered either.
+        Only the calling user's own are removed. Decisions that are being requested at this moment are not cached
+        either.
 
         :param provider: Only those of this decision point.
         :param session: Only those about this session's user.
@@ -450,8 +450,8 @@ class Methods:
     ) -> TokenVerdict:
         """Validates an ID token.
 
-        Checks encoding, header and algorithm, choice of key, signature and claims, in this order. A refused token
-        is a result with the first failing check; an error means that it could not be decided.
+        Checks encoding, header and algorithm, choice of key, signature and claims, in this order. A token that is
+        not valid is a result with the first failing check; an error means that it could not be decided.
 
         :param id_token: The token.
         :param issuer: A configured issuer's name; excludes expectedIssuer, jwks and jwksUrl.
@@ -463,9 +463,10 @@ class Methods:
         :param authorization_code: Compared with c_hash.
         :param access_token: Compared with at_hash.
         :param state: Compared with s_hash.
-        :param max_age: How many seconds ago the user may have authenticated at most; asks for auth_time.
+        :param max_age: How many seconds ago the user may have authenticated at most; requires auth_time.
         :param acr_values: Authentication contexts of which acr must be one.
-        :param trusted_audiences: Audiences beside the client that the token may have; default: the issuer's.
+        :param trusted_audiences: Audiences that the token may have in addition to the client; default: the
+            issuer's.
         :param algorithms: Signature algorithms; may only narrow what is allowed anyway.
         :param clock_skew_seconds: How far clocks may differ, at most 300; default: the issuer's, else 30.
         :param now: Seconds since the epoch to judge by; only where development.callerClock is on.
@@ -517,8 +518,8 @@ class Methods:
     ) -> TokenVerdict:
         """Validates a JWT access token (RFC 9068).
 
-        The token's typ must be at+jwt, so that no ID token passes. One that is bound to a key (cnf) is refused
-        unless confirmation says whose possession was shown.
+        The token's typ must be at+jwt, so that no ID token passes. One that is bound to a key (cnf) is not valid
+        unless confirmation names the key whose possession was shown.
 
         :param access_token: The token.
         :param audience: The resource the token must be for.
@@ -598,9 +599,9 @@ class Methods:
         timeout: float | None = None,
         traceparent: str | None = None,
     ) -> IntrospectionVerdict:
-        """Asks the issuer whether a token is active (RFC 7662).
+        """Requests from the issuer whether a token is active (RFC 7662).
 
-        The answer may be signed (RFC 9701). It is asked for anew each time, so that a revocation is seen at once;
+        The answer may be signed (RFC 9701). It is requested again each time, so that a revocation is seen at once;
         calls at the same time share one request.
 
         :param token: The token.
@@ -635,7 +636,7 @@ class Methods:
         For tooling and conformance vectors: only the signature is checked, no claim. Exactly one of jwks and jwk.
 
         :param jws: The JWS in compact serialization.
-        :param jwks: A key set; one that mixes symmetric and asymmetric keys is refused.
+        :param jwks: A key set; one that mixes symmetric and asymmetric keys is rejected.
         :param jwk: A single key, which the header may or may not name.
         :param algorithms: The algorithms to accept; default: all that fit the key.
         """
@@ -764,9 +765,10 @@ class Methods:
         timeout: float | None = None,
         traceparent: str | None = None,
     ) -> Session:
-        """Asks whether the user has decided.
+        """Checks whether the user has decided.
 
-        Answers authorization_pending with retryAfterMs until then; asking sooner asks nobody.
+        Answers authorization_pending with retryAfterMs until then; a call before that sends no request to the
+        issuer.
 
         :param handle: What beginDeviceAuthorization answered.
         """
@@ -814,7 +816,7 @@ class Methods:
         timeout: float | None = None,
         traceparent: str | None = None,
     ) -> Session:
-        """Renews a session's tokens now.
+        """Refreshes a session's tokens now.
 
         :param session: The session's handle.
         """
@@ -830,8 +832,8 @@ class Methods:
     ) -> SessionEnd:
         """Ends a session, here at once and then at the issuer.
 
-        Its tokens are revoked (RFC 7009) and the issuer is told that the session is over. Here it is gone even when
-        the network fails.
+        Its tokens are revoked (RFC 7009) and the end of the session is reported to the issuer. Here it is gone even
+        when the network fails.
 
         :param session: The session's handle.
         """
@@ -851,8 +853,8 @@ class Methods:
     ) -> AccessToken:
         """Hands out an access token.
 
-        Refused (peer_forbidden) unless tokens.leaveTheSidecar is on, and for a token that is bound to a key (DPoP):
-        the key never leaves the sidecar.
+        Rejected (peer_forbidden) unless tokens.leaveTheSidecar is on, and for a token that is bound to a key
+        (DPoP): the key never leaves the sidecar.
 
         :param resource: The resource the token is for.
         :param issuer: Without resource: whose token.
@@ -878,8 +880,8 @@ class Methods:
     ) -> TokenRevocation:
         """Revokes a token at its issuer (RFC 7009).
 
-        Either a session, whose refresh token (or else access token) is revoked, or a token with its issuer. Refused
-        (peer_forbidden) for the sidecar's own tokens (client credentials), which its users share.
+        Either a session, whose refresh token (or else access token) is revoked, or a token with its issuer.
+        Rejected (peer_forbidden) for the sidecar's own tokens (client credentials), which its users share.
 
         :param session: A session's handle; excludes the others.
         :param issuer: A configured issuer's name.
@@ -940,7 +942,7 @@ class Methods:
             its index or its text, an object fills several inputs. RedirectCallback: the URL that it led back to;
             SuspendedTextOutputCallback, or suspendedId to begin with: the link's URL.
         :param no_session: Whether the login is only tried: no session comes of it.
-        :param force_auth: Whether the user is asked although they are logged in.
+        :param force_auth: Whether the user has to authenticate although they are logged in.
         :param continuation: Of the step to go on with; excludes what begins a journey.
         :param callbacks: The step's callbacks with their inputs filled in.
         """
@@ -971,9 +973,9 @@ class Methods:
         timeout: float | None = None,
         traceparent: str | None = None,
     ) -> JourneyStep:
-        """Has a user do what policy advice asks for, step by step.
+        """Lets a user do what policy advice requires, step by step.
 
-        Begin with the session and advice, advices or the response they stood in; go on with continuation and
+        Begin with the session and advice, advices or the response that contained them; go on with continuation and
         callbacks, as with authenticate. A transaction comes last. An advice of RFC 9470 is a step of its own: a
         RedirectCallback whose redirectUrl is for the user's browser, and whose input callbackUrl takes the URL that
         the issuer led back to. When the access manager gives another login the session gets new tokens, all at
@@ -982,7 +984,7 @@ class Methods:
         :param session: The session to step up; may be left out when the peer has one only that it can be.
         :param advice: The advice to satisfy; exactly one of advice, advices, response and continuation.
         :param advices: Several.
-        :param response: The response they stand in, got elsewhere.
+        :param response: The response that contains them, received elsewhere.
         :param answers: Answers that are given without asking, as with authenticate.
         :param continuation: Of the step to go on with.
         :param callbacks: The step's callbacks with their inputs filled in.

@@ -1,4 +1,4 @@
-"""Requests that wait for their answers."""
+"""Requests that wait for their responses."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from collections.abc import Iterable
 from typing import Any, Callable, Protocol, TypeVar
 
 from ._framing import most_values
-from ._places import Places
+from ._slots import Slots
 from .errors import PosternError, from_answer
 
 Message = dict[str, Any]
 
 
 class Sent(Protocol):
-    """What is known of a request that was sent."""
+    """The properties of a request that was sent."""
 
     identifier: int
-    #: Its bytes.
+    #: Its size in bytes.
     size: int
-    #: Its JSON values, or more.
+    #: An upper bound of the number of its JSON values.
     values: int
 
 
@@ -31,18 +31,18 @@ def blamed(error: PosternError, sent: Iterable[_Sent]) -> _Sent | None:
     found = sorted(sent, key=lambda one: one.identifier)
     limit = error.data.get("limitBytes" if error.reason == "message_too_large" else "limitValues")
     if error.reason == "message_too_large" and isinstance(limit, int):
-        found = [one for one in found if one.size > limit][:1]  # of several each is refused, in order
+        found = [one for one in found if one.size > limit][:1]  # if there are several, each is rejected, in order
     elif error.reason == "message_too_complex" and isinstance(limit, int):
         found = [one for one in found if one.values > limit]
     return found[0] if len(found) == 1 else None
 
 
 class Pending:
-    """One request under way. Settled once, by whoever reads its answer."""
+    """One request in progress. Settled once, by the thread that reads its response."""
 
     __slots__ = (
         *("_lock", "_on_settled", "answer", "error", "has_waiter", "identifier"),
-        *("method", "places", "size", "values"),
+        *("method", "slots", "size", "values"),
     )
 
     def __init__(
@@ -51,25 +51,25 @@ class Pending:
         method: str,
         line: bytes,
         on_settled: Callable[[Pending], None] | None = None,
-        places: Places | None = None,
+        slots: Slots | None = None,
     ) -> None:
         self.identifier = identifier
         self.method = method
         self.size = len(line)
         self.values = most_values(line)
-        #: To which its place goes back with its answer.
-        self.places = places
+        #: Its slot is given back to them with its response.
+        self.slots = slots
         self.answer: Message | None = None
         self.error: PosternError | None = None
-        #: Whether somebody waits who would read if asked to.
+        #: Whether a thread waits that would read when it is woken.
         self.has_waiter = False
         self._on_settled = on_settled
-        # Held until there is news: the cheapest thing to wait for.
+        # Locked until there is news: the cheapest way to wait.
         self._lock = threading.Lock()
         self._lock.acquire()
 
     def settle(self, answer: Message | None, error: PosternError | None = None) -> None:
-        """Called at most once: whoever calls it has taken the request off the list of those under way."""
+        """Called at most once, after the request was removed from those in progress."""
         self.answer = answer
         self.error = error
         self.wake()
@@ -81,17 +81,17 @@ class Pending:
         return self.answer is not None or self.error is not None
 
     def wake(self) -> None:
-        """Has `wait` return: there is an answer, or nobody reads any more."""
-        try:  # noqa: SIM105 - in the way of every answer
+        """Makes `wait` return: there is a response, or no thread reads any more."""
+        try:  # noqa: SIM105 - on the path of every response
             self._lock.release()
         except RuntimeError:
-            pass  # woken already, and not up yet
+            pass  # already woken, and not running yet
 
     def wait(self, seconds: float) -> bool:
-        """Waits for news. Whether there was any in time."""
+        """Waits for news. Returns whether there was any in time."""
         woken = self._lock.acquire(timeout=min(seconds, threading.TIMEOUT_MAX))
         if woken and self.is_settled:
-            self.wake()  # another thread may wait for the same answer
+            self.wake()  # another thread may wait for the same response
         return woken
 
     def failure(self) -> PosternError | None:

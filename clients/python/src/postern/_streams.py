@@ -10,10 +10,10 @@ import weakref
 from typing import TYPE_CHECKING, Any, Callable
 
 from ._chunks import HEAD, ResponseHead, Sequence, piece, weakly
-from ._flow import MOST_REFUSALS, Flow, pause_after
+from ._flow import MOST_REJECTIONS, Flow, pause_after
 from ._limits import Deadline
 from ._pending import Pending
-from ._repeat import Repeats
+from ._retry import Retries
 from .errors import ClientClosed, DeadlineExceeded, PosternError, ProtocolViolation, from_answer, inherited
 from .types import FetchResult
 
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
 
 class Beginning:
-    """How a stream is begun: again and again, by the rule of all calls.
+    """Starts a stream, with the retries of all calls.
 
-    :param connect: Gives a connection with a place for a stream of that name.
-    :param pause: Waits so many seconds; True when the client was closed meanwhile.
+    :param connect: Returns a connection with a slot for a stream of that name.
+    :param pause: Waits for that many seconds; returns True if the client was closed meanwhile.
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class Beginning:
         self._pause = pause
         self._params = params
         self._deadline = deadline
-        self._repeats = Repeats("fetchResource", params, deadline, window)
+        self._retries = Retries("fetchResource", params, deadline, window)
 
     def begin(self, stream: ResourceStream) -> None:
         while True:
@@ -50,7 +50,7 @@ class Beginning:
                 stream.begin(self._connect(self._deadline, stream.task), self._params, self._deadline)
                 return
             except PosternError as error:
-                pause = self._repeats.pause_after(error)
+                pause = self._retries.pause_after(error)
                 if pause is None or self._pause(pause):
                     raise
             except BaseException:
@@ -58,8 +58,8 @@ class Beginning:
                 raise
 
     def begin_again(self, stream: ResourceStream, error: PosternError) -> bool:
-        """Whether it is, by a thread of its own: who tells of the error reads for others."""
-        pause = self._repeats.pause_after(error)
+        """Retries in a thread of its own, because the current one reads for others. Returns whether it does."""
+        pause = self._retries.pause_after(error)
         if pause is None or sys.is_finalizing():
             return False
         threading.Thread(target=self._later, args=(stream, pause), name="postern-again", daemon=True).start()
@@ -76,10 +76,10 @@ class Beginning:
 
 
 class ResourceStream(io.RawIOBase):
-    """A body that is read while it comes. Closing it before its end cancels the fetch.
+    """A body that is read as it arrives. Closing it before its end cancels the fetch.
 
-    Reading slowly slows the server down; what has come and was not read is bounded. An exception while reading means
-    that the body is not whole. Wrap it in `io.BufferedReader` to read lines.
+    Reading slowly slows the server down; the unread data is bounded. An exception while reading means that the body is
+    incomplete. Wrap it in `io.BufferedReader` to read lines.
     """
 
     def __init__(
@@ -90,13 +90,13 @@ class ResourceStream(io.RawIOBase):
         beginning: Beginning | None = None,
     ) -> None:
         super().__init__()
-        #: The task's name, for `get_task` and its like.
+        #: The task's name, for `get_task` and similar methods.
         self.task = task
         self._timeout = timeout
         self._until_head = until_head
         self._beginning = beginning
-        #: How often steering was refused, one after the other, and why.
-        self._refusals = 0
+        #: How often suspending or resuming was rejected in a row, and the last reason.
+        self._rejections = 0
         self._why = ""
         self._changed = threading.Condition()
         self._pieces: collections.deque[str] = collections.deque()
@@ -105,22 +105,22 @@ class ResourceStream(io.RawIOBase):
         self._sequence = Sequence()
         self._connection: Connection | None = None
         self._pending: Pending | None = None
-        #: The attempt that counts.
+        #: The current attempt.
         self._attempt: object = None
-        #: Whether nobody wants it any more.
+        #: Whether it was closed or has ended.
         self.is_left = False
         self._head: ResponseHead | None = None
         self._answer: dict[str, Any] | None = None
         self._error: PosternError | None = None
 
-    # What the connection does
+    # Called by the connection
 
     def begin(self, connection: Connection, params: dict[str, Any], deadline: Deadline) -> None:
-        """Sends the request, on a connection that was reserved for it."""
+        """Sends the request on a connection with a slot for it."""
         task, attempt, me = self.task, object(), weakref.ref(self)
 
         def settled(pending: Pending) -> None:
-            # Not before: parts that are still on their way must not be those of the next stream of that name.
+            # Not earlier: late parts must not be taken for those of the next stream of that name.
             connection.streams.pop(task, None)
             stream = me()
             if stream is not None and stream._attempt is attempt:
@@ -130,12 +130,12 @@ class ResourceStream(io.RawIOBase):
         connection.streams[task] = weakly(self._take)
         connection.keep()
         try:
-            self._pending = connection.start("fetchResource", params, None, deadline, settled, connection.places)
+            self._pending = connection.start("fetchResource", params, None, deadline, settled, connection.slots)
         except BaseException:
             connection.streams.pop(task, None)
             with self._changed:
                 self._connection = self._attempt = None
-                if not self.is_left:  # what raises is told to who begins, not to who reads
+                if not self.is_left:  # the error is raised for the caller of `begin`, not for the reader
                     self._error = None
             raise
         if self.is_left:  # meanwhile
@@ -156,17 +156,17 @@ class ResourceStream(io.RawIOBase):
             is_over = self._flow.is_over
             self._changed.notify_all()
         if is_over:
-            self.fail(ProtocolViolation(f"more comes than is read, and the task is not suspended{self._why}"))
+            self.fail(ProtocolViolation(f"more data arrives than is read, and the task is not suspended{self._why}"))
         self._steer(method)
 
     def _settled(self, connection: Connection, pending: Pending, attempt: object) -> None:
         error = pending.failure()
         if error is not None:
             connection.is_leaving |= error.reason == "shutting_down"
-            # Only the sidecar's own answer: of what ends the connection meanwhile `begin` tells whoever called it.
-            is_refused = pending.error is None and self._head is None and not self._sequence.has_begun
+            # Only the sidecar's own error: if the connection ended, `begin` raises that for its caller.
+            is_rejected = pending.error is None and self._head is None and not self._sequence.has_begun
             if (
-                is_refused
+                is_rejected
                 and not self.is_left
                 and self._beginning is not None
                 and self._beginning.begin_again(self, error)
@@ -180,7 +180,7 @@ class ResourceStream(io.RawIOBase):
             self._changed.notify_all()
 
     def fail(self, error: PosternError) -> None:
-        """Ends it, for its reader and for the sidecar."""
+        """Ends the stream, for its reader and for the sidecar."""
         with self._changed:
             self.is_left = True
             self._error = error
@@ -198,22 +198,22 @@ class ResourceStream(io.RawIOBase):
     def _steered(self, pending: Pending) -> None:
         error = pending.failure()
         reason = None if error is None else error.reason
-        if reason == "task_not_found":  # it has ended meanwhile: nothing to do about that
+        if reason == "task_not_found":  # it has ended meanwhile
             return
         with self._changed:
             method = self._flow.answered(reason is not None)
         if reason is None:
-            self._refusals, self._why = 0, ""
+            self._rejections, self._why = 0, ""
             self._steer(method)
             return
         self._why = f": {reason}"
         if method is None:
             return
-        self._refusals += 1
-        if self._refusals > MOST_REFUSALS or reason == "peer_forbidden":
-            self.fail(ProtocolViolation(f"the task does not go on: {pending.method} was refused{self._why}"))
+        self._rejections += 1
+        if self._rejections > MOST_REJECTIONS or reason == "peer_forbidden":
+            self.fail(ProtocolViolation(f"the task does not continue: {pending.method} was rejected{self._why}"))
             return
-        again = threading.Timer(pause_after(self._refusals), weakly(self._steer), (method,))
+        again = threading.Timer(pause_after(self._rejections), weakly(self._steer), (method,))
         again.daemon = True
         again.start()
 
@@ -222,13 +222,13 @@ class ResourceStream(io.RawIOBase):
         if connection is not None and pending is not None and not pending.is_settled:
             connection.cancel_request(pending.identifier)
 
-    # What the reader does
+    # Called by the reader
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: WriteableBuffer) -> int:
-        """Waits for at least a byte; 0 at the end."""
+        """Waits for at least one byte; returns 0 at the end."""
         if self.closed:
             raise ValueError("I/O operation on closed file")
         view = memoryview(buffer).cast("B")
@@ -247,9 +247,9 @@ class ResourceStream(io.RawIOBase):
             raise inherited("this is a stream")
 
     def _next(self) -> bytes:
-        """The next piece; nothing at the end."""
+        """The next piece; empty at the end."""
         with self._changed:
-            # Until the head is there the user may be asked for something.
+            # Before the head, a delegate may have the user do something.
             in_time = self._changed.wait_for(self._has_head_or_news, self._until_head)
             in_time = in_time and self._changed.wait_for(self._has_news, self._timeout)
             data = self._pieces.popleft() if self._pieces else ""
@@ -262,7 +262,7 @@ class ResourceStream(io.RawIOBase):
 
     def _punctual(self, in_time: bool) -> None:
         if not in_time:
-            error = DeadlineExceeded("nothing more of the response came in time", data={"outcome": "sent_no_reply"})
+            error = DeadlineExceeded("no more of the response came in time", data={"outcome": "sent_no_reply"})
             self.fail(error)
             raise error
 
@@ -283,7 +283,7 @@ class ResourceStream(io.RawIOBase):
 
     @property
     def head(self) -> ResponseHead:
-        """Status and headers: waits until they are there, which is before the body is."""
+        """Status and headers: waits until they have come, before the body."""
         self._check_process()
         with self._changed:
             in_time = self._changed.wait_for(lambda: self._head is not None or self._is_settled(), self._until_head)
@@ -295,7 +295,7 @@ class ResourceStream(io.RawIOBase):
 
     @property
     def result(self) -> FetchResult:
-        """The rest, which comes behind the body: what is left of that is read and dropped for this."""
+        """The result, which follows the body: the unread rest of the body is dropped."""
         self._check_process()
         while not self.closed and self._next():
             self._rest = memoryview(b"")
@@ -305,7 +305,7 @@ class ResourceStream(io.RawIOBase):
         return FetchResult.from_json(self._answer["result"])
 
     def close(self) -> None:
-        """Ends the fetch if it has not ended."""
+        """Cancels the fetch if it has not ended."""
         if not self.closed:
             self.is_left = True
             self._pieces.clear()

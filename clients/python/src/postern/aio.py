@@ -21,7 +21,7 @@ from ._async_streams import AsyncBeginning, AsyncResourceStream
 from ._connection import lost
 from ._dial import PASSING, pauses
 from ._limits import STREAMS_EACH, Deadline, Limits
-from ._repeat import Repeats
+from ._retry import Retries
 from .client import bounded, new_task, parameters, read
 from .errors import ClientClosed, ConnectionFailed, DeadlineExceeded, PosternError
 from .events import checked
@@ -33,7 +33,7 @@ _Result = TypeVar("_Result")
 
 
 class _Home:
-    """What a client has in one event loop."""
+    """The connections of a client in one event loop."""
 
     def __init__(self) -> None:
         self.process = os.getpid()
@@ -56,8 +56,8 @@ class AsyncClient(AsyncMethods):
     Everything else is as with `Client`. Cancelling the task that waits for a call cancels the call.
 
     :param path: The socket; default: $POSTERN_SOCKET, $XDG_RUNTIME_DIR/postern.sock, /run/postern/postern.sock.
-    :param timeout: Seconds that a call may take when it says nothing else; None: no bound.
-    :param limits: Sizes, and times of connecting.
+    :param timeout: Seconds that a call without its own timeout may take; None: no limit.
+    :param limits: Limits of sizes, and timeouts for connecting.
     """
 
     def __init__(self, path: Path | None = None, *, timeout: float | None = 60.0, limits: Limits | None = None) -> None:
@@ -66,7 +66,7 @@ class AsyncClient(AsyncMethods):
         self.timeout = timeout
         self._limits = limits or Limits()
         self._dispatch = AsyncDispatch()
-        #: By loop; those of loops that are closed, and of a parent process, go when another one comes.
+        #: By loop; those of closed loops, and of a parent process, are removed when another one is added.
         self._homes: dict[asyncio.AbstractEventLoop, _Home] = {}
         self._was_there = False
         self._is_closed = False
@@ -81,19 +81,19 @@ class AsyncClient(AsyncMethods):
         timeout: float | None = None,
         traceparent: str | None = None,
     ) -> Any:
-        """Calls a method by its name in the protocol and returns its result as it came."""
+        """Calls a method by its name in the protocol and returns its result unchanged."""
         deadline = self._deadline(method, timeout)
         own = parameters(method, params)
-        repeats: Repeats | None = None
+        retries: Retries | None = None
         while True:
             connection: AsyncConnection | None = None
             try:
                 connection = self._current() or await self._connected(deadline)
-                places = await connection.turn(method, deadline)
-                return await connection.ask(method, *bounded(own, deadline, traceparent), deadline, places)
+                slots = await connection.take_slot(method, deadline)
+                return await connection.ask(method, *bounded(own, deadline, traceparent), deadline, slots)
             except PosternError as error:
-                repeats = repeats or Repeats(method, own, deadline, self._limits.reconnect)
-                pause = repeats.pause_after(error)
+                retries = retries or Retries(method, own, deadline, self._limits.reconnect)
+                pause = retries.pause_after(error)
                 if error.reason == "shutting_down":
                     self._retire(connection)
                 if pause is None or self._is_closed:
@@ -139,7 +139,7 @@ class AsyncClient(AsyncMethods):
 
     @property
     def step_up_seconds(self) -> float:
-        """By how much longer a fetch may take: the user's time, where a delegate has the user do something."""
+        """The additional time of a fetch when a delegate has the user do something."""
         return self._dispatch.delegate_seconds * (delegates.ADVICE_RECEIVED in self._dispatch.delegates)
 
     # Lists
@@ -147,9 +147,9 @@ class AsyncClient(AsyncMethods):
     async def iter_sessions(
         self, *, limit: int | None = None, timeout: float | None = None, traceparent: str | None = None
     ) -> AsyncIterator[Session]:
-        """All sessions of this user, the oldest first: `list_sessions` page by page, each when it is needed.
+        """All sessions of this user, the oldest first: `list_sessions` in pages, each when it is needed.
 
-        :param limit: How many a page has at most.
+        :param limit: The maximum number of entries in a page.
         :param timeout: For each page.
         """
         cursor: str | None = None
@@ -164,9 +164,9 @@ class AsyncClient(AsyncMethods):
     async def iter_tasks(
         self, *, limit: int | None = None, timeout: float | None = None, traceparent: str | None = None
     ) -> AsyncIterator[Task]:
-        """All tasks of this user, the oldest first: `list_tasks` page by page, each when it is needed.
+        """All tasks of this user, the oldest first: `list_tasks` in pages, each when it is needed.
 
-        :param limit: How many a page has at most.
+        :param limit: The maximum number of entries in a page.
         :param timeout: For each page.
         """
         cursor: str | None = None
@@ -189,7 +189,7 @@ class AsyncClient(AsyncMethods):
         evaluate_token_refresh: delegates.AsyncEvaluateRefresh | None = None,
         timeout: float | None = None,
     ) -> list[DelegateName]:
-        """Has these callables answer the sidecar's questions about this client's fetches, in place of those before.
+        """Registers callables for the sidecar's requests about this client's fetches, replacing earlier ones.
 
         Coroutine functions are awaited, for as long as the sidecar waits (180 s), and may call this client; others
         are called in the loop and must not block. They are kept over reconnections. What is not given, or raises, is
@@ -205,7 +205,7 @@ class AsyncClient(AsyncMethods):
         """The named events from now on, all without a name, as an iterator to be closed after use.
 
         :param names: `event.sessionEnded` or `sessionEnded`.
-        :param size: How many may wait to be taken; over that the oldest are dropped and counted.
+        :param size: How many events are buffered; beyond that the oldest are dropped and counted.
         """
         stream = AsyncEventStream(checked(names), size, self._restore, self._ended, self._forgotten)
         self._dispatch.open(stream)
@@ -219,7 +219,7 @@ class AsyncClient(AsyncMethods):
     async def subscribe(
         self, events: Sequence[EventName], *, timeout: float | None = None, traceparent: str | None = None
     ) -> Subscription:
-        """Sends the named events to this connection from now on; `events` does it and hands them over, too."""
+        """Subscribes this connection to the named events; `events` does this, too, and returns them."""
         subscription = await super().subscribe(events, timeout=timeout, traceparent=traceparent)
         self._home().subscribed = set(subscription.subscribed)
         return subscription
@@ -243,7 +243,7 @@ class AsyncClient(AsyncMethods):
             stream.loop.call_soon_threadsafe(self._unsubscribe, stream.names)
 
     def _unsubscribe(self, names: frozenset[str]) -> None:
-        """Stops those that nobody wants any more."""
+        """Unsubscribes from events that no stream has subscribed to any more."""
         home = self._home()
         unwanted = names - self._dispatch.wanted(asyncio.get_running_loop())
         home.subscribed -= unwanted
@@ -257,7 +257,7 @@ class AsyncClient(AsyncMethods):
     # The connection
 
     def _home(self) -> _Home:
-        """What there is in the loop that runs here."""
+        """The connections in the running loop."""
         loop = asyncio.get_running_loop()
         home = self._homes.get(loop)
         if home is None or home.process != os.getpid():
@@ -270,7 +270,7 @@ class AsyncClient(AsyncMethods):
         return home
 
     def _current(self) -> AsyncConnection | None:
-        """The connection, when there is one that can be used here and now."""
+        """The connection, if there is one that is usable here and now."""
         connection = self._home().connection
         return connection if connection is not None and connection.is_open else None
 
@@ -283,14 +283,14 @@ class AsyncClient(AsyncMethods):
             return home.connection
 
     async def _stream_connection(self, deadline: Deadline, task: str) -> AsyncConnection:
-        """One that is reserved for a stream of that name. Delegates are asked there, too."""
+        """Returns a connection with a slot for a stream of that name, and with the registered delegates."""
         home = self._home()
         async with self._door(home, deadline) as begun:
             there = [one for one in home.streaming if one.is_open]
             found = next((one for one in there if not one.is_leaving and one.reserve(task)), None)
             for one in there:
-                if one is not found and one.places.is_unused:
-                    one.close(ClientClosed("a connection that no stream needs"))
+                if one is not found and one.slots.is_unused:
+                    one.close(ClientClosed("a connection that no stream uses"))
             home.streaming = [one for one in there if one.is_open]
             if found is None:
                 found = await self._made(home, begun, deadline, AsyncAsking(self._dispatch))
@@ -308,7 +308,7 @@ class AsyncClient(AsyncMethods):
 
     @contextlib.asynccontextmanager
     async def _door(self, home: _Home, deadline: Deadline) -> AsyncGenerator[float, None]:
-        """One at a time, and not after the end. Gives the moment at which the caller came."""
+        """Admits one caller at a time, and none after the end. Yields the time of its arrival."""
         begun = time.monotonic()
         left = deadline.left()
         try:
@@ -323,13 +323,13 @@ class AsyncClient(AsyncMethods):
             home.connecting.release()
 
     async def _made(self, home: _Home, begun: float, deadline: Deadline, asking: AsyncAsking | None) -> AsyncConnection:
-        """A new connection, for streams if there is an `asking`."""
-        if home.failure is not None and home.failure[0] > begun:  # whom this one waited for has tried
+        """Returns a new connection, for streams if there is an `asking`."""
+        if home.failure is not None and home.failure[0] > begun:  # the attempt that this one waited for has failed
             raise lost(home.failure[1], "not_sent")
         try:
             connection = await self._connect(deadline, asking)
         except ConnectionFailed as error:
-            if deadline.left():  # it was not this caller's hurry
+            if deadline.left():  # not because of this caller's deadline
                 home.failure = (time.monotonic(), error)
             raise
         self._was_there = True
@@ -338,7 +338,7 @@ class AsyncClient(AsyncMethods):
         return connection
 
     async def _connect(self, deadline: Deadline, asking: AsyncAsking | None) -> AsyncConnection:
-        """A sidecar that was there is waited for: it may be starting again. So is one whose queue is full."""
+        """Connects. Waits for a sidecar that was connected before, which may be restarting, and for a full queue."""
         returning = Deadline(self._limits.reconnect) if self._was_there and self._limits.reconnect > 0 else None
         crowded = Deadline(self._limits.connect)
         for pause in pauses():
@@ -358,7 +358,7 @@ class AsyncClient(AsyncMethods):
         raise AssertionError("unreachable")
 
     async def _introduce(self, connection: AsyncConnection, deadline: Deadline) -> None:
-        """Registers on a new connection what was registered on the one before."""
+        """Registers delegates and subscriptions of the previous connection on a new one."""
         wishes: dict[str, dict[str, Any]] = {}
         if self._was_there and self._dispatch.delegates:
             wishes["registerDelegate"] = {"methods": sorted(self._dispatch.delegates)}
@@ -378,7 +378,7 @@ class AsyncClient(AsyncMethods):
             raise
 
     def _retire(self, connection: AsyncConnection | None) -> None:
-        """Sends nothing more on it, and lets it answer what it has."""
+        """Sends no more requests on the connection, which still receives responses."""
         home = self._home()
         if connection is not None and home.connection is connection:
             home.connection = None
@@ -387,7 +387,7 @@ class AsyncClient(AsyncMethods):
     # The end
 
     async def aclose(self) -> None:
-        """Ends the connection, and everything that waits for it, with `ClientClosed`."""
+        """Closes the connection; its waiting calls end with `ClientClosed`."""
         self._is_closed = True
         self._dispatch.end()
         for connection in self._connections():
@@ -413,7 +413,7 @@ class AsyncClient(AsyncMethods):
 
     def __del__(self) -> None:
         if not hasattr(self, "_is_closed"):
-            return  # it was never whole
+            return  # its initializer failed
         connections = [one for one in self._connections() if one.is_open]
         if not connections:
             return
@@ -424,9 +424,9 @@ class AsyncClient(AsyncMethods):
                 one.loop.call_soon_threadsafe(one.close, ClientClosed("the client was dropped"))
 
     def __reduce__(self) -> Any:
-        """A copy, here or in another process, is a client of the same settings that connects by itself."""
+        """Supports copies: a copy is a client with the same settings and its own connection."""
         if self._dispatch.delegates:
-            raise TypeError("a client with delegates cannot be copied: make another one")
+            raise TypeError("a client with delegates cannot be copied: create another one")
         return functools.partial(type(self), timeout=self.timeout, limits=self._limits), (self.path,)
 
     def __repr__(self) -> str:

@@ -48,11 +48,11 @@ _OWN: Any = object()
 
 
 class PosternConnectionError(aiohttp.ClientConnectionError):
-    """The server, or the sidecar, could not be reached; the client's own exception is `__cause__`."""
+    """The server, or the sidecar, could not be reached; `__cause__` is the exception of the `Client`."""
 
 
 class PosternTimeoutError(aiohttp.ServerTimeoutError):
-    """Time ran out."""
+    """The request timed out."""
 
 
 class PosternClientError(aiohttp.ClientError):
@@ -168,13 +168,13 @@ class PosternSession:
     """Requests through the sidecar; the methods are those of `aiohttp.ClientSession`.
 
     URLs are paths of the resource, or `http+postern://NAME/path`, or absolute ones that the resource allows. Redirects
-    are followed by the sidecar unless `allow_redirects=False`. Cookies are not kept.
+    are followed by the sidecar unless `allow_redirects=False`. Cookies are not stored.
 
-    :param client: Its delegates answer for step-up; it is not closed with the session.
-    :param timeout: Seconds for each request, or a `ClientTimeout` (its `total`); None: no bound. Default: the
-        client's own.
-    :param streaming: Gives responses before their bodies, which have no size limit then: use them with `async with`.
-    :param timeout_ms: Bounds each fetch at the sidecar; default: the resource's own.
+    :param client: Its delegates handle step-up; it is not closed with the session.
+    :param timeout: Seconds for each request, or a `ClientTimeout` (its `total`); None: no limit. Default: that
+        of the client.
+    :param streaming: Returns responses before their bodies, which then have no size limit: use them with `async with`.
+    :param timeout_ms: The timeout of each fetch in the sidecar; default: the resource's.
     """
 
     def __init__(

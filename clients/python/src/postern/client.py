@@ -21,7 +21,7 @@ from ._dispatch import Asking, Dispatch, EventStream
 from ._limits import STREAMS_EACH, Deadline, Limits
 from ._methods import Methods
 from ._pending import Pending
-from ._repeat import Repeats
+from ._retry import Retries
 from ._streams import Beginning, ResourceStream
 from .errors import ClientClosed, ConnectionFailed, DeadlineExceeded, PosternError, ProtocolViolation
 from .events import checked
@@ -30,27 +30,28 @@ from .types import DelegateName, EventName, Session, Subscription, Task
 __all__ = ["Call", "Client"]
 
 _Result = TypeVar("_Result")
-#: Held by who makes a client of a parent process one of a forked child.
+#: Locked while a client of a parent process is adopted by a forked child.
 _adopting = threading.Lock()
 
 
-def _renew_adopting() -> None:
-    global _adopting  # noqa: PLW0603 - a thread of the parent may have held it
+def _reset_adopting() -> None:
+    global _adopting  # noqa: PLW0603 - a thread of the parent may have locked it
     _adopting = threading.Lock()
 
 
-os.register_at_fork(after_in_child=_renew_adopting)
+os.register_at_fork(after_in_child=_reset_adopting)
 
 
 class Client(Methods):
     """Calls the sidecar over one connection, from any number of threads.
 
-    The connection is made with the first call and again when it was lost. A call whose connection is lost is retried
-    when it was certainly not sent, or only reads; otherwise `ConnectionLost` is raised with the outcome `unknown`.
+    The connection is established with the first call, and again after it was lost. A call whose connection is lost is
+    retried if it was certainly not sent, or only reads; otherwise `ConnectionLost` is raised with the outcome
+    `unknown`.
 
     :param path: The socket; default: $POSTERN_SOCKET, $XDG_RUNTIME_DIR/postern.sock, /run/postern/postern.sock.
-    :param timeout: Seconds that a call may take when it says nothing else; None: no bound.
-    :param limits: Sizes, and times of connecting.
+    :param timeout: Seconds that a call without its own timeout may take; None: no limit.
+    :param limits: Limits of sizes, and timeouts for connecting.
     """
 
     def __init__(self, path: Path | None = None, *, timeout: float | None = 60.0, limits: Limits | None = None) -> None:
@@ -66,10 +67,10 @@ class Client(Methods):
         self._was_there = False
         self._subscribed: set[str] = set()
         self._closed = threading.Event()
-        self._renew()
+        self._reset()
 
-    def _renew(self) -> None:
-        """Locks of this process: what threads of a forked child's parent held is never released."""
+    def _reset(self) -> None:
+        """Creates the locks of this process: those of a forked child's parent are never released."""
         self._connecting = threading.Lock()
         self._interest = threading.RLock()
         #: When an attempt to connect failed last, and why.
@@ -77,7 +78,7 @@ class Client(Methods):
         closed, self._closed = self._closed.is_set(), threading.Event()
         if closed:
             self._closed.set()
-        self._process = os.getpid()  # the last: from now on others use them
+        self._process = os.getpid()  # last: from now on other threads use them
 
     # Calls
 
@@ -89,20 +90,20 @@ class Client(Methods):
         timeout: float | None = None,
         traceparent: str | None = None,
     ) -> Any:
-        """Calls a method by its name in the protocol and returns its result as it came."""
+        """Calls a method by its name in the protocol and returns its result unchanged."""
         deadline = self._deadline(method, timeout)
         own = parameters(method, params)
-        repeats: Repeats | None = None
+        retries: Retries | None = None
         while True:
             connection: Connection | None = None
             try:
                 connection = self._connected(deadline)
-                places = connection.turn(method, deadline)
+                slots = connection.take_slot(method, deadline)
                 sent = bounded(own, deadline, traceparent)
-                return connection.result(connection.start(method, *sent, deadline, None, places), deadline)
+                return connection.result(connection.start(method, *sent, deadline, None, slots), deadline)
             except PosternError as error:
-                repeats = repeats or Repeats(method, own, deadline, self._limits.reconnect)
-                pause = repeats.pause_after(error)
+                retries = retries or Retries(method, own, deadline, self._limits.reconnect)
+                pause = retries.pause_after(error)
                 if error.reason == "shutting_down":
                     self._retire(connection)
                 if pause is None or self._closed.wait(pause):
@@ -116,14 +117,14 @@ class Client(Methods):
         timeout: float | None = None,
         traceparent: str | None = None,
     ) -> Call:
-        """Sends a request and does not wait for its answer. Such a call is never repeated."""
+        """Sends a request and does not wait for its response. Such a call is never retried."""
         deadline = self._deadline(method, timeout)
         own = parameters(method, params)
         connection = self._connected(deadline)
         connection.keep()
-        places = connection.turn(method, deadline)
+        slots = connection.take_slot(method, deadline)
         sent = bounded(own, deadline, traceparent)
-        return Call(connection, connection.start(method, *sent, deadline, None, places), deadline)
+        return Call(connection, connection.start(method, *sent, deadline, None, slots), deadline)
 
     def cancel_request(self, identifier: int) -> None:
         """Ends the request of that id (`Call.identifier`) on this connection: it raises `Cancelled`."""
@@ -164,7 +165,7 @@ class Client(Methods):
 
     @property
     def step_up_seconds(self) -> float:
-        """By how much longer a fetch may take: the user's time, where a delegate has the user do something."""
+        """The additional time of a fetch when a delegate has the user do something."""
         return self._dispatch.delegate_seconds * (delegates.ADVICE_RECEIVED in self._dispatch.delegates)
 
     # Lists
@@ -172,9 +173,9 @@ class Client(Methods):
     def iter_sessions(
         self, *, limit: int | None = None, timeout: float | None = None, traceparent: str | None = None
     ) -> Iterator[Session]:
-        """All sessions of this user, the oldest first: `list_sessions` page by page, each when it is needed.
+        """All sessions of this user, the oldest first: `list_sessions` in pages, each when it is needed.
 
-        :param limit: How many a page has at most.
+        :param limit: The maximum number of entries in a page.
         :param timeout: For each page.
         """
         cursor: str | None = None
@@ -188,9 +189,9 @@ class Client(Methods):
     def iter_tasks(
         self, *, limit: int | None = None, timeout: float | None = None, traceparent: str | None = None
     ) -> Iterator[Task]:
-        """All tasks of this user, the oldest first: `list_tasks` page by page, each when it is needed.
+        """All tasks of this user, the oldest first: `list_tasks` in pages, each when it is needed.
 
-        :param limit: How many a page has at most.
+        :param limit: The maximum number of entries in a page.
         :param timeout: For each page.
         """
         cursor: str | None = None
@@ -212,7 +213,7 @@ class Client(Methods):
         evaluate_token_refresh: delegates.EvaluateRefresh | None = None,
         timeout: float | None = None,
     ) -> list[DelegateName]:
-        """Has these callables answer the sidecar's questions about this client's fetches, in place of those before.
+        """Registers callables for the sidecar's requests about this client's fetches, replacing earlier ones.
 
         Each is called in a thread of its own, and may call this client. It is kept over reconnections. What is not
         given, raises, or takes longer than the sidecar waits (180 s), is decided by the sidecar.
@@ -228,7 +229,7 @@ class Client(Methods):
         """The named events from now on, all without a name, as an iterator to be closed after use.
 
         :param names: `event.sessionEnded` or `sessionEnded`.
-        :param size: How many may wait to be taken; over that the oldest are dropped and counted.
+        :param size: How many events are buffered; beyond that the oldest are dropped and counted.
         """
         stream = EventStream(checked(names), size, self._restore, self._ended, self._forgotten)
         with self._interest:
@@ -243,7 +244,7 @@ class Client(Methods):
     def subscribe(
         self, events: Sequence[EventName], *, timeout: float | None = None, traceparent: str | None = None
     ) -> Subscription:
-        """Sends the named events to this connection from now on; `events` does it and hands them over, too."""
+        """Subscribes this connection to the named events; `events` does this, too, and returns them."""
         subscription = super().subscribe(events, timeout=timeout, traceparent=traceparent)
         self._subscribed = set(subscription.subscribed)
         self._keep()
@@ -273,8 +274,8 @@ class Client(Methods):
             connection.later(lambda: self._unsubscribe(names))
 
     def _unsubscribe(self, names: frozenset[str]) -> None:
-        """Stops those that nobody wants any more."""
-        with self._interest:  # who opens a stream now subscribes behind this
+        """Unsubscribes from events that no stream has subscribed to any more."""
+        with self._interest:  # a stream that is opened now subscribes after this
             unwanted = names - self._dispatch.wanted()
             self._subscribed -= unwanted
             connection = self._connection
@@ -298,13 +299,13 @@ class Client(Methods):
             return self._connection
 
     def _stream_connection(self, deadline: Deadline, task: str) -> Connection:
-        """One that is reserved for a stream of that name. Delegates are asked there, too."""
+        """Returns a connection with a slot for a stream of that name, and with the registered delegates."""
         with self._door(deadline) as begun:
             there = [one for one in self._streaming if one.is_open]
             found = next((one for one in there if not one.is_leaving and one.reserve(task)), None)
             for one in there:
-                if one is not found and one.places.is_unused:
-                    one.close(ClientClosed("a connection that no stream needs"))
+                if one is not found and one.slots.is_unused:
+                    one.close(ClientClosed("a connection that no stream uses"))
             self._streaming = [one for one in there if one.is_open]
             if found is None:
                 found = self._made(begun, deadline, Asking(self._dispatch))
@@ -323,7 +324,7 @@ class Client(Methods):
             return found
 
     def _adopt(self) -> None:
-        """In a forked child, which has none of its parent's threads."""
+        """Resets the client in a forked child, which has none of its parent's threads."""
         with _adopting:
             if self._process == os.getpid():
                 return
@@ -331,12 +332,12 @@ class Client(Methods):
                 one.forsake()
             self._connection, self._retired, self._streaming = None, [], []
             self._subscribed = set()
-            self._dispatch.renew()
-            self._renew()
+            self._dispatch.reset()
+            self._reset()
 
     @contextlib.contextmanager
     def _door(self, deadline: Deadline) -> Generator[float, None, None]:
-        """One at a time, and not after the end. Gives the moment at which the caller came."""
+        """Admits one caller at a time, and none after the end. Yields the time of its arrival."""
         if self._process != os.getpid():
             self._adopt()
         begun = time.monotonic()
@@ -350,13 +351,13 @@ class Client(Methods):
             self._connecting.release()
 
     def _made(self, begun: float, deadline: Deadline, asking: Asking | None) -> Connection:
-        """A new connection, for streams if there is an `asking`."""
-        if self._failure is not None and self._failure[0] > begun:  # whom this one waited for has tried
+        """Returns a new connection, for streams if there is an `asking`."""
+        if self._failure is not None and self._failure[0] > begun:  # the attempt that this one waited for has failed
             raise lost(self._failure[1], "not_sent")
         try:
             connection = self._connect(deadline, asking)
         except ConnectionFailed as error:
-            if deadline.left():  # it was not this caller's hurry
+            if deadline.left():  # not because of this caller's deadline
                 self._failure = (time.monotonic(), error)
             raise
         self._was_there = True
@@ -365,7 +366,7 @@ class Client(Methods):
         return connection
 
     def _connect(self, deadline: Deadline, asking: Asking | None) -> Connection:
-        """A sidecar that was there is waited for: it may be starting again."""
+        """Connects. Waits for a sidecar that was connected before: it may be restarting."""
         window = Deadline(self._limits.reconnect) if self._was_there and self._limits.reconnect > 0 else None
         for pause in pauses():
             try:
@@ -381,7 +382,7 @@ class Client(Methods):
         raise AssertionError("unreachable")
 
     def _introduce(self, connection: Connection, deadline: Deadline) -> None:
-        """Registers on a new connection what was registered on the one before."""
+        """Registers delegates and subscriptions of the previous connection on a new one."""
         wishes: dict[str, dict[str, Any]] = {}
         if self._was_there and self._dispatch.delegates:
             wishes["registerDelegate"] = {"methods": sorted(self._dispatch.delegates)}
@@ -400,12 +401,12 @@ class Client(Methods):
             ) from error
 
     def _retire(self, connection: Connection | None) -> None:
-        """Sends nothing more on it, and lets it answer what it has."""
+        """Sends no more requests on the connection, which still receives responses."""
         with self._connecting:
             if connection is not None and self._connection is connection:
                 self._connection = None
                 self._retired = [one for one in self._retired if one.is_open] + [connection]
-                connection.keep()  # somebody has to notice its end
+                connection.keep()  # a thread has to detect its end
 
     # The end
 
@@ -413,7 +414,7 @@ class Client(Methods):
         return [one for one in (self._connection, *self._retired, *self._streaming) if one is not None]
 
     def close(self) -> None:
-        """Ends the connection, and everything that waits for it, with `ClientClosed`."""
+        """Closes the connection; its waiting calls end with `ClientClosed`."""
         if self._process != os.getpid():
             self._adopt()
         self._closed.set()
@@ -429,7 +430,7 @@ class Client(Methods):
 
     def __del__(self) -> None:
         if not hasattr(self, "_process"):
-            return  # it was never whole
+            return  # its initializer failed
         connections = [one for one in self._connections() if one.is_open]
         if self._process != os.getpid():
             for one in connections:
@@ -440,9 +441,9 @@ class Client(Methods):
                 one.close(ClientClosed("the client was dropped"))
 
     def __reduce__(self) -> Any:
-        """A copy, here or in another process, is a client of the same settings that connects by itself."""
+        """Supports copies: a copy is a client with the same settings and its own connection."""
         if self._dispatch.delegates:
-            raise TypeError("a client with delegates cannot be copied: make another one")
+            raise TypeError("a client with delegates cannot be copied: create another one")
         return functools.partial(type(self), timeout=self.timeout, limits=self._limits), (self.path,)
 
     def __repr__(self) -> str:
@@ -450,7 +451,7 @@ class Client(Methods):
 
 
 class Call:
-    """A request under way, of `Client.start`."""
+    """A request in progress, returned by `Client.start`."""
 
     def __init__(self, connection: Connection, pending: Pending, deadline: Deadline) -> None:
         self._connection = connection
@@ -471,7 +472,7 @@ class Call:
         return self._connection.result(self._pending, self._deadline)
 
     def cancel(self) -> None:
-        """Asks the sidecar to end it; `result` raises `Cancelled`, unless it was done already."""
+        """Cancels the call; `result` raises `Cancelled`, unless it was already complete."""
         self._connection.cancel_request(self._pending.identifier)
 
 
@@ -480,7 +481,7 @@ def new_task() -> str:
 
 
 def parameters(method: str, params: Mapping[str, Any] | None) -> Mapping[str, Any]:
-    """Params that a request can be made of: refused before a place is taken for it, and not by the sidecar's parser."""
+    """The params, checked before a slot is taken, and not only by the sidecar's parser."""
     own = params or {}
     if not _is_mapping(own) or not _is_mapping(own.get("meta") or {}):
         raise TypeError(f"the params of {method}, and their meta, must be mappings")
@@ -494,7 +495,7 @@ def _is_mapping(value: object) -> bool:
 def bounded(
     params: Mapping[str, Any], deadline: Deadline, traceparent: str | None
 ) -> tuple[Mapping[str, Any], int | None]:
-    """What is sent, and how long it may take by now where its `meta` has no room for anything else."""
+    """The params to send with `meta`, or the remaining milliseconds if they have no `meta`."""
     left = deadline.left_ms()
     if traceparent is None and "meta" not in params:
         return params, left
@@ -512,5 +513,5 @@ def read(method: str, decode: Callable[[Any], _Result], result: Any) -> _Result:
         return decode(result)
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise ProtocolViolation(
-            f"the answer to {method} has another shape: {error!r}", data={"outcome": "replied"}
+            f"the result of {method} has another shape: {error!r}", data={"outcome": "replied"}
         ) from error

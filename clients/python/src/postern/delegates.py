@@ -1,4 +1,4 @@
-"""What the sidecar asks its caller, and what delegates answer.
+"""Requests of the sidecar to its caller, and the results of delegates.
 
 A delegate is a plain callable. It is called in a thread of its own by `Client`, and awaited, if it is a coroutine
 function, by `AsyncClient`. One that raises, or takes longer than the sidecar waits, leaves the decision to the sidecar.
@@ -25,7 +25,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class AdviceReceived:
-    """`on_policy_advice_received`: the user has to do something before a fetch goes on.
+    """`on_policy_advice_received`: the user has to do something before a fetch continues.
 
     Walk `client.authenticate_with_advice(continuation=...)` to its end, then return whether it was done.
     """
@@ -44,7 +44,7 @@ class AdviceReceived:
 
 @dataclass(frozen=True)
 class AnsweredRequest(FetchedBody):
-    """`evaluate_token_refresh`, `evaluate_authorization_policy`: what a resource answered."""
+    """`evaluate_token_refresh`, `evaluate_authorization_policy`: a resource's response."""
 
     task: str
     status: int
@@ -60,7 +60,7 @@ class AnsweredRequest(FetchedBody):
 
 @dataclass(frozen=True)
 class RequestToUpdate:
-    """`update_request`: a request that is sent again after a transaction was confirmed."""
+    """`update_request`: a request that is retried after a transaction was confirmed."""
 
     task: str
     method: str
@@ -77,7 +77,7 @@ class RequestToUpdate:
 
 @dataclass(frozen=True)
 class RequestChange:
-    """How a request is to be changed; None leaves a part as it is."""
+    """Changes of a request; None leaves a part unchanged."""
 
     url: str | None = None
     headers: Mapping[str, str | Sequence[str]] | None = None
@@ -102,7 +102,7 @@ AsyncEvaluateRefresh = Callable[[AnsweredRequest], Union[bool, Awaitable[bool]]]
 
 @dataclass(frozen=True)
 class Form:
-    """How one kind of delegate is asked and answered."""
+    """The params and the result of one kind of delegate."""
 
     read: Callable[[dict[str, Any]], Any]
     answer: Callable[[Any], dict[str, Any]]
@@ -127,7 +127,7 @@ NAMES = frozenset(FORMS)
 def chosen(
     on_policy_advice_received: Any, evaluate_authorization_policy: Any, update_request: Any, evaluate_token_refresh: Any
 ) -> dict[str, Callable[[Any], Any]]:
-    """Those that were given, by their names in the protocol."""
+    """The delegates that were passed, by their names in the protocol."""
     return present(
         {
             ADVICE_RECEIVED: on_policy_advice_received,
@@ -142,6 +142,6 @@ def answered(identifier: Any, name: str, value: Any) -> dict[str, Any]:
     return {"jsonrpc": "2.0", "id": identifier, "result": FORMS[name].answer(value)}
 
 
-def refused(identifier: Any, code: int, message: str, reason: str) -> dict[str, Any]:
-    """An error: the sidecar takes its default."""
+def rejection(identifier: Any, code: int, message: str, reason: str) -> dict[str, Any]:
+    """An error: the sidecar uses its default."""
     return {"jsonrpc": "2.0", "id": identifier, "error": {"code": code, "message": message, "data": {"reason": reason}}}

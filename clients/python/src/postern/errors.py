@@ -38,18 +38,18 @@ __all__ = [
 
 
 class PosternError(Exception):
-    """Base of all. An error of a reason that this release does not know is of this class or its family's."""
+    """Base of all exceptions. An error with a reason unknown to this release has this class or its family's."""
 
-    #: The reason of errors that are raised here, not answered.
+    #: The reason of errors of the client itself.
     _own_reason = "unknown"
 
     def __init__(self, message: str, code: int = 0, data: Mapping[str, Any] | None = None) -> None:
         super().__init__(message)
         #: For people.
         self.message = message
-        #: The protocol's number; 0 when the error arose in the client.
+        #: The protocol's number; 0 for errors of the client itself.
         self.code = code
-        #: Everything the sidecar said about it.
+        #: All members of the sidecar's error data.
         self.data: dict[str, Any] = dict(data or {})
 
     @property
@@ -65,7 +65,7 @@ class PosternError(Exception):
 
     @property
     def retry_after(self) -> float | None:
-        """Seconds to wait before that, if it was told."""
+        """Seconds to wait before that, if known."""
         after = self.data.get("retryAfterMs")
         return after / 1000 if isinstance(after, (int, float)) else None
 
@@ -80,19 +80,19 @@ class PosternError(Exception):
 
     @property
     def path(self) -> str | None:
-        """JSON Pointer of the parameter at fault."""
+        """JSON Pointer of the invalid parameter."""
         path = self.data.get("path")
         return path if isinstance(path, str) else None
 
     @property
     def trace_id(self) -> str | None:
-        """The id of the call's trace: in spans, and in the sidecar's log where that has a line for the call."""
+        """The id of the call's trace: in spans, and in the sidecar's log if it has a line for the call."""
         trace = self.data.get("traceId")
         return trace if isinstance(trace, str) else None
 
     @property
     def upstream(self) -> dict[str, Any]:
-        """What another server said: `status`, `code`, `description`."""
+        """Another server's error: `status`, `code`, `description`."""
         return members(self.data.get("upstream")) or {}
 
     def __str__(self) -> str:
@@ -104,11 +104,11 @@ class PosternError(Exception):
         return (type(self), (self.message, self.code, self.data))
 
 
-# What the sidecar answers
+# Errors of the sidecar
 
 
 class RequestError(PosternError):
-    """The call itself is wrong: unknown method, wrong parameters, too large. `path` points at the parameter."""
+    """The call itself is invalid: unknown method, wrong parameters, too large. `path` points to the parameter."""
 
 
 class InternalError(PosternError):
@@ -122,13 +122,13 @@ class Cancelled(PosternError):
 
 
 class DeadlineExceeded(PosternError, TimeoutError):
-    """Time ran out, in the sidecar or here."""
+    """The call timed out, in the sidecar or here."""
 
     _own_reason = "deadline_exceeded"
 
 
 class Unavailable(PosternError):
-    """Too much is under way (`retry_after`), or the sidecar is shutting down."""
+    """Too much is in progress (`retry_after`), or the sidecar is shutting down."""
 
 
 class Forbidden(PosternError):
@@ -150,59 +150,59 @@ class NotAuthenticated(FetchError):
 class _AboutAdvice(FetchError):
     @property
     def advice(self) -> Advice | None:
-        """The advice to begin with."""
+        """The first advice to satisfy."""
         return optional(Advice.from_json, members(self.data.get("advice")))
 
     @property
     def advices(self) -> list[Advice]:
-        """All of them."""
+        """All advices."""
         return [Advice.from_json(advice) for advice in self.data.get("advices") or ()]
 
     @property
     def response(self) -> FetchResult | None:
-        """The response as it stood."""
+        """The unchanged response."""
         return optional(FetchResult.from_json, members(self.data.get("response")))
 
 
 class AdviceRequired(_AboutAdvice):
-    """The resource asks the user to do something first.
+    """The resource requires that the user does something first.
 
     Walk `authenticate_with_advice(continuation=...)`, then `fetch_resource(continuation=...)`.
     """
 
     @property
     def continuation(self) -> str | None:
-        """With what both are called; None when too many fetches wait."""
+        """The param of both calls; None if too many fetches wait."""
         continuation = self.data.get("continuation")
         return continuation if isinstance(continuation, str) else None
 
     @property
     def expires_at(self) -> datetime | None:
-        """Until when the continuation is good."""
+        """The time until which the continuation is valid."""
         return optional_time(self.data.get("expiresAt"))
 
 
 class AdviceFailed(_AboutAdvice):
-    """What the user did was not enough, or was not done."""
+    """The advice was not satisfied, or that was not sufficient."""
 
 
 class ValidationUndecided(PosternError):
-    """It could not be decided whether a token is valid: treat it as not valid."""
+    """A token could not be validated: treat it as not valid."""
 
 
 class AuthenticationError(PosternError):
-    """A login or step-up at an access manager could not be carried on."""
+    """A login or step-up at an access manager could not continue."""
 
 
 class SessionError(PosternError):
-    """Sessions and tokens: unknown, expired, refused, out of reach."""
+    """Sessions and tokens: unknown, expired, rejected, issuer unreachable."""
 
 
 class AuthorizationPending(SessionError):
-    """The user has not decided yet: ask again after `retry_after` seconds."""
+    """The user has not decided yet: call again after `retry_after` seconds."""
 
 
-# What arises here
+# Errors of the client itself
 
 
 class ConnectionFailed(PosternError, ConnectionError):
@@ -212,18 +212,18 @@ class ConnectionFailed(PosternError, ConnectionError):
 
 
 class ConnectionLost(PosternError, ConnectionError):
-    """The connection ended before the answer came; `outcome` says whether the sidecar may have done it."""
+    """The connection ended before the response; `outcome` shows whether the call may have been executed."""
 
     _own_reason = "connection_lost"
 
 
 def inherited(what: str) -> ConnectionLost:
-    """For a forked child, which must not speak for its parent, or read what is its parent's."""
+    """The error in a forked child, which must not write or read on its parent's connection."""
     return ConnectionLost(f"{what} of the process that forked this one", data={"outcome": "unknown"})
 
 
 class ProtocolViolation(ConnectionLost):
-    """What came from the socket is not the protocol. The connection was closed."""
+    """A message from the socket violates the protocol. The connection was closed."""
 
     _own_reason = "protocol_violation"
 
@@ -266,7 +266,7 @@ _FAMILIES: dict[int, type[PosternError]] = {
 
 
 def error_class(code: int) -> type[PosternError]:
-    """The class of a code: its own, else its family's."""
+    """The class for a code: its own, otherwise its family's."""
     return _CLASSES.get(code) or _FAMILIES.get(code // 1000, PosternError)
 
 

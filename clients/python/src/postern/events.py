@@ -13,7 +13,7 @@ from .errors import ProtocolViolation
 
 __all__ = ["NAMES", "Event"]
 
-#: Every event there is.
+#: All events.
 NAMES: frozenset[str] = frozenset(
     {
         "event.sessionRefreshed",
@@ -38,13 +38,13 @@ class Event:
     name: str
     #: When it happened.
     at: datetime
-    #: The session that it is about, with the events of sessions.
+    #: The session, for events about sessions.
     session: str | None = field(default=None, repr=False)
-    #: The issuer that it is about.
+    #: The issuer of the event.
     issuer: str | None = None
-    #: Everything the event says, by the protocol's names.
+    #: All members of the event, by the protocol's names.
     params: Mapping[str, Any] = field(default_factory=_nothing, repr=False)
-    #: How many events were dropped right before this one because nobody took them in time.
+    #: How many events were dropped right before this one because they were not read in time.
     lost: int = 0
     #: Whether the connection was lost right before this one, so that events may be missing.
     gap: bool = False
@@ -56,7 +56,7 @@ class Event:
 
 
 def checked(names: Iterable[str]) -> frozenset[str]:
-    """All events when none is named."""
+    """The checked names; all events if there are none."""
     chosen = frozenset("event." + name if "." not in name else name for name in names)
     unknown = chosen - NAMES
     if unknown:
@@ -65,7 +65,7 @@ def checked(names: Iterable[str]) -> frozenset[str]:
 
 
 class Backlog:
-    """Events that were not taken yet; over its size the oldest are dropped, and counted. Not thread-safe by itself."""
+    """Events that were not read yet; beyond its size the oldest are dropped and counted. Not thread-safe by itself."""
 
     def __init__(self, names: frozenset[str], size: int) -> None:
         if size < 1:

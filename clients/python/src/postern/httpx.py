@@ -119,18 +119,18 @@ class _Transport:
 class PosternTransport(_Transport, httpx.BaseTransport):
     """Fetches through the sidecar.
 
-    Errors of the sidecar are raised as `httpx.TransportError` and its kinds, with the client's own as `__cause__`.
-    Cookies are not kept. `response.extensions["postern"]` is the `FetchResult`, with `streaming` the stream.
+    Errors of the sidecar are raised as `httpx.TransportError` and its subclasses, with the `Client`'s as `__cause__`.
+    Cookies are not stored. `response.extensions["postern"]` is the `FetchResult`, with `streaming` the stream.
 
-    :param client: Its delegates answer for step-up; it is not closed with the transport.
-    :param resource: Whose URLs are fetched, when they are not `http+postern://NAME/`.
-    :param auth: As in `fetch_resource`; default: the resource's own.
+    :param client: Its delegates handle step-up; it is not closed with the transport.
+    :param resource: The resource of URLs other than `http+postern://NAME/`.
+    :param auth: As in `fetch_resource`; default: the resource's.
     :param session: The user's session.
     :param follow_redirects: Whether the sidecar follows redirects; default: for `http+postern` URLs. Otherwise
-        `httpx` does if it is asked to, and reports them in `history`.
-    :param streaming: Gives responses before their bodies, which have no size limit then; `httpx` reads them where
-        it is not asked to stream.
-    :param timeout_ms: Bounds each fetch at the sidecar; default: the resource's own.
+        `httpx` does with its own option, and reports them in `history`.
+    :param streaming: Returns responses before their bodies, which then have no size limit; `httpx` reads them
+        unless it streams.
+    :param timeout_ms: The timeout of each fetch in the sidecar; default: the resource's.
     """
 
     def __init__(

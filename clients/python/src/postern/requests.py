@@ -73,11 +73,11 @@ class _Body(io.RawIOBase):
 
 
 class _BodyTimeout(requests.exceptions.ReadTimeout, requests.ConnectionError):
-    """`requests` makes a `ConnectionError` of time that runs out within a body; this one is a `Timeout`, too."""
+    """A timeout within a body: `requests` raises a `ConnectionError` there; this one is a `Timeout`, too."""
 
 
 def _behind(error: BaseException) -> BaseException:
-    """The client's own exception behind one of urllib3's."""
+    """The exception of the `Client` that caused one of urllib3."""
     found: BaseException | None = error
     while found is not None and not isinstance(found, PosternError):
         found = found.__cause__ or found.__context__
@@ -101,17 +101,17 @@ class _StreamedResponse(HTTPResponse):
 class PosternAdapter(BaseAdapter):
     """Fetches through the sidecar.
 
-    Errors of the sidecar are raised as exceptions of `requests`, with the client's own as `__cause__`. Cookies are
+    Errors of the sidecar are raised as exceptions of `requests`, with the `Client`'s as `__cause__`. Cookies are
     neither kept nor sent by the session. With `stream=True` the response is there before its body, which has no size
     limit then; `response.postern` is the `ResourceStream`, else the `FetchResult`.
 
-    :param client: Its delegates answer for step-up; it is not closed with the adapter.
+    :param client: Its delegates handle step-up; it is not closed with the adapter.
     :param resource: Whose URLs are mounted, when they are not `http+postern://NAME/`.
-    :param auth: As in `fetch_resource`; default: the resource's own.
+    :param auth: As in `fetch_resource`; default: the resource's.
     :param session: The user's session.
     :param follow_redirects: Whether the sidecar follows redirects; default: for `http+postern` URLs. Otherwise
         `requests` does, and reports them in `history`.
-    :param timeout_ms: Bounds each fetch at the sidecar; default: the resource's own.
+    :param timeout_ms: The timeout of each fetch in the sidecar; default: the resource's.
     """
 
     def __init__(

@@ -45,7 +45,6 @@ __all__ = [
     "ParsedAdvice",
     "Part",
     "Preauthorization",
-    "Refusal",
     "ResponseWithAdvice",
     "Session",
     "SessionEnd",
@@ -59,6 +58,7 @@ __all__ = [
     "TokenRevocation",
     "TokenVerdict",
     "VerificationKey",
+    "Violation",
 ]
 
 Auth = Literal["user", "implicit", "device", "none"]
@@ -492,9 +492,9 @@ class FetchResult(FetchedBody):
     url: str
     #: Lower-case name to an array of values, in order.
     headers: dict[str, list[str]] = field(repr=False)
-    #: How often the resource was asked, redirects not counted.
+    #: How many requests the resource got, redirects not counted.
     attempts: int
-    #: Whether a refused token was renewed.
+    #: Whether a rejected token was refreshed.
     token_refreshed: bool
     #: The policy advices satisfied on the way.
     advices_satisfied: list[Advice]
@@ -506,7 +506,7 @@ class FetchResult(FetchedBody):
     body: str | None = field(default=None, repr=False)
     #: The body otherwise.
     body_base64: str | None = field(default=None, repr=False)
-    #: With 429 and 503: how long the server asks to be left alone (Retry-After).
+    #: With 429 and 503: how long the server wants no requests (Retry-After).
     retry_after_ms: int | None = None
 
     @classmethod
@@ -557,7 +557,7 @@ class Task:
     state: Literal["running", "suspended", "cancelled", "completed"]
     #: The request's method.
     method: str
-    #: The URL that is asked first.
+    #: The URL of the first request.
     url: str
     #: When it began.
     started_at: datetime
@@ -673,17 +673,17 @@ class Status:
 class Decision:
     """The decision about one resource."""
 
-    #: The resource as it was asked about.
+    #: The resource as the call named it.
     id: str
     #: true for a permit; for nothing else.
     authorized: bool
-    #: local: remembered here; backend: the decision point; degradation: an operator's rule.
+    #: local: cached here; backend: the decision point; degradation: an operator's rule.
     source: Literal["local", "backend", "degradation"]
     #: How old it is.
     age_ms: int
     #: Why it is no permit; always there then.
     error: Status | None = None
-    #: Until when it is remembered here; left out when it is not.
+    #: Until when it is cached here; left out when it is not.
     expires_at: datetime | None = None
 
     @classmethod
@@ -714,11 +714,11 @@ class Decision:
 
 @dataclass(frozen=True)
 class Preauthorization:
-    """Decisions, or the status that says why there are none."""
+    """Decisions, or the status with the reason why there are none."""
 
-    #: response: the decision point answered, if only with an error; failure: it could not be asked.
+    #: response: the decision point answered, if only with an error; failure: it could not be reached.
     outcome: Literal["response", "failure"]
-    #: One for each resource, in the order of the request; empty when status says why.
+    #: One for each resource, in the order of the request; empty when there is a status.
     decisions: list[Decision]
     #: What was to be switched off and cannot be at this decision point.
     unhonored_features: list[Literal["LOCAL_CACHE", "REMOTE_CACHE"]]
@@ -802,7 +802,7 @@ class VerificationKey:
 
 
 @dataclass(frozen=True)
-class Refusal:
+class Violation:
     """The first check that failed; switch on `code`."""
 
     #: The first failing check; callers switch on it.
@@ -811,13 +811,13 @@ class Refusal:
     message: str
     #: The claim or header parameter concerned.
     claim: str | None = None
-    #: What would have passed, where it may be told.
+    #: What would have passed, where it may be shown.
     expected: Any | None = None
-    #: What was found, where it may be told.
+    #: What was found, where it may be shown.
     actual: Any | None = None
 
     @classmethod
-    def from_json(cls, value: dict[str, Any]) -> Refusal:
+    def from_json(cls, value: dict[str, Any]) -> Violation:
         """Reads it from the protocol's members."""
         return cls(
             code=value["code"],
@@ -842,9 +842,9 @@ class Refusal:
 
 @dataclass(frozen=True)
 class TokenVerdict:
-    """What the validation of a token came to. A refused token is no exception."""
+    """The result of a token's validation. An invalid token is no exception."""
 
-    #: Whether the token is genuine and everything asked of it is true.
+    #: Whether the token is genuine and meets every requirement.
     valid: bool
     #: The claims; only when valid.
     claims: dict[str, Any] | None = field(default=None, repr=False)
@@ -854,8 +854,8 @@ class TokenVerdict:
     key: VerificationKey | None = None
     #: Whether the signature was verified at an earlier call; only when valid.
     cached: bool | None = None
-    #: Why it is refused; only when not valid.
-    error: Refusal | None = None
+    #: Why it is not valid; only when it is not.
+    error: Violation | None = None
 
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> TokenVerdict:
@@ -866,7 +866,7 @@ class TokenVerdict:
             header=value.get("header"),
             key=optional(VerificationKey.from_json, value.get("key")),
             cached=value.get("cached"),
-            error=optional(Refusal.from_json, value.get("error")),
+            error=optional(Violation.from_json, value.get("error")),
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -912,14 +912,14 @@ class Confirmation:
 
 @dataclass(frozen=True)
 class IntrospectionVerdict:
-    """What the authorization server says about a token."""
+    """The authorization server's information about a token."""
 
-    #: Whether the token is active and everything asked of it is true.
+    #: Whether the token is active and meets every requirement.
     valid: bool
     #: The members of the issuer's answer; only when valid.
     claims: dict[str, Any] | None = field(default=None, repr=False)
-    #: Why it is refused; only when not valid.
-    error: Refusal | None = None
+    #: Why it is not valid; only when it is not.
+    error: Violation | None = None
 
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> IntrospectionVerdict:
@@ -927,7 +927,7 @@ class IntrospectionVerdict:
         return cls(
             valid=value["valid"],
             claims=value.get("claims"),
-            error=optional(Refusal.from_json, value.get("error")),
+            error=optional(Violation.from_json, value.get("error")),
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -953,8 +953,8 @@ class JWSVerdict(JWSPayload):
     payload: str | None = field(default=None, repr=False)
     #: The payload otherwise; only when valid.
     payload_base64: str | None = field(default=None, repr=False)
-    #: Why it is refused; only when not valid.
-    error: Refusal | None = None
+    #: Why it is not valid; only when it is not.
+    error: Violation | None = None
 
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> JWSVerdict:
@@ -964,7 +964,7 @@ class JWSVerdict(JWSPayload):
             header=value.get("header"),
             payload=value.get("payload"),
             payload_base64=value.get("payloadBase64"),
-            error=optional(Refusal.from_json, value.get("error")),
+            error=optional(Violation.from_json, value.get("error")),
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -992,8 +992,8 @@ class JWEVerdict(JWEPlaintext):
     plaintext: str | None = field(default=None, repr=False)
     #: The plaintext otherwise; only when valid.
     plaintext_base64: str | None = field(default=None, repr=False)
-    #: Why it is refused; only when not valid.
-    error: Refusal | None = None
+    #: Why it is not valid; only when it is not.
+    error: Violation | None = None
 
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> JWEVerdict:
@@ -1003,7 +1003,7 @@ class JWEVerdict(JWEPlaintext):
             header=value.get("header"),
             plaintext=value.get("plaintext"),
             plaintext_base64=value.get("plaintextBase64"),
-            error=optional(Refusal.from_json, value.get("error")),
+            error=optional(Violation.from_json, value.get("error")),
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -1116,7 +1116,7 @@ class Session:
     subject: str | None = None
     #: When it ends, where that is known.
     expires_at: datetime | None = None
-    #: When the access token at hand expires.
+    #: When the current access token expires.
     access_token_expires_at: datetime | None = None
     #: The claims of the ID token.
     claims: dict[str, Any] | None = field(default=None, repr=False)
@@ -1198,9 +1198,9 @@ class AuthorizationRequest:
 
 @dataclass(frozen=True)
 class DeviceAuthorization:
-    """What the user has to be told."""
+    """The code and URL to show to the user."""
 
-    #: What completeDeviceAuthorization is asked with.
+    #: The handle to pass to completeDeviceAuthorization.
     handle: str = field(repr=False)
     #: What the user types in.
     user_code: str
@@ -1303,7 +1303,7 @@ class AccessToken:
     token_type: str
     #: When it expires.
     expires_at: datetime
-    #: The scope that was granted, where the issuer said.
+    #: The granted scope, if the issuer returned it.
     scope: str | None = None
 
     @classmethod
@@ -1358,17 +1358,17 @@ class Advice:
     #: TransactionConditionAdvice, AuthenticateToServiceConditionAdvice, …; insufficient_user_authentication (RFC 9470);
     #: uma_ticket.
     type: str
-    #: What is asked for; with every type but insufficient_user_authentication.
+    #: The value of the advice; with every type but insufficient_user_authentication.
     value: str | None = None
     #: The transaction it is about; with TransactionConditionAdvice only.
     tx_id: str | None = None
-    #: What the access manager is to be asked with: composite_advice.
+    #: The authIndexType of requests to the access manager: composite_advice.
     auth_index_type: str | None = None
     #: The advice in the access manager's XML, escaped and without white space.
     auth_index_value: str | None = None
     #: The realm its source named.
     realm: str | None = None
-    #: The authentication contexts of which one is asked for (RFC 9470).
+    #: The authentication contexts of which one is required (RFC 9470).
     acr_values: list[str] | None = None
     #: How many seconds ago the user may have authenticated at most (RFC 9470).
     max_age: int | None = None
@@ -1409,7 +1409,7 @@ class ParsedAdvice:
 
     #: In order, each once; at most 16.
     advices: list[Advice]
-    #: Where they stood; only when there are any.
+    #: The part of the response that contained them; only when there are any.
     source: Literal["header", "redirect", "body"] | None = None
 
     @classmethod
@@ -1432,13 +1432,13 @@ class ParsedAdvice:
 
 @dataclass(frozen=True)
 class JourneyFailure:
-    """The access manager's refusal."""
+    """The access manager's rejection."""
 
     #: Its code, that of the HTTP status.
     code: int
     #: Its words.
     message: str
-    #: What else it told.
+    #: Further details from it.
     detail: Any | None = None
 
     @classmethod
@@ -1463,13 +1463,13 @@ class JourneyFailure:
 
 @dataclass(frozen=True)
 class JourneyStep(JourneyAnswers):
-    """What a user is asked next, or what came of a login."""
+    """The next questions for a user, or the result of a login."""
 
-    #: callbacks: the user is asked; completed: it is over; failed: the access manager said no.
+    #: callbacks: the user has to answer; completed: it is over; failed: the access manager rejected it.
     state: Literal["callbacks", "completed", "failed"]
     #: With callbacks: takes the journey on, once. With completed: of a fetch that waits, for fetchResource.
     continuation: str | None = field(default=None, repr=False)
-    #: What is asked: the access manager's own JSON, untouched.
+    #: The questions to the user: the access manager's own JSON, unchanged.
     callbacks: list[dict[str, Any]] | None = field(default=None, repr=False)
     #: The name that the tree gives the page.
     stage: str | None = None
@@ -1479,13 +1479,13 @@ class JourneyStep(JourneyAnswers):
     description: str | None = None
     #: Until when the continuation is good.
     expires_at: datetime | None = None
-    #: The transaction that the journey was about; whether it was confirmed only the resource tells.
+    #: The transaction that the journey was about; only the resource shows whether it was confirmed.
     tx_id: str | None = None
     #: The session's handle, with completed; not with noSession.
     session: str | None = field(default=None, repr=False)
     #: Whether the session has new tokens now; with completed.
     session_upgraded: bool | None = None
-    #: The refusal, with failed.
+    #: The rejection, with failed.
     error: JourneyFailure | None = None
 
     @classmethod

@@ -23,7 +23,7 @@ import postern
 from postern import AsyncClient, Client, Limits
 from postern._flow import Flow
 from postern._limits import Deadline
-from postern._places import AsyncPlaces, Places
+from postern._slots import AsyncSlots, Slots
 
 
 def fetch(client: Client) -> Any:
@@ -51,7 +51,7 @@ def test_more_threads_than_places(sidecar: Sidecar) -> None:
     """The sidecar refuses more than 128 calls of a connection: who comes later must wait here."""
     with Client(sidecar.path) as client:
         assert at_once(200, lambda: fetch(client)) == [200] * 200
-        assert client._connection is not None and client._connection.places.is_unused
+        assert client._connection is not None and client._connection.slots.is_unused
 
 
 @in_loop
@@ -59,7 +59,7 @@ async def test_more_tasks_than_places(sidecar: Sidecar) -> None:
     async with AsyncClient(sidecar.path) as client:
         answers = await asyncio.gather(*(client.fetch_resource("open", "slow?ms=20") for _ in range(600)))
         assert {answer.status for answer in answers} == {200}
-        assert connection_of(client).places.is_unused
+        assert connection_of(client).slots.is_unused
 
 
 def silent_until(release: threading.Event) -> Callable[[Peer], None]:
@@ -96,8 +96,8 @@ def test_who_waits_is_bounded_punctual_and_overtaken_by_what_is_urgent(double: D
         waiting = threading.Thread(target=lambda: client.call("health", timeout=10))
         waiting.start()
         assert client._connection is not None
-        places = client._connection.places
-        eventually(lambda: len(places._waiting) == 1)
+        slots = client._connection.slots
+        eventually(lambda: len(slots._waiting) == 1)
         with pytest.raises(postern.Unavailable) as refused:
             client.call("health")
         assert (refused.value.reason, refused.value.outcome, refused.value.retryable) == (
@@ -122,7 +122,7 @@ async def test_asynchronous_ones_wait_alike(double: Double) -> None:
         with pytest.raises(postern.DeadlineExceeded):
             await client.call("health", timeout=0.05)
         left = asyncio.ensure_future(client.call("health"))
-        while not connection_of(client).places._waiting:
+        while not connection_of(client).slots._waiting:
             await asyncio.sleep(0.005)
         with pytest.raises(postern.Unavailable):
             await client.call("health")
@@ -131,7 +131,7 @@ async def test_asynchronous_ones_wait_alike(double: Double) -> None:
         assert await client.call("getTask", timeout=5) == {"urgent": True}
         release.set()
         assert await first == {}
-        assert connection_of(client).places.is_unused
+        assert connection_of(client).slots.is_unused
 
 
 def test_who_waits_goes_on_over_a_lost_connection(double: Double) -> None:
@@ -184,14 +184,14 @@ def test_more_streams_than_one_connection_takes(sidecar: Sidecar) -> None:
             assert len(large.readall()) == 3_000_000
         for stream in streams:
             stream.close()
-        eventually(lambda: all(one.places.is_unused for one in client._streaming))
+        eventually(lambda: all(one.slots.is_unused for one in client._streaming))
         with client.stream_resource("open", "bytes/10") as last:
             assert len(last.readall()) == 10
         assert len(client._streaming) == 1
 
 
-def steering(refusals: dict[str, list[str]], heard: list[str]) -> Callable[[Peer], None]:
-    """A stream of 40 pieces; suspending and resuming is refused as `refusals` says, in order."""
+def steering(rejections: dict[str, list[str]], heard: list[str]) -> Callable[[Peer], None]:
+    """A stream of 40 pieces; suspending and resuming is refused as `rejections` says, in order."""
 
     def script(peer: Peer) -> None:
         first = peer.receive()
@@ -203,7 +203,7 @@ def steering(refusals: dict[str, list[str]], heard: list[str]) -> Callable[[Peer
             if "id" not in message:
                 continue
             heard.append(message["method"])
-            reasons = refusals.get(message["method"], [])
+            reasons = rejections.get(message["method"], [])
             if reasons:
                 data = {"reason": reasons.pop(0)}
                 peer.send(
@@ -265,12 +265,12 @@ async def test_asynchronous_refusals(double: Double) -> None:
 def test_flow_asks_again_for_what_was_refused() -> None:
     flow = Flow(high=100, low=20)
     assert flow.arrived(100) == "suspendTask"
-    assert flow.answered(refused=True) is None
+    assert flow.answered(rejected=True) is None
     assert flow.arrived(99) is None
     assert flow.arrived(1) == "suspendTask"
     assert flow.answered() is None
     assert flow.taken(190) == "resumeTask"
-    assert flow.answered(refused=True) == "resumeTask"
+    assert flow.answered(rejected=True) == "resumeTask"
 
 
 def test_a_stream_waits_for_the_user_until_its_head(double: Double) -> None:
@@ -350,15 +350,15 @@ except DeadlineExceeded:
 
 def test_who_comes_after_the_end_does_not_wait() -> None:
     """A place is asked for right after the connection broke: nobody gives one back any more."""
-    places = Places(1, 10)
-    places.take(Deadline(5))
-    places.end()
-    places.take(Deadline(5))
+    slots = Slots(1, 10)
+    slots.take(Deadline(5))
+    slots.end()
+    slots.take(Deadline(5))
 
 
 @in_loop
 async def test_who_comes_after_the_end_does_not_wait_asynchronously() -> None:
-    places = AsyncPlaces(1, 10)
-    await places.take(Deadline(5))
-    places.end()
-    await asyncio.wait_for(places.take(Deadline(5)), 5)
+    slots = AsyncSlots(1, 10)
+    await slots.take(Deadline(5))
+    slots.end()
+    await asyncio.wait_for(slots.take(Deadline(5)), 5)

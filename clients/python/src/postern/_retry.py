@@ -1,6 +1,7 @@
-"""Which calls are retried: the rule of proto-docs/wire.md, section 3.
+"""The rule of retries in proto-docs/wire.md, section 3.
 
-What was certainly not done may always be tried again. What may have been done is tried again only when it reads.
+A call that was certainly not started may always be retried. One that may have been executed is retried only if it
+reads.
 """
 
 from __future__ import annotations
@@ -12,29 +13,29 @@ from ._dial import pauses
 from ._limits import Deadline
 from .errors import ConnectionFailed, ConnectionLost, PosternError, ProtocolViolation
 
-#: Methods that read, and those whose effect ends with the connection: those that wire.md names.
+#: Methods that read, and those whose effect ends with the connection: the list in wire.md.
 READS = frozenset({
     "rpc.discover", "getInfo", "health", "metrics", "subscribe", "unsubscribe", "registerDelegate",
     "getTask", "listTasks", "preauthorize",
     "validateIdToken", "validateAccessToken", "introspectToken", "verifyJws", "decryptJwe", "parseAdvice",
     "getSession", "listSessions", "getAccessToken",
 })  # fmt: skip
-#: RFC 9110 section 9.2.1, as far as the sidecar sends them.
+#: RFC 9110 section 9.2.1, of the methods that the sidecar sends.
 SAFE_HTTP = frozenset({"GET", "HEAD"})
-#: How often a call that may have been done, or whose connection was lost, is tried again.
+#: How often a call that may have been executed, or whose connection was lost, is retried.
 MOST = 2
 
 
 def only_reads(method: str, params: Mapping[str, Any]) -> bool:
-    """Whether a call that may have been done may be done again."""
+    """Whether a call that may have been executed may be retried."""
     if method != "fetchResource":
         return method in READS
     if "continuation" in params or "task" in params or params.get("stream"):
-        return False  # a continuation is good once, a task's name may still be taken
+        return False  # a continuation is valid once, a task's name may still be in use
     return str(params.get("method", "GET")).upper() in SAFE_HTTP
 
 
-class Repeats:
+class Retries:
     """The retries of one call."""
 
     def __init__(self, method: str, params: Mapping[str, Any], deadline: Deadline, window: float) -> None:
@@ -46,12 +47,12 @@ class Repeats:
         self._pauses = pauses()
 
     def pause_after(self, error: PosternError) -> float | None:
-        """Seconds to wait before the call is made again; None when it is not."""
+        """Seconds to wait before the retry; None if there is none."""
         if isinstance(error, (ConnectionFailed, ProtocolViolation)) or not self._deadline.left():
             return None
         is_lost = isinstance(error, ConnectionLost)
         if not is_lost and error.reason != "shutting_down":
-            return None  # the sidecar's own answer
+            return None  # the sidecar's own error
         may_be_done = error.outcome != "not_sent"
         if may_be_done and not only_reads(self._method, self._params):
             return None
@@ -61,6 +62,6 @@ class Repeats:
                 return None
         if is_lost:
             return 0.0
-        # Its successor takes it, when it is there.
+        # Its successor accepts it, once it has started.
         left = min(self._window.left() if self._window else 0.0, self._deadline.left())
         return next(self._pauses) if left > 0 else None

@@ -1,7 +1,7 @@
-"""Turns: no more calls are under way than the sidecar takes from one connection; the others wait in order.
+"""Limits the calls in progress to what the sidecar accepts from one connection; the others wait in order.
 
-The sidecar allows 128 (`limits.inFlightPerConnection`). What ends or serves other calls has places of its own, so that
-a delegate never waits behind the fetches that wait for it.
+The sidecar allows 128 (`limits.inFlightPerConnection`). Calls that end or serve other calls have slots of their own,
+so that a delegate never waits behind the fetches that wait for it.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ import threading
 from ._limits import Deadline
 from .errors import DeadlineExceeded, Unavailable
 
-#: Places beside those of `Limits.in_flight`.
-URGENT_PLACES = 28
+#: Slots in addition to those of `Limits.in_flight`.
+URGENT_SLOTS = 28
 _URGENT = frozenset({"authenticateWithAdvice", "authenticate", "cancelTask", "suspendTask", "resumeTask", "getTask"})
-#: Set while a delegate runs: a fetch waits for what it calls.
+#: Set while a delegate runs: a fetch waits for the delegate's calls.
 serving: contextvars.ContextVar[bool] = contextvars.ContextVar("postern_serving", default=False)
 
 
@@ -28,21 +28,21 @@ def is_urgent(method: str) -> bool:
 
 def _crowded(waiting: int) -> Unavailable:
     data = {"reason": "overloaded", "retryable": True, "outcome": "not_sent"}
-    return Unavailable(f"{waiting} calls are waiting already", -32009, data)
+    return Unavailable(f"{waiting} calls are already waiting", -32009, data)
 
 
 def _late() -> DeadlineExceeded:
-    return DeadlineExceeded("too many calls were under way for too long", data={"outcome": "not_sent"})
+    return DeadlineExceeded("too many calls were in progress for too long", data={"outcome": "not_sent"})
 
 
-class Places:
-    """Those of the blocking client. Whoever takes one gives it back, from any thread."""
+class Slots:
+    """The slots of the blocking client's calls. A slot may be given back by any thread."""
 
     def __init__(self, most: int, queued: int) -> None:
         self._most = self._free = most
         self._queued = queued
         self._has_ended = False
-        # Re-entrant: the collector may end a connection in the middle of anything.
+        # Re-entrant: the garbage collector may end a connection at any point.
         self._lock = threading.RLock()
         self._waiting: collections.deque[threading.Lock] = collections.deque()
 
@@ -58,25 +58,25 @@ class Places:
             return True
 
     def take(self, deadline: Deadline) -> None:
-        """Waits for a place; also returns when the connection has ended."""
+        """Waits for a slot; also returns when the connection has ended."""
         with self._lock:
             if self._free > 0 or self._has_ended:
                 self._free -= 1
                 return
             if len(self._waiting) >= self._queued:
                 raise _crowded(len(self._waiting))
-            turn = threading.Lock()
-            turn.acquire()
-            self._waiting.append(turn)
+            waiter = threading.Lock()
+            waiter.acquire()
+            self._waiting.append(waiter)
         try:
-            if turn.acquire(timeout=min(deadline.left(), threading.TIMEOUT_MAX)):
+            if waiter.acquire(timeout=min(deadline.left(), threading.TIMEOUT_MAX)):
                 return
             raise _late()
         except BaseException:
             with self._lock:
-                if turn in self._waiting:
-                    self._waiting.remove(turn)
-                else:  # it came in that very moment
+                if waiter in self._waiting:
+                    self._waiting.remove(waiter)
+                else:  # a slot was given at the same moment
                     self.give()
             raise
 
@@ -88,15 +88,15 @@ class Places:
                 self._free += 1
 
     def end(self) -> None:
-        """Lets all go who wait, and who come: the connection tells them."""
+        """Ends all waits, also later ones: the connection raises its error."""
         with self._lock:
             self._has_ended = True
             while self._waiting:
                 self._waiting.popleft().release()
 
 
-class AsyncPlaces:
-    """The same for the tasks of one event loop."""
+class AsyncSlots:
+    """The slots of the asynchronous client's calls in one event loop."""
 
     def __init__(self, most: int, queued: int) -> None:
         self._most = self._free = most
@@ -115,23 +115,23 @@ class AsyncPlaces:
         return True
 
     async def take(self, deadline: Deadline) -> None:
-        """Waits for a place; also returns when the connection has ended."""
+        """Waits for a slot; also returns when the connection has ended."""
         if self._has_ended or self.try_take():
             return
         if len(self._waiting) >= self._queued:
             raise _crowded(len(self._waiting))
-        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.append(turn)
+        waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append(waiter)
         left = deadline.left()
         try:
-            done, _ = await asyncio.wait({turn}, timeout=None if left == math.inf else left)
+            done, _ = await asyncio.wait({waiter}, timeout=None if left == math.inf else left)
             if not done:
                 raise _late()
         except BaseException:
-            if turn.done():
+            if waiter.done():
                 self.give()
             else:
-                self._waiting.remove(turn)
+                self._waiting.remove(waiter)
             raise
 
     def give(self) -> None:
@@ -141,7 +141,7 @@ class AsyncPlaces:
             self._free += 1
 
     def end(self) -> None:
-        """Lets all go who wait, and who come: the connection tells them."""
+        """Ends all waits, also later ones: the connection raises its error."""
         self._has_ended = True
         while self._waiting:
             self._waiting.popleft().set_result(None)
