@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Writes the SBOM of an assembled image (SPDX 2.3, JSON): sbom.py ROOT SOURCE.
 
-Packages are those of dpkg's data in the image and the Swift packages of SOURCE/Package.resolved, which are linked into the
-program; files are all files of ROOT. SOURCE_DATE_EPOCH sets the time.
+Packages are those of dpkg's data in the image and the Swift packages of SOURCE/Package.resolved, which are linked
+into the program; files are all files of ROOT. SOURCE_DATE_EPOCH sets the time.
 """
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def swift_packages() -> List[Dict[str, Any]]:
         )
     compiler = subprocess.run(["swift", "--version"], stdout=subprocess.PIPE, check=True, stderr=subprocess.DEVNULL)
     version = re.search(r"Swift version ([\d.]+)", compiler.stdout.decode())
-    assert version, "swift --version tells no version"
+    assert version, "swift --version prints no version"
     found.append(
         package(
             "swift-runtime", version.group(1), "https://github.com/swiftlang/swift",
@@ -100,8 +100,8 @@ def relationship(subject: str, kind: str, other: str) -> Dict[str, str]:
     return {"spdxElementId": subject, "relationshipType": kind, "relatedSpdxElement": other}
 
 
-version = re.search(r'static let version = "([^"]+)"', (source / "Sources/Sidecar/Product.swift").read_text())
-assert version, "Product.swift tells no version"
+version = re.search(r'static let version = "([^"]+)"', (source / "Sources/SidecarObservability/Process/Product.swift").read_text())
+assert version, "Product.swift contains no version"
 postern = package(
     "postern", version.group(1), "NOASSERTION", f"pkg:generic/postern@{version.group(1)}", licenseDeclared="Apache-2.0",
     primaryPackagePurpose="APPLICATION",

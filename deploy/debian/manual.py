@@ -18,9 +18,9 @@ Secrets, for root alone: the file NAME is the credential secret_NAME, as in
 .I /run/postern/postern.sock
 The socket. Members of the group
 .B postern-clients
-may connect; what they may call is said by
+may connect;
 .B peers
-in the configuration.
+in the configuration lists what they may call.
 .TP
 .I /var/lib/private/postern
 The sessions, encrypted.
@@ -80,7 +80,7 @@ def described(command: Dict[str, Any]) -> str:
 def page(command: Dict[str, Any], date: str) -> str:
     name = command["commandName"]
     out = f'.\\" Made from the help of the program.\n.TH POSTERN 1 "{date}" postern "User commands"\n'
-    out += f".SH NAME\n{name} \\- auth sidecar beside an application\n.SH SYNOPSIS\n"
+    out += f".SH NAME\n{name} \\- auth sidecar for an application\n.SH SYNOPSIS\n"
     leaves: List[Dict[str, Any]] = []
 
     def collect(parent: str, one: Dict[str, Any]) -> None:

@@ -1,16 +1,18 @@
-"""The examples of the methods, one file for each in proto-docs/examples, as the reference shows them and the tests run them.
+"""The examples of the methods, one file for each in proto-docs/examples.
+
+The reference shows them, and the tests run them.
 
 A file holds `examples`, a list of
 
-    title, text     what it shows; text is Markdown and may be left out
-    scene           what has to be there before it, by name: see Tests/Documents/scenes.py
-    send            the message to send, or several; `jsonrpc`, an `id` and the method are put in where they are left out
-    receive         what comes back, in order of the ids; that is what the page shows
-    volatile        JSON Pointers (`*` for any member) of what differs each time → what is shown instead
-    abridged        the same for what is too long to show
+    title, text     heading and explanation; text is Markdown and optional
+    scene           the set-up that it needs, by name: see Tests/Documents/scenes.py
+    send            the message to send, or several; missing `jsonrpc`, `id` and method are added
+    receive         the responses, in order of the ids, as the page shows them
+    volatile        JSON Pointers (`*` for any member) of values that differ each time → the shown value
+    abridged        the same for values that are too long to show
 
-A `…` in a text that is shown for one of these stands for anything. Whatever a scene makes (a session's handle, a token) stands
-in `send` and `receive` as the sample text that the scene gives it.
+A `…` in a shown text matches any text. Values that a scene creates (a session's handle, a token) are in `send` and
+`receive` as the sample text that the scene gives them.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ FOLDER = ROOT / "proto-docs" / "examples"
 
 WIDTH = 100
 NOW = "2026-01-05T10:15:00.000Z"
-#: Members that differ each time wherever they stand in an answer, and what is shown for them.
+#: Members that differ each time, anywhere in a response, and the values that are shown for them.
 ALWAYS_VOLATILE: Dict[str, Any] = {
     "at": NOW,
     "createdAt": NOW,
@@ -85,7 +87,7 @@ def command(sent: List[Dict[str, Any]]) -> str:
 
 
 def text(message: Dict[str, Any]) -> str:
-    """A message whose envelope stands in one line."""
+    """A message whose envelope is on one line."""
     flat = json.dumps(message, ensure_ascii=False)
     last = list(message)[-1]
     if len(flat) <= WIDTH or not isinstance(message[last], dict):
@@ -97,7 +99,7 @@ def text(message: Dict[str, Any]) -> str:
 
 
 def pretty(value: Any, indent: int = 0, width: int = WIDTH, used: int = 0) -> str:
-    """JSON that is broken into lines only where it has to be."""
+    """JSON that is broken into lines only if it is too long."""
     flat = json.dumps(value, ensure_ascii=False)
     if not isinstance(value, (dict, list)) or not value or indent + used + len(flat) <= width:
         return flat
@@ -114,16 +116,16 @@ def pretty(value: Any, indent: int = 0, width: int = WIDTH, used: int = 0) -> st
 # MARK: what differs each time
 
 
-def places(value: Any, pointer: str = "") -> Iterator[Tuple[str, Any]]:
+def positions(value: Any, pointer: str = "") -> Iterator[Tuple[str, Any]]:
     """Every value in `value` with its JSON Pointer, outermost first."""
     yield pointer, value
     members = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else []
     for name, member in members:
-        yield from places(member, f"{pointer}/{str(name).replace('~', '~0').replace('/', '~1')}")
+        yield from positions(member, f"{pointer}/{str(name).replace('~', '~0').replace('/', '~1')}")
 
 
 def concealed(received: Any, example: Dict[str, Any]) -> Tuple[Any, List[str]]:
-    """`received` with what is volatile or abridged as it is shown, and where what really came does not look like that."""
+    """`received` with volatile and abridged values as shown, and the pointers of real values that do not match."""
     marks = [
         (re.compile("".join("[^/]+" if part == "*" else re.escape(part) for part in re.split(r"(\*)", pointer)) + r"\Z"), shown)
         for kind in ("volatile", "abridged")
@@ -160,7 +162,7 @@ TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z\Z")
 
 
 def looks_like(value: Any, shown: Any) -> bool:
-    """Of the same type, a time where a time is shown, one word where a word is cut off, else the text around each `…`."""
+    """Whether a value matches: same type, a time for a time, one word for a cut word, else the text around each `…`."""
     if type(value) is type(shown) and value == shown:
         return True
     if isinstance(shown, bool) or isinstance(value, bool) or shown is None or value is None:
@@ -181,13 +183,13 @@ def looks_like(value: Any, shown: Any) -> bool:
 
 
 def differing(example: Dict[str, Any]) -> Tuple[List[str], List[str]]:
-    """The names, as the page lists them, of what differs each time and of what is shortened."""
+    """The names, as the page lists them, of volatile and of abridged values."""
     marks = {
         kind: [re.compile(re.escape(pointer).replace(r"\*", "[^/]+") + r"\Z") for pointer in example.get(kind, {})]
         for kind in ("volatile", "abridged")
     }
     found: Dict[str, List[str]] = {"volatile": [], "abridged": []}
-    for pointer, value in places(example["receive"]):
+    for pointer, value in positions(example["receive"]):
         name = pointer.rsplit("/", 1)[-1]
         is_generated = name in GENERATED and isinstance(value, str) and GENERATED[name][0].match(value)
         kinds = [kind for kind in marks if any(mark.match(pointer) for mark in marks[kind])]

@@ -1,4 +1,6 @@
-"""One page for each method in proto-docs/reference, made of openrpc.json, errors.md and the examples. Standard library only.
+"""One page for each method in proto-docs/reference, made from openrpc.json, errors.md and the examples.
+
+Standard library only.
 
     python3 proto-docs/tool/reference.py                writes proto-docs/reference
     python3 proto-docs/tool/reference.py --into FOLDER  writes there
@@ -91,7 +93,7 @@ def cell(text: str) -> str:
 
 
 def remedies() -> Dict[str, Tuple[str, str]]:
-    """Code → (heading it stands under, what to do) of errors.md."""
+    """Code → (its heading, what to do) in errors.md."""
     found, heading = {}, ""
     for line in (PAGES / "errors.md").read_text(encoding="utf-8").splitlines():
         if line.startswith("## "):
@@ -124,9 +126,9 @@ def errors(method: Dict[str, Any], common: List[int], known: Dict[str, Tuple[str
         lines.append("")
     if method.get("errors"):
         shared = [f"[`{e['data']['reason']}`](../errors.md#protocol)" for e in method["errors"] if e["code"] in common]
-        lines += [f"{'Besides these, as' if own else 'As'} with every method: {', '.join(shared)}.", ""]
+        lines += [f"{'In addition, as' if own else 'As'} with every method: {', '.join(shared)}.", ""]
     else:
-        lines += ["None: notifications are not answered.", ""]
+        lines += ["None: notifications get no response.", ""]
     return lines
 
 
@@ -154,7 +156,7 @@ def page(method: Dict[str, Any], chapter: Tuple[str, str], common: List[int], kn
     lines = [NOTE, "", f"# {name}", "", f"{method['summary']}.", ""]
     if method.get("description"):
         lines += [cell(method["description"]).replace(r"\|", "|"), ""]
-    lines += [f"All the rules: [the wire protocol](../wire.md#{section}). Other methods: [{title.lower()}](README.md#{anchor(title)}).", ""]
+    lines += [f"Details: [the wire protocol](../wire.md#{section}). Other methods: [{title.lower()}](README.md#{anchor(title)}).", ""]
     lines += ["## Params", ""]
     own = [param for param in method["params"] if param["name"] != "meta"]
     if own:
@@ -167,7 +169,7 @@ def page(method: Dict[str, Any], chapter: Tuple[str, str], common: List[int], kn
     else:
         lines += ["None of its own.", ""]
     if len(own) < len(method["params"]):
-        lines += ["[`meta`](../wire.md#2-envelope) (`timeoutMs`, `traceparent`) may be given as with every method.", ""]
+        lines += ["[`meta`](../wire.md#2-envelope) (`timeoutMs`, `traceparent`) is accepted, as with every method.", ""]
     lines += ["## Result", ""]
     result = method.get("result")
     if result is None:
@@ -183,7 +185,7 @@ def page(method: Dict[str, Any], chapter: Tuple[str, str], common: List[int], kn
             lines += ["", "Those in bold are always there." if required else ""]
             lines += [""] if required else []
     lines += ["## Errors", "", *errors(method, common, known)]
-    lines += ["## Examples", "", "Run against the [playground](README.md#the-examples). On the socket each answer is one line.", ""]
+    lines += ["## Examples", "", "Run against the [playground](README.md#the-examples). On the socket each response is one line.", ""]
     for one in examples.load(name):
         lines += example(name, one)
     return "\n".join(lines).rstrip("\n") + "\n"
@@ -197,31 +199,31 @@ def index(chapters: List[Tuple[str, str, List[Dict[str, Any]]]]) -> str:
     every = {method["name"]: method for _, _, methods in chapters for method in methods}
     events, delegates = (
         choices(every[method]["params"][0]["schema"]) for method in ("subscribe", "registerDelegate"))
-    lines = [NOTE, "", "# Methods", "", "Every method, with its params, its result, its errors and examples that were run.", ""]
+    lines = [NOTE, "", "# Methods", "", "All methods, with their params, results, errors and examples that were run.", ""]
     for title, section, methods in chapters:
         lines += [f"## {title}", "", "| method | what it does |", "|---|---|"]
         lines += [f"| [`{m['name']}`]({examples.slug(m['name'])}.md) | {cell(m['summary'])} |" for m in methods]
-        lines += ["", f"The rules: [the wire protocol](../wire.md#{section}).", ""]
+        lines += ["", f"Details: [the wire protocol](../wire.md#{section}).", ""]
     lines += [
-        "## What the sidecar says by itself", "",
-        "On connections that asked for it with [`subscribe`](subscribe.md) or [`registerDelegate`](registerDelegate.md).", "",
+        "## Messages of the sidecar", "",
+        "They are sent on connections that called [`subscribe`](subscribe.md), [`registerDelegate`](registerDelegate.md) or a streaming fetch.", "",
         "| | |", "|---|---|",
         f"| [events](../wire.md#7-events) | {', '.join(f'`{name}`' for name in events)} |",
         f"| [delegate requests](../wire.md#6-delegate-requests) | {', '.join(f'`{name}`' for name in delegates)} |",
         "| [a stream's head and pieces](fetchResource.md#a-body-in-pieces) | `fetchResource.head`, `fetchResource.chunk` |", "",
         "## The examples", "",
-        "They run in the test suite as they stand: each command through `socat`, against the sidecar with",
-        "[examples/postern.yaml](../examples/postern.yaml) and the [playground](../../Sources/Playground/README.md), a development",
+        "The test suite runs them as shown: each command through `socat`, against the sidecar with",
+        "[examples/postern.yaml](../examples/postern.yaml) and the [playground](../../Tests/Playground/README.md), a development",
         "upstream. To run them yourself, in a clone of the repository after `make release`:", "",
         "```console",
         "$ export PATH=$PWD/.build/release:$PATH POSTERN_SOCKET=$PWD/.build/postern.sock",
         "$ playground --port 8080 &",
         "$ postern serve --config proto-docs/examples/postern.yaml --socket $POSTERN_SOCKET &",
         "```", "",
-        "`$POSTERN_SOCKET` is where the socket is; [`socat -t 30`](../socat.md#why--t-30) waits for answers that take their time.",
-        "Handles and tokens in a request are your own: those shown are cut off (`…`). The examples of `preauthorize` need",
-        "`Tests/Demo/decision_point.py` too, with the address that it prints as `preauthorization.channels.baseUrl`.",
-        "A name under an example that is “different each time” is looked at for its form only.", "",
+        "`$POSTERN_SOCKET` is the socket's path; [`socat -t 30`](../socat.md#why--t-30) waits for responses that take longer.",
+        "Replace handles and tokens in a request by your own: those shown are cut off (`…`). The examples of `preauthorize` also need",
+        "`Tests/Demo/decision_point.py`, with the address that it prints as `preauthorization.channels.baseUrl`.",
+        "For values that are “different each time”, the tests check only the form.", "",
     ]
     return "\n".join(lines)
 

@@ -1,7 +1,7 @@
-"""Pages of the Swift reference, as Markdown, from what `docc convert` has made of the modules' comments.
+"""Pages of the Swift reference, as Markdown, from the output of `docc convert` for the modules' comments.
 
-DocC's own site is a program that fetches its pages from a server; these stand beside the others and need none. Each type has a
-page, with its members; a module's page lists its types.
+DocC's own site is a program that fetches its pages from a server; these are part of our site and need none. Each
+type has a page, with its members; a module's page lists its types.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class Archive:
     def title(self, url: str) -> str:
         symbol = self.symbols[url]["metadata"]
         title = str(symbol["title"])
-        # Members and nested types of one type stand on its page, or are found by their own name.
+        # Members and nested types of one type are on its page, or are found by their own name.
         return title.rpartition(".")[2] if symbol.get("symbolKind") == "case" and "(" not in title else title
 
     def about(self, url: str, page: str) -> List[str]:

@@ -1,4 +1,6 @@
-"""The documents as a static web site that needs no server and no network. Wants Python-Markdown and Pygments (Debian packages).
+"""The documents as a static web site that needs no server and no network.
+
+Needs Python-Markdown and Pygments (Debian packages).
 
     python3 proto-docs/tool/website.py --into .build/site [--swift .build/docc]
 """
@@ -47,7 +49,7 @@ NAVIGATION: List[Tuple[str, List[str]]] = [
         "CHANGELOG.md", "*.md"]),
     ("Decisions", ["proto-docs/decisions/*.md"]),
 ]
-#: How much a word found in a group counts in the search: guides and the protocol go before details and history.
+#: How much a word found in a group counts in the search: guides and the protocol rank above details and history.
 WEIGHTS = {"Methods": 0.55, "Swift reference": 0.4, "Migration": 0.8, "Working on it": 0.5, "Decisions": 0.4, "Start": 1.1, "Guides": 1.1}
 #: What a page is called in the list at the side, where that is not its title.
 LABELS = {
@@ -75,7 +77,7 @@ class Page(NamedTuple):
 
 
 def listed_files() -> List[str]:
-    """What is or would be committed."""
+    """Files that are or would be committed."""
     command = ["git", "-C", str(ROOT), "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     try:
         names = subprocess.run(command, capture_output=True, check=True).stdout.decode().split("\0")
@@ -89,7 +91,7 @@ def listed_files() -> List[str]:
 
 
 def url_of(source: str) -> str:
-    """Where a file of the repository stands on the site."""
+    """The path of a file of the repository on the site."""
     if source == "README.md":
         return "index.html"
     if source == "proto-docs/README.md":
@@ -146,8 +148,9 @@ def unique(identifier: str, used: set) -> str:
 
 
 def prepared(text: str) -> Tuple[str, List[Tuple[str, str]]]:
-    """The text as Python-Markdown takes it where GitHub takes more, and its code blocks (language, code), each of which has left
-    a paragraph that names it: so they may stand in lists."""
+    """The text in the syntax of Python-Markdown, which accepts less than GitHub, and its code blocks (language, code).
+
+    A paragraph that names the block replaces each of them, so that they can be in lists."""
     lines: List[str] = []
     blocks: List[Tuple[str, str]] = []
     source = iter(text.splitlines())
@@ -182,7 +185,7 @@ def prepared(text: str) -> Tuple[str, List[Tuple[str, str]]]:
 
 
 def console(code: str) -> str:
-    """A session: commands highlighted as shell, what they print left alone; only the commands are copied."""
+    """A console session: commands are highlighted as shell, output is plain; only the commands are copied."""
     out, command, ends, prompt = [], [], None, ""
 
     def flush() -> None:
@@ -298,7 +301,7 @@ class Site:
         self.shown: Dict[str, None] = {EXAMPLE: None} if EXAMPLE in self.known else {}
 
     def link(self, source: str, target: str) -> Optional[str]:
-        """A link of `source` as it is on the site; None where nothing can be shown."""
+        """A link of `source` as it is on the site; None if its target is not there."""
         if re.match(r"[a-z][a-z0-9+.-]*:", target) or target.startswith("#"):
             return target
         path, _, fragment = target.partition("#")
@@ -400,7 +403,7 @@ class Site:
     # Search
 
     def index(self) -> List[list]:
-        """[url, page, heading, text, weight] of every section, every name in a table, every error and every configuration key."""
+        """[url, page, heading, text, weight] of every section, table name, error and configuration key."""
         entries: List[list] = []
         group_of = {name: title for title, group in self.groups for name in group}
         for page in self.pages.values():
