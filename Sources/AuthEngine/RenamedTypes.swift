@@ -6,6 +6,10 @@ public import OAuthClient
 public import PosternJSON
 public import PosternSupport
 public import ResourceAccess
+public import SessionRecords
+public import Sessions
+public import StepUp
+public import TokenValidation
 
 // Names that programs may still use.
 
@@ -134,5 +138,119 @@ extension FetchAdvice {
   public var asked: UInt64? {
     get { delegateID }
     set { delegateID = newValue }
+  }
+}
+
+/// See `SuspendedAuthorization`.
+@available(*, deprecated, renamed: "SuspendedAuthorization")
+public typealias HeldAuthorization = SuspendedAuthorization
+
+extension FetchSession {
+  /// See `uid`.
+  @available(*, deprecated, renamed: "uid")
+  public var owner: UInt32 { uid }
+
+  /// See `init(handle:uid:issuer:sessions:)`.
+  @available(*, deprecated, renamed: "init(handle:uid:issuer:sessions:)")
+  public init(handle: SessionHandle? = nil, owner: UInt32, issuer: SessionIssuer, sessions: UserSessions) {
+    self.init(handle: handle, uid: owner, issuer: issuer, sessions: sessions)
+  }
+}
+
+extension StoredRecord {
+  /// See `uid`.
+  @available(*, deprecated, renamed: "uid")
+  public var owner: UInt32 {
+    get { uid }
+    set { uid = newValue }
+  }
+
+  /// See `init(key:uid:version:expiresAt:contents:)`.
+  @available(*, deprecated, renamed: "init(key:uid:version:expiresAt:contents:)")
+  public init(key: RecordKey, owner: UInt32, version: UInt64, expiresAt: Timestamp?, contents: Secret<[UInt8]>) {
+    self.init(key: key, uid: owner, version: version, expiresAt: expiresAt, contents: contents)
+  }
+}
+
+extension RecordStore {
+  /// See `beginRetention(isNested:)`.
+  @available(*, deprecated, renamed: "beginRetention(isNested:)")
+  public func hold(isNested: Bool) throws(StoreError) { try beginRetention(isNested: isNested) }
+
+  /// See `endRetention`.
+  @available(*, deprecated, renamed: "endRetention")
+  public func letGo() { endRetention() }
+}
+
+extension SessionError.Kind {
+  /// See `noCapacity`.
+  @available(*, deprecated, renamed: "noCapacity")
+  public static var noRoom: SessionError.Kind { .noCapacity }
+}
+
+extension SessionEvent {
+  /// See `refreshed(_:uid:)`.
+  @available(*, deprecated, renamed: "refreshed(_:uid:)")
+  public static func refreshed(_ session: Session, owner: UInt32) -> SessionEvent { .refreshed(session, uid: owner) }
+
+  /// See `steppedUp(_:uid:)`.
+  @available(*, deprecated, renamed: "steppedUp(_:uid:)")
+  public static func steppedUp(_ handle: SessionHandle, owner: UInt32) -> SessionEvent {
+    .steppedUp(handle, uid: owner)
+  }
+
+  /// See `ended(_:issuer:uid:)`.
+  @available(*, deprecated, renamed: "ended(_:issuer:uid:)")
+  public static func ended(_ handle: SessionHandle, issuer: String, owner: UInt32) -> SessionEvent {
+    .ended(handle, issuer: issuer, uid: owner)
+  }
+
+  /// See `expiring(_:uid:)`.
+  @available(*, deprecated, renamed: "expiring(_:uid:)")
+  public static func expiring(_ session: Session, owner: UInt32) -> SessionEvent { .expiring(session, uid: owner) }
+
+  /// See `refreshFailed(_:issuer:error:)`.
+  @available(*, deprecated, renamed: "refreshFailed(_:issuer:error:)")
+  public static func renewalFailed(_ handle: SessionHandle, issuer: String, error: SessionError) -> SessionEvent {
+    .refreshFailed(handle, issuer: issuer, error: error)
+  }
+
+  /// See `idTokenRejected(issuer:fault:)`.
+  @available(*, deprecated, renamed: "idTokenRejected(issuer:fault:)")
+  public static func idTokenRefused(issuer: String, fault: TokenFault) -> SessionEvent {
+    .idTokenRejected(issuer: issuer, fault: fault)
+  }
+}
+
+extension UserSessions {
+  /// See `defaultMaxBytesPerUid`.
+  @available(*, deprecated, renamed: "defaultMaxBytesPerUid")
+  public static var defaultMaxOwnerBytes: Int { defaultMaxBytesPerUid }
+
+  /// See the initialiser with `maxBytesPerUid`.
+  @available(*, deprecated, message: "`maxOwnerBytes` is `maxBytesPerUid`")
+  public convenience init(
+    store: any RecordStore, isShared: Bool = false, maxOwnerBytes: Int, transport: any HTTPTransport,
+    clock: some EngineClock, observer: any EngineObserver, userAgent: String, discovery: ProviderDiscovery,
+    deviceTokens: ClientCredentialsTokens? = nil, sessionObserver: (any SessionObserver)? = nil
+  ) {
+    self.init(
+      store: store, isShared: isShared, maxBytesPerUid: maxOwnerBytes, transport: transport, clock: clock,
+      observer: observer, userAgent: userAgent, discovery: discovery, deviceTokens: deviceTokens,
+      sessionObserver: sessionObserver)
+  }
+}
+
+extension Journeys {
+  /// See `resume(_:callbacks:ownedBy:issuer:answers:deadline:trace:)`.
+  @available(*, deprecated, renamed: "resume(_:callbacks:ownedBy:issuer:answers:deadline:trace:)")
+  public func goOn(
+    _ continuation: String, callbacks: [JSONValue]?, ownedBy uid: UInt32,
+    issuer: (String) throws(SessionError) -> SessionIssuer, answers: JourneyAnswers = JourneyAnswers(),
+    deadline: Deadline = .never, trace: TraceContext? = nil
+  ) async throws(JourneyError) -> JourneyOutcome {
+    try await resume(
+      continuation, callbacks: callbacks, ownedBy: uid, issuer: issuer, answers: answers, deadline: deadline,
+      trace: trace)
   }
 }

@@ -35,7 +35,7 @@ extension ResourceError {
     case .overloaded(let wait):
       self.init(.tokenEndpointUnreachable, detail, retryable: error.isRetryable, retryAfter: wait)
     case .invalid(let path): self.init(.invalidRequest, error.detail, path: path)
-    case .expired, .authorizationFailed, .stateUnknown, .issuerUnknown, .grantNotSupported, .sharedToken, .noRoom,
+    case .expired, .authorizationFailed, .stateUnknown, .issuerUnknown, .grantNotSupported, .sharedToken, .noCapacity,
       .pending:
       self.init(code, detail, upstream: error.upstreamCode.map { Upstream(code: $0) }, retryable: error.isRetryable)
     }

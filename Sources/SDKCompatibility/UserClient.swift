@@ -24,8 +24,8 @@ public struct UserClient: Sendable {
   ) {
     self.fetcher = fetcher
     self.server = server
-    self.session = FetchSession(handle: session, owner: owner, issuer: issuer, sessions: sessions)
-    self.implicitSession = FetchSession(handle: implicitSession, owner: owner, issuer: issuer, sessions: sessions)
+    self.session = FetchSession(handle: session, uid: owner, issuer: issuer, sessions: sessions)
+    self.implicitSession = FetchSession(handle: implicitSession, uid: owner, issuer: issuer, sessions: sessions)
   }
 
   /// Fetches with the token of a user who has logged in; `not_authenticated` when there is none, or a new login is

@@ -32,7 +32,7 @@ public final class DeferredRecordStore: RecordStore {
     var leavers: [CheckedContinuation<Void, Never>] = []
   }
 
-  private static let left = StoreError(.locked, "this process ends, and has left the store to the next one")
+  private static let left = StoreError(.locked, "this process stops, and has left the store to the next one")
 
   private let state: Locked<State>
   private let flights: SingleFlight<Key, Void, StoreError>
@@ -131,7 +131,7 @@ public final class DeferredRecordStore: RecordStore {
   }
 
   /// Starts an operation whose outcome has to be written.
-  public func hold(isNested: Bool) throws(StoreError) {
+  public func beginRetention(isNested: Bool) throws(StoreError) {
     let isTooLate = state.withLock { state in
       guard !state.isLeaving || isNested else { return true }
       state.holds += 1
@@ -141,7 +141,7 @@ public final class DeferredRecordStore: RecordStore {
   }
 
   /// Ends the operation.
-  public func letGo() {
+  public func endRetention() {
     let leavers = state.withLock { state in
       state.holds -= 1
       guard state.isLeaving, state.holds == 0 else { return [] as [CheckedContinuation<Void, Never>] }

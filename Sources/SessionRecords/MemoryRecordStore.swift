@@ -4,7 +4,7 @@ public import PosternSupport
 public final class MemoryRecordStore: RecordStore {
   private struct State {
     var records: [RecordKey: StoredRecord] = [:]
-    var owners: [UInt32: Owned] = [:]
+    var users: [UInt32: Owned] = [:]
     /// The records that expire; replacing or removing a record leaves its old entry.
     var expiries = ExpiryOrder()
     var lastNumber: Int64 = 0
@@ -19,7 +19,7 @@ public final class MemoryRecordStore: RecordStore {
     }
   }
 
-  /// The records of one owner.
+  /// The records of one uid.
   private struct Owned {
     var orders: [RecordKey.Collection: ArrivalOrder<RecordKey>] = [:]
     var bytes = 0
@@ -42,7 +42,7 @@ public final class MemoryRecordStore: RecordStore {
   private let capacity: Int
   private let state = Locked(State())
 
-  /// An empty store for at most `capacity` records, shared by their owners; `insert` beyond that fails with
+  /// An empty store for at most `capacity` records, shared by all uids; `insert` beyond that fails with
   /// `unavailable`, as an overload.
   public init(capacity: Int = 100_000) { self.capacity = capacity }
 
@@ -56,7 +56,7 @@ public final class MemoryRecordStore: RecordStore {
     in collection: RecordKey.Collection, ownedBy uid: UInt32, after position: Int64, atMost count: Int
   ) async throws(StoreError) -> RecordPage {
     try access { state throws(StoreError) in
-      let listed = state.owners[uid]?.orders[collection]?.names(after: position, atMost: count) ?? []
+      let listed = state.users[uid]?.orders[collection]?.names(after: position, atMost: count) ?? []
       var page = RecordPage(entries: [], next: nil)
       var bytes = 0
       for item in listed where bytes < RecordPage.maxBytes {
@@ -77,17 +77,17 @@ public final class MemoryRecordStore: RecordStore {
       guard record.version == 1, state.records[record.key] == nil else {
         throw StoreError(.conflict, "\(record.key) exists")
       }
-      try allowance.check(adding: record, to: state.owners[record.owner]?.usage ?? RecordUsage())
-      // Owners with many records leave capacity for one who comes later.
-      guard FairShare.allows(state.owners[record.owner]?.count ?? 0, free: capacity - state.records.count) else {
-        // The next owner's record may fit: the store itself is not at fault.
-        throw StoreError(.unavailable, "the store has no room for more of this user", isOverload: true)
+      try allowance.check(adding: record, to: state.users[record.uid]?.usage ?? RecordUsage())
+      // Uids with many records leave capacity for one who comes later.
+      guard FairShare.allows(state.users[record.uid]?.count ?? 0, free: capacity - state.records.count) else {
+        // The next uid's record may fit: the store itself is not at fault.
+        throw StoreError(.unavailable, "the store has no capacity for more of this user", isOverload: true)
       }
       state.records[record.key] = record
       state.lastNumber += 1
-      state.owners[record.owner, default: Owned()].orders[record.key.collection, default: ArrivalOrder()]
+      state.users[record.uid, default: Owned()].orders[record.key.collection, default: ArrivalOrder()]
         .add(record.key, number: state.lastNumber)
-      state.owners[record.owner]?.bytes += record.contents.byteCount
+      state.users[record.uid]?.bytes += record.contents.byteCount
       state.noteExpiry(of: record)
     }
   }
@@ -98,12 +98,12 @@ public final class MemoryRecordStore: RecordStore {
   ) async throws(StoreError) {
     try record.checkStorable()
     try access { state throws(StoreError) in
-      guard let stored = state.records[record.key], stored.version == record.version - 1, stored.owner == record.owner
+      guard let stored = state.records[record.key], stored.version == record.version - 1, stored.uid == record.uid
       else { throw StoreError(.conflict, "\(record.key) has changed") }
       let growth = record.contents.byteCount - stored.contents.byteCount
-      try allowance.check(growth: growth, of: state.owners[record.owner]?.usage ?? RecordUsage())
+      try allowance.check(growth: growth, of: state.users[record.uid]?.usage ?? RecordUsage())
       state.records[record.key] = record
-      state.owners[record.owner]?.bytes += growth
+      state.users[record.uid]?.bytes += growth
       if record.expiresAt != stored.expiresAt { state.noteExpiry(of: record) }
     }
   }
@@ -132,7 +132,7 @@ public final class MemoryRecordStore: RecordStore {
   /// Returns the usage of `uid`.
   public func usage(of uid: UInt32) async throws(StoreError) -> RecordUsage {
     try access { state throws(StoreError) in
-      state.owners[uid]?.usage ?? RecordUsage()
+      state.users[uid]?.usage ?? RecordUsage()
     }
   }
 
@@ -166,9 +166,9 @@ public final class MemoryRecordStore: RecordStore {
   @discardableResult
   private static func remove(_ key: RecordKey, from state: inout State) -> StoredRecord? {
     guard let record = state.records.removeValue(forKey: key) else { return nil }
-    state.owners[record.owner]?.orders[key.collection]?.remove(key)
-    state.owners[record.owner]?.bytes -= record.contents.byteCount
-    if state.owners[record.owner]?.isEmpty == true { state.owners[record.owner] = nil }
+    state.users[record.uid]?.orders[key.collection]?.remove(key)
+    state.users[record.uid]?.bytes -= record.contents.byteCount
+    if state.users[record.uid]?.isEmpty == true { state.users[record.uid] = nil }
     return record
   }
 }

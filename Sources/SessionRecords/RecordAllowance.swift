@@ -1,7 +1,7 @@
 import PosternSupport
 
-/// The share of a store that one owner may use. A store checks it in the same step in which it writes, so that
-/// concurrent calls of one owner do not exceed it together.
+/// The share of a store that one uid may use. A store checks it in the same step in which it writes, so that
+/// concurrent calls of one uid do not exceed it together.
 public struct RecordAllowance: Sendable, Equatable {
   /// The maximum number of records in the collection of the write.
   public var count: Int
@@ -17,13 +17,13 @@ public struct RecordAllowance: Sendable, Equatable {
     self.bytes = bytes
   }
 
-  /// Throws `overdrawn` when an owner with that usage has no capacity for a further record.
+  /// Throws `overdrawn` when a uid with that usage has no capacity for a further record.
   public func check(adding record: StoredRecord, to usage: RecordUsage) throws(StoreError) {
     guard usage.count(in: record.key.collection) < count else { throw .tooManyRecords }
     try check(growth: record.contents.byteCount, of: usage)
   }
 
-  /// Throws `overdrawn` when an owner with that usage has no capacity for so many more bytes. A record that does not
+  /// Throws `overdrawn` when a uid with that usage has no capacity for so many more bytes. A record that does not
   /// grow is always allowed.
   public func check(growth: Int, of usage: RecordUsage) throws(StoreError) {
     guard growth <= 0 || growth <= bytes - usage.bytes else { throw .tooManyBytes }
@@ -31,9 +31,9 @@ public struct RecordAllowance: Sendable, Equatable {
 }
 
 extension StoreError {
-  /// The error for an owner with the maximum number of records.
+  /// The error for a uid with the maximum number of records.
   public static let tooManyRecords = StoreError(
     .overdrawn, "this peer has as many sessions, logins or profiles as it may have")
-  /// The error for an owner whose records have the maximum size.
+  /// The error for a uid whose records have the maximum size.
   public static let tooManyBytes = StoreError(.overdrawn, "the sessions of this peer hold as many bytes as they may")
 }

@@ -10,7 +10,7 @@ public struct RecordKey: Sendable, Hashable {
     case authorization
     /// Users who have logged in before, for implicit access.
     case profile
-    /// Credentials that the sidecar registered for itself: without an owner, kept for good.
+    /// Credentials that the sidecar registered for itself: without a uid, kept for good.
     case registration
   }
 

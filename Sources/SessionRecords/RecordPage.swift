@@ -1,10 +1,10 @@
-/// A page of an owner's records, in the order in which they were added.
+/// A page of a uid's records, in the order in which they were added.
 public struct RecordPage: Sendable, Equatable {
   /// A record and its position.
   public struct Entry: Sendable, Equatable {
     /// The record.
     public var record: StoredRecord
-    /// Its position among the owner's records: greater than 0, and the same for as long as the record exists.
+    /// Its position among the uid's records: greater than 0, and the same for as long as the record exists.
     public var position: Int64
 
     /// An entry of the given parts.

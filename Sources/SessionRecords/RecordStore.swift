@@ -16,13 +16,13 @@ public protocol RecordStore: Sendable {
     in collection: RecordKey.Collection, ownedBy uid: UInt32, after position: Int64, atMost count: Int
   ) async throws(StoreError) -> RecordPage
 
-  /// Adds a record of version 1. Durable when it returns. `conflict` when the key exists; `overdrawn` when its owner
+  /// Adds a record of version 1. Durable when it returns. `conflict` when the key exists; `overdrawn` when its uid
   /// has used up `allowance` already, whatever else is added at the same time.
   func insert(_ record: StoredRecord, within allowance: RecordAllowance) async throws(StoreError)
 
   /// Replaces a record. Durable when it returns.
   ///
-  /// `conflict` unless the stored version is `record.version - 1` and the owner the same; `leaseLost` when a later
+  /// `conflict` unless the stored version is `record.version - 1` and the uid the same; `leaseLost` when a later
   /// lease than `lease` has been granted; `overdrawn` when it grows beyond the bytes of `allowance`.
   func replace(
     _ record: StoredRecord, under lease: RecordLease?, within allowance: RecordAllowance
@@ -60,10 +60,10 @@ public protocol RecordStore: Sendable {
   /// Starts an operation whose outcome has to be written, since it may not be available again: the store is released to
   /// no other process before the operation calls the counterpart of this function. Throws `locked` when the release has
   /// started, unless the operation is a part (`isNested`) of one that started before.
-  func hold(isNested: Bool) throws(StoreError)
+  func beginRetention(isNested: Bool) throws(StoreError)
 
   /// Ends the operation.
-  func letGo()
+  func endRetention()
 
   /// Completes operations that have started, and closes files and connections. Later calls fail with `unavailable`.
   func close() async
@@ -74,10 +74,10 @@ extension RecordStore {
     RecordKey(collection: .session, id: [UInt8](repeating: 0, count: RecordKey.identifierByteCount))
   }
 
-  /// Adds a record, however much its owner has.
+  /// Adds a record, however much its uid has.
   public func insert(_ record: StoredRecord) async throws(StoreError) { try await insert(record, within: .unlimited) }
 
-  /// Replaces a record, however much its owner has.
+  /// Replaces a record, however much its uid has.
   public func replace(_ record: StoredRecord, under lease: RecordLease?) async throws(StoreError) {
     try await replace(record, under: lease, within: .unlimited)
   }
@@ -86,10 +86,10 @@ extension RecordStore {
   public func check() async throws(StoreError) { _ = try await record(for: unusedKey) }
 
   /// Does nothing: the store is closed when the process stops, and not before.
-  public func hold(isNested: Bool) throws(StoreError) {}
+  public func beginRetention(isNested: Bool) throws(StoreError) {}
 
   /// Does nothing.
-  public func letGo() {}
+  public func endRetention() {}
 
   /// Takes a lease of a record that does not exist, and gives it back.
   public func checkWriting() async throws(StoreError) {

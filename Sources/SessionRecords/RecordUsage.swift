@@ -1,4 +1,4 @@
-/// The share of a store that one owner uses; expired records that have not been purged may be included.
+/// The share of a store that one uid uses; expired records that have not been purged may be included.
 public struct RecordUsage: Sendable, Equatable {
   /// The number of records of each kind.
   public private(set) var counts: [RecordKey.Collection: Int] = [:]

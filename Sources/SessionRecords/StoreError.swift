@@ -16,7 +16,7 @@ public struct StoreError: Error, Sendable, Equatable {
     case keyMismatch
     /// The store cannot be used as it is: permissions, a newer format, no key. An operator has to act.
     case unusable
-    /// The record's owner has used up the call's `RecordAllowance`.
+    /// The record's uid has used up the call's `RecordAllowance`.
     case overdrawn
     /// The caller's record cannot be stored.
     case invalid

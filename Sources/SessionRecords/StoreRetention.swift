@@ -9,8 +9,8 @@ extension RecordStore {
   package func whileRetained<Value: Sendable, Failure: Error>(
     _ failure: (StoreError) -> Failure, _ body: () async throws(Failure) -> Value
   ) async throws(Failure) -> Value {
-    do throws(StoreError) { try hold(isNested: StoreRetention.isActive) } catch { throw failure(error) }
-    defer { letGo() }
+    do throws(StoreError) { try beginRetention(isNested: StoreRetention.isActive) } catch { throw failure(error) }
+    defer { endRetention() }
     let outcome = await StoreRetention.$isActive.withValue(true) { () async -> Result<Value, Failure> in
       do throws(Failure) { return .success(try await body()) } catch { return .failure(error) }
     }

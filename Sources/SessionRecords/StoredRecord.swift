@@ -5,7 +5,7 @@ public struct StoredRecord: Sendable, Equatable {
   /// Its identity.
   public var key: RecordKey
   /// The user id of the peer that created it.
-  public var owner: UInt32
+  public var uid: UInt32
   /// 1 at insertion, one more with each write.
   public var version: UInt64
   /// The expiry, after which a store may purge the record; nil for never.
@@ -17,9 +17,9 @@ public struct StoredRecord: Sendable, Equatable {
   public static let maximumByteCount = 1 << 20
 
   /// A record of the given parts.
-  public init(key: RecordKey, owner: UInt32, version: UInt64, expiresAt: Timestamp?, contents: Secret<[UInt8]>) {
+  public init(key: RecordKey, uid: UInt32, version: UInt64, expiresAt: Timestamp?, contents: Secret<[UInt8]>) {
     self.key = key
-    self.owner = owner
+    self.uid = uid
     self.version = version
     self.expiresAt = expiresAt
     self.contents = contents

@@ -6,16 +6,16 @@ public struct FetchSession: Sendable {
   /// The session; nil: the uid's only one of the kind that is needed, at that issuer.
   public let handle: SessionHandle?
   /// The uid of the peer that fetches.
-  public let owner: UInt32
+  public let uid: UInt32
   /// The issuer as it is configured now.
   public let issuer: SessionIssuer
   /// Where sessions are kept.
   public let sessions: UserSessions
 
   /// A session of the given parts.
-  public init(handle: SessionHandle? = nil, owner: UInt32, issuer: SessionIssuer, sessions: UserSessions) {
+  public init(handle: SessionHandle? = nil, uid: UInt32, issuer: SessionIssuer, sessions: UserSessions) {
     self.handle = handle
-    self.owner = owner
+    self.uid = uid
     self.issuer = issuer
     self.sessions = sessions
   }
@@ -28,7 +28,7 @@ public struct FetchSession: Sendable {
   /// The session that is meant: the given one, or the uid's only one of that kind at the issuer.
   public func handle(of kind: SessionKind) async throws(SessionError) -> SessionHandle {
     if let handle { return handle }
-    guard let only = try await sessions.onlySession(of: kind, at: issuer.issuer.name, ownedBy: owner) else {
+    guard let only = try await sessions.onlySession(of: kind, at: issuer.issuer.name, ownedBy: uid) else {
       throw SessionError(.expired, "no live \(kind.rawValue) session")
     }
     return only
@@ -37,7 +37,7 @@ public struct FetchSession: Sendable {
   /// Finds the session that is meant, once for all that a call does with it. It must be of that kind.
   package func tokens(_ kind: SessionKind) async throws(SessionError) -> SessionTokens {
     let handle = try await handle(of: kind)
-    guard try await sessions.session(handle, ownedBy: owner).kind == kind else {
+    guard try await sessions.session(handle, ownedBy: uid).kind == kind else {
       throw SessionError(.expired, "the session is of another kind")
     }
     return SessionTokens(handle: handle, session: self)
@@ -62,7 +62,7 @@ package struct SessionTokens: Sendable {
     scope: String?, audience: String?, replacing rejected: AccessToken?, deadline: Deadline, trace: TraceContext?
   ) async throws(SessionError) -> AccessToken {
     try await session.sessions.token(
-      of: handle, ownedBy: session.owner, at: session.issuer, scope: scope, audience: audience, replacing: rejected,
+      of: handle, ownedBy: session.uid, at: session.issuer, scope: scope, audience: audience, replacing: rejected,
       deadline: deadline, trace: trace)
   }
 }

@@ -19,7 +19,7 @@ public struct SessionError: Error, Sendable {
     /// valid.
     case authorizationFailed
     /// The access manager wants the user to do something before it gives a code.
-    case adviceRequired(HeldAuthorization)
+    case adviceRequired(SuspendedAuthorization)
     /// No authorization of that state is under way for this peer.
     case stateUnknown
     /// The store cannot be used now.
@@ -32,11 +32,11 @@ public struct SessionError: Error, Sendable {
     case sharedToken
     /// The user has not decided yet (RFC 8628 section 3.5); ask again after that time.
     case pending(retryAfter: Duration)
-    /// Too much of this owner's is under way or kept: ask again after that time; nil when no time will help.
+    /// Too much of this uid's is under way or kept: ask again after that time; nil when no time will help.
     case overloaded(retryAfter: Duration?)
-    /// The grant was used, and its session is larger than what this owner may still keep: there is none, and its tokens
+    /// The grant was used, and its session is larger than what this uid may still keep: there is none, and its tokens
     /// are revoked.
-    case noRoom
+    case noCapacity
     /// A parameter of the caller's is not valid; `path` names it.
     case invalid(path: ParameterPath)
     /// The waiting task was cancelled.
@@ -70,7 +70,7 @@ public struct SessionError: Error, Sendable {
     case .pending, .deadlineExceeded: true
     case .overloaded(let wait): wait != nil
     case .expired, .tokenEndpoint, .authorizationFailed, .adviceRequired, .stateUnknown, .issuerUnknown,
-      .grantNotSupported, .sharedToken, .noRoom:
+      .grantNotSupported, .sharedToken, .noCapacity:
       false
     case .notFound, .invalid, .cancelled: nil
     }
@@ -97,7 +97,7 @@ public struct SessionError: Error, Sendable {
   }
 
   /// An authorization that waits for its user.
-  package init(_ suspended: HeldAuthorization) {
+  package init(_ suspended: SuspendedAuthorization) {
     self.init(
       .adviceRequired(suspended), "the access manager wants the user to do something first",
       upstreamCode: "interaction_required")
@@ -150,7 +150,7 @@ public struct SessionError: Error, Sendable {
   package static let severalSessions = SessionError.invalid(
     "There are several sessions: pass `session` (see listSessions)", path: ["session"])
 
-  /// The token is not one owner's.
+  /// The token is not one uid's.
   static let sharedToken = SessionError(
     .sharedToken, "the token is the sidecar's own (client credentials) and shared by its users: it is not revoked")
 

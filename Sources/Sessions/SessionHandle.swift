@@ -17,7 +17,7 @@ public struct SessionHandle: Sendable, Hashable {
   }
 
   /// A handle that a caller sent; `notFound` when it can be none. It throws because handles are optional where they are
-  /// taken, and nil means another session there: the owner's only one.
+  /// taken, and nil means another session there: the uid's only one.
   public init(_ text: String) throws(SessionError) {
     guard Base64URL.decode(text)?.count == Self.byteCount else { throw .notFound }
     self.init(text: text)

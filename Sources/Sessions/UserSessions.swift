@@ -20,7 +20,7 @@ public final class UserSessions: Sendable {
   }
 
   /// How many bytes of records one uid may have before nothing is added, where nothing else is configured.
-  public static let defaultMaxOwnerBytes = 64 << 20
+  public static let defaultMaxBytesPerUid = 64 << 20
 
   /// How often `keepFresh` looks for what is due; less often while nothing is scheduled. Shorter than the shortest time
   /// until something is due.
@@ -35,15 +35,15 @@ public final class UserSessions: Sendable {
   /// Replaces logins by stronger or more recent ones.
   package let stepUp: SessionStepUp
 
-  /// Sessions in `store`, which other processes use, too, when `isShared`. A uid whose records have `maxOwnerBytes`
+  /// Sessions in `store`, which other processes use, too, when `isShared`. A uid whose records have `maxBytesPerUid`
   /// gets no further ones. Tokens of `deviceTokens` are never revoked, since all uids share them.
   public init(
-    store: any RecordStore, isShared: Bool = false, maxOwnerBytes: Int = UserSessions.defaultMaxOwnerBytes,
+    store: any RecordStore, isShared: Bool = false, maxBytesPerUid: Int = UserSessions.defaultMaxBytesPerUid,
     transport: any HTTPTransport, clock: some EngineClock, observer: any EngineObserver, userAgent: String,
     discovery: ProviderDiscovery, deviceTokens: ClientCredentialsTokens? = nil,
     sessionObserver: (any SessionObserver)? = nil
   ) {
-    let writer = RecordWriter(store: store, maxOwnerBytes: maxOwnerBytes, clock: clock, observer: sessionObserver)
+    let writer = RecordWriter(store: store, maxBytesPerUid: maxBytesPerUid, clock: clock, observer: sessionObserver)
     let provider = ProviderClient(
       upstream: Upstream(transport: transport, clock: clock, observer: observer, userAgent: userAgent),
       discovery: discovery)
@@ -123,7 +123,7 @@ public final class UserSessions: Sendable {
     deadline: Deadline = .never, trace: TraceContext? = nil
   ) async throws(SessionError) -> Session {
     try await tasks.finish(for: uid, by: deadline) { [logins] () async throws(SessionError) in
-      try await logins.create(from: grant, at: issuer, scope: scope, owner: uid, trace: trace)
+      try await logins.create(from: grant, at: issuer, scope: scope, uid: uid, trace: trace)
     }
   }
 
@@ -189,7 +189,7 @@ public final class UserSessions: Sendable {
   ) async throws(SessionError) -> AccessToken {
     let found = try await refresher.token(
       TokenQuery(
-        handle: handle, owner: uid, issuer: issuer, scope: scope, audience: audience, isNarrow: isNarrow,
+        handle: handle, uid: uid, issuer: issuer, scope: scope, audience: audience, isNarrow: isNarrow,
         rejected: rejected, minimumLife: minimumLife, deadline: deadline, trace: trace))
     proactive.schedule(found, issuer)
     return found.token

@@ -46,7 +46,7 @@ public struct JourneyError: Error, Sendable {
     case .deadlineExceeded: self.init(.deadlineExceeded, error.detail)
     case .notFound, .expired, .tokenEndpoint, .unreachable, .authorizationFailed, .adviceRequired, .stateUnknown,
       .store,
-      .issuerUnknown, .grantNotSupported, .sharedToken, .pending, .overloaded, .noRoom, .invalid:
+      .issuerUnknown, .grantNotSupported, .sharedToken, .pending, .overloaded, .noCapacity, .invalid:
       self.init(.session(error), error.detail)
     }
   }

@@ -11,7 +11,7 @@ enum JourneyPhase: Sendable {
   /// Advices of the access manager's policies.
   case composite([PolicyAdvice])
   /// The last requirement of a paused authorization, which is continued after it.
-  case held([PolicyAdvice], HeldAuthorization)
+  case held([PolicyAdvice], SuspendedAuthorization)
   /// An authorization with a code, with the requirements of RFC 9470.
   case authorization(PolicyAdvice)
 
@@ -35,7 +35,7 @@ enum JourneyPhase: Sendable {
   }
 
   /// Returns the phases after which a suspended authorization can be continued.
-  static func phases(releasing held: HeldAuthorization) -> [JourneyPhase] {
+  static func phases(releasing held: SuspendedAuthorization) -> [JourneyPhase] {
     var phases = phases(for: held.advices)
     guard case .composite(let last)? = phases.popLast() else { return [] }
     return phases + [.held(last, held)]

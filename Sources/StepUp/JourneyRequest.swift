@@ -21,7 +21,7 @@ public struct JourneyRequest: Sendable {
   }
 
   /// Continues an authorization that the access manager has paused, whose user is to have a session.
-  public static func signOn(_ held: HeldAuthorization) -> JourneyRequest {
+  public static func signOn(_ held: SuspendedAuthorization) -> JourneyRequest {
     JourneyRequest(phases: JourneyPhase.phases(releasing: held), session: nil, isOfGivenToken: true)
   }
 

@@ -41,7 +41,7 @@ extension Journeys {
       return .waiting(state)
     case .refused(let failure):
       try rejectEcho(of: state.token, in: response)
-      forgetHeld(by: state)
+      forgetSuspended(by: state)
       return .over(.failed(failure))
     case .done(let tokenID):
       // Empty: the token is in a cookie that scripts cannot read.
@@ -91,16 +91,16 @@ extension Journeys {
     do throws(JourneyError) {
       return try AuthenticateAnswer(response, isWithoutSession: state.request.isWithoutSession)
     } catch {
-      forgetHeld(by: state)
+      forgetSuspended(by: state)
       throw error
     }
   }
 
   /// Releases the paused authorization of a journey that the access manager has ended: the next caller that needs the
   /// token starts another one.
-  private func forgetHeld(by state: JourneyState) {
+  private func forgetSuspended(by state: JourneyState) {
     guard let handle = state.request.session, let advices = state.phases.first?.advices else { return }
-    sessions.stepUp.forgetHeld(by: advices, of: handle)
+    sessions.stepUp.forgetSuspended(by: advices, of: handle)
   }
 
   /// Checks that a caller's answer does not contain the user's token.

@@ -45,7 +45,7 @@ extension Journeys {
 
   /// Requests the requirements of the paused authorization from the user.
   private func hold(
-    _ state: JourneyState, _ held: HeldAuthorization, _ walk: JourneyWalk
+    _ state: JourneyState, _ held: SuspendedAuthorization, _ walk: JourneyWalk
   ) async throws(JourneyError) -> JourneyProgress {
     var state = state
     let rest = state.phases.dropFirst()
@@ -63,7 +63,7 @@ extension Journeys {
 
   /// Continues the authorization whose requirements the user has met.
   private func resume(
-    with held: HeldAuthorization, _ state: JourneyState, _ walk: JourneyWalk
+    with held: SuspendedAuthorization, _ state: JourneyState, _ walk: JourneyWalk
   ) async throws(JourneyError) -> JourneyProgress {
     var state = state
     do throws(SessionError) {
@@ -80,12 +80,12 @@ extension Journeys {
 
   /// Makes the session of a completed login.
   private func login(
-    _ state: JourneyState, releasing held: HeldAuthorization?, _ walk: JourneyWalk
+    _ state: JourneyState, releasing held: SuspendedAuthorization?, _ walk: JourneyWalk
   ) async throws(SessionError) -> JourneyProgress {
     guard let token = state.token ?? held?.token else { throw SessionError(.expired, "the user has to log in again") }
     do throws(SessionError) {
       let session = try await sessions.singleSignOn.create(
-        from: token, at: walk.issuer, scope: held?.request.pending.scope, owner: state.owner, releasing: held,
+        from: token, at: walk.issuer, scope: held?.request.pending.scope, uid: state.owner, releasing: held,
         trace: walk.trace)
       return .over(
         .completed(JourneyEnd(txId: state.phases.first?.txId, session: session.handle, isUpgraded: false)))

@@ -79,7 +79,7 @@ public final class Journeys: Sendable {
 
   /// Continues a journey of `uid`: with the callbacks of its step filled in, with `answers`, or, where nothing is to
   /// be filled in, with the step unchanged. `issuer` gives the configured issuer of a name.
-  public func goOn(
+  public func resume(
     _ continuation: String, callbacks: [JSONValue]?, ownedBy uid: UInt32,
     issuer: (String) throws(SessionError) -> SessionIssuer, answers: JourneyAnswers = JourneyAnswers(),
     deadline: Deadline = .never, trace: TraceContext? = nil

@@ -248,7 +248,7 @@ def split(wanted):
 
 
 # Comments and strings of Swift and C. An interpolation is left out with its string.
-NOT_CODE = re.compile(r'"""(?:[^\\]|\\.)*?"""|#+"(?:[^\n])*?"#+|"(?:[^"\\\n]|\\.)*"|//[^\n]*|/\*[\s\S]*?\*/')
+NOT_CODE = re.compile(r'"""(?:[^\\]|\\[\s\S])*?"""|#+"(?:[^\n])*?"#+|"(?:[^"\\\n]|\\.)*"|//[^\n]*|/\*[\s\S]*?\*/')
 CODE_SPAN = re.compile(r"`([^`\n]+)`")
 FENCE = re.compile(r"^```swift\n(.*?)^```", re.MULTILINE | re.DOTALL)
 IDENTIFIER = re.compile(r"[A-Za-z_]\w*")

@@ -106,12 +106,12 @@ package struct GrantBench: Sendable {
   /// A user session from tokens, which registers its user.
   @discardableResult
   package func userSession(
-    _ subject: String = "user-1", at issuer: SessionIssuer, owner: UInt32 = 1
+    _ subject: String = "user-1", at issuer: SessionIssuer, uid: UInt32 = 1
   ) async throws -> Session {
     var given = SessionGrant.GivenTokens()
     given.accessToken = Secret("given")
     given.idToken = try idToken(subject)
-    return try await sessions.create(from: .tokens(given), at: issuer, ownedBy: owner)
+    return try await sessions.create(from: .tokens(given), at: issuer, ownedBy: uid)
   }
 
   /// The forms that were sent to `path`.

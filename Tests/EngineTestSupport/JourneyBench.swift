@@ -14,7 +14,7 @@ package struct JourneyBench: Sendable {
   package static let logins = "/am/json/realms/root/realms/alpha/sessions"
   package static let sso = "AQIC-old.*AAJTSQ.*"
   package static let newer = "AQIC-new.*AAJTSQ.*"
-  package static let owner: UInt32 = 1
+  package static let uid: UInt32 = 1
 
   package let grants: GrantBench
   package let issuer: SessionIssuer
@@ -82,15 +82,15 @@ package struct JourneyBench: Sendable {
 
   /// A session whose user is signed on.
   package func session() async throws -> Session {
-    try await grants.sessions.create(from: .sso(Secret(Self.sso)), at: issuer, ownedBy: Self.owner)
+    try await grants.sessions.create(from: .sso(Secret(Self.sso)), at: issuer, ownedBy: Self.uid)
   }
 
   package func login(
-    _ tree: String? = nil, answers: JSONObject = JSONObject(), owner: UInt32 = JourneyBench.owner,
+    _ tree: String? = nil, answers: JSONObject = JSONObject(), uid: UInt32 = JourneyBench.uid,
     deadline: Deadline = .never
   ) async throws(JourneyError) -> JourneyOutcome {
     try await journeys.begin(
-      .login(tree: tree), at: issuer, ownedBy: owner, answers: JourneyAnswers(answers), deadline: deadline)
+      .login(tree: tree), at: issuer, ownedBy: uid, answers: JourneyAnswers(answers), deadline: deadline)
   }
 
   /// The advices of a test name no step-up.
@@ -105,25 +105,25 @@ package struct JourneyBench: Sendable {
       throw NoStepUp()
     }
     return try await journeys.begin(
-      request, at: issuer, ownedBy: Self.owner, answers: JourneyAnswers(answers), deadline: deadline)
+      request, at: issuer, ownedBy: Self.uid, answers: JourneyAnswers(answers), deadline: deadline)
   }
 
   /// Goes on with the step's own callbacks, or with what is given.
   package func resume(
     _ step: JourneyStep, _ callbacks: [JSONValue]? = nil, answers: JSONObject? = nil,
-    owner: UInt32 = JourneyBench.owner, deadline: Deadline = .never
+    uid: UInt32 = JourneyBench.uid, deadline: Deadline = .never
   ) async throws(JourneyError) -> JourneyOutcome {
     try await resume(
       step.continuation, answers == nil ? callbacks ?? step.callbacks : nil, answers: answers ?? JSONObject(),
-      owner: owner, deadline: deadline)
+      uid: uid, deadline: deadline)
   }
 
   package func resume(
     _ continuation: String, _ callbacks: [JSONValue]?, answers: JSONObject = JSONObject(),
-    owner: UInt32 = JourneyBench.owner, deadline: Deadline = .never
+    uid: UInt32 = JourneyBench.uid, deadline: Deadline = .never
   ) async throws(JourneyError) -> JourneyOutcome {
-    try await journeys.goOn(
-      continuation, callbacks: callbacks, ownedBy: owner, issuer: { [issuer] _ in issuer },
+    try await journeys.resume(
+      continuation, callbacks: callbacks, ownedBy: uid, issuer: { [issuer] _ in issuer },
       answers: JourneyAnswers(answers), deadline: deadline)
   }
 
@@ -139,7 +139,7 @@ package struct JourneyBench: Sendable {
   }
 
   package func token(_ session: Session) async throws(SessionError) -> String {
-    try await grants.sessions.token(of: session.handle, ownedBy: Self.owner, at: issuer).value.reveal()
+    try await grants.sessions.token(of: session.handle, ownedBy: Self.uid, at: issuer).value.reveal()
   }
 
   /// Runs `body` and returns its result as a word or two.

@@ -30,8 +30,8 @@ package struct SessionBench: Sendable {
 
   /// Another process is a bench on the same store, provider and clock.
   package init(
-    store: (any RecordStore)? = nil, beside other: SessionBench? = nil, scope: String? = nil,
-    maxOwnerBytes: Int = UserSessions.defaultMaxOwnerBytes
+    store: (any RecordStore)? = nil, alongside other: SessionBench? = nil, scope: String? = nil,
+    maxBytesPerUid: Int = UserSessions.defaultMaxBytesPerUid
   ) throws {
     let clock = other?.clock ?? ManualClock()
     let provider = other?.provider ?? Locked(Provider())
@@ -51,7 +51,7 @@ package struct SessionBench: Sendable {
     deviceTokens = ClientCredentialsTokens(
       transport: transport, clock: clock, observer: SilentObserver(), userAgent: "postern/test", discovery: discovery)
     sessions = UserSessions(
-      store: self.store, isShared: other != nil, maxOwnerBytes: maxOwnerBytes, transport: transport, clock: clock,
+      store: self.store, isShared: other != nil, maxBytesPerUid: maxBytesPerUid, transport: transport, clock: clock,
       observer: SilentObserver(), userAgent: "postern/test", discovery: discovery, deviceTokens: deviceTokens,
       sessionObserver: events)
     issuer = SessionIssuer(
@@ -64,15 +64,15 @@ package struct SessionBench: Sendable {
   }
 
   /// A session made from a refresh token.
-  package func session(owner: UInt32 = 1) async throws(SessionError) -> Session {
-    try await sessions.create(from: .refreshToken(Secret(provider.withLock { $0.current })), at: issuer, ownedBy: owner)
+  package func session(uid: UInt32 = 1) async throws(SessionError) -> Session {
+    try await sessions.create(from: .refreshToken(Secret(provider.withLock { $0.current })), at: issuer, ownedBy: uid)
   }
 
   package func token(
-    _ session: Session, replacing rejected: AccessToken? = nil, owner: UInt32 = 1, deadline: Deadline = .never
+    _ session: Session, replacing rejected: AccessToken? = nil, uid: UInt32 = 1, deadline: Deadline = .never
   ) async throws(SessionError) -> AccessToken {
     try await sessions.token(
-      of: session.handle, ownedBy: owner, at: issuer, replacing: rejected, deadline: deadline)
+      of: session.handle, ownedBy: uid, at: issuer, replacing: rejected, deadline: deadline)
   }
 
   package var refreshes: [String] { provider.withLock { $0.presented } }
@@ -114,8 +114,8 @@ package final class SessionLog: SessionObserver {
       case .steppedUp: "steppedUp"
       case .ended: "ended"
       case .expiring: "expiring"
-      case .renewalFailed: "renewalFailed"
-      case .idTokenRefused: "idTokenRefused"
+      case .refreshFailed: "refreshFailed"
+      case .idTokenRejected: "idTokenRejected"
       case .troubled: "troubled"
       }
     log.withLock { $0.append(name) }

@@ -30,7 +30,7 @@ package final class TroubledStore: RecordStore {
   package func holdListings(at gate: Gate?) { listingGate.withLock { $0 = gate } }
 
   /// The next replacement waits at the gate.
-  package func holdNextReplacement(at gate: Gate) { replacementGate.withLock { $0 = gate } }
+  package func blockNextReplacement(at gate: Gate) { replacementGate.withLock { $0 = gate } }
 
   /// The next `count` replacements fail as a full disk does.
   package func failReplacements(_ count: Int) { failures.withLock { $0 = count } }
@@ -46,7 +46,7 @@ package final class TroubledStore: RecordStore {
   package func failReads(_ fails: Bool) { rejectsReads.withLock { $0 = fails } }
 
   /// Reads get their record, then wait at the gate.
-  package func holdReads(at gate: Gate?) { self.gate.withLock { $0 = gate } }
+  package func blockReads(at gate: Gate?) { self.gate.withLock { $0 = gate } }
 
   package func record(for key: RecordKey) async throws(StoreError) -> StoredRecord? {
     guard !rejectsReads.withLock({ $0 }) else { throw StoreError(.unavailable, "the server is gone") }
@@ -77,11 +77,11 @@ package final class TroubledStore: RecordStore {
       defer { count = max(0, count - 1) }
       return count > 0
     }
-    let held = replacementGate.withLock { gate in
+    let blocking = replacementGate.withLock { gate in
       defer { gate = nil }
       return gate
     }
-    await held?.pass()
+    await blocking?.pass()
     guard !fails else { throw StoreError(.unavailable, "no space left") }
     try await store.replace(record, under: lease, within: allowance)
   }

@@ -114,7 +114,7 @@ struct AdobePassClientTests {
     let client = try AdobePassClient(
       baseURL: HTTPURL("https://adobe.test"), serviceProvider: "REF 30", softwareStatement: Secret("the-statement"))
     try await store.insert(
-      StoredRecord(key: client.key, owner: 0, version: 1, expiresAt: nil, contents: Secret(Array("{}".utf8))))
+      StoredRecord(key: client.key, uid: 0, version: 1, expiresAt: nil, contents: Secret(Array("{}".utf8))))
     let response = await server.engine(store: store).ask(["a"], at: try AdobePassServer.point())
     #expect(response.status?.code == "access_token_unavailable" && server.registrations.current == 0)
   }

@@ -98,7 +98,7 @@ struct OwnConnectionTests {
   private static func singleSignOn() async throws -> ScriptedTransport {
     let bench = try JourneyBench(cookieName: nil)
     let session = try await bench.session()
-    _ = try await bench.grants.sessions.end(session.handle, ownedBy: JourneyBench.owner, at: bench.issuer)
+    _ = try await bench.grants.sessions.end(session.handle, ownedBy: JourneyBench.uid, at: bench.issuer)
     return bench.grants.transport
   }
 

@@ -137,10 +137,10 @@ struct FileStoreTests {
     let next: @Sendable () async throws -> FileRecordStore = {
       try await FileRecordStore.open(configuration, patience: .seconds(5), clock: clock)
     }
-    let refused = Task { try await next() }
+    let rejected = Task { try await next() }
     #expect(await eventually { clock.sleeperCount == 1 })
     clock.advance(by: .seconds(5))
-    await expect(.locked) { _ = try await refused.value }
+    await expect(.locked) { _ = try await rejected.value }
     let waiting = Task { try await next() }
     #expect(await eventually { clock.sleeperCount == 1 })
     await first.close()
@@ -249,12 +249,12 @@ struct FileStoreTests {
   }
 
   @Test("a list of ten thousand delays another user's write to its end")
-  func listBesideWrites() async throws {
+  func listDuringWrites() async throws {
     let store = try await open()
     await withTaskGroup(of: Void.self) { group in
       for number in 0..<10_000 {
         if number >= 200 { await group.next() }
-        group.addTask { try? await store.insert(Records.record(number, owner: 1)) }
+        group.addTask { try? await store.insert(Records.record(number, uid: 1)) }
       }
     }
     let written = Locked(false)
@@ -269,7 +269,7 @@ struct FileStoreTests {
       if !written.withLock({ $0 }) { listedBeforeTheWrite = listed }
       if writer == nil {
         writer = Task {
-          try await store.insert(Records.record(20_000, owner: 2))
+          try await store.insert(Records.record(20_000, uid: 2))
           written.withLock { $0 = true }
         }
       }
@@ -281,12 +281,12 @@ struct FileStoreTests {
     await store.close()
   }
 
-  @Test("what an owner has is counted wrongly after a write that failed")
+  @Test("what a uid has is counted wrongly after a write that failed")
   func usageAfterFailure() async throws {
     let store = try await open(options: FileStoreOptions(maximumPageCount: 100))
-    try await store.insert(Records.record(1, owner: 1, size: 2000))
+    try await store.insert(Records.record(1, uid: 1, size: 2000))
     #expect(try await store.usage(of: 1).bytes == 2000)
-    await expect(.unavailable) { try await store.insert(Records.record(2, owner: 1, size: 1_000_000)) }
+    await expect(.unavailable) { try await store.insert(Records.record(2, uid: 1, size: 1_000_000)) }
     let usage = try await store.usage(of: 1)
     #expect(usage.bytes == 2000 && usage.count(in: .session) == 1)
     try await store.checkWriting()

@@ -11,11 +11,11 @@ enum Records {
   }
 
   static func record(
-    _ number: Int, _ collection: RecordKey.Collection = .session, owner: UInt32 = 1000, version: UInt64 = 1,
+    _ number: Int, _ collection: RecordKey.Collection = .session, uid: UInt32 = 1000, version: UInt64 = 1,
     expiresAt: Timestamp? = farFuture, size: Int = 300
   ) -> StoredRecord {
     StoredRecord(
-      key: key(number, collection), owner: owner, version: version, expiresAt: expiresAt,
+      key: key(number, collection), uid: uid, version: version, expiresAt: expiresAt,
       contents: Secret(contents(number, version: version, size: size)))
   }
 

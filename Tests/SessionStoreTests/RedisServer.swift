@@ -72,13 +72,13 @@ final class RedisServer: Sendable {
   /// Runs `redis-cli` and returns what it prints.
   @discardableResult
   func cli(_ arguments: String...) throws -> String {
-    let place =
+    let address =
       port == 0
       ? ["-s", "\(folder.path)/redis.sock"]
       : [
         "-h", "127.0.0.1", "-p", String(port), "--tls", "--cacert", authority, "--no-auth-warning", "-a", Self.password,
       ]
-    return try run("/usr/bin/redis-cli", place + ["-n", "3"] + arguments)
+    return try run("/usr/bin/redis-cli", address + ["-n", "3"] + arguments)
   }
 
   private static func start(_ arguments: [String]) throws -> Process {

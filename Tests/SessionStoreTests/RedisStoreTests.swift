@@ -34,7 +34,7 @@ struct RedisStoreTests {
   }
 
   @Test("a wrong password, authority, database or address is not reported, or the password shows")
-  func refusals() async throws {
+  func rejections() async throws {
     let server = try RedisServer(isEncrypted: true)
     let good = configuration(server)
     var wrong = good
@@ -43,7 +43,7 @@ struct RedisStoreTests {
     wrong.password = nil
     await expect(.unusable) { _ = try await RedisRecordStore.open(wrong) }
     wrong = good
-    wrong.username = "nobody"
+    wrong.username = "unknown"
     await expect(.unusable) { _ = try await RedisRecordStore.open(wrong) }
     wrong = good
     wrong.caFile = "\(server.folder.path)/other.pem"
@@ -113,7 +113,7 @@ struct RedisStoreTests {
   }
 
   @Test(
-    "two sidecars together let an owner have more than one would, or do not see the capacity that the other has freed")
+    "two sidecars together let a uid have more than one would, or do not see the capacity that the other has freed")
   func sharedAllowance() async throws {
     let server = try RedisServer(isEncrypted: false)
     let settings = configuration(server)
@@ -123,19 +123,19 @@ struct RedisStoreTests {
     let allowance = RecordAllowance(count: 1000, bytes: 10_000)
     // Both have looked how much there is before anything is added.
     for (number, store) in [first, second].enumerated() {
-      try await store.insert(Records.record(100 + number, owner: 1, size: 0), within: allowance)
+      try await store.insert(Records.record(100 + number, uid: 1, size: 0), within: allowance)
     }
     let added = await successes(of: 60) { (number) async throws(StoreError) in
       try await (number % 2 == 0 ? first : second).insert(
-        Records.record(number, owner: 1, size: 1000), within: allowance)
+        Records.record(number, uid: 1, size: 1000), within: allowance)
     }
     #expect(added == 10)
     #expect(try await first.usage(of: 1).bytes == 10_000)
-    let held = try await first.records(in: .session, ownedBy: 1).filter { $0.contents.byteCount > 0 }
-    #expect(try await second.remove(held[0].key))
+    let stored = try await first.records(in: .session, ownedBy: 1).filter { $0.contents.byteCount > 0 }
+    #expect(try await second.remove(stored[0].key))
     clock.advance(by: .seconds(2))
-    try await first.insert(Records.record(200, owner: 1, size: 1000), within: allowance)
-    await expect(.overdrawn) { try await second.insert(Records.record(201, owner: 1, size: 1), within: allowance) }
+    try await first.insert(Records.record(200, uid: 1, size: 1000), within: allowance)
+    await expect(.overdrawn) { try await second.insert(Records.record(201, uid: 1, size: 1), within: allowance) }
     await first.close()
     await second.close()
   }

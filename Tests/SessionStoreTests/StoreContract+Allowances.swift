@@ -28,34 +28,34 @@ func successes(
 extension StoreContract {
   /// Many insertions at once succeed as far as there is capacity.
   func boundsWhatIsAddedAtOnce(_ store: any RecordStore) async throws {
-    try await store.insert(Records.record(1000, owner: 2, size: 5000))
+    try await store.insert(Records.record(1000, uid: 2, size: 5000))
     let few = RecordAllowance(count: 7, bytes: .max)
     let counted = await successes(of: 60) { (number) async throws(StoreError) in
-      try await store.insert(Records.record(number, .authorization, owner: 1, size: 10), within: few)
+      try await store.insert(Records.record(number, .authorization, uid: 1, size: 10), within: few)
     }
     #expect(counted == 7)
     let small = RecordAllowance(count: 1000, bytes: 10_070)
     let weighed = await successes(of: 60) { (number) async throws(StoreError) in
-      try await store.insert(Records.record(number, owner: 1, size: 1000), within: small)
+      try await store.insert(Records.record(number, uid: 1, size: 1000), within: small)
     }
     #expect(weighed == 10)
     #expect(try await store.usage(of: 1).bytes == 10_070)
     // The other owner's are not counted, removed records free their capacity, and without an allowance there is no
     // bound.
-    try await store.insert(Records.record(1001, owner: 2, size: 5000), within: RecordAllowance(count: 2, bytes: 10_000))
+    try await store.insert(Records.record(1001, uid: 2, size: 5000), within: RecordAllowance(count: 2, bytes: 10_000))
     let gone = try #require(try await store.records(in: .session, ownedBy: 1).first)
     #expect(try await store.remove(gone.key))
-    try await store.insert(Records.record(200, owner: 1, size: 1000), within: small)
-    await expect(.overdrawn) { try await store.insert(Records.record(201, owner: 1, size: 1), within: small) }
-    try await store.insert(Records.record(202, owner: 1, size: 1))
+    try await store.insert(Records.record(200, uid: 1, size: 1000), within: small)
+    await expect(.overdrawn) { try await store.insert(Records.record(201, uid: 1, size: 1), within: small) }
+    try await store.insert(Records.record(202, uid: 1, size: 1))
   }
 
   /// Many records that grow at once do so as far as there is capacity, and one that shrinks always may.
   func boundsWhatGrowsAtOnce(_ store: any RecordStore) async throws {
-    for number in 0..<10 { try await store.insert(Records.record(number, owner: 1, size: 100)) }
+    for number in 0..<10 { try await store.insert(Records.record(number, uid: 1, size: 100)) }
     let allowance = RecordAllowance(count: 0, bytes: 5500)
     let grown = await successes(of: 10) { (number) async throws(StoreError) in
-      try await store.replace(Records.record(number, owner: 1, version: 2, size: 1000), under: nil, within: allowance)
+      try await store.replace(Records.record(number, uid: 1, version: 2, size: 1000), under: nil, within: allowance)
     }
     #expect(grown == 5)
     #expect(try await store.usage(of: 1).bytes == 5500)

@@ -21,11 +21,11 @@ extension StoreContract {
   /// A page has the requested number of records, in the order in which they were added, and leads to the next one.
   func listsInPages(_ store: any RecordStore) async throws {
     for number in 0..<25 {
-      try await store.insert(Records.record(number, owner: 1))
-      try await store.insert(Records.record(100 + number, owner: 2))
+      try await store.insert(Records.record(number, uid: 1))
+      try await store.insert(Records.record(100 + number, uid: 2))
     }
     // A record that is written again keeps its position.
-    try await store.replace(Records.record(3, owner: 1, version: 2), under: nil)
+    try await store.replace(Records.record(3, uid: 1, version: 2), under: nil)
     var start: Int64 = 0
     for expected in [0..<10, 10..<20, 20..<25] {
       let page = try await store.records(in: .session, ownedBy: 1, after: start, atMost: 10)
@@ -41,7 +41,7 @@ extension StoreContract {
   /// Every record that exists from the first page to the last is listed exactly once, whatever is added and removed in
   /// between.
   func listsWhatStaysOnce(_ store: any RecordStore) async throws {
-    for number in 0..<40 { try await store.insert(Records.record(number, owner: 1)) }
+    for number in 0..<40 { try await store.insert(Records.record(number, uid: 1)) }
     var seen: [RecordKey] = []
     var next = 40
     var start: Int64? = 0
@@ -51,7 +51,7 @@ extension StoreContract {
       // The last listed record is removed, too: its position must still lead on.
       if let last = page.entries.last { _ = try await store.remove(last.record.key) }
       _ = try await store.remove(Records.key(next - 40 + 1))
-      try await store.insert(Records.record(next, owner: 1))
+      try await store.insert(Records.record(next, uid: 1))
       next += 1
       start = page.next
     }
@@ -64,7 +64,7 @@ extension StoreContract {
   /// Large records make a page short, and a single one is never too large for it.
   func endsAPageWithManyBytes(_ store: any RecordStore) async throws {
     let sizes = [100_000, 100_000, 100_000, 100_000, StoredRecord.maximumByteCount, 100]
-    for (number, size) in sizes.enumerated() { try await store.insert(Records.record(number, owner: 1, size: size)) }
+    for (number, size) in sizes.enumerated() { try await store.insert(Records.record(number, uid: 1, size: size)) }
     var counts: [Int] = []
     var start: Int64? = 0
     while let position = start, counts.count < 10 {
@@ -76,16 +76,16 @@ extension StoreContract {
   }
 
   /// Count and bytes follow every write.
-  func knowsHowMuchAnOwnerHas(_ store: any RecordStore) async throws {
+  func knowsUsageOfUid(_ store: any RecordStore) async throws {
     #expect(try await store.usage(of: 1).bytes == 0)
-    for number in 0..<5 { try await store.insert(Records.record(number, owner: 1, size: 1000)) }
-    try await store.insert(Records.record(9, .authorization, owner: 1, size: 500))
-    try await store.insert(Records.record(10, owner: 2, size: 77))
+    for number in 0..<5 { try await store.insert(Records.record(number, uid: 1, size: 1000)) }
+    try await store.insert(Records.record(9, .authorization, uid: 1, size: 500))
+    try await store.insert(Records.record(10, uid: 2, size: 77))
     let usage = try await store.usage(of: 1)
     #expect(usage.bytes == 5500 && usage.count(in: .session) == 5 && usage.count(in: .authorization) == 1)
     _ = try await store.remove(Records.key(0))
     _ = try await store.take(Records.key(1))
-    await expect(.conflict) { try await store.insert(Records.record(2, owner: 1, size: 1000)) }
+    await expect(.conflict) { try await store.insert(Records.record(2, uid: 1, size: 1000)) }
     let rest = try await store.usage(of: 1)
     #expect(rest.bytes == 3500 && rest.count(in: .session) == 3)
     #expect(try await store.usage(of: 2).bytes == 77)

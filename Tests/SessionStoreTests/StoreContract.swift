@@ -6,21 +6,21 @@ import Testing
 enum StoreContract: String, Sendable, CaseIterable {
   case returnsWhatWasWritten
   case knowsNothingOfWhatWasNotWritten
-  case refusesAnExistingKey
-  case refusesAnUnexpectedVersion
-  case refusesAnotherOwner
-  case listsByOwner
+  case rejectsAnExistingKey
+  case rejectsAnUnexpectedVersion
+  case rejectsAnotherUid
+  case listsByUid
   case listsInPages
   case listsWhatStaysOnce
   case endsAPageWithManyBytes
-  case knowsHowMuchAnOwnerHas
+  case knowsUsageOfUid
   case boundsWhatIsAddedAtOnce
   case boundsWhatGrowsAtOnce
   case removesOnce
   case takesOnce
   case purgesWhatExpired
   case keepsEmptyAndLargeContents
-  case refusesWhatCannotBeStored
+  case rejectsWhatCannotBeStored
   case survivesConcurrentWriters
   case letsOneOfManyTakers
   case failsWhenClosed
@@ -29,16 +29,16 @@ enum StoreContract: String, Sendable, CaseIterable {
     switch self {
     case .returnsWhatWasWritten: try await returnsWhatWasWritten(store)
     case .knowsNothingOfWhatWasNotWritten: try await knowsNothing(store)
-    case .refusesAnExistingKey: try await refusesAnExistingKey(store)
-    case .refusesAnUnexpectedVersion: try await refusesAnUnexpectedVersion(store)
-    case .refusesAnotherOwner:
+    case .rejectsAnExistingKey: try await rejectsAnExistingKey(store)
+    case .rejectsAnUnexpectedVersion: try await rejectsAnUnexpectedVersion(store)
+    case .rejectsAnotherUid:
       try await store.insert(Records.record(1))
-      await expect(.conflict) { try await store.replace(Records.record(1, owner: 7, version: 2), under: nil) }
-    case .listsByOwner: try await listsByOwner(store)
+      await expect(.conflict) { try await store.replace(Records.record(1, uid: 7, version: 2), under: nil) }
+    case .listsByUid: try await listsByUid(store)
     case .listsInPages: try await listsInPages(store)
     case .listsWhatStaysOnce: try await listsWhatStaysOnce(store)
     case .endsAPageWithManyBytes: try await endsAPageWithManyBytes(store)
-    case .knowsHowMuchAnOwnerHas: try await knowsHowMuchAnOwnerHas(store)
+    case .knowsUsageOfUid: try await knowsUsageOfUid(store)
     case .boundsWhatIsAddedAtOnce: try await boundsWhatIsAddedAtOnce(store)
     case .boundsWhatGrowsAtOnce: try await boundsWhatGrowsAtOnce(store)
     case .removesOnce:
@@ -57,7 +57,7 @@ enum StoreContract: String, Sendable, CaseIterable {
         try await store.insert(Records.record(number, size: size))
         #expect(try await store.record(for: Records.key(number)) == Records.record(number, size: size))
       }
-    case .refusesWhatCannotBeStored: await refusesWhatCannotBeStored(store)
+    case .rejectsWhatCannotBeStored: await rejectsWhatCannotBeStored(store)
     case .survivesConcurrentWriters: try await survivesConcurrentWriters(store)
     case .letsOneOfManyTakers: try await letsOneOfManyTakers(store)
     case .failsWhenClosed:
@@ -89,16 +89,16 @@ enum StoreContract: String, Sendable, CaseIterable {
     await expect(.conflict) { try await store.replace(Records.record(2, version: 2), under: nil) }
   }
 
-  private func refusesAnExistingKey(_ store: any RecordStore) async throws {
+  private func rejectsAnExistingKey(_ store: any RecordStore) async throws {
     try await store.insert(Records.record(1))
-    await expect(.conflict) { try await store.insert(Records.record(1, owner: 2)) }
+    await expect(.conflict) { try await store.insert(Records.record(1, uid: 2)) }
     await expect(.conflict) { try await store.insert(Records.record(2, version: 2)) }
     #expect(try await store.record(for: Records.key(1)) == Records.record(1))
     // The same identifier in the other collection is another record.
     try await store.insert(Records.record(1, .authorization))
   }
 
-  private func refusesAnUnexpectedVersion(_ store: any RecordStore) async throws {
+  private func rejectsAnUnexpectedVersion(_ store: any RecordStore) async throws {
     try await store.insert(Records.record(1))
     for version: UInt64 in [1, 3, UInt64(Int64.max)] {
       await expect(.conflict) { try await store.replace(Records.record(1, version: version), under: nil) }
@@ -108,9 +108,9 @@ enum StoreContract: String, Sendable, CaseIterable {
     #expect(try await store.record(for: Records.key(1)) == Records.record(1, version: 2))
   }
 
-  private func listsByOwner(_ store: any RecordStore) async throws {
-    for number in 0..<10 { try await store.insert(Records.record(number, owner: UInt32(number % 2) * .max)) }
-    try await store.insert(Records.record(11, .authorization, owner: 0))
+  private func listsByUid(_ store: any RecordStore) async throws {
+    for number in 0..<10 { try await store.insert(Records.record(number, uid: UInt32(number % 2) * .max)) }
+    try await store.insert(Records.record(11, .authorization, uid: 0))
     let records = try await store.records(in: .session, ownedBy: .max)
     #expect(Set(records.map(\.key)) == Set([1, 3, 5, 7, 9].map { Records.key($0) }))
     #expect(try await store.count(in: .session) == 10)
@@ -144,7 +144,7 @@ enum StoreContract: String, Sendable, CaseIterable {
     #expect(try await store.records(in: .session, ownedBy: 1000).count == 2)
   }
 
-  private func refusesWhatCannotBeStored(_ store: any RecordStore) async {
+  private func rejectsWhatCannotBeStored(_ store: any RecordStore) async {
     await expect(.invalid) { try await store.insert(Records.record(1, version: 0)) }
     await expect(.invalid) { try await store.replace(Records.record(1, version: .max), under: nil) }
     await expect(.invalid) {

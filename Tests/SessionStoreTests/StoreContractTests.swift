@@ -20,20 +20,20 @@ struct StoreContractTests {
     try await store.insert(Records.record(3))
   }
 
-  @Test("one owner fills a store in memory for everybody, or a full one counts as broken")
+  @Test("one uid fills a store in memory for everybody, or a full one counts as broken")
   func memoryIsShared() async throws {
     let store = MemoryRecordStore(capacity: 100)
     var rejection: StoreError?
     for number in 0..<100 where rejection == nil {
       do throws(StoreError) {
-        try await store.insert(Records.record(number, owner: 1))
+        try await store.insert(Records.record(number, uid: 1))
       } catch {
         rejection = error
       }
     }
     #expect(rejection?.kind == .unavailable && rejection?.isOutage == false)
     #expect(try await store.usage(of: 1).count(in: .session) == 75)
-    for number in 200..<210 { try await store.insert(Records.record(number, owner: 2)) }
+    for number in 200..<210 { try await store.insert(Records.record(number, uid: 2)) }
   }
 
   /// Would catch: a purge that reads the records of all users, while a user at their limit causes one with each attempt

@@ -28,7 +28,7 @@ struct StoreKeyTests {
       Array(hexadecimal.utf8.dropLast()), Array((hexadecimal.dropLast() + "g").utf8), Array("00\(hexadecimal)".utf8),
       Array(base64.utf8.dropLast()), Array("not a key".utf8), [UInt8](repeating: 65, count: 1 << 16),
     ])
-  func refused(_ contents: [UInt8]) async {
+  func rejected(_ contents: [UInt8]) async {
     await expect(.unusable) { _ = try StoreKey(contents: contents) }
   }
 

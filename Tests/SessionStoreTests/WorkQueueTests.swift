@@ -39,7 +39,7 @@ struct WorkQueueTests {
   }
 
   @Test("earlier work of one user delays all later work of another")
-  func turns() {
+  func rotation() {
     let queue = WorkQueue<String>(capacity: 1000)
     for number in 0..<100 { _ = queue.submit("a\(number)", of: 1) }
     _ = queue.submit("b", of: 2)
@@ -78,7 +78,7 @@ struct WorkQueueTests {
   }
 
   @Test("a task's work is not put down to the user it is done for")
-  func taskOwner() async {
+  func taskUid() async {
     let queue = WorkQueue<String>(capacity: 1000)
     CurrentPeer.$uid.withValue(1) { for _ in 0..<50 { _ = queue.submit("a") } }
     CurrentPeer.$uid.withValue(2) { _ = queue.submit("b") }

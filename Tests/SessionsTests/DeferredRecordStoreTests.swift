@@ -88,7 +88,7 @@ struct DeferredRecordStoreTests {
   func leaving() async throws {
     let openings = Openings()
     let store = DeferredRecordStore(clock: ManualClock(), open: openings.opening("one"))
-    try store.hold(isNested: false)
+    try store.beginRetention(isNested: false)
     let isOver = Locked(false)
     let leaving = Task {
       await store.giveUp()
@@ -96,11 +96,11 @@ struct DeferredRecordStoreTests {
     }
     #expect(await eventually { Self.rejectsOperations(store) })
     // What holds it still reads and writes, and so do its parts; who only reads may meanwhile.
-    try store.hold(isNested: true)
+    try store.beginRetention(isNested: true)
     #expect(try await store.count(in: .session) == 0)
-    store.letGo()
+    store.endRetention()
     #expect(!isOver.withLock { $0 })
-    store.letGo()
+    store.endRetention()
     await leaving.value
     for _ in 0..<2 {
       do throws(StoreError) {
@@ -116,8 +116,8 @@ struct DeferredRecordStoreTests {
 
   private static func rejectsOperations(_ store: DeferredRecordStore) -> Bool {
     do {
-      try store.hold(isNested: false)
-      store.letGo()
+      try store.beginRetention(isNested: false)
+      store.endRetention()
       return false
     } catch {
       return true
@@ -125,28 +125,28 @@ struct DeferredRecordStoreTests {
   }
 
   @Test("a refresh at the issuer loses its refresh token to the hand-over of the store, or one begins in it")
-  func renewals() async throws {
+  func refreshes() async throws {
     // What is left is there for the next process.
     let records = TroubledStore(closes: false)
     let store = DeferredRecordStore(clock: ManualClock(), open: { () async throws(StoreError) in records })
     let bench = try SessionBench(store: store)
     // Its refresh token is used up by the other session: the issuer would report another use as reuse.
-    let other = try await bench.session(owner: 2)
+    let other = try await bench.session(uid: 2)
     let session = try await bench.session()
-    let (old, others) = (try await bench.token(session), try await bench.token(other, owner: 2))
+    let (old, others) = (try await bench.token(session), try await bench.token(other, uid: 2))
     let gate = Gate()
     bench.gate.withLock { $0 = gate }
-    let renewal = Task { try await bench.token(session, replacing: old).value.reveal() }
+    let refresh = Task { try await bench.token(session, replacing: old).value.reveal() }
     #expect(await eventually { gate.waiterCount == 1 })
     let leaving = Task { await store.giveUp() }
     #expect(await eventually { Self.rejectsOperations(store) })
     // The token that is there is as good as before, a new one is for the next process to ask for.
-    #expect(try await bench.token(other, owner: 2).value.reveal() == others.value.reveal())
-    await #expect(throws: SessionError.self) { try await bench.token(other, replacing: others, owner: 2) }
+    #expect(try await bench.token(other, uid: 2).value.reveal() == others.value.reveal())
+    await #expect(throws: SessionError.self) { try await bench.token(other, replacing: others, uid: 2) }
     gate.open()
-    let refreshed = try await renewal.value
+    let refreshed = try await refresh.value
     await leaving.value
-    let next = try SessionBench(store: records, beside: bench)
+    let next = try SessionBench(store: records, alongside: bench)
     #expect(try await next.token(session).value.reveal() == refreshed)
     #expect(try await next.token(session, replacing: try await next.token(session)).value.reveal() != refreshed)
     #expect(!bench.provider.withLock { $0.isReused })

@@ -11,9 +11,9 @@ import Testing
 /// Implicit access: a registered profile, logged in without its user, never with more than is configured.
 @Suite struct ImplicitTests {
   private static func implicit(
-    _ bench: GrantBench, _ issuer: SessionIssuer, profile: String = "user-1", owner: UInt32 = 1
+    _ bench: GrantBench, _ issuer: SessionIssuer, profile: String = "user-1", uid: UInt32 = 1
   ) async throws(SessionError) -> Session {
-    try await bench.sessions.create(from: .implicit(profile: profile), at: issuer, ownedBy: owner)
+    try await bench.sessions.create(from: .implicit(profile: profile), at: issuer, ownedBy: uid)
   }
 
   private static func access(
@@ -75,7 +75,7 @@ import Testing
     for (at, subject, uid) in [
       (issuer, "user-2", 1), (issuer, "user-1", 2), (other, "user-1", 1), (otherClient, "user-1", 1), (issuer, "", 1),
     ] as [(SessionIssuer, String, UInt32)] {
-      let fault = await GrantBench.fault { _ = try await Self.implicit(bench, at, profile: subject, owner: uid) }
+      let fault = await GrantBench.fault { _ = try await Self.implicit(bench, at, profile: subject, uid: uid) }
       guard case .authorizationFailed? = fault?.kind else {
         Issue.record("\(subject) of \(uid): \(String(describing: fault))")
         continue
@@ -117,13 +117,13 @@ import Testing
       let key = RecordKey(collection: .profile, id: HashFunction.sha256.hash("test", of: ["\(number)"]))
       try await bench.store.insert(
         StoredRecord(
-          key: key, owner: 1, version: 1, expiresAt: bench.clock.wallNow + .seconds(60), contents: Secret([])))
+          key: key, uid: 1, version: 1, expiresAt: bench.clock.wallNow + .seconds(60), contents: Secret([])))
     }
     try await bench.userSession(at: issuer)
     #expect(bench.events.names == ["troubled"])
     #expect(try await bench.store.count(in: .profile) == 10_000)
-    try await bench.userSession(at: issuer, owner: 2)
-    _ = try await Self.implicit(bench, issuer, owner: 2)
+    try await bench.userSession(at: issuer, uid: 2)
+    _ = try await Self.implicit(bench, issuer, uid: 2)
     #expect(bench.events.names == ["troubled"])
   }
 
@@ -143,7 +143,7 @@ import Testing
   }
 
   @Test("the issuer gets no request where the store has no capacity, and a rejected login leaves nothing behind")
-  func place() async throws {
+  func position() async throws {
     let store = TroubledStore()
     let bench = try GrantBench(store: store)
     let issuer = try bench.issuer(implicit: Self.access(bench, .jwtBearer))
@@ -153,10 +153,10 @@ import Testing
     bench.answer("/token") { _, _ in .json(#"{"error":"access_denied"}"#, status: 403) }
     #expect(await GrantBench.fault { _ = try await Self.implicit(bench, issuer) } != nil)
     #expect(try await store.records(in: .session, ownedBy: 1).count == before)
-    let asked = bench.sent().count
+    let requestCount = bench.sent().count
     store.failInsertions()
     #expect(await GrantBench.fault { _ = try await Self.implicit(bench, issuer) } != nil)
-    #expect(bench.sent().count == asked)
+    #expect(bench.sent().count == requestCount)
   }
 
   @Test("the profile outlives its session and the process, and ends 90 days after the last login")
@@ -188,7 +188,7 @@ import Testing
   }
 
   @Test("a token is refreshed by the grant again; a rejection ends the session, an outage does not")
-  func renewal() async throws {
+  func refresh() async throws {
     let bench = try GrantBench()
     let issuer = try bench.issuer(implicit: Self.access(bench, .jwtBearer))
     bench.answerTokens()
@@ -278,7 +278,7 @@ import Testing
     func code(_ kind: ResourceServer.Authentication, _ handle: SessionHandle?) async throws -> ResourceError.Code? {
       var options = FetchOptions(authentication: kind)
       options.session = handle.map {
-        FetchSession(handle: $0, owner: 1, issuer: issuer, sessions: bench.sessions)
+        FetchSession(handle: $0, uid: 1, issuer: issuer, sessions: bench.sessions)
       }
       var server = try ResourceServer.testing(baseURL: "https://api.test/", issuer: issuer.issuer)
       server.scope = nil

@@ -59,11 +59,11 @@ import Testing
     given.accessToken = Secret("given")
     given.expiresIn = 6000
     let announced = try await bench.sessions.create(from: .tokens(given), at: bench.issuer, ownedBy: 1)
-    let renewed = try await bench.session()
-    _ = try await bench.token(renewed)
+    let refreshed = try await bench.session()
+    _ = try await bench.token(refreshed)
     #expect(
       !bench.sessions.repository.schedules.endNotices.isEmpty && !bench.sessions.repository.schedules.refreshes.isEmpty)
-    for handle in [announced.handle, renewed.handle] {
+    for handle in [announced.handle, refreshed.handle] {
       _ = try await bench.sessions.end(handle, ownedBy: 1, at: nil)
     }
     #expect(
@@ -91,7 +91,7 @@ import Testing
     try await keepingFresh(bench) { pass in
       bench.provider.withLock { $0.failure = .serverUnreachable }
       await pass(.seconds(266))
-      #expect(await eventually { bench.events.names.contains("renewalFailed") })
+      #expect(await eventually { bench.events.names.contains("refreshFailed") })
       bench.provider.withLock { $0.failure = nil }
       await pass(.seconds(21))
       #expect(await eventually { bench.provider.withLock { $0.number } == 2 })
@@ -156,10 +156,10 @@ import Testing
   }
 
   @Test("a user whose sessions all wait for a slow issuer leaves no slot for another's refresh")
-  func renewalsOfOthers() async throws {
+  func refreshesOfOthers() async throws {
     let bench = try SessionBench()
     try await stalled(bench, until: .seconds(270)) {
-      _ = try await bench.token(bench.session(owner: 2), owner: 2)
+      _ = try await bench.token(bench.session(uid: 2), uid: 2)
     } _: { gate in
       #expect(await eventually { gate.waiterCount == 12 })
       #expect(bench.sessions.repository.schedules.refreshes.underWay == 12)
@@ -192,7 +192,7 @@ import Testing
     given.accessToken = Secret("opaque")
     given.expiresIn = 600
     let session = try await bench.sessions.create(from: .tokens(given), at: bench.issuer, ownedBy: 1)
-    let next = try SessionBench(beside: bench)
+    let next = try SessionBench(alongside: bench)
     _ = try await next.sessions.session(session.handle, ownedBy: 1)
     try await keepingFresh(next) { pass in
       await pass(.seconds(550))

@@ -7,10 +7,10 @@ import Testing
 /// The schedule of refreshes and announcements, in bounded memory.
 @Suite struct RefreshScheduleTests {
   private func entry(
-    _ handle: SessionHandle = .random(), owner: UInt32 = 1, due: Int64, expiresAt: Int64 = 1_000
+    _ handle: SessionHandle = .random(), uid: UInt32 = 1, due: Int64, expiresAt: Int64 = 1_000
   ) -> RefreshSchedule.Entry {
     .init(
-      handle: handle, owner: owner, duty: .refresh(.session), due: MonotonicInstant(nanoseconds: due * 1_000_000_000),
+      handle: handle, uid: uid, duty: .refresh(.session), due: MonotonicInstant(nanoseconds: due * 1_000_000_000),
       expiresAt: Timestamp(secondsSinceEpoch: expiresAt))
   }
 
@@ -44,28 +44,28 @@ import Testing
     #expect(taken == 10 && schedule.positionCount == 0)
   }
 
-  @Test("an owner with many entries takes all slots, or takes precedence over one who has few")
-  func turns() throws {
+  @Test("a uid with many entries takes all slots, or takes precedence over one who has few")
+  func rotation() throws {
     let schedule = RefreshSchedule()
     for number in 0..<100 { schedule.add(entry(due: Int64(number))) }
     var begun: [RefreshSchedule.Entry] = []
     while let entry = schedule.begin(dueAt: Self.late) { begun.append(entry) }
     #expect(begun.count == 12 && schedule.underWay == 12)
-    #expect(begun.map(\.due) == begun.map(\.due).sorted(), "one owner's come as they are due")
-    schedule.add(entry(owner: 2, due: 500))
-    schedule.add(entry(owner: 3, due: 400))
-    #expect(Set([schedule.begin(dueAt: Self.late)?.owner, schedule.begin(dueAt: Self.late)?.owner]) == [2, 3])
-    #expect(schedule.begin(dueAt: Self.late) == nil, "14 of 16 are under way: no owner may have 12 and another one")
-    schedule.add(entry(owner: 2, due: 501))
+    #expect(begun.map(\.due) == begun.map(\.due).sorted(), "one uid's come as they are due")
+    schedule.add(entry(uid: 2, due: 500))
+    schedule.add(entry(uid: 3, due: 400))
+    #expect(Set([schedule.begin(dueAt: Self.late)?.uid, schedule.begin(dueAt: Self.late)?.uid]) == [2, 3])
+    #expect(schedule.begin(dueAt: Self.late) == nil, "14 of 16 are under way: no uid may have 12 and another one")
+    schedule.add(entry(uid: 2, due: 501))
     for entry in begun.prefix(6) { schedule.end(entry) }
-    #expect(schedule.begin(dueAt: Self.late)?.owner == 2, "who has least under way is next")
-    #expect(schedule.begin(dueAt: Self.late)?.owner == 1)
+    #expect(schedule.begin(dueAt: Self.late)?.uid == 2, "who has least under way is next")
+    #expect(schedule.begin(dueAt: Self.late)?.uid == 1)
   }
 
   @Test("a slot that is given back is not used again")
   func slots() {
     let schedule = RefreshSchedule()
-    for uid in 0..<50 as Range<UInt32> { schedule.add(entry(owner: uid, due: 1)) }
+    for uid in 0..<50 as Range<UInt32> { schedule.add(entry(uid: uid, due: 1)) }
     var done = 0
     while let first = schedule.begin(dueAt: Self.late) {
       var begun = [first]
@@ -86,8 +86,8 @@ import Testing
     #expect(!schedule.isEmpty, "another's")
     for handle in handles { schedule.remove(handle.key, of: 1) }
     #expect(schedule.isEmpty && schedule.positionCount == 0)
-    schedule.add(entry(owner: 2, due: 1))
-    #expect(schedule.begin(dueAt: Self.late)?.owner == 2)
+    schedule.add(entry(uid: 2, due: 1))
+    #expect(schedule.begin(dueAt: Self.late)?.uid == 2)
     for _ in 0..<20_000 {
       let handle = SessionHandle.random()
       schedule.add(entry(handle, due: 1_000_000))
@@ -96,16 +96,16 @@ import Testing
     #expect(schedule.positionCount <= 1024 + 1)
   }
 
-  @Test("an owner with very many sessions leaves no capacity for the entries of another's")
-  func room() {
+  @Test("a uid with very many sessions leaves no capacity for the entries of another's")
+  func space() {
     let schedule = RefreshSchedule(capacity: 100)
     for _ in 0..<200 { schedule.add(entry(due: 1)) }
     let kept = SessionHandle.random()
-    schedule.add(entry(kept, owner: 2, due: 1))
+    schedule.add(entry(kept, uid: 2, due: 1))
     for _ in 0..<200 { schedule.add(entry(due: 1)) }
     var owners: [UInt32] = []
     while let entry = schedule.begin(dueAt: Self.late) {
-      owners.append(entry.owner)
+      owners.append(entry.uid)
       schedule.end(entry)
     }
     #expect(owners.count == 100 && owners.prefix(2).contains(2))

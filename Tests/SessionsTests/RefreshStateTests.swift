@@ -24,7 +24,7 @@ import Testing
       let handle = SessionHandle.random()
       var contents = SessionContents(handle, at: bench.issuer, kind: .user, createdAt: bench.clock.wallNow)
       contents.refreshToken = refreshToken
-      let record = SessionRecord(handle: handle, owner: 1, version: 1, contents: contents)
+      let record = SessionRecord(handle: handle, uid: 1, version: 1, contents: contents)
       now = bench.clock.monotonicNow
       live = LiveSession(record: record, tokens: [:], key: nil, readAt: now)
       lease = RecordLease(key: handle.key, fence: 1, token: [1])
@@ -46,7 +46,7 @@ import Testing
     func saved(_ version: UInt64, _ change: (inout SessionContents) -> Void = { _ in }) -> LiveSession {
       var contents = live.contents
       change(&contents)
-      let record = SessionRecord(handle: live.handle, owner: 1, version: version, contents: contents)
+      let record = SessionRecord(handle: live.handle, uid: 1, version: version, contents: contents)
       return LiveSession(record: record, tokens: [:], key: nil, readAt: now)
     }
   }
@@ -162,7 +162,7 @@ import Testing
     }
   }
 
-  @Test("tokens stay in a session whose grant the issuer has ended, or its owner is not notified")
+  @Test("tokens stay in a session whose grant the issuer has ended, or its uid is not notified")
   func finalRejection() throws {
     var machine = try Machine()
     machine.request()
@@ -171,8 +171,8 @@ import Testing
       Issue.record("not saved")
       return
     }
-    #expect(contents.isRefused && contents.refreshToken == nil && contents.tokens.isEmpty)
-    let action = machine.next(.saved(machine.saved(2) { $0.isRefused = true }))
+    #expect(contents.isRejected && contents.refreshToken == nil && contents.tokens.isEmpty)
+    let action = machine.next(.saved(machine.saved(2) { $0.isRejected = true }))
     #expect(error(action) != nil)
     let isAnnounced = machine.state.takeEffects().contains { if case .announceEnd = $0 { true } else { false } }
     #expect(isAnnounced)

@@ -172,7 +172,7 @@ import Testing
   }
 
   @Test("without a refresh token a token is refreshed by the single sign-on token, for one resource by itself")
-  func renewal() async throws {
+  func refresh() async throws {
     let bench = try Bench()
     let session = try await bench.session()
     bench.grants.clock.advance(by: .seconds(280))

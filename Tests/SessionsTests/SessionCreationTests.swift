@@ -40,7 +40,7 @@ import Testing
   }
 
   @Test("a reservation for a session is no session: it cannot be read, listed or used")
-  func placesAreNoSessions() async throws {
+  func reservationsAreNoSessions() async throws {
     let bench = try SessionBench()
     let gate = Gate()
     bench.gate.withLock { $0 = gate }
@@ -78,7 +78,7 @@ import Testing
     #expect(try await bench.sessions.sessions(ownedBy: 1).count == 1)
   }
 
-  @Test("callers who leave do not pile up work: so many logins of one owner are under way, others are not touched")
+  @Test("callers who leave do not pile up work: so many logins of one uid are under way, others are not touched")
   func bounded() async throws {
     let bench = try SessionBench()
     let gate = Gate()
@@ -93,7 +93,7 @@ import Testing
       return
     }
     #expect(wait == .seconds(1))
-    let other = Task { try await bench.session(owner: 2) }
+    let other = Task { try await bench.session(uid: 2) }
     #expect(await eventually { gate.waiterCount == 257 })
     gate.open()
     _ = try? await other.value

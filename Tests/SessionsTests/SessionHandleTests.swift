@@ -4,7 +4,7 @@ import Testing
 @Suite("Session handles")
 struct SessionHandleTests {
   @Test(
-    "a text that is no handle throws: as nil it would mean the owner's only session where a client takes one",
+    "a text that is no handle throws: as nil it would mean the uid's only session where a client takes one",
     arguments: ["", "typo", String(repeating: "A", count: 42), String(repeating: "A", count: 44), "é" + "A"])
   func malformed(text: String) {
     let error = #expect(throws: SessionError.self) { try SessionHandle(text) }

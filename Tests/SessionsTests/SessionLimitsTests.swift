@@ -26,14 +26,14 @@ import Testing
     #expect(try await left() == 0)
   }
 
-  @Test("an owner has 10,000 sessions at most; what has expired does not count, others are not touched")
-  func perOwner() async throws {
+  @Test("a uid has 10,000 sessions at most; what has expired does not count, others are not touched")
+  func perUid() async throws {
     let bench = try SessionBench()
     for number in 0..<10_000 {
       let key = RecordKey(collection: .session, id: HashFunction.sha256.hash(Array("\(number)".utf8)))
       try await bench.store.insert(
         StoredRecord(
-          key: key, owner: 1, version: 1, expiresAt: bench.clock.wallNow + .seconds(60), contents: Secret([])))
+          key: key, uid: 1, version: 1, expiresAt: bench.clock.wallNow + .seconds(60), contents: Secret([])))
     }
     let error = await #expect(throws: SessionError.self) { try await bench.session() }
     guard case .overloaded(nil)? = error?.kind else {
@@ -41,7 +41,7 @@ import Testing
       return
     }
     #expect(bench.refreshes.isEmpty)
-    _ = try await bench.session(owner: 2)
+    _ = try await bench.session(uid: 2)
     bench.clock.advance(by: .seconds(61))
     _ = try await bench.session()
   }
@@ -74,11 +74,11 @@ import Testing
   func choiceWhileOthersLogIn() async throws {
     let store = TroubledStore()
     let bench = try SessionBench(store: store)
-    func login(_ owner: UInt32) async throws -> SessionHandle {
+    func login(_ uid: UInt32) async throws -> SessionHandle {
       var given = SessionGrant.GivenTokens()
       given.accessToken = Secret("given")
       given.expiresIn = 6000
-      return try await bench.sessions.create(from: .tokens(given), at: bench.issuer, ownedBy: owner).handle
+      return try await bench.sessions.create(from: .tokens(given), at: bench.issuer, ownedBy: uid).handle
     }
     func choice() async throws -> SessionChoice {
       try await bench.sessions.choice(of: .user, at: "corp", ownedBy: 1)
@@ -118,7 +118,7 @@ import Testing
   @Test("where others share the store a choice is cached for a moment only")
   func shared() async throws {
     let first = try SessionBench()
-    let second = try SessionBench(beside: first)
+    let second = try SessionBench(alongside: first)
     #expect(try await second.sessions.choice(of: .user, at: "corp", ownedBy: 1) == .none)
     let session = try await first.session()
     second.clock.advance(by: .seconds(2))
@@ -146,7 +146,7 @@ import Testing
     damaged.version += 1
     damaged.contents = Secret(Array("{}".utf8))
     try await bench.store.replace(damaged, under: nil)
-    let other = try SessionBench(beside: bench)
+    let other = try SessionBench(alongside: bench)
     #expect(try await other.sessions.sessions(ownedBy: 1).isEmpty)
     #expect(other.events.names == ["troubled"])
     #expect(try await other.sessions.end(session.handle, ownedBy: 1, at: nil) == UserSessions.UpstreamEnd.none)

@@ -58,9 +58,9 @@ struct SessionListingTests {
     #expect(store.listings == read + 1)
   }
 
-  @Test("one owner fills the store with few large sessions; those that end free their capacity, others have theirs")
+  @Test("one uid fills the store with few large sessions; those that end free their capacity, others have theirs")
   func bytes() async throws {
-    let bench = try SessionBench(maxOwnerBytes: 100_000)
+    let bench = try SessionBench(maxBytesPerUid: 100_000)
     let token = String(repeating: "x", count: 15_000)
     var made: [Session] = []
     var failure: SessionError?
@@ -77,7 +77,7 @@ struct SessionListingTests {
     #expect(failure?.detail == "the sessions of this peer hold as many bytes as they may")
     #expect(try await bench.store.usage(of: 1).bytes <= 100_000)
     // No grant is sent for a session without capacity.
-    let large = try SessionBench(maxOwnerBytes: 10)
+    let large = try SessionBench(maxBytesPerUid: 10)
     await #expect(throws: SessionError.self) { try await large.session() }
     #expect(large.refreshes.isEmpty)
     _ = try await bench.sessions.create(from: Self.grant(token), at: bench.issuer, ownedBy: 2)
@@ -85,9 +85,9 @@ struct SessionListingTests {
     _ = try await bench.sessions.create(from: Self.grant(token), at: bench.issuer, ownedBy: 1)
   }
 
-  @Test("sessions that one owner makes at one moment hold more together than they may, whatever they are made from")
+  @Test("sessions that one uid makes at one moment hold more together than they may, whatever they are made from")
   func bytesAtOnce() async throws {
-    let bench = try SessionBench(maxOwnerBytes: 100_000)
+    let bench = try SessionBench(maxBytesPerUid: 100_000)
     let token = String(repeating: "x", count: 15_000)
     let given = await outcomes {
       try await bench.sessions.create(from: Self.grant(token), at: bench.issuer, ownedBy: 1)
@@ -103,8 +103,8 @@ struct SessionListingTests {
       _ = await eventually { gate.waiterCount == 40 }
       gate.open()
     }
-    let outcome = await outcomes { try await bench.session(owner: 2) }
-    #expect((3...6).contains(outcome.made) && outcome.codes == ["noRoom"])
+    let outcome = await outcomes { try await bench.session(uid: 2) }
+    #expect((3...6).contains(outcome.made) && outcome.codes == ["noCapacity"])
     #expect(try await bench.store.usage(of: 2).bytes <= 100_000)
     #expect(try await bench.store.usage(of: 2).count(in: .session) == outcome.made)
     // Tokens that are not stored are revoked.
@@ -124,7 +124,7 @@ struct SessionListingTests {
           } catch let error as SessionError {
             switch error.kind {
             case .overloaded: return "overloaded"
-            case .noRoom: return "noRoom"
+            case .noCapacity: return "noCapacity"
             default: return error.detail
             }
           } catch { return "\(error)" }

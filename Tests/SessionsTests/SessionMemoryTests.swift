@@ -15,7 +15,7 @@ import Testing
     let store = TroubledStore()
     let bench = try SessionBench(store: store)
     store.failReplacements(4)
-    let creation = Task { try await bench.session(owner: 2) }
+    let creation = Task { try await bench.session(uid: 2) }
     for _ in 0..<3 {
       #expect(await eventually { bench.clock.sleeperCount == 1 })
       bench.clock.advance(by: .seconds(1))
@@ -26,23 +26,23 @@ import Testing
       for _ in 0..<5000 { cache.unsaved.set(contents, for: SessionHandle.random().key, of: 1) }
     }
     let session = try #require(try await bench.sessions.sessions(ownedBy: 2).first)
-    #expect(try await bench.token(session, owner: 2).value.reveal() == "a-1")
+    #expect(try await bench.token(session, uid: 2).value.reveal() == "a-1")
   }
 
   @Test("a user with very many sessions has another's read, refreshed or suspended again")
   func shared() async throws {
     let bench = try SessionBench()
-    let mine = try await bench.sessions.repository.live(bench.session(owner: 2).handle, ownedBy: 2)
+    let mine = try await bench.sessions.repository.live(bench.session(uid: 2).handle, ownedBy: 2)
     let (suspended, backoffs) = (SuspendedRefreshes(), bench.sessions.refresher.backoffs)
     var cache = SessionCache()
-    func add(_ key: RecordKey, _ owner: UInt32) {
-      cache.sessions.set(mine, for: key, of: owner)
-      cache.ended.set(true, for: key, of: owner)
-      cache.unsaved.set(mine.contents, for: key, of: owner)
-      suspended.entries.withLock { $0.set([], for: key, of: owner) }
+    func add(_ key: RecordKey, _ uid: UInt32) {
+      cache.sessions.set(mine, for: key, of: uid)
+      cache.ended.set(true, for: key, of: uid)
+      cache.unsaved.set(mine.contents, for: key, of: uid)
+      suspended.entries.withLock { $0.set([], for: key, of: uid) }
       let rejection = TokenBackoff(
         after: TokenError(.rejected(nil), "no"), previous: nil, now: bench.clock.monotonicNow)
-      if let rejection { backoffs.withLock { $0.set(rejection, for: RefreshKey(key: key, slot: .session), of: owner) } }
+      if let rejection { backoffs.withLock { $0.set(rejection, for: RefreshKey(key: key, slot: .session), of: uid) } }
     }
     let key = mine.handle.key
     add(key, 2)

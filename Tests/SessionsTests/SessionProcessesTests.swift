@@ -14,7 +14,7 @@ struct SessionProcessesTests {
     let session = try await bench.session()
     let first = try await bench.token(session)
     _ = try await bench.token(session, replacing: first)
-    let successor = try SessionBench(beside: bench)
+    let successor = try SessionBench(alongside: bench)
     #expect(try await successor.token(session).value.reveal() == "a-2")
     let token = try await successor.token(session)
     #expect(try await successor.token(session, replacing: token).value.reveal() == "a-3")
@@ -26,7 +26,7 @@ struct SessionProcessesTests {
     let first = try SessionBench()
     let session = try await first.session()
     let old = try await first.token(session)
-    let second = try SessionBench(beside: first)
+    let second = try SessionBench(alongside: first)
     let gate = Gate()
     first.gate.withLock { $0 = gate }
     let late = Task { try await first.token(session, replacing: old) }
@@ -39,15 +39,15 @@ struct SessionProcessesTests {
   }
 
   @Test("a rotated refresh token outlives the rejection that another process got for the old one")
-  func refusalOfTheOldToken() async throws {
+  func rejectionOfTheOldToken() async throws {
     let store = TroubledStore()
     let first = try SessionBench(store: store)
     let session = try await first.session()
     let old = try await first.token(session)
-    let second = try SessionBench(store: store, beside: first)
+    let second = try SessionBench(store: store, alongside: first)
     let theirs = try await second.token(session)
     let gate = Gate()
-    store.holdNextReplacement(at: gate)
+    store.blockNextReplacement(at: gate)
     let slow = Task { try await first.token(session, replacing: old) }
     #expect(await eventually { gate.waiterCount == 1 })
     await #expect(throws: SessionError.self) { try await second.token(session, replacing: theirs) }

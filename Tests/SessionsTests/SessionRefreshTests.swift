@@ -39,7 +39,7 @@ import Testing
   }
 
   @Test("a rejection of the newest token refreshes again, once per token")
-  func newestRefused() async throws {
+  func newestRejected() async throws {
     let bench = try SessionBench()
     let session = try await bench.session()
     let first = try await bench.token(session)
@@ -88,7 +88,7 @@ import Testing
       (400, "temporarily_unavailable", false), (503, "invalid_grant", false), (429, "slow_down", false),
       (500, "server_error", false), (403, "access_denied", false),
     ])
-  func refusals(status: Int, code: String, ends: Bool) async throws {
+  func rejections(status: Int, code: String, ends: Bool) async throws {
     let bench = try SessionBench()
     let session = try await bench.session()
     let old = try await bench.token(session)
@@ -120,7 +120,7 @@ import Testing
     let shown = try await bench.sessions.session(session.handle, ownedBy: 1)
     #expect(shown.accessTokenExpiresAt == nil && shown.expiresAt == bench.clock.wallNow)
     // Another process, or this one started again.
-    let restarted = try SessionBench(store: bench.store, beside: bench)
+    let restarted = try SessionBench(store: bench.store, alongside: bench)
     #expect(await Self.isExpired { try await restarted.token(session) })
     let upstream = try await bench.sessions.end(session.handle, ownedBy: 1, at: bench.issuer)
     #expect(upstream == UserSessions.UpstreamEnd.none)
@@ -187,12 +187,12 @@ import Testing
     let old = try await bench.token(session)
     let gate = Gate()
     bench.gate.withLock { $0 = gate }
-    let renewal = Task { try await bench.token(session, replacing: old) }
+    let refresh = Task { try await bench.token(session, replacing: old) }
     #expect(await eventually { gate.waiterCount == 1 })
     let ending = Task { try await bench.sessions.end(session.handle, ownedBy: 1, at: nil) }
     #expect(try await ending.value == UserSessions.UpstreamEnd.none)
     gate.open()
-    await #expect(throws: SessionError.self) { try await renewal.value }
+    await #expect(throws: SessionError.self) { try await refresh.value }
     await #expect(throws: SessionError.self) { try await bench.sessions.session(session.handle, ownedBy: 1) }
     #expect(try await bench.store.count(in: .session) == 0)
   }
@@ -200,13 +200,13 @@ import Testing
   @Test("a session is its creator's: another peer gets the same answer as for one that is not there")
   func foreign() async throws {
     let bench = try SessionBench()
-    let session = try await bench.session(owner: 1)
+    let session = try await bench.session(uid: 1)
     let unknown = try SessionHandle(String(repeating: "A", count: 43))
     for handle in [session.handle, unknown] {
       await #expect(throws: SessionError.self) { try await bench.sessions.session(handle, ownedBy: 2) }
     }
     #expect(try await bench.sessions.sessions(ownedBy: 2).isEmpty)
-    await #expect(throws: SessionError.self) { try await bench.token(session, owner: 2) }
+    await #expect(throws: SessionError.self) { try await bench.token(session, uid: 2) }
     await #expect(throws: SessionError.self) {
       try await bench.sessions.end(session.handle, ownedBy: 2, at: bench.issuer)
     }
@@ -261,12 +261,12 @@ import Testing
     let store = TroubledStore()
     let first = try SessionBench(store: store)
     let session = try await first.session()
-    let second = try SessionBench(store: store, beside: first)
+    let second = try SessionBench(store: store, alongside: first)
     let gate = Gate()
-    store.holdReads(at: gate)
+    store.blockReads(at: gate)
     let reading = Task { try await second.sessions.session(session.handle, ownedBy: 1) }
     #expect(await eventually { gate.waiterCount == 1 })
-    store.holdReads(at: nil)
+    store.blockReads(at: nil)
     _ = try await second.sessions.end(session.handle, ownedBy: 1, at: nil)
     gate.open()
     _ = try? await reading.value
@@ -335,17 +335,17 @@ import Testing
   }
 
   @Test("tokens that come for a session that has ended meanwhile are revoked")
-  func revokedForNobody() async throws {
+  func revokedForNoSession() async throws {
     let bench = try SessionBench()
     let session = try await bench.session()
     let old = try await bench.token(session)
     let gate = Gate()
     bench.gate.withLock { $0 = gate }
-    let renewal = Task { try await bench.token(session, replacing: old) }
+    let refresh = Task { try await bench.token(session, replacing: old) }
     #expect(await eventually { gate.waiterCount == 1 })
     _ = try await bench.sessions.end(session.handle, ownedBy: 1, at: nil)
     gate.open()
-    await #expect(throws: SessionError.self) { try await renewal.value }
+    await #expect(throws: SessionError.self) { try await refresh.value }
     #expect(await eventually { bench.transport.requests.contains { $0.url.path == "/revoke" } })
     let revoked = bench.transport.requests.last { $0.url.path == "/revoke" }
     let body = String(decoding: revoked?.body ?? [], as: UTF8.self)

@@ -48,7 +48,7 @@ import Testing
   }
 
   @Test("what is wrong with one resource's token keeps no other resource from its own")
-  func oneRefused() async throws {
+  func oneRejected() async throws {
     let bench = try SessionBench()
     let session = try await bench.session()
     bench.provider.withLock { $0.answers = [.json(#"{"error":"invalid_target"}"#, status: 400)] }

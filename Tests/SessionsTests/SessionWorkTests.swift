@@ -17,10 +17,10 @@ import Testing
     return (bench, bench.hold("/revoke"))
   }
 
-  private func fault(_ bench: GrantBench, owner: UInt32 = 1) async throws -> SessionError.Kind? {
+  private func fault(_ bench: GrantBench, uid: UInt32 = 1) async throws -> SessionError.Kind? {
     let issuer = try bench.issuer()
     let error = await GrantBench.fault {
-      _ = try await bench.sessions.create(from: .refreshToken(Secret("r")), at: issuer, ownedBy: owner)
+      _ = try await bench.sessions.create(from: .refreshToken(Secret("r")), at: issuer, ownedBy: uid)
     }
     return error?.kind
   }
@@ -37,7 +37,7 @@ import Testing
     }
     #expect(await eventually { gate.waiterCount == 256 })
     #expect(bench.sent().count == 256 && bench.events.names.isEmpty)
-    guard case .authorizationFailed? = try await fault(bench, owner: 2) else {
+    guard case .authorizationFailed? = try await fault(bench, uid: 2) else {
       Issue.record("the other user has no slot")
       return
     }

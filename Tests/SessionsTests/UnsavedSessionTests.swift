@@ -28,7 +28,7 @@ struct UnsavedSessionTests {
     store.failReplacements(0)
     #expect(await SessionRefreshTests.isExpired { try await bench.token(session) })
     #expect(bench.events.names == ["ended"])
-    let restarted = try SessionBench(store: store, beside: bench)
+    let restarted = try SessionBench(store: store, alongside: bench)
     #expect(await SessionRefreshTests.isExpired { try await restarted.token(session) }, "the store has it by now")
   }
 
@@ -56,7 +56,7 @@ struct UnsavedSessionTests {
     let old = try await bench.token(session)
     await failToStore(bench, store) { try await bench.token(session, replacing: old) }
     await bench.sessions.writeUnsaved()
-    let next = try SessionBench(store: store, beside: bench)
+    let next = try SessionBench(store: store, alongside: bench)
     let refreshed = try await next.token(session)
     #expect(refreshed.value.reveal() == "a-2")
     #expect(try await next.token(session, replacing: refreshed).value.reveal() == "a-3")
@@ -65,14 +65,14 @@ struct UnsavedSessionTests {
 
   /// Runs a refresh while the store accepts no write, not at the third retry either.
   private func failToStore(
-    _ bench: SessionBench, _ store: TroubledStore, _ renewal: @escaping @Sendable () async throws -> AccessToken
+    _ bench: SessionBench, _ store: TroubledStore, _ operation: @escaping @Sendable () async throws -> AccessToken
   ) async {
     store.failReplacements(4)
-    let renewal = Task { try await renewal() }
+    let refresh = Task { try await operation() }
     for _ in 0..<3 {
       #expect(await eventually { bench.clock.sleeperCount == 1 })
       bench.clock.advance(by: .seconds(1))
     }
-    await #expect(throws: SessionError.self) { try await renewal.value }
+    await #expect(throws: SessionError.self) { try await refresh.value }
   }
 }

@@ -18,7 +18,7 @@ import Testing
 
     init() async throws {
       first = try SessionBench(store: store)
-      second = try SessionBench(store: store, beside: first)
+      second = try SessionBench(store: store, alongside: first)
       session = try await first.session()
     }
 
@@ -61,13 +61,13 @@ import Testing
     let bench = try await Bench()
     let base = try await bench.read(bench.repository)
     try await bench.overtake { contents in
-      contents.isRefused = true
+      contents.isRejected = true
       contents.refreshToken = nil
     }
     let written = try await bench.repository.update(base.record, by: .refreshOutcome(under: nil)) { contents in
       contents.refreshToken = "r-9"
     }
-    #expect(written.version == 4 && written.contents.refreshToken == "r-9" && !written.contents.isRefused)
+    #expect(written.version == 4 && written.contents.refreshToken == "r-9" && !written.contents.isRejected)
   }
 
   @Test(
@@ -161,7 +161,7 @@ import Testing
     let repository = bench.repository
     let handle = SessionHandle.random()
     let contents = SessionContents(handle, at: bench.first.issuer, kind: .user, createdAt: bench.first.clock.wallNow)
-    let reservation = try await repository.reserve(contents, of: handle, owner: 1)
+    let reservation = try await repository.reserve(contents, of: handle, uid: 1)
     let nothing = RecordAllowance(count: .max, bytes: 1)
     let tooLarge = await #expect(throws: SessionError.self) {
       try await repository.update(reservation, by: .fillReservation(within: nothing)) { contents in
@@ -185,7 +185,7 @@ import Testing
     let repository = bench.repository
     let handle = SessionHandle.random()
     let contents = SessionContents(handle, at: bench.first.issuer, kind: .user, createdAt: bench.first.clock.wallNow)
-    let reservation = try await repository.reserve(contents, of: handle, owner: 1)
+    let reservation = try await repository.reserve(contents, of: handle, uid: 1)
     _ = try await bench.withoutStore { _ = try await repository.fill(reservation, with: contents) }
     #expect(try await repository.read(handle)?.version == 2)
     #expect(repository.unsaved(handle) == nil)

@@ -67,7 +67,7 @@ struct CallersLogTests {
       metrics: bench.service.calls.log.metrics, health: bench.service.health.monitor, changes: HealthSignal(),
       hub: bench.service.hub,
       logger: bench.service.calls.log.logger, log: bench.service.callersLog)
-    func end(_ uid: UInt32) { observer.observe(.ended(SessionHandle.random(), issuer: "corp", owner: uid)) }
+    func end(_ uid: UInt32) { observer.observe(.ended(SessionHandle.random(), issuer: "corp", uid: uid)) }
     for _ in 0..<1000 { end(5) }
     end(6)
     #expect(lines(bench, "session ended").count == 11)

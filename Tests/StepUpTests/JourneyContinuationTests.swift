@@ -22,7 +22,7 @@ import Testing
     for text in ["", "x", String(repeating: "A", count: 43), step.continuation + "=", step.continuation.uppercased()] {
       #expect(await JourneyBench.word { try await bench.resume(text, step.callbacks) } == "unknown")
     }
-    #expect(await JourneyBench.word { try await bench.resume(step, owner: 2) } == "unknown")
+    #expect(await JourneyBench.word { try await bench.resume(step, uid: 2) } == "unknown")
     bench.thenPage()
     let next = try #require(try await bench.resume(step).step)
     #expect(next.continuation != step.continuation)
@@ -100,10 +100,10 @@ import Testing
     for uid in [UInt32(1), 2] {
       for _ in 0..<256 {
         bench.thenPage()
-        #expect(try await bench.login(owner: uid).step != nil)
+        #expect(try await bench.login(uid: uid).step != nil)
       }
       bench.thenPage()
-      #expect(await JourneyBench.word { try await bench.login(owner: uid) } == "overloaded")
+      #expect(await JourneyBench.word { try await bench.login(uid: uid) } == "overloaded")
     }
     #expect(bench.journeys.waitingCount == 512)
     bench.grants.clock.advance(by: .seconds(180))
@@ -124,7 +124,7 @@ import Testing
     var kept = 0
     while kept <= most {
       bench.thenPage(callbacks, more: more)
-      guard await JourneyBench.word({ try await bench.login(owner: UInt32(kept / 200)) }) == "callbacks" else { break }
+      guard await JourneyBench.word({ try await bench.login(uid: UInt32(kept / 200)) }) == "callbacks" else { break }
       kept += 1
     }
     #expect((1...most).contains(kept))

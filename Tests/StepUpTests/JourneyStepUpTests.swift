@@ -146,7 +146,7 @@ import Testing
     bench.thenPage()
     let step = try #require(try await bench.stepUp(session).step)
     let gate = Gate()
-    store.holdNextReplacement(at: gate)
+    store.blockNextReplacement(at: gate)
     let refresh = Task { try await bench.grants.sessions.refresh(session.handle, ownedBy: 1, at: bench.issuer) }
     #expect(await eventually { gate.waiterCount == 1 })
     bench.thenToken(JourneyBench.newer)

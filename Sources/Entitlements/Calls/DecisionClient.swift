@@ -159,7 +159,7 @@ public struct DecisionClient: Sendable {
     guard let session = subject.session else { throw DecisionFault(.sessionMissing()) }
     do throws(SessionError) {
       return try await session.sessions.token(
-        of: session.handle(of: .user), ownedBy: session.owner, at: session.issuer, replacing: rejected,
+        of: session.handle(of: .user), ownedBy: session.uid, at: session.issuer, replacing: rejected,
         deadline: deadline,
         trace: trace)
     } catch {

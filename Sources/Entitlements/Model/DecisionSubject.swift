@@ -37,7 +37,7 @@ public struct DecisionSubject: Sendable {
     var properties = JSONObject()
     for name in claims { if let value = session.claims?[name] { properties[name] = value } }
     self.properties = properties
-    uid = access.owner
+    uid = access.uid
     self.session = access
     sessionMarks = [
       session.handle.text, session.acr ?? "", "\(session.authenticatedAt?.millisecondsSinceEpoch ?? 0)",

@@ -18,7 +18,7 @@ extension SessionError: FoundationError {
     case .grantNotSupported: .grantNotSupported
     case .sharedToken: .peerForbidden
     case .pending: .authorizationPending
-    case .overloaded, .noRoom: .overloaded
+    case .overloaded, .noCapacity: .overloaded
     case .invalid: .invalidRequest
     case .cancelled: .requestCancelled
     case .deadlineExceeded: .deadlineExceeded
@@ -36,7 +36,7 @@ extension SessionError: FoundationError {
     case .overloaded(let wait): facts.retryAfter = wait
     case .invalid(let path): facts.path = path.jsonPointer
     case .cancelled, .deadlineExceeded, .notFound, .expired, .authorizationFailed, .adviceRequired, .stateUnknown,
-      .issuerUnknown, .grantNotSupported, .sharedToken, .noRoom:
+      .issuerUnknown, .grantNotSupported, .sharedToken, .noCapacity:
       break
     }
     facts.isRetryable = isRetryable

@@ -26,7 +26,7 @@ struct CallCookies {
   }
 
   private static func scope(_ session: FetchSession?) -> CookieScope? {
-    session.flatMap { session in session.handle.map { CookieScope(uid: session.owner, session: $0) } }
+    session.flatMap { session in session.handle.map { CookieScope(uid: session.uid, session: $0) } }
   }
 
   /// Adds what is kept for `request` to its one `Cookie` field, behind the caller's own cookies, which win by name.

@@ -34,7 +34,7 @@ struct RecordCipher: Sendable {
 
   func seal(_ record: StoredRecord) throws(StoreError) -> SealedRecord {
     var sealed = SealedRecord(
-      key: record.key, owner: record.owner, version: record.version, expiresAt: record.expiresAt, seal: [],
+      key: record.key, uid: record.uid, version: record.version, expiresAt: record.expiresAt, seal: [],
       ciphertext: [])
     let data = authenticatedData(of: sealed)
     do throws(CryptoError) {
@@ -59,7 +59,7 @@ struct RecordCipher: Sendable {
         key: try key(for: sealed.key), nonce: Array(sealed.seal[..<AESGCM.nonceByteCount]),
         authenticating: data.span.bytes)
       return StoredRecord(
-        key: sealed.key, owner: sealed.owner, version: sealed.version, expiresAt: sealed.expiresAt,
+        key: sealed.key, uid: sealed.uid, version: sealed.version, expiresAt: sealed.expiresAt,
         contents: Secret(moving: &contents))
     } catch { throw StoreError(.corrupted, "\(sealed.key) is damaged or was altered") }
   }
@@ -107,7 +107,7 @@ struct RecordCipher: Sendable {
     data += keyID
     data.append(record.key.collection.number)
     data += record.key.id
-    data += record.owner.bytes
+    data += record.uid.bytes
     data += record.version.bytes
     data.append(record.expiresAt == nil ? 0 : 1)
     data += (record.expiresAt?.millisecondsSinceEpoch ?? 0).bytes

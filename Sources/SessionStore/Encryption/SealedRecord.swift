@@ -4,7 +4,7 @@ import SessionRecords
 /// A record as it is stored: indexed fields unencrypted, the contents encrypted, everything authenticated.
 struct SealedRecord: Sendable {
   var key: RecordKey
-  var owner: UInt32
+  var uid: UInt32
   var version: UInt64
   var expiresAt: Timestamp?
   /// Nonce and tag.

@@ -114,9 +114,9 @@ public final class FileRecordStore: RecordStore {
     if allowance != .unlimited {
       // Where there is no capacity anyway nothing is written; and records that have to be counted are counted once,
       // before others wait for it.
-      try allowance.check(adding: record, to: try await usage(of: record.owner))
+      try allowance.check(adding: record, to: try await usage(of: record.uid))
     }
-    try await call(writes: true, of: record.owner, cost: Self.cost(record)) { table throws(StoreError) in
+    try await call(writes: true, of: record.uid, cost: Self.cost(record)) { table throws(StoreError) in
       try table.insert(record, within: allowance)
     }
   }
@@ -126,7 +126,7 @@ public final class FileRecordStore: RecordStore {
     _ record: StoredRecord, under lease: RecordLease?, within allowance: RecordAllowance
   ) async throws(StoreError) {
     try record.checkStorable()
-    try await call(writes: true, of: record.owner, cost: Self.cost(record)) { table throws(StoreError) in
+    try await call(writes: true, of: record.uid, cost: Self.cost(record)) { table throws(StoreError) in
       try table.replace(record, within: allowance)
     }
   }
@@ -184,7 +184,7 @@ public final class FileRecordStore: RecordStore {
   /// Completes waiting calls, writes the log back into the database and closes the files.
   public func close() async { await queue.closeAndWait() }
 
-  /// A usage, and whether all of the owner's records had to be read for it.
+  /// A usage, and whether all of the uid's records had to be read for it.
   private struct Summed: Sendable {
     let usage: RecordUsage
     let isKnown: Bool

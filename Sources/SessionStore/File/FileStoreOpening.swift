@@ -68,11 +68,11 @@ struct FileStoreOpening {
   private func keys(in directory: StoreDirectory, isNew: Bool) throws(StoreError) -> Keys {
     if let key = configuration.key {
       // An unreadable key does not matter unless the store was written with it.
-      let beside = (try? KeyFile.read(in: directory)) ?? nil
-      return Keys(current: key, previous: configuration.previousKeys + [beside].compactMap(\.self))
+      let keyInDirectory = (try? KeyFile.read(in: directory)) ?? nil
+      return Keys(current: key, previous: configuration.previousKeys + [keyInDirectory].compactMap(\.self))
     }
-    if let beside = try KeyFile.read(in: directory) {
-      return Keys(current: beside, previous: configuration.previousKeys)
+    if let keyInDirectory = try KeyFile.read(in: directory) {
+      return Keys(current: keyInDirectory, previous: configuration.previousKeys)
     }
     guard isNew else {
       throw StoreError(

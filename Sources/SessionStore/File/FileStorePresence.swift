@@ -19,7 +19,7 @@ struct FileStorePresence: Sendable {
   func check() throws(StoreError) {
     let status = try Self.look(directory)
     guard status.st_dev == device, status.st_ino == inode else {
-      throw StoreError(.unavailable, "another file stands where \(Self.path(directory)) was: restart")
+      throw StoreError(.unavailable, "another file is where \(Self.path(directory)) was: restart")
     }
     guard faccessat(AT_FDCWD, directory, W_OK | X_OK, AT_EACCESS) == 0,
       faccessat(AT_FDCWD, Self.path(directory), R_OK | W_OK, AT_EACCESS) == 0

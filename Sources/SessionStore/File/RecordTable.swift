@@ -16,7 +16,7 @@ struct RecordTable {
   private let cipher: RecordCipher
   /// The manifest as of the last statement; `saveManifest` writes it into the database.
   private(set) var manifest: RecordManifest
-  /// The known usages of owners, as of the last statement.
+  /// The known usages of uids, as of the last statement.
   private var usages = UserUsages()
 
   init(database: SQLiteDatabase, cipher: RecordCipher, manifest: RecordManifest) {
@@ -102,26 +102,26 @@ struct RecordTable {
     guard record.version == 1, try sealed(record.key) == nil else {
       throw StoreError(.conflict, "\(record.key) exists")
     }
-    if allowance != .unlimited { try allowance.check(adding: record, to: try currentUsage(of: record.owner)) }
+    if allowance != .unlimited { try allowance.check(adding: record, to: try currentUsage(of: record.uid)) }
     let sealed = try cipher.seal(record)
     try database.run(
       "INSERT INTO record(\(Self.columns)) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7)",
-      .integer(Int64(sealed.key.collection.number)), .blob(sealed.key.id), .integer(Int64(sealed.owner)),
+      .integer(Int64(sealed.key.collection.number)), .blob(sealed.key.id), .integer(Int64(sealed.uid)),
       .integer(Int64(clamping: sealed.version)), Self.expiry(sealed), .blob(sealed.seal), .blob(sealed.ciphertext))
     manifest.add(fingerprint(sealed))
-    usages.add(1, of: sealed.owner, in: sealed.key.collection, bytes: sealed.ciphertext.count)
+    usages.add(1, of: sealed.uid, in: sealed.key.collection, bytes: sealed.ciphertext.count)
   }
 
   mutating func replace(_ record: StoredRecord, within allowance: RecordAllowance) throws(StoreError) {
-    guard let stored = try sealed(record.key), stored.version == record.version &- 1, stored.owner == record.owner
+    guard let stored = try sealed(record.key), stored.version == record.version &- 1, stored.uid == record.uid
     else { throw StoreError(.conflict, "\(record.key) has changed") }
     // An altered record must not become valid again by being overwritten.
     _ = try cipher.open(stored)
     let growth = record.contents.byteCount - stored.ciphertext.count
-    if allowance != .unlimited { try allowance.check(growth: growth, of: try currentUsage(of: record.owner)) }
+    if allowance != .unlimited { try allowance.check(growth: growth, of: try currentUsage(of: record.uid)) }
     try overwrite(stored, with: try cipher.seal(record))
     manifest.remove(fingerprint(stored))
-    usages.add(0, of: record.owner, in: record.key.collection, bytes: growth)
+    usages.add(0, of: record.uid, in: record.key.collection, bytes: growth)
   }
 
   mutating func take(_ key: RecordKey) throws(StoreError) -> StoredRecord? {
@@ -139,18 +139,18 @@ struct RecordTable {
   }
 
   mutating func purge(expiredAt now: Timestamp) throws(StoreError) -> Int {
-    var expired: [(key: RecordKey, version: UInt64, seal: [UInt8], owner: UInt32?, byteCount: Int)] = []
+    var expired: [(key: RecordKey, version: UInt64, seal: [UInt8], uid: UInt32?, byteCount: Int)] = []
     try database.each(
       "SELECT collection, id, version, seal, owner, length(contents) FROM record WHERE expires < ?1 LIMIT \(Self.purgeLimit)",
       .integer(now.millisecondsSinceEpoch)
     ) { row throws(StoreError) in
-      let owner = row.integer(4).flatMap(UInt32.init(exactly:))
+      let uid = row.integer(4).flatMap(UInt32.init(exactly:))
       expired.append(
-        (try Self.key(row), UInt64(clamping: row.integer(2) ?? 0), row.blob(3), owner, Int(row.integer(5) ?? 0)))
+        (try Self.key(row), UInt64(clamping: row.integer(2) ?? 0), row.blob(3), uid, Int(row.integer(5) ?? 0)))
     }
     for record in expired {
       try delete(record.key, version: record.version, seal: record.seal)
-      if let owner = record.owner { usages.add(-1, of: owner, in: record.key.collection, bytes: -record.byteCount) }
+      if let uid = record.uid { usages.add(-1, of: uid, in: record.key.collection, bytes: -record.byteCount) }
     }
     return expired.count
   }
@@ -205,7 +205,7 @@ struct RecordTable {
 
   private mutating func delete(_ sealed: SealedRecord) throws(StoreError) {
     try delete(sealed.key, version: sealed.version, seal: sealed.seal)
-    usages.add(-1, of: sealed.owner, in: sealed.key.collection, bytes: -sealed.ciphertext.count)
+    usages.add(-1, of: sealed.uid, in: sealed.key.collection, bytes: -sealed.ciphertext.count)
   }
 
   private mutating func delete(_ key: RecordKey, version: UInt64, seal: [UInt8]) throws(StoreError) {
@@ -234,11 +234,11 @@ struct RecordTable {
 
   private static func sealed(_ row: SQLiteStatement) throws(StoreError) -> SealedRecord {
     let key = try key(row)
-    guard let owner = row.integer(2).flatMap(UInt32.init(exactly:)),
+    guard let uid = row.integer(2).flatMap(UInt32.init(exactly:)),
       let version = row.integer(3).flatMap(UInt64.init(exactly:))
     else { throw StoreError(.corrupted, "\(key) is damaged or was altered") }
     return SealedRecord(
-      key: key, owner: owner, version: version,
+      key: key, uid: uid, version: version,
       expiresAt: row.integer(4).map(Timestamp.init(millisecondsSinceEpoch:)), seal: row.blob(5),
       ciphertext: row.blob(6))
   }

@@ -104,7 +104,7 @@ final class StoreDirectory: Sendable {
   /// A new directory is there after a loss of power only if its name is.
   private static func synchronizeParent(of path: String) throws(StoreError) {
     let parent = FileDescriptor(Glibc.open("\(path)/..", O_RDONLY | O_DIRECTORY | O_CLOEXEC))
-    guard parent.number >= 0, fsync(parent.number) == 0 else { throw failure("cannot write beside", path) }
+    guard parent.number >= 0, fsync(parent.number) == 0 else { throw failure("cannot write next to", path) }
   }
 
   private static func lock(in directory: FileDescriptor, path: String) throws(StoreError) -> FileDescriptor {

@@ -1,14 +1,14 @@
 import SessionRecords
 
-/// The known usages of owners, with the changes of an open transaction: a call that fails reverts its own changes, and
-/// no other owner's records have to be counted again for it.
+/// The known usages of uids, with the changes of an open transaction: a call that fails reverts its own changes, and
+/// no other uid's records have to be counted again for it.
 struct UserUsages {
-  /// The number of owners whose usage is cached.
+  /// The number of uids whose usage is cached.
   private static let capacity = 4096
 
   private var known: [UInt32: RecordUsage] = [:]
   /// The usages before each change of the transaction, in order.
-  private var earlier: [(owner: UInt32, usage: RecordUsage)] = []
+  private var earlier: [(uid: UInt32, usage: RecordUsage)] = []
 
   /// The number of changes in the transaction.
   var changeCount: Int { earlier.count }
@@ -30,7 +30,7 @@ struct UserUsages {
 
   /// Reverts the changes of the transaction after its first `count` ones.
   mutating func takeBack(to count: Int) {
-    while earlier.count > count, let change = earlier.popLast() { known[change.owner] = change.usage }
+    while earlier.count > count, let change = earlier.popLast() { known[change.uid] = change.usage }
   }
 
   /// Ends the transaction: nothing will be reverted.

@@ -1,7 +1,7 @@
 import PosternSupport
 import SessionRecords
 
-/// The number of bytes of an owner that were written and have been removed again: the bytes written, which the server
+/// The number of bytes of a uid that were written and have been removed again: the bytes written, which the server
 /// counts, less the existing ones. It never falls, so that a sidecar that uses it writes too little at worst, whatever
 /// other processes write meanwhile. Used by one thread.
 final class KnownRemovals {

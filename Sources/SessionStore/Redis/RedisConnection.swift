@@ -24,7 +24,7 @@ final class RedisConnection {
     if let password = configuration.password {
       // A user by itself would be one without a password: the server's default user is meant.
       let credentials = configuration.username.map { [$0, password.reveal()] } ?? [password.reveal()]
-      try begin(["AUTH"] + credentials, "refuses the user or the password")
+      try begin(["AUTH"] + credentials, "rejects the user or the password")
     }
     if address.database != 0 { try begin(["SELECT", String(address.database)], "has no database \(address.database)") }
   }

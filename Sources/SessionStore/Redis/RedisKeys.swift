@@ -11,21 +11,21 @@ struct RedisKeys: Sendable {
 
   func record(_ key: RecordKey) -> [UInt8] { records(key.collection) + identifier(key) }
   func lease(_ key: RecordKey) -> [UInt8] { bytes("lease:\(key.collection.rawValue):") + identifier(key) }
-  func owner(_ uid: UInt32, _ collection: RecordKey.Collection) -> [UInt8] {
-    owners(collection) + Array(String(uid).utf8)
+  func recordSet(of uid: UInt32, _ collection: RecordKey.Collection) -> [UInt8] {
+    recordSets(collection) + Array(String(uid).utf8)
   }
 
   /// The prefix of the keys of records.
   func records(_ collection: RecordKey.Collection) -> [UInt8] { bytes("record:\(collection.rawValue):") }
-  /// The prefix of the keys of the owners' sets.
-  func owners(_ collection: RecordKey.Collection) -> [UInt8] { bytes("owner:\(collection.rawValue):") }
-  /// An owner's records, in the order in which they were added.
+  /// The prefix of the keys of the sets of records by uid.
+  func recordSets(_ collection: RecordKey.Collection) -> [UInt8] { bytes("owner:\(collection.rawValue):") }
+  /// A uid's records, in the order in which they were added.
   func order(_ uid: UInt32, _ collection: RecordKey.Collection) -> [UInt8] {
     orders(collection) + Array(String(uid).utf8)
   }
-  /// The prefix of the keys of the owners' orders.
+  /// The prefix of the keys of the orders of records by uid.
   func orders(_ collection: RecordKey.Collection) -> [UInt8] { bytes("order:\(collection.rawValue):") }
-  /// The key of the number of bytes written for an owner, including removed ones.
+  /// The key of the number of bytes written for a uid, including removed ones.
   func written(_ uid: UInt32) -> [UInt8] { bytes("written:\(uid)") }
   /// The key of the counter of added records.
   var sequence: [UInt8] { bytes("sequence") }

@@ -98,7 +98,7 @@ public final class RedisRecordStore: RecordStore {
   /// Adds a record.
   public func insert(_ record: StoredRecord, within allowance: RecordAllowance) async throws(StoreError) {
     try record.checkStorable()
-    try await call(of: record.owner) { table throws(StoreError) in try table.insert(record, within: allowance) }
+    try await call(of: record.uid) { table throws(StoreError) in try table.insert(record, within: allowance) }
   }
 
   /// Replaces a record.
@@ -106,7 +106,7 @@ public final class RedisRecordStore: RecordStore {
     _ record: StoredRecord, under lease: RecordLease?, within allowance: RecordAllowance
   ) async throws(StoreError) {
     try record.checkStorable()
-    try await call(of: record.owner) { table throws(StoreError) in
+    try await call(of: record.uid) { table throws(StoreError) in
       try table.replace(record, under: lease, within: allowance)
     }
   }

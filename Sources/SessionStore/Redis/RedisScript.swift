@@ -1,6 +1,6 @@
 /// Scripts that run in the server, each as one atomic step.
 ///
-/// A record is a hash: `o` owner, `v` version, `e` expiry in milliseconds or empty, `k` the id of its key, `n` seal,
+/// A record is a hash: `o` uid, `v` version, `e` expiry in milliseconds or empty, `k` the id of its key, `n` seal,
 /// `c` contents, `f` fence. Numbers are compared as text, since Lua's have 53 bits. `insert` and `replace` know their
 /// own seal again, which holds a random nonce: repeating one after a lost answer is safe.
 enum RedisScript {
@@ -27,7 +27,7 @@ enum RedisScript {
     return 1
     """
 
-  /// ARGV owner, version, expiry, key id, seal, contents, time to live, score, member, id.
+  /// ARGV uid, version, expiry, key id, seal, contents, time to live, score, member, id.
   private static let write = """
     redis.call('HSET', KEYS[1], 'o', ARGV[1], 'v', ARGV[2], 'e', ARGV[3], 'k', ARGV[4], 'n', ARGV[5], 'c', ARGV[6])
     if ARGV[7] == '' then redis.call('PERSIST', KEYS[1]) else redis.call('PEXPIREAT', KEYS[1], ARGV[7]) end
@@ -39,7 +39,7 @@ enum RedisScript {
     return 1
     """
 
-  /// Adds the growth of the owner's records to the bytes written, unless that exceeds the limit. The number only grows,
+  /// Adds the growth of the uid's records to the bytes written, unless that exceeds the limit. The number only grows,
   /// so that a sum of the records remains valid up to it: see `KnownRemovals`.
   private static let count = """
     if growth > 0 then
@@ -50,7 +50,7 @@ enum RedisScript {
     end
     """
 
-  /// KEYS record, all, owner, order, sequence, written. ARGV of `write`, what may be written or nothing, how many
+  /// KEYS record, all, uid, order, sequence, written. ARGV of `write`, what may be written or nothing, how many
   /// records there may be or nothing. 0 when it exists, -2 too many bytes, -3 too many records.
   static let insert = """
     local seal = redis.call('HGET', KEYS[1], 'n')
@@ -79,7 +79,7 @@ enum RedisScript {
   /// KEYS record. Its fields.
   static let read = "return \(fields)"
 
-  /// KEYS record, all. ARGV prefix of the owners' keys, id, prefix of the owners' orders. The fields of what is
+  /// KEYS record, all. ARGV prefix of the uids' sets, id, prefix of the uids' orders. The fields of what is
   /// removed.
   static let take = """
     local found = \(fields)
@@ -91,8 +91,8 @@ enum RedisScript {
     return found
     """
 
-  /// KEYS owner, order, sequence. ARGV prefix of the records' keys, position, count, bytes. For each record id,
-  /// position and fields, and last where to go on or nothing. Those that are gone leave the owner's sets, if the server
+  /// KEYS uid, order, sequence. ARGV prefix of the records' keys, position, count, bytes. For each record id,
+  /// position and fields, and last where to go on or nothing. Those that are gone leave the uid's sets, if the server
   /// takes writes; those of a version without an order get a position in it.
   static let list = """
     if redis.call('ZCARD', KEYS[2]) < redis.call('SCARD', KEYS[1]) then
@@ -128,7 +128,7 @@ enum RedisScript {
     return found
     """
 
-  /// KEYS owner. ARGV prefix of the records' keys. How many there are, and how many bytes their contents have.
+  /// KEYS uid. ARGV prefix of the records' keys. How many there are, and how many bytes their contents have.
   static let usage = """
     local ids = redis.call('SMEMBERS', KEYS[1])
     local count = 0
@@ -154,15 +154,15 @@ enum RedisScript {
   /// KEYS lease. ARGV token.
   static let release = "return redis.call('GET', KEYS[1]) == ARGV[1] and redis.call('DEL', KEYS[1]) or 0"
 
-  /// KEYS all. ARGV now, limit, prefix of the records' keys, of the owners' keys and of the owners' orders. How many
+  /// KEYS all. ARGV now, limit, prefix of the records' keys, of the uids' sets and of the uids' orders. How many
   /// went.
   static let purge = """
     local members = redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', '(' .. ARGV[1], 'LIMIT', '0', ARGV[2])
     for _, member in ipairs(members) do
-      local owner, id = string.match(member, '^(%d+):(%x+)$')
+      local uid, id = string.match(member, '^(%d+):(%x+)$')
       redis.call('DEL', ARGV[3] .. id)
-      redis.call('SREM', ARGV[4] .. owner, id)
-      redis.call('ZREM', ARGV[5] .. owner, id)
+      redis.call('SREM', ARGV[4] .. uid, id)
+      redis.call('ZREM', ARGV[5] .. uid, id)
       redis.call('ZREM', KEYS[1], member)
     end
     return #members

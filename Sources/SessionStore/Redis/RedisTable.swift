@@ -26,14 +26,14 @@ struct RedisTable {
     let numbers = [position, Int64(clamping: count), Int64(RecordPage.maxBytes)].map { Array(String($0).utf8) }
     var rows =
       try link.evaluate(
-        RedisScript.list, keys: [keys.owner(uid, collection), keys.order(uid, collection), keys.sequence],
+        RedisScript.list, keys: [keys.recordSet(of: uid, collection), keys.order(uid, collection), keys.sequence],
         [keys.records(collection)] + numbers
       ).array ?? []
     var page = RecordPage(entries: [], next: rows.popLast()?.number)
     for row in rows {
       guard let parts = row.array, parts.count == 3, let position = parts[1].number,
         let id = parts[0].bytes.flatMap({ Self.identifier($0) })
-      else { throw StoreError(.corrupted, "the list of an owner's records was altered") }
+      else { throw StoreError(.corrupted, "the list of a uid's records was altered") }
       if let record = try record(RecordKey(collection: collection, id: id), parts[2]) {
         page.entries.append(RecordPage.Entry(record: record, position: position))
       }
@@ -45,7 +45,7 @@ struct RedisTable {
     let conflict = StoreError(.conflict, "\(record.key) exists")
     guard record.version == 1 else { throw conflict }
     let count = allowance.count == .max ? [] : Array(String(allowance.count).utf8)
-    let arguments = try written(record) + [try ceiling(of: record.owner, allowance), count]
+    let arguments = try written(record) + [try ceiling(of: record.uid, allowance), count]
     switch try link.evaluate(RedisScript.insert, keys: writtenKeys(record), arguments).integer {
     case 1: return
     case -2: throw .tooManyBytes
@@ -62,11 +62,11 @@ struct RedisTable {
     }
     let fence = lease.map { Array(String($0.fence).utf8) } ?? []
     let arguments =
-      try written(record) + [try ceiling(of: record.owner, allowance), Array(String(record.version - 1).utf8), fence]
+      try written(record) + [try ceiling(of: record.uid, allowance), Array(String(record.version - 1).utf8), fence]
     switch try link.evaluate(RedisScript.replace, keys: writtenKeys(record), arguments).integer {
     case 1: return
     case -2: throw .tooManyBytes
-    case -1: throw StoreError(.leaseLost, "\(record.key): the lease went to somebody else")
+    case -1: throw StoreError(.leaseLost, "\(record.key): another process has the lease")
     default: throw StoreError(.conflict, "\(record.key) has changed")
     }
   }
@@ -102,7 +102,7 @@ struct RedisTable {
     for collection in RecordKey.Collection.allCases {
       let sums =
         try link.evaluate(
-          RedisScript.usage, keys: [keys.owner(uid, collection)], [keys.records(collection)]
+          RedisScript.usage, keys: [keys.recordSet(of: uid, collection)], [keys.records(collection)]
         ).array ?? []
       guard sums.count == 2 else { continue }
       usage.add(Int(sums[0].integer ?? 0), in: collection, bytes: Int(sums[1].integer ?? 0))
@@ -131,7 +131,7 @@ struct RedisTable {
     for collection in RecordKey.Collection.allCases {
       let arguments = [
         Array(String(now.millisecondsSinceEpoch).utf8), Array(String(Self.purgeLimit).utf8),
-        keys.records(collection), keys.owners(collection), keys.orders(collection),
+        keys.records(collection), keys.recordSets(collection), keys.orders(collection),
       ]
       purged += try link.evaluate(RedisScript.purge, keys: [keys.all(collection)], arguments).integer ?? 0
     }
@@ -143,9 +143,9 @@ struct RedisTable {
   private func removed(_ key: RecordKey) throws(StoreError) -> RedisReply {
     let reply = try link.evaluate(
       RedisScript.take, keys: [keys.record(key), keys.all(key.collection)],
-      [keys.owners(key.collection), keys.identifier(key), keys.orders(key.collection)], isRepeatable: false)
-    if let fields = reply.array, fields.count == 6, let owner = fields[0].number.flatMap(UInt32.init(exactly:)) {
-      removals.add(fields[5].bytes?.count ?? 0, of: owner)
+      [keys.recordSets(key.collection), keys.identifier(key), keys.orders(key.collection)], isRepeatable: false)
+    if let fields = reply.array, fields.count == 6, let uid = fields[0].number.flatMap(UInt32.init(exactly:)) {
+      removals.add(fields[5].bytes?.count ?? 0, of: uid)
     }
     return reply
   }
@@ -153,35 +153,35 @@ struct RedisTable {
   private func writtenKeys(_ record: StoredRecord) -> [[UInt8]] {
     let collection = record.key.collection
     return [
-      keys.record(record.key), keys.all(collection), keys.owner(record.owner, collection),
-      keys.order(record.owner, collection), keys.sequence, keys.written(record.owner),
+      keys.record(record.key), keys.all(collection), keys.recordSet(of: record.uid, collection),
+      keys.order(record.uid, collection), keys.sequence, keys.written(record.uid),
     ]
   }
 
   /// The arguments of `RedisScript.write`.
   private func written(_ record: StoredRecord) throws(StoreError) -> [[UInt8]] {
     let (sealed, keyID) = try link.seal(record)
-    let owner = String(sealed.owner)
+    let uid = String(sealed.uid)
     let expiry = sealed.expiresAt?.millisecondsSinceEpoch
     let timeToLive = sealed.expiresAt.map { min(max(0, ($0 + Self.grace).millisecondsSinceEpoch), Self.latest) }
     let text = { (value: String) in Array(value.utf8) }
     return [
-      text(owner), text(String(sealed.version)), text(expiry.map { String($0) } ?? ""), keyID, sealed.seal,
+      text(uid), text(String(sealed.version)), text(expiry.map { String($0) } ?? ""), keyID, sealed.seal,
       sealed.ciphertext, text(timeToLive.map { String($0) } ?? ""), text(expiry.map { String($0) } ?? "+inf"),
-      text("\(owner):") + keys.identifier(sealed.key), keys.identifier(sealed.key),
+      text("\(uid):") + keys.identifier(sealed.key), keys.identifier(sealed.key),
     ]
   }
 
   private func record(_ key: RecordKey, _ reply: RedisReply) throws(StoreError) -> StoredRecord? {
     guard let fields = reply.array, fields.count == 6 else { throw Self.damage(key) }
     if fields.allSatisfy({ $0 == .none }) { return nil }
-    guard let owner = fields[0].number.flatMap(UInt32.init(exactly:)),
+    guard let uid = fields[0].number.flatMap(UInt32.init(exactly:)),
       let version = fields[1].number.flatMap(UInt64.init(exactly:)), let expiry = fields[2].bytes,
       expiry.isEmpty || fields[2].number != nil, let keyID = fields[3].bytes, let seal = fields[4].bytes,
       let contents = fields[5].bytes
     else { throw Self.damage(key) }
     let sealed = SealedRecord(
-      key: key, owner: owner, version: version,
+      key: key, uid: uid, version: version,
       expiresAt: fields[2].number.map(Timestamp.init(millisecondsSinceEpoch:)), seal: seal, ciphertext: contents)
     return try link.open(sealed, keyID: keyID)
   }

@@ -9,7 +9,7 @@ final class WorkQueue<Work: Sendable>: @unchecked Sendable {
   // Sendable because `arrivals` is only used through the functions for semaphores.
   private struct Item {
     let work: Work
-    let owner: UInt32
+    let uid: UInt32
     let cost: Int64
   }
 
@@ -28,9 +28,9 @@ final class WorkQueue<Work: Sendable>: @unchecked Sendable {
     var closers: [Reply<Void>] = []
 
     mutating func add(_ item: Item) {
-      var share = shares[item.owner] ?? Share(flow: queue.open(uid: item.owner))
+      var share = shares[item.uid] ?? Share(flow: queue.open(uid: item.uid))
       share.waitingCount += 1
-      shares[item.owner] = share
+      shares[item.uid] = share
       queue.add(item, of: share.flow)
       count += 1
     }
@@ -39,9 +39,9 @@ final class WorkQueue<Work: Sendable>: @unchecked Sendable {
       guard let (item, flow) = queue.next() else { return nil }
       queue.charge(flow, item.cost)
       count -= 1
-      shares[item.owner]?.waitingCount -= 1
-      if shares.count > WorkQueue.maxIdleShares, shares[item.owner]?.waitingCount == 0 {
-        shares[item.owner] = nil
+      shares[item.uid]?.waitingCount -= 1
+      if shares.count > WorkQueue.maxIdleShares, shares[item.uid]?.waitingCount == 0 {
+        shares[item.uid] = nil
         queue.close(flow)
       }
       return item
@@ -74,14 +74,14 @@ final class WorkQueue<Work: Sendable>: @unchecked Sendable {
   ///
   /// With the default of `limits.inFlight` the calls of one user cannot fill a queue, with a greater one they could.
   func submit(_ work: Work, of uid: UInt32? = nil, cost: Int64 = 1) -> StoreError? {
-    let item = Item(work: work, owner: uid ?? CurrentPeer.uid ?? PeerID.process.uid, cost: cost)
+    let item = Item(work: work, uid: uid ?? CurrentPeer.uid ?? PeerID.process.uid, cost: cost)
     let rejection = state.withLock { state -> StoreError? in
       if state.isClosed { return StoreError(.unavailable, "the store is closed") }
       if state.count >= capacity {
         return StoreError(.unavailable, "too much is waiting for the store", isOverload: true)
       }
       // Work of the process itself has no share.
-      let own = item.owner == PeerID.process.uid ? 0 : state.shares[item.owner]?.waitingCount ?? 0
+      let own = item.uid == PeerID.process.uid ? 0 : state.shares[item.uid]?.waitingCount ?? 0
       guard FairShare.allows(own, free: capacity - state.count) else {
         return StoreError(.unavailable, "too much of this user is waiting for the store", isOverload: true)
       }

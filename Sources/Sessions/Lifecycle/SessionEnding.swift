@@ -39,8 +39,8 @@ struct SessionEnding: SessionPart {
     suspended.remove(live.handle)
     guard let contents else { throw .notFound }
     // This process has announced the end of one that its issuer had ended; other processes have their own subscribers.
-    if !contents.isRefused || repository.isShared {
-      observer?.observe(.ended(live.handle, issuer: live.contents.issuer, owner: live.owner))
+    if !contents.isRejected || repository.isShared {
+      observer?.observe(.ended(live.handle, issuer: live.contents.issuer, uid: live.uid))
     }
     guard let issuer, (try? live.check(issuer)) != nil else { return .none }
     return await endUpstream(contents, issuer, trace)
@@ -130,7 +130,7 @@ struct SessionEnding: SessionPart {
       throw error
     }
     if !updated.contents.isRefreshable {
-      observer?.observe(.ended(live.handle, issuer: updated.contents.issuer, owner: live.owner))
+      observer?.observe(.ended(live.handle, issuer: updated.contents.issuer, uid: live.uid))
     }
     return true
   }

@@ -62,7 +62,7 @@ struct TokenRevocation: Sendable {
   func retire(_ tokens: [RetiredToken], of live: LiveSession, _ issuer: SessionIssuer) {
     guard !tokens.isEmpty else { return }
     uses.afterwards(live.handle.key) {
-      tasks.revoke(for: live.owner) { await revoke(tokens, issuer) }
+      tasks.revoke(for: live.uid) { await revoke(tokens, issuer) }
     }
   }
 

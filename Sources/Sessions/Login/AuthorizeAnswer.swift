@@ -24,8 +24,8 @@ enum AuthorizeAnswer {
     case 301, 302, 303, 307:
       let locations = response.fields.values(of: "Location")
       guard locations.count == 1 else { throw Self.failed("the access manager redirects nowhere", "missing_location") }
-      let place = String(locations[0].prefix(beforeBytes: "?", "#"))
-      if place.hasSameBytes(as: String(redirectURI.prefix(beforeBytes: "?", "#"))) {
+      let location = String(locations[0].prefix(beforeBytes: "?", "#"))
+      if location.hasSameBytes(as: String(redirectURI.prefix(beforeBytes: "?", "#"))) {
         guard let callback = AuthorizationCallback(locations[0]) else {
           throw Self.failed("the access manager's redirect cannot be read", "invalid_redirect")
         }
@@ -69,7 +69,7 @@ enum AuthorizeAnswer {
     let members = FormEncoding.decode(target.query ?? "") ?? []
     let targets = members.filter { $0.name == "goto" }.map(\.value)
     guard targets.count == 1, let location = request.location(in: targets[0], from: url) else {
-      throw failed("the access manager's goto leads elsewhere than to the request that it holds up", "invalid_goto")
+      throw failed("the access manager's goto leads elsewhere than to the suspended request", "invalid_goto")
     }
     return .advice(advices, goingOn: location)
   }

@@ -44,7 +44,7 @@ struct CodeLogin: SessionPart {
     guard let contents = pending.bytes else { throw SessionError(.stateUnknown, "the authorization cannot be kept") }
     try await repository.writer.insert(
       StoredRecord(
-        key: PendingAuthorization.key(ofState: state), owner: uid, version: 1, expiresAt: expiresAt,
+        key: PendingAuthorization.key(ofState: state), uid: uid, version: 1, expiresAt: expiresAt,
         contents: contents))
     return BegunAuthorization(url: url, state: state, expiresAt: expiresAt)
   }
@@ -57,7 +57,7 @@ struct CodeLogin: SessionPart {
     let pending = redemption.pending
     return try await creation.create(
       NewSession(
-        grant: redemption.grant, issuer: redemption.issuer, scope: pending.scope, owner: uid, key: pending.dpopKey,
+        grant: redemption.grant, issuer: redemption.issuer, scope: pending.scope, uid: uid, key: pending.dpopKey,
         resource: pending.resource, expectations: AuthorizationExpectations(pending), claim: redemption.claim,
         trace: trace))
   }
@@ -94,7 +94,7 @@ struct CodeLogin: SessionPart {
       throw SessionError(.stateUnknown, "the callback is another authorization's")
     }
     guard issuer.issuer.identifier == pending.issuerIdentifier, issuer.issuer.clientID == pending.clientID else {
-      throw SessionError(.issuerUnknown, "the issuer has been configured anew since the authorization began")
+      throw SessionError(.issuerUnknown, "the issuer has been configured differently since the authorization began")
     }
     do throws(SessionError) {
       let code = try Self.check(callback, pending, issuer.issuer)
@@ -134,7 +134,7 @@ struct CodeLogin: SessionPart {
     } catch {
       throw SessionError(error)
     }
-    guard let record, record.owner == uid, let expiresAt = record.expiresAt, expiresAt > clock.wallNow else {
+    guard let record, record.uid == uid, let expiresAt = record.expiresAt, expiresAt > clock.wallNow else {
       throw .authorizationUnknown
     }
     return record
@@ -183,7 +183,7 @@ struct CodeLogin: SessionPart {
     }
     if let error = callback["error"] {
       let isWord = (1...128).contains(error.utf8.count) && error.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F }
-      throw failed("the issuer refused the authorization", isWord ? error : "invalid_error")
+      throw failed("the issuer denied the authorization", isWord ? error : "invalid_error")
     }
     guard let code = callback["code"], !code.isEmpty else { throw failed("the callback has no code", "missing_code") }
     return code

@@ -47,7 +47,7 @@ struct DeviceLogin: SessionPart {
       issuer: issuer.issuer.name, issuerIdentifier: issuer.issuer.identifier, clientID: issuer.issuer.clientID,
       deviceCode: code, scope: scope, interval: interval.wholeMilliseconds,
       askAt: (clock.wallNow + interval).millisecondsSinceEpoch, dpopKey: try issuer.newKey())
-    try await write(pending, of: handle, owner: uid, version: 1, expiresAt: expiresAt)
+    try await write(pending, of: handle, uid: uid, version: 1, expiresAt: expiresAt)
     return BegunDeviceAuthorization(
       handle: handle, userCode: userCode, verificationURI: uri,
       verificationURIComplete: document?["verification_uri_complete"]?.stringValue, expiresAt: expiresAt,
@@ -65,14 +65,14 @@ struct DeviceLogin: SessionPart {
     }
     let issuer = try issuer(pending.issuer)
     guard issuer.issuer.identifier == pending.issuerIdentifier, issuer.issuer.clientID == pending.clientID else {
-      throw SessionError(.issuerUnknown, "the issuer has been configured anew since the authorization began")
+      throw SessionError(.issuerUnknown, "the issuer has been configured differently since the authorization began")
     }
     let wait = Timestamp(millisecondsSinceEpoch: pending.askAt) - clock.wallNow
     guard wait <= .zero else { throw Self.pending(min(wait, .milliseconds(pending.interval))) }
     // The time of the next poll is stored before this one is sent: one of several callers sends it.
     pending.askAt = (clock.wallNow + .milliseconds(pending.interval)).millisecondsSinceEpoch
     do throws(SessionError) {
-      try await write(pending, of: handle, owner: uid, version: record.version + 1, expiresAt: record.expiresAt)
+      try await write(pending, of: handle, uid: uid, version: record.version + 1, expiresAt: record.expiresAt)
     } catch {
       if case .store(let fault) = error.kind, fault.kind == .conflict {
         throw Self.pending(.milliseconds(pending.interval))
@@ -82,7 +82,7 @@ struct DeviceLogin: SessionPart {
     do throws(SessionError) {
       let session = try await creation.create(
         NewSession(
-          grant: .deviceCode(Secret(pending.deviceCode)), issuer: issuer, scope: pending.scope, owner: uid,
+          grant: .deviceCode(Secret(pending.deviceCode)), issuer: issuer, scope: pending.scope, uid: uid,
           key: pending.dpopKey, trace: trace))
       _ = try? await store.remove(record.key)
       return session
@@ -102,7 +102,7 @@ struct DeviceLogin: SessionPart {
       slower.interval += Self.slowDown.wholeMilliseconds
       slower.askAt += Self.slowDown.wholeMilliseconds
       try await write(
-        slower, of: handle, owner: record.owner, version: record.version + 2, expiresAt: record.expiresAt)
+        slower, of: handle, uid: record.uid, version: record.version + 2, expiresAt: record.expiresAt)
       return Self.pending(.milliseconds(slower.interval))
     case "access_denied", "expired_token":
       _ = try? await store.remove(record.key)
@@ -123,18 +123,18 @@ struct DeviceLogin: SessionPart {
     } catch {
       throw SessionError(error)
     }
-    guard let record, record.owner == uid, let expiresAt = record.expiresAt, expiresAt > clock.wallNow else {
+    guard let record, record.uid == uid, let expiresAt = record.expiresAt, expiresAt > clock.wallNow else {
       throw .deviceAuthorizationUnknown
     }
     return record
   }
 
   private func write(
-    _ pending: PendingDevice, of handle: SessionHandle, owner: UInt32, version: UInt64, expiresAt: Timestamp?
+    _ pending: PendingDevice, of handle: SessionHandle, uid: UInt32, version: UInt64, expiresAt: Timestamp?
   ) async throws(SessionError) {
     guard let contents = pending.bytes else { throw SessionError(.stateUnknown, "the authorization cannot be kept") }
     let record = StoredRecord(
-      key: PendingDevice.key(of: handle), owner: owner, version: version, expiresAt: expiresAt, contents: contents)
+      key: PendingDevice.key(of: handle), uid: uid, version: version, expiresAt: expiresAt, contents: contents)
     guard version > 1 else { return try await repository.writer.insert(record) }
     do throws(StoreError) {
       try await store.replace(record, under: nil)

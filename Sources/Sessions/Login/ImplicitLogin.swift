@@ -8,14 +8,14 @@ struct ImplicitLogin: SessionPart {
 
   private var profiles: ProfileRegistry { creation.profiles }
 
-  /// Creates a session of the profile that `owner` has of `subject`.
+  /// Creates a session of the profile that `uid` has of `subject`.
   func create(
-    _ subject: String, at issuer: SessionIssuer, owner: UInt32, trace: TraceContext?
+    _ subject: String, at issuer: SessionIssuer, uid: UInt32, trace: TraceContext?
   ) async throws(SessionError) -> Session {
     guard let access = issuer.implicit else {
       throw .grantNotSupported("implicit access is not configured for this issuer")
     }
-    guard let profile = try await profiles.profile(subject, at: issuer, ownedBy: owner) else {
+    guard let profile = try await profiles.profile(subject, at: issuer, ownedBy: uid) else {
       throw SessionError(
         .authorizationFailed, "no profile of that subject is registered for this peer at this issuer",
         upstreamCode: "profile_unknown")
@@ -28,7 +28,7 @@ struct ImplicitLogin: SessionPart {
     contents.dpopKey = try issuer.newKey()
     let form = try access.form(for: profile, at: issuer.issuer, scope: access.scope)
     let key = try DPoPKey.recorded(contents.dpopKey)
-    let reservation = try await repository.reserve(contents, of: handle, owner: owner)
+    let reservation = try await repository.reserve(contents, of: handle, uid: uid)
     let answer: TokenRequests.Answer
     do throws(TokenError) {
       answer = try await requests.token(form, at: issuer.issuer, key: key, trace: trace)
@@ -70,7 +70,7 @@ struct ImplicitLogin: SessionPart {
   ) async throws(SessionError) -> (ImplicitAccess, Profile) {
     try Self.checkTerms(of: live, at: issuer)
     guard let access = issuer.implicit, let subject = live.contents.subject,
-      let profile = try await profiles.profile(subject, at: issuer, ownedBy: live.owner)
+      let profile = try await profiles.profile(subject, at: issuer, ownedBy: live.uid)
     else { throw SessionError(.expired, "the session's profile is not registered any more: its user has to log in") }
     return (access, profile)
   }

@@ -44,7 +44,7 @@ struct ProfileRegistry: Sendable {
     guard let bytes = profile.bytes else { return }
     guard let stored = try await store.record(for: key) else {
       return try await store.insert(
-        StoredRecord(key: key, owner: uid, version: 1, expiresAt: profile.expiresAt, contents: bytes),
+        StoredRecord(key: key, uid: uid, version: 1, expiresAt: profile.expiresAt, contents: bytes),
         within: writer.allowance)
     }
     if let known = Profile.current(stored), known.idToken == profile.idToken,
@@ -54,7 +54,7 @@ struct ProfileRegistry: Sendable {
     }
     try await store.replace(
       StoredRecord(
-        key: key, owner: uid, version: stored.version + 1, expiresAt: profile.expiresAt, contents: bytes),
+        key: key, uid: uid, version: stored.version + 1, expiresAt: profile.expiresAt, contents: bytes),
       under: nil, within: writer.allowance)
   }
 
@@ -64,7 +64,7 @@ struct ProfileRegistry: Sendable {
   {
     do throws(StoreError) {
       let key = Profile.key(of: subject, at: issuer.issuer, ownedBy: uid)
-      guard let record = try await store.record(for: key), record.owner == uid else { return nil }
+      guard let record = try await store.record(for: key), record.uid == uid else { return nil }
       guard let profile = Profile.current(record), profile.subject.hasSameBytes(as: subject) else {
         throw StoreError(.corrupted, "\(key) is no profile")
       }

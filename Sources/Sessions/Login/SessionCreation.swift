@@ -26,7 +26,7 @@ struct NewSession: Sendable {
   let grant: SessionGrant
   let issuer: SessionIssuer
   let scope: String?
-  let owner: UInt32
+  let uid: UInt32
   /// The key that the tokens will be bound to; nil: a new one where the issuer binds tokens.
   var key: JSONValue?
   var resource: String?
@@ -50,7 +50,7 @@ struct SessionCreation: SessionPart {
     contents.dpopKey = if let key = new.key { key } else { try new.issuer.newKey() }
     let key = try DPoPKey.recorded(contents.dpopKey)
     contents.resource = new.resource
-    let reservation = try await repository.reserve(contents, of: handle, owner: new.owner)
+    let reservation = try await repository.reserve(contents, of: handle, uid: new.uid)
     let answer: TokenRequests.Answer
     do throws(SessionError) {
       try await prepare(new.issuer, needsKeys: new.expectations?.requiresIDToken == true, new.trace)
@@ -62,13 +62,13 @@ struct SessionCreation: SessionPart {
       throw error
     }
     let live = try await fill(reservation, with: contents, from: answer, at: new.issuer)
-    await profiles.register(contents, ownedBy: new.owner, at: new.issuer)
+    await profiles.register(contents, ownedBy: new.uid, at: new.issuer)
     return live.session
   }
 
   /// Creates a session from tokens that its caller got elsewhere.
   func create(
-    from given: SessionGrant.GivenTokens, at issuer: SessionIssuer, owner: UInt32
+    from given: SessionGrant.GivenTokens, at issuer: SessionIssuer, uid: UInt32
   ) async throws(SessionError) -> Session {
     let handle = SessionHandle.random()
     var contents = SessionContents(handle, at: issuer, kind: .user, createdAt: clock.wallNow)
@@ -77,8 +77,8 @@ struct SessionCreation: SessionPart {
     if issuer.accessManager == nil { given.ssoToken = nil }
     try contents.take(given, at: clock.wallNow)
     if let idToken = given.idToken { try await takeOld(idToken, at: issuer, into: &contents) }
-    let live = try await repository.insert(contents, of: handle, owner: owner)
-    await profiles.register(contents, ownedBy: owner, at: issuer)
+    let live = try await repository.insert(contents, of: handle, uid: uid)
+    await profiles.register(contents, ownedBy: uid, at: issuer)
     return live.session
   }
 
@@ -104,8 +104,8 @@ struct SessionCreation: SessionPart {
     } catch {
       guard case .overloaded = error.kind else { throw error }
       await repository.cancel(reservation)
-      revocation.revokeOrphaned(answer, issuer, of: reservation.owner)
-      throw SessionError(.noRoom, "\(error.detail): the new one is not kept")
+      revocation.revokeOrphaned(answer, issuer, of: reservation.uid)
+      throw SessionError(.noCapacity, "\(error.detail): the new one is not kept")
     }
   }
 
@@ -147,7 +147,7 @@ struct SessionCreation: SessionPart {
   ) async throws(SessionError) {
     guard let idToken = answer.response.idToken else {
       guard new.expectations?.requiresIDToken != true else {
-        revocation.revokeOrphaned(answer, new.issuer, of: new.owner)
+        revocation.revokeOrphaned(answer, new.issuer, of: new.uid)
         throw .missingIDToken
       }
       return
@@ -162,7 +162,7 @@ struct SessionCreation: SessionPart {
     } catch {
       // It was not requested, and there are no keys to validate it with: rather no claims than a lost grant.
       if case .unreachable = error.kind, new.expectations == nil { return }
-      revocation.revokeOrphaned(answer, new.issuer, of: new.owner)
+      revocation.revokeOrphaned(answer, new.issuer, of: new.uid)
       throw error
     }
   }

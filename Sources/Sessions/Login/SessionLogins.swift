@@ -21,18 +21,18 @@ struct SessionLogins: Sendable {
   }
 
   func create(
-    from grant: SessionGrant, at issuer: SessionIssuer, scope: String?, owner: UInt32, trace: TraceContext?
+    from grant: SessionGrant, at issuer: SessionIssuer, scope: String?, uid: UInt32, trace: TraceContext?
   ) async throws(SessionError) -> Session {
     if let token = grant.loneSSOToken {
-      return try await singleSignOn.create(from: token, at: issuer, scope: scope, owner: owner, trace: trace)
+      return try await singleSignOn.create(from: token, at: issuer, scope: scope, uid: uid, trace: trace)
     }
     switch grant {
     case .implicit(let profile):
-      return try await implicit.create(profile, at: issuer, owner: owner, trace: trace)
-    case .tokens(let given): return try await creation.create(from: given, at: issuer, owner: owner)
+      return try await implicit.create(profile, at: issuer, uid: uid, trace: trace)
+    case .tokens(let given): return try await creation.create(from: given, at: issuer, uid: uid)
     default:
       return try await creation.create(
-        NewSession(grant: grant, issuer: issuer, scope: scope, owner: owner, trace: trace))
+        NewSession(grant: grant, issuer: issuer, scope: scope, uid: uid, trace: trace))
     }
   }
 }

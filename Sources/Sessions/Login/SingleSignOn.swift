@@ -25,11 +25,11 @@ package struct SingleSignOn: SessionPart {
   /// Creates a session from a single sign-on token: an authorization code without a browser, with PKCE, `state` and
   /// `nonce`. `releasing` is a suspended authorization to continue, after its advice has been satisfied.
   package func create(
-    from token: Secret<String>, at issuer: SessionIssuer, scope: String?, owner: UInt32,
-    releasing suspended: HeldAuthorization? = nil, trace: TraceContext?
+    from token: Secret<String>, at issuer: SessionIssuer, scope: String?, uid: UInt32,
+    releasing suspended: SuspendedAuthorization? = nil, trace: TraceContext?
   ) async throws(SessionError) -> Session {
     guard AccessManager.isToken(token.reveal()) else {
-      throw .invalid("a single sign-on token that cannot stand in a cookie", path: ["ssoToken"])
+      throw .invalid("a single sign-on token that cannot be sent in a cookie", path: ["ssoToken"])
     }
     let key = if let suspended { suspended.key } else { try issuer.newKey() }
     let provingKey = try DPoPKey.recorded(key)
@@ -45,7 +45,7 @@ package struct SingleSignOn: SessionPart {
     }
     return try await creation.create(
       NewSession(
-        grant: signOn.grant, issuer: issuer, scope: signOn.pending.scope, owner: owner, key: key,
+        grant: signOn.grant, issuer: issuer, scope: signOn.pending.scope, uid: uid, key: key,
         expectations: AuthorizationExpectations(signOn.pending), ssoToken: token, trace: trace))
   }
 
@@ -61,7 +61,7 @@ package struct SingleSignOn: SessionPart {
   /// Returns another token for a session whose refresh token is gone, by its single sign-on token. `releasing` is a
   /// suspended authorization to continue, after its advice has been satisfied.
   func authorizeAgain(
-    _ live: LiveSession, _ slot: TokenSlot, _ issuer: SessionIssuer, releasing suspended: HeldAuthorization? = nil,
+    _ live: LiveSession, _ slot: TokenSlot, _ issuer: SessionIssuer, releasing suspended: SuspendedAuthorization? = nil,
     _ trace: TraceContext?
   ) async throws(RefreshError) -> RefreshedToken {
     guard let token = live.contents.ssoToken else {
@@ -104,7 +104,7 @@ package struct SingleSignOn: SessionPart {
   /// request whose advice has been satisfied.
   private func signOn(
     _ token: Secret<String>, scope: String, audience: String?, key: DPoPKey?, at issuer: SessionIssuer,
-    releasing suspended: HeldAuthorization?, _ trace: TraceContext?
+    releasing suspended: SuspendedAuthorization?, _ trace: TraceContext?
   ) async throws(RefreshError) -> SignedOn {
     guard let manager = issuer.accessManager else {
       throw RefreshError(.grantNotSupported("the issuer is configured without an access manager"))
@@ -171,14 +171,14 @@ package struct SingleSignOn: SessionPart {
     case .callback(let given): callback = given
     case .advice(let advices, let location):
       guard !isSecond else {
-        throw failed("the access manager asks for more after what it asked for", "interaction_required")
+        throw failed("the access manager requires more after its advice was satisfied", "interaction_required")
       }
       let secret = token.reveal()
       guard !advices.contains(where: { EchoedToken.isIn($0.value, secret) || EchoedToken.isIn($0.type, secret) }) else {
-        throw failed("the access manager's advice repeats the single sign-on token", "invalid_redirect")
+        throw failed("the access manager's advice contains the single sign-on token", "invalid_redirect")
       }
       throw RefreshError(
-        SessionError(HeldAuthorization(advices: advices, request: request, location: location, token: token)))
+        SessionError(SuspendedAuthorization(advices: advices, request: request, location: location, token: token)))
     }
     // Before anything else, errors included, is believed.
     guard callback["state"]?.hasSameBytes(as: request.state) ?? false else {

@@ -5,14 +5,14 @@ import SessionRecords
 /// A session's record as it was read or written.
 struct SessionRecord: Sendable {
   let handle: SessionHandle
-  let owner: UInt32
+  let uid: UInt32
   let version: UInt64
   let contents: SessionContents
 
   /// The record that replaces this one.
   func successor(_ contents: SessionContents, at now: Timestamp) throws(SessionError) -> StoredRecord {
     StoredRecord(
-      key: handle.key, owner: owner, version: version + 1, expiresAt: contents.purgeable(at: now),
+      key: handle.key, uid: uid, version: version + 1, expiresAt: contents.purgeable(at: now),
       contents: try contents.storable())
   }
 }
@@ -27,7 +27,7 @@ package struct LiveSession: Sendable {
   let readAt: MonotonicInstant
 
   var handle: SessionHandle { record.handle }
-  var owner: UInt32 { record.owner }
+  var uid: UInt32 { record.uid }
   var version: UInt64 { record.version }
   package var contents: SessionContents { record.contents }
 

@@ -15,9 +15,9 @@ final class RecordWriter: Sendable {
   private let observer: (any SessionObserver)?
   private let purgedAt = Locked<MonotonicInstant?>(nil)
 
-  init(store: any RecordStore, maxOwnerBytes: Int, clock: any EngineClock, observer: (any SessionObserver)?) {
+  init(store: any RecordStore, maxBytesPerUid: Int, clock: any EngineClock, observer: (any SessionObserver)?) {
     self.store = store
-    allowance = RecordAllowance(count: Self.maxRecords, bytes: maxOwnerBytes)
+    allowance = RecordAllowance(count: Self.maxRecords, bytes: maxBytesPerUid)
     self.clock = clock
     self.observer = observer
   }

@@ -30,7 +30,7 @@ struct SessionCache: Sendable {
       }
     }
     let live = LiveSession(record: record, tokens: tokens, key: key, readAt: clock.monotonicNow)
-    if ended[id] == nil { sessions.set(live, for: id, of: record.owner) }
+    if ended[id] == nil { sessions.set(live, for: id, of: record.uid) }
     return live
   }
 

@@ -47,7 +47,7 @@ extension SessionContents {
       throw SessionError(.invalid(path: ["expiresIn"]), "expiresIn must be from 0 to \(Self.maxLifetime)")
     }
     guard given.ssoToken.map({ AccessManager.isToken($0.reveal()) }) ?? true else {
-      throw SessionError(.invalid(path: ["ssoToken"]), "a single sign-on token that cannot stand in a cookie")
+      throw SessionError(.invalid(path: ["ssoToken"]), "a single sign-on token that cannot be sent in a cookie")
     }
     scope = given.scope
     refreshToken = given.refreshToken?.reveal()

@@ -9,7 +9,7 @@ package struct SessionContents: Sendable, Codable {
   static let currentFormat = 1
 
   var format = Self.currentFormat
-  /// The handle, so that its owner can list it; records are encrypted, and stored under its hash.
+  /// The handle, so that its uid can list it; records are encrypted, and stored under its hash.
   var handle: String
   /// The issuer's name in the configuration.
   var issuer: String
@@ -36,11 +36,17 @@ package struct SessionContents: Sendable, Codable {
   /// The resource that the user consented to (RFC 8707): the audience of the session's own token.
   var resource: String?
   /// Whether the issuer has ended the grant: the user has to log in again.
-  var isRefused = false
+  var isRejected = false
   /// The terms of an implicit session when it was created.
   var implicit: ImplicitAccess.Terms?
   /// Whether this is a reservation, while the session's first token is requested. Nil in older records.
   private var reserved: Bool?
+
+  private enum CodingKeys: String, CodingKey {
+    case format, handle, issuer, issuerIdentifier, clientID, kind, subject, scope, createdAt, expiresAt
+    case refreshToken, ssoToken, unprovenSSOToken, idToken, claims, tokens, dpopKey, resource, implicit, reserved
+    case isRejected = "isRefused"
+  }
 
   /// Reads a record's contents; nil when they are not this.
   init?(_ record: StoredRecord) {
@@ -74,7 +80,7 @@ package struct SessionContents: Sendable, Codable {
   }
 
   /// Whether the issuer may give more tokens without the user.
-  var isRefreshable: Bool { !isRefused && (refreshToken != nil || hasOtherGrant) }
+  var isRefreshable: Bool { !isRejected && (refreshToken != nil || hasOtherGrant) }
 
   /// Whether there is no session yet.
   var isReserved: Bool {

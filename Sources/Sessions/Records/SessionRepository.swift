@@ -40,10 +40,10 @@ final class SessionRepository: Sendable {
     let (isEnded, cached) = cache.withLock { ($0.ended[handle.key] != nil, $0.sessions[handle.key]) }
     guard !isEnded else { throw .notFound }
     if let cached, !isShared || clock.monotonicNow - cached.readAt < Self.sharedCacheLife {
-      guard cached.owner == uid else { throw .notFound }
+      guard cached.uid == uid else { throw .notFound }
       return cached
     }
-    guard let live = try await read(handle), live.owner == uid else { throw .notFound }
+    guard let live = try await read(handle), live.uid == uid else { throw .notFound }
     return try await withUnsavedEnd(live)
   }
 
@@ -62,14 +62,14 @@ final class SessionRepository: Sendable {
     guard let contents = SessionContents(stored), contents.handle == handle.text else {
       throw SessionError(StoreError(.corrupted, "\(stored.key) is no session"))
     }
-    let record = SessionRecord(handle: handle, owner: stored.owner, version: stored.version, contents: contents)
+    let record = SessionRecord(handle: handle, uid: stored.uid, version: stored.version, contents: contents)
     return contents.isReserved ? try await unsavedCreation(record) : keep(record)
   }
 
   /// The session with the end that its issuer gave it and the store has not taken yet: the record must not bring its
   /// tokens back.
   private func withUnsavedEnd(_ live: LiveSession) async throws(SessionError) -> LiveSession {
-    guard !live.contents.isRefused, let unsaved = unsaved(live.handle), unsaved.isRefused else { return live }
+    guard !live.contents.isRejected, let unsaved = unsaved(live.handle), unsaved.isRejected else { return live }
     let written = try await update(live.record, by: .refreshOutcome(under: nil)) { $0 = unsaved }
     // Where the user has logged in since, nothing is written.
     cache.withLock { $0.unsaved.remove(live.handle.key) }
@@ -98,35 +98,35 @@ final class SessionRepository: Sendable {
   func add(_ entry: RefreshSchedule.Entry, to schedule: RefreshSchedule) {
     schedule.add(entry)
     let isEnded = cache.withLock { $0.ended[entry.handle.key] != nil }
-    if isEnded { schedule.remove(entry.handle.key, of: entry.owner) }
+    if isEnded { schedule.remove(entry.handle.key, of: entry.uid) }
   }
 
   // MARK: Creating
 
   /// Adds a session that is complete.
   func insert(
-    _ contents: SessionContents, of handle: SessionHandle, owner: UInt32
+    _ contents: SessionContents, of handle: SessionHandle, uid: UInt32
   ) async throws(SessionError) -> LiveSession {
     try await writer.insert(
       StoredRecord(
-        key: handle.key, owner: owner, version: 1, expiresAt: contents.purgeable(at: clock.wallNow),
+        key: handle.key, uid: uid, version: 1, expiresAt: contents.purgeable(at: clock.wallNow),
         contents: try contents.storable()))
-    selections.forget(of: owner)
-    return keep(SessionRecord(handle: handle, owner: owner, version: 1, contents: contents))
+    selections.forget(of: uid)
+    return keep(SessionRecord(handle: handle, uid: uid, version: 1, contents: contents))
   }
 
   /// Reserves the record of a session whose first token is requested next: a grant can be used once, and is sent only
   /// where a write has succeeded.
   func reserve(
-    _ contents: SessionContents, of handle: SessionHandle, owner: UInt32
+    _ contents: SessionContents, of handle: SessionHandle, uid: UInt32
   ) async throws(SessionError) -> SessionRecord {
     var contents = contents
     contents.isReserved = true
     try await writer.insert(
       StoredRecord(
-        key: handle.key, owner: owner, version: 1, expiresAt: clock.wallNow + Self.reservationLife,
+        key: handle.key, uid: uid, version: 1, expiresAt: clock.wallNow + Self.reservationLife,
         contents: try contents.storable()), leaving: writer.headroom)
-    return SessionRecord(handle: handle, owner: owner, version: 1, contents: contents)
+    return SessionRecord(handle: handle, uid: uid, version: 1, contents: contents)
   }
 
   /// Removes the reservation of a session that was not created.
@@ -134,7 +134,7 @@ final class SessionRepository: Sendable {
     do throws(StoreError) {
       _ = try await store.remove(reservation.handle.key)
     } catch {
-      observer?.observe(.troubled("the place of a session cannot be given up", detail: error.description))
+      observer?.observe(.troubled("the reservation of a session cannot be removed", detail: error.description))
     }
   }
 
@@ -164,7 +164,7 @@ final class SessionRepository: Sendable {
       attempts += 1
       var contents = base.contents
       if policy.readsFirst {
-        guard let read = try await read(base.handle), read.owner == base.owner else { throw .notFound }
+        guard let read = try await read(base.handle), read.uid == base.uid else { throw .notFound }
         current = read.record
         contents = unsaved(base.handle) ?? current.contents
       }
@@ -190,9 +190,9 @@ final class SessionRepository: Sendable {
 
   private func written(_ contents: SessionContents, over old: SessionRecord) -> LiveSession {
     cache.withLock { $0.unsaved.remove(old.handle.key) }
-    if contents.expiresAt != old.contents.expiresAt || old.contents.isReserved { selections.forget(of: old.owner) }
+    if contents.expiresAt != old.contents.expiresAt || old.contents.isReserved { selections.forget(of: old.uid) }
     return keep(
-      SessionRecord(handle: old.handle, owner: old.owner, version: old.version + 1, contents: contents))
+      SessionRecord(handle: old.handle, uid: old.uid, version: old.version + 1, contents: contents))
   }
 
   private func noteFailure(
@@ -201,7 +201,7 @@ final class SessionRepository: Sendable {
     let key = base.handle.key
     cache.withLock { cache in
       if policy.isRefresh { cache.sessions.remove(key) }
-      if error.kind == .unavailable, policy.keepsUnsaved { cache.unsaved.set(contents, for: key, of: base.owner) }
+      if error.kind == .unavailable, policy.keepsUnsaved { cache.unsaved.set(contents, for: key, of: base.uid) }
     }
   }
 
@@ -229,8 +229,8 @@ final class SessionRepository: Sendable {
   func unsaved(_ handle: SessionHandle) -> SessionContents? { cache.withLock { $0.unsaved[handle.key] } }
 
   /// Whether the issuer has ended the session, as far as this process knows without a look at the store.
-  func isRefused(_ handle: SessionHandle) -> Bool {
-    cache.withLock { ($0.unsaved[handle.key] ?? $0.sessions[handle.key]?.contents)?.isRefused ?? false }
+  func isRejected(_ handle: SessionHandle) -> Bool {
+    cache.withLock { ($0.unsaved[handle.key] ?? $0.sessions[handle.key]?.contents)?.isRejected ?? false }
   }
 
   /// Writes what is in memory only. Stops at the first session that the store cannot take; that one and the rest stay
@@ -260,8 +260,8 @@ final class SessionRepository: Sendable {
     } catch {
       throw SessionError(error)
     }
-    let unsaved = cache.withLock { $0.end(live.handle.key, of: live.owner) }
-    forgetUpkeep(of: live.handle.key, ownedBy: live.owner)
+    let unsaved = cache.withLock { $0.end(live.handle.key, of: live.uid) }
+    forgetUpkeep(of: live.handle.key, ownedBy: live.uid)
     return taken.map { unsaved ?? SessionContents($0) ?? live.contents }
   }
 
@@ -314,7 +314,7 @@ final class SessionRepository: Sendable {
       return nil
     }
     guard contents.isReserved else { return contents.session(handle) }
-    let reservation = SessionRecord(handle: handle, owner: record.owner, version: record.version, contents: contents)
+    let reservation = SessionRecord(handle: handle, uid: record.uid, version: record.version, contents: contents)
     return (try? await unsavedCreation(reservation))?.session
   }
 }
@@ -323,7 +323,7 @@ extension SessionContents {
   /// Whether a record with these contents takes precedence over the outcome of a refresh that began with `old`: it has
   /// a newer login, or newer tokens. A record that only notes that the old refresh token was rejected does not.
   fileprivate func supersedes(_ old: SessionContents) -> Bool {
-    hasNewerLogin(than: old) || !isRefused && refreshToken != old.refreshToken
+    hasNewerLogin(than: old) || !isRejected && refreshToken != old.refreshToken
   }
 
   /// Whether the user has logged in since. Without a refresh token only a login brings an ID token.

@@ -36,7 +36,7 @@ struct ProactiveRefresh: SessionPart {
     let remaining = end - clock.wallNow
     guard life >= shortestLife, remaining > notice else { return nil }
     return RefreshSchedule.Entry(
-      handle: live.handle, owner: live.owner, duty: .endNotice, due: clock.monotonicNow + (remaining - notice),
+      handle: live.handle, uid: live.uid, duty: .endNotice, due: clock.monotonicNow + (remaining - notice),
       expiresAt: end)
   }
 
@@ -59,7 +59,7 @@ struct ProactiveRefresh: SessionPart {
         var entry: RefreshSchedule.Entry? = first
         while let due = entry {
           // Counted as the uid's, at the store and at the issuer, too.
-          await CurrentPeer.$uid.withValue(due.owner) { await perform(due, issuer) }
+          await CurrentPeer.$uid.withValue(due.uid) { await perform(due, issuer) }
           schedule.end(due)
           entry = schedule.begin(dueAt: clock.monotonicNow)
         }
@@ -69,11 +69,11 @@ struct ProactiveRefresh: SessionPart {
 
   private func perform(_ entry: RefreshSchedule.Entry, _ issuer: (String) -> SessionIssuer?) async {
     // Nothing is due for a session that has ended.
-    guard let live = try? await repository.live(entry.handle, ownedBy: entry.owner) else { return }
+    guard let live = try? await repository.live(entry.handle, ownedBy: entry.uid) else { return }
     switch entry.duty {
     case .endNotice:
       guard live.session.expiresAt == entry.expiresAt else { return }
-      observer?.observe(.expiring(live.session, owner: live.owner))
+      observer?.observe(.expiring(live.session, uid: live.uid))
     case .refresh(let slot):
       guard let token = live.tokens[slot], token.expiresAt == entry.expiresAt,
         let issuer = issuer(live.contents.issuer)
@@ -97,7 +97,7 @@ struct ProactiveRefresh: SessionPart {
   private func add(_ found: FoundToken, due: MonotonicInstant) {
     repository.add(
       RefreshSchedule.Entry(
-        handle: found.live.handle, owner: found.live.owner, duty: .refresh(found.slot), due: due,
+        handle: found.live.handle, uid: found.live.uid, duty: .refresh(found.slot), due: due,
         expiresAt: found.token.expiresAt), to: schedules.refreshes)
   }
 
@@ -108,9 +108,9 @@ struct ProactiveRefresh: SessionPart {
     do throws(SessionError) {
       try live.check(issuer)
       // A run for another token is as good as none: the next call that needs this one tries again.
-      _ = try await refresher.refresh(live.handle, ownedBy: live.owner, requirement, issuer, nil).outcome.get()
+      _ = try await refresher.refresh(live.handle, ownedBy: live.uid, requirement, issuer, nil).outcome.get()
     } catch {
-      observer?.observe(.renewalFailed(live.handle, issuer: issuer.issuer.name, error: error))
+      observer?.observe(.refreshFailed(live.handle, issuer: issuer.issuer.name, error: error))
       let again = clock.monotonicNow + Self.retryPause
       guard case .unreachable = error.kind, again < found.token.expiry else { return }
       add(found, due: again)

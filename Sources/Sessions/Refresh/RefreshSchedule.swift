@@ -16,7 +16,7 @@ final class RefreshSchedule: Sendable {
   /// One thing to do.
   struct Entry: Sendable {
     let handle: SessionHandle
-    let owner: UInt32
+    let uid: UInt32
     let duty: Duty
     let due: MonotonicInstant
     /// When the token or the session expires: an entry about an older token has another time.
@@ -29,7 +29,7 @@ final class RefreshSchedule: Sendable {
     var underWay = 0
     var starts: UInt64 = 0
 
-    /// Changes what there is of one owner.
+    /// Changes what there is of one uid.
     mutating func change<Result>(_ uid: UInt32, _ body: (inout UserSchedule) -> Result) -> Result {
       var own = schedules.removeValue(forKey: uid) ?? UserSchedule()
       let before = own.count
@@ -44,7 +44,7 @@ final class RefreshSchedule: Sendable {
   static let capacity = 65_536
   /// How many may be under way at a time.
   static let slots = 16
-  /// An owner may have so many times what is still free.
+  /// A uid may have so many times what is still free.
   private static let share = FairShare.times
 
   private let state = Locked(State())
@@ -62,14 +62,14 @@ final class RefreshSchedule: Sendable {
   /// Adds `entry`, in place of one about an older token, unless it is there already.
   func add(_ entry: Entry) {
     state.withLock { state in
-      if state.count >= capacity, state.schedules[entry.owner]?.isKnown(entry) != true {
-        let own = state.schedules[entry.owner]?.count ?? 0
+      if state.count >= capacity, state.schedules[entry.uid]?.isKnown(entry) != true {
+        let own = state.schedules[entry.uid]?.count ?? 0
         guard let most = state.schedules.max(by: { $0.value.count < $1.value.count }), most.value.count > own else {
           return
         }
         state.change(most.key) { $0.drop() }
       }
-      state.change(entry.owner) { $0.add(entry) }
+      state.change(entry.uid) { $0.add(entry) }
     }
   }
 
@@ -81,13 +81,13 @@ final class RefreshSchedule: Sendable {
     }
   }
 
-  /// Takes out one that is due at `now` and may begin: of the owner of whom least is under way. `end` must follow.
+  /// Takes out one that is due at `now` and may begin: of the uid of whom least is under way. `end` must follow.
   func begin(dueAt now: MonotonicInstant) -> Entry? {
     state.withLock { state in
-      while let owner = Self.next(in: state, at: now) {
+      while let uid = Self.next(in: state, at: now) {
         state.starts += 1
         let latestStart = state.starts
-        let entry = state.change(owner) { own -> Entry? in
+        let entry = state.change(uid) { own -> Entry? in
           guard let entry = own.next(dueAt: now) else { return nil }
           own.underWay += 1
           own.latestStart = latestStart
@@ -105,20 +105,20 @@ final class RefreshSchedule: Sendable {
   func end(_ entry: Entry) {
     state.withLock { state in
       state.underWay -= 1
-      state.change(entry.owner) { $0.underWay -= 1 }
+      state.change(entry.uid) { $0.underWay -= 1 }
     }
   }
 
   private static func next(in state: State, at now: MonotonicInstant) -> UInt32? {
     let free = slots - state.underWay
-    var best: (owner: UInt32, own: UserSchedule)?
-    for (owner, own) in state.schedules where own.underWay < share * free && own.hasDue(at: now) {
+    var best: (uid: UInt32, own: UserSchedule)?
+    for (uid, own) in state.schedules where own.underWay < share * free && own.hasDue(at: now) {
       guard let other = best?.own, (other.underWay, other.latestStart) <= (own.underWay, own.latestStart) else {
-        best = (owner, own)
+        best = (uid, own)
         continue
       }
     }
-    return best?.owner
+    return best?.uid
   }
 }
 

@@ -268,7 +268,7 @@ struct RefreshState: Sendable {
     let idToken = received.token.answer.response.idToken ?? ""
     var contents = received.contents
     if let fault = Self.otherUser(verdict, idToken, after: contents) {
-      effects.append(.revokeOrphaned(received.token.answer, of: current.owner))
+      effects.append(.revokeOrphaned(received.token.answer, of: current.uid))
       let error = SessionError(
         .expired, "the issuer refreshed the session with another user's tokens", upstreamCode: fault.code.rawValue)
       return end(contents, over: received.stored, because: error, whateverIsStored: true, wallNow)
@@ -288,7 +288,7 @@ struct RefreshState: Sendable {
   private mutating func saved(_ live: LiveSession) -> Action {
     effects.append(.announce(live))
     if registersProfiles, let received, received.token.answer.response.idToken != nil, live.contents.kind == .user {
-      effects.append(.register(received.contents, of: live.owner))
+      effects.append(.register(received.contents, of: live.uid))
     }
     return .finish(.success(live))
   }
@@ -302,7 +302,7 @@ struct RefreshState: Sendable {
     _ wallNow: Timestamp
   ) -> Action {
     var contents = contents
-    contents.isRefused = true
+    contents.isRejected = true
     contents.refreshToken = nil
     contents.tokens = []
     contents.expiresAt = wallNow.millisecondsSinceEpoch
@@ -313,8 +313,8 @@ struct RefreshState: Sendable {
 
   /// Where another process has refreshed the session meanwhile, it goes on with that.
   private mutating func ended(_ live: LiveSession, _ error: SessionError, _ whateverIsStored: Bool) -> Action {
-    if live.contents.isRefused { effects.append(.announceEnd(live)) }
-    return .finish(live.contents.isRefused || whateverIsStored ? .failure(error) : .success(live))
+    if live.contents.isRejected { effects.append(.announceEnd(live)) }
+    return .finish(live.contents.isRejected || whateverIsStored ? .failure(error) : .success(live))
   }
 
   private mutating func failed(_ error: SessionError) -> Action {
@@ -324,7 +324,7 @@ struct RefreshState: Sendable {
     }
     // The session was ended during its refresh: the new tokens must not stay valid at the issuer.
     if case .notFound = error.kind, let received {
-      effects.append(.revokeOrphaned(received.token.answer, of: received.stored.owner))
+      effects.append(.revokeOrphaned(received.token.answer, of: received.stored.uid))
     }
     return .finish(.failure(error))
   }

@@ -4,7 +4,7 @@ import SessionRecords
 
 /// A refresh that waits for its user.
 struct SuspendedRefresh: Sendable {
-  let authorization: HeldAuthorization
+  let authorization: SuspendedAuthorization
   /// Until when it can be continued: as long as the access manager keeps a transaction.
   let until: MonotonicInstant
   /// Whether the user has done what was requested.
@@ -31,7 +31,7 @@ final class SuspendedRefreshes: Sendable {
   }
 
   /// Keeps the refresh of the authorization's slot until its user has done what is requested.
-  func hold(_ authorization: HeldAuthorization, of live: LiveSession, at now: MonotonicInstant) {
+  func hold(_ authorization: SuspendedAuthorization, of live: LiveSession, at now: MonotonicInstant) {
     let refresh = SuspendedRefresh(authorization: authorization, until: now + AccessManager.usualJourneyLife)
     entries.withLock { entries in
       var suspended = entries[live.handle.key] ?? []
@@ -85,12 +85,12 @@ final class SuspendedRefreshes: Sendable {
     if suspended.isEmpty {
       entries.remove(live.handle.key)
     } else {
-      entries.set(suspended, for: live.handle.key, of: live.owner)
+      entries.set(suspended, for: live.handle.key, of: live.uid)
     }
   }
 }
 
-extension HeldAuthorization {
+extension SuspendedAuthorization {
   fileprivate func waits(for advices: [PolicyAdvice]) -> Bool {
     self.advices.contains { own in
       advices.contains { $0.type.hasSameBytes(as: own.type) && $0.value.hasSameBytes(as: own.value) }

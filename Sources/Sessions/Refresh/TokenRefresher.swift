@@ -13,7 +13,7 @@ struct FoundToken: Sendable {
 /// A request for a session's token.
 struct TokenQuery: Sendable {
   let handle: SessionHandle
-  let owner: UInt32
+  let uid: UInt32
   let issuer: SessionIssuer
   var scope: String?
   var audience: String?
@@ -66,10 +66,10 @@ final class TokenRefresher: Sendable {
     var refreshes = 0
     var others = 0
     while refreshes < Self.maxRefreshes, others < Self.maxOtherRefreshes {
-      let live = try await repository.live(query.handle, ownedBy: query.owner)
+      let live = try await repository.live(query.handle, ownedBy: query.uid)
       try live.check(query.issuer)
       try ImplicitLogin.checkTerms(of: live, at: query.issuer)
-      guard !live.contents.isRefused else { throw SessionError(.expired, "the user has to log in again") }
+      guard !live.contents.isRejected else { throw SessionError(.expired, "the user has to log in again") }
       let slot =
         query.isNarrow
         ? TokenSlot(scope: query.scope, audience: query.audience)
@@ -88,7 +88,7 @@ final class TokenRefresher: Sendable {
         let run = try await query.trace.waitingForToken(of: query.issuer.issuer.name) {
           trace async throws(SessionError) -> RefreshOutcome in
           try await self.refresh(
-            query.handle, ownedBy: query.owner, requirement, query.issuer, by: query.deadline.earlier(patience), trace)
+            query.handle, ownedBy: query.uid, requirement, query.issuer, by: query.deadline.earlier(patience), trace)
         }
         if case .success(let refreshed) = run.outcome,
           let token = requirement.token(of: refreshed, after: live.tokens[slot], at: clock.monotonicNow)
@@ -116,17 +116,17 @@ final class TokenRefresher: Sendable {
     }
     guard others < Self.maxOtherRefreshes else {
       throw SessionError(
-        .overloaded(retryAfter: .seconds(1)), "too many of the session's other tokens are renewed first")
+        .overloaded(retryAfter: .seconds(1)), "too many of the session's other tokens are refreshed first")
     }
     throw SessionError(
-      TokenError(.malformed, "the token endpoint gives the refused token again, or one that has expired"))
+      TokenError(.malformed, "the token endpoint gives the rejected token again, or one that has expired"))
   }
 
   /// The token to use after a refresh failed with `error`.
   private func fallback(
     for error: SessionError, _ requirement: TokenRequirement, _ live: LiveSession, usable: AccessToken?
   ) async -> AccessToken? {
-    guard !repository.isRefused(live.handle) else { return nil }
+    guard !repository.isRejected(live.handle) else { return nil }
     let now = clock.monotonicNow
     let usable = usable.flatMap { $0.expiry > now ? $0 : nil }
     switch error.kind {
@@ -134,7 +134,7 @@ final class TokenRefresher: Sendable {
     case .deadlineExceeded, .tokenEndpoint, .grantNotSupported, .adviceRequired, .store: return usable
     case .expired:
       // The last token is valid until it expires, unless it has been removed.
-      let current = try? await repository.live(live.handle, ownedBy: live.owner)
+      let current = try? await repository.live(live.handle, ownedBy: live.uid)
       return usable.flatMap { current?.tokens[requirement.slot]?.value == $0.value ? $0 : nil }
     default: return nil
     }
@@ -152,7 +152,7 @@ final class TokenRefresher: Sendable {
       return try await flights.value(for: handle.key, deadline: deadline) { [self] () async throws(SessionError) in
         do throws(SessionError) {
           let live = try await run(
-            Job(handle: handle, owner: uid, requirement: requirement, issuer: issuer, trace: trace))
+            Job(handle: handle, uid: uid, requirement: requirement, issuer: issuer, trace: trace))
           return RefreshOutcome(slot: requirement.slot, outcome: .success(live))
         } catch {
           return RefreshOutcome(slot: requirement.slot, outcome: .failure(error))
@@ -172,7 +172,7 @@ final class TokenRefresher: Sendable {
 
   private struct Job: Sendable {
     let handle: SessionHandle
-    let owner: UInt32
+    let uid: UInt32
     let requirement: TokenRequirement
     let issuer: SessionIssuer
     let trace: TraceContext?
@@ -253,13 +253,13 @@ final class TokenRefresher: Sendable {
     let name = job.issuer.issuer.name
     switch effect {
     case .setBackoff(let backoff?):
-      backoffs.withLock { $0.set(backoff, for: job.name, of: job.owner) }
+      backoffs.withLock { $0.set(backoff, for: job.name, of: job.uid) }
     case .setBackoff(nil): backoffs.withLock { $0.remove(job.name) }
-    case .announce(let live): observer?.observe(.refreshed(live.session, owner: live.owner))
-    case .announceEnd(let live): observer?.observe(.ended(live.handle, issuer: name, owner: live.owner))
-    case .reportIDToken(let fault): observer?.observe(.idTokenRefused(issuer: name, fault: fault))
-    case .revokeOrphaned(let answer, let owner): shared.revocation.revokeOrphaned(answer, job.issuer, of: owner)
-    case .register(let contents, let owner): await profiles.register(contents, ownedBy: owner, at: job.issuer)
+    case .announce(let live): observer?.observe(.refreshed(live.session, uid: live.uid))
+    case .announceEnd(let live): observer?.observe(.ended(live.handle, issuer: name, uid: live.uid))
+    case .reportIDToken(let fault): observer?.observe(.idTokenRejected(issuer: name, fault: fault))
+    case .revokeOrphaned(let answer, let uid): shared.revocation.revokeOrphaned(answer, job.issuer, of: uid)
+    case .register(let contents, let uid): await profiles.register(contents, ownedBy: uid, at: job.issuer)
     }
   }
 }

@@ -38,7 +38,7 @@ final class SelectionCache: Sendable {
 
   private let state = Locked(State())
 
-  subscript(name: Name, owner: UInt32) -> Selection? { state.withLock { $0.selections[owner]?[name] } }
+  subscript(name: Name, uid: UInt32) -> Selection? { state.withLock { $0.selections[uid]?[name] } }
 
   /// A session of `uid` has begun, ended, or ends at another time.
   func forget(of uid: UInt32) {

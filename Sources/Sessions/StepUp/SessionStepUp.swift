@@ -30,10 +30,10 @@ package struct SessionStepUp: SessionPart {
   /// session keeps its tokens and has the newer login. `releasing` is a suspended authorization, which is continued.
   package func replaceLogin(
     _ handle: SessionHandle, ownedBy uid: UInt32, at issuer: SessionIssuer, with token: Secret<String>,
-    releasing suspended: HeldAuthorization? = nil, trace: TraceContext?
+    releasing suspended: SuspendedAuthorization? = nil, trace: TraceContext?
   ) async throws(SessionError) {
     guard AccessManager.isToken(token.reveal()) else {
-      throw SessionError(TokenError(.malformed, "the access manager gave a token that cannot stand in a cookie"))
+      throw SessionError(TokenError(.malformed, "the access manager gave a token that cannot be sent in a cookie"))
     }
     var live: LiveSession
     do throws(SessionError) {
@@ -72,7 +72,7 @@ package struct SessionStepUp: SessionPart {
       throw error
     }
     refresher.suspended.remove(handle)
-    end(old, replacedBy: token, at: issuer, of: live.owner)
+    end(old, replacedBy: token, at: issuer, of: live.uid)
   }
 
   /// Keeps a login that cannot be exchanged now: the old one may be gone already. Ends one that cannot be exchanged at
@@ -99,8 +99,8 @@ package struct SessionStepUp: SessionPart {
           contents.ssoToken = token.reveal()
           contents.unprovenSSOToken = token.reveal()
         }
-        observer?.observe(.steppedUp(live.handle, owner: live.owner))
-        end(old, replacedBy: token, at: issuer, of: live.owner)
+        observer?.observe(.steppedUp(live.handle, uid: live.uid))
+        end(old, replacedBy: token, at: issuer, of: live.uid)
         return
       } catch {
         if error.keepsChange { return }
@@ -125,13 +125,13 @@ package struct SessionStepUp: SessionPart {
     do throws(SessionError) {
       try IDTokenVerification.require(verdict)
     } catch {
-      revocation.revokeOrphaned(refresh.answer, issuer, of: live.owner)
+      revocation.revokeOrphaned(refresh.answer, issuer, of: live.uid)
       throw error
     }
     switch verdict {
     case .valid(let claims, _, _, _): return claims
     default:
-      revocation.revokeOrphaned(refresh.answer, issuer, of: live.owner)
+      revocation.revokeOrphaned(refresh.answer, issuer, of: live.uid)
       throw SessionError(
         .authorizationFailed, "the login is another user's than the session",
         upstreamCode: IDTokenVerification.otherUser)
@@ -149,18 +149,18 @@ package struct SessionStepUp: SessionPart {
         retired = contents.revocable(at: clock.wallNow)
         contents.tokens = []
         contents.refreshToken = nil
-        contents.isRefused = false
+        contents.isRejected = false
         change(&contents)
         contents.take(answer, in: .session)
         if let idToken = answer.response.idToken, let claims { contents.take(idToken, claims) }
       }
       refresher.backoffs.withLock { $0.remove(RefreshKey(key: live.handle.key, slot: .session)) }
-      observer?.observe(.steppedUp(live.handle, owner: live.owner))
-      observer?.observe(.refreshed(stepped.session, owner: live.owner))
+      observer?.observe(.steppedUp(live.handle, uid: live.uid))
+      observer?.observe(.refreshed(stepped.session, uid: live.uid))
       let kept = Set(stepped.contents.revocable(at: clock.wallNow).map(\.value))
       revocation.retire(retired.filter { !kept.contains($0.value) }, of: live, issuer)
     } catch {
-      if case .notFound = error.kind { revocation.revokeOrphaned(answer, issuer, of: live.owner) }
+      if case .notFound = error.kind { revocation.revokeOrphaned(answer, issuer, of: live.uid) }
       throw error
     }
   }
@@ -225,7 +225,7 @@ package struct SessionStepUp: SessionPart {
           upstreamCode: IDTokenVerification.otherUser)
       }
     } catch {
-      revocation.revokeOrphaned(answer, issuer, of: live.owner)
+      revocation.revokeOrphaned(answer, issuer, of: live.uid)
       throw error
     }
     try await replaceTokens(of: live, with: answer, claims, issuer)
@@ -255,7 +255,7 @@ package struct SessionStepUp: SessionPart {
   }
 
   /// Removes the requests that `advices` suspended: the user has not done what they require.
-  package func forgetHeld(by advices: [PolicyAdvice], of handle: SessionHandle) {
+  package func forgetSuspended(by advices: [PolicyAdvice], of handle: SessionHandle) {
     refresher.suspended.forget(advices, of: handle, at: clock.monotonicNow)
   }
 }
@@ -270,7 +270,7 @@ extension LiveSession {
   fileprivate func with(ssoToken token: Secret<String>) -> LiveSession {
     var contents = contents
     contents.ssoToken = token.reveal()
-    let record = SessionRecord(handle: handle, owner: owner, version: version, contents: contents)
+    let record = SessionRecord(handle: handle, uid: uid, version: version, contents: contents)
     return LiveSession(record: record, tokens: tokens, key: key, readAt: readAt)
   }
 }

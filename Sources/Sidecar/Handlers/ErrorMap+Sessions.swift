@@ -30,7 +30,7 @@ extension ErrorMap {
     case .sharedToken: return local(.peerForbidden, error, .notSent)
     case .pending(let wait): return session(.authorizationPending, error, retryAfter: wait)
     case .overloaded(let wait): return local(.overloaded, error, .notSent, retryAfter: wait)
-    case .noRoom: return local(.overloaded, error, .replied)
+    case .noCapacity: return local(.overloaded, error, .replied)
     case .invalid(let inner): return .invalidParams(error.detail, path: path + inner.jsonPointer)
     case .cancelled: return RPCFault(.requestCancelled)
     case .deadlineExceeded: return RPCFault(.deadlineExceeded)

@@ -41,7 +41,7 @@ package final class SidecarService: Sendable {
     engine = Engine(
       transport: dependencies.transport, clock: clock,
       store: SessionStorage(watchedStore, isShared: dependencies.storage.isShared),
-      maxOwnerBytes: configuration.limits.sessionBytesPerUid,
+      maxBytesPerUid: configuration.limits.sessionBytesPerUid,
       observer: ServiceObserver(
         metrics: metrics, health: monitor, changes: changes, hub: hub, logger: logger, log: callersLog, trail: trail))
     let identity = ProcessIdentity(

@@ -7,9 +7,9 @@ struct DecisionPurge: SessionObserver {
 
   func observe(_ event: SessionEvent) {
     switch event {
-    case .ended(let handle, _, let owner), .steppedUp(let handle, let owner):
-      _ = preauthorizer.forget(DecisionSelection(uid: owner, session: handle))
-    case .refreshed, .expiring, .renewalFailed, .idTokenRefused, .troubled: break
+    case .ended(let handle, _, let uid), .steppedUp(let handle, let uid):
+      _ = preauthorizer.forget(DecisionSelection(uid: uid, session: handle))
+    case .refreshed, .expiring, .refreshFailed, .idTokenRejected, .troubled: break
     }
     next.observe(event)
   }

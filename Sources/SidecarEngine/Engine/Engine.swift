@@ -24,7 +24,7 @@ package struct Engine: Sendable {
   package let decisionMemory = Locked(DecisionLoad.budget)
 
   package init(
-    transport: any HTTPTransport, clock: any EngineClock, store: SessionStorage, maxOwnerBytes: Int,
+    transport: any HTTPTransport, clock: any EngineClock, store: SessionStorage, maxBytesPerUid: Int,
     observer: any EngineObserver & KeySetObserver & SessionObserver
   ) {
     self.clock = clock
@@ -47,7 +47,7 @@ package struct Engine: Sendable {
       transport: transport, clock: clock, observer: observer, userAgent: userAgent, deviceTokens: deviceTokens,
       store: store.store)
     sessions = UserSessions(
-      store: store.store, isShared: store.isShared, maxOwnerBytes: maxOwnerBytes, transport: transport, clock: clock,
+      store: store.store, isShared: store.isShared, maxBytesPerUid: maxBytesPerUid, transport: transport, clock: clock,
       observer: observer, userAgent: userAgent, discovery: discovery, deviceTokens: deviceTokens,
       sessionObserver: DecisionPurge(
         preauthorizer: preauthorizer, next: CookieForgetting(from: fetcher.cookies, then: observer)))

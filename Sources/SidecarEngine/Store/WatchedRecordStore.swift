@@ -78,9 +78,9 @@ package struct WatchedRecordStore: RecordStore {
 
   package func check() async throws(StoreError) { try await store.check() }
 
-  package func hold(isNested: Bool) throws(StoreError) { try store.hold(isNested: isNested) }
+  package func beginRetention(isNested: Bool) throws(StoreError) { try store.beginRetention(isNested: isNested) }
 
-  package func letGo() { store.letGo() }
+  package func endRetention() { store.endRetention() }
 
   package func close() async { await store.close() }
 }

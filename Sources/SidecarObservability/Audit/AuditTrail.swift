@@ -76,13 +76,13 @@ package struct AuditTrail: Sendable {
   package func observe(_ event: SessionEvent) {
     var members: JSONObject
     switch event {
-    case .ended(let handle, let issuer, let owner):
-      members = ["event": "session", "outcome": "over", "issuer": .string(issuer), "uid": .integer(Int64(owner))]
+    case .ended(let handle, let issuer, let uid):
+      members = ["event": "session", "outcome": "over", "issuer": .string(issuer), "uid": .integer(Int64(uid))]
       members["session"] = AuditFact.session(handle)
-    case .steppedUp(let handle, let owner):
-      members = ["event": "stepUp", "outcome": "steppedUp", "uid": .integer(Int64(owner))]
+    case .steppedUp(let handle, let uid):
+      members = ["event": "stepUp", "outcome": "steppedUp", "uid": .integer(Int64(uid))]
       members["session"] = AuditFact.session(handle)
-    case .refreshed, .expiring, .renewalFailed, .idTokenRefused, .troubled: return
+    case .refreshed, .expiring, .refreshFailed, .idTokenRejected, .troubled: return
     }
     log.submit(AuditRecord(at: clock.wallNow, members))
   }

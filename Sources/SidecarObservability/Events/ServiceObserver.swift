@@ -115,25 +115,25 @@ package struct ServiceObserver: EngineObserver, KeySetObserver, SessionObserver 
   package func observe(_ event: SessionEvent) {
     trail?.observe(event)
     switch event {
-    case .refreshed(let session, let owner):
+    case .refreshed(let session, let uid):
       metrics.sessionRefresh("renewed")
-      publish(.sessionRefreshed, session, owner)
+      publish(.sessionRefreshed, session, uid)
     case .steppedUp: break
-    case .expiring(let session, let owner): publish(.sessionExpiring, session, owner)
-    case .ended(let handle, let issuer, let owner):
+    case .expiring(let session, let uid): publish(.sessionExpiring, session, uid)
+    case .ended(let handle, let issuer, let uid):
       log.log(
-        .info, "session ended", of: owner, ["session": .stringConvertible(handle), "issuer": .string(issuer)])
-      hub.publish(.sessionEnded, ["session": .string(handle.text), "issuer": .string(issuer)], to: owner) {
+        .info, "session ended", of: uid, ["session": .stringConvertible(handle), "issuer": .string(issuer)])
+      hub.publish(.sessionEnded, ["session": .string(handle.text), "issuer": .string(issuer)], to: uid) {
         $0.contains(issuer: issuer)
       }
-    case .renewalFailed(let handle, let issuer, let error):
+    case .refreshFailed(let handle, let issuer, let error):
       metrics.sessionRefresh("failed")
       log.log(
         .warning, "proactive refresh failed", about: issuer,
         [
           "session": .stringConvertible(handle), "issuer": .string(issuer), "error": .string("\(error)"),
         ])
-    case .idTokenRefused(let issuer, let fault):
+    case .idTokenRejected(let issuer, let fault):
       log.log(
         .warning, "the ID token of a refresh is not valid", about: issuer,
         ["issuer": .string(issuer), "error": .string(fault.code.rawValue)])

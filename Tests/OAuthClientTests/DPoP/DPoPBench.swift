@@ -80,7 +80,7 @@ struct DPoPBench: Sendable {
     server.audience = audience
     server.scope = nil
     var options = FetchOptions()
-    options.session = FetchSession(handle: session.handle, owner: 1, issuer: issuer, sessions: sessions)
+    options.session = FetchSession(handle: session.handle, uid: 1, issuer: issuer, sessions: sessions)
     return try await fetcher.fetch(ResourceRequest(path: "x"), from: server, options: options)
   }
 

@@ -186,7 +186,7 @@ import Testing
     members["dpopKey"] = ["kty": "EC"]
     try await bench.store.replace(
       StoredRecord(
-        key: record.key, owner: record.owner, version: record.version + 1, expiresAt: record.expiresAt,
+        key: record.key, uid: record.uid, version: record.version + 1, expiresAt: record.expiresAt,
         contents: Secret(JSONWriter().write(.object(members)))), under: nil)
     let next = try DPoPBench(store: bench.store)
     let error = await #expect(throws: SessionError.self) { try await next.token(session) }

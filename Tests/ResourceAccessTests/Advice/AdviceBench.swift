@@ -59,7 +59,7 @@ struct AdviceBench: Sendable {
   ) async throws(ResourceError) -> ResourceResponse {
     var options = FetchOptions(timeout: timeout, deadline: deadline)
     options.session = FetchSession(
-      handle: session.handle, owner: 1, issuer: issuer, sessions: grants.sessions)
+      handle: session.handle, uid: 1, issuer: issuer, sessions: grants.sessions)
     let (held, names) = (held, names)
     options.advice = FetchAdvice(
       delegate: delegate ?? self.delegate, progress: progress, delegateID: asked,

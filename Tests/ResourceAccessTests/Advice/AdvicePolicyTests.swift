@@ -18,7 +18,7 @@ import Testing
     try change(&server)
     var options = FetchOptions()
     options.session = FetchSession(
-      handle: session.handle, owner: 1, issuer: bench.issuer, sessions: bench.grants.sessions)
+      handle: session.handle, uid: 1, issuer: bench.issuer, sessions: bench.grants.sessions)
     var advice = FetchAdvice()
     advice.policy = AuthorizationPolicy(validatingURL: [try HTTPURL(url)], delegate: bench.delegate)
     options.advice = advice

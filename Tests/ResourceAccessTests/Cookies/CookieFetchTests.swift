@@ -73,9 +73,9 @@ struct CookieFetchTests {
     }
     let observer = CookieForgetting(from: engine.fetcher.cookies, then: Deaf())
     _ = try await fetch()
-    observer.observe(.ended(.random(), issuer: "corp", owner: 1))
+    observer.observe(.ended(.random(), issuer: "corp", uid: 1))
     #expect(try await fetch() == "a=1")
-    observer.observe(.ended(session, issuer: "corp", owner: 1))
+    observer.observe(.ended(session, issuer: "corp", uid: 1))
     #expect(try await fetch() == nil)
     engine.fetcher.cookies.forgetAll(but: [])
     #expect(try await fetch() == nil)

@@ -87,7 +87,7 @@ public final class AccessManagerProvider: DecisionProvider {
   private func subject(_ subject: DecisionSubject) async throws(DecisionFault) -> JSONValue {
     if let session = subject.session {
       do throws(SessionError) {
-        let live = try await session.sessions.live(session.handle(of: .user), ownedBy: session.owner)
+        let live = try await session.sessions.live(session.handle(of: .user), ownedBy: session.uid)
         // The token is sent to no origin but that of the access manager it is from.
         let isOwn = session.issuer.accessManager?.baseURL.origin == settings.baseURL.origin
         if isOwn, let token = live.contents.ssoToken {

@@ -66,7 +66,7 @@ struct AdobePassRegistration: RecordContents {
 
   /// Returns the record with the credentials.
   func record(for client: AdobePassClient, version: UInt64) -> StoredRecord? {
-    bytes.map { StoredRecord(key: client.key, owner: 0, version: version, expiresAt: nil, contents: $0) }
+    bytes.map { StoredRecord(key: client.key, uid: 0, version: version, expiresAt: nil, contents: $0) }
   }
 }
 

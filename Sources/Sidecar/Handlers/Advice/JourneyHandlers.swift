@@ -124,7 +124,7 @@ struct JourneyHandlers: Sendable {
     }
     do throws(JourneyError) {
       return result(
-        try await engine.journeys.goOn(
+        try await engine.journeys.resume(
           continuation, callbacks: callbacks, ownedBy: context.uid, issuer: context.runtime.issuerLookup(engine),
           answers: answers, deadline: context.deadline, trace: context.traceContext), context)
     } catch {

@@ -33,7 +33,7 @@ struct DecisionSubjectChoice {
         return Self.absent(.sessionMissing("nobody knows whose session it is: it has no subject"))
       }
       let access = FetchSession(
-        handle: handle, owner: context.uid, issuer: try context.runtime.issuerLookup(engine)(issuer),
+        handle: handle, uid: context.uid, issuer: try context.runtime.issuerLookup(engine)(issuer),
         sessions: engine.sessions)
       return .success(DecisionSubject(session, claims: point.settings.subjectClaims, through: access))
     } catch { return .failure(try Self.absence(error)) }
@@ -44,7 +44,7 @@ struct DecisionSubjectChoice {
   func end(of subject: DecisionSubject) async throws(RPCFault) -> DecisionSubjectError? {
     guard let session = subject.session, let handle = session.handle else { return nil }
     do throws(SessionError) {
-      let found = try await engine.sessions.session(handle, ownedBy: session.owner)
+      let found = try await engine.sessions.session(handle, ownedBy: session.uid)
       return hasExpired(found) ? DecisionSubjectError(status: .sessionExpired) : nil
     } catch { return try Self.absence(error) }
   }

@@ -42,12 +42,12 @@ extension Engine {
     guard scope.contains(issuer: issuer.name) else { return nil }
     let sessionIssuer = try context.runtime.sessionIssuer(issuer.name, self)
     if let given {
-      return FetchSession(handle: given, owner: context.uid, issuer: sessionIssuer, sessions: sessions)
+      return FetchSession(handle: given, uid: context.uid, issuer: sessionIssuer, sessions: sessions)
     }
     do throws(SessionError) {
       let only = try await sessions.onlySession(of: kind, at: issuer.name, ownedBy: context.uid)
       return only.map {
-        FetchSession(handle: $0, owner: context.uid, issuer: sessionIssuer, sessions: sessions)
+        FetchSession(handle: $0, uid: context.uid, issuer: sessionIssuer, sessions: sessions)
       }
     } catch {
       throw ErrorMap.fault(error)

@@ -15,7 +15,7 @@ extension ResourceAccess {
     var server = server
     server.advice = AdviceRules(allowsAuthorization: true)
     var options = FetchOptions(authentication: .user)
-    options.session = FetchSession(owner: getuid(), issuer: sessionIssuer, sessions: sessions)
+    options.session = FetchSession(uid: getuid(), issuer: sessionIssuer, sessions: sessions)
     PosternURLProtocol.resources = [ProtectedResource(server, fetcher: fetcher, options: options)]
     PosternURLProtocol.tokenManagementPolicy = TokenManagementPolicy(
       validatingURL: [server.baseURL], delegate: delegate, allowsPlainHTTPOnLoopback: true)

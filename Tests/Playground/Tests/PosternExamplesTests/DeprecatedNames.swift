@@ -8,7 +8,7 @@ import AuthEngine
 private func deprecatedTypes() -> [Any.Type] {
   [
     CookieOwner.self, PayloadEncryption.Misfit.self, DecisionContextComplaint.self, DecisionLink.self,
-    DecisionPace.self, DecisionTally.self, FixedKeySource.self, PublishedKeySource.self,
+    DecisionPace.self, DecisionTally.self, FixedKeySource.self, HeldAuthorization.self, PublishedKeySource.self,
   ]
 }
 
@@ -32,4 +32,27 @@ private func deprecatedMembers(
   _ = token.renewal
   _ = AdviceRecognizer.Scope.refusals
   _ = settings.pace
+}
+
+@available(*, deprecated, message: "uses deprecated names")
+private func deprecatedSessionMembers(
+  _ session: FetchSession, _ record: StoredRecord, _ store: any RecordStore, _ sessions: UserSessions,
+  _ journeys: Journeys, _ live: Session, _ fault: TokenFault
+) async throws {
+  _ = session.owner
+  _ = FetchSession(owner: 0, issuer: session.issuer, sessions: sessions)
+  _ = record.owner
+  _ = StoredRecord(key: record.key, owner: 0, version: 1, expiresAt: nil, contents: record.contents)
+  try store.hold(isNested: false)
+  store.letGo()
+  _ = SessionError.Kind.noRoom
+  let handle = live.handle
+  _ = SessionEvent.refreshed(live, owner: 0)
+  _ = SessionEvent.expiring(live, owner: 0)
+  _ = SessionEvent.renewalFailed(handle, issuer: "", error: .notFound)
+  _ = SessionEvent.ended(handle, issuer: "", owner: 0)
+  _ = SessionEvent.steppedUp(handle, owner: 0)
+  _ = SessionEvent.idTokenRefused(issuer: "", fault: fault)
+  _ = UserSessions.defaultMaxOwnerBytes
+  _ = try await journeys.goOn("", callbacks: nil, ownedBy: 0, issuer: { _ in session.issuer })
 }

@@ -8,7 +8,7 @@ import Testing
 
 /// An authorization that the access manager suspends for advice: it is continued as the same request, once, and at the
 /// same endpoint only.
-@Suite struct HeldAuthorizationTests {
+@Suite struct SuspendedAuthorizationTests {
   private static let redirectURI = "https://shop.test/callback"
   private static let sso = "AQIC5w.*AAJTSQACMDE.*"
   private static let authorize = "/am/oauth2/realms/root/realms/alpha/authorize"
@@ -22,9 +22,9 @@ import Testing
     /// The number of authorizations that are still to be suspended.
     let holds = Locked(1)
     /// Writes the `goto` from the query of the suspended request.
-    let place = Locked<@Sendable (String) -> String>({ "\(HeldAuthorizationTests.here)?\($0)" })
+    let location = Locked<@Sendable (String) -> String>({ "\(SuspendedAuthorizationTests.here)?\($0)" })
     let login = Locked("https://am.test/am/UI/Login")
-    let token = Locked(HeldAuthorizationTests.sso)
+    let token = Locked(SuspendedAuthorizationTests.sso)
     let nonce = Locked<String?>(nil)
     let state = Locked<String?>(nil)
 
@@ -33,10 +33,10 @@ import Testing
       issuer = try grants.issuer(
         accessManager: AccessManager(
           baseURL: HTTPURL("https://am.test/am"), realmPath: "/realms/root/realms/alpha", cookieName: "sso",
-          redirectURI: HeldAuthorizationTests.redirectURI))
+          redirectURI: SuspendedAuthorizationTests.redirectURI))
       journeys = Journeys(sessions: grants.sessions)
       let bench = self
-      grants.answer(HeldAuthorizationTests.authorize) { request, form in bench.authorized(request, form) }
+      grants.answer(SuspendedAuthorizationTests.authorize) { request, form in bench.authorized(request, form) }
       grants.answer("/am/json/realms/root/realms/alpha/authenticate") { _, _ in
         .json(#"{"tokenId":"\#(bench.token.withLock { $0 })","successUrl":"/","realm":"/alpha"}"#)
       }
@@ -56,22 +56,22 @@ import Testing
     private func authorized(_ request: HTTPRequest, _ form: GrantBench.Form) -> HTTPResponse {
       let query = FormEncoding.decode(request.url.query ?? "") ?? []
       func value(_ name: String) -> String { form[name] ?? query.first { $0.name == name }?.value ?? "" }
-      let isHeld = holds.withLock { holds in
+      let isSuspended = holds.withLock { holds in
         guard holds > 0 else { return false }
         holds -= 1
         return true
       }
-      guard isHeld else {
+      guard isSuspended else {
         nonce.withLock { $0 = value("nonce") }
         return .status(
-          302, ("Location", "\(HeldAuthorizationTests.redirectURI)?code=c-1&state=\(value("state"))"))
+          302, ("Location", "\(SuspendedAuthorizationTests.redirectURI)?code=c-1&state=\(value("state"))"))
       }
       let kept = form.filter { $0.key != "decision" && $0.key != "csrf" }.sorted { $0.key < $1.key }
       let text = String(decoding: FormEncoding.encode(kept.map { (name: $0.key, value: $0.value) }), as: UTF8.self)
       let xml = CompositeAdvice.xml([PolicyAdvice(type: PolicyAdvice.Name.transaction, value: "tx-1")]) ?? ""
       let members = [
         (name: "realm", value: "/alpha"), (name: "authIndexType", value: "composite_advice"),
-        (name: "authIndexValue", value: xml), (name: "goto", value: place.withLock { $0 }(text)),
+        (name: "authIndexValue", value: xml), (name: "goto", value: location.withLock { $0 }(text)),
         (name: "oauthObjectKey", value: "k"),
       ]
       let location = "\(login.withLock { $0 })?\(String(decoding: FormEncoding.encode(members), as: UTF8.self))"
@@ -79,11 +79,11 @@ import Testing
     }
 
     func create() async throws(SessionError) -> Session {
-      try await grants.sessions.create(from: .sso(Secret(HeldAuthorizationTests.sso)), at: issuer, ownedBy: 1)
+      try await grants.sessions.create(from: .sso(Secret(SuspendedAuthorizationTests.sso)), at: issuer, ownedBy: 1)
     }
 
     /// Returns the authorization that suspends a new session.
-    func suspended() async throws -> HeldAuthorization {
+    func suspended() async throws -> SuspendedAuthorization {
       let fault = await GrantBench.fault { _ = try await create() }
       guard case .adviceRequired(let suspended)? = fault?.kind else {
         throw TestProblem("\(String(describing: fault))")
@@ -91,7 +91,7 @@ import Testing
       return suspended
     }
 
-    func sent() -> [HTTPRequest] { grants.transport.requests(to: HeldAuthorizationTests.here) }
+    func sent() -> [HTTPRequest] { grants.transport.requests(to: SuspendedAuthorizationTests.here) }
 
     func signOff() -> [HTTPRequest] {
       grants.transport.requests(to: "https://am.test/am/json/realms/root/realms/alpha/sessions")
@@ -127,7 +127,7 @@ import Testing
   func bareGoto() async throws {
     for extra in ["", "?oauthObjectKey=k", "?decision=allow&csrf=\(Self.sso)"] {
       let bench = try Bench()
-      bench.place.withLock { $0 = { _ in Self.here + extra } }
+      bench.location.withLock { $0 = { _ in Self.here + extra } }
       let suspended = try await bench.suspended()
       _ = try Self.session(try await bench.journeys.begin(.signOn(suspended), at: bench.issuer, ownedBy: 1))
       let forms = bench.grants.sent(to: Self.authorize)
@@ -148,9 +148,9 @@ import Testing
       "\(here)?QUERY&request_uri=urn%3Ax", "\(here)?QUERY&request=x", "\(here)?QUERY&response_mode=form_post",
       "\(here)?state=%zz", "", "javascript:alert(1)",
     ])
-  func strayGoto(place: String) async throws {
+  func strayGoto(location: String) async throws {
     let bench = try Bench()
-    bench.place.withLock { $0 = { place.replacing("QUERY", with: $0) } }
+    bench.location.withLock { $0 = { location.replacing("QUERY", with: $0) } }
     let fault = await GrantBench.fault { _ = try await bench.create() }
     #expect(fault?.upstreamCode == "invalid_goto")
     #expect(bench.grants.events.names.contains("troubled"), "an operator hears of it")
@@ -183,7 +183,7 @@ import Testing
 
   @Test(
     "a suspended refresh is one request to the access manager, for all its callers, and is released by its advice")
-  func renewal() async throws {
+  func refresh() async throws {
     let bench = try Bench()
     bench.holds.withLock { $0 = 0 }
     let session = try await bench.create()

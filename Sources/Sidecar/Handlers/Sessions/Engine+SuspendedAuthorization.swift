@@ -23,7 +23,7 @@ extension Engine {
     return fault
   }
 
-  private static func request(_ pending: HeldAuthorization, _ session: SessionHandle?) -> JourneyRequest? {
+  private static func request(_ pending: SuspendedAuthorization, _ session: SessionHandle?) -> JourneyRequest? {
     guard let session else { return .signOn(pending) }
     return .stepUp(session, advices: pending.advices)
   }

@@ -5,7 +5,7 @@ package import PosternSupport
 
 /// An authorization by single sign-on that the access manager suspends: it requires an action of the user first, logged
 /// in or not, as it does for a client with a tree of its own.
-public struct HeldAuthorization: Sendable {
+public struct SuspendedAuthorization: Sendable {
   /// The advice that the user has to satisfy.
   public let advices: [PolicyAdvice]
   package let request: SignOnRequest
@@ -26,9 +26,9 @@ public struct HeldAuthorization: Sendable {
   }
 }
 
-extension HeldAuthorization: CustomStringConvertible, CustomReflectable {
-  /// How many advices hold it up.
-  public var description: String { "held by \(advices.count) advices" }
+extension SuspendedAuthorization: CustomStringConvertible, CustomReflectable {
+  /// How many advices suspend it.
+  public var description: String { "suspended by \(advices.count) advices" }
   /// Without children, so that no dump shows the verifier.
   public var customMirror: Mirror { Mirror(self, children: []) }
 }
