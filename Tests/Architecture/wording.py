@@ -169,13 +169,13 @@ class WordScan:
             yield rule.name, start, " ".join(wanted)
 
     def is_wire_name(self, text, start, token):
-        """A name of several words wherever it is whole; a single word as a code span, a string, or a key of YAML."""
+        """A name of several words wherever it is whole; a single word as a code span, a string, or a key."""
         if token not in self.wire_names:
             return False
         if len(words_of(token)) > 1:
             return True
         before, after = text[start - 1 : start], text[start + len(token) : start + len(token) + 1]
-        return (before == after and before in {'"', "`", "'"}) or after == ":" and before in {" ", "`", "\n"}
+        return before == after and before in {'"', "`", "'", "."} or after == ":" and before in {" ", "`", "\n"}
 
 
 def offsets(text, token):

@@ -19,7 +19,7 @@ PROGRAMS = (
 
 
 class Stub:
-    """A server that answers each request line with what `answer(id)` gives, and tells `observe` about it."""
+    """A server that answers each request line with what `answer(id)` gives, and reports it to `observe`."""
 
     def __init__(self, path, answer, observe=lambda request: None):
         self.listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -141,14 +141,14 @@ class LoadClient(Case):
                 self.assertEqual(line["streamedBytes"], 200 * self.STREAM_BYTES)
 
     def test_streams_of_one_connection_may_be_mixed(self):
-        held = []
+        waiting = []
 
         def answer(id):
             """Two requests are answered at once, chunk by chunk in turn."""
-            held.append(id)
-            if len(held) % 2:
+            waiting.append(id)
+            if len(waiting) % 2:
                 return b""
-            pair = held[-2:]
+            pair = waiting[-2:]
             pieces = enumerate(['"AAAAAAAA"', '"AAAAAA=="'])
             chunks = [self.chunk(f"t{one}", n, data) for n, data in pieces for one in pair]
             return b"".join(chunks + [self.end_of_stream(one, f"t{one}") for one in pair])
@@ -182,7 +182,7 @@ class LoadClient(Case):
                 )
                 self.assertGreater(json.loads(done.stdout)["errors"][kind], 0, done.stdout)
 
-    def test_a_chunk_that_nobody_asked_for_is_no_answer(self):
+    def test_an_unrequested_chunk_is_no_answer(self):
         done = self.load_stub(lambda id: self.chunk("t", 0) + self.end_of_stream(id, "t"))
         self.assertGreater(json.loads(done.stdout)["errors"]["malformed"], 0)
 
@@ -276,7 +276,7 @@ class Page(unittest.TestCase):
         },
     }
 
-    def test_new_sections_stand_in_order_and_the_others_stay(self):
+    def test_new_sections_are_in_order_and_the_others_stay(self):
         page = "# B\n\nhead\n\n## `validateIdToken` x\n\nkept\n\n## Memory over many requests\n\nlast\n"
         merged = report.merged(page, self.RESULTS)
         titles = [line for line in merged.splitlines() if line.startswith("## ")]
@@ -353,7 +353,7 @@ class EchoServer(Case):
 
 
 class Tokens(Case):
-    """The yardstick of validation is one only if it refuses what has to be refused."""
+    """The yardstick of validation is one only if it rejects what has to be rejected."""
 
     ALGORITHMS = ("RS256", "ES256", "EdDSA")
 
@@ -384,19 +384,19 @@ class Tokens(Case):
                 lines = (self.directory / f"{algorithm}.tsv").read_text(encoding="ascii").split()
                 self.assertEqual(len(set(lines)), 60)
 
-    def test_each_fault_is_refused(self):
+    def test_each_fault_is_rejected(self):
         for algorithm in self.ALGORITHMS:
-            name = f"{algorithm}.refused.tsv"
+            name = f"{algorithm}.rejected.tsv"
             faults = [line.split("\t")[3] for line in (self.directory / name).read_text(encoding="ascii").splitlines()]
             self.assertEqual(len(set(faults)), 9)
             self.assertEqual(dict(zip(faults, self.verdicts(algorithm, name))), dict.fromkeys(faults, False))
 
-    def test_tokens_for_others_are_refused(self):
+    def test_tokens_for_others_are_rejected(self):
         for arguments in (("--issuer", "https://idp.example.co"), ("--client", "benc")):
             self.assertEqual(self.verdicts("ES256", "ES256.tsv", *arguments), [False] * 20)
         self.assertEqual(self.verdicts("RS256", "ES256.tsv"), [False] * 20)
 
-    def test_changed_encodings_are_refused(self):
+    def test_changed_encodings_are_rejected(self):
         token, *rest = (self.directory / "ES256.tsv").read_text(encoding="ascii").splitlines()[0].split("\t")
         head, payload, signature = token.split(".")
         last = chr(ord(signature[-1]) + 1)  # the same bytes to a lax decoder: the unused bits differ
@@ -416,10 +416,10 @@ class Tokens(Case):
                 (self.directory / "changed.tsv").write_text("\t".join([changed, *rest]) + "\n", encoding="ascii")
                 self.assertEqual(self.verdicts("ES256", "changed.tsv"), [False])
 
-    def test_a_refused_token_ends_a_measurement(self):
-        done = self.check("RS256", "RS256.refused.tsv", "--count", "5")
+    def test_a_rejected_token_ends_a_measurement(self):
+        done = self.check("RS256", "RS256.rejected.tsv", "--count", "5")
         self.assertNotEqual(done.returncode, 0)
-        self.assertIn("line 1 was refused", done.stderr)
+        self.assertIn("line 1 was rejected", done.stderr)
         self.assertEqual(json.loads(self.check("RS256", "RS256.tsv", "--count", "50").stdout)["validations"], 50)
 
     def test_allocations_are_counted(self):
@@ -487,7 +487,7 @@ class Upstream(Case):
             connection.sendall(b"b\n")
             self.assertEqual(connection.recv(1000)[:12], b"HTTP/1.1 401")
 
-    def test_hostile_input_is_refused_and_the_server_goes_on(self):
+    def test_hostile_input_is_rejected_and_the_server_goes_on(self):
         child, _, address = self.start()
         for data in (
             b"\r\n\r\n",

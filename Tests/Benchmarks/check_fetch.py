@@ -61,7 +61,7 @@ class BehindTLS(Case):
     def test_each_port_speaks_its_protocol_to_those_who_trust_it(self) -> None:
         upstream = TLSUpstream(self.children, self.directory, {"1k": b"x" * SIZE})
         before = upstream.requests()
-        asked = 0
+        requested = 0
         for base, more, version in [
             (upstream.http1, [], "HTTP/1.1"),
             (upstream.http1, ["--http2"], "HTTP/1.1"),
@@ -73,9 +73,9 @@ class BehindTLS(Case):
             with self.subTest(base, more=more):
                 line = self.children.measure([*command, "--cacert", upstream.ca_file], 30)
                 self.assertEqual((line["requests"], line["failed"], line["httpVersion"]), (40, 0, version))
-                asked += 40
+                requested += 40
                 self.assertEqual(self.children.measure(command, 30)["failed"], 40)
-        self.assertGreaterEqual(upstream.requests() - before, asked)
+        self.assertGreaterEqual(upstream.requests() - before, requested)
 
 
 class Report(unittest.TestCase):

@@ -83,7 +83,7 @@ class Report(unittest.TestCase):
 
     def test_every_row_has_all_cells(self) -> None:
         point = self.point(10, 1, self.line(1, 1), self.line(1, 1), self.line(1, 1))
-        identical = {"calls": 100, "resources": 100, "batch": 50, "asked": [2, 3]}
+        identical = {"calls": 100, "resources": 100, "batch": 50, "requests": [2, 3]}
         measured = {"points": [point], "identical": identical, "rounds": 1, "seconds": 1.0}
         text = "\n".join(report_preauthorize.sections(measured))
         rows = [line.count("|") for line in text.splitlines() if line.startswith("|")]

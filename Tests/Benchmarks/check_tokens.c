@@ -48,10 +48,10 @@ static size_t key_count;
 static struct line *lines;
 static size_t line_count;
 
-static size_t member_bytes(json_t *jwk, const char *name, unsigned char *bytes, size_t room) {
+static size_t member_bytes(json_t *jwk, const char *name, unsigned char *bytes, size_t capacity) {
   json_t *text = json_object_get(jwk, name);
   size_t count;
-  if (!json_is_string(text) || json_string_length(text) > room ||
+  if (!json_is_string(text) || json_string_length(text) > capacity ||
       !base64url_decode(json_string_value(text), json_string_length(text), bytes, &count))
     die("jwks: %s is missing or not base64url", name);
   return count;
@@ -133,11 +133,11 @@ static void read_lines(void) {
   }
   fclose(file);
   text.bytes[text.length] = '\0';
-  size_t room = 0;
+  size_t capacity = 0;
   char *rest = text.bytes;
   for (char *line; (line = strsep(&rest, "\n")) != NULL;) {
     if (*line == '\0') continue;
-    if (line_count == room) lines = realloc(lines, (room = room ? room * 2 : 1024) * sizeof *lines);
+    if (line_count == capacity) lines = realloc(lines, (capacity = capacity ? capacity * 2 : 1024) * sizeof *lines);
     if (lines == NULL) die("out of memory");
     const char *token = strsep(&line, "\t"), *nonce = strsep(&line, "\t"), *access_token = strsep(&line, "\t");
     if (access_token == NULL) die("%s: a line of less than three columns", option.tokens_path);
@@ -228,7 +228,7 @@ static bool has_right_types(json_t *claims) {
   return true;
 }
 
-// The client, and nobody else.
+// Whether the client is the only audience.
 static bool is_audience(json_t *audience) {
   size_t index;
   json_t *one;
@@ -268,7 +268,7 @@ static bool claims_are_right(json_t *claims, const struct key *key, const struct
   return hash == NULL || is_hash(hash, key, line);
 }
 
-// The claims of a valid token, for the caller to free; NULL: refused.
+// The claims of a valid token, for the caller to free; NULL: rejected.
 static json_t *validate(const struct line *line) {
   const char *token = line->token, *end = token + line->token_length;
   if (line->token_length > MAX_TOKEN) return NULL;
@@ -310,7 +310,7 @@ static uint64_t run(uint64_t count, double seconds) {
   while (count == 0 || done < count) {
     if (count == 0 && done % CLOCK_EVERY == 0 && now_ns() >= end) break;
     json_t *claims = validate(&lines[next]);
-    if (claims == NULL) die("%s: line %zu was refused", option.tokens_path, next + 1);
+    if (claims == NULL) die("%s: line %zu was rejected", option.tokens_path, next + 1);
     json_decref(claims);
     if (++next == line_count) next = 0;
     done++;

@@ -1,4 +1,4 @@
-"""What a call costs through the clients of Python and Node, beside the raw socket from the same language."""
+"""What a call costs through the clients of Python and Node, compared with the raw socket from the same language."""
 
 import os
 import pathlib

@@ -44,7 +44,7 @@ struct buffer {
   size_t length, capacity;
 };
 
-// Makes room for `extra` more bytes behind the length.
+// Reserves `extra` more bytes behind the length.
 static inline void buffer_reserve(struct buffer *b, size_t extra) {
   if (b->capacity - b->length >= extra) return;
   size_t capacity = b->capacity ? b->capacity : 4096;
@@ -67,7 +67,7 @@ static inline void buffer_consume(struct buffer *b, size_t count) {
   b->length -= count;
 }
 
-// A whole number of the command line within [low, high]; anything else ends the program.
+// A whole number of the command line within [low, high]; anything else is an error and exits.
 static inline uint64_t parse_whole(const char *name, const char *text, uint64_t low, uint64_t high) {
   char *end;
   unsigned long long value = strtoull(text, &end, 10);

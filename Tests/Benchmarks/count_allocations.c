@@ -1,6 +1,6 @@
-// Counts what a program asks of the allocator: preloaded into it (LD_PRELOAD), it writes the number of malloc, calloc,
-// realloc and aligned allocations to the file that BENCH_ALLOCATIONS names when the program ends. glibc's own functions
-// stay what is called.
+// Counts the calls of a program to the allocator: preloaded into it (LD_PRELOAD), it writes the number of malloc,
+// calloc, realloc and aligned allocations to the file that BENCH_ALLOCATIONS names at exit. glibc's own functions stay
+// what is called.
 
 #define _GNU_SOURCE
 #include <errno.h>

@@ -76,7 +76,7 @@ static void finish(struct transfer *t, CURLcode code) {
              (unsigned long long)t->received);
 }
 
-// Runs transfers until `deadline` (0: none) or until none is under way. `again`: a finished transfer starts anew.
+// Runs transfers until `deadline` (0: none) or until none is under way. `again`: a finished transfer starts again.
 static void run_until(uint64_t deadline, bool again) {
   while (running_transfers > 0) {
     if (deadline != 0 && now_ns() >= deadline) return;

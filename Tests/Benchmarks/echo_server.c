@@ -84,7 +84,7 @@ static void answer_text(struct connection *c, const char *text, size_t length) {
     write_error(c, id, -32601, "no such method", "method_not_found");
   else if (params != NULL && !json_is_null(params) && !json_is_object(params))
     write_error(c, id, -32602, "params must be an object", "invalid_params");
-  else // The deep copy makes every node anew, so an answer costs what an answer that differs each time would.
+  else // The deep copy makes new nodes, so an answer costs what an answer that differs each time would.
     write_answer(c, json_pack("{s:s, s:O, s:o}", "jsonrpc", "2.0", "id", id, "result", json_deep_copy(information)));
   json_decref(request);
 }

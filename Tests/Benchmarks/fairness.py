@@ -1,4 +1,4 @@
-"""What a flood by one user costs another: a caller with little to ask, alone and beside somebody who asks all he can."""
+"""What a flood by one user costs another: a caller with few requests, alone and next to one that sends all it can."""
 
 import json
 import os
@@ -11,7 +11,7 @@ from processes import Failed, wait_for_socket
 from tokens import CLIENT, ISSUER, TokenBench
 
 QUIET, NOISY = 20001, 20002
-CONNECTIONS, NICE, PACED = 50, 10, 50
+CONNECTIONS, NICE, RATE_FACTOR = 50, 10, 50
 # name, requests a second of the quiet caller, requests in flight on each connection of the flood
 CALLS = [("getInfo", 200, 16), ("validateIdToken", 60, 16), ("fetchResource", 30, 8)]
 
@@ -78,21 +78,21 @@ class FairnessBench:
             raise Failed(f"wrong answers, the first: {line.get('firstBadAnswer', '')}")
         return line
 
-    def beside_paced(self, path, requests, rate, uid):
-        """The quiet caller as `uid` beside somebody who asks fifty times as much."""
+    def next_to_fixed_rate(self, path, requests, rate, uid):
+        """The quiet caller as `uid`, next to one that sends fifty times as much."""
         seconds = self.options.seconds
         flood = [self.bench.programs / "steady", "--socket", path, "--requests-from", requests, "--warm-up", 0.2]
-        flood += ["--connections", CONNECTIONS, "--rate", rate * PACED, "--seconds", seconds + self.options.warm_up + 0.3]
-        return self.beside(flood, path, requests, rate, uid)
+        flood += ["--connections", CONNECTIONS, "--rate", rate * RATE_FACTOR, "--seconds", seconds + self.options.warm_up + 0.3]
+        return self.next_to(flood, path, requests, rate, uid)
 
-    def beside_flood(self, path, requests, rate, pipeline, uid):
-        """The quiet caller as `uid` beside somebody who asks all that is answered."""
+    def next_to_flood(self, path, requests, rate, pipeline, uid):
+        """The quiet caller as `uid`, next to one that sends as much as is answered."""
         seconds = self.options.seconds
         flood = [self.bench.programs / "load", "--socket", path, "--requests-from", requests, "--warm-up", 0.2]
         flood += ["--connections", CONNECTIONS, "--pipeline", pipeline, "--seconds", seconds + self.options.warm_up + 0.3]
-        return self.beside(flood, path, requests, rate, uid)
+        return self.next_to(flood, path, requests, rate, uid)
 
-    def beside(self, flood, path, requests, rate, uid):
+    def next_to(self, flood, path, requests, rate, uid):
         seconds = self.options.seconds
         child = self.bench.children.start(
             ["nice", "-n", NICE, *self.as_user(NOISY, flood)], stdout=subprocess.PIPE, log=self.bench.children.error_log
@@ -141,9 +141,9 @@ class FairnessBench:
             lines = self.bench.interleave(
                 {
                     "quiet": lambda: self.quiet(path, requests, rate, self.options.seconds),
-                    "paced": lambda: self.beside_paced(path, requests, rate, QUIET),
-                    "other": lambda: self.beside_flood(path, requests, rate, pipeline, QUIET),
-                    "same": lambda: self.beside_flood(path, requests, rate, pipeline, NOISY),
+                    "fixedRate": lambda: self.next_to_fixed_rate(path, requests, rate, QUIET),
+                    "other": lambda: self.next_to_flood(path, requests, rate, pipeline, QUIET),
+                    "same": lambda: self.next_to_flood(path, requests, rate, pipeline, NOISY),
                 }
             )
             rows.append({"name": name, "rate": rate, "pipeline": pipeline, **lines})

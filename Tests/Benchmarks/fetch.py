@@ -1,4 +1,4 @@
-"""Fetches: `fetchResource` beside libcurl, `requests` and `httpx` for Python, and Node's `fetch`, of one upstream."""
+"""Fetches: `fetchResource` compared with libcurl, `requests` and `httpx` for Python, and Node's `fetch`."""
 from __future__ import annotations
 
 import functools
@@ -115,7 +115,7 @@ class FetchBench:
         return line
 
     def run_peer(self, command: list, seconds: float) -> Line:
-        """As above; but what does not run is told in the report, and the measurement goes on."""
+        """As above; but what does not run is named in the report, and the measurement goes on."""
         try:
             return self.run_client(command, seconds)
         except Failed as problem:
@@ -165,12 +165,12 @@ class FetchBench:
 
     # -- the section
 
-    def by_turns(self, measured: dict[str, Measure], others: dict[str, Measure], turns_of_others: int) -> dict:
-        """Turns of all, the order reversed each time; `others`, which matter less, in the first turns only."""
+    def alternately(self, measured: dict[str, Measure], others: dict[str, Measure], rounds_of_others: int) -> dict:
+        """Rounds of all, the order reversed each time; `others`, which matter less, in the first rounds only."""
         lines: dict[str, list[Line]] = {name: [] for name in (*measured, *others)}
-        for turn in range(self.options.fetch_rounds):
-            now = list((measured | others if turn < turns_of_others else measured).items())
-            for name, measure in now[:: -1 if turn % 2 else 1]:
+        for round_ in range(self.options.fetch_rounds):
+            now = list((measured | others if round_ < rounds_of_others else measured).items())
+            for name, measure in now[:: -1 if round_ % 2 else 1]:
                 lines[name].append(measure())
         return lines
 
@@ -181,13 +181,13 @@ class FetchBench:
         peers = self.peer_commands(transport, url, size, streamed, in_flight)
         seconds = min(self.options.fetch_seconds, 1.0)
         request = (transport.resource, path, size, streamed, FLIGHTS[in_flight])
-        lines = self.by_turns(
+        lines = self.alternately(
             {
                 "postern": lambda: self.postern(server, socket_path, *request),
                 "curl": lambda: self.curl(url, size, in_flight, *curl_options),
             },
             {name: functools.partial(self.run_peer, command, seconds) for name, command in peers.items()},
-            turns_of_others=1 if in_flight > 32 else 2,
+            rounds_of_others=1 if in_flight > 32 else 2,
         )
         shared = "--multiplex" in curl_options
         return {"body": name, "streamed": streamed, "inFlight": in_flight, "curlMultiplexes": shared, "lines": lines}
@@ -209,12 +209,12 @@ class FetchBench:
         client = {"Authorization": "Basic YmVuY2g6YmVuY2g="}
         token = self.bench.http_json("/token", b"grant_type=client_credentials", client)["access_token"]
         rows = []
-        for name, resource, place, path, size, flight, target in MORE:
+        for name, resource, folder, path, size, flight, target in MORE:
             say(f"fetchResource, {name}")
-            url = f"{self.bench.upstream}/{place}/{path}"
+            url = f"{self.bench.upstream}/{folder}/{path}"
             bearer = ["--bearer", token] if resource == "guarded" else []
             request = (resource, path, size, False, flight)
-            lines = self.by_turns(
+            lines = self.alternately(
                 {
                     "postern": lambda: self.postern(server, socket_path, *request),
                     "peer": lambda: self.curl(url, size, flight[0] * flight[1], *bearer),
@@ -236,9 +236,9 @@ class FetchBench:
         lines = [line for row in more for name in ("postern", "peer") for line in row[name]]
         points = [point for one in measured for point in one["points"]]
         lines += [line for point in points for several in point["lines"].values() for line in several]
-        seen, asked = self.requests_seen() - before, sum(line["totalRequests"] for line in lines)
-        if seen < asked:
-            raise Failed(f"the upstreams saw {seen} requests, the clients made {asked}")
+        seen, sent = self.requests_seen() - before, sum(line["totalRequests"] for line in lines)
+        if seen < sent:
+            raise Failed(f"the upstreams saw {seen} requests, the clients made {sent}")
         if self.tls:
             self.bench.children.stop(self.tls.child)
         return {

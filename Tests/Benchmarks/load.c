@@ -36,7 +36,7 @@ struct connection {
   size_t scanned, written;
   struct slot *slots;
   struct stream *streams; // those under way; as many as slots
-  unsigned *fresh;        // slots whose requests stand in `out` and are not stamped yet
+  unsigned *fresh;        // slots whose requests are in `out` and are not stamped yet
   unsigned fresh_count;
   uint64_t sequence;
   bool watching_output;
@@ -68,7 +68,7 @@ static void add_request(json_t *request, const char *path) {
   json_object_del(request, "jsonrpc");
   json_object_del(request, "id");
   char *text = json_dumps(request, JSON_COMPACT);
-  if (text == NULL || json_object_size(request) == 0) die("%s: no members beside the id", path);
+  if (text == NULL || json_object_size(request) == 0) die("%s: no members but the id", path);
   struct buffer *tail = &request_tails[tail_count++];
   buffer_append(tail, ",", 1);
   buffer_append(tail, text + 1, strlen(text) - 1);
@@ -83,14 +83,14 @@ static void read_requests(const char *path) {
   if (file == NULL) die("%s: %s", path, strerror(errno));
   json_error_t problem;
   char *line = NULL;
-  size_t capacity = 0, room = 0;
+  size_t capacity = 0, tail_capacity = 0;
   for (ssize_t length; (length = getline(&line, &capacity, file)) > 0;) {
     json_t *request = json_loadb(line, (size_t)length, JSON_REJECT_DUPLICATES, &problem);
     if (!json_is_object(request)) die("%s: line %zu: no JSON object: %s", path, tail_count + 1, problem.text);
-    if (tail_count == room) {
-      request_tails = realloc(request_tails, (room = room ? room * 2 : 1024) * sizeof *request_tails);
+    if (tail_count == tail_capacity) {
+      request_tails = realloc(request_tails, (tail_capacity = tail_capacity ? tail_capacity * 2 : 1024) * sizeof *request_tails);
       if (request_tails == NULL) die("out of memory");
-      memset(request_tails + tail_count, 0, (room - tail_count) * sizeof *request_tails);
+      memset(request_tails + tail_count, 0, (tail_capacity - tail_count) * sizeof *request_tails);
     }
     add_request(request, path);
   }

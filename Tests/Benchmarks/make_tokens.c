@@ -3,7 +3,7 @@
 //
 //   jwks.json                the three public keys
 //   RS256.tsv …              one token a line with the nonce and the access token it must fit, tabs between the three
-//   RS256.refused.tsv …      tokens with one fault each, which nobody may accept; a fourth column names the fault
+//   RS256.rejected.tsv …      tokens with one fault each, which must be rejected; a fourth column names the fault
 //
 // RSA signatures are what takes time; they are made on all cores.
 
@@ -42,7 +42,7 @@ static struct algorithm algorithms[] = {
 
 static time_t now;
 
-// What is wrong with a token that nobody may accept; the signature is right unless the fault is the signature's.
+// What is wrong with a token that must be rejected; the signature is right unless the fault is the signature's.
 enum fault { NO_FAULT, SIGNATURE, ISSUER, AUDIENCE, EXPIRED, NOT_YET, FUTURE, NONCE, TOKEN_HASH, DUPLICATE, FAULTS };
 static const char *const fault_names[] = {"none",    "signature", "issuer", "audience",     "expired",
                                           "not_yet", "future",    "nonce",  "access_token", "duplicate"};
@@ -67,16 +67,16 @@ static void random_text(char *text, size_t bytes) {
 }
 
 // The signature in the form of RFC 7518: r and s for ECDSA, not DER.
-static size_t sign(const struct algorithm *a, const char *text, size_t length, unsigned char *signature, size_t room) {
+static size_t sign(const struct algorithm *a, const char *text, size_t length, unsigned char *signature, size_t capacity) {
   EVP_MD_CTX *context = EVP_MD_CTX_new();
   if (context == NULL ||
       EVP_DigestSignInit_ex(context, NULL, a->hash, NULL, NULL, a->key, NULL) != 1 ||
-      EVP_DigestSign(context, signature, &room, (const unsigned char *)text, length) != 1)
+      EVP_DigestSign(context, signature, &capacity, (const unsigned char *)text, length) != 1)
     die("%s: cannot sign", a->name);
   EVP_MD_CTX_free(context);
-  if (!EVP_PKEY_is_a(a->key, "EC")) return room;
+  if (!EVP_PKEY_is_a(a->key, "EC")) return capacity;
   const unsigned char *der = signature;
-  ECDSA_SIG *parts = d2i_ECDSA_SIG(NULL, &der, (long)room);
+  ECDSA_SIG *parts = d2i_ECDSA_SIG(NULL, &der, (long)capacity);
   if (parts == NULL || BN_bn2binpad(ECDSA_SIG_get0_r(parts), signature, 32) != 32 ||
       BN_bn2binpad(ECDSA_SIG_get0_s(parts), signature + 32, 32) != 32)
     die("%s: cannot sign", a->name);
@@ -134,7 +134,7 @@ static void append_token(struct buffer *line, const struct algorithm *a, unsigne
   buffer_append(line, ".", 1);
   append_base64url(line, signature, count);
 
-  // What the caller holds beside the token.
+  // What the caller has in addition to the token.
   if (fault == NONCE) random_text(nonce, 16);
   if (fault == TOKEN_HASH) random_text(access_token, 32);
   buffer_append(line, "\t", 1);
@@ -173,7 +173,7 @@ static void *make_share(void *argument) {
 
 static void make_files(const struct algorithm *a) {
   struct share shares[MAX_THREADS] = {0};
-  struct buffer lines[MAX_THREADS], refused = {0};
+  struct buffer lines[MAX_THREADS], rejected = {0};
   long cores = sysconf(_SC_NPROCESSORS_ONLN);
   unsigned threads = cores < 1 ? 1 : cores > MAX_THREADS ? MAX_THREADS : (unsigned)cores;
   for (unsigned i = 0; i < threads; i++) {
@@ -189,11 +189,11 @@ static void make_files(const struct algorithm *a) {
   char name[64];
   snprintf(name, sizeof name, "%s.tsv", a->name);
   write_file(name, lines, threads);
-  for (enum fault fault = SIGNATURE; fault < FAULTS; fault++) append_token(&refused, a, fault, fault);
-  snprintf(name, sizeof name, "%s.refused.tsv", a->name);
-  write_file(name, &refused, 1);
+  for (enum fault fault = SIGNATURE; fault < FAULTS; fault++) append_token(&rejected, a, fault, fault);
+  snprintf(name, sizeof name, "%s.rejected.tsv", a->name);
+  write_file(name, &rejected, 1);
   for (unsigned i = 0; i < threads; i++) free(lines[i].bytes);
-  free(refused.bytes);
+  free(rejected.bytes);
 }
 
 static void set_number(json_t *jwk, const char *member, EVP_PKEY *key, const char *parameter, int size) {

@@ -18,14 +18,14 @@ CLIENT = HERE.parent.parent / "clients/python/src"
 PATH = "orders"
 STYLES = ("blocking", "asyncio")
 FLIGHTS = (1, 16)
-# What a token lives, in seconds: longer than the run, and so short that every turn has renewals.
+# The lifetime of a token in seconds: longer than the run, and so short that every round has refreshes.
 LIVES = (3600, 2)
-# Turns of the short life last for at least so many lives.
-RENEWALS = 3
+# Rounds with the short lifetime last for at least so many lives.
+REFRESHES = 3
 
 
 def leeway(life: int) -> float:
-    """How long before its end Postern renews a token; authlib is told the same."""
+    """How long before it expires Postern refreshes a token; authlib is configured the same."""
     return min(30.0, life / 10)
 
 
@@ -43,7 +43,7 @@ class Upstream:
         self.base, self.issuer = announced["baseUrl"], announced["issuer"]
 
     def ask(self, path: str, data: bytes | None = None, authorization: str = "") -> bytes:
-        """An answer, asked for by hand."""
+        """An answer, requested by hand."""
         request = urllib.request.Request(self.base + path, data, {"Authorization": authorization})
         with urllib.request.urlopen(request, timeout=10) as answer:
             return answer.read()
@@ -99,11 +99,11 @@ class OAuthBench:
         command += ["--token-endpoint", f"{upstream.issuer}/token", "--leeway", leeway(upstream.life)]
         return [*command, "--expect-bytes", size, *more]
 
-    def turn(self, through: str, upstream: Upstream, server, socket_path, size: int, style: str, flight: int) -> dict:
+    def measure_round(self, through: str, upstream: Upstream, server, socket_path, size: int, style: str, flight: int) -> dict:
         """A measurement, with the processor time of client and sidecar together for each fetch."""
         seconds = self.options.fetch_seconds
         if upstream.life == min(LIVES):
-            seconds = max(seconds, RENEWALS * upstream.life)
+            seconds = max(seconds, REFRESHES * upstream.life)
         more = ["--style", style, "--in-flight", flight, "--seconds", seconds, "--warm-up", self.options.warm_up]
         before, cpu = upstream.token_requests(), cpu_seconds(server.pid)
         line = self.bench.children.measure(
@@ -118,8 +118,8 @@ class OAuthBench:
 
     def measure_point(self, upstream: Upstream, server, socket_path, size: int, style: str, flight: int) -> dict:
         clients = ("postern", "authlib", "bare", "client") if upstream.life == max(LIVES) else ("postern", "authlib")
-        turn = functools.partial(
-            self.turn,
+        measure_round = functools.partial(
+            self.measure_round,
             upstream=upstream,
             server=server,
             socket_path=socket_path,
@@ -130,7 +130,7 @@ class OAuthBench:
         lines: dict[str, list[dict]] = {name: [] for name in clients}
         for number in range(self.options.fetch_rounds):
             for name in clients[:: -1 if number % 2 else 1]:
-                lines[name].append(turn(name))
+                lines[name].append(measure_round(name))
         return {"life": upstream.life, "style": style, "inFlight": flight, "lines": lines}
 
     def first(self, through: str, upstream: Upstream, socket_path, size: int) -> float:

@@ -1,4 +1,4 @@
-"""Decisions: `preauthorize` beside libcurl and `httpx`, which ask the same AuthZEN decision point directly."""
+"""Decisions: `preauthorize` compared with libcurl and `httpx`, which call the same AuthZEN decision point directly."""
 from __future__ import annotations
 
 import functools
@@ -47,7 +47,7 @@ class PreauthorizeBench:
         return {"method": "preauthorize", "params": {**params, "context": {"subject": subject}}}
 
     def question(self, count: int) -> pathlib.Path:
-        """What Postern asks, for those who ask directly."""
+        """The requests that Postern sends, for programs that call directly."""
         resources = [{"resource": {"type": "channel", "id": f"channel-{number}"}} for number in range(count)]
         return self.write(
             f"question-{count}",
@@ -104,10 +104,10 @@ class PreauthorizeBench:
                 if ids != [(f"channel-{number}", True, source) for number in range(3)]:
                     raise Failed(f"preauthorize: {json.dumps(result)[:500]}")
             if self.evaluations() != before + 1:
-                raise Failed("a remembered decision was asked for again")
+                raise Failed("a cached decision was requested again")
 
     def measure_point(self, server, socket_path, count: int, in_flight: int) -> dict:
-        """Cold, remembered, and what asks directly, by turns."""
+        """Cold, cached, and called directly, alternately."""
         cold = self.write(f"cold-{count}", self.call_of(count, "alice", disableFeatures=["LOCAL_CACHE"]))
         measured: dict[str, Callable[[], dict]] = {
             "cold": lambda: self.postern(server, socket_path, cold, in_flight, "backend")
@@ -119,27 +119,27 @@ class PreauthorizeBench:
         # The first call of all is answered by the decision point.
         self.bench.load(socket_path, 1, 1, requests=1, request=cached, expect='"authorized":true')
         lines: dict[str, list[dict]] = {name: [] for name in measured}
-        for turn in range(self.options.fetch_rounds):
-            for name in list(measured)[:: -1 if turn % 2 else 1]:
+        for round_ in range(self.options.fetch_rounds):
+            for name in list(measured)[:: -1 if round_ % 2 else 1]:
                 before = self.evaluations()
                 line = measured[name]()
-                asked = self.evaluations() - before
-                if asked > 0 if name == "cached" else asked < line["totalRequests"]:
-                    raise Failed(f"{name}: {line['totalRequests']} calls, {asked} questions")
+                sent = self.evaluations() - before
+                if sent > 0 if name == "cached" else sent < line["totalRequests"]:
+                    raise Failed(f"{name}: {line['totalRequests']} calls, {sent} questions")
                 lines[name].append(line)
         return {"resources": count, "inFlight": in_flight, "lines": lines}
 
     def identical(self, socket_path) -> dict:
         """Questions that `IDENTICAL` calls at once come to, again and again with another subject."""
-        asked = []
-        for turn in range(self.options.fetch_rounds):
-            request = self.write(f"identical-{turn}", self.call_of(100, f"user-{turn}", "cut"))
+        requests = []
+        for round_ in range(self.options.fetch_rounds):
+            request = self.write(f"identical-{round_}", self.call_of(100, f"user-{round_}", "cut"))
             before = self.evaluations()
             self.bench.load(
                 socket_path, CONNECTIONS, 8, requests=IDENTICAL, request=request, expect='"authorized":true'
             )
-            asked.append(self.evaluations() - before)
-        return {"calls": IDENTICAL, "resources": 100, "batch": CHUNK, "asked": asked}
+            requests.append(self.evaluations() - before)
+        return {"calls": IDENTICAL, "resources": 100, "batch": CHUNK, "requests": requests}
 
     def measure(self, say: Callable[[str], None]) -> dict:
         server, socket_path = self.bench.start_postern("preauthorize", configuration=self.configuration())

@@ -12,7 +12,7 @@ TICKS = os.sysconf("SC_CLK_TCK")
 
 
 class Failed(Exception):
-    """Something did not run; the text says what."""
+    """Something did not run; the text describes it."""
 
 
 class Children:

@@ -11,7 +11,7 @@ def _row(row, name, what):
         one["latencyUs"]["p99"] / alone["latencyUs"]["p99"] for one, alone in zip(row[name], row["quiet"])
     ]
     flood = median(row[name], "flood", "requestsPerSecond")
-    refused = max(line["refused"] for line in row[name])
+    rejected = max(line["rejected"] for line in row[name])
     return [
         f"`{row['name']}`, {row['rate']}/s, during {what}",
         us(median(row["quiet"], "latencyUs", "p50")),
@@ -21,7 +21,7 @@ def _row(row, name, what):
         f"{during / quiet:.2f}",
         f"{min(ratios):.2f}–{max(ratios):.2f}",
         f"{rate(flood)} ({flood / row['rate']:,.0f} : 1)",
-        refused,
+        rejected,
         f"≤ {TARGET:g}" if name != "same" else "–",
         met(during / quiet <= TARGET) if name != "same" else "",
     ]
@@ -31,13 +31,13 @@ def sections(results):
     """Heading, table and what to know of it."""
     head = [
         "", "quiet p50 µs", "quiet p99 µs", "flooded p50 µs", "flooded p99 µs", "p99 ratio", "lowest–highest",
-        "flood answered/s", "refused", "target", "",
+        "flood answered/s", "rejected", "target", "",
     ]
     rows = [
         _row(row, name, what)
         for row in results["rows"]
         for name, what in (
-            ("paced", "another user's 50 times as much"),
+            ("fixedRate", "another user's 50 times as much"),
             ("other", "another user's flood without bound"),
             ("same", "such a flood of the same user's"),
         )

@@ -64,7 +64,7 @@ def sections(measured: dict) -> list[str]:
     """Their Markdown."""
     identical = measured["identical"]
     batches = -(-identical["resources"] // identical["batch"])
-    good = all(count == batches for count in identical["asked"])
+    good = all(count == batches for count in identical["requests"])
     lines = [
         "## `preauthorize` compared with libcurl and `httpx` at the same decision point",
         "",
@@ -75,7 +75,7 @@ def sections(measured: dict) -> list[str]:
         "Postern's calls/s divided by the client's; added p50 is that of a cold call less libcurl's.",
         "",
         f"{identical['calls']} identical cold calls at once about {identical['resources']} resources, "
-        f"{identical['batch']} in a batch, caused {', '.join(str(count) for count in identical['asked'])} requests: one for each batch is "
+        f"{identical['batch']} in a batch, caused {', '.join(str(count) for count in identical['requests'])} requests: one for each batch is "
         f"{batches}, {met(good)}.",
         "",
     ]

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measures Postern beside C programs that do the same work, in one run on one machine. See README.md in this folder."""
+"""Measures Postern and C programs that do the same work, in one run on one machine. See README.md in this folder."""
 
 import argparse
 import json
@@ -156,10 +156,10 @@ class Bench:
             "C server": lambda name, guarded: self.start_c_server(name, 1, guarded=guarded),
         }
         times = {name: {"connect": [], "answer": []} for name in measured}
-        for turn in range(self.options.starts):
+        for round_ in range(self.options.starts):
             for name, start in measured.items():
                 begin = time.monotonic()
-                child, socket_path = start(f"start-{turn}", guarded=False)
+                child, socket_path = start(f"start-{round_}", guarded=False)
                 connection = wait_for_socket(socket_path, child, self.log)
                 times[name]["connect"].append((time.monotonic() - begin) * 1e3)
                 call(connection, "getInfo")
@@ -178,10 +178,10 @@ class Bench:
         return result
 
     def interleave(self, measured):
-        """Rounds of all the programs by turns, the order reversed each time; a list of lines for each."""
+        """Rounds of all the programs alternately, the order reversed each time; a list of lines for each."""
         lines = {name: [] for name in measured}
-        for turn in range(self.options.rounds):
-            for name in list(measured)[:: -1 if turn % 2 else 1]:
+        for round_ in range(self.options.rounds):
+            for name in list(measured)[:: -1 if round_ % 2 else 1]:
                 lines[name].append(measured[name]())
         return lines
 
@@ -318,7 +318,7 @@ def read_options():
     parser.add_argument(
         "--peers",
         default=str(ROOT / ".build/benchmark-peers"),
-        help="the Python environment with the libraries beside which is measured (%(default)s)",
+        help="the Python environment with the libraries to compare with (%(default)s)",
     )
     parser.add_argument(
         "--quick", action="store_true", help="about three minutes in all; for trying out, not for the record"
@@ -330,9 +330,9 @@ def read_options():
     )
     parser.add_argument("--json", metavar="FILE", help="write every single measurement to FILE")
     parser.add_argument("--only", metavar="SECTIONS", default=",".join(SECTIONS), help="comma-separated (%(default)s)")
-    parser.add_argument("--rounds", type=int, help="turns of each scenario (5)")
+    parser.add_argument("--rounds", type=int, help="rounds of each scenario (5)")
     parser.add_argument("--seconds", type=float, help="length of one measurement (3)")
-    parser.add_argument("--fetch-rounds", type=int, help="turns of each point of fetches and decisions (3)")
+    parser.add_argument("--fetch-rounds", type=int, help="rounds of each point of fetches and decisions (3)")
     parser.add_argument("--fetch-seconds", type=float, help="length of one measurement of fetches and decisions (1.5)")
     parser.add_argument("--starts", type=int, help="number of starts measured (20)")
     parser.add_argument("--soak-requests", type=int, help="getInfo requests of the soak (1000000)")

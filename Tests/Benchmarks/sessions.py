@@ -1,4 +1,4 @@
-"""Session tokens: cached answers beside oidc-agent's, and what ten thousand sessions in the file store cost."""
+"""Session tokens: cached answers compared with oidc-agent's, and what ten thousand sessions in the file store cost."""
 
 import json
 import os
@@ -166,10 +166,10 @@ class SessionBench:
     def touch_all(self, path, touches, count):
         self.bench.load(path, CONNECTIONS, 1, requests=count, requests_from=touches, expect='"accessToken":"access-tok')
 
-    def start_with_sessions(self, configuration, turn, handle):
+    def start_with_sessions(self, configuration, round_, handle):
         """Milliseconds from before fork to the first answer, to `getSession` and to `getAccessToken`."""
         begin = time.monotonic()
-        server, path = self.bench.start_postern(f"many-{turn}", guarded=False, configuration=configuration)
+        server, path = self.bench.start_postern(f"many-{round_}", guarded=False, configuration=configuration)
         times = {}
         session = {"session": handle}
         calls = [("getInfo", None), ("getSession", session), ("getAccessToken", {"issuer": "bench", **session})]
@@ -200,10 +200,10 @@ class SessionBench:
         self.bench.children.stop(server)
 
         starts = []
-        for turn in range(self.options.starts):
-            server, path, times = self.start_with_sessions(configuration, turn, handles[turn % count])
+        for round_ in range(self.options.starts):
+            server, path, times = self.start_with_sessions(configuration, round_, handles[round_ % count])
             starts.append(times)
-            if turn + 1 < self.options.starts:
+            if round_ + 1 < self.options.starts:
                 self.bench.children.stop(server)
         time.sleep(self.options.settle)
         sizes["restarted"] = resident_kib(server.pid)

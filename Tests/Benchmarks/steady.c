@@ -1,8 +1,8 @@
-// A caller that asks so many requests a second whether the answers come or not, over its connections by turns. One
+// A caller that sends so many requests a second whether the answers come or not, over its connections in turn. One
 // thread. Prints one line of JSON.
 //
 // Latency runs from before send() to behind the recv() that completes the answer. A request is due at its time, however
-// late the answers before it are, so that a slow server is asked just as often as a quick one.
+// late the answers before it are, so that a slow server gets requests just as often as a quick one.
 
 #define _GNU_SOURCE
 #include <errno.h>
@@ -31,7 +31,7 @@ static struct buffer *tails; // the text of each request behind its id
 static size_t tail_count;
 static uint64_t sent_at[OPEN];
 static struct histogram latency;
-static uint64_t measure_from, sent, answered, refused, unexpected;
+static uint64_t measure_from, sent, answered, rejected, unexpected;
 static char sample[512];
 
 // One request a line, used in turn.
@@ -94,7 +94,7 @@ static void take(const char *line, size_t length, uint64_t now) {
               (option.expected == NULL || memmem(line, length, option.expected, strlen(option.expected)) != NULL);
   if (!good && sample[0] == '\0') snprintf(sample, sizeof sample, "%.*s", (int)(length < 500 ? length : 500), line);
   if (answer.kind == ANSWER_ERROR)
-    refused++;
+    rejected++;
   else if (!good)
     unexpected++;
   if (sent_at[answer.id % OPEN] >= measure_from) histogram_record(&latency, now - sent_at[answer.id % OPEN]);
@@ -168,7 +168,7 @@ int main(int argc, char **argv) {
   run(connections);
   json_t *line = json_pack(
       "{s:f, s:I, s:I, s:I, s:I, s:{s:f, s:f, s:f, s:f}}", "rate", option.rate, "requests", (json_int_t)latency.total,
-      "totalRequests", (json_int_t)answered, "refused", (json_int_t)refused, "unexpected", (json_int_t)unexpected,
+      "totalRequests", (json_int_t)answered, "rejected", (json_int_t)rejected, "unexpected", (json_int_t)unexpected,
       "latencyUs", "p50", histogram_quantile_us(&latency, 0.5), "p90", histogram_quantile_us(&latency, 0.9), "p99",
       histogram_quantile_us(&latency, 0.99), "max", (double)latency.max / 1e3);
   if (line == NULL) die("out of memory");

@@ -56,7 +56,7 @@ class TLSUpstream:
             (directory / "open" / name).write_bytes(content)
         certificate, key = authority.certificate("server"), authority.key("server")
         paths = {"directory": directory, "certificate": certificate, "key": key}
-        # The ports are free when they are chosen; somebody may still be quicker.
+        # The ports are free when they are chosen; another program may still be quicker.
         for _ in range(3):
             ports = dict(zip(("http1", "http2", "stats"), _free_ports(3)))
             configuration = directory / "nginx.conf"
@@ -95,8 +95,8 @@ class TLSUpstream:
 
 
 def _free_ports(count: int) -> list[int]:
-    held = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [one.getsockname()[1] for one in held]
-    for one in held:
+    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+    ports = [one.getsockname()[1] for one in sockets]
+    for one in sockets:
         one.close()
     return ports

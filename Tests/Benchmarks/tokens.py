@@ -1,4 +1,4 @@
-"""Token validation: the engine beside C and `openssl speed`, and `validateIdToken` beside libraries in process."""
+"""Token validation: the engine compared with C and `openssl speed`, and `validateIdToken` with libraries in process."""
 
 import json
 import os
@@ -56,9 +56,9 @@ class TokenBench:
         return programs
 
     def check_verdicts(self, programs):
-        """A program that lets a faulty token pass, or refuses a good one, would be measured doing something else."""
+        """A program that lets a faulty token pass, or rejects a good one, would be measured doing something else."""
         for algorithm, _ in ALGORITHMS:
-            with open(self.file(algorithm, ".refused"), encoding="ascii") as file:
+            with open(self.file(algorithm, ".rejected"), encoding="ascii") as file:
                 faults = [line.rstrip("\n").split("\t")[3] for line in file]
             few = self.file(algorithm, ".few")
             with open(self.file(algorithm), encoding="ascii") as file:
@@ -66,8 +66,8 @@ class TokenBench:
             for name, command in programs.items():
                 good = self.verdicts(command, algorithm, ".few")
                 if not all(good):
-                    raise Failed(f"{name} refuses good {algorithm} tokens")
-                passed = {fault for fault, ok in zip(faults, self.verdicts(command, algorithm, ".refused")) if ok}
+                    raise Failed(f"{name} rejects good {algorithm} tokens")
+                passed = {fault for fault, ok in zip(faults, self.verdicts(command, algorithm, ".rejected")) if ok}
                 # Python's and JavaScript's JSON take the last of repeated members; that is how these libraries are.
                 if passed - (set() if name in ("engine", "c") else {"duplicate"}):
                     raise Failed(f"{name} lets {algorithm} tokens pass with these faults: {', '.join(sorted(passed))}")
@@ -147,7 +147,7 @@ class TokenBench:
         server, path = self.bench.start_postern("tokens-check", configuration=configuration)
         with wait_for_socket(path, server, self.bench.log) as connection:
             for algorithm, _ in ALGORITHMS:
-                with open(self.file(algorithm, ".refused"), encoding="ascii") as file:
+                with open(self.file(algorithm, ".rejected"), encoding="ascii") as file:
                     for line in file:
                         token, nonce, access_token, fault = line.rstrip("\n").split("\t")
                         params = {"issuer": "tokens", "idToken": token, "nonce": nonce, "accessToken": access_token}
@@ -188,7 +188,7 @@ class TokenBench:
     def measure_engine(self, programs, say):
         rows = []
         for algorithm, speed in ALGORITHMS:
-            say(f"tokens, {algorithm} beside C")
+            say(f"tokens, {algorithm} compared with C")
             lines = self.bench.interleave(
                 {
                     "engine": lambda: self.validate(programs["engine"], algorithm),

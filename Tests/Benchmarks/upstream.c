@@ -39,7 +39,7 @@ struct connection {
   unsigned queued;
   char *owned; // the one answer in the queue that was made for this connection
   bool closing, watching_output;
-  bool told_to_continue; // for the request under way
+  bool sent_continue; // for the request under way
 };
 
 struct request {
@@ -273,7 +273,7 @@ static void enqueue(struct connection *c, const struct answer *answer, bool head
   c->queue[c->queued++] = (struct iovec){answer->bytes, head_only ? answer->head : answer->length};
 }
 
-// Answers the complete requests that stand in the input, as long as the queue has room.
+// Answers the complete requests in the input, as long as the queue is not full.
 static void answer_requests(struct connection *c) {
   size_t done = 0;
   while (!c->closing && c->owned == NULL && c->queued + 2 <= QUEUE) {
@@ -290,11 +290,11 @@ static void answer_requests(struct connection *c) {
     r.body = blank + 4;
     size_t head_length = (size_t)(r.body - text);
     if (available - head_length < r.body_length) {
-      if (r.expects_continue && !c->told_to_continue) enqueue(c, &answers.accepted, false);
-      c->told_to_continue = r.expects_continue;
+      if (r.expects_continue && !c->sent_continue) enqueue(c, &answers.accepted, false);
+      c->sent_continue = r.expects_continue;
       break;
     }
-    c->told_to_continue = false;
+    c->sent_continue = false;
     requests++;
     enqueue(c, choose_answer(c, &r), is(r.method, r.method_length, "HEAD"));
     c->closing = r.close;
@@ -336,7 +336,7 @@ static bool flush(struct connection *c) {
   return !c->closing;
 }
 
-// Answers and writes by turns until one of them has to wait.
+// Answers and writes alternately until one of them has to wait.
 static bool serve(struct connection *c) {
   for (;;) {
     if (!flush(c)) return false;
@@ -411,7 +411,7 @@ int main(int argc, char **argv) {
   if ((epoll = epoll_create1(EPOLL_CLOEXEC)) < 0) die("epoll_create1: %s", strerror(errno));
   struct epoll_event event = {.events = EPOLLIN, .data.ptr = NULL};
   if (epoll_ctl(epoll, EPOLL_CTL_ADD, listener, &event) != 0) die("epoll_ctl: %s", strerror(errno));
-  // Connections are accepted from here on: the line tells the caller so.
+  // Connections are accepted from here on: the line reports that.
   printf("%s\n", base);
   fflush(stdout);
 

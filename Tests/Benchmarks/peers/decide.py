@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Decisions asked directly of an AuthZEN decision point through Python's `httpx` (asyncio), in one process.
+"""Decisions requested directly from an AuthZEN decision point through Python's `httpx` (asyncio), in one process.
 
-What an application does that has no sidecar: one batch for each call, its answer parsed, each decision looked at. It remembers nothing.
+What an application does that has no sidecar: one batch for each call, its response parsed, each decision looked at.
+It caches nothing.
 """
 from __future__ import annotations
 
@@ -32,7 +33,7 @@ async def ask(run: Run) -> None:
                 if answer.status_code != 200 or decisions != [True] * options.resources:
                     raise ValueError(f"status {answer.status_code}, {len(decisions)} decisions")
                 run.http_version = answer.http_version
-            except Exception as problem:  # whatever it is ends the run and is told
+            except Exception as problem:  # any failure ends the run and is reported
                 return run.fail(problem)
             run.done[number].append((started, time.perf_counter()))
 

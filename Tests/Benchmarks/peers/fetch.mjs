@@ -1,5 +1,5 @@
 // The fetches of curl_multi through Node's own `fetch`, in one process: the same options and the same line of JSON.
-// With --stream bodies are counted as they come, not kept. Authorities beside Node's own: NODE_EXTRA_CA_CERTS.
+// With --stream bodies are counted as they come, not kept. Authorities in addition to Node's own: NODE_EXTRA_CA_CERTS.
 import { parseArgs } from "node:util";
 import { setTimeout as sleep } from "node:timers/promises";
 
@@ -91,7 +91,7 @@ console.log(
     failed: failure === undefined ? 0 : 1,
     bodyBytes: requests * expectedBytes,
     cpuSeconds: (used.user + used.system) / 1e6,
-    httpVersion: "HTTP/1.1", // all that Node's own fetch speaks unless undici is installed beside it
+    httpVersion: "HTTP/1.1", // all that Node's own fetch speaks unless undici is installed, too
     version: `fetch of Node ${process.version}`,
     ...(failure === undefined ? {} : { firstFailure: failure }),
   }),

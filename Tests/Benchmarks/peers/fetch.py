@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The fetches of curl_multi through Python's `requests` (threads) or `httpx` (asyncio), in one process.
 
-Each library is used as its documentation says, and the faster way where there are two: a session for each thread of
+Each library is used as documented, and the faster way where there are two: a session for each thread of
 `requests`, and none of them looks at the environment. With --stream bodies are counted as they come, not kept.
 """
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Run:
         self.stopping = True
 
     def naps(self) -> Iterator[float]:
-        """The course of the run, beside which the workers work: how long to sleep, again and again."""
+        """The course of the run, concurrent with the workers: how long to sleep, again and again."""
         yield self.options.warm_up
         yield from self._until(lambda: all(self.done))
         self.begin, cpu, received = time.perf_counter(), cpu_seconds(), sum(self.received)
@@ -96,7 +96,7 @@ def cpu_seconds() -> float:
 
 
 def finish(run: Run) -> None:
-    """Says what was measured and leaves, without the fetches under way: with some libraries they would take long."""
+    """Prints what was measured and exits, without the fetches under way: with some libraries they would take long."""
     print(json.dumps(run.line()), flush=True)
     os._exit(0)
 
@@ -120,7 +120,7 @@ def run_requests(run: Run) -> None:
                         run.received[number] += len(piece)
                     run.check(answer.status_code, size)
                     run.http_version = "HTTP/1.1" if answer.raw.version == 11 else str(answer.raw.version)
-            except Exception as problem:  # whatever it is ends the run and is told
+            except Exception as problem:  # any failure ends the run and is reported
                 return run.fail(problem)
             run.done[number].append((started, time.perf_counter()))
 
@@ -160,7 +160,7 @@ async def run_httpx(run: Run) -> None:
                     size = len(answer.content)
                 run.check(answer.status_code, size)
                 run.http_version = answer.http_version
-            except Exception as problem:  # whatever it is ends the run and is told
+            except Exception as problem:  # any failure ends the run and is reported
                 return run.fail(problem)
             run.done[number].append((started, time.perf_counter()))
 

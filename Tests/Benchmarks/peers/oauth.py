@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Fetches of a resource that needs a token: `httpx` with authlib's OAuth2 session, which gets and renews the token in
-this process, or `httpx` through Postern, or Postern's own client, or `httpx` with a token put in by hand.
+"""Fetches of a resource that needs a token: `httpx` with authlib's OAuth2 session, which gets and refreshes the token
+in this process, or `httpx` through Postern, or Postern's own client, or `httpx` with a token put in by hand.
 
-Each library is used as its documentation says: one client object for all workers, threads where it is blocking, tasks
-where it is not. With --once it makes one fetch and says how long that took since --begun, a time of the monotonic clock.
+Each library is used as documented: one client object for all workers, threads where it is blocking, tasks
+where it is not. With --once it makes one fetch and prints the time since --begun, by the monotonic clock.
 """
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ def work_in_threads(options: argparse.Namespace) -> None:
                 started = time.perf_counter()
                 try:
                     run.check(*fetch())
-                except Exception as problem:  # whatever it is ends the run and is told
+                except Exception as problem:  # any failure ends the run and is reported
                     return run.fail(problem)
                 run.done[number].append((started, time.perf_counter()))
 
@@ -171,7 +171,7 @@ async def work_in_tasks(options: argparse.Namespace) -> None:
                 started = time.perf_counter()
                 try:
                     run.check(*await fetch())
-                except Exception as problem:  # whatever it is ends the run and is told
+                except Exception as problem:  # any failure ends the run and is reported
                     return run.fail(problem)
                 run.done[number].append((started, time.perf_counter()))
 

@@ -9,10 +9,10 @@ import { parseArgs } from "node:util";
 
 const SKEW = 30;
 const CLOCK_EVERY = 16;
-// Debian's place for it, which a Node from elsewhere does not look at.
+// Debian's folder for it, which a Node from elsewhere does not look at.
 const require = createRequire(import.meta.url);
-const place = "/usr/share/nodejs/jose";
-const jose = require(place);
+const folder = "/usr/share/nodejs/jose";
+const jose = require(folder);
 
 const { values: option } = parseArgs({
   options: {
@@ -86,7 +86,7 @@ if (option.verdicts) {
       validations,
       seconds: (performance.now() - begin) / 1e3,
       cpuSeconds: (used.user + used.system) / 1e6,
-      version: `jose ${JSON.parse(readFileSync(`${place}/package.json`, "utf8")).version}, Node ${process.version}`,
+      version: `jose ${JSON.parse(readFileSync(`${folder}/package.json`, "utf8")).version}, Node ${process.version}`,
     }),
   );
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """ID tokens through a Python library, in one process and one thread: the same rules, keys and options as check_tokens.
 
-Each library is used as its documentation says, with keys parsed once. What a library leaves to its caller (`nonce`,
+Each library is used as documented, with keys parsed once. What a library leaves to its caller (`nonce`,
 `at_hash`, an issue time in the future) is checked here, so that all of them answer the same question.
 """
 
@@ -22,24 +22,24 @@ HASHES = {"RS256": hashlib.sha256, "ES256": hashlib.sha256, "EdDSA": hashlib.sha
 CLOCK_EVERY = 16
 
 
-class Refused(Exception):
+class Rejected(Exception):
     """A check that is the caller's."""
 
 
 def check_common(claims, options, nonce, access_token):
     """`azp`, `nonce`, `at_hash` and the issue time, for libraries that leave them to the caller."""
     if claims.get("azp", options.client) != options.client:
-        raise Refused("azp")
+        raise Rejected("azp")
     if claims.get("nonce") != nonce:
-        raise Refused("nonce")
+        raise Rejected("nonce")
     if claims["iat"] > time.time() + SKEW:
-        raise Refused("iat")
+        raise Rejected("iat")
     at_hash = claims.get("at_hash")
     if at_hash is not None:
         digest = HASHES[options.algorithm](access_token.encode("ascii")).digest()
         half = base64.urlsafe_b64encode(digest[: len(digest) // 2]).rstrip(b"=").decode("ascii")
         if not hmac.compare_digest(at_hash, half):
-            raise Refused("at_hash")
+            raise Rejected("at_hash")
 
 
 def pyjwt(options, key_set):
@@ -139,7 +139,7 @@ def run(validate, lines, seconds):
 def is_valid(validate, line):
     try:
         validate(*line)
-    except Exception:  # every library has exceptions of its own; whichever it is, the token is refused
+    except Exception:  # every library has exceptions of its own; whichever it is, the token is rejected
         return False
     return True
 
