@@ -86,6 +86,35 @@ package struct AccessManagerClient: Sendable {
     return names.withLock { $0[manager.baseURL] }.flatMap { $0.expiry > now ? $0.name : nil }
   }
 
+  /// Returns the issuer's authorization endpoint where it is the access manager's, else the access manager's own.
+  package func authorizationURL(
+    of manager: AccessManager, for issuer: Issuer, trace: TraceContext?
+  ) async throws(TokenError) -> HTTPURL {
+    do throws(TokenError) {
+      let url = try await provider.url(of: .authorization, at: issuer, trace: trace)
+      if url.lies(under: manager.baseURL) { return url }
+    } catch {
+      guard case .notPossible = error.kind else { throw error }
+    }
+    return try manager.url("/oauth2\(manager.realmPath)/authorize")
+  }
+
+  /// Ends the user's single sign-on session.
+  package func endSession(
+    _ token: Secret<String>, of manager: AccessManager, for issuer: Issuer, timeout: Duration, trace: TraceContext?
+  ) async -> UpstreamEnd {
+    do throws(TokenError) {
+      let response = try await send(
+        nil, body: JSONWriter().write(["tokenId": .string(token.reveal())]),
+        to: try manager.url("/json\(manager.realmPath)/sessions", query: "_action=logout"),
+        token: token, version: "resource=3.1, protocol=1.0", of: manager, for: issuer, timeout: timeout, trace: trace)
+      // 401: it was over already.
+      return (200..<300).contains(response.status) || response.status == 401 ? .ended : .failed
+    } catch {
+      return .failed
+    }
+  }
+
   /// Sends `request` as it is.
   package func send(
     _ request: HTTPRequest, for issuer: Issuer, timeout: Duration = ProviderClient.timeout, trace: TraceContext?

@@ -1,5 +1,6 @@
 package import OAuthClient
 package import PosternSupport
+package import SessionRecords
 
 /// The session whose token a fetch carries, and who may use it.
 public struct FetchSession: Sendable {
@@ -21,7 +22,7 @@ public struct FetchSession: Sendable {
   }
 
   /// Keeps a user's tokens from being revoked behind a step-up, until it is ended.
-  package func tokenUse() async throws(SessionError) -> SessionUses.Use {
+  package func tokenUse() async throws(SessionError) -> RunningUses<RecordKey>.Use {
     sessions.uses.begin(try await handle(of: .user).key)
   }
 
@@ -55,7 +56,7 @@ package struct SessionTokens: Sendable {
   }
 
   /// Keeps the tokens from being revoked behind a step-up, until it is ended.
-  package func beginUse() -> SessionUses.Use { session.sessions.uses.begin(handle.key) }
+  package func beginUse() -> RunningUses<RecordKey>.Use { session.sessions.uses.begin(handle.key) }
 
   /// A token for `scope` and `audience`; see `UserSessions.token`.
   package func token(

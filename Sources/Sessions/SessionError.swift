@@ -88,6 +88,15 @@ public struct SessionError: Error, Sendable {
     }
   }
 
+  /// The error of a session for one of an authorization request.
+  init(_ error: AuthorizationError) {
+    if let cause = error.cause {
+      self.init(cause)
+    } else {
+      self.init(.authorizationFailed, error.detail, upstreamCode: error.code)
+    }
+  }
+
   /// No keys to judge an ID token with means that the issuer is out of reach.
   package init(_ error: KeySetError) {
     self.init(
@@ -169,4 +178,9 @@ public struct SessionError: Error, Sendable {
 extension SessionError: CustomStringConvertible {
   /// The detail.
   public var description: String { detail }
+}
+
+/// Runs `body`, whose error becomes that of a session.
+func inStore<Value>(_ body: () async throws(StoreError) -> Value) async throws(SessionError) -> Value {
+  do throws(StoreError) { return try await body() } catch { throw SessionError(error) }
 }

@@ -10,14 +10,7 @@ import TokenValidation
 /// This type makes the parts and passes calls on to them.
 public final class UserSessions: Sendable {
   /// The outcome of ending a session at its issuer.
-  public enum UpstreamEnd: String, Sendable {
-    /// Its tokens are revoked, its session there is over.
-    case ended
-    /// Something of that failed.
-    case failed
-    /// There was nothing to end there, or no endpoint for it.
-    case none
-  }
+  public typealias UpstreamEnd = OAuthClient.UpstreamEnd
 
   /// How many bytes of records one uid may have before nothing is added, where nothing else is configured.
   public static let defaultMaxBytesPerUid = 64 << 20
@@ -27,7 +20,7 @@ public final class UserSessions: Sendable {
   public static let backgroundPause = (busy: Duration.seconds(1), idle: Duration.seconds(5))
 
   let shared: SessionDependencies
-  let uses: SessionUses
+  let uses: RunningUses<RecordKey>
   let refresher: TokenRefresher
   let proactive: ProactiveRefresh
   private let logins: SessionLogins
@@ -43,13 +36,16 @@ public final class UserSessions: Sendable {
     discovery: ProviderDiscovery, deviceTokens: ClientCredentialsTokens? = nil,
     sessionObserver: (any SessionObserver)? = nil
   ) {
-    let writer = RecordWriter(store: store, maxBytesPerUid: maxBytesPerUid, clock: clock, observer: sessionObserver)
+    let writer = RecordWriter(store: store, maxBytesPerUid: maxBytesPerUid, clock: clock) { error in
+      sessionObserver?.observe(
+        .troubled("what has expired cannot be removed from the store", detail: error.description))
+    }
     let provider = ProviderClient(
       upstream: Upstream(transport: transport, clock: clock, observer: observer, userAgent: userAgent),
       discovery: discovery)
     let requests = TokenRequests(provider: provider)
     let tasks = UserTasks(store: store, clock: clock, observer: sessionObserver)
-    uses = SessionUses()
+    uses = RunningUses()
     shared = SessionDependencies(
       repository: SessionRepository(writer: writer, isShared: isShared, clock: clock, observer: sessionObserver),
       requests: requests, accessManagers: AccessManagerClient(provider: provider),

@@ -85,7 +85,7 @@ extension Journeys {
     guard let token = state.token ?? held?.token else { throw SessionError(.expired, "the user has to log in again") }
     do throws(SessionError) {
       let session = try await sessions.singleSignOn.create(
-        from: token, at: walk.issuer, scope: held?.request.pending.scope, uid: state.owner, releasing: held,
+        from: token, at: walk.issuer, scope: held?.pending.scope, uid: state.owner, releasing: held,
         trace: walk.trace)
       return .over(
         .completed(JourneyEnd(txId: state.phases.first?.txId, session: session.handle, isUpgraded: false)))

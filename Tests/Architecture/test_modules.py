@@ -492,8 +492,8 @@ CHARACTERS_ALLOWED = [
     ("postern/Serving/SandboxPlan.swift", "", "paths of files, and a place of the configuration"),
     ("postern/Serving/SystemdNotifier.swift", "Character($0)", "a line of ours for systemd"),
     ("postern/Serving/StoreAssembly.swift", '["STATE_DIRECTORY"]', "paths of files"),
-    ("Sessions/Login/AuthorizeAnswer.swift", 'names.contains("', "a list of names; nothing else equals ASCII without K, ; and `"),
-    ("Sessions/Login/ProviderClient+Authorization.swift", 'methods.contains("S256")', "a list of names"),
+    ("AccessManagement/SignOn/AuthorizeAnswer.swift", 'names.contains("', "a list of names; nothing else equals ASCII without K, ; and `"),
+    ("OAuthClient/Authorization/ProviderClient+Authorization.swift", 'methods.contains("S256")', "a list of names"),
 ]
 
 
@@ -552,7 +552,7 @@ BARE_TASKS_ALLOWED = [
     ("SDKCompatibility/ResourceFetcher+Completion.swift", "Task { [options] in", "for Swift programs, which have one user"),
     ("Sessions/Refresh/ProactiveRefresh.swift", "Task {", "the schedule has turns of its own"),
     ("SessionRecords/DeferredRecordStore.swift", "Task { [self] in", "everybody's store"),
-    ("Sessions/Records/RecordWriter.swift", "Task { [self] in", "everybody's store"),
+    ("SessionRecords/RecordWriter.swift", "Task { [self] in", "everybody's store"),
 ]
 
 

@@ -8,7 +8,7 @@ import Testing
 @Suite struct RefreshScheduleTests {
   private func entry(
     _ handle: SessionHandle = .random(), uid: UInt32 = 1, due: Int64, expiresAt: Int64 = 1_000
-  ) -> RefreshSchedule.Entry {
+  ) -> SessionDuty {
     .init(
       handle: handle, uid: uid, duty: .refresh(.session), due: MonotonicInstant(nanoseconds: due * 1_000_000_000),
       expiresAt: Timestamp(secondsSinceEpoch: expiresAt))
@@ -48,7 +48,7 @@ import Testing
   func rotation() throws {
     let schedule = RefreshSchedule()
     for number in 0..<100 { schedule.add(entry(due: Int64(number))) }
-    var begun: [RefreshSchedule.Entry] = []
+    var begun: [SessionDuty] = []
     while let entry = schedule.begin(dueAt: Self.late) { begun.append(entry) }
     #expect(begun.count == 12 && schedule.underWay == 12)
     #expect(begun.map(\.due) == begun.map(\.due).sorted(), "one uid's come as they are due")

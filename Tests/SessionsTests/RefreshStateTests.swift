@@ -23,7 +23,7 @@ import Testing
       let bench = try SessionBench()
       let handle = SessionHandle.random()
       var contents = SessionContents(handle, at: bench.issuer, kind: .user, createdAt: bench.clock.wallNow)
-      contents.refreshToken = refreshToken
+      contents.grant.refreshToken = refreshToken
       let record = SessionRecord(handle: handle, uid: 1, version: 1, contents: contents)
       now = bench.clock.monotonicNow
       live = LiveSession(record: record, tokens: [:], key: nil, readAt: now)
@@ -88,7 +88,7 @@ import Testing
       Issue.record("not saved")
       return
     }
-    #expect(contents.refreshToken == "r-2" && contents.tokens.count == 1 && base.version == 1)
+    #expect(contents.grant.refreshToken == "r-2" && contents.tokens.count == 1 && base.version == 1)
     guard case .finish(.success) = machine.next(.saved(machine.saved(2))) else {
       Issue.record("not finished")
       return
@@ -103,8 +103,8 @@ import Testing
       Issue.record("not saved")
       return
     }
-    #expect(contents.refreshToken == "r-2" && contents.tokens.isEmpty, "the access token waits for its ID token")
-    let stored = machine.saved(2) { $0.refreshToken = "r-2" }
+    #expect(contents.grant.refreshToken == "r-2" && contents.tokens.isEmpty, "the access token waits for its ID token")
+    let stored = machine.saved(2) { $0.grant.refreshToken = "r-2" }
     guard case .validate = machine.next(.saved(stored)) else {
       Issue.record("not validated")
       return
@@ -122,7 +122,7 @@ import Testing
     var machine = try Machine()
     machine.request()
     _ = machine.next(.answered(try token(idToken: "x")))
-    _ = machine.next(.saved(machine.saved(2) { $0.refreshToken = "r-2" }))
+    _ = machine.next(.saved(machine.saved(2) { $0.grant.refreshToken = "r-2" }))
     machine.now = machine.now + RefreshState.leaseDuration
     guard case .lease = machine.next(.validated(nil)) else {
       Issue.record("no new lease")
@@ -142,12 +142,12 @@ import Testing
     var machine = try Machine()
     machine.request()
     _ = machine.next(.answered(try token(idToken: "x")))
-    guard case .finish(.success(let live)) = machine.next(.saved(machine.saved(5) { $0.refreshToken = "theirs" }))
+    guard case .finish(.success(let live)) = machine.next(.saved(machine.saved(5) { $0.grant.refreshToken = "theirs" }))
     else {
       Issue.record("not finished")
       return
     }
-    #expect(live.contents.refreshToken == "theirs")
+    #expect(live.contents.grant.refreshToken == "theirs")
   }
 
   @Test("an outage or a rejection that is not final logs the user out")
@@ -171,8 +171,8 @@ import Testing
       Issue.record("not saved")
       return
     }
-    #expect(contents.isRejected && contents.refreshToken == nil && contents.tokens.isEmpty)
-    let action = machine.next(.saved(machine.saved(2) { $0.isRejected = true }))
+    #expect(contents.grant.isRejected && contents.grant.refreshToken == nil && contents.tokens.isEmpty)
+    let action = machine.next(.saved(machine.saved(2) { $0.grant.isRejected = true }))
     #expect(error(action) != nil)
     let isAnnounced = machine.state.takeEffects().contains { if case .announceEnd = $0 { true } else { false } }
     #expect(isAnnounced)

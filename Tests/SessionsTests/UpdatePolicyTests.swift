@@ -50,7 +50,7 @@ import Testing
       let base = try await read(repository).record
       _ = try await second.sessions.end(session.handle, ownedBy: 1, at: nil)
       do throws(SessionError) {
-        try await repository.update(base, by: policy) { $0.refreshToken = "late" }
+        try await repository.update(base, by: policy) { $0.grant.refreshToken = "late" }
         return nil
       } catch { return error.kind }
     }
@@ -61,13 +61,13 @@ import Testing
     let bench = try await Bench()
     let base = try await bench.read(bench.repository)
     try await bench.overtake { contents in
-      contents.isRejected = true
-      contents.refreshToken = nil
+      contents.grant.isRejected = true
+      contents.grant.refreshToken = nil
     }
     let written = try await bench.repository.update(base.record, by: .refreshOutcome(under: nil)) { contents in
-      contents.refreshToken = "r-9"
+      contents.grant.refreshToken = "r-9"
     }
-    #expect(written.version == 4 && written.contents.refreshToken == "r-9" && !written.contents.isRejected)
+    #expect(written.version == 4 && written.contents.grant.refreshToken == "r-9" && !written.contents.grant.isRejected)
   }
 
   @Test(
@@ -77,13 +77,13 @@ import Testing
     let bench = try await Bench()
     let base = try await bench.read(bench.repository)
     try await bench.overtake { contents in
-      contents.refreshToken = theirs["refresh"] ?? contents.refreshToken
-      contents.ssoToken = theirs["sso"]
+      contents.grant.refreshToken = theirs["refresh"] ?? contents.grant.refreshToken
+      contents.signOn.token = theirs["sso"]
     }
     let current = try await bench.repository.update(base.record, by: .refreshOutcome(under: nil)) { contents in
-      contents.refreshToken = "r-9"
+      contents.grant.refreshToken = "r-9"
     }
-    #expect(current.version == 3 && current.contents.refreshToken != "r-9")
+    #expect(current.version == 3 && current.contents.grant.refreshToken != "r-9")
   }
 
   @Test("a refresh whose lease went to another process loses the issuer's new refresh token")
@@ -92,9 +92,9 @@ import Testing
     let base = try await bench.read(bench.repository)
     let other = RecordLease(key: SessionHandle.random().key, fence: 1, token: [])
     let written = try await bench.repository.update(base.record, by: .refreshOutcome(under: other)) { contents in
-      contents.refreshToken = "r-9"
+      contents.grant.refreshToken = "r-9"
     }
-    #expect(written.contents.refreshToken == "r-9")
+    #expect(written.contents.grant.refreshToken == "r-9")
   }
 
   @Test("a refresh's outcome is not kept while the store is unavailable, or the cached session is used on")
@@ -103,20 +103,21 @@ import Testing
     let base = try await bench.read(bench.repository)
     let repository = bench.repository
     let isKept = try await bench.withoutStore {
-      try await repository.update(base.record, by: .refreshOutcome(under: nil)) { $0.refreshToken = "r-9" }
+      try await repository.update(base.record, by: .refreshOutcome(under: nil)) { $0.grant.refreshToken = "r-9" }
     }
     #expect(isKept && repository.cache.withLock { $0.sessions[base.handle.key] } == nil)
     await repository.writeUnsaved()
-    #expect(try await bench.read(bench.others).contents.refreshToken == "r-9")
+    #expect(try await bench.read(bench.others).contents.grant.refreshToken == "r-9")
   }
 
   @Test("a step-up is lost when another process writes first, or undoes what that has written")
   func reapplied() async throws {
     let bench = try await Bench()
     let base = try await bench.read(bench.repository)
-    try await bench.overtake { $0.scope = "theirs" }
-    let written = try await bench.repository.update(base.record, by: .reapply) { $0.ssoToken = "newer" }
-    #expect(written.version == 4 && written.contents.ssoToken == "newer" && written.contents.scope == "theirs")
+    try await bench.overtake { $0.grant.scope = "theirs" }
+    let written = try await bench.repository.update(base.record, by: .reapply) { $0.signOn.token = "newer" }
+    #expect(written.version == 4 && written.contents.signOn.token == "newer")
+    #expect(written.contents.grant.scope == "theirs")
   }
 
   @Test("a step-up is not kept while the store is unavailable, or the cached session is lost with it")
@@ -125,23 +126,23 @@ import Testing
     let base = try await bench.read(bench.repository)
     let repository = bench.repository
     let isKept = try await bench.withoutStore {
-      try await repository.update(base.record, by: .reapply) { $0.ssoToken = "newer" }
+      try await repository.update(base.record, by: .reapply) { $0.signOn.token = "newer" }
     }
     #expect(isKept && repository.cache.withLock { $0.sessions[base.handle.key] } != nil)
-    let written = try await repository.update(base.record, by: .reapply) { $0.scope = "later" }
-    #expect(written.contents.ssoToken == "newer" && written.contents.scope == "later")
+    let written = try await repository.update(base.record, by: .reapply) { $0.grant.scope = "later" }
+    #expect(written.contents.signOn.token == "newer" && written.contents.grant.scope == "later")
   }
 
   @Test("tokens that have not been revoked are removed from a session that has changed")
   func ifUnchanged() async throws {
     let bench = try await Bench()
     let base = try await bench.read(bench.repository)
-    try await bench.overtake { $0.refreshToken = "theirs" }
+    try await bench.overtake { $0.grant.refreshToken = "theirs" }
     let error = await #expect(throws: SessionError.self) {
-      try await bench.repository.update(base.record, by: .ifUnchanged) { $0.refreshToken = nil }
+      try await bench.repository.update(base.record, by: .ifUnchanged) { $0.grant.refreshToken = nil }
     }
     #expect(error?.isConflict == true)
-    #expect(try await bench.read(bench.repository).contents.refreshToken == "theirs")
+    #expect(try await bench.read(bench.repository).contents.grant.refreshToken == "theirs")
   }
 
   @Test("tokens whose removal could not be stored are removed later, after the caller got the error")
@@ -150,7 +151,7 @@ import Testing
     let base = try await bench.read(bench.repository)
     let repository = bench.repository
     let isKept = try await bench.withoutStore {
-      try await repository.update(base.record, by: .ifUnchanged) { $0.refreshToken = nil }
+      try await repository.update(base.record, by: .ifUnchanged) { $0.grant.refreshToken = nil }
     }
     #expect(!isKept)
   }
@@ -166,7 +167,7 @@ import Testing
     let tooLarge = await #expect(throws: SessionError.self) {
       try await repository.update(reservation, by: .fillReservation(within: nothing)) { contents in
         contents.isReserved = false
-        contents.refreshToken = String(repeating: "r", count: 4096)
+        contents.grant.refreshToken = String(repeating: "r", count: 4096)
       }
     }
     guard case .overloaded? = tooLarge?.kind else {

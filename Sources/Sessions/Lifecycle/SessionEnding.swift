@@ -39,8 +39,8 @@ struct SessionEnding: SessionPart {
     suspended.remove(live.handle)
     guard let contents else { throw .notFound }
     // This process has announced the end of one that its issuer had ended; other processes have their own subscribers.
-    if !contents.isRejected || repository.isShared {
-      observer?.observe(.ended(live.handle, issuer: live.contents.issuer, uid: live.uid))
+    if !contents.grant.isRejected || repository.isShared {
+      observer?.observe(.ended(live.handle, issuer: live.contents.issuer.name, uid: live.uid))
     }
     guard let issuer, (try? live.check(issuer)) != nil else { return .none }
     return await endUpstream(contents, issuer, trace)
@@ -54,11 +54,11 @@ struct SessionEnding: SessionPart {
     return await withTaskGroup(of: UserSessions.UpstreamEnd?.self) { group in
       var waiting = tokens.count
       for token in tokens { group.addTask { await revoke(token, at: issuer, trace) } }
-      if let idToken = contents.idToken {
+      if let idToken = contents.user.idToken {
         waiting += 1
         group.addTask { await requests.provider.endSession(idToken, at: issuer.issuer, trace: trace) }
       }
-      if let token = contents.ssoToken {
+      if let token = contents.signOn.token {
         waiting += 1
         group.addTask { await singleSignOn.end(token, at: issuer, trace: trace) }
       }
@@ -106,7 +106,7 @@ struct SessionEnding: SessionPart {
       while true {
         guard let current = try await repository.read(handle) else { throw .notFound }
         let contents = repository.unsaved(handle) ?? current.contents
-        if let token = contents.refreshToken {
+        if let token = contents.grant.refreshToken {
           try await revocation.revoke(Secret(token), hint: "refresh_token", at: issuer, trace: trace)
         } else if let token = contents.tokens.first(where: { $0.slot == .session }) {
           try await revocation.revoke(Secret(token.value), hint: "access_token", at: issuer, trace: trace)
@@ -121,16 +121,16 @@ struct SessionEnding: SessionPart {
     let updated: LiveSession
     do throws(SessionError) {
       updated = try await repository.update(live.record, by: .ifUnchanged) { contents in
-        contents.refreshToken = nil
+        contents.grant.refreshToken = nil
         contents.tokens = []
-        if !contents.isRefreshable { contents.expiresAt = clock.wallNow.millisecondsSinceEpoch }
+        if !contents.isRefreshable { contents.life.expiresAt = clock.wallNow.millisecondsSinceEpoch }
       }
     } catch {
       guard !error.isConflict else { return false }
       throw error
     }
     if !updated.contents.isRefreshable {
-      observer?.observe(.ended(live.handle, issuer: updated.contents.issuer, uid: live.uid))
+      observer?.observe(.ended(live.handle, issuer: updated.contents.issuer.name, uid: live.uid))
     }
     return true
   }

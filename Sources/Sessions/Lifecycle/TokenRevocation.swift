@@ -21,7 +21,7 @@ struct TokenRevocation: Sendable {
   /// Tokens that all uids share, and that none has revoked.
   let sharedTokens: ClientCredentialsTokens?
   let tasks: UserTasks
-  let uses: SessionUses
+  let uses: RunningUses<RecordKey>
   let observer: (any SessionObserver)?
 
   /// Revokes a token; `sharedToken` for one that all uids share.
@@ -30,16 +30,8 @@ struct TokenRevocation: Sendable {
     trace: TraceContext?
   ) async throws(SessionError) {
     guard sharedTokens?.isShared(token, at: issuer.issuer) != true else { throw .sharedToken }
-    var form = [(name: "token", value: token.reveal())]
-    if let hint { form.append((name: "token_type_hint", value: hint)) }
     do throws(TokenError) {
-      let answer = try await requests.provider.post(
-        form, to: .revocation, of: issuer.issuer, maxBytes: TokenResponse.maxBytes,
-        for: .token(issuer.issuer.name), timeout: timeout, trace: trace)
-      // RFC 7009 section 2.2: 200 also for a token that is not valid any more.
-      guard answer.response.status == 200 else {
-        throw TokenResponse.failure(answer.response, of: "revocation endpoint")
-      }
+      try await requests.provider.revoke(token, hint: hint, at: issuer.issuer, timeout: timeout, trace: trace)
     } catch {
       throw SessionError(error)
     }
@@ -99,7 +91,7 @@ extension SessionContents {
   /// All tokens that are valid at the issuer still: the refresh token first, access tokens by themselves, since not
   /// every issuer revokes them along with it (RFC 7009 section 2.1, SHOULD).
   func revocable(at now: Timestamp) -> [RetiredToken] {
-    let refresh = refreshToken.map { [RetiredToken(value: $0, hint: "refresh_token")] } ?? []
+    let refresh = grant.refreshToken.map { [RetiredToken(value: $0, hint: "refresh_token")] } ?? []
     return refresh
       + tokens.filter { $0.expiresAt > now }.map { RetiredToken(value: $0.value, hint: "access_token") }
   }

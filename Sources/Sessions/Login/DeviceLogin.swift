@@ -1,4 +1,3 @@
-import HTTPMessages
 import OAuthClient
 import PosternJSON
 import PosternSupport
@@ -6,12 +5,8 @@ import SessionRecords
 
 /// Logs users in on another device (RFC 8628).
 struct DeviceLogin: SessionPart {
-  /// RFC 8628 section 3.2: five seconds where the issuer does not say.
-  private static let defaultInterval = Duration.seconds(5)
   /// RFC 8628 section 3.5: what `slow_down` adds.
   private static let slowDown = Duration.seconds(5)
-  /// The longest accepted life of a device code.
-  private static let longestLife = Duration.seconds(86_400)
 
   let shared: SessionDependencies
   let creation: SessionCreation
@@ -21,37 +16,22 @@ struct DeviceLogin: SessionPart {
     at issuer: SessionIssuer, scope: String?, ownedBy uid: UInt32, trace: TraceContext?
   ) async throws(SessionError) -> BegunDeviceAuthorization {
     let scope = scope ?? issuer.scope
-    let response: HTTPResponse
+    let answer: DeviceAuthorization
     do throws(TokenError) {
-      response = try await requests.provider.post(
-        scope.map { [(name: "scope", value: $0)] } ?? [], to: .deviceAuthorization, of: issuer.issuer,
-        maxBytes: TokenResponse.maxBytes, for: .token(issuer.issuer.name), trace: trace
-      ).response
-      guard response.status == 200 else { throw TokenResponse.failure(response, of: "device authorization endpoint") }
+      answer = try await requests.provider.deviceAuthorization(of: scope, at: issuer.issuer, trace: trace)
     } catch {
       throw SessionError(error)
     }
-    let document = try? JSONParser(maxBytes: TokenResponse.maxBytes, maxDepth: 16).parse(response.body)
-    guard let code = document?["device_code"]?.stringValue, let userCode = document?["user_code"]?.stringValue,
-      let uri = document?["verification_uri"]?.stringValue ?? document?["verification_url"]?.stringValue,
-      let life = document?["expires_in"]?.numberValue, life > 0
-    else {
-      throw SessionError(
-        TokenError(.malformed, "the device authorization endpoint's answer lacks a member", status: response.status))
-    }
-    let seconds = document?["interval"]?.numberValue ?? 5
-    let interval = seconds >= 1 && seconds <= 3600 ? Duration.milliseconds(Int64(seconds * 1000)) : Self.defaultInterval
     let handle = SessionHandle.random()
-    let expiresAt = clock.wallNow + min(Self.longestLife, .milliseconds(Int64(min(life, 86_400) * 1000)))
+    let expiresAt = clock.wallNow + answer.life
     let pending = PendingDevice(
       issuer: issuer.issuer.name, issuerIdentifier: issuer.issuer.identifier, clientID: issuer.issuer.clientID,
-      deviceCode: code, scope: scope, interval: interval.wholeMilliseconds,
-      askAt: (clock.wallNow + interval).millisecondsSinceEpoch, dpopKey: try issuer.newKey())
+      deviceCode: answer.deviceCode, scope: scope, interval: answer.interval.wholeMilliseconds,
+      askAt: (clock.wallNow + answer.interval).millisecondsSinceEpoch, dpopKey: try issuer.newKey())
     try await write(pending, of: handle, uid: uid, version: 1, expiresAt: expiresAt)
     return BegunDeviceAuthorization(
-      handle: handle, userCode: userCode, verificationURI: uri,
-      verificationURIComplete: document?["verification_uri_complete"]?.stringValue, expiresAt: expiresAt,
-      interval: interval)
+      handle: handle, userCode: answer.userCode, verificationURI: answer.verificationURI,
+      verificationURIComplete: answer.verificationURIComplete, expiresAt: expiresAt, interval: answer.interval)
   }
 
   /// Polls the token endpoint (RFC 8628 section 3.4); the session, when the user has agreed.
@@ -59,7 +39,9 @@ struct DeviceLogin: SessionPart {
     _ handle: SessionHandle, ownedBy uid: UInt32, issuer: (String) throws(SessionError) -> SessionIssuer,
     trace: TraceContext?
   ) async throws(SessionError) -> Session {
-    let record = try await pendingDevice(handle, uid)
+    guard let record = try await repository.pendingLogin(PendingDevice.key(of: handle), of: uid) else {
+      throw .deviceAuthorizationUnknown
+    }
     guard var pending = PendingDevice.read(record) else {
       throw SessionError(StoreError(.corrupted, "\(record.key) is no device authorization"))
     }
@@ -116,30 +98,18 @@ struct DeviceLogin: SessionPart {
     SessionError(.pending(retryAfter: wait), "the user has not decided yet", upstreamCode: "authorization_pending")
   }
 
-  private func pendingDevice(_ handle: SessionHandle, _ uid: UInt32) async throws(SessionError) -> StoredRecord {
-    let record: StoredRecord?
-    do throws(StoreError) {
-      record = try await store.record(for: PendingDevice.key(of: handle))
-    } catch {
-      throw SessionError(error)
-    }
-    guard let record, record.uid == uid, let expiresAt = record.expiresAt, expiresAt > clock.wallNow else {
-      throw .deviceAuthorizationUnknown
-    }
-    return record
-  }
-
   private func write(
     _ pending: PendingDevice, of handle: SessionHandle, uid: UInt32, version: UInt64, expiresAt: Timestamp?
   ) async throws(SessionError) {
     guard let contents = pending.bytes else { throw SessionError(.stateUnknown, "the authorization cannot be kept") }
     let record = StoredRecord(
       key: PendingDevice.key(of: handle), uid: uid, version: version, expiresAt: expiresAt, contents: contents)
-    guard version > 1 else { return try await repository.writer.insert(record) }
-    do throws(StoreError) {
-      try await store.replace(record, under: nil)
-    } catch {
-      throw SessionError(error)
+    try await inStore { () async throws(StoreError) in
+      if version > 1 {
+        try await store.replace(record, under: nil)
+      } else {
+        try await repository.writer.insert(record)
+      }
     }
   }
 }

@@ -38,7 +38,7 @@ struct IDTokenVerification: Sendable {
     if let expectations = token.expectations {
       return await verdict(onSecondLogin: idToken, of: live, expectations, at: issuer)
     }
-    let flow: TokenFlow = live.contents.idToken.map { .refresh(previous: $0) } ?? .code
+    let flow: TokenFlow = live.contents.user.idToken.map { .refresh(previous: $0) } ?? .code
     let expectations = IDTokenExpectations(
       clientID: issuer.issuer.clientID, accessToken: Secret(token.answer.response.accessToken), flow: flow)
     return try? await verdict(on: idToken, expectations, at: issuer)
@@ -49,7 +49,7 @@ struct IDTokenVerification: Sendable {
     onSecondLogin idToken: String, of live: LiveSession, _ expectations: IDTokenExpectations, at issuer: SessionIssuer
   ) async -> TokenVerdict? {
     let verdict = try? await verdict(on: idToken, expectations, at: issuer)
-    guard case .valid(let claims, _, _, _)? = verdict, !live.contents.isSubject(of: claims) else { return verdict }
+    guard case .valid(let claims, _, _, _)? = verdict, !live.contents.user.isSubject(of: claims) else { return verdict }
     return .invalid(TokenFault(.refreshMismatch, "the login is another user's", claim: "sub"))
   }
 
@@ -74,12 +74,5 @@ struct IDTokenVerification: Sendable {
   private static func invalid(_ fault: TokenFault) -> SessionError {
     SessionError(
       .authorizationFailed, "the ID token is not valid: \(fault.message)", upstreamCode: fault.code.rawValue)
-  }
-}
-
-extension SessionContents {
-  /// Whether claims are about the session's user; one whose user is not known takes any.
-  func isSubject(of claims: JSONObject) -> Bool {
-    subject.map { claims["sub"]?.stringValue?.hasSameBytes(as: $0) == true } ?? true
   }
 }

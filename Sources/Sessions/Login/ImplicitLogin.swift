@@ -22,12 +22,18 @@ struct ImplicitLogin: SessionPart {
     }
     let handle = SessionHandle.random()
     var contents = SessionContents(handle, at: issuer, kind: .implicit, createdAt: clock.wallNow)
-    contents.subject = profile.subject
-    contents.implicit = access.terms
-    contents.expiresAt = profile.expiresAt.millisecondsSinceEpoch
-    contents.dpopKey = try issuer.newKey()
-    let form = try access.form(for: profile, at: issuer.issuer, scope: access.scope)
-    let key = try DPoPKey.recorded(contents.dpopKey)
+    contents.user.subject = profile.subject
+    contents.grant.implicit = access.terms
+    contents.life.expiresAt = profile.expiresAt.millisecondsSinceEpoch
+    contents.grant.dpopKey = try issuer.newKey()
+    let form: GrantForm.Members
+    do throws(TokenError) {
+      form = try access.form(
+        for: profile.subject, idToken: profile.idToken, at: issuer.issuer, scope: access.scope)
+    } catch {
+      throw SessionError(error)
+    }
+    let key = try DPoPKey.recorded(contents.grant.dpopKey)
     let reservation = try await repository.reserve(contents, of: handle, uid: uid)
     let answer: TokenRequests.Answer
     do throws(TokenError) {
@@ -36,7 +42,7 @@ struct ImplicitLogin: SessionPart {
       await repository.cancel(reservation)
       throw SessionError(error)
     }
-    contents.scope = answer.response.scope ?? access.scope
+    contents.grant.scope = answer.response.scope ?? access.scope
     contents.take(answer, in: .session)
     return try await creation.fill(reservation, with: contents, from: answer, at: issuer).session
   }
@@ -47,14 +53,15 @@ struct ImplicitLogin: SessionPart {
     guard let access = issuer.implicit else {
       throw .grantNotSupported("implicit access is not configured for this issuer any more")
     }
-    guard live.contents.implicit == access.terms else {
+    guard live.contents.grant.implicit == access.terms else {
       throw SessionError(.expired, "implicit access is configured otherwise since: a new session is needed")
     }
   }
 
   /// Throws where a token for `slot` would be for more than is configured, or was granted at first.
   static func checkScope(of contents: SessionContents, _ slot: TokenSlot) throws(SessionError) {
-    guard contents.kind == .implicit, let requested = slot.scope, let most = contents.implicit?.scope ?? contents.scope
+    let most = contents.grant.implicit?.scope ?? contents.grant.scope
+    guard contents.kind == .implicit, let requested = slot.scope, let most
     else { return }
     guard ScopeText.covers(most, requested) else {
       throw SessionError(
@@ -69,7 +76,7 @@ struct ImplicitLogin: SessionPart {
     of live: LiveSession, at issuer: SessionIssuer
   ) async throws(SessionError) -> (ImplicitAccess, Profile) {
     try Self.checkTerms(of: live, at: issuer)
-    guard let access = issuer.implicit, let subject = live.contents.subject,
+    guard let access = issuer.implicit, let subject = live.contents.user.subject,
       let profile = try await profiles.profile(subject, at: issuer, ownedBy: live.uid)
     else { throw SessionError(.expired, "the session's profile is not registered any more: its user has to log in") }
     return (access, profile)
@@ -79,21 +86,21 @@ struct ImplicitLogin: SessionPart {
   func logInAgain(
     _ live: LiveSession, _ slot: TokenSlot, _ issuer: SessionIssuer, _ trace: TraceContext?
   ) async throws(RefreshError) -> RefreshedToken {
-    let form: [(name: String, value: String)]
-    let expiresAt: Timestamp
+    let access: ImplicitAccess
+    let profile: Profile
     do throws(SessionError) {
-      let (access, profile) = try await permission(of: live, at: issuer)
-      expiresAt = profile.expiresAt
-      form =
-        try access.form(for: profile, at: issuer.issuer, scope: slot.scope ?? access.scope)
-        + TokenSlot(scope: nil, audience: slot.audience).form
+      (access, profile) = try await permission(of: live, at: issuer)
     } catch {
       throw RefreshError(error)
     }
     do throws(TokenError) {
+      let form =
+        try access.form(
+          for: profile.subject, idToken: profile.idToken, at: issuer.issuer, scope: slot.scope ?? access.scope)
+        + TokenSlot(scope: nil, audience: slot.audience).form
       return RefreshedToken(
         answer: try await requests.token(form, at: issuer.issuer, key: live.key, trace: trace), slot: slot,
-        expiresAt: expiresAt)
+        expiresAt: profile.expiresAt)
     } catch {
       throw RefreshError(error)
     }

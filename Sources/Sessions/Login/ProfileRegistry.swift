@@ -18,8 +18,8 @@ struct ProfileRegistry: Sendable {
   /// affect the session: a store that takes no profile, or a uid with too many, costs that uid the implicit access
   /// alone.
   func register(_ contents: SessionContents, ownedBy uid: UInt32, at issuer: SessionIssuer) async {
-    guard contents.kind == .user, let access = issuer.implicit, let subject = contents.subject,
-      let idToken = contents.idToken, let expiry = contents.claims?["exp"]?.integerValue,
+    guard contents.kind == .user, let access = issuer.implicit, let subject = contents.user.subject,
+      let idToken = contents.user.idToken, let expiry = contents.user.claims?["exp"]?.integerValue,
       clock.wallNow < Timestamp(secondsSinceEpoch: expiry) + issuer.tokens.clockSkew
     else { return }
     let profile = Profile(

@@ -5,22 +5,6 @@ import PosternSupport
 import SessionRecords
 import TokenValidation
 
-/// The claims that the ID token of an authorization must have.
-struct AuthorizationExpectations: Sendable {
-  let nonce: String?
-  let maxAge: Duration?
-  let acrValues: [String]
-  /// Whether there must be an ID token: `openid` was requested.
-  let requiresIDToken: Bool
-
-  init(_ pending: PendingAuthorization) {
-    nonce = pending.nonce
-    maxAge = pending.maxAge.map { .seconds($0) }
-    acrValues = pending.acrValues
-    requiresIDToken = pending.isOpenID
-  }
-}
-
 /// A session to be created.
 struct NewSession: Sendable {
   let grant: SessionGrant
@@ -29,8 +13,8 @@ struct NewSession: Sendable {
   let uid: UInt32
   /// The key that the tokens will be bound to; nil: a new one where the issuer binds tokens.
   var key: JSONValue?
-  var resource: String?
-  var expectations: AuthorizationExpectations?
+  /// The authorization that the grant's code is from.
+  var authorization: PendingAuthorization?
   var claim: GrantClaim?
   var ssoToken: Secret<String>?
   var trace: TraceContext?
@@ -46,14 +30,14 @@ struct SessionCreation: SessionPart {
   func create(_ new: NewSession) async throws(SessionError) -> Session {
     let handle = SessionHandle.random()
     var contents = SessionContents(handle, at: new.issuer, kind: .user, createdAt: clock.wallNow)
-    contents.ssoToken = new.ssoToken?.reveal()
-    contents.dpopKey = if let key = new.key { key } else { try new.issuer.newKey() }
-    let key = try DPoPKey.recorded(contents.dpopKey)
-    contents.resource = new.resource
+    contents.signOn.token = new.ssoToken?.reveal()
+    contents.grant.dpopKey = if let key = new.key { key } else { try new.issuer.newKey() }
+    let key = try DPoPKey.recorded(contents.grant.dpopKey)
+    contents.grant.resource = new.authorization?.resource
     let reservation = try await repository.reserve(contents, of: handle, uid: new.uid)
     let answer: TokenRequests.Answer
     do throws(SessionError) {
-      try await prepare(new.issuer, needsKeys: new.expectations?.requiresIDToken == true, new.trace)
+      try await prepare(new.issuer, needsKeys: new.authorization?.isOpenID == true, new.trace)
       try await new.claim?.take()
       answer = try await request(new, key: key, into: &contents)
       try await validate(answer, of: new, into: &contents)
@@ -112,7 +96,7 @@ struct SessionCreation: SessionPart {
   private func request(
     _ new: NewSession, key: DPoPKey?, into contents: inout SessionContents
   ) async throws(SessionError) -> TokenRequests.Answer {
-    let resource = TokenSlot.resource(contents.resource)
+    let resource = TokenSlot.resource(contents.grant.resource)
     var scope = new.scope ?? (new.grant.requestsScope ? new.issuer.scope : nil)
     func send(_ scope: String?) async throws(TokenError) -> TokenRequests.Answer {
       try await requests.token(
@@ -130,8 +114,8 @@ struct SessionCreation: SessionPart {
         scope = nil
         answer = try await send(nil)
       }
-      if case .refreshToken(let token) = new.grant { contents.refreshToken = token.reveal() }
-      contents.scope = answer.response.scope ?? scope
+      if case .refreshToken(let token) = new.grant { contents.grant.refreshToken = token.reveal() }
+      contents.grant.scope = answer.response.scope ?? scope
       contents.take(answer, in: .session)
       return answer
     } catch {
@@ -146,22 +130,19 @@ struct SessionCreation: SessionPart {
     _ answer: TokenRequests.Answer, of new: NewSession, into contents: inout SessionContents
   ) async throws(SessionError) {
     guard let idToken = answer.response.idToken else {
-      guard new.expectations?.requiresIDToken != true else {
+      guard new.authorization?.isOpenID != true else {
         revocation.revokeOrphaned(answer, new.issuer, of: new.uid)
         throw .missingIDToken
       }
       return
     }
-    var expectations = IDTokenExpectations(clientID: new.issuer.issuer.clientID, nonce: new.expectations?.nonce)
-    expectations.maxAge = new.expectations?.maxAge
-    expectations.acrValues = new.expectations?.acrValues ?? []
-    expectations.accessToken = Secret(answer.response.accessToken)
-    if case .authorizationCode(let code, _, _) = new.grant { expectations.authorizationCode = code }
+    let expectations = IDTokenExpectations(
+      of: new.authorization, at: new.issuer, new.grant, accessToken: answer.response.accessToken)
     do throws(SessionError) {
-      contents.take(idToken, try await idTokens.claims(of: idToken, expectations, at: new.issuer))
+      contents.user.take(idToken, try await idTokens.claims(of: idToken, expectations, at: new.issuer))
     } catch {
       // It was not requested, and there are no keys to validate it with: rather no claims than a lost grant.
-      if case .unreachable = error.kind, new.expectations == nil { return }
+      if case .unreachable = error.kind, new.authorization == nil { return }
       revocation.revokeOrphaned(answer, new.issuer, of: new.uid)
       throw error
     }
@@ -176,6 +157,6 @@ struct SessionCreation: SessionPart {
     if case .invalid(let fault) = verdict, fault.code == .tokenExpired, case .integer(let expiry)? = fault.actual {
       expectations.now = Timestamp(secondsSinceEpoch: expiry) + .seconds(-1)
     }
-    contents.take(idToken, try await idTokens.claims(of: idToken, expectations, at: issuer))
+    contents.user.take(idToken, try await idTokens.claims(of: idToken, expectations, at: issuer))
   }
 }

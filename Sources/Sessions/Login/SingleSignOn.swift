@@ -12,9 +12,7 @@ struct SignedOn: Sendable {
   let pending: PendingAuthorization
 
   /// The grant that exchanges it.
-  var grant: SessionGrant {
-    .authorizationCode(code: code, codeVerifier: Secret(pending.verifier), redirectURI: pending.redirectURI)
-  }
+  var grant: SessionGrant { pending.grant(of: code) }
 }
 
 /// Logs users in by single sign-on tokens of access managers, without a browser.
@@ -46,7 +44,7 @@ package struct SingleSignOn: SessionPart {
     return try await creation.create(
       NewSession(
         grant: signOn.grant, issuer: issuer, scope: signOn.pending.scope, uid: uid, key: key,
-        expectations: AuthorizationExpectations(signOn.pending), ssoToken: token, trace: trace))
+        authorization: signOn.pending, ssoToken: token, trace: trace))
   }
 
   /// Which of the session's tokens a single sign-on is for.
@@ -55,7 +53,7 @@ package struct SingleSignOn: SessionPart {
   /// resource is requested by itself only where no refresh token is returned.
   func slot(of live: LiveSession, needed slot: TokenSlot) -> TokenSlot {
     let isGood = live.tokens[.session]?.isFresh(at: clock.monotonicNow) ?? false
-    return live.contents.refreshToken == nil && isGood ? slot : .session
+    return live.contents.grant.refreshToken == nil && isGood ? slot : .session
   }
 
   /// Returns another token for a session whose refresh token is gone, by its single sign-on token. `releasing` is a
@@ -64,12 +62,13 @@ package struct SingleSignOn: SessionPart {
     _ live: LiveSession, _ slot: TokenSlot, _ issuer: SessionIssuer, releasing suspended: SuspendedAuthorization? = nil,
     _ trace: TraceContext?
   ) async throws(RefreshError) -> RefreshedToken {
-    guard let token = live.contents.ssoToken else {
+    guard let token = live.contents.signOn.token else {
       throw RefreshError(SessionError(.expired, "the user has to log in again"))
     }
     // The ID token has to name the user each time.
-    let isKnown = live.contents.subject != nil
-    let scope = slot.scope.map { isKnown ? "openid \($0)" : $0 } ?? live.contents.scope ?? issuer.scope ?? "openid"
+    let isKnown = live.contents.user.subject != nil
+    let scope =
+      slot.scope.map { isKnown ? "openid \($0)" : $0 } ?? live.contents.grant.scope ?? issuer.scope ?? "openid"
     let signOn: SignedOn
     do throws(RefreshError) {
       signOn = try await self.signOn(
@@ -92,7 +91,7 @@ package struct SingleSignOn: SessionPart {
       return RefreshedToken(
         answer: answer, slot: slot,
         expectations: IDTokenExpectations(
-          clientID: issuer.issuer.clientID, nonce: signOn.pending.nonce, authorizationCode: signOn.code,
+          clientID: issuer.issuer.clientID, nonce: signOn.pending.requirement.nonce, authorizationCode: signOn.code,
           accessToken: Secret(answer.response.accessToken)))
     } catch {
       // An invalid code does not make the single sign-on token invalid.
@@ -109,16 +108,20 @@ package struct SingleSignOn: SessionPart {
     guard let manager = issuer.accessManager else {
       throw RefreshError(.grantNotSupported("the issuer is configured without an access manager"))
     }
-    let request: SignOnRequest
-    if let suspended {
-      request = suspended.request
-    } else {
-      request = try signOnRequest(manager, scope: scope, audience: audience, key: key, issuer.issuer)
-    }
+    let (pending, request) =
+      if let suspended {
+        (suspended.pending, suspended.request)
+      } else {
+        try signOnRequest(manager, scope: scope, audience: audience, key: key, issuer.issuer)
+      }
     let url: HTTPURL
     let response: HTTPResponse
     do throws(TokenError) {
-      url = if let suspended { suspended.location } else { try await authorizationURL(manager, issuer.issuer, trace) }
+      if let suspended {
+        url = suspended.location
+      } else {
+        url = try await accessManagers.authorizationURL(of: manager, for: issuer.issuer, trace: trace)
+      }
       // Consent, which the vendor protects by the token itself: no other party can know it.
       let consent = [(name: "decision", value: "allow"), (name: "csrf", value: token.reveal())]
       response = try await accessManagers.send(
@@ -128,81 +131,61 @@ package struct SingleSignOn: SessionPart {
       throw RefreshError(SessionError(error))
     }
     let answer: AuthorizeAnswer
-    do throws(RefreshError) {
+    do throws(AuthorizationError) {
       answer = try AuthorizeAnswer(response, from: url.withoutQuery, to: request, of: manager)
     } catch {
-      if let code = error.error.upstreamCode, AuthorizeAnswer.strayCodes.contains(code) {
+      if AuthorizeAnswer.strayCodes.contains(error.code) {
         observer?.observe(
-          .troubled("an authorization at issuer \(issuer.issuer.name) is not followed", detail: error.error.detail))
+          .troubled("an authorization at issuer \(issuer.issuer.name) is not followed", detail: error.detail))
       }
-      throw error
+      throw RefreshError(error)
     }
-    return try accept(answer, token, request, isSecond: suspended != nil, issuer.issuer)
+    switch answer {
+    case .callback(let callback): return try Self.accept(callback, request, pending, issuer.issuer)
+    case .advice(let advices, let location):
+      guard suspended == nil else {
+        throw RefreshError(
+          AuthorizationError("the access manager requires more after its advice was satisfied", "interaction_required"))
+      }
+      let secret = token.reveal()
+      guard !advices.contains(where: { EchoedToken.isIn($0.value, secret) || EchoedToken.isIn($0.type, secret) }) else {
+        throw RefreshError(
+          AuthorizationError("the access manager's advice contains the single sign-on token", "invalid_redirect"))
+      }
+      throw RefreshError(
+        SessionError(
+          SuspendedAuthorization(
+            advices: advices, request: request, pending: pending, location: location, token: token)))
+    }
   }
 
   private func signOnRequest(
     _ manager: AccessManager, scope: String, audience: String?, key: DPoPKey?, _ issuer: Issuer
-  ) throws(RefreshError) -> SignOnRequest {
+  ) throws(RefreshError) -> (PendingAuthorization, SignOnRequest) {
     guard let redirectURI = manager.redirectURI else {
       throw RefreshError(.grantNotSupported("the issuer is configured without redirectUri"))
     }
     let state = SessionHandle.random().text
-    let proof = PKCE.random()
-    let pending = PendingAuthorization(
-      issuer: issuer.name, issuerIdentifier: issuer.identifier, clientID: issuer.clientID, redirectURI: redirectURI,
-      verifier: proof.verifier, nonce: Base64URL.string(SecureRandom.bytes(16)), scope: scope, maxAge: nil,
-      acrValues: [])
-    var form = CodeLogin.form(
-      AuthorizationRequest(redirectURI: redirectURI), pending, state: state, challenge: proof.challenge)
+    let request = AuthorizationRequest(redirectURI: redirectURI)
+    let pending = PendingAuthorization(request, at: issuer, scope: scope)
+    var form = pending.form(request, state: state, key: key)
     if let audience { form += ClientCredentialsGrant.audienceMembers(audience) }
-    if let key { form.append((name: "dpop_jkt", value: key.thumbprint)) }
-    return SignOnRequest(pending: pending, state: state, form: form)
+    return (pending, SignOnRequest(redirectURI: redirectURI, state: state, form: form))
   }
 
   /// The code in the answer, when everything around it is right.
-  private func accept(
-    _ answer: AuthorizeAnswer, _ token: Secret<String>, _ request: SignOnRequest, isSecond: Bool, _ issuer: Issuer
+  private static func accept(
+    _ callback: AuthorizationCallback, _ request: SignOnRequest, _ pending: PendingAuthorization, _ issuer: Issuer
   ) throws(RefreshError) -> SignedOn {
-    func failed(_ detail: String, _ code: String) -> RefreshError {
-      RefreshError(SessionError(.authorizationFailed, detail, upstreamCode: code))
-    }
-    let callback: AuthorizationCallback
-    switch answer {
-    case .callback(let given): callback = given
-    case .advice(let advices, let location):
-      guard !isSecond else {
-        throw failed("the access manager requires more after its advice was satisfied", "interaction_required")
-      }
-      let secret = token.reveal()
-      guard !advices.contains(where: { EchoedToken.isIn($0.value, secret) || EchoedToken.isIn($0.type, secret) }) else {
-        throw failed("the access manager's advice contains the single sign-on token", "invalid_redirect")
-      }
-      throw RefreshError(
-        SessionError(SuspendedAuthorization(advices: advices, request: request, location: location, token: token)))
-    }
     // Before anything else, errors included, is believed.
     guard callback["state"]?.hasSameBytes(as: request.state) ?? false else {
-      throw failed("the access manager answers another request", "state_mismatch")
+      throw RefreshError(AuthorizationError("the access manager answers another request", "state_mismatch"))
     }
-    do throws(SessionError) {
-      return SignedOn(
-        code: Secret(try CodeLogin.check(callback, request.pending, issuer)), pending: request.pending)
+    do throws(AuthorizationError) {
+      return SignedOn(code: Secret(try pending.code(in: callback, of: issuer)), pending: pending)
     } catch {
-      throw RefreshError(error, isFinal: AuthorizeAnswer.endsSession(callback["error"]))
+      throw RefreshError(SessionError(error), isFinal: AuthorizeAnswer.endsSession(callback["error"]))
     }
-  }
-
-  /// The issuer's authorization endpoint where it is the access manager's, else the access manager's own.
-  private func authorizationURL(
-    _ manager: AccessManager, _ issuer: Issuer, _ trace: TraceContext?
-  ) async throws(TokenError) -> HTTPURL {
-    do throws(TokenError) {
-      let url = try await requests.provider.url(of: .authorization, at: issuer, trace: trace)
-      if url.lies(under: manager.baseURL) { return url }
-    } catch {
-      guard case .notPossible = error.kind else { throw error }
-    }
-    return try manager.url("/oauth2\(manager.realmPath)/authorize")
   }
 
   /// Ends the user's single sign-on session at the access manager.
@@ -210,16 +193,7 @@ package struct SingleSignOn: SessionPart {
     _ token: String, at issuer: SessionIssuer, timeout: Duration = ProviderClient.timeout, trace: TraceContext?
   ) async -> UserSessions.UpstreamEnd {
     guard let manager = issuer.accessManager else { return .none }
-    let body = JSONWriter().write(["tokenId": .string(token)])
-    do throws(TokenError) {
-      let response = try await accessManagers.send(
-        nil, body: body, to: try manager.url("/json\(manager.realmPath)/sessions", query: "_action=logout"),
-        token: Secret(token), version: "resource=3.1, protocol=1.0", of: manager, for: issuer.issuer, timeout: timeout,
-        trace: trace)
-      // 401: it was over already.
-      return (200..<300).contains(response.status) || response.status == 401 ? .ended : .failed
-    } catch {
-      return .failed
-    }
+    return await accessManagers.endSession(
+      Secret(token), of: manager, for: issuer.issuer, timeout: timeout, trace: trace)
   }
 }

@@ -8,7 +8,8 @@ package import PosternSupport
 public struct SuspendedAuthorization: Sendable {
   /// The advice that the user has to satisfy.
   public let advices: [PolicyAdvice]
-  package let request: SignOnRequest
+  let request: SignOnRequest
+  package let pending: PendingAuthorization
   /// Where the request goes once that is done.
   let location: HTTPURL
   /// The single sign-on token that it was made with.
@@ -18,9 +19,13 @@ public struct SuspendedAuthorization: Sendable {
   /// The key that the tokens of a session to be are bound to.
   var key: JSONValue?
 
-  init(advices: [PolicyAdvice], request: SignOnRequest, location: HTTPURL, token: Secret<String>) {
+  init(
+    advices: [PolicyAdvice], request: SignOnRequest, pending: PendingAuthorization, location: HTTPURL,
+    token: Secret<String>
+  ) {
     self.advices = advices
     self.request = request
+    self.pending = pending
     self.location = location
     self.token = token
   }

@@ -35,7 +35,7 @@ package struct LiveSession: Sendable {
   func slot(scope: String?, audience: String?) -> TokenSlot {
     guard audience == nil else { return TokenSlot(scope: scope, audience: audience) }
     guard let scope else { return .session }
-    let isCovered = contents.scope.map { ScopeText.covers($0, scope) } ?? true
+    let isCovered = contents.grant.scope.map { ScopeText.covers($0, scope) } ?? true
     return isCovered ? .session : TokenSlot(scope: scope, audience: nil)
   }
 
@@ -44,8 +44,7 @@ package struct LiveSession: Sendable {
 
   /// Throws where the session belongs to another issuer or client than `issuer` is configured for now.
   func check(_ issuer: SessionIssuer) throws(SessionError) {
-    guard contents.issuer == issuer.issuer.name, contents.issuerIdentifier == issuer.issuer.identifier,
-      contents.clientID == issuer.issuer.clientID
+    guard contents.issuer.name == issuer.issuer.name, contents.issuer.isIdentical(to: issuer.issuer)
     else { throw SessionError(.issuerUnknown, "the session belongs to another issuer or client than is configured") }
   }
 }

@@ -11,31 +11,24 @@ extension SessionContents {
   mutating func take(_ answer: TokenRequests.Answer, in slot: TokenSlot) {
     let response = answer.response
     // A refresh may grant less than before (RFC 6749 section 6).
-    if slot == .session, let narrower = response.scope { scope = narrower }
+    if slot == .session, let narrower = response.scope { grant.scope = narrower }
     // Without a new one the old stays valid (RFC 6749 section 6).
-    if let refreshToken = response.refreshToken { self.refreshToken = refreshToken }
+    if let refreshToken = response.refreshToken { grant.refreshToken = refreshToken }
     keep(
       StoredToken(
-        slot: slot, value: response.accessToken, scope: response.scope ?? slot.scope ?? scope,
+        slot: slot, value: response.accessToken, scope: response.scope ?? slot.scope ?? grant.scope,
         obtainedAt: answer.sentAt.millisecondsSinceEpoch, lifetime: response.lifetime.wholeMilliseconds,
         type: answer.binding.storedType))
     // An implicit session ends with its profile, whatever its tokens do.
     guard kind == .user else { return }
-    expiresAt = isRefreshable ? nil : tokens.last?.expiresAt.millisecondsSinceEpoch
+    life.expiresAt = isRefreshable ? nil : tokens.last?.expiresAt.millisecondsSinceEpoch
   }
 
   /// Takes in the token of a refresh, after what it replaces or ends.
   mutating func take(_ refresh: RefreshedToken) {
-    if refresh.dropsRefreshToken { refreshToken = nil }
-    if let end = refresh.expiresAt { expiresAt = end.millisecondsSinceEpoch }
+    if refresh.dropsRefreshToken { grant.refreshToken = nil }
+    if let end = refresh.expiresAt { life.expiresAt = end.millisecondsSinceEpoch }
     take(refresh.answer, in: refresh.slot)
-  }
-
-  /// Takes in a valid ID token.
-  mutating func take(_ idToken: String, _ claims: JSONObject) {
-    self.idToken = idToken
-    self.claims = .object(claims)
-    subject = claims["sub"]?.stringValue ?? subject
   }
 
   /// Takes in tokens that came from elsewhere.
@@ -49,9 +42,9 @@ extension SessionContents {
     guard given.ssoToken.map({ AccessManager.isToken($0.reveal()) }) ?? true else {
       throw SessionError(.invalid(path: ["ssoToken"]), "a single sign-on token that cannot be sent in a cookie")
     }
-    scope = given.scope
-    refreshToken = given.refreshToken?.reveal()
-    ssoToken = given.ssoToken?.reveal()
+    grant.scope = given.scope
+    grant.refreshToken = given.refreshToken?.reveal()
+    signOn.token = given.ssoToken?.reveal()
     if let token = given.accessToken {
       let value = token.reveal()
       guard (1...TokenResponse.maxTokenBytes).contains(value.utf8.count),
@@ -63,7 +56,7 @@ extension SessionContents {
           slot: .session, value: value, scope: given.scope, obtainedAt: now.millisecondsSinceEpoch,
           lifetime: lifetime.wholeMilliseconds))
     }
-    expiresAt = isRefreshable ? nil : tokens.last?.expiresAt.millisecondsSinceEpoch
+    life.expiresAt = isRefreshable ? nil : tokens.last?.expiresAt.millisecondsSinceEpoch
   }
 
   /// How long a session that can be refreshed is kept without a refresh.
@@ -73,7 +66,7 @@ extension SessionContents {
 
   /// When a store may forget what is written at `now`.
   func purgeable(at now: Timestamp) -> Timestamp {
-    if let expiresAt { return Timestamp(millisecondsSinceEpoch: expiresAt) + Self.grace }
+    if let expiresAt = life.expiresAt { return Timestamp(millisecondsSinceEpoch: expiresAt) + Self.grace }
     return max(now + Self.idleLife, (tokens.map(\.expiresAt).max() ?? now) + Self.grace)
   }
 }

@@ -1,52 +1,85 @@
 import OAuthClient
 import PosternJSON
 import PosternSupport
-import SessionRecords
+package import SessionRecords
 
 /// The contents of a session's record, encrypted in the store: everything that cannot be requested again without the
 /// user.
 package struct SessionContents: Sendable, Codable {
+  /// The issuer's grant.
+  struct Grant: Sendable, Codable {
+    @OptionalKeptSecret var refreshToken: String?
+    var scope: String?
+    /// The resource that the user consented to (RFC 8707): the audience of the session's own token.
+    var resource: String?
+    /// The key that the session's tokens are bound to (RFC 9449), with its private half; made when it is first needed,
+    /// never changed.
+    var dpopKey: JSONValue?
+    /// Whether the issuer has ended the grant: the user has to log in again.
+    var isRejected = false
+    /// The terms of an implicit session when it was created.
+    var implicit: ImplicitAccess.Terms?
+
+    private enum CodingKeys: String, CodingKey {
+      case refreshToken, scope, resource, dpopKey, implicit
+      case isRejected = "isRefused"
+    }
+  }
+
+  /// The user, as far as an ID token has named one.
+  struct User: Sendable, Codable {
+    var subject: String?
+    @OptionalKeptSecret var idToken: String?
+    var claims: JSONValue?
+
+    /// Takes in a valid ID token.
+    mutating func take(_ idToken: String, _ claims: JSONObject) {
+      self.idToken = idToken
+      self.claims = .object(claims)
+      subject = claims["sub"]?.stringValue ?? subject
+    }
+
+    /// Whether claims are about the session's user; one who is not known takes any.
+    func isSubject(of claims: JSONObject) -> Bool {
+      subject.map { claims["sub"]?.stringValue?.hasSameBytes(as: $0) == true } ?? true
+    }
+  }
+
+  /// The login at the access manager.
+  package struct SignOn: Sendable, Codable {
+    @OptionalKeptSecret package var token: String?
+    /// The token whose user is not proven yet: after a step-up that could not be exchanged.
+    @OptionalKeptSecret var unprovenToken: String?
+
+    private enum CodingKeys: String, CodingKey {
+      case token = "ssoToken"
+      case unprovenToken = "unprovenSSOToken"
+    }
+
+    /// Whether the token may be another user's.
+    package var isUnproven: Bool { token != nil && unprovenToken == token }
+  }
+
+  /// Times in milliseconds since the epoch.
+  struct Life: Sendable, Codable {
+    let createdAt: Int64
+    var expiresAt: Int64?
+  }
+
   static let currentFormat = 1
 
   var format = Self.currentFormat
-  /// The handle, so that its uid can list it; records are encrypted, and stored under its hash.
+  /// The handle, so that its user can list it; records are encrypted, and stored under its hash.
   var handle: String
-  /// The issuer's name in the configuration.
-  var issuer: String
-  /// The issuer's identifier: a session belongs to it, whatever the name means later.
-  var issuerIdentifier: String
-  var clientID: String
+  @Flattened var issuer: IssuerReference
   var kind: SessionKind
-  var subject: String?
-  var scope: String?
-  /// Milliseconds since the epoch.
-  var createdAt: Int64
-  /// Milliseconds since the epoch.
-  var expiresAt: Int64?
-  @OptionalKeptSecret var refreshToken: String?
-  @OptionalKeptSecret package var ssoToken: String?
-  /// The single sign-on token whose user is not proven yet: after a step-up that could not be exchanged.
-  @OptionalKeptSecret var unprovenSSOToken: String?
-  @OptionalKeptSecret var idToken: String?
-  var claims: JSONValue?
+  @Flattened var life: Life
+  @Flattened var grant = Grant()
+  @Flattened var user = User()
+  @Flattened package var signOn = SignOn()
   var tokens: [StoredToken] = []
-  /// The key that the session's tokens are bound to (RFC 9449), with its private half; made when it is first needed,
-  /// never changed.
-  var dpopKey: JSONValue?
-  /// The resource that the user consented to (RFC 8707): the audience of the session's own token.
-  var resource: String?
-  /// Whether the issuer has ended the grant: the user has to log in again.
-  var isRejected = false
-  /// The terms of an implicit session when it was created.
-  var implicit: ImplicitAccess.Terms?
   /// Whether this is a reservation, while the session's first token is requested. Nil in older records.
   private var reserved: Bool?
-
-  private enum CodingKeys: String, CodingKey {
-    case format, handle, issuer, issuerIdentifier, clientID, kind, subject, scope, createdAt, expiresAt
-    case refreshToken, ssoToken, unprovenSSOToken, idToken, claims, tokens, dpopKey, resource, implicit, reserved
-    case isRejected = "isRefused"
-  }
 
   /// Reads a record's contents; nil when they are not this.
   init?(_ record: StoredRecord) {
@@ -61,11 +94,9 @@ package struct SessionContents: Sendable, Codable {
 
   init(_ handle: SessionHandle, at issuer: SessionIssuer, kind: SessionKind, createdAt: Timestamp) {
     self.handle = handle.text
-    self.issuer = issuer.issuer.name
-    issuerIdentifier = issuer.issuer.identifier
-    clientID = issuer.issuer.clientID
+    self.issuer = IssuerReference(issuer.issuer)
     self.kind = kind
-    self.createdAt = createdAt.millisecondsSinceEpoch
+    life = Life(createdAt: createdAt.millisecondsSinceEpoch)
   }
 
   /// The contents as a record keeps them. Strings and numbers only, so that a failure would be a bug: `invalid`,
@@ -80,7 +111,7 @@ package struct SessionContents: Sendable, Codable {
   }
 
   /// Whether the issuer may give more tokens without the user.
-  var isRefreshable: Bool { !isRejected && (refreshToken != nil || hasOtherGrant) }
+  var isRefreshable: Bool { !grant.isRejected && (grant.refreshToken != nil || hasOtherGrant) }
 
   /// Whether there is no session yet.
   var isReserved: Bool {
@@ -97,18 +128,13 @@ package struct SessionContents: Sendable, Codable {
 
   /// The session as a caller may see it.
   func session(_ handle: SessionHandle) -> Session {
-    let claims = claims?.objectValue
+    let claims = user.claims?.objectValue
     let authTime: Timestamp? = claims?["auth_time"].flatMap { $0.integerValue }.map { Timestamp(secondsSinceEpoch: $0) }
     return Session(
-      handle: handle, issuer: issuer, subject: subject, kind: kind, scope: scope,
-      createdAt: Timestamp(millisecondsSinceEpoch: createdAt),
-      expiresAt: expiresAt.map { Timestamp(millisecondsSinceEpoch: $0) },
+      handle: handle, issuer: issuer.name, subject: user.subject, kind: kind, scope: grant.scope,
+      createdAt: Timestamp(millisecondsSinceEpoch: life.createdAt),
+      expiresAt: life.expiresAt.map { Timestamp(millisecondsSinceEpoch: $0) },
       accessTokenExpiresAt: tokens.first { $0.slot == .session }?.expiresAt, claims: claims,
       acr: claims?["acr"]?.stringValue, authenticatedAt: authTime)
   }
-}
-
-extension SessionContents {
-  /// Whether the single sign-on token may be another user's.
-  package var isSSOUnproven: Bool { ssoToken != nil && unprovenSSOToken == ssoToken }
 }

@@ -49,12 +49,7 @@ final class SessionRepository: Sendable {
 
   /// Reads the record from the store; nil when there is none.
   func read(_ handle: SessionHandle) async throws(SessionError) -> LiveSession? {
-    let stored: StoredRecord?
-    do throws(StoreError) {
-      stored = try await store.record(for: handle.key)
-    } catch {
-      throw SessionError(error)
-    }
+    let stored = try await inStore { () async throws(StoreError) in try await store.record(for: handle.key) }
     guard let stored else {
       cache.withLock { $0.sessions.remove(handle.key) }
       return nil
@@ -69,7 +64,9 @@ final class SessionRepository: Sendable {
   /// The session with the end that its issuer gave it and the store has not taken yet: the record must not bring its
   /// tokens back.
   private func withUnsavedEnd(_ live: LiveSession) async throws(SessionError) -> LiveSession {
-    guard !live.contents.isRejected, let unsaved = unsaved(live.handle), unsaved.isRejected else { return live }
+    guard !live.contents.grant.isRejected, let unsaved = unsaved(live.handle), unsaved.grant.isRejected else {
+      return live
+    }
     let written = try await update(live.record, by: .refreshOutcome(under: nil)) { $0 = unsaved }
     // Where the user has logged in since, nothing is written.
     cache.withLock { $0.unsaved.remove(live.handle.key) }
@@ -87,15 +84,15 @@ final class SessionRepository: Sendable {
 
   /// The key of a record; the cached one where that is the same.
   private func key(of record: SessionRecord) -> DPoPKey? {
-    guard let recorded = record.contents.dpopKey else { return nil }
-    if let known = cache.withLock({ $0.sessions[record.handle.key] }), known.contents.dpopKey == recorded {
+    guard let recorded = record.contents.grant.dpopKey else { return nil }
+    if let known = cache.withLock({ $0.sessions[record.handle.key] }), known.contents.grant.dpopKey == recorded {
       return known.key
     }
     return DPoPKey(record: recorded)
   }
 
   /// Adds what is due for a session, unless it has ended while it was read.
-  func add(_ entry: RefreshSchedule.Entry, to schedule: RefreshSchedule) {
+  func add(_ entry: SessionDuty, to schedule: RefreshSchedule) {
     schedule.add(entry)
     let isEnded = cache.withLock { $0.ended[entry.handle.key] != nil }
     if isEnded { schedule.remove(entry.handle.key, of: entry.uid) }
@@ -107,12 +104,9 @@ final class SessionRepository: Sendable {
   func insert(
     _ contents: SessionContents, of handle: SessionHandle, uid: UInt32
   ) async throws(SessionError) -> LiveSession {
-    try await writer.insert(
-      StoredRecord(
-        key: handle.key, uid: uid, version: 1, expiresAt: contents.purgeable(at: clock.wallNow),
-        contents: try contents.storable()))
+    let record = try await add(contents, of: handle, uid: uid, expiresAt: contents.purgeable(at: clock.wallNow))
     selections.forget(of: uid)
-    return keep(SessionRecord(handle: handle, uid: uid, version: 1, contents: contents))
+    return keep(record)
   }
 
   /// Reserves the record of a session whose first token is requested next: a grant can be used once, and is sent only
@@ -122,10 +116,16 @@ final class SessionRepository: Sendable {
   ) async throws(SessionError) -> SessionRecord {
     var contents = contents
     contents.isReserved = true
-    try await writer.insert(
-      StoredRecord(
-        key: handle.key, uid: uid, version: 1, expiresAt: clock.wallNow + Self.reservationLife,
-        contents: try contents.storable()), leaving: writer.headroom)
+    return try await add(
+      contents, of: handle, uid: uid, expiresAt: clock.wallNow + Self.reservationLife, leaving: writer.headroom)
+  }
+
+  private func add(
+    _ contents: SessionContents, of handle: SessionHandle, uid: UInt32, expiresAt: Timestamp, leaving headroom: Int = 0
+  ) async throws(SessionError) -> SessionRecord {
+    let record = StoredRecord(
+      key: handle.key, uid: uid, version: 1, expiresAt: expiresAt, contents: try contents.storable())
+    try await inStore { () async throws(StoreError) in try await writer.insert(record, leaving: headroom) }
     return SessionRecord(handle: handle, uid: uid, version: 1, contents: contents)
   }
 
@@ -148,6 +148,15 @@ final class SessionRepository: Sendable {
     guard let contents = unsaved(reservation.handle) else { return nil }
     // The allowance was checked when its grant was used.
     return try await update(reservation, by: .fillReservation(within: .unlimited)) { $0 = contents }
+  }
+
+  /// The record of a login that waits for its user; another uid's is as unknown as one that does not exist.
+  func pendingLogin(_ key: RecordKey, of uid: UInt32) async throws(SessionError) -> StoredRecord? {
+    let record = try await inStore { () async throws(StoreError) in try await store.record(for: key) }
+    guard let record, record.uid == uid, let expiresAt = record.expiresAt, expiresAt > clock.wallNow else {
+      return nil
+    }
+    return record
   }
 
   // MARK: Updating
@@ -190,7 +199,9 @@ final class SessionRepository: Sendable {
 
   private func written(_ contents: SessionContents, over old: SessionRecord) -> LiveSession {
     cache.withLock { $0.unsaved.remove(old.handle.key) }
-    if contents.expiresAt != old.contents.expiresAt || old.contents.isReserved { selections.forget(of: old.uid) }
+    if contents.life.expiresAt != old.contents.life.expiresAt || old.contents.isReserved {
+      selections.forget(of: old.uid)
+    }
     return keep(
       SessionRecord(handle: old.handle, uid: old.uid, version: old.version + 1, contents: contents))
   }
@@ -211,18 +222,14 @@ final class SessionRepository: Sendable {
   func withKey(
     _ live: LiveSession, _ issuer: SessionIssuer, _ lease: RecordLease? = nil
   ) async throws(SessionError) -> LiveSession {
-    if live.key == nil { _ = try DPoPKey.recorded(live.contents.dpopKey) }
-    guard live.contents.dpopKey == nil, let key = try issuer.newKey() else { return live }
-    return try await update(live.record, by: .refreshOutcome(under: lease)) { $0.dpopKey = key }
+    if live.key == nil { _ = try DPoPKey.recorded(live.contents.grant.dpopKey) }
+    guard live.contents.grant.dpopKey == nil, let key = try issuer.newKey() else { return live }
+    return try await update(live.record, by: .refreshOutcome(under: lease)) { $0.grant.dpopKey = key }
   }
 
   /// The lease of the session's record; nil while another process has it.
   func lease(_ handle: SessionHandle, for duration: Duration) async throws(SessionError) -> RecordLease? {
-    do throws(StoreError) {
-      return try await store.lease(handle.key, for: duration)
-    } catch {
-      throw SessionError(error)
-    }
+    return try await inStore { () async throws(StoreError) in try await store.lease(handle.key, for: duration) }
   }
 
   /// The contents that the issuer's last answer made and the store has not taken yet.
@@ -230,7 +237,7 @@ final class SessionRepository: Sendable {
 
   /// Whether the issuer has ended the session, as far as this process knows without a look at the store.
   func isRejected(_ handle: SessionHandle) -> Bool {
-    cache.withLock { ($0.unsaved[handle.key] ?? $0.sessions[handle.key]?.contents)?.isRejected ?? false }
+    cache.withLock { ($0.unsaved[handle.key] ?? $0.sessions[handle.key]?.contents)?.grant.isRejected ?? false }
   }
 
   /// Writes what is in memory only. Stops at the first session that the store cannot take; that one and the rest stay
@@ -254,12 +261,7 @@ final class SessionRepository: Sendable {
 
   /// Removes the session from the store, and returns its latest contents; nil when another call has removed it.
   func end(_ live: LiveSession) async throws(SessionError) -> SessionContents? {
-    let taken: StoredRecord?
-    do throws(StoreError) {
-      taken = try await store.take(live.handle.key)
-    } catch {
-      throw SessionError(error)
-    }
+    let taken = try await inStore { () async throws(StoreError) in try await store.take(live.handle.key) }
     let unsaved = cache.withLock { $0.end(live.handle.key, of: live.uid) }
     forgetUpkeep(of: live.handle.key, ownedBy: live.uid)
     return taken.map { unsaved ?? SessionContents($0) ?? live.contents }
@@ -289,11 +291,8 @@ final class SessionRepository: Sendable {
   ) async throws(SessionError) {
     var start: Int64? = position
     while let position = start {
-      let page: RecordPage
-      do throws(StoreError) {
-        page = try await store.records(in: .session, ownedBy: uid, after: position, atMost: Self.pieceSize)
-      } catch {
-        throw SessionError(error)
+      let page = try await inStore { () async throws(StoreError) in
+        try await store.records(in: .session, ownedBy: uid, after: position, atMost: Self.pieceSize)
       }
       for entry in page.entries {
         guard let session = await session(in: entry.record) else { continue }
@@ -323,11 +322,12 @@ extension SessionContents {
   /// Whether a record with these contents takes precedence over the outcome of a refresh that began with `old`: it has
   /// a newer login, or newer tokens. A record that only notes that the old refresh token was rejected does not.
   fileprivate func supersedes(_ old: SessionContents) -> Bool {
-    hasNewerLogin(than: old) || !isRejected && refreshToken != old.refreshToken
+    hasNewerLogin(than: old) || !grant.isRejected && grant.refreshToken != old.grant.refreshToken
   }
 
   /// Whether the user has logged in since. Without a refresh token only a login brings an ID token.
   private func hasNewerLogin(than other: SessionContents) -> Bool {
-    ssoToken != other.ssoToken || refreshToken == nil && other.refreshToken == nil && idToken != other.idToken
+    signOn.token != other.signOn.token
+      || grant.refreshToken == nil && other.grant.refreshToken == nil && user.idToken != other.user.idToken
   }
 }

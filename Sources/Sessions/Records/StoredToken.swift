@@ -1,5 +1,6 @@
 import OAuthClient
 import PosternSupport
+import SessionRecords
 
 /// An access token as it is stored: with times of the wall clock, which go on while nothing runs.
 struct StoredToken: Sendable, Codable {

@@ -28,14 +28,14 @@ struct ProactiveRefresh: SessionPart {
   }
 
   /// The announcement of the end of a session that cannot be refreshed; nil where there is none.
-  static func endNotice(of live: LiveSession, on clock: any EngineClock) -> RefreshSchedule.Entry? {
-    guard !live.contents.isRefreshable, let expiresAt = live.contents.expiresAt else { return nil }
+  static func endNotice(of live: LiveSession, on clock: any EngineClock) -> SessionDuty? {
+    guard !live.contents.isRefreshable, let expiresAt = live.contents.life.expiresAt else { return nil }
     let end = Timestamp(millisecondsSinceEpoch: expiresAt)
-    let life = end - Timestamp(millisecondsSinceEpoch: live.contents.createdAt)
+    let life = end - Timestamp(millisecondsSinceEpoch: live.contents.life.createdAt)
     let notice = min(longestNotice, life / 10)
     let remaining = end - clock.wallNow
     guard life >= shortestLife, remaining > notice else { return nil }
-    return RefreshSchedule.Entry(
+    return SessionDuty(
       handle: live.handle, uid: live.uid, duty: .endNotice, due: clock.monotonicNow + (remaining - notice),
       expiresAt: end)
   }
@@ -56,7 +56,7 @@ struct ProactiveRefresh: SessionPart {
   private func start(_ schedule: RefreshSchedule, issuer: @escaping @Sendable (String) -> SessionIssuer?) {
     while let first = schedule.begin(dueAt: clock.monotonicNow) {
       Task {
-        var entry: RefreshSchedule.Entry? = first
+        var entry: SessionDuty? = first
         while let due = entry {
           // Counted as the uid's, at the store and at the issuer, too.
           await CurrentPeer.$uid.withValue(due.uid) { await perform(due, issuer) }
@@ -67,7 +67,7 @@ struct ProactiveRefresh: SessionPart {
     }
   }
 
-  private func perform(_ entry: RefreshSchedule.Entry, _ issuer: (String) -> SessionIssuer?) async {
+  private func perform(_ entry: SessionDuty, _ issuer: (String) -> SessionIssuer?) async {
     // Nothing is due for a session that has ended.
     guard let live = try? await repository.live(entry.handle, ownedBy: entry.uid) else { return }
     switch entry.duty {
@@ -76,7 +76,7 @@ struct ProactiveRefresh: SessionPart {
       observer?.observe(.expiring(live.session, uid: live.uid))
     case .refresh(let slot):
       guard let token = live.tokens[slot], token.expiresAt == entry.expiresAt,
-        let issuer = issuer(live.contents.issuer)
+        let issuer = issuer(live.contents.issuer.name)
       else { return }
       await refresh(FoundToken(token: token, slot: slot, live: live), issuer)
     }
@@ -96,7 +96,7 @@ struct ProactiveRefresh: SessionPart {
 
   private func add(_ found: FoundToken, due: MonotonicInstant) {
     repository.add(
-      RefreshSchedule.Entry(
+      SessionDuty(
         handle: found.live.handle, uid: found.live.uid, duty: .refresh(found.slot), due: due,
         expiresAt: found.token.expiresAt), to: schedules.refreshes)
   }

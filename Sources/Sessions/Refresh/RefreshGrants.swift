@@ -19,12 +19,12 @@ struct RefreshGrants: Sendable {
     } catch {
       throw RefreshError(error)
     }
-    guard let refreshToken = live.contents.refreshToken else {
+    guard let refreshToken = live.contents.grant.refreshToken else {
       return try await requestAgain(live, slot, issuer, trace)
     }
     let form =
-      [(name: "grant_type", value: "refresh_token"), (name: "refresh_token", value: refreshToken)] + slot.form
-      + (slot.audience == nil ? TokenSlot.resource(live.contents.resource) : [])
+      GrantForm.refreshToken(refreshToken) + slot.form
+      + (slot.audience == nil ? TokenSlot.resource(live.contents.grant.resource) : [])
     do throws(TokenError) {
       return RefreshedToken(
         answer: try await shared.requests.token(form, at: issuer.issuer, key: live.key, trace: trace), slot: slot)
@@ -69,5 +69,5 @@ struct RefreshGrants: Sendable {
 extension SessionContents {
   /// Whether another token can be requested without a refresh token: by the grant of an implicit session, or by a
   /// single sign-on token.
-  var hasOtherGrant: Bool { kind == .implicit || ssoToken != nil }
+  var hasOtherGrant: Bool { kind == .implicit || signOn.token != nil }
 }

@@ -227,7 +227,7 @@ struct RefreshState: Sendable {
       phase = .validating
       return .validate(idToken: idToken, token, of: live)
     }
-    contents.refreshToken = refreshToken
+    contents.grant.refreshToken = refreshToken
     received = Received(token: token, contents: contents, stored: live)
     phase = .savingRotation
     return .save(contents, over: live.record)
@@ -238,7 +238,9 @@ struct RefreshState: Sendable {
       return .finish(.success(stored))
     }
     // Another write took precedence, with tokens of its own.
-    guard stored.contents.refreshToken == received.contents.refreshToken else { return .finish(.success(stored)) }
+    guard stored.contents.grant.refreshToken == received.contents.grant.refreshToken else {
+      return .finish(.success(stored))
+    }
     self.received?.stored = stored
     phase = .validating
     return .validate(idToken: idToken, received.token, of: live)
@@ -275,9 +277,9 @@ struct RefreshState: Sendable {
     }
     // Without keys to validate it with, or when it is not valid, the claims stay as they are.
     if case .valid(let claims, _, _, _)? = verdict {
-      contents.take(idToken, claims)
+      contents.user.take(idToken, claims)
       // A login that was kept before it could be exchanged is the same user's, by its ID token.
-      if received.token.expectations != nil { contents.unprovenSSOToken = nil }
+      if received.token.expectations != nil { contents.signOn.unprovenToken = nil }
     }
     contents.take(received.token)
     self.received?.contents = contents
@@ -302,10 +304,10 @@ struct RefreshState: Sendable {
     _ wallNow: Timestamp
   ) -> Action {
     var contents = contents
-    contents.isRejected = true
-    contents.refreshToken = nil
+    contents.grant.isRejected = true
+    contents.grant.refreshToken = nil
     contents.tokens = []
-    contents.expiresAt = wallNow.millisecondsSinceEpoch
+    contents.life.expiresAt = wallNow.millisecondsSinceEpoch
     live = stored
     phase = .ending(error, whateverIsStored: whateverIsStored)
     return .save(contents, over: stored.record)
@@ -313,8 +315,8 @@ struct RefreshState: Sendable {
 
   /// Where another process has refreshed the session meanwhile, it goes on with that.
   private mutating func ended(_ live: LiveSession, _ error: SessionError, _ whateverIsStored: Bool) -> Action {
-    if live.contents.isRejected { effects.append(.announceEnd(live)) }
-    return .finish(live.contents.isRejected || whateverIsStored ? .failure(error) : .success(live))
+    if live.contents.grant.isRejected { effects.append(.announceEnd(live)) }
+    return .finish(live.contents.grant.isRejected || whateverIsStored ? .failure(error) : .success(live))
   }
 
   private mutating func failed(_ error: SessionError) -> Action {
@@ -339,7 +341,7 @@ struct RefreshState: Sendable {
     if let fault = verdict?.fault, fault.code == .refreshMismatch, fault.claim == "sub" || fault.claim == "iss" {
       return fault
     }
-    guard let subject = contents.subject,
+    guard let subject = contents.user.subject,
       let reported = (try? CompactJWS(idToken).unverifiedClaims())?["sub"]?.stringValue,
       !reported.hasSameBytes(as: subject)
     else { return nil }

@@ -33,6 +33,9 @@ struct RefreshError: Error {
     self.isFinal = isFinal
   }
 
+  /// An authorization by single sign-on that failed.
+  init(_ error: AuthorizationError) { self.init(SessionError(error), isFinal: error.isFinal) }
+
   /// Only `invalid_grant` from a token endpoint is final: an outage never logs anybody out.
   init(_ error: TokenError) {
     guard case .rejected(let oauth?) = error.kind, oauth.code == "invalid_grant" else {

@@ -22,7 +22,7 @@ final class SuspendedRefreshes: Sendable {
   func next(of live: LiveSession, _ slot: TokenSlot, at now: MonotonicInstant) -> SuspendedRefresh? {
     entries.withLock { entries in
       var suspended = (entries[live.handle.key] ?? []).filter {
-        $0.until > now && $0.authorization.token.reveal() == live.contents.ssoToken
+        $0.until > now && $0.authorization.token.reveal() == live.contents.signOn.token
       }
       defer { Self.set(suspended, of: live, in: &entries) }
       guard let index = suspended.firstIndex(where: { $0.authorization.slot == slot }) else { return nil }

@@ -69,7 +69,7 @@ final class TokenRefresher: Sendable {
       let live = try await repository.live(query.handle, ownedBy: query.uid)
       try live.check(query.issuer)
       try ImplicitLogin.checkTerms(of: live, at: query.issuer)
-      guard !live.contents.isRejected else { throw SessionError(.expired, "the user has to log in again") }
+      guard !live.contents.grant.isRejected else { throw SessionError(.expired, "the user has to log in again") }
       let slot =
         query.isNarrow
         ? TokenSlot(scope: query.scope, audience: query.audience)

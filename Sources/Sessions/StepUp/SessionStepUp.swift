@@ -20,7 +20,7 @@ package struct SessionStepUp: SessionPart {
     let live = try await repository.live(handle, ownedBy: uid)
     try live.check(issuer)
     guard live.contents.kind == .user else { throw .invalid("a user's session is needed", path: ["session"]) }
-    return live.contents.ssoToken.map { Secret($0) }
+    return live.contents.signOn.token.map { Secret($0) }
   }
 
   /// Puts a newer single sign-on token into the session, and the tokens it gives in place of the old ones, all at once.
@@ -63,9 +63,9 @@ package struct SessionStepUp: SessionPart {
     var old: String?
     do throws(SessionError) {
       try await replaceTokens(of: live, with: refresh.answer, claims, issuer) { contents in
-        old = contents.ssoToken
-        contents.ssoToken = token.reveal()
-        contents.unprovenSSOToken = nil
+        old = contents.signOn.token
+        contents.signOn.token = token.reveal()
+        contents.signOn.unprovenToken = nil
       }
     } catch {
       if !error.keepsChange { _ = await singleSignOn.end(token.reveal(), at: issuer, trace: trace) }
@@ -87,7 +87,7 @@ package struct SessionStepUp: SessionPart {
     case .authorizationFailed, .expired: break
     default:
       // Its user is checked when it is used, where the session's is known.
-      guard live.contents.subject != nil else {
+      guard live.contents.user.subject != nil else {
         // Its user gets a further step first.
         if error.isAdvice { return }
         break
@@ -95,9 +95,9 @@ package struct SessionStepUp: SessionPart {
       var old: String?
       do throws(SessionError) {
         try await repository.update(live.record, by: .reapply) { contents in
-          old = contents.ssoToken
-          contents.ssoToken = token.reveal()
-          contents.unprovenSSOToken = token.reveal()
+          old = contents.signOn.token
+          contents.signOn.token = token.reveal()
+          contents.signOn.unprovenToken = token.reveal()
         }
         observer?.observe(.steppedUp(live.handle, uid: live.uid))
         end(old, replacedBy: token, at: issuer, of: live.uid)
@@ -148,11 +148,11 @@ package struct SessionStepUp: SessionPart {
       let stepped = try await repository.update(live.record, by: .reapply) { contents in
         retired = contents.revocable(at: clock.wallNow)
         contents.tokens = []
-        contents.refreshToken = nil
-        contents.isRejected = false
+        contents.grant.refreshToken = nil
+        contents.grant.isRejected = false
         change(&contents)
         contents.take(answer, in: .session)
-        if let idToken = answer.response.idToken, let claims { contents.take(idToken, claims) }
+        if let idToken = answer.response.idToken, let claims { contents.user.take(idToken, claims) }
       }
       refresher.backoffs.withLock { $0.remove(RefreshKey(key: live.handle.key, slot: .session)) }
       observer?.observe(.steppedUp(live.handle, uid: live.uid))
@@ -178,14 +178,14 @@ package struct SessionStepUp: SessionPart {
     try live.check(issuer)
     live = try await repository.withKey(live, issuer)
     var request = AuthorizationRequest(redirectURI: redirectURI)
-    let scope = live.contents.scope ?? issuer.scope ?? "openid"
+    let scope = live.contents.grant.scope ?? issuer.scope ?? "openid"
     // The ID token has to name the user.
     request.scope = ScopeText.names("openid", in: scope) ? scope : "openid \(scope)"
     request.acrValues = acrValues
     request.maxAge = maxAge
-    request.resource = live.contents.resource
+    request.resource = live.contents.grant.resource
     return try await codeLogin.begin(
-      request, at: issuer, ownedBy: uid, dpopKey: live.contents.dpopKey, steppingUp: handle, trace: trace)
+      request, at: issuer, ownedBy: uid, dpopKey: live.contents.grant.dpopKey, steppingUp: handle, trace: trace)
   }
 
   /// Completes the authorization with the URL to which the issuer sent the user back: the session gets the new tokens,
@@ -213,13 +213,10 @@ package struct SessionStepUp: SessionPart {
     let claims: JSONObject
     do throws(SessionError) {
       guard let idToken = answer.response.idToken else { throw .missingIDToken }
-      var expectations = IDTokenExpectations(clientID: issuer.issuer.clientID, nonce: pending.nonce)
-      expectations.maxAge = pending.maxAge.map { .seconds($0) }
-      expectations.acrValues = pending.acrValues
-      expectations.accessToken = Secret(answer.response.accessToken)
-      expectations.authorizationCode = Secret(redemption.code)
+      let expectations = IDTokenExpectations(
+        of: pending, at: issuer, redemption.grant, accessToken: answer.response.accessToken)
       claims = try await idTokens.claims(of: idToken, expectations, at: issuer)
-      guard live.contents.isSubject(of: claims) else {
+      guard live.contents.user.isSubject(of: claims) else {
         throw SessionError(
           .authorizationFailed, "the login is another user's than the session",
           upstreamCode: IDTokenVerification.otherUser)
@@ -269,7 +266,7 @@ extension LiveSession {
   /// The session as if it had been made from `token`.
   fileprivate func with(ssoToken token: Secret<String>) -> LiveSession {
     var contents = contents
-    contents.ssoToken = token.reveal()
+    contents.signOn.token = token.reveal()
     let record = SessionRecord(handle: handle, uid: uid, version: version, contents: contents)
     return LiveSession(record: record, tokens: tokens, key: key, readAt: readAt)
   }

@@ -90,8 +90,8 @@ public final class AccessManagerProvider: DecisionProvider {
         let live = try await session.sessions.live(session.handle(of: .user), ownedBy: session.uid)
         // The token is sent to no origin but that of the access manager it is from.
         let isOwn = session.issuer.accessManager?.baseURL.origin == settings.baseURL.origin
-        if isOwn, let token = live.contents.ssoToken {
-          guard !live.contents.isSSOUnproven else {
+        if isOwn, let token = live.contents.signOn.token {
+          guard !live.contents.signOn.isUnproven else {
             throw SessionError(.expired, "the login has no confirmed user yet")
           }
           return ["ssoToken": .string(token)]

@@ -1,33 +1,34 @@
-import AccessManagement
-import HTTPMessages
-import OAuthClient
+package import HTTPMessages
+package import OAuthClient
 import PosternJSON
 import PosternSupport
 
 /// An access manager's answer to an authorization request with a single sign-on token (RFC 6749 section 4.1.2).
-enum AuthorizeAnswer {
+package enum AuthorizeAnswer {
   /// The redirect back to the client, not opened.
   case callback(AuthorizationCallback)
   /// The user has to do something first; where the request goes then.
   case advice([PolicyAdvice], goingOn: HTTPURL)
 
   /// Codes of what leads elsewhere, which is not followed.
-  static let strayCodes: Set<String> = ["redirect_uri_mismatch", "invalid_goto"]
+  package static let strayCodes: Set<String> = ["redirect_uri_mismatch", "invalid_goto"]
 
-  /// Everything else is a fault; that the single sign-on token is not good any more is a final one.
-  init(
+  /// Everything else is an error; that the single sign-on token is not valid any more is a final one.
+  package init(
     _ response: HTTPResponse, from url: HTTPURL, to request: SignOnRequest, of manager: AccessManager
-  ) throws(RefreshError) {
-    let redirectURI = request.pending.redirectURI
-    let isOver = Self.failed("the single sign-on token is not good any more", "login_required", isFinal: true)
+  ) throws(AuthorizationError) {
+    let redirectURI = request.redirectURI
+    let isOver = AuthorizationError("the single sign-on token is not good any more", "login_required", isFinal: true)
     switch response.status {
     case 301, 302, 303, 307:
       let locations = response.fields.values(of: "Location")
-      guard locations.count == 1 else { throw Self.failed("the access manager redirects nowhere", "missing_location") }
+      guard locations.count == 1 else {
+        throw AuthorizationError("the access manager redirects nowhere", "missing_location")
+      }
       let location = String(locations[0].prefix(beforeBytes: "?", "#"))
       if location.hasSameBytes(as: String(redirectURI.prefix(beforeBytes: "?", "#"))) {
         guard let callback = AuthorizationCallback(locations[0]) else {
-          throw Self.failed("the access manager's redirect cannot be read", "invalid_redirect")
+          throw AuthorizationError("the access manager's redirect cannot be read", "invalid_redirect")
         }
         self = .callback(callback)
         return
@@ -41,27 +42,24 @@ enum AuthorizeAnswer {
         case .other: break
         }
       }
-      throw Self.failed("the access manager redirects elsewhere", "redirect_uri_mismatch")
+      throw AuthorizationError("the access manager redirects elsewhere", "redirect_uri_mismatch")
     // A gateway before the access manager may return 401, too: only the access manager's own body counts.
     case 401 where Self.reportsSessionIsOver(response.body): throw isOver
     case 200: throw Self.interaction
     default:
       let error = TokenResponse.failure(response, of: "access manager's authorization endpoint")
-      guard case .rejected(let oauth) = error.kind else { throw RefreshError(SessionError(error)) }
-      throw Self.failed(error.detail, oauth?.code ?? "authorization_refused")
+      guard case .rejected(let oauth) = error.kind else { throw AuthorizationError(error) }
+      throw AuthorizationError(error.detail, oauth?.code ?? "authorization_refused")
     }
   }
 
-  private static let interaction = failed("the access manager wants the user to do something", "interaction_required")
-
-  private static func failed(_ detail: String, _ code: String, isFinal: Bool = false) -> RefreshError {
-    RefreshError(SessionError(.authorizationFailed, detail, upstreamCode: code), isFinal: isFinal)
-  }
+  private static let interaction = AuthorizationError(
+    "the access manager wants the user to do something", "interaction_required")
 
   /// The advice of a redirect to the login page, where the user can satisfy it and the request can be continued.
   private static func advice(
     _ response: HTTPResponse, _ target: HTTPURL, from url: HTTPURL, to request: SignOnRequest, of manager: AccessManager
-  ) throws(RefreshError) -> AuthorizeAnswer {
+  ) throws(AuthorizationError) -> AuthorizeAnswer {
     let recognizer = AdviceRecognizer(scope: .denials, accessManager: manager.baseURL)
     guard let advices = recognizer.finding(in: response, from: url)?.advices,
       advices.allSatisfy(\.isCompositeAdvice)
@@ -69,7 +67,8 @@ enum AuthorizeAnswer {
     let members = FormEncoding.decode(target.query ?? "") ?? []
     let targets = members.filter { $0.name == "goto" }.map(\.value)
     guard targets.count == 1, let location = request.location(in: targets[0], from: url) else {
-      throw failed("the access manager's goto leads elsewhere than to the suspended request", "invalid_goto")
+      throw AuthorizationError(
+        "the access manager's goto leads elsewhere than to the suspended request", "invalid_goto")
     }
     return .advice(advices, goingOn: location)
   }
@@ -98,5 +97,5 @@ enum AuthorizeAnswer {
   }
 
   /// Whether an error in the redirect means that the user has to log in (OpenID Connect Core section 3.1.2.6).
-  static func endsSession(_ code: String?) -> Bool { code == "login_required" || code == "invalid_session" }
+  package static func endsSession(_ code: String?) -> Bool { code == "login_required" || code == "invalid_session" }
 }

@@ -1,52 +1,51 @@
-import PosternSupport
-import SessionRecords
+package import PosternSupport
 
 /// Writes records within each uid's allowance, and removes expired ones from time to time.
-final class RecordWriter: Sendable {
+package final class RecordWriter: Sendable {
   /// How many sessions, how many logins in progress and how many profiles one uid may have.
-  static let maxRecords = 10_000
+  package static let maxRecords = 10_000
   /// How often expired records are removed, at most.
-  static let purgeInterval = Duration.seconds(600)
+  package static let purgeInterval = Duration.seconds(600)
 
-  let store: any RecordStore
+  package let store: any RecordStore
   /// How much one uid may store before nothing is added.
-  let allowance: RecordAllowance
+  package let allowance: RecordAllowance
   private let clock: any EngineClock
-  private let observer: (any SessionObserver)?
+  /// Reports that expired records could not be removed.
+  private let report: @Sendable (StoreError) -> Void
   private let purgedAt = Locked<MonotonicInstant?>(nil)
 
-  init(store: any RecordStore, maxBytesPerUid: Int, clock: any EngineClock, observer: (any SessionObserver)?) {
+  package init(
+    store: any RecordStore, maxBytesPerUid: Int, clock: any EngineClock,
+    report: @escaping @Sendable (StoreError) -> Void
+  ) {
     self.store = store
     allowance = RecordAllowance(count: Self.maxRecords, bytes: maxBytesPerUid)
     self.clock = clock
-    self.observer = observer
+    self.report = report
   }
 
   /// How many bytes a session's tokens are expected to need beyond its reservation: where there is less, no grant is
   /// sent.
-  var headroom: Int { min(16 << 10, allowance.bytes / 4) }
+  package var headroom: Int { min(16 << 10, allowance.bytes / 4) }
 
   /// Adds a record, and leaves so many bytes. When the store is full or the uid has too much, expired records are
   /// removed and the record is tried once more.
-  func insert(_ record: StoredRecord, leaving headroom: Int = 0) async throws(SessionError) {
+  package func insert(_ record: StoredRecord, leaving headroom: Int = 0) async throws(StoreError) {
     purgeIfDue()
     var allowance = allowance
     allowance.bytes -= headroom
     do throws(StoreError) {
       return try await store.insert(record, within: allowance)
     } catch {
-      guard error.kind == .unavailable || error.kind == .overdrawn else { throw SessionError(error) }
+      guard error.kind == .unavailable || error.kind == .overdrawn else { throw error }
     }
     await purge()
-    do throws(StoreError) {
-      try await store.insert(record, within: allowance)
-    } catch {
-      throw SessionError(error)
-    }
+    try await store.insert(record, within: allowance)
   }
 
   /// Replaces a record, with up to three retries while the store is unavailable.
-  func replace(
+  package func replace(
     _ record: StoredRecord, under lease: RecordLease?, within allowance: RecordAllowance = .unlimited
   ) async throws(StoreError) {
     for pause in [Duration.milliseconds(50), .milliseconds(200), .seconds(1)] {
@@ -79,7 +78,7 @@ final class RecordWriter: Sendable {
     do throws(StoreError) {
       while try await store.purge(expiredAt: clock.wallNow) > 0 {}
     } catch {
-      observer?.observe(.troubled("what has expired cannot be removed from the store", detail: error.description))
+      report(error)
     }
   }
 }

@@ -1,22 +1,17 @@
-import PosternSupport
-import SessionRecords
-
-/// The background work that is due for the sessions of one uid.
-struct UserSchedule {
-  typealias Entry = RefreshSchedule.Entry
-
+/// The background work that is due for one uid.
+struct UserSchedule<Entry: ScheduledWork> {
   struct Position: Sendable, Hashable {
-    let key: RecordKey
-    let duty: RefreshSchedule.Duty
+    let group: Entry.Group
+    let duty: Entry.Duty
 
     init(_ entry: Entry) {
-      key = entry.handle.key
+      group = entry.group
       duty = entry.duty
     }
   }
 
-  /// By session, so that they are removed with it.
-  private var entries: [RecordKey: [RefreshSchedule.Duty: Entry]] = [:]
+  /// By group, so that they are removed with it.
+  private var entries: [Entry.Group: [Entry.Duty: Entry]] = [:]
   /// Positions by the second in which they are due. A position is stale once its entry is due at another time.
   private var buckets: [Int64: [Position]] = [:]
   /// No bucket is of an earlier second.
@@ -37,11 +32,11 @@ struct UserSchedule {
 
   func isKnown(_ entry: Entry) -> Bool { self.entry(at: Position(entry)) != nil }
 
-  /// Adds `entry`, in place of one about an older token, unless it is there already.
+  /// Adds `entry`, in place of an older one of its duty, unless it is there already.
   mutating func add(_ entry: Entry) {
     let position = Position(entry)
     guard self.entry(at: position)?.expiresAt != entry.expiresAt else { return }
-    if entries[position.key, default: [:]].updateValue(entry, forKey: position.duty) == nil { count += 1 }
+    if entries[position.group, default: [:]].updateValue(entry, forKey: position.duty) == nil { count += 1 }
     put(position, Self.second(entry.due))
     tidyIfNeeded()
   }
@@ -49,9 +44,9 @@ struct UserSchedule {
   /// Leaves out any one of them.
   mutating func drop() { if let entry = entries.values.first?.values.first { forget(Position(entry)) } }
 
-  /// The session is over: nothing about it is due any more.
-  mutating func remove(_ key: RecordKey) {
-    guard let removed = entries.removeValue(forKey: key) else { return }
+  /// The group is over: none of its entries is due any more.
+  mutating func remove(_ group: Entry.Group) {
+    guard let removed = entries.removeValue(forKey: group) else { return }
     count -= removed.count
     tidyIfNeeded()
   }
@@ -83,15 +78,15 @@ struct UserSchedule {
     positionCount += 1
   }
 
-  private func entry(at position: Position) -> Entry? { entries[position.key]?[position.duty] }
+  private func entry(at position: Position) -> Entry? { entries[position.group]?[position.duty] }
 
   private mutating func forget(_ position: Position) {
-    guard entries[position.key]?.removeValue(forKey: position.duty) != nil else { return }
+    guard entries[position.group]?.removeValue(forKey: position.duty) != nil else { return }
     count -= 1
-    if entries[position.key]?.isEmpty == true { entries[position.key] = nil }
+    if entries[position.group]?.isEmpty == true { entries[position.group] = nil }
   }
 
-  /// Removes stale positions: tokens that live long and are refreshed often leave many, and so do sessions that end.
+  /// Removes stale positions: entries that are replaced often leave many, and so do groups that are removed.
   private mutating func tidyIfNeeded() {
     guard positionCount > 2 * count + 1024 else { return }
     (buckets, ready, earliest, positionCount) = ([:], [], .max, 0)

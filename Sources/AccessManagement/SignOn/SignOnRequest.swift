@@ -1,4 +1,4 @@
-import HTTPMessages
+package import HTTPMessages
 import PosternSupport
 
 /// A request for a code by a single sign-on token; kept, to be continued where the access manager wants something else
@@ -11,10 +11,16 @@ package struct SignOnRequest: Sendable {
   /// The parameters of the user's consent, which a retry contains, too.
   private static let consent: Set<String> = ["decision", "csrf"]
 
-  package let pending: PendingAuthorization
-  let state: String
+  package let redirectURI: String
+  package let state: String
   /// Everything but consent.
-  let form: [(name: String, value: String)]
+  private let form: [(name: String, value: String)]
+
+  package init(redirectURI: String, state: String, form: [(name: String, value: String)]) {
+    self.redirectURI = redirectURI
+    self.state = state
+    self.form = form
+  }
 
   /// Returns the URL that `text`, the `goto` of a redirect from `url`, refers to: nil unless it is this very request at
   /// the same endpoint as `url`.
@@ -43,7 +49,7 @@ package struct SignOnRequest: Sendable {
   }
 
   /// The parameters that `url` does not have: none may be there twice (RFC 6749 section 3.1).
-  func form(missingIn url: HTTPURL) -> [(name: String, value: String)] {
+  package func form(missingIn url: HTTPURL) -> [(name: String, value: String)] {
     let there = Set((FormEncoding.decode(url.query ?? "") ?? []).map(\.name))
     return form.filter { !there.contains($0.name) }
   }

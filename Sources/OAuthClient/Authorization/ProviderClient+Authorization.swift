@@ -1,11 +1,10 @@
 import HTTPMessages
-import OAuthClient
 import PosternJSON
 import PosternSupport
 
 extension ProviderClient {
   /// Where to send the browser: with the request itself, or with the name of one that was pushed (RFC 9126).
-  func authorizationURL(
+  package func authorizationURL(
     _ form: [(name: String, value: String)], at issuer: Issuer, key: DPoPKey?, trace: TraceContext?
   ) async throws(TokenError) -> String {
     let endpoint = try await url(of: .authorization, at: issuer, trace: trace)
@@ -20,7 +19,7 @@ extension ProviderClient {
   }
 
   /// The issuer's metadata about authorizations; nil where the endpoint is configured, and no metadata is requested.
-  func authorizationMetadata(
+  package func authorizationMetadata(
     _ issuer: Issuer, trace: TraceContext?
   ) async throws(TokenError) -> ProviderMetadata? {
     guard issuer.endpoints[.authorization] == nil else { return nil }

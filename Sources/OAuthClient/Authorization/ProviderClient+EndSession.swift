@@ -1,11 +1,20 @@
 import HTTPMessages
-import OAuthClient
-import PosternSupport
+package import PosternSupport
+
+/// The outcome of ending a session at its issuer.
+public enum UpstreamEnd: String, Sendable {
+  /// Its tokens are revoked, its session there is over.
+  case ended
+  /// Something of that failed.
+  case failed
+  /// There was nothing to end there, or no endpoint for it.
+  case none
+}
 
 extension ProviderClient {
   /// Ends the user's session at the issuer (RP-Initiated Logout 1.0 section 2), without the user's browser: the session
   /// that the ID token names.
-  func endSession(_ idToken: String, at issuer: Issuer, trace: TraceContext?) async -> UserSessions.UpstreamEnd {
+  package func endSession(_ idToken: String, at issuer: Issuer, trace: TraceContext?) async -> UpstreamEnd {
     let url: HTTPURL
     do throws(TokenError) {
       url = try await self.url(of: .endSession, at: issuer, trace: trace)
@@ -29,5 +38,20 @@ extension ProviderClient {
       response = try? await upstream.send(request, options: options, for: .token(issuer.name), trace: trace)
     }
     return response.map { (200..<400).contains($0.status) } ?? false ? .ended : .failed
+  }
+
+  /// Revokes a token (RFC 7009).
+  package func revoke(
+    _ token: Secret<String>, hint: String?, at issuer: Issuer, timeout: Duration, trace: TraceContext?
+  ) async throws(TokenError) {
+    var form = [(name: "token", value: token.reveal())]
+    if let hint { form.append((name: "token_type_hint", value: hint)) }
+    let answer = try await post(
+      form, to: .revocation, of: issuer, maxBytes: TokenResponse.maxBytes, for: .token(issuer.name), timeout: timeout,
+      trace: trace)
+    // RFC 7009 section 2.2: 200 also for a token that is not valid any more.
+    guard answer.response.status == 200 else {
+      throw TokenResponse.failure(answer.response, of: "revocation endpoint")
+    }
   }
 }

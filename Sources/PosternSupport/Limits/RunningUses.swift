@@ -1,9 +1,5 @@
-import PosternSupport
-import SessionRecords
-
-/// Counts the fetches that may still carry a session's tokens: tokens that a step-up has replaced are revoked after the
-/// last of them.
-package final class SessionUses: Sendable {
+/// Counts the running uses of each key, and runs work after the last of those that were running when it was requested.
+package final class RunningUses<Key: Hashable & Sendable>: Sendable {
   private struct Waiting {
     var pending: Set<UInt64>
     let body: @Sendable () -> Void
@@ -16,26 +12,28 @@ package final class SessionUses: Sendable {
 
   private struct State {
     var last: UInt64 = 0
-    var entries: [RecordKey: Entry] = [:]
+    var entries: [Key: Entry] = [:]
   }
 
-  /// How many step-ups of one session wait; beyond that, the first continues at once.
-  private static let maxWaiting = 16
+  /// How much work of one key waits; beyond that, the first continues at once.
+  private static var maxWaiting: Int { 16 }
 
   private let state = Locked(State())
 
+  package init() {}
+
   /// A use that has begun.
   package struct Use: Sendable {
-    fileprivate let uses: SessionUses
-    fileprivate let key: RecordKey
+    fileprivate let uses: RunningUses
+    fileprivate let key: Key
     fileprivate let number: UInt64
 
     /// Ends the use.
     package func end() { uses.end(self) }
   }
 
-  /// Begins a use of the session's tokens.
-  func begin(_ key: RecordKey) -> Use {
+  /// Begins a use of the key.
+  package func begin(_ key: Key) -> Use {
     state.withLock { state in
       state.last += 1
       state.entries[key, default: Entry()].running.insert(state.last)
@@ -44,7 +42,7 @@ package final class SessionUses: Sendable {
   }
 
   /// Runs `body` once every use that has begun by now is over, on the task that ends the last one.
-  func afterwards(_ key: RecordKey, _ body: @escaping @Sendable () -> Void) {
+  package func afterwards(_ key: Key, _ body: @escaping @Sendable () -> Void) {
     let due = state.withLock { state -> (@Sendable () -> Void)? in
       guard var entry = state.entries[key], !entry.running.isEmpty else { return body }
       entry.waiting.append(Waiting(pending: entry.running, body: body))

@@ -1,0 +1,48 @@
+import HTTPMessages
+import PosternSupport
+
+/// The URL to which the issuer sent the user back, taken apart (RFC 6749 section 4.1.2).
+package struct AuthorizationCallback: Sendable {
+  static let maxBytes = 64 << 10
+
+  /// The URL without its query and fragment.
+  package let location: String
+  private let members: [(name: String, value: String)]
+
+  /// Nil when it is too long, or repeats a parameter (RFC 6749 section 3.1).
+  package init?(_ url: String) {
+    guard url.utf8.count <= Self.maxBytes else { return nil }
+    let parts = url.prefix(beforeBytes: "#").split(atByte: "?", maxSplits: 1, omittingEmptySubsequences: false)
+    location = parts.first.map(String.init) ?? ""
+    guard let members = FormEncoding.decode(parts.count > 1 ? String(parts[1]) : "") else { return nil }
+    guard Set(members.map { Array($0.name.utf8) }).count == members.count else { return nil }
+    self.members = members
+  }
+
+  package subscript(name: String) -> String? { members.first { $0.name.hasSameBytes(as: name) }?.value }
+
+  /// The code, when everything around it is right.
+  package func code(
+    redirectURI: String, issuer: Issuer, requiresIssuer: Bool
+  ) throws(AuthorizationError) -> String {
+    guard location.hasSameBytes(as: String(redirectURI.prefix(beforeBytes: "?", "#"))) else {
+      throw AuthorizationError("the callback went to another redirect URI", "redirect_uri_mismatch")
+    }
+    // RFC 9207 section 2.4: an answer of another issuer, or without its name where the issuer always gives it.
+    if let iss = self["iss"] {
+      guard iss.isIdentical(to: issuer.identifier) else {
+        throw AuthorizationError("the callback is another issuer's", "iss_mismatch")
+      }
+    } else if requiresIssuer {
+      throw AuthorizationError("the callback does not name its issuer", "missing_iss")
+    }
+    if let error = self["error"] {
+      let isWord = (1...128).contains(error.utf8.count) && error.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F }
+      throw AuthorizationError("the issuer denied the authorization", isWord ? error : "invalid_error")
+    }
+    guard let code = self["code"], !code.isEmpty else {
+      throw AuthorizationError("the callback has no code", "missing_code")
+    }
+    return code
+  }
+}

@@ -1,0 +1,44 @@
+/// The parameters of an authorization request (RFC 6749 section 4.1.1, OpenID Connect Core section 3.1.2.1).
+public struct AuthorizationRequest: Sendable {
+  /// Where the issuer sends the user back to.
+  public var redirectURI: String
+  /// The scope; nil: the issuer's own.
+  public var scope: String?
+  /// `prompt`.
+  public var prompt: String?
+  /// `acr_values`; the ID token's `acr` must be one of them.
+  public var acrValues: [String]
+  /// `max_age` in seconds; the ID token's `auth_time` must keep it.
+  public var maxAge: Int?
+  /// `login_hint`.
+  public var loginHint: String?
+  /// `resource` (RFC 8707).
+  public var resource: String?
+
+  /// A request without further parameters.
+  public init(redirectURI: String) {
+    self.redirectURI = redirectURI
+    acrValues = []
+  }
+
+  /// The request's form, with PKCE by S256.
+  package func form(
+    clientID: String, scope: String, state: String, nonce: String, challenge: String
+  ) -> [(name: String, value: String)] {
+    var form = [
+      (name: "response_type", value: "code"), (name: "client_id", value: clientID),
+      (name: "redirect_uri", value: redirectURI), (name: "scope", value: scope),
+      (name: "state", value: state), (name: "nonce", value: nonce),
+      (name: "code_challenge", value: challenge), (name: "code_challenge_method", value: "S256"),
+    ]
+    func add(_ name: String, _ value: String?) {
+      if let value { form.append((name: name, value: value)) }
+    }
+    add("prompt", prompt)
+    add("acr_values", acrValues.isEmpty ? nil : acrValues.joined(separator: " "))
+    add("max_age", maxAge.map(String.init))
+    add("login_hint", loginHint)
+    add("resource", resource)
+    return form
+  }
+}
