@@ -51,8 +51,8 @@ struct TamperTests {
       "DELETE FROM record WHERE rowid = 1", "DELETE FROM record",
       "UPDATE record SET (seal, contents) = (SELECT seal, contents FROM record WHERE rowid = 2) WHERE rowid = 1",
       """
-      INSERT INTO record(collection, id, uid, version, expires, seal, contents)
-      SELECT 2, id, uid, version, expires, seal, contents FROM record WHERE rowid = 1
+      INSERT INTO record(collection, id, owner, version, expires, seal, contents)
+      SELECT 2, id, owner, version, expires, seal, contents FROM record WHERE rowid = 1
       """,
       "UPDATE record SET id = CASE rowid WHEN 1 THEN zeroblob(32) ELSE id END",
       // What belongs to the store.
@@ -112,7 +112,7 @@ struct TamperTests {
     try #require(sqlite3_open_v2(folder.file("sessions.db"), &database, SQLITE_OPEN_READONLY, nil) == SQLITE_OK)
     let sql = """
       SELECT format('INSERT INTO record VALUES(%d, x''%s'', %d, %d, %d, x''%s'', x''%s'')',
-        collection, hex(id), uid, version, expires, hex(seal), hex(contents)) FROM saved
+        collection, hex(id), owner, version, expires, hex(seal), hex(contents)) FROM saved
       """
     try #require(sqlite3_prepare_v2(database, sql, -1, &statement, nil) == SQLITE_OK)
     try #require(sqlite3_step(statement) == SQLITE_ROW)
