@@ -12,12 +12,8 @@ public struct TransferOptions: Sendable, Hashable {
   public var maxBodyBytes: Int
   /// Whether `http://` is permitted. If not, the transport returns an error for such a URL.
   public var allowsPlainHTTP: Bool
-  /// PEM file with the certificate authorities to trust instead of the system's.
-  public var caFile: String?
-  /// The client certificate for a server that requests one; nil sends none.
-  public var clientIdentity: ClientIdentity?
-  /// The pins for the server's verified chain; nil for none.
-  public var pins: KeyPins?
+  /// The trust in the server, and the identity that is shown to it.
+  public var tls: TLSSettings
   /// Whether the address may be link-local (`IPAddress.isLinkLocal`). Only where the configuration itself contains that
   /// address: others decide what a name resolves to.
   public var allowsLinkLocal: Bool
@@ -50,13 +46,44 @@ public struct TransferOptions: Sendable, Hashable {
     self.connectTimeout = connectTimeout
     self.maxBodyBytes = maxBodyBytes
     self.allowsPlainHTTP = allowsPlainHTTP
-    self.caFile = caFile
-    self.clientIdentity = clientIdentity
-    self.pins = pins
+    tls = TLSSettings(caFile: caFile, clientIdentity: clientIdentity, pins: pins)
     self.allowsLinkLocal = allowsLinkLocal
     self.control = control
     self.peerID = peerID
     self.reusesConnections = reusesConnections
+  }
+
+  /// See `TLSSettings.caFile`.
+  public var caFile: String? {
+    get { tls.caFile }
+    set { tls.caFile = newValue }
+  }
+  /// See `TLSSettings.clientIdentity`.
+  public var clientIdentity: ClientIdentity? {
+    get { tls.clientIdentity }
+    set { tls.clientIdentity = newValue }
+  }
+  /// See `TLSSettings.pins`.
+  public var pins: KeyPins? {
+    get { tls.pins }
+    set { tls.pins = newValue }
+  }
+}
+
+/// The settings of TLS towards a server.
+public struct TLSSettings: Sendable, Hashable {
+  /// PEM file with the certificate authorities to trust instead of the system's.
+  public var caFile: String?
+  /// The client certificate for a server that requests one; nil sends none.
+  public var clientIdentity: ClientIdentity?
+  /// The pins for the server's verified chain; nil for none.
+  public var pins: KeyPins?
+
+  /// Settings of the given parts.
+  public init(caFile: String? = nil, clientIdentity: ClientIdentity? = nil, pins: KeyPins? = nil) {
+    self.caFile = caFile
+    self.clientIdentity = clientIdentity
+    self.pins = pins
   }
 }
 

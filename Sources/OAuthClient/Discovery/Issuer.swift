@@ -5,12 +5,6 @@ package import PosternSupport
 ///
 /// A value: any change of the configuration makes another issuer, with caches of its own.
 public struct Issuer: Sendable {
-  private struct TLS: Sendable, Hashable {
-    let caFile: String?
-    var clientIdentity: ClientIdentity?
-    let pins: KeyPins?
-  }
-
   /// The name in the configuration; appears in events and error messages.
   public let name: String
   /// The issuer identifier exactly as configured: compared code point by code point (RFC 8414 section 3.3).
@@ -23,7 +17,7 @@ public struct Issuer: Sendable {
   public let clientAuthentication: any ClientAuthentication
   /// Endpoints of the configuration: they take precedence over the server's metadata, which is not fetched for them.
   public let endpoints: [ProviderEndpoint: HTTPURL]
-  private var tls: TLS
+  private var tls: TLSSettings
   /// Whether `http` is accepted on loopback addresses; never elsewhere.
   public let allowsPlainHTTPOnLoopback: Bool
   /// Whether tokens are requested with a DPoP proof, to be bound to a key (RFC 9449).
@@ -51,7 +45,7 @@ public struct Issuer: Sendable {
     self.clientID = clientID
     self.clientAuthentication = clientAuthentication
     self.endpoints = endpoints
-    tls = TLS(caFile: caFile, clientIdentity: clientIdentity, pins: pins)
+    tls = TLSSettings(caFile: caFile, clientIdentity: clientIdentity, pins: pins)
     self.allowsPlainHTTPOnLoopback = allowsPlainHTTPOnLoopback
     self.usesDPoP = usesDPoP
   }
