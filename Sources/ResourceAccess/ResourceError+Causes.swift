@@ -1,4 +1,4 @@
-import HTTPMessages
+package import HTTPMessages
 import OAuthClient
 
 extension ResourceError {
@@ -7,7 +7,7 @@ extension ResourceError {
   init(_ error: TransportError, method: HTTPMethod, mayHaveHadEffect: Bool) {
     let outcome = mayHaveHadEffect ? .replied : error.outcome
     self.init(
-      Self.code(of: error), error.detail, outcome: outcome,
+      Code(error.code), error.detail, outcome: outcome,
       retryable: error.code == .cancelled
         ? nil : error.isTransient && (outcome == .notSent || method.isIdempotent),
       retryAfter: error.code == .descriptorsOut ? .seconds(1) : nil)
@@ -63,23 +63,27 @@ extension ResourceError {
 
   /// The token request has a time limit of its own: running into it is the issuer's fault, not the caller's deadline.
   private static func code(ofTokenExchange error: TransportError) -> Code {
-    error.code == .timedOut || error.code == .cancelled ? .serverUnreachable : code(of: error)
+    error.code == .timedOut || error.code == .cancelled ? .serverUnreachable : Code(error.code)
   }
+}
 
-  private static func code(of error: TransportError) -> Code {
-    switch error.code {
-    case .networkUnreachable: .networkUnreachable
-    case .serverUnreachable: .serverUnreachable
-    case .tlsFailure: .tlsFailure
-    case .pinMismatch: .pinMismatch
-    case .responseTooLarge: .responseTooLarge
-    case .invalidURL: .invalidURL
-    case .addressNotAllowed: .originNotAllowed
-    case .timedOut: .deadlineExceeded
-    case .cancelled: .requestCancelled
-    case .internalError: .internalError
-    case .descriptorsOut: .overloaded
-    case .protocolError: .protocolError
-    }
+extension ResourceError.Code {
+  /// The code of a fetch that failed for a reason of the transport.
+  package init(_ code: TransportError.Code) {
+    self =
+      switch code {
+      case .networkUnreachable: .networkUnreachable
+      case .serverUnreachable: .serverUnreachable
+      case .tlsFailure: .tlsFailure
+      case .pinMismatch: .pinMismatch
+      case .responseTooLarge: .responseTooLarge
+      case .invalidURL: .invalidURL
+      case .addressNotAllowed: .originNotAllowed
+      case .timedOut: .deadlineExceeded
+      case .cancelled: .requestCancelled
+      case .internalError: .internalError
+      case .descriptorsOut: .overloaded
+      case .protocolError: .protocolError
+      }
   }
 }

@@ -4,22 +4,7 @@ public import HTTPMessages
 
 extension TransportError: FoundationError {
   /// The code of a fetch that fails for the same reason.
-  public var numberedCode: NumberedErrorCode {
-    switch code {
-    case .networkUnreachable: .networkUnreachable
-    case .serverUnreachable: .serverUnreachable
-    case .tlsFailure: .tlsFailure
-    case .pinMismatch: .pinMismatch
-    case .responseTooLarge: .responseTooLarge
-    case .invalidURL: .invalidURL
-    case .addressNotAllowed: .originNotAllowed
-    case .timedOut: .deadlineExceeded
-    case .cancelled: .requestCancelled
-    case .protocolError: .protocolError
-    case .internalError: .internalError
-    case .descriptorsOut: .overloaded
-    }
-  }
+  public var numberedCode: NumberedErrorCode { NumberedErrorCode(ResourceError.Code(code)) }
   /// Its detail.
   public var explanation: String { detail }
   /// Whether the request had an effect.
