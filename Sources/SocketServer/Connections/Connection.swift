@@ -82,14 +82,8 @@ public final class Connection: Sendable {
   @discardableResult
   public func send(_ message: [UInt8]) -> Bool { message.withUnsafeBytes { send($0) } }
 
-  /// Sends a last message, then closes as `closeAfterFlush` does.
-  public func sendAndClose(_ message: [UInt8]) {
-    send(message)
-    closeAfterFlush()
-  }
-
   /// Bytes waiting to be written, as last seen: a slow peer's progress is looked at every few seconds.
-  public var pendingWriteBytes: Int { outbox.withLock { $0.pendingBytes } }
+  var pendingWriteBytes: Int { outbox.withLock { $0.pendingBytes } }
 
   /// Whether the peer keeps up. Nothing is read from a peer that does not.
   public var isWritable: Bool { outbox.withLock { $0.isWritable } }

@@ -32,7 +32,7 @@ extension ConnectionDelegate {
 public enum CloseReason: Sendable, Hashable {
   /// The peer closed it, or both directions had ended.
   case peer
-  /// `close`, `closeAfterFlush` or `sendAndClose` was called, or the server shut down.
+  /// `close` or `closeAfterFlush` was called, or the server shut down.
   case requested
   /// The process that connected has ended, and another one holds on to its connection.
   case peerEnded

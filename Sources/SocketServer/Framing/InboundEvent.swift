@@ -15,10 +15,11 @@ public enum InboundEvent: Sendable, Hashable {
   case oversized(limit: Int, sharesLine: Bool)
   /// A message of more than `limit` JSON values; the rest of it is read and thrown away. Reported once per message.
   case tooComplex(limit: Int, sharesLine: Bool)
-  /// More than `limit` bytes of unfinished messages have come from the peer's uid. Nothing more is read: answer once
-  /// with `sendAndClose`.
+  /// More than `limit` bytes of unfinished messages have come from the peer's uid. Nothing more is read: answer once,
+  /// then `closeAfterFlush`.
   case crowded(limit: Int)
-  /// An unusable first byte or header block. Nothing after it is read as messages: answer once with `sendAndClose`.
+  /// An unusable first byte or header block. Nothing after it is read as messages: answer once, then
+  /// `closeAfterFlush`.
   case violation(reason: String)
 }
 

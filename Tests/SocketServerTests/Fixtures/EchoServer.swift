@@ -75,8 +75,12 @@ final class EchoDelegate: ConnectionDelegate {
         connection.send(Array("{\"malformed\":\"\(reason)\",\"sharesLine\":\(sharesLine)}".utf8))
       case .oversized(let limit, _): connection.send(Array("{\"oversized\":\(limit)}".utf8))
       case .tooComplex(let limit, _): connection.send(Array("{\"tooComplex\":\(limit)}".utf8))
-      case .crowded(let limit): connection.sendAndClose(Array("{\"crowded\":\(limit)}".utf8))
-      case .violation(let reason): connection.sendAndClose(Array("{\"violation\":\"\(reason)\"}".utf8))
+      case .crowded(let limit):
+        connection.send(Array("{\"crowded\":\(limit)}".utf8))
+        connection.closeAfterFlush()
+      case .violation(let reason):
+        connection.send(Array("{\"violation\":\"\(reason)\"}".utf8))
+        connection.closeAfterFlush()
       }
     }
   }
