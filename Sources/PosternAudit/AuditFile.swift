@@ -135,6 +135,6 @@ final class AuditFile {
   /// The error of the last system call on `path`.
   static func failure(_ path: String) -> AuditError {
     AuditError(
-      "\(path): \(String(cString: strerror(errno)))", isTransient: [ENOSPC, EDQUOT, EFBIG, EIO].contains(errno))
+      "\(path): \(SystemError.text())", isTransient: [ENOSPC, EDQUOT, EFBIG, EIO].contains(errno))
   }
 }

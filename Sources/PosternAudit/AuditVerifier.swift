@@ -1,4 +1,5 @@
 import Glibc
+import PosternSupport
 
 /// Verifies audit logs: one file, or consecutive ones.
 public struct AuditVerifier: Sendable {
@@ -190,7 +191,7 @@ struct AuditFileLines: ~Copyable {
   init(_ path: String) throws(AuditError) {
     descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
     self.path = path
-    guard descriptor >= 0 else { throw AuditError("\(path): \(String(cString: strerror(errno)))") }
+    guard descriptor >= 0 else { throw AuditError("\(path): \(SystemError.text())") }
     var status = stat()
     guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
       throw AuditError("\(path): is not a regular file")
@@ -224,7 +225,7 @@ struct AuditFileLines: ~Copyable {
         read(descriptor, $0.baseAddress.map { $0 + used }, Self.blockBytes)
       }
       if count < 0, errno == EINTR { continue }
-      guard count >= 0 else { throw AuditError("\(path): \(String(cString: strerror(errno)))") }
+      guard count >= 0 else { throw AuditError("\(path): \(SystemError.text())") }
       buffer.removeLast(Self.blockBytes - count)
       isAtEnd = count == 0
       return

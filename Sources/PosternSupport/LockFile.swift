@@ -13,7 +13,7 @@ public final class LockFile: Sendable {
     let opened = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0o600)
     guard opened >= 0 else {
       descriptor = -1
-      problem = errno == ENOENT || errno == ENOTDIR ? nil : "\(path): \(String(cString: strerror(errno)))"
+      problem = errno == ENOENT || errno == ENOTDIR ? nil : "\(path): \(SystemError.text())"
       return
     }
     let objection = Self.objection(to: opened)
@@ -36,7 +36,7 @@ public final class LockFile: Sendable {
   /// Why others could hold the lock of what was opened.
   private static func objection(to descriptor: CInt) -> String? {
     var status = stat()
-    guard fstat(descriptor, &status) == 0 else { return String(cString: strerror(errno)) }
+    guard fstat(descriptor, &status) == 0 else { return SystemError.text() }
     if status.st_mode & S_IFMT != S_IFREG { return "is not a regular file" }
     if status.st_uid != geteuid() { return "belongs to user \(status.st_uid)" }
     return status.st_mode & 0o077 == 0 ? nil : "is open to others"

@@ -11,7 +11,7 @@ public enum SystemThread {
     public let code: Int32
 
     /// The system's description of the error.
-    public var description: String { String(cString: strerror(code)) }
+    public var description: String { SystemError.text(code) }
   }
 
   /// A thread that must be joined or detached, once.

@@ -1,4 +1,5 @@
 import Glibc
+import PosternSupport
 
 /// Why the server could not listen. The descriptions are for the person who starts it.
 public enum SocketServerError: Error, Sendable, Hashable, CustomStringConvertible {
@@ -39,20 +40,13 @@ public enum SocketServerError: Error, Sendable, Hashable, CustomStringConvertibl
     case .directoryLocked(let directory):
       "cannot listen in \(directory): another process of this user is starting or ending there, and does not get done"
     case .groupRejected(let path, let group, let errno):
-      "cannot give \(path) to group \(group): \(Self.text(errno)); the process must be a member of it, or root"
+      "cannot give \(path) to group \(group): \(SystemError.text(errno)); the process must be a member of it, or root"
     case .activationUnusable(let reason):
       "socket activation: \(reason)"
     case .system(let call, let errno):
-      "\(call): \(Self.text(errno))"
+      "\(call): \(SystemError.text(errno))"
     case .eventLoop(let reason):
       "event loop: \(reason)"
     }
-  }
-
-  private static func text(_ errno: CInt) -> String {
-    var buffer = [CChar](repeating: 0, count: 256)
-    // The GNU variant is not visible from Swift; this one fills the buffer and never fails for known numbers.
-    guard strerror_r(errno, &buffer, buffer.count) == 0 else { return "error \(errno)" }
-    return String(decoding: buffer.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
   }
 }

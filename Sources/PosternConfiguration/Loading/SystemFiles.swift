@@ -1,4 +1,5 @@
 import Glibc
+import PosternSupport
 
 /// Reads files from disk, up to a limit.
 enum SystemFiles {
@@ -30,7 +31,7 @@ enum SystemFiles {
     switch code {
     case ENOENT, ENOTDIR: .notFound
     case EACCES, EPERM: .permissionDenied
-    default: .other(String(cString: strerror(code)))
+    default: .other(SystemError.text(code))
     }
   }
 }

@@ -1,5 +1,6 @@
 import Glibc
 import PosternCrypto
+import PosternSupport
 import SessionRecords
 
 /// The key that is generated with a file store when none is configured.
@@ -22,7 +23,7 @@ enum KeyFile {
     try directory.remove(unfinished)
     let file = try directory.open(unfinished, O_WRONLY | O_CREAT | O_EXCL)
     guard file.write(key.material.reveal(), at: 0), fsync(file.number) == 0 else {
-      throw StoreError(.unavailable, "cannot write \(directory.path(of: name)): \(String(cString: strerror(errno)))")
+      throw StoreError(.unavailable, "cannot write \(directory.path(of: name)): \(SystemError.text())")
     }
     try directory.publish(unfinished, as: name)
     return key

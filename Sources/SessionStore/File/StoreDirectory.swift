@@ -1,4 +1,5 @@
 import Glibc
+import PosternSupport
 import SessionRecords
 
 /// The directory of a file store: ours alone, and locked against other processes while this value lives.
@@ -140,6 +141,6 @@ final class StoreDirectory: Sendable {
   private static func failure(_ what: String, _ path: String) -> StoreError {
     let code = errno
     let isTemporary = [ENOSPC, EDQUOT, EIO, EMFILE, ENFILE, ENOMEM, EINTR].contains(code)
-    return StoreError(isTemporary ? .unavailable : .unusable, "\(what) \(path): \(String(cString: strerror(code)))")
+    return StoreError(isTemporary ? .unavailable : .unusable, "\(what) \(path): \(SystemError.text(code))")
   }
 }

@@ -1,5 +1,6 @@
 import Glibc
 import PosternCrypto
+import PosternSupport
 
 /// The file that keeps a device's id: made once, whole or not at all, never written again.
 struct DeviceIdentifierFile {
@@ -89,7 +90,7 @@ struct DeviceIdentifierFile {
   }
 
   private func failure(_ problem: String, _ code: Int32? = nil) -> Failure {
-    Failure(message: "\(path) \(problem)\(code.map { ": \(String(cString: strerror($0)))" } ?? "")")
+    Failure(message: "\(path) \(problem)\(code.map { ": \(SystemError.text($0))" } ?? "")")
   }
 
   private static func hexadecimal(_ bytes: [UInt8]) -> String {

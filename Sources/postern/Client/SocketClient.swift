@@ -82,5 +82,5 @@ struct SocketClient: ~Copyable {
     return descriptor
   }
 
-  private static var lastError: String { String(cString: strerror(errno)) }
+  private static var lastError: String { SystemError.text() }
 }

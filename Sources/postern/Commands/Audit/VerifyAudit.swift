@@ -54,7 +54,7 @@ struct VerifyAudit: ParsableCommand {
   private func key() throws(AuditError) -> Secret<[UInt8]>? {
     guard let keyFile else { return nil }
     let descriptor = open(keyFile, O_RDONLY | O_CLOEXEC)
-    guard descriptor >= 0 else { throw AuditError("\(keyFile): \(String(cString: strerror(errno)))") }
+    guard descriptor >= 0 else { throw AuditError("\(keyFile): \(SystemError.text())") }
     defer { close(descriptor) }
     return Secret(StandardInput.readAll(from: descriptor, atMost: 1 << 20))
   }

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Glibc
 import PosternJSON
+import PosternSupport
 
 /// A JSON file with a key or a key set.
 struct KeyFile: ExpressibleByArgument {
@@ -13,7 +14,7 @@ struct KeyFile: ExpressibleByArgument {
   /// Reads the file; the command exits with 2 when it is not usable.
   func read() throws -> JSONValue {
     let descriptor = open(path, O_RDONLY | O_CLOEXEC)
-    guard descriptor >= 0 else { throw failure(String(cString: strerror(errno))) }
+    guard descriptor >= 0 else { throw failure(SystemError.text()) }
     defer { close(descriptor) }
     var status = stat()
     guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT != S_IFDIR else { throw failure("not a file") }

@@ -96,6 +96,6 @@ struct LoopbackReceiver: ~Copyable {
   }
 
   private static func failure(_ what: String) -> Failure {
-    Failure(description: "\(what): \(String(cString: strerror(errno)))")
+    Failure(description: "\(what): \(SystemError.text())")
   }
 }
