@@ -21,12 +21,12 @@ struct ConnectionTrust: Equatable {
   /// A TLS session must not carry a connection past the pins, nor one client's into another's.
   var resumesSessions: Bool { pins == nil && identity == nil }
 
-  /// The trust of `options`; `caFile` where they name none.
-  init(_ options: TransferOptions, caFile: String?, files: TrustFiles) throws(TransportError) {
-    self.caFile = options.caFile ?? caFile
-    pins = options.pins
+  /// The trust of `settings`; `caFile` where they name none.
+  init(_ settings: TLSSettings, caFile: String?, files: TrustFiles) throws(TransportError) {
+    self.caFile = settings.caFile ?? caFile
+    pins = settings.pins
     do throws(LoadedIdentity.Problem) {
-      if let wanted = options.clientIdentity {
+      if let wanted = settings.clientIdentity {
         identity = try files.identities.identity(wanted)
       } else {
         identity = nil

@@ -50,7 +50,7 @@ struct CurlFailure {
         ? (.protocolError, "the connection was lost within the response")
         : (.serverUnreachable, "the connection was lost")
     case CURLE_GOT_NOTHING: (.serverUnreachable, "the server closed the connection without a response")
-    // `Transfer.beforeRequest` does not let a request be retried that may have had its effect.
+    // `ConnectionCheck` does not let a request be retried that may have had its effect.
     case CURLE_SEND_FAIL_REWIND, CURLE_ABORTED_BY_CALLBACK:
       (.serverUnreachable, "the connection was lost; the request is not retried")
     case CURLE_SSL_CONNECT_ERROR, CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_CERTPROBLEM, CURLE_SSL_CIPHER,
@@ -84,7 +84,7 @@ struct CurlFailure {
     [ENETUNREACH, EHOSTUNREACH, ENETDOWN].contains(systemError) ? .networkUnreachable : .serverUnreachable
   }
 
-  private var systemReason: String { systemError == 0 ? "" : ": \(String(cString: strerror(systemError)))" }
+  private var systemReason: String { systemError == 0 ? "" : ": \(SystemError.text(systemError))" }
 
   /// The failure of TLS, with OpenSSL's reason where libcurl's text has one. Not once there was a response, which the
   /// text may quote.

@@ -18,31 +18,9 @@ extension CurlTransport {
     /// lost, so that requests which are not idempotent would fail whenever a server retires a busy connection.
     public var multiplexesHTTP2 = false
 
-    /// Bound of open connections, used or kept; exchanges beyond it wait, and their deadlines run.
-    public var maxConnections = 256
-    /// Bound of connections in use to one origin, and of those kept there for one uid; exchanges beyond it wait, and
-    /// their deadlines run.
-    public var maxConnectionsPerHost = 64
-    /// How long an unused connection may be taken up again; whole seconds count.
-    public var idleLifetime: Duration = .seconds(60)
-    /// The age beyond which a connection takes no new exchange, so that changed addresses and authorities come into
-    /// effect; whole seconds count, zero is no bound.
-    public var connectionLifetime: Duration = .seconds(600)
-
-    /// Bound of a response's header section in bytes: status lines, interim responses and trailers included.
-    public var maxFieldBytes = 256 << 10
-    /// Bound of the number of field lines, interim responses and trailers included.
-    public var maxFieldCount = 1000
-    /// Bound of the interim (1xx) responses before the final one.
-    public var maxInterimResponses = 32
-
-    /// Called when a replaced file of certificates is not valid, so that the content before stays in force (with the
-    /// reason), and when it is valid again (nil). On the transport's thread.
-    public var fileReport: FileReport?
-
-    /// Called when libcurl rejects an option on a new handle (with the reason), and when handles can be set up again
-    /// (nil). On the transport's thread.
-    public var faultReport: FaultReport?
+    private var connections = ConnectionBounds()
+    private(set) var headLimits = ResponseHead.Limits(bytes: 256 << 10, lines: 1000, interim: 32)
+    private var reports = Reports()
 
     /// The longest time the thread waits without looking at the clock and its inbox again. Only a bound: new work
     /// wakes it.
@@ -50,8 +28,6 @@ extension CurlTransport {
     /// How long the thread may be inside libcurl without coming back, before all its connections are shut down; nil is
     /// for ever, for where nothing keeps it there. Seconds, not less: undoing content codings may take one.
     public var turnPatience: Duration?
-    /// Called each time that has happened, on a thread that does nothing else.
-    public var stallReport: (@Sendable () -> Void)?
     /// The clock of the deadlines.
     public var clock: any EngineClock
 
@@ -82,11 +58,77 @@ extension CurlTransport {
   }
 }
 
-extension ResponseHead.Limits {
-  init(_ configuration: CurlTransport.Configuration) {
-    self.init(
-      bytes: configuration.maxFieldBytes,
-      lines: configuration.maxFieldCount,
-      interim: configuration.maxInterimResponses)
+extension CurlTransport.Configuration {
+  /// The number and the age of connections.
+  private struct ConnectionBounds {
+    var total = 256
+    var perHost = 64
+    var idleLifetime: Duration = .seconds(60)
+    var lifetime: Duration = .seconds(600)
+  }
+
+  /// The recipients of what the thread reports.
+  private struct Reports {
+    var file: CurlTransport.FileReport?
+    var fault: CurlTransport.FaultReport?
+    var stall: (@Sendable () -> Void)?
+  }
+
+  /// Bound of open connections, used or kept; exchanges beyond it wait, and their deadlines run.
+  public var maxConnections: Int {
+    get { connections.total }
+    set { connections.total = newValue }
+  }
+  /// Bound of connections in use to one origin, and of those kept there for one uid; exchanges beyond it wait, and
+  /// their deadlines run.
+  public var maxConnectionsPerHost: Int {
+    get { connections.perHost }
+    set { connections.perHost = newValue }
+  }
+  /// How long an unused connection may be taken up again; whole seconds count.
+  public var idleLifetime: Duration {
+    get { connections.idleLifetime }
+    set { connections.idleLifetime = newValue }
+  }
+  /// The age beyond which a connection takes no new exchange, so that changed addresses and authorities come into
+  /// effect; whole seconds count, zero is no bound.
+  public var connectionLifetime: Duration {
+    get { connections.lifetime }
+    set { connections.lifetime = newValue }
+  }
+
+  /// Bound of a response's header section in bytes: status lines, interim responses and trailers included.
+  public var maxFieldBytes: Int {
+    get { headLimits.bytes }
+    set { headLimits.bytes = newValue }
+  }
+  /// Bound of the number of field lines, interim responses and trailers included.
+  public var maxFieldCount: Int {
+    get { headLimits.lines }
+    set { headLimits.lines = newValue }
+  }
+  /// Bound of the interim (1xx) responses before the final one.
+  public var maxInterimResponses: Int {
+    get { headLimits.interim }
+    set { headLimits.interim = newValue }
+  }
+
+  /// Called when a replaced file of certificates is not valid, so that the content before stays in force (with the
+  /// reason), and when it is valid again (nil). On the transport's thread.
+  public var fileReport: CurlTransport.FileReport? {
+    get { reports.file }
+    set { reports.file = newValue }
+  }
+  /// Called when libcurl rejects an option on a new handle (with the reason), and when handles can be set up again
+  /// (nil). On the transport's thread.
+  public var faultReport: CurlTransport.FaultReport? {
+    get { reports.fault }
+    set { reports.fault = newValue }
+  }
+  /// Called each time that libcurl has not come back and connections were shut down, on a thread that does nothing
+  /// else.
+  public var stallReport: (@Sendable () -> Void)? {
+    get { reports.stall }
+    set { reports.stall = newValue }
   }
 }

@@ -16,12 +16,20 @@ final class Exchange: @unchecked Sendable {
   /// When it must be over: its deadline, later by the time it was paused; for a body in pieces, the bound that holds
   /// now.
   func due(at now: MonotonicInstant) -> MonotonicInstant? {
-    if let bounds = options.streaming, let movedAt = transfer?.streamMovedAt {
+    if let bounds = options.streaming, let movedAt = transfer?.reception.streamMovedAt {
       return bounds.deadline.earlier(
         Deadline(instant: options.control?.takesBytes == true ? movedAt + bounds.silence : nil)
       ).instant
     }
     return options.deadline.instant.map { $0 + (options.control?.pausedTime(at: now) ?? .zero) }
+  }
+
+  /// Whether the request may be sent twice (RFC 9110 section 9.2.2).
+  var isIdempotent: Bool {
+    switch request.method {
+    case "GET", "HEAD", "PUT", "DELETE", "OPTIONS", "TRACE": true
+    default: false
+    }
   }
 
   var isCancelled = false

@@ -1,5 +1,8 @@
 /// The grammar of field lines, on bytes (RFC 9110 section 5).
 enum FieldSyntax {
+  /// A part of a line.
+  typealias Bytes = Slice<UnsafeBufferPointer<UInt8>>
+
   /// `1*tchar` (RFC 9110 section 5.6.2).
   static func isToken(_ bytes: some Sequence<UInt8>) -> Bool {
     var isEmpty = true
@@ -22,9 +25,34 @@ enum FieldSyntax {
     return index == count
   }
 
-  /// Whether the bytes can be a field value: no NUL, CR or LF.
+  /// Whether the bytes can be a field value: no NUL, CR or LF, which are how responses are split.
   static func isValue(_ bytes: some Sequence<UInt8>) -> Bool {
     bytes.allSatisfy { $0 != 0 && $0 != 0x0D && $0 != 0x0A }
+  }
+
+  /// Without blanks and tabs at both ends.
+  static func trimmed(_ text: Bytes) -> Bytes {
+    var text = text
+    while let first = text.first, first == 0x20 || first == 0x09 { text = text.dropFirst() }
+    while let last = text.last, last == 0x20 || last == 0x09 { text = text.dropLast() }
+    return text
+  }
+
+  /// `1*DIGIT`, of 18 at most.
+  static func number(_ text: Bytes) -> Int? {
+    guard !text.isEmpty, text.count <= 18, text.allSatisfy(isDigit) else { return nil }
+    return text.reduce(0) { $0 * 10 + Int($1 - 0x30) }
+  }
+
+  static func isDigit(_ byte: UInt8) -> Bool { byte >= 0x30 && byte <= 0x39 }
+
+  /// UTF-8 where it is, otherwise ISO 8859-1, so that no byte is lost.
+  static func string(_ text: Bytes) -> String {
+    let bytes = UnsafeBufferPointer(rebasing: text)
+    // The usual case first: the validating initialiser is several times slower.
+    if bytes.allSatisfy({ $0 < 0x80 }) { return String(decoding: bytes, as: UTF8.self) }
+    if let string = String(validating: bytes, as: UTF8.self) { return string }
+    return String(String.UnicodeScalarView(bytes.map { Unicode.Scalar($0) }))
   }
 
   private static func isTokenByte(_ byte: UInt8) -> Bool {

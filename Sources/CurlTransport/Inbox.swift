@@ -114,7 +114,7 @@ final class Inbox: Sendable {
   func statistics() -> CurlTransport.Statistics {
     state.withLock { state in
       var statistics = state.statistics
-      statistics.exchangesQueued += state.batch.arrivals.count
+      statistics.exchanges.queued += state.batch.arrivals.count
       statistics.stalls = state.stalls
       return statistics
     }

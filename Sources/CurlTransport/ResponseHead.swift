@@ -39,22 +39,15 @@ struct ResponseHead {
   private(set) var reason: String?
   /// The field lines so far.
   private(set) var lines: [HTTPFields.Field] = []
-  /// The declared length of the body.
-  private(set) var contentLength: Int?
-  /// The content codings other than `identity` that were declared, in lower case (RFC 9110 section 8.4), and none
-  /// beyond the first too many.
-  private(set) var contentCodings: [String] = []
-  /// Whether a content coding was declared.
-  var hasContentCoding: Bool { !contentCodings.isEmpty }
-  /// More are not undone: libcurl undoes one after the other, and a few kilobytes that were compressed three times keep
-  /// the thread that serves everybody busy for seconds.
-  private static let maxContentCodings = 2
-  /// Whether a transfer coding was declared: then the declared length means nothing (RFC 9112 section 6.3).
-  private(set) var isChunked = false
+  /// The length and the codings of the body.
+  private(set) var framing = BodyFraming()
   /// Whether the head of the final response is there.
   var isComplete: Bool { phase == .trailers }
 
   init(limits: Limits) { self.limits = limits }
+
+  /// Before another response, with the same limits.
+  mutating func reset() { self = ResponseHead(limits: limits) }
 
   /// Takes one line, its line end included.
   mutating func consume(_ line: UnsafeBufferPointer<UInt8>) -> Step {
@@ -70,25 +63,23 @@ struct ResponseHead {
 
   // MARK: - Status line (RFC 9112 section 4, and libcurl's rendering of HTTP/2)
 
-  private mutating func consumeStatusLine(_ text: Slice<UnsafeBufferPointer<UInt8>>) -> Step {
+  private mutating func consumeStatusLine(_ text: FieldSyntax.Bytes) -> Step {
     guard text.starts(with: "HTTP/".utf8), let space = text.firstIndex(of: 0x20) else {
       return .malformed("no status line")
     }
     let rest = text[(space + 1)...]
     let digits = rest.prefix(3)
-    guard digits.count == 3, digits.allSatisfy(Self.isDigit), rest.dropFirst(3).first ?? 0x20 == 0x20 else {
+    guard digits.count == 3, digits.allSatisfy(FieldSyntax.isDigit), rest.dropFirst(3).first ?? 0x20 == 0x20 else {
       return .malformed("no status code of three digits")
     }
     status = digits.reduce(0) { $0 * 10 + Int($1 - 0x30) }
     guard (100..<600).contains(status) else { return .malformed("a status code outside 100 to 599") }
-    let phrase = Self.trimmed(rest.dropFirst(4))
-    guard !phrase.contains(where: Self.isForbidden) else { return .malformed("a control character in the status line") }
-    reason = phrase.isEmpty ? nil : Self.string(phrase)
+    let phrase = FieldSyntax.trimmed(rest.dropFirst(4))
+    guard FieldSyntax.isValue(phrase) else { return .malformed("a control character in the status line") }
+    reason = phrase.isEmpty ? nil : FieldSyntax.string(phrase)
     lines.removeAll(keepingCapacity: true)
     lines.reserveCapacity(16)
-    contentLength = nil
-    contentCodings = []
-    isChunked = false
+    framing = BodyFraming()
     phase = .fields
     return .more
   }
@@ -103,70 +94,42 @@ struct ResponseHead {
       return .more
     }
     phase = .trailers
-    guard contentCodings.count <= Self.maxContentCodings else {
-      return .tooLarge("more than \(Self.maxContentCodings) content codings")
+    guard framing.contentCodings.count <= BodyFraming.maxContentCodings else {
+      return .tooLarge("more than \(BodyFraming.maxContentCodings) content codings")
     }
     return .complete
   }
 
   // MARK: - Field lines (RFC 9110 section 5, RFC 9112 section 5)
 
-  private mutating func consumeField(_ text: Slice<UnsafeBufferPointer<UInt8>>) -> Step {
+  private mutating func consumeField(_ text: FieldSyntax.Bytes) -> Step {
     if text[text.startIndex] == 0x20 || text[text.startIndex] == 0x09 { return consumeFold(text) }
     let counted = count()
     guard counted == .more else { return counted }
     guard let colon = text.firstIndex(of: 0x3A) else { return .malformed("a header line without a colon") }
     let name = text[..<colon]
     guard FieldSyntax.isToken(name) else { return .malformed("a field name that is none") }
-    let value = Self.trimmed(text[(colon + 1)...])
-    guard !value.contains(where: Self.isForbidden) else { return .malformed("a control character in a field value") }
-    let fault = inspect(name: name, value: value)
-    lines.append(HTTPFields.Field(name: Self.string(name), value: Self.string(value)))
+    let value = FieldSyntax.trimmed(text[(colon + 1)...])
+    guard FieldSyntax.isValue(value) else { return .malformed("a control character in a field value") }
+    let fault = framing.inspect(name: name, value: value)
+    lines.append(HTTPFields.Field(name: FieldSyntax.string(name), value: FieldSyntax.string(value)))
     return fault.map { .malformed($0) } ?? .more
   }
 
   /// An obsolete line folding continues the value before it (RFC 9112 section 5.2).
-  private mutating func consumeFold(_ text: Slice<UnsafeBufferPointer<UInt8>>) -> Step {
-    let more = Self.trimmed(text)
+  private mutating func consumeFold(_ text: FieldSyntax.Bytes) -> Step {
+    let more = FieldSyntax.trimmed(text)
     guard let field = lines.popLast() else { return .malformed("a folded line with nothing before it") }
-    guard !more.contains(where: Self.isForbidden) else { return .malformed("a control character in a field value") }
+    guard FieldSyntax.isValue(more) else { return .malformed("a control character in a field value") }
     // What the transport acts upon was looked at already, without what follows here.
     guard
       !["content-encoding", "content-length", "transfer-encoding"].contains(where: {
         field.name.hasSameASCIILetters(as: $0)
       })
     else { return .malformed("a folded line of a field that frames the body") }
-    let value = more.isEmpty ? field.value : "\(field.value) \(Self.string(more))"
+    let value = more.isEmpty ? field.value : "\(field.value) \(FieldSyntax.string(more))"
     lines.append(HTTPFields.Field(name: field.name, value: value))
     return count()
-  }
-
-  /// Notes the fields the transport itself acts upon; what is wrong with one of them, if anything is.
-  ///
-  /// A body has no transfer coding but `chunked`: libcurl would undo several, too.
-  private mutating func inspect(
-    name: Slice<UnsafeBufferPointer<UInt8>>, value: Slice<UnsafeBufferPointer<UInt8>>
-  ) -> String? {
-    switch name.count {
-    case 14 where FieldSyntax.isName(name, "content-length"):
-      // RFC 9112 section 6.3.
-      guard let length = Self.number(value), contentLength == nil || contentLength == length else {
-        return "contradictory or unreadable Content-Length"
-      }
-      contentLength = length
-    case 16 where FieldSyntax.isName(name, "content-encoding"):
-      for coding in value.split(separator: UInt8(ascii: ",")).map(Self.trimmed)
-      where !coding.isEmpty && !FieldSyntax.isName(coding, "identity")
-        && contentCodings.count <= Self.maxContentCodings
-      {
-        contentCodings.append(Self.string(coding).lowercasedASCII())
-      }
-    case 17 where FieldSyntax.isName(name, "transfer-encoding"):
-      guard !isChunked, FieldSyntax.isName(value, "chunked") else { return "a transfer coding other than chunked" }
-      isChunked = true
-    default: break
-    }
-    return nil
   }
 
   private mutating func count() -> Step {
@@ -176,36 +139,55 @@ struct ResponseHead {
 
   // MARK: - Bytes
 
-  private static func withoutLineEnd(_ line: UnsafeBufferPointer<UInt8>) -> Slice<UnsafeBufferPointer<UInt8>> {
+  private static func withoutLineEnd(_ line: UnsafeBufferPointer<UInt8>) -> FieldSyntax.Bytes {
     var text = line[...]
     if text.last == 0x0A { text = text.dropLast() }
     if text.last == 0x0D { text = text.dropLast() }
     return text
   }
+}
 
-  private static func trimmed(_ text: Slice<UnsafeBufferPointer<UInt8>>) -> Slice<UnsafeBufferPointer<UInt8>> {
-    var text = text
-    while let first = text.first, first == 0x20 || first == 0x09 { text = text.dropFirst() }
-    while let last = text.last, last == 0x20 || last == 0x09 { text = text.dropLast() }
-    return text
-  }
+/// The length and the codings of a response's body, by its fields.
+struct BodyFraming {
+  /// More codings are not undone: libcurl undoes one after the other, and a few kilobytes that were compressed three
+  /// times keep the thread that serves everybody busy for seconds.
+  fileprivate static let maxContentCodings = 2
 
-  private static func number(_ text: Slice<UnsafeBufferPointer<UInt8>>) -> Int? {
-    guard !text.isEmpty, text.count <= 18, text.allSatisfy(isDigit) else { return nil }
-    return text.reduce(0) { $0 * 10 + Int($1 - 0x30) }
-  }
+  /// The declared length of the body.
+  private(set) var contentLength: Int?
+  /// The content codings other than `identity` that were declared, in lower case (RFC 9110 section 8.4), and none
+  /// beyond the first too many.
+  private(set) var contentCodings: [String] = []
+  /// Whether a content coding was declared.
+  var hasContentCoding: Bool { !contentCodings.isEmpty }
+  /// Whether a transfer coding was declared: then the declared length means nothing (RFC 9112 section 6.3).
+  private(set) var isChunked = false
 
-  private static func isDigit(_ byte: UInt8) -> Bool { byte >= 0x30 && byte <= 0x39 }
-
-  /// NUL, CR and LF inside a value are how responses are split (RFC 9110 section 5.5).
-  private static func isForbidden(_ byte: UInt8) -> Bool { byte == 0 || byte == 0x0D || byte == 0x0A }
-
-  /// UTF-8 where it is, otherwise ISO 8859-1, so that no byte is lost.
-  private static func string(_ text: Slice<UnsafeBufferPointer<UInt8>>) -> String {
-    let bytes = UnsafeBufferPointer(rebasing: text)
-    // The usual case first: the validating initialiser is several times slower.
-    if bytes.allSatisfy({ $0 < 0x80 }) { return String(decoding: bytes, as: UTF8.self) }
-    if let string = String(validating: bytes, as: UTF8.self) { return string }
-    return String(String.UnicodeScalarView(bytes.map { Unicode.Scalar($0) }))
+  /// Notes the fields the transport itself acts upon; what is wrong with one of them, if anything is.
+  ///
+  /// A body has no transfer coding but `chunked`: libcurl would undo several, too.
+  fileprivate mutating func inspect(
+    name: FieldSyntax.Bytes, value: FieldSyntax.Bytes
+  ) -> String? {
+    switch name.count {
+    case 14 where FieldSyntax.isName(name, "content-length"):
+      // RFC 9112 section 6.3.
+      guard let length = FieldSyntax.number(value), contentLength == nil || contentLength == length else {
+        return "contradictory or unreadable Content-Length"
+      }
+      contentLength = length
+    case 16 where FieldSyntax.isName(name, "content-encoding"):
+      for coding in value.split(separator: UInt8(ascii: ",")).map(FieldSyntax.trimmed)
+      where !coding.isEmpty && !FieldSyntax.isName(coding, "identity")
+        && contentCodings.count <= Self.maxContentCodings
+      {
+        contentCodings.append(FieldSyntax.string(coding).lowercasedASCII())
+      }
+    case 17 where FieldSyntax.isName(name, "transfer-encoding"):
+      guard !isChunked, FieldSyntax.isName(value, "chunked") else { return "a transfer coding other than chunked" }
+      isChunked = true
+    default: break
+    }
+    return nil
   }
 }

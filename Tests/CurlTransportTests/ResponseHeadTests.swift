@@ -51,7 +51,7 @@ struct ResponseHeadTests {
     ])
     #expect(step == .complete)
     #expect(head.lines == [HTTPFields.Field(name: "A", value: "1")])
-    #expect(head.contentLength == nil)
+    #expect(head.framing.contentLength == nil)
   }
 
   @Test("trailers are not fields")
@@ -81,14 +81,14 @@ struct ResponseHeadTests {
       ("gzip", true), ("GZIP", true), ("identity", false), ("Identity", false), ("", false), ("gzip, br", true),
     ])
   func coding(value: String, isCoded: Bool) {
-    #expect(read(["HTTP/1.1 200 OK\r\n", "content-ENCODING: \(value)\r\n"]).head.hasContentCoding == isCoded)
+    #expect(read(["HTTP/1.1 200 OK\r\n", "content-ENCODING: \(value)\r\n"]).head.framing.hasContentCoding == isCoded)
   }
 
   @Test("two equal lengths are one")
   func equalLengths() {
     let (head, step) = read(["HTTP/1.1 200 OK\r\n", "Content-Length: 5\r\n", "content-length:5\r\n", "\r\n"])
     #expect(step == .complete)
-    #expect(head.contentLength == 5)
+    #expect(head.framing.contentLength == 5)
   }
 
   @Test(

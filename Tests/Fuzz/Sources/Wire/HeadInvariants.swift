@@ -42,16 +42,16 @@ public enum HeadInvariants {
     }
     // A second, naive reading of what frames the body.
     let lengths = values("content-length", of: head)
-    try demand(lengths.allSatisfy { Int($0) == head.contentLength }, "a length among several")
-    try demand(lengths.isEmpty == (head.contentLength == nil), "a length out of nowhere")
+    try demand(lengths.allSatisfy { Int($0) == head.framing.contentLength }, "a length among several")
+    try demand(lengths.isEmpty == (head.framing.contentLength == nil), "a length out of nowhere")
     let transfers = values("transfer-encoding", of: head)
     try demand(transfers.count <= 1 && transfers.allSatisfy { lowercased($0) == "chunked" }, "a coding let through")
-    try demand(head.isChunked == !transfers.isEmpty, "chunked or not")
+    try demand(head.framing.isChunked == !transfers.isEmpty, "chunked or not")
     let codings = values("content-encoding", of: head).flatMap { $0.components(separatedBy: ",") }
       .map { lowercased($0.trimmingCharacters(in: CharacterSet(charactersIn: " \t"))) }
       .filter { !$0.isEmpty && $0 != "identity" }
     try demand(codings.count <= 2, "more content codings than are undone")
-    try demand(head.hasContentCoding == !codings.isEmpty, "a content coding overlooked")
+    try demand(head.framing.hasContentCoding == !codings.isEmpty, "a content coding overlooked")
   }
 
   private static func values(_ name: String, of head: ResponseHead) -> [String] {

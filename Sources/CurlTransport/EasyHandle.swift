@@ -1,0 +1,230 @@
+import CPosternCurl
+import CPosternTLS
+import HTTPMessages
+import PosternSupport
+
+/// libcurl's easy handle of one `Transfer`: the options it is set to, and what libcurl reports of its exchange.
+final class EasyHandle {
+  let pointer: UnsafeMutableRawPointer
+  /// The shape that the handle is set up for; nil when it must be reset first.
+  private(set) var shape: RequestShape?
+  /// Sets up connections made for the shape's trust; nil where it requires nothing.
+  private(set) var guardian: ConnectionGuard?
+  private let errorText: UnsafeMutablePointer<CChar>
+  private let fieldLines = FieldLines()
+
+  /// Nil when libcurl has no memory.
+  init?() {
+    guard let pointer = curl_easy_init() else { return nil }
+    self.pointer = pointer
+    errorText = .allocate(capacity: Int(CURL_ERROR_SIZE))
+    errorText.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
+  }
+
+  /// After an exchange; libcurl must not be working on the handle any more.
+  func reset() {
+    fieldLines.reset()
+    guardian?.forget()
+  }
+
+  /// The end, called by the loop.
+  func cleanUp() {
+    curl_easy_cleanup(pointer)
+    fieldLines.release()
+    errorText.deallocate()
+  }
+
+  // MARK: - Options
+
+  /// Sets everything for `exchange`, which has this `shape`; `attach` sets the callbacks. Returns the option that
+  /// libcurl rejected, if any: the handle is not usable then.
+  ///
+  /// - Throws: why the exchange cannot be sent, by whatever handle.
+  func prepare(
+    for exchange: Exchange, _ shape: RequestShape, _ configuration: CurlTransport.Configuration,
+    attach: (inout Settings) -> Void
+  ) throws(TransportError) -> Settings.Rejection? {
+    var settings = Settings(easy: pointer)
+    if self.shape != shape {
+      self.shape = nil
+      curl_easy_reset(pointer)
+      setConstants(configuration, in: &settings)
+      attach(&settings)
+      shape.apply(to: &settings, sharesConnections: configuration.multiplexesHTTP2)
+      if let problem = setTrust(shape.trust, configuration: configuration, in: &settings) { throw problem }
+    }
+    errorText[0] = 0
+    try setRequest(exchange, shape, in: &settings)
+    guard let rejection = settings.rejection else {
+      self.shape = shape
+      return nil
+    }
+    if rejection.option == CURLOPT_URL {
+      throw TransportError(code: .invalidURL, outcome: .notSent, detail: rejection.text)
+    }
+    return rejection
+  }
+
+  private func setConstants(_ configuration: CurlTransport.Configuration, in settings: inout Settings) {
+    settings.set(CURLOPT_ERRORBUFFER, pointer: errorText)
+    settings.set(CURLOPT_NOSIGNAL, 1)
+    // Ending an exchange must not wait for its name look-up: it would stop the whole loop. `TransferLoop.abort` waits
+    // instead.
+    settings.set(CURLOPT_QUICK_EXIT, 1)
+    settings.set(CURLOPT_TCP_KEEPALIVE, 1)
+    settings.set(CURLOPT_MAXAGE_CONN, Self.seconds(configuration.idleLifetime))
+    settings.set(CURLOPT_MAXLIFETIME_CONN, Self.seconds(configuration.connectionLifetime))
+    settings.set(CURLOPT_PATH_AS_IS, 1)
+    settings.set(CURLOPT_DISALLOW_USERNAME_IN_URL, 1)
+    let version = configuration.allowsHTTP2 ? CURL_HTTP_VERSION_2TLS : CURL_HTTP_VERSION_1_1
+    settings.set(CURLOPT_HTTP_VERSION, version)
+    // An empty string, unlike none, keeps the environment's proxies out.
+    settings.set(CURLOPT_PROXY, configuration.proxy ?? "")
+    if configuration.proxy != nil {
+      settings.set(CURLOPT_NOPROXY, "")
+      // The proxy sees none of the request's fields, and its answer does not pass for the server's.
+      settings.set(CURLOPT_HEADEROPT, Int(CURLHEADER_SEPARATE))
+      settings.set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
+    }
+    settings.set(CURLOPT_SSLVERSION, CURL_SSLVERSION_TLSv1_2)
+    // TLS 1.2 with elliptic curves only: the prime of a Diffie-Hellman group is the server's choice, and one of 10,000
+    // bits takes this thread a second for each handshake.
+    settings.set(CURLOPT_SSL_CIPHER_LIST, "DEFAULT:!kDHE")
+    settings.set(CURLOPT_SSL_VERIFYPEER, 1)
+    settings.set(CURLOPT_SSL_VERIFYHOST, 2)
+    // Without this the system's directory would be trusted next to the file; and only without it are parsed
+    // authorities kept.
+    settings.set(CURLOPT_CAPATH, nil)
+    settings.set(CURLOPT_CA_CACHE_TIMEOUT, 300)
+  }
+
+  private static func seconds(_ duration: Duration) -> Int {
+    Int(min(max(0, duration.components.seconds), Int64(Int32.max)))
+  }
+
+  /// Sets up the handle for `trust`; returns why that is not possible.
+  private func setTrust(
+    _ trust: ConnectionTrust?, configuration: CurlTransport.Configuration, in settings: inout Settings
+  ) -> TransportError? {
+    guardian = nil
+    guard let trust else { return nil }
+    // libcurl sets up the connection to such a proxy in the same way.
+    let hasSecureProxy = configuration.proxy?.lowercasedASCII().startsWithBytes(of: "https:") == true
+    if !trust.resumesSessions, hasSecureProxy {
+      return Self.problem("neither pins nor a client certificate go together with an https proxy")
+    }
+    if trust.mark != nil {
+      guard let path = trust.caFile ?? CurlLibrary.authorities else {
+        return Self.problem("libcurl names no file of authorities")
+      }
+      settings.set(CURLOPT_CAINFO, trust.spelled(path))
+    }
+    let authorities = hasSecureProxy ? nil : trust.authorities?.loaded
+    // With a certificate in memory libcurl leaves the file alone; it adds that one to ours, where it is already.
+    if let bytes = authorities?.first ?? trust.authorities?.copy { settings.setAuthorities(bytes) }
+    guard let guardian = ConnectionGuard(trust, authorities: authorities) else {
+      return Self.problem("OpenSSL gives no memory")
+    }
+    self.guardian = guardian
+    if !trust.resumesSessions { settings.set(CURLOPT_SSL_SESSIONID_CACHE, 0) }
+    settings.set(CURLOPT_SSL_CTX_DATA, pointer: Unmanaged.passUnretained(guardian).toOpaque())
+    settings.setTLSSetup { _, context, pointer in
+      guard let context, let pointer else { return CURLE_SSL_CERTPROBLEM }
+      let guardian = Unmanaged<ConnectionGuard>.fromOpaque(pointer).takeUnretainedValue()
+      return guardian.attach(to: context) ? CURLE_OK : CURLE_SSL_CERTPROBLEM
+    }
+    return nil
+  }
+
+  private static func problem(_ detail: String) -> TransportError {
+    TransportError(code: .tlsFailure, outcome: .notSent, detail: detail)
+  }
+
+  /// Sets what differs between exchanges of one shape.
+  private func setRequest(
+    _ exchange: Exchange, _ shape: RequestShape, in settings: inout Settings
+  ) throws(TransportError) {
+    let (request, options) = (exchange.request, exchange.options)
+    // Which connections the exchange may take up, and what becomes of its own.
+    let isFresh = !options.reusesConnections || exchange.discards > 0
+    settings.set(CURLOPT_FRESH_CONNECT, isFresh ? 1 : 0)
+    settings.set(CURLOPT_FORBID_REUSE, options.reusesConnections ? 0 : 1)
+    // A part of the key by which libcurl keeps connections, and of no effect on addresses that are not link-local: a
+    // uid's connections are found by that uid only. `ConnectionCheck` does not rely on it. Zero is the process itself.
+    let scope = options.allowsLinkLocal ? 0 : options.peerID.uid &+ 1
+    settings.set(CURLOPT_ADDRESS_SCOPE, Int(scope))
+    settings.set(CURLOPT_URL, request.url.description)
+    settings.set(CURLOPT_HTTP_CONTENT_DECODING, shape.mayStream ? 1 : 0)
+    // Called often, and only of interest where there is a body and a control.
+    let isWatched = options.control != nil && request.body?.isEmpty == false
+    settings.set(CURLOPT_NOPROGRESS, isWatched ? 0 : 1)
+    do {
+      settings.setFields(try fieldLines.build(request.fields, hasBody: shape.hasBody))
+    } catch {
+      throw TransportError(
+        code: .protocolError, outcome: .notSent, detail: "the request's fields cannot be sent: \(error)")
+    }
+    if shape.hasBody, shape.method != "HEAD" { setBody(request.body, in: &settings) }
+  }
+
+  /// libcurl reads the body where it lies until the transfer ends.
+  ///
+  /// The pointer outlives the closure on purpose: the array's storage is a heap object that does not move,
+  /// `Exchange.request` is immutable and holds it, and the transfer keeps the exchange until libcurl has released it.
+  private func setBody(_ body: [UInt8]?, in settings: inout Settings) {
+    let address = body?.withUnsafeBytes { $0.baseAddress }
+    settings.set(CURLOPT_POSTFIELDSIZE_LARGE, offset: curl_off_t(body?.count ?? 0))
+    // libcurl takes a null pointer for "ask the read callback".
+    let bytes = address ?? UnsafeRawPointer(Self.emptyBody.utf8Start)
+    settings.set(CURLOPT_POSTFIELDS, pointer: UnsafeMutableRawPointer(mutating: bytes))
+  }
+
+  /// libcurl does not come to read the body any more, and must not find it when it is gone.
+  func forgetBody() {
+    var settings = Settings(easy: pointer)
+    setBody(nil, in: &settings)
+  }
+
+  private static let emptyBody: StaticString = ""
+
+  /// libcurl reads it whenever it looks at the time.
+  func setConnectTime(_ milliseconds: Int) {
+    _ = postern_curl_set_long(pointer, CURLOPT_CONNECTTIMEOUT_MS, min(milliseconds, Int(Int32.max)))
+  }
+
+  /// No further exchange goes over the connection. libcurl closes a connection of HTTP/2 on its own only when the
+  /// protocol was broken.
+  func forbidReuse() { _ = postern_curl_set_long(pointer, CURLOPT_FORBID_REUSE, 1) }
+
+  // MARK: - What libcurl knows
+
+  func number(_ info: CURLINFO) -> Int {
+    var value = 0
+    return postern_curl_get_long(pointer, info, &value) == CURLE_OK ? value : 0
+  }
+
+  func offset(_ info: CURLINFO) -> Int64 {
+    var value: curl_off_t = 0
+    return postern_curl_get_offset(pointer, info, &value) == CURLE_OK ? Int64(value) : 0
+  }
+
+  /// OpenSSL's SSL of the connection; nil without TLS.
+  var tls: UnsafeMutableRawPointer? { shape?.isSecure == true ? postern_curl_get_tls(pointer) : nil }
+
+  var speaksHTTP2: Bool { tls.map { ctls_speaks_http2($0) == 1 } ?? false }
+
+  /// Whether the connection was made for this very trust: by libcurl's keys it was; this does not rely on them.
+  var isOnOwnConnection: Bool {
+    guard shape?.isSecure == true else { return true }
+    return ConnectionGuard.made(postern_curl_get_tls(pointer), as: guardian)
+  }
+
+  /// libcurl's words about a failure, with the authorities' file as it was given.
+  var failureText: String {
+    let text = String(cString: errorText)
+    guard let trust = shape?.trust, let path = trust.caFile ?? CurlLibrary.authorities, trust.mark != nil else {
+      return text
+    }
+    return text.replacing(trust.spelled(path), with: path)
+  }
+}

@@ -1,0 +1,80 @@
+import CPosternCurl
+import HTTPMessages
+import PosternSupport
+
+/// The facts that the options of an easy handle depend on. A handle whose last exchange had the same shape needs no
+/// reset: URL, fields and body are set every time.
+struct RequestShape: Equatable {
+  let method: String
+  let hasBody: Bool
+  /// Whether the response's body may be taken in pieces.
+  let mayStream: Bool
+  let isSecure: Bool
+  let allowsPlainHTTP: Bool
+  let connectMilliseconds: Int
+  /// Nil for plain http.
+  let trust: ConnectionTrust?
+
+  /// The shape of `exchange`.
+  ///
+  /// - Throws: why the exchange cannot be sent, by whatever handle.
+  init(
+    _ exchange: Exchange, _ configuration: CurlTransport.Configuration, _ files: TrustFiles
+  ) throws(TransportError) {
+    method = exchange.request.method
+    hasBody = exchange.request.body != nil || Self.impliesBody(exchange.request.method)
+    mayStream = exchange.options.control?.takesBodies == true
+    isSecure = exchange.request.url.origin.scheme == "https"
+    allowsPlainHTTP = exchange.options.allowsPlainHTTP
+    // Zero would be libcurl's default, and its own limit is that of an int.
+    connectMilliseconds = Int(min(max(1, exchange.options.connectTimeout.wholeMilliseconds), Int64(Int32.max)))
+    trust =
+      isSecure
+      ? try ConnectionTrust(exchange.options.tls, caFile: configuration.caFile, files: files) : nil
+    if let obstacle = obstacle(to: exchange.request, exchange.options) { throw obstacle }
+  }
+
+  /// Methods whose request has `Content-Length: 0` when there is no body (RFC 9110 section 8.6).
+  private static func impliesBody(_ method: String) -> Bool {
+    method == "POST" || method == "PUT" || method == "PATCH"
+  }
+
+  private func obstacle(to request: HTTPRequest, _ options: TransferOptions) -> TransportError? {
+    if request.url.origin.isLinkLocalAddress, !options.allowsLinkLocal { return SocketOpener.addressRejection }
+    if !isSecure, !allowsPlainHTTP {
+      return TransportError(code: .invalidURL, outcome: .notSent, detail: "plain http is not allowed")
+    }
+    if !isSecure, options.pins != nil {
+      return TransportError(code: .pinMismatch, outcome: .notSent, detail: "pins cannot be checked without TLS")
+    }
+    if !FieldSyntax.isToken(method.utf8) {
+      return TransportError(code: .protocolError, outcome: .notSent, detail: "the method is no token")
+    }
+    if method == "HEAD", let body = request.body, !body.isEmpty {
+      return TransportError(code: .protocolError, outcome: .notSent, detail: "HEAD with a body")
+    }
+    return nil
+  }
+
+  // MARK: - Options
+
+  /// Sets the options of the method, the destination and the reception.
+  func apply(to settings: inout Settings, sharesConnections: Bool) {
+    setMethod(in: &settings)
+    settings.set(CURLOPT_PROTOCOLS_STR, allowsPlainHTTP ? "http,https" : "https")
+    settings.set(CURLOPT_CONNECTTIMEOUT_MS, connectMilliseconds)
+    // Rather share a connection that is about to speak HTTP/2 than open another.
+    settings.set(CURLOPT_PIPEWAIT, isSecure && sharesConnections ? 1 : 0)
+    // libcurl has the buffer only while a transfer runs; a larger one saves reads of large bodies. What is read at once
+    // is decoded at once, and a reader who does not take it leaves it with libcurl.
+    settings.set(CURLOPT_BUFFERSIZE, mayStream ? CodedStreams.readBytes : 64 << 10)
+    // What `CodedBody` undoes; or none, and yet libcurl undoes it.
+    settings.set(CURLOPT_ACCEPT_ENCODING, mayStream ? "identity" : "gzip, deflate")
+  }
+
+  private func setMethod(in settings: inout Settings) {
+    if method == "HEAD" { return settings.set(CURLOPT_NOBODY, 1) }
+    if hasBody { settings.set(CURLOPT_POST, 1) }
+    if method != (hasBody ? "POST" : "GET") { settings.set(CURLOPT_CUSTOMREQUEST, method) }
+  }
+}

@@ -1,0 +1,256 @@
+import CPosternCurl
+import HTTPMessages
+import PosternSupport
+
+/// Takes the response of one exchange as libcurl hands it over: head and body, within their limits, the body kept or
+/// handed on in pieces.
+final class ResponseReception {
+  /// Why a callback made libcurl stop.
+  enum Fault {
+    /// The transport does not accept the response, or its connection.
+    case rejected(TransportError.Code, detail: String)
+    /// The response was sent before a byte of the request had arrived.
+    case earlyResponse
+  }
+
+  /// A body that is handed on in pieces instead of being kept.
+  private struct StreamedBody {
+    /// Its weight among the coded streams.
+    let weight: Int
+    /// When something of it came last, or could come again.
+    var movedAt: MonotonicInstant
+  }
+
+  /// The reaction to bytes that libcurl hands over.
+  private enum Reaction {
+    /// They are taken.
+    case taken
+    /// They come again when libcurl resumes.
+    case paused
+    /// The exchange ends.
+    case rejected
+  }
+
+  private let handle: EasyHandle
+  private let resources: LoopResources
+  /// The exchange whose response it is.
+  private(set) var exchange: Exchange?
+  /// Where in the connection's stream the request begins, until a response begins.
+  var requestMark: RequestMark?
+  private(set) var head: ResponseHead
+  private(set) var body: [UInt8] = []
+  /// The content codings that are undone when the body is there, as they were applied.
+  private(set) var codingsToUndo: [String] = []
+  private var stream: StreamedBody?
+  private var flow = ReceiveFlow()
+  private(set) var fault: Fault?
+
+  init(_ handle: EasyHandle, _ resources: LoopResources, limits: ResponseHead.Limits) {
+    self.handle = handle
+    self.resources = resources
+    head = ResponseHead(limits: limits)
+  }
+
+  /// Before libcurl gets `exchange`.
+  func prepare(for exchange: Exchange) { self.exchange = exchange }
+
+  /// Releases the exchange, while libcurl still works on the handle.
+  func abandon() { exchange = nil }
+
+  /// After an exchange; libcurl must not be working on the handle any more.
+  func reset() {
+    if let weight = stream?.weight, weight > 0 { resources.codedStreams.end(weight, of: uid) }
+    exchange = nil
+    requestMark = nil
+    head.reset()
+    body = []
+    codingsToUndo = []
+    stream = nil
+    flow = ReceiveFlow()
+    fault = nil
+  }
+
+  /// The uid for which the exchange is made.
+  var uid: UInt32 { exchange?.options.peerID.uid ?? PeerID.process.uid }
+
+  /// When something of a body in pieces came last, or could come again; nil for other bodies.
+  var streamMovedAt: MonotonicInstant? { stream?.movedAt }
+
+  /// The exchange fails, and its connection is not used any more.
+  func reject(_ code: TransportError.Code, _ detail: String) {
+    handle.forbidReuse()
+    fault = .rejected(code, detail: detail)
+  }
+
+  // MARK: - libcurl's callbacks
+
+  func attach(in settings: inout Settings) {
+    let this = Unmanaged.passUnretained(self).toOpaque()
+    settings.set(CURLOPT_WRITEDATA, pointer: this)
+    settings.setSink(CURLOPT_WRITEFUNCTION) { ResponseReception.receive($0, $1 * $2, $3) { $0.receiveBody($1) } }
+    settings.set(CURLOPT_HEADERDATA, pointer: this)
+    settings.setSink(CURLOPT_HEADERFUNCTION) { ResponseReception.receive($0, $1 * $2, $3) { $0.receiveLine($1) } }
+  }
+
+  /// Hands `count` bytes to `body`; its return value makes libcurl continue, pause or stop.
+  private static func receive(
+    _ bytes: UnsafeMutablePointer<CChar>?, _ count: Int, _ pointer: UnsafeMutableRawPointer?,
+    _ body: (ResponseReception, UnsafeBufferPointer<UInt8>) -> Reaction
+  ) -> Int {
+    guard let bytes, count > 0, let pointer else { return 0 }
+    let reception = Unmanaged<ResponseReception>.fromOpaque(pointer).takeUnretainedValue()
+    let buffer = UnsafeRawBufferPointer(start: bytes, count: count).assumingMemoryBound(to: UInt8.self)
+    return switch body(reception, buffer) {
+    case .taken: count
+    case .paused: Int(CURL_WRITEFUNC_PAUSE)
+    case .rejected: 0
+    }
+  }
+
+  // MARK: - Head
+
+  /// One header line.
+  private func receiveLine(_ line: UnsafeBufferPointer<UInt8>) -> Reaction {
+    if let mark = requestMark {
+      requestMark = nil
+      guard mark.hasArrived else {
+        fault = .earlyResponse
+        return .rejected
+      }
+    }
+    switch head.consume(line) {
+    case .more: return .taken
+    case .complete: return beginBody()
+    case .malformed(let detail): return rejected(.protocolError, "malformed response: \(detail)")
+    case .tooLarge(let detail): return rejected(.responseTooLarge, detail)
+    }
+  }
+
+  /// Whether this response has a body by HTTP's rules (RFC 9110 section 6.4.1).
+  private var hasBody: Bool {
+    exchange?.request.method != "HEAD" && head.status != 204 && head.status != 304
+  }
+
+  /// The head of the response, before its body.
+  private func responseHead(from url: HTTPURL) -> HTTPResponseHead {
+    HTTPResponseHead(status: head.status, reason: head.reason, url: url, fields: fields)
+  }
+
+  /// The response's fields, without those of a content coding that libcurl undoes.
+  var fields: HTTPFields {
+    var lines = head.lines
+    if head.framing.hasContentCoding, hasBody {
+      lines.removeAll {
+        FieldSyntax.isName($0.name.utf8, "content-encoding") || FieldSyntax.isName($0.name.utf8, "content-length")
+      }
+    }
+    return HTTPFields(lines)
+  }
+
+  // MARK: - Body
+
+  /// The bound for bodies that libcurl decodes, in codings that were not requested: nothing else happens meanwhile.
+  private static let undoneByLibcurlAtMost = 256 << 10
+  /// Beyond it memory is only taken as bytes arrive, whatever the peer declares.
+  private static let reservedAtMost = 4 << 20
+
+  private var maxBodyBytes: Int { max(0, exchange?.options.maxBodyBytes ?? 0) }
+
+  /// The most bytes that libcurl may hand over.
+  private var maxReceivedBytes: Int {
+    if !codingsToUndo.isEmpty { return CodedBody.bytesAtMost(for: maxBodyBytes) }
+    return head.framing.hasContentCoding ? min(maxBodyBytes, Self.undoneByLibcurlAtMost) : maxBodyBytes
+  }
+
+  private func beginBody() -> Reaction {
+    guard hasBody else { return .taken }
+    let codings = head.framing.contentCodings
+    if handle.shape?.mayStream == false, CodedBody.knows(codings) { codingsToUndo = codings }
+    guard settlesCodings() else { return rejected(.protocolError, "content codings that were not requested") }
+    if let exchange, exchange.options.control?.begins(responseHead(from: exchange.request.url)) == true {
+      return beginStream(weight: CodedStreams.weight(of: codings))
+    }
+    guard let length = head.framing.contentLength, codings.isEmpty || !codingsToUndo.isEmpty else { return .taken }
+    guard length <= maxReceivedBytes else { return rejectBody() }
+    body.reserveCapacity(min(length, Self.reservedAtMost))
+    return .taken
+  }
+
+  private func beginStream(weight: Int) -> Reaction {
+    guard weight == 0 || resources.codedStreams.begin(weight, of: uid) else {
+      return rejected(.responseTooLarge, "too many of this user's streams are compressed, which was not requested")
+    }
+    stream = StreamedBody(weight: weight, movedAt: resources.clock.monotonicNow)
+    return .taken
+  }
+
+  /// Has libcurl undo what is not undone here; false when it must not. Of brotli and Zstandard one alone: a few of
+  /// their bytes can be any number of bytes that a second coding makes nothing of.
+  private func settlesCodings() -> Bool {
+    let codings = head.framing.contentCodings
+    guard !codings.isEmpty, codingsToUndo.isEmpty else { return true }
+    guard codings.count == 1 || CodedBody.knows(codings) else { return false }
+    guard handle.shape?.mayStream == false else { return true }
+    return CurlLibrary.undoesCodingsLate
+      && postern_curl_set_long(handle.pointer, CURLOPT_HTTP_CONTENT_DECODING, 1) == CURLE_OK
+  }
+
+  /// A piece of the body, content codings undone.
+  private func receiveBody(_ bytes: UnsafeBufferPointer<UInt8>) -> Reaction {
+    guard mayReceive() else { return .paused }
+    if stream != nil, let control = exchange?.options.control {
+      guard control.takesBytes else {
+        flow.pause()
+        return .paused
+      }
+      stream?.movedAt = resources.clock.monotonicNow
+      control.moved(received: Int64(bytes.count))
+      control.give(bytes)
+      return .taken
+    }
+    guard bytes.count <= maxReceivedBytes - body.count else { return rejectBody() }
+    body.append(contentsOf: bytes)
+    if codingsToUndo.isEmpty { exchange?.options.control?.moved(received: Int64(bytes.count)) }
+    return .taken
+  }
+
+  /// Counts a piece of the body; false when there were too many in this iteration of the loop: they come again when the
+  /// queue resumes it.
+  private func mayReceive() -> Bool {
+    // HTTP/2 has a thread of its own, with a watchdog.
+    guard !flow.count(in: resources.receiveQueue.iteration), !handle.speaksHTTP2, let exchange else { return true }
+    flow.enterQueue()
+    resources.receiveQueue.add(uid: uid) { [weak self, weak exchange] in
+      // By then the handle may be another exchange's.
+      guard let self, flow.isQueued, let exchange, self.exchange === exchange else { return }
+      flow.leaveQueue()
+      obeyControl()
+    }
+    return false
+  }
+
+  /// Pauses or resumes libcurl, as the control and the receive queue require.
+  func obeyControl() {
+    guard let directions = flow.change(for: exchange?.options.control) else { return }
+    if directions == CURLPAUSE_CONT { stream?.movedAt = resources.clock.monotonicNow }
+    // What libcurl has kept comes at once, inside of this call; if that fails, so does the exchange, in its own time.
+    curl_easy_pause(handle.pointer, directions)
+  }
+
+  /// Whether the body has the length that was declared. libcurl looks at that itself over HTTP/1.1; over HTTP/2 it
+  /// takes a stream that the server has reset without an error for complete.
+  var isBodyComplete: Bool {
+    guard hasBody, !head.framing.isChunked, let length = head.framing.contentLength else { return true }
+    // Before content codings are undone.
+    return handle.offset(CURLINFO_SIZE_DOWNLOAD_T) == Int64(length)
+  }
+
+  private func rejectBody() -> Reaction {
+    rejected(.responseTooLarge, "the body is larger than \(maxBodyBytes) bytes")
+  }
+
+  private func rejected(_ code: TransportError.Code, _ detail: String) -> Reaction {
+    reject(code, detail)
+    return .rejected
+  }
+}

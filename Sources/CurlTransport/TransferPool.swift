@@ -1,0 +1,64 @@
+import HTTPMessages
+import PosternSupport
+
+/// Makes the transfers of a loop, sets them up for exchanges, and keeps some of them for the next ones.
+struct TransferPool {
+  /// Easy handles kept for the next exchanges; each holds some 10 KiB.
+  private static let maxIdle = 64
+
+  private let configuration: CurlTransport.Configuration
+  private let resources: LoopResources
+  private var idle: [Transfer] = []
+  /// How many handles were thrown away because libcurl rejected an option.
+  private(set) var rejections = 0
+  /// Whether the last handle that was set up rejected an option, and that was reported.
+  private var isFaulty = false
+
+  init(_ configuration: CurlTransport.Configuration, _ resources: LoopResources) {
+    self.configuration = configuration
+    self.resources = resources
+  }
+
+  /// A transfer that is set up for `exchange` and that libcurl works on.
+  ///
+  /// A handle that rejects an option is thrown away, and a new one is tried: libcurl 7.88 keeps some of a handle's
+  /// state over its reset.
+  mutating func setUp(for exchange: Exchange, on multi: MultiHandle) throws(TransportError) -> Transfer {
+    var problem = "libcurl gives no handle"
+    for isSecond in [false, true] {
+      let pooled = isSecond ? nil : idle.popLast()
+      guard let transfer = pooled ?? Transfer(resources, limits: configuration.headLimits) else { continue }
+      do throws(TransportError) {
+        let rejection = try transfer.prepare(
+          for: exchange, configuration: configuration, files: resources.files, now: resources.uptime.monotonicNow)
+        if rejection == nil, multi.add(transfer.handle.pointer) {
+          if isFaulty { configuration.faultReport?(nil) }
+          isFaulty = false
+          return transfer
+        }
+        problem = rejection?.text ?? "libcurl does not take the handle"
+      } catch {
+        // The exchange is at fault, not the handle.
+        transfer.reset()
+        recycle(transfer)
+        throw error
+      }
+      rejections += 1
+      transfer.handle.cleanUp()
+    }
+    if !isFaulty { configuration.faultReport?(problem) }
+    isFaulty = true
+    throw TransportError(code: .internalError, outcome: .notSent, detail: problem)
+  }
+
+  /// Takes back a transfer that was reset.
+  mutating func recycle(_ transfer: Transfer) {
+    if idle.count < Self.maxIdle { idle.append(transfer) } else { transfer.handle.cleanUp() }
+  }
+
+  /// The end of those that are kept.
+  mutating func cleanUp() {
+    for transfer in idle { transfer.handle.cleanUp() }
+    idle.removeAll()
+  }
+}
