@@ -69,7 +69,7 @@ struct StreamFramerTests {
 
   @Test("an endless text over the limit is not kept: the buffer does not grow with it")
   func discards() {
-    var framer = StreamFramer(limit: 1000, depth: 8)
+    var framer = InboundFramer(messageBytes: 1000, depth: 8)
     var events: [InboundEvent] = []
     framer.receive(MessageBytes(Array("[\"".utf8)), into: &events)
     let chunk = MessageBytes([UInt8](repeating: UInt8(ascii: "a"), count: 1 << 16))
