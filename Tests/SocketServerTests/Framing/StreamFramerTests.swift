@@ -110,7 +110,7 @@ struct StreamFramerTests {
     var events: [InboundEvent] = []
     let text = Array("[1,2,3,4,5,6,7]".utf8)
     framer.receive(MessageBytes(text + text.prefix(8)), into: &events)
-    framer.messageBytes = 10
+    framer.limitMessages(to: 10)
     framer.receive(MessageBytes(Array(text.dropFirst(8)) + Array("[1]".utf8)), into: &events)
     #expect(events.map(FramerRun.line) == ["=[1,2,3,4,5,6,7]", "+oversized: 10", "+=[1]"])
   }
