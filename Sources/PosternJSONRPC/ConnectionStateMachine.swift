@@ -36,6 +36,24 @@ struct ConnectionStateMachine {
     var lingers = false
   }
 
+  /// How well-formed the texts of the connection are.
+  private struct TextQuality {
+    private var malformedInARow = 0
+    /// Whether a text was rejected that was complete by its brackets: what shares its line is dropped.
+    private var lineIsSpoiled = false
+
+    func isDropped(_ input: SessionInput) -> Bool { lineIsSpoiled && input.sharesLine }
+
+    mutating func wellFormed() { self = TextQuality() }
+
+    /// Returns how many were malformed in a row.
+    mutating func malformed(isLineSpoiled: Bool) -> Int {
+      lineIsSpoiled = isLineSpoiled
+      malformedInARow += 1
+      return malformedInARow
+    }
+  }
+
   /// A batch whose answers are being collected.
   private struct Batch {
     var answers: [OutgoingText?]
@@ -47,8 +65,7 @@ struct ConnectionStateMachine {
   private var batches: [UInt64: Batch] = [:]
   private var outgoing: [RPCID: UInt64] = [:]
   private var nextKey: UInt64 = 1
-  private var malformedInARow = 0
-  private var lineIsSpoiled = false
+  private var textQuality = TextQuality()
   /// Calls in flight that have not been cancelled, notifications included: a half-closed connection waits for them.
   private var pending = 0
   private var inputEnded = false
@@ -74,25 +91,18 @@ struct ConnectionStateMachine {
   /// The transport delivered something.
   mutating func receive(_ input: SessionInput, _ act: inout [Action]) {
     guard !closed else { return }
+    guard !textQuality.isDropped(input) else { return }
     switch input {
-    case .text(.success(let json), let sharesLine):
-      if sharesLine, lineIsSpoiled { return }
-      lineIsSpoiled = false
-      malformedInARow = 0
+    case .text(.success(let json), _):
+      textQuality.wellFormed()
       receive(json, &act)
-    case .text(.failure(let error), let sharesLine):
-      if sharesLine, lineIsSpoiled { return }
-      lineIsSpoiled = true
-      rejectText(error.description, &act)
-    case .malformed(let reason, let sharesLine):
-      if sharesLine, lineIsSpoiled { return }
-      lineIsSpoiled = false
-      rejectText(reason, &act)
-    case .oversized(let limit, let sharesLine):
-      if sharesLine, lineIsSpoiled { return }
+    case .text(.failure(let error), _):
+      rejectText(error.description, isLineSpoiled: true, &act)
+    case .malformed(let reason, _):
+      rejectText(reason, isLineSpoiled: false, &act)
+    case .oversized(let limit, _):
       rejectDiscarded(RPCFault(.messageTooLarge, data: ["limitBytes": .integer(Int64(limit))]), &act)
-    case .tooComplex(let limit, let sharesLine):
-      if sharesLine, lineIsSpoiled { return }
+    case .tooComplex(let limit, _):
       rejectDiscarded(RPCFault(.messageTooComplex, data: ["limitValues": .integer(Int64(limit))]), &act)
     case .violation(let reason):
       answer(nil, RPCFault(.parseError, reason), &act)
@@ -280,15 +290,13 @@ struct ConnectionStateMachine {
 
   /// A message of which nothing was read: it may have been well-formed.
   private mutating func rejectDiscarded(_ fault: RPCFault, _ act: inout [Action]) {
-    lineIsSpoiled = false
-    malformedInARow = 0
+    textQuality.wellFormed()
     answer(nil, fault, &act)
   }
 
-  private mutating func rejectText(_ reason: String, _ act: inout [Action]) {
+  private mutating func rejectText(_ reason: String, isLineSpoiled: Bool, _ act: inout [Action]) {
     answer(nil, RPCFault(.parseError, "Parse error: \(reason)"), &act)
-    malformedInARow += 1
-    if malformedInARow >= limits.malformedInARow { end(&act) }
+    if textQuality.malformed(isLineSpoiled: isLineSpoiled) >= limits.malformedInARow { end(&act) }
   }
 
   // MARK: - Ends
@@ -329,4 +337,14 @@ public enum SessionInput: Sendable {
   case crowded(limit: Int)
   /// Bytes after which the conversation cannot go on.
   case violation(String)
+
+  /// Whether there was no line feed between the text before and this one.
+  var sharesLine: Bool {
+    switch self {
+    case .text(_, let sharesLine), .malformed(_, let sharesLine), .oversized(_, let sharesLine),
+      .tooComplex(_, let sharesLine):
+      sharesLine
+    case .crowded, .violation: false
+    }
+  }
 }

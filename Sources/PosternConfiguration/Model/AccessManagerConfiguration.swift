@@ -40,9 +40,7 @@ extension AccessManagerConfiguration: ConfigurationSection {
 extension ValueForm where Value == String {
   /// A realm: names separated by `/`.
   static var realm: Self {
-    var form = text
-    form.parse = { scalar, context throws(ValueProblem) in
-      let realm = try line(scalar, context)
+    text { realm, _ throws(ValueProblem) in
       let areNames = realm.split(separator: "/").allSatisfy { name in
         name != "." && name != ".." && name != "realms"
           && name.unicodeScalars.allSatisfy { YAMLText.mayNameAnchor($0) || $0 == "." }
@@ -50,20 +48,16 @@ extension ValueForm where Value == String {
       guard areNames else { throw ValueProblem("must be a realm's name such as alpha, or names separated by /") }
       return realm
     }
-    return form
   }
 
   /// A cookie's name: a token of RFC 9110 section 5.6.2 (RFC 6265 section 4.1.1).
   static var cookieName: Self {
-    var form = text
-    form.parse = { scalar, context throws(ValueProblem) in
-      let name = try line(scalar, context)
+    text { name, _ throws(ValueProblem) in
       let isToken = name.unicodeScalars.allSatisfy {
         YAMLText.mayNameAnchor($0) || "!#$%&'*+.^`|~".unicodeScalars.contains($0)
       }
       guard isToken else { throw ValueProblem("must be the name of a cookie") }
       return name
     }
-    return form
   }
 }

@@ -42,15 +42,12 @@ extension AdobePassConfiguration: ConfigurationSection {
 extension ValueForm where Value == String {
   /// An id that is a path segment of the API.
   fileprivate static var passIdentifier: Self {
-    var form = text
-    form.parse = { scalar, context throws(ValueProblem) in
-      let identifier = try line(scalar, context)
+    text { identifier, _ throws(ValueProblem) in
       guard identifier.utf8.count <= 128, identifier != ".", identifier != ".." else {
         throw ValueProblem("must be an id of at most 128 bytes")
       }
       return identifier
     }
-    return form
   }
 }
 

@@ -90,10 +90,7 @@ extension PeerRule: ConfigurationSection {
 extension ValueForm where Value == String {
   /// The name of a method as on the wire, or `*`.
   fileprivate static var methodName: Self {
-    var form = text
-    form.schema = ["type": "string", "pattern": "^([*]|[$]?[A-Za-z./]+)$"]
-    form.parse = { scalar, context throws(ValueProblem) in
-      let name = try line(scalar, context)
+    text(schema: ["type": "string", "pattern": "^([*]|[$]?[A-Za-z./]+)$"]) { name, _ throws(ValueProblem) in
       let isName = name.unicodeScalars.allSatisfy { scalar in
         switch scalar {
         case "a"..."z", "A"..."Z", ".", "/", "$": true
@@ -105,7 +102,6 @@ extension ValueForm where Value == String {
       }
       return name
     }
-    return form
   }
 }
 

@@ -186,9 +186,7 @@ extension PreauthorizationConfiguration: ConfigurationSection {
 extension ValueForm where Value == String {
   /// The path of a rule: names separated by single `/`, none in front.
   fileprivate static var rulePath: Self {
-    var form = text
-    form.parse = { scalar, context throws(ValueProblem) in
-      let path = try line(scalar, context)
+    text { path, _ throws(ValueProblem) in
       let areNames = path.split(separator: "/", omittingEmptySubsequences: false).allSatisfy { name in
         !name.isEmpty && name != "." && name != ".."
           && name.unicodeScalars.allSatisfy { YAMLText.mayNameAnchor($0) || $0 == "." }
@@ -196,7 +194,6 @@ extension ValueForm where Value == String {
       guard areNames else { throw ValueProblem("must be names separated by /, as in pass/decisions") }
       return path
     }
-    return form
   }
 }
 
@@ -262,12 +259,9 @@ extension DecisionReasonsConfiguration: ConfigurationSection {
 extension ValueForm where Value == String {
   /// A JSON Pointer (RFC 6901) that points into something.
   fileprivate static var pointer: Self {
-    var form = text
-    form.parse = { scalar, context throws(ValueProblem) in
-      let pointer = try line(scalar, context)
+    text { pointer, _ throws(ValueProblem) in
       guard pointer.hasPrefix("/") else { throw ValueProblem("must be a JSON Pointer, as in /reason_code") }
       return pointer
     }
-    return form
   }
 }

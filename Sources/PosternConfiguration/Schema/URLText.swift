@@ -48,6 +48,9 @@ struct URLText {
     }
   }
 
+  /// The port of an https or http URL.
+  var webPort: UInt16 { port ?? (scheme == "https" ? 443 : 80) }
+
   /// Whether the host is a loopback address, written as an address.
   var isLoopback: Bool { Self.isLoopbackAddress(host) }
 

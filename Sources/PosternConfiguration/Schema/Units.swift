@@ -39,4 +39,29 @@ enum Units {
     }
     return ends.joined(separator: " to ")
   }
+
+  /// Reads a duration; the longest there is when it is too long to be counted.
+  static func duration(of text: String) throws(ValueProblem) -> Duration {
+    guard let (number, unit) = split(text) else {
+      throw ValueProblem("must be a whole number with a unit: 250ms, 30s, 5m, 1h or 1d")
+    }
+    guard !unit.isEmpty else {
+      throw ValueProblem("a duration needs a unit: write \(number)s or \(number)ms (units: ms, s, m, h, d)")
+    }
+    guard let length = milliseconds[unit] else { throw ValueProblem("the unit must be one of ms, s, m, h, d") }
+    let (total, overflow) = (Int64(number) ?? .max).multipliedReportingOverflow(by: length)
+    return .milliseconds(overflow ? Int64.max : total)
+  }
+
+  /// Reads a number of bytes; nil when it is too large to be counted.
+  static func size(of text: String) throws(ValueProblem) -> Int? {
+    guard let (number, unit) = split(text) else {
+      throw ValueProblem("must be a number of bytes, or one with a unit: 64KiB, 16MiB, 1GiB")
+    }
+    guard let length = bytes[unit] else {
+      throw ValueProblem("the unit must be one of B, KiB, MiB, GiB (powers of 1024)")
+    }
+    let (total, overflow) = (Int(number) ?? .max).multipliedReportingOverflow(by: length)
+    return overflow ? nil : total
+  }
 }

@@ -64,7 +64,20 @@ extension ValueForm where Value == Double {
 extension ValueForm where Value == String {
   /// A line of text: not empty, no control characters.
   static var text: Self {
-    ValueForm(schema: ["type": "string", "minLength": 1], placeholder: "", json: JSONValue.string, parse: line)
+    ValueForm(
+      schema: ["type": "string", "minLength": 1], placeholder: "", json: JSONValue.string,
+      parse: { scalar, _ throws(ValueProblem) in try scalar.line() }
+    )
+  }
+
+  /// A line of text that follows `rule`, which returns the value.
+  static func text(
+    schema: JSONObject? = nil, _ rule: @escaping @Sendable (String, ReadingContext) throws(ValueProblem) -> String
+  ) -> Self {
+    var form = text
+    if let schema { form.schema = schema }
+    form.parse = { scalar, context throws(ValueProblem) in try rule(try scalar.line(), context) }
+    return form
   }
 
   /// Accepts one of `values`; `rejectionReasons` explains other known values that are rejected.
@@ -79,15 +92,6 @@ extension ValueForm where Value == String {
         throw ValueProblem(Suggestion.message(for: scalar.text, among: values))
       }
     )
-  }
-
-  /// Reads a line of text.
-  @Sendable static func line(_ scalar: SourceScalar, _: ReadingContext) throws(ValueProblem) -> String {
-    guard !scalar.text.isEmpty else { throw ValueProblem("must not be empty") }
-    guard !scalar.text.unicodeScalars.contains(where: { $0.properties.generalCategory == .control }) else {
-      throw ValueProblem("must not contain control characters or line breaks")
-    }
-    return scalar.text
   }
 }
 
@@ -106,5 +110,16 @@ extension ValueForm where Value: RawRepresentable & CaseIterable, Value.RawValue
         return value
       }
     )
+  }
+}
+
+extension SourceScalar {
+  /// A line of text: not empty, no control characters.
+  fileprivate func line() throws(ValueProblem) -> String {
+    guard !text.isEmpty else { throw ValueProblem("must not be empty") }
+    guard !text.unicodeScalars.contains(where: { $0.properties.generalCategory == .control }) else {
+      throw ValueProblem("must not contain control characters or line breaks")
+    }
+    return text
   }
 }

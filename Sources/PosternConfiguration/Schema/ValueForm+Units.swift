@@ -11,17 +11,7 @@ extension ValueForm where Value == Duration {
       placeholder: range.lowerBound,
       json: { .string(Units.text(of: $0)) },
       parse: { scalar, _ throws(ValueProblem) in
-        guard let (number, unit) = Units.split(scalar.text) else {
-          throw ValueProblem("must be a whole number with a unit: 250ms, 30s, 5m, 1h or 1d")
-        }
-        guard !unit.isEmpty else {
-          throw ValueProblem("a duration needs a unit: write \(number)s or \(number)ms (units: ms, s, m, h, d)")
-        }
-        guard let milliseconds = Units.milliseconds[unit] else {
-          throw ValueProblem("the unit must be one of ms, s, m, h, d")
-        }
-        let (total, overflow) = (Int64(number) ?? .max).multipliedReportingOverflow(by: milliseconds)
-        let duration = Duration.milliseconds(overflow ? Int64.max : total)
+        let duration = try Units.duration(of: scalar.text)
         guard range.contains(duration) else {
           throw ValueProblem(
             "out of range: must be \(Units.text(of: range.lowerBound)) to \(Units.text(of: range.upperBound))")
@@ -51,17 +41,11 @@ extension ValueForm where Value == Int {
         return Int64(text).map(JSONValue.integer) ?? .string(text)
       },
       parse: { scalar, _ throws(ValueProblem) in
-        guard let (number, unit) = Units.split(scalar.text) else {
-          throw ValueProblem("must be a number of bytes, or one with a unit: 64KiB, 16MiB, 1GiB")
-        }
-        guard let bytes = Units.bytes[unit] else {
-          throw ValueProblem("the unit must be one of B, KiB, MiB, GiB (powers of 1024)")
-        }
-        let (total, overflow) = (Int(number) ?? .max).multipliedReportingOverflow(by: bytes)
-        guard !overflow, range.contains(total) else {
+        let size = try Units.size(of: scalar.text)
+        guard let size, range.contains(size) else {
           throw ValueProblem("out of range: must be \(Units.sizeText(of: range))")
         }
-        return total
+        return size
       }
     )
   }
@@ -70,43 +54,17 @@ extension ValueForm where Value == Int {
 extension ValueForm where Value == UInt32 {
   /// Permission bits in octal, as chmod(1) writes them: `"0660"`, also without quotes, also `0o660`. A bare `660` is
   /// rejected: other YAML tools convert 0660 to the decimal number 432 when they rewrite a file.
-  static var mode: Self { octal(digits: 3...3, example: "0660", minimum: 0o600, placeholder: 0o600) }
+  static var mode: Self { mode(.file) }
 
   /// Permission bits of a directory: as `mode`, with a digit more for setgid, as in `"2770"`.
-  static var directoryMode: Self { octal(digits: 3...4, example: "2770", minimum: 0o700, placeholder: 0o700) }
+  static var directoryMode: Self { mode(.directory) }
 
-  private static func octal(
-    digits count: ClosedRange<Int>, example: String, minimum: UInt32, placeholder: UInt32
-  ) -> Self {
+  private static func mode(_ bits: PermissionBits) -> Self {
     ValueForm(
-      schema: [
-        "type": ["string", "integer"],
-        "pattern": .string(
-          "^0?o?[0-7]{\(Set([count.lowerBound, count.upperBound]).sorted().map(String.init).joined(separator: ","))}$"),
-      ],
-      placeholder: placeholder,
+      schema: ["type": ["string", "integer"], "pattern": .string(bits.pattern)],
+      placeholder: bits.minimum,
       json: { .string("0" + String($0, radix: 8)) },
-      parse: { scalar, _ throws(ValueProblem) in
-        var digits = scalar.text[...]
-        let isMarked = digits.hasPrefix("0") && digits.count > 1
-        if isMarked { digits = digits.dropFirst(digits.hasPrefix("0o") ? 2 : 1) }
-        guard isMarked || scalar.style != .plain else {
-          throw ValueProblem("write the mode in octal with a leading zero, as in \"\(example)\"")
-        }
-        guard count.contains(digits.count), digits.utf8.allSatisfy({ (0x30...0x37).contains($0) }),
-          let mode = UInt32(digits, radix: 8)
-        else {
-          throw ValueProblem(
-            "must be \(count.upperBound == 3 ? "three" : "three or four") octal digits with a leading zero, as in \"\(example)\""
-          )
-        }
-        guard mode & minimum == minimum else {
-          throw ValueProblem(
-            "the owner must be able to \(minimum == 0o600 ? "read and write" : "read, write and enter"): \"0\(String(minimum, radix: 8))\" at least"
-          )
-        }
-        return mode
-      }
+      parse: { scalar, _ throws(ValueProblem) in try bits.parse(scalar) }
     )
   }
 }

@@ -60,7 +60,9 @@ public final class Connection: Sendable {
   @discardableResult
   public func send(_ message: UnsafeRawBufferPointer) -> Bool {
     // A long one is copied before the lock is taken: the event loop must not wait for that.
-    let pieces = message.count > Outbox.pieceBytes ? Outbox.pieces(of: message, framing: framing) : nil
+    let pieces =
+      message.count > OutboundMessages.pieceBytes
+      ? OutboundMessages.pieces(of: message, framing: framing) : nil
     let (outcome, isTooMuch) = outbox.withLock { outbox in
       let outcome = pieces.map { outbox.append($0) } ?? outbox.append(message)
       return (outcome, report(&outbox))
@@ -153,8 +155,7 @@ public final class Connection: Sendable {
 
   private func resumeWaiters() {
     // Closing: `wait` answers false from here on, and so must those who came before.
-    let waiting = outbox.withLock { outbox in outbox.phase == .open ? [] : outbox.takeAllWaiters() }
-    for waiter in waiting { waiter.resume(returning: false) }
+    for waiter in outbox.withLock({ $0.takeWaitersIfClosing() }) { waiter.resume(returning: false) }
   }
 
   // MARK: - Unread bytes

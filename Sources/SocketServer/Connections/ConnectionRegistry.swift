@@ -22,7 +22,7 @@ final class ConnectionRegistry: Sendable {
   }
 
   private let configuration: SocketServer.Configuration
-  private let timeouts: ConnectionTimeouts
+  private let timeouts: SocketServer.Timeouts
   private let makeDelegate: @Sendable (Connection) -> any ConnectionDelegate
   private let state: Locked<State>
   private let schedulers: [ObjectIdentifier: LoopScheduler]
@@ -34,12 +34,11 @@ final class ConnectionRegistry: Sendable {
     self.configuration = configuration
     self.schedulers = Dictionary(uniqueKeysWithValues: schedulers.map { (ObjectIdentifier($0.eventLoop), $0) })
     makeDelegate = delegate
-    timeouts = ConnectionTimeouts(
-      stall: configuration.stallTimeout, write: configuration.writeTimeout, linger: configuration.lingerTime)
+    timeouts = configuration.timeouts.clamped
+    let limits = configuration.limits
     state = Locked(
       State(
-        ledger: ConnectionLimits(
-          connections: configuration.connections, connectionsPerUid: configuration.connectionsPerUid)))
+        ledger: ConnectionLimits(connections: limits.connections, connectionsPerUid: limits.connectionsPerUid)))
   }
 
   /// How many connections are admitted.
@@ -80,7 +79,7 @@ final class ConnectionRegistry: Sendable {
       let executor = ConnectionTaskExecutor(scheduler, uid: peer.uid)
       let (unread, unfinished) = ledgers(of: party)
       let outbox = Outbox(
-        pendingLimit: configuration.pendingBytes, highWaterMark: Self.highWaterMark, unread: unread)
+        pendingLimit: configuration.limits.pendingBytes, highWaterMark: Self.highWaterMark, unread: unread)
       let connection = Connection(
         id: id, peer: peer, channel: channel, taskExecutor: executor, outbox: outbox, unread: unread,
         unfinished: unfinished)
@@ -119,13 +118,11 @@ final class ConnectionRegistry: Sendable {
 
   /// The ledgers of `party`, of which a connection was just admitted.
   private func ledgers(of party: Party) -> (unread: ByteLedger, unfinished: ByteLedger) {
-    let unread = party.isStranger ? configuration.unreadBytesPerStranger : configuration.unreadBytesPerUid
-    return state.withLock { state in
+    state.withLock { state in
       if let ledgers = state.ledgers[party] { return ledgers }
+      let limits = configuration.limits
       let ledgers = (
-        unread: ByteLedger(limit: unread),
-        // One whole message must be accepted, whatever else there is.
-        unfinished: ByteLedger(limit: max(configuration.unfinishedBytesPerUid, 2 * configuration.messageBytes))
+        unread: limits.unreadLedger(isStranger: party.isStranger), unfinished: limits.unfinishedLedger()
       )
       state.ledgers[party] = ledgers
       return ledgers
@@ -144,9 +141,7 @@ final class ConnectionRegistry: Sendable {
       connection: connection,
       executor: executor,
       descriptor: descriptor,
-      framer: InboundFramer(
-        messageBytes: min(configuration.messageBytes, Outbox.maximumMessage), depth: configuration.depth,
-        values: configuration.values),
+      framer: configuration.limits.framer(),
       timeouts: timeouts,
       makeDelegate: makeDelegate,
       onClosed: onClosed)

@@ -16,7 +16,7 @@ struct StallWatch: Sendable {
   static let growth = 64 * 1024
   static let windowFactor = 10
 
-  private let limit: Duration
+  let limit: Duration
   private var ordinal = 0
   private var lastByte = MonotonicInstant(nanoseconds: 0)
   private var windowStart = MonotonicInstant(nanoseconds: 0)

@@ -1,8 +1,7 @@
 import Glibc
 import NIOCore
 
-/// Cuts `Content-Length` messages apart (LSP base protocol). A body's buffer grows with the bytes that came, never with
-/// the length that was promised.
+/// Cuts `Content-Length` messages apart (LSP base protocol). What holds for a body is the limit at its first byte.
 struct HeaderFramer: Sendable {
   private enum Phase {
     case block
@@ -20,10 +19,6 @@ struct HeaderFramer: Sendable {
     case over
   }
 
-  /// The most bytes a body may have. What holds for a body is the value at its first byte.
-  var limit: Int
-  private let values: Int
-  private var scanner: JSONTextScanner
   private var scan = Scan.notBegun
   private var phase = Phase.block
   private var block = HeaderBlock()
@@ -31,44 +26,27 @@ struct HeaderFramer: Sendable {
   /// The current line as far as it came in earlier reads.
   private var line: [UInt8] = []
   private var bodyLeft = 0
-  private var collected = ByteBuffer()
-
-  /// How many messages have begun: distinguishes one unfinished message from the next.
-  private(set) var messageOrdinal = 0
-  /// How many bytes of the current message have come, its header block included.
-  private(set) var messageLength = 0
-
-  /// A framer for bodies of at most `limit` bytes, `depth` open brackets and `values` values.
-  init(limit: Int, depth: Int = 128, values: Int = .max) {
-    self.limit = limit
-    self.values = values
-    scanner = JSONTextScanner(maximumDepth: depth, maximumValues: values)
-  }
 
   /// Whether a message has begun and not ended; also after a violation, when the connection only waits to be closed.
   var isMidMessage: Bool { phase != .block || blockLength > 0 }
 
-  /// The memory that the current body occupies.
-  var bufferedCapacity: Int { collected.capacity }
-
-  /// How many bytes of the current message are kept.
-  var collectedBytes: Int { collected.readableBytes }
-
   /// Takes bytes and appends what they complete, until there are `limit` events; how many it has taken.
-  @discardableResult
-  mutating func receive(_ chunk: MessageBytes, into events: inout [InboundEvent], upTo limit: Int = .max) -> Int {
+  mutating func receive(
+    _ chunk: MessageBytes, _ message: inout IncomingMessage, into events: inout [InboundEvent], upTo limit: Int
+  ) -> Int {
     chunk.buffer.withUnsafeReadableBytes { bytes in
       var index = 0
       while index < bytes.count, events.count < limit {
         switch phase {
         case .block:
           do throws(HeaderBlock.Violation) {
-            index = try readLine(bytes, from: index, into: &events)
+            index = try readLine(bytes, from: index, &message, into: &events)
           } catch {
             events.append(.violation(reason: error.reason))
             phase = .failed
           }
-        case .body, .discardedBody: index = readBody(chunk, bytes, from: index, into: &events)
+        case .body, .discardedBody:
+          index = readBody(chunk, bytes, from: index, &message, into: &events)
         case .failed: return bytes.count
         }
       }
@@ -77,28 +55,26 @@ struct HeaderFramer: Sendable {
   }
 
   /// The peer has half-closed: a message that has begun is cut off.
-  mutating func end(into events: inout [InboundEvent]) {
+  mutating func end(_ message: inout IncomingMessage, into events: inout [InboundEvent]) {
     if phase == .body || phase == .block && blockLength > 0 {
       events.append(.malformed(reason: "the message is cut off by the end of the input", sharesLine: false))
     }
-    collected = ByteBuffer()
+    message.discard()
     phase = .failed
   }
 
   private mutating func readLine(
-    _ bytes: UnsafeRawBufferPointer, from start: Int, into events: inout [InboundEvent]
+    _ bytes: UnsafeRawBufferPointer, from start: Int, _ message: inout IncomingMessage,
+    into events: inout [InboundEvent]
   ) throws(HeaderBlock.Violation) -> Int {
-    if blockLength == 0 {
-      messageOrdinal &+= 1
-      messageLength = 0
-    }
+    if blockLength == 0 { message.begin() }
     let rest = UnsafeRawBufferPointer(rebasing: bytes[start...])
     let lineFeed = rest.baseAddress.flatMap { base in
       memchr(base, 0x0A, rest.count).map { UnsafeRawPointer($0) - base }
     }
     let taken = lineFeed.map { $0 + 1 } ?? rest.count
     blockLength += taken
-    messageLength += taken
+    message.grow(by: taken)
     guard blockLength <= HeaderBlock.maximumLength else { throw .blockTooLong }
     line.append(contentsOf: rest[..<taken])
     guard lineFeed != nil else { return start + taken }
@@ -107,12 +83,12 @@ struct HeaderFramer: Sendable {
     if line.count > 2 {
       try block.append(line: line[..<(line.count - 2)])
     } else {
-      beginBody(try block.finish(), into: &events)
+      beginBody(try block.finish(), limit: message.limit, into: &events)
     }
     return start + taken
   }
 
-  private mutating func beginBody(_ length: Int, into events: inout [InboundEvent]) {
+  private mutating func beginBody(_ length: Int, limit: Int, into events: inout [InboundEvent]) {
     bodyLeft = length
     if length > limit {
       events.append(.oversized(limit: limit, sharesLine: false))
@@ -127,46 +103,44 @@ struct HeaderFramer: Sendable {
   }
 
   private mutating func readBody(
-    _ chunk: MessageBytes, _ bytes: UnsafeRawBufferPointer, from start: Int, into events: inout [InboundEvent]
+    _ chunk: MessageBytes, _ bytes: UnsafeRawBufferPointer, from start: Int, _ message: inout IncomingMessage,
+    into events: inout [InboundEvent]
   ) -> Int {
-    let taken = min(bodyLeft, bytes.count - start)
-    bodyLeft -= taken
-    messageLength += taken
-    if phase == .body, let violation = look(at: UnsafeRawBufferPointer(rebasing: bytes[start..<(start + taken)])) {
-      events.append(violation)
-      collected = ByteBuffer()
-      phase = .discardedBody
-    }
+    let end = start + min(bodyLeft, bytes.count - start)
+    bodyLeft -= end - start
+    message.grow(by: end - start)
     if phase == .body {
-      let piece = chunk.window(start..<(start + taken))
-      if bodyLeft > 0 || collected.readableBytes > 0 { collected.writeImmutableBuffer(piece) }
-      if bodyLeft == 0 {
-        events.append(.text(MessageBytes(collected.readableBytes > 0 ? collected : piece), sharesLine: false))
-        collected = ByteBuffer()
+      if let violation = look(at: UnsafeRawBufferPointer(rebasing: bytes[start..<end]), &message) {
+        events.append(violation)
+        message.discard()
+        phase = .discardedBody
+      } else if bodyLeft > 0 {
+        message.collect(chunk.window(start..<end))
+      } else {
+        events.append(.text(message.take(chunk.window(start..<end)), sharesLine: false))
       }
     }
     if bodyLeft == 0 { beginBlock() }
-    return start + taken
+    return end
   }
 
   /// Scans the next bytes of a body, so that the parser never sees one that is malformed or has too many values: what
   /// to report of such a one.
-  private mutating func look(at bytes: UnsafeRawBufferPointer) -> InboundEvent? {
+  private mutating func look(at bytes: UnsafeRawBufferPointer, _ message: inout IncomingMessage) -> InboundEvent? {
     var start = 0
     if scan == .notBegun {
       guard let first = bytes.firstIndex(where: { !JSONTextScanner.isBlank($0) }) else { return nil }
       start = first
       scan = bytes[first] == UInt8(ascii: "{") || bytes[first] == UInt8(ascii: "[") ? .insideText : .over
-      scanner.reset()
     }
     guard scan == .insideText else { return nil }
-    switch scanner.scan(bytes, from: start) {
+    switch message.scan(bytes, from: start) {
     case .incomplete: return nil
     case .complete:
       scan = .over
       return nil
     case .malformed(_, let defect): return .malformed(reason: defect.reason, sharesLine: false)
-    case .tooManyValues: return .tooComplex(limit: values, sharesLine: false)
+    case .tooManyValues: return .tooComplex(limit: message.values, sharesLine: false)
     }
   }
 

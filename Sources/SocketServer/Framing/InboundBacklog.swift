@@ -18,11 +18,8 @@ struct InboundBacklog: Sendable {
 
   init(_ framer: InboundFramer) { self.framer = framer }
 
-  /// The most bytes a message may have from now on.
-  var messageBytes: Int {
-    get { framer.messageBytes }
-    set { framer.messageBytes = newValue }
-  }
+  /// Sets the most bytes that a message may have from now on; nil: as many as the server allows.
+  mutating func limitMessages(to bytes: Int?) { framer.limitMessages(to: bytes) }
 
   /// Whether there is something to deliver.
   var hasEvents: Bool { deliveredCount < events.count }
@@ -31,7 +28,7 @@ struct InboundBacklog: Sendable {
   var isEmpty: Bool { unframedBytes == 0 && !hasEvents }
 
   /// How many bytes are kept, those of an unfinished message included.
-  var keptBytes: Int { framer.collectedBytes + unframedBytes }
+  var keptBytes: Int { framer.message.collectedBytes + unframedBytes }
 
   /// Takes the bytes of one read.
   mutating func add(_ bytes: ByteBuffer) {

@@ -4,24 +4,22 @@ import NIOCore
 struct InboundFramer: Sendable {
   /// The framing that the first byte selected; nil before it, and when it was unusable.
   private(set) var framing: Framing?
-  private var stream: StreamFramer
-  private var headers: HeaderFramer
+  /// The message that is being received.
+  private(set) var message: IncomingMessage
+  private var stream = StreamFramer()
+  private var headers = HeaderFramer()
   private var hasRejectedFirstByte = false
+  /// The most bytes that the server allows a message.
+  private let messageBytes: Int
 
   /// A framer for messages of at most `messageBytes` bytes, `depth` open brackets and `values` JSON values.
   init(messageBytes: Int, depth: Int, values: Int = .max) {
-    stream = StreamFramer(limit: messageBytes, depth: depth, values: values)
-    headers = HeaderFramer(limit: messageBytes, depth: depth, values: values)
+    self.messageBytes = messageBytes
+    message = IncomingMessage(limit: messageBytes, depth: depth, values: values)
   }
 
-  /// The most bytes a message may have from now on.
-  var messageBytes: Int {
-    get { stream.limit }
-    set {
-      stream.limit = newValue
-      headers.limit = newValue
-    }
-  }
+  /// Sets the most bytes that a message may have from now on; nil: as many as the server allows.
+  mutating func limitMessages(to bytes: Int?) { message.limit = min(messageBytes, bytes ?? messageBytes) }
 
   /// Whether a message has begun and not ended: what the stall time applies to.
   var isMidMessage: Bool {
@@ -29,33 +27,6 @@ struct InboundFramer: Sendable {
     case .stream: stream.isMidMessage
     case .headers: headers.isMidMessage
     case nil: hasRejectedFirstByte
-    }
-  }
-
-  /// The number of the current message, counted from 1.
-  var messageOrdinal: Int {
-    switch framing {
-    case .stream: stream.messageOrdinal
-    case .headers: headers.messageOrdinal
-    case nil: 0
-    }
-  }
-
-  /// How many bytes of it have come.
-  var messageLength: Int {
-    switch framing {
-    case .stream: stream.messageLength
-    case .headers: headers.messageLength
-    case nil: 0
-    }
-  }
-
-  /// How many bytes of it are kept.
-  var collectedBytes: Int {
-    switch framing {
-    case .stream: stream.collectedBytes
-    case .headers: headers.collectedBytes
-    case nil: 0
     }
   }
 
@@ -69,8 +40,8 @@ struct InboundFramer: Sendable {
   @discardableResult
   mutating func receive(_ chunk: MessageBytes, into events: inout [InboundEvent], upTo limit: Int = .max) -> Int {
     switch framing {
-    case .stream: return stream.receive(chunk, into: &events, upTo: limit)
-    case .headers: return headers.receive(chunk, into: &events, upTo: limit)
+    case .stream: return stream.receive(chunk, &message, into: &events, upTo: limit)
+    case .headers: return headers.receive(chunk, &message, into: &events, upTo: limit)
     case nil:
       guard !hasRejectedFirstByte, let first = Self.firstNonBlank(chunk) else { return chunk.count }
       switch first.byte {
@@ -90,8 +61,8 @@ struct InboundFramer: Sendable {
   /// The peer has half-closed; appends what a message cut off comes to.
   mutating func end(into events: inout [InboundEvent]) {
     switch framing {
-    case .stream: stream.end(into: &events)
-    case .headers: headers.end(into: &events)
+    case .stream: stream.end(&message, into: &events)
+    case .headers: headers.end(&message, into: &events)
     case nil: break
     }
   }

@@ -15,7 +15,7 @@ final class LoopScheduler: @unchecked Sendable {
     /// A piece of a task, up to where it waits again.
     case job(UnownedJob, ConnectionTaskExecutor)
     /// Messages of a connection that were read and not handled yet.
-    case delivery(ConnectionChannelHandler)
+    case delivery(InboundDelivery)
   }
 
   private struct State {
@@ -123,7 +123,7 @@ final class LoopScheduler: @unchecked Sendable {
       }
       switch next.work {
       case .job(let job, let executor): executor.run(job)
-      case .delivery(let handler): handler.deliverScheduled()
+      case .delivery(let delivery): delivery.deliverScheduled()
       }
       let now = Self.now
       done = (next.flow, costs.cost(elapsed: now - begin))

@@ -125,7 +125,7 @@ struct ServerProcess {
         logger.warning(
           "fewer connections than limits.connections: the limit of open files is \(descriptors.limit)",
           metadata: ["connections": .stringConvertible(descriptors.connections)])
-        socket.connections = descriptors.connections
+        socket.limits.connections = descriptors.connections
       }
       server = try await SocketServer.start(socket) { SocketBridge($0, service, memory) }
     } catch {
@@ -212,11 +212,11 @@ struct ServerProcess {
     _ configuration: PosternConfiguration, _ endpoint: SocketServer.Endpoint, _ service: SidecarService
   ) -> SocketServer.Configuration {
     var socket = SocketServer.Configuration(endpoint: endpoint)
-    socket.messageBytes = configuration.limits.messageBytes
-    socket.depth = configuration.limits.depth
-    socket.values = configuration.limits.jsonValues
-    socket.connections = configuration.limits.connections
-    socket.connectionsPerUid = configuration.limits.connectionsPerUid
+    socket.limits.messageBytes = configuration.limits.messageBytes
+    socket.limits.depth = configuration.limits.depth
+    socket.limits.values = configuration.limits.jsonValues
+    socket.limits.connections = configuration.limits.connections
+    socket.limits.connectionsPerUid = configuration.limits.connectionsPerUid
     socket.isStranger = { service.isStranger(Peer($0)) }
     socket.rejection = { reason in
       switch reason {

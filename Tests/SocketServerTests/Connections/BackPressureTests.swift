@@ -27,7 +27,7 @@ struct BackPressureTests {
   @Test("a peer that takes nothing for the write time is closed, and another one is not")
   func writeTimeout() async throws {
     try await EchoServer.run {
-      $0.writeTimeout = .milliseconds(400)
+      $0.timeouts.write = .milliseconds(400)
     } _: { echo in
       let (slow, other) = (try echo.client(), try echo.client())
       try await slow.send("{\"bytes\":8000000}\n")
@@ -40,7 +40,7 @@ struct BackPressureTests {
   @Test("the write time applies to the last words of a closing connection, too")
   func writeTimeoutWhileClosing() async throws {
     try await EchoServer.run {
-      $0.writeTimeout = .milliseconds(400)
+      $0.timeouts.write = .milliseconds(400)
     } _: { echo in
       let client = try echo.client()
       try await client.send("{\"bytes\":8000000}")
@@ -52,7 +52,7 @@ struct BackPressureTests {
   @Test("more waiting than allowed ends the connection instead of filling the memory")
   func overflow() async throws {
     try await EchoServer.run {
-      $0.pendingBytes = 1 << 20
+      $0.limits.pendingBytes = 1 << 20
     } _: { echo in
       let client = try echo.client()
       try await client.send("{\"bytes\":4000000}\n")
@@ -66,7 +66,7 @@ struct BackPressureTests {
   @Test("beyond what one uid may leave unread the connection that has not read for longest goes, and the others go on")
   func unreadOfOneUid() async throws {
     try await EchoServer.run {
-      $0.unreadBytesPerUid = 1 << 20
+      $0.limits.unreadBytesPerUid = 1 << 20
     } _: { echo in
       for number in 1...3 {
         try await echo.client().send("{\"bytes\":1500000}\n")
@@ -89,7 +89,7 @@ struct BackPressureTests {
   @Test("where a uid leaves much unread, a connection with bytes waiting is not read from until it has taken them all")
   func strainedUid() async throws {
     try await EchoServer.run {
-      $0.unreadBytesPerUid = 1 << 20
+      $0.limits.unreadBytesPerUid = 1 << 20
     } _: { echo in
       let slow = try echo.client()
       // Less than the bytes at which a single connection counts as not reading.

@@ -78,7 +78,7 @@ struct ClockworkTests {
       Duration.zero, .seconds(-5), .nanoseconds(1), .seconds(Int64.max / 4), .seconds(30),
     ])
   func extremes(limit: Duration) {
-    let timeouts = ConnectionTimeouts(stall: limit, write: limit, linger: limit)
+    let timeouts = SocketServer.Timeouts(stall: limit, write: limit, linger: limit).clamped
     #expect(timeouts.stall >= .milliseconds(1) && timeouts.write >= .milliseconds(1) && timeouts.linger >= .zero)
     var watch = StallWatch(limit: timeouts.stall)
     watch.progressed(ordinal: 1, length: 1, now: at(1))

@@ -26,7 +26,7 @@ struct ConnectionLifeTests {
     ])
   func stall(input: String) async throws {
     try await EchoServer.run {
-      $0.stallTimeout = .milliseconds(150)
+      $0.timeouts.stall = .milliseconds(150)
     } _: { echo in
       let (silent, done, stalled) = (try echo.client(), try echo.client(), try echo.client())
       try await done.send("[0]\n")
@@ -44,8 +44,8 @@ struct ConnectionLifeTests {
   @Test("an oversized message that is never finished stalls, too")
   func stallOversized() async throws {
     try await EchoServer.run {
-      $0.stallTimeout = .milliseconds(150)
-      $0.messageBytes = 10
+      $0.timeouts.stall = .milliseconds(150)
+      $0.limits.messageBytes = 10
     } _: { echo in
       let client = try echo.client()
       try await client.send("[123456789012345")
@@ -88,7 +88,7 @@ struct ConnectionLifeTests {
   @Test("a peer that does not close after closeAfterFlush is closed after the linger time")
   func linger() async throws {
     try await EchoServer.run {
-      $0.lingerTime = .milliseconds(200)
+      $0.timeouts.linger = .milliseconds(200)
     } _: { echo in
       let client = try echo.client()
       try await client.send("x")

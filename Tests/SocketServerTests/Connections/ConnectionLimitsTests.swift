@@ -68,8 +68,8 @@ struct ConnectionLimitsTests {
     ])
   func rejected(connections: Int, perUid: Int, reason: RejectionReason) async throws {
     try await EchoServer.run {
-      $0.connections = connections
-      $0.connectionsPerUid = perUid
+      $0.limits.connections = connections
+      $0.limits.connectionsPerUid = perUid
     } _: { echo in
       let first = try echo.client()
       try await first.send("[1]\n")
@@ -93,7 +93,7 @@ struct ConnectionLimitsTests {
   @Test("a crowd over the limit is all answered and leaves nothing behind")
   func crowd() async throws {
     try await EchoServer.run {
-      $0.connections = 2
+      $0.limits.connections = 2
     } _: { echo in
       let admitted = [try echo.client(), try echo.client()]
       for client in admitted {

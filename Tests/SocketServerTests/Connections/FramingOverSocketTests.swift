@@ -102,7 +102,7 @@ struct FramingOverSocketTests {
     ])
   func oversized(input: String, expected: String) async throws {
     try await EchoServer.run {
-      $0.messageBytes = 1000
+      $0.limits.messageBytes = 1000
     } _: { echo in
       let client = try echo.client()
       try await client.send(input)
@@ -114,7 +114,7 @@ struct FramingOverSocketTests {
   @Test("nesting over the limit is malformed")
   func nesting() async throws {
     try await EchoServer.run {
-      $0.depth = 3
+      $0.limits.depth = 3
     } _: { echo in
       let client = try echo.client()
       try await client.send("[[[[]]]]\n[[[]]]\n")

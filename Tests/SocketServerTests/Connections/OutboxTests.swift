@@ -20,24 +20,24 @@ struct OutboxTests {
     #expect(append("{}", to: &outbox) == .drainNeeded)
     #expect(append("[1]", to: &outbox) == .queued)
     #expect(append("", to: &outbox) == .queued)
-    #expect(MessageBytes(outbox.buffer).bytes == Array(expected.utf8))
+    #expect(MessageBytes(outbox.messages.buffer).bytes == Array(expected.utf8))
   }
 
   @Test("a long message is lost, changes its position, or has another frame", arguments: [Framing.stream, .headers])
   func pieces(framing: Framing) {
-    let long = String(repeating: "x", count: 2 * Outbox.pieceBytes + 1)
+    let long = String(repeating: "x", count: 2 * OutboundMessages.pieceBytes + 1)
     var (outbox, whole) = (Outbox(pendingLimit: .max, highWaterMark: 100), Outbox(pendingLimit: .max, highWaterMark: 1))
     (outbox.framing, whole.framing) = (framing, framing)
     for text in ["[1]", long, "[2]"] { _ = append(text, to: &whole) }
     #expect(append("[1]", to: &outbox) == .drainNeeded)
-    let pieces = Array(long.utf8).withUnsafeBytes { Outbox.pieces(of: $0, framing: framing) }
-    #expect(pieces.allSatisfy { MessageBytes($0).count <= Outbox.pieceBytes })
+    let pieces = Array(long.utf8).withUnsafeBytes { OutboundMessages.pieces(of: $0, framing: framing) }
+    #expect(pieces.allSatisfy { MessageBytes($0).count <= OutboundMessages.pieceBytes })
     #expect(outbox.append(pieces) == .queued)
     #expect(append("[2]", to: &outbox) == .queued)
     #expect(outbox.pendingBytes == whole.pendingBytes)
-    var last = Outbox(pendingLimit: 0, highWaterMark: 0).buffer
+    var last = OutboundMessages().buffer
     let taken = outbox.take(&last)
-    #expect((taken + [last]).flatMap { MessageBytes($0).bytes } == MessageBytes(whole.buffer).bytes)
+    #expect((taken + [last]).flatMap { MessageBytes($0).bytes } == MessageBytes(whole.messages.buffer).bytes)
     #expect(outbox.pendingBytes == 0 && outbox.take(&last).isEmpty)
   }
 
@@ -52,7 +52,7 @@ struct OutboxTests {
   @Test("what the channel holds counts as waiting")
   func channelBytes() {
     var outbox = Outbox(pendingLimit: 10, highWaterMark: 5)
-    outbox.channelBytes = 11
+    outbox.channel.bytes = 11
     #expect(append("x", to: &outbox) == .overflow)
   }
 
@@ -60,9 +60,9 @@ struct OutboxTests {
   func writable() {
     var outbox = Outbox(pendingLimit: 100, highWaterMark: 5)
     #expect(outbox.isWritable)
-    outbox.isChannelWritable = false
+    outbox.channel.isWritable = false
     #expect(!outbox.isWritable)
-    outbox.isChannelWritable = true
+    outbox.channel.isWritable = true
     _ = append("01234", to: &outbox)
     #expect(!outbox.isWritable)
   }

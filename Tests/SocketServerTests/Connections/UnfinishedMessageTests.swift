@@ -55,8 +55,8 @@ struct UnfinishedMessageTests {
   @Test("one uid has more unfinished messages here than it may, or its other connections notice what ends one")
   func bounded() async throws {
     try await EchoServer.run {
-      $0.messageBytes = 1 << 20
-      $0.unfinishedBytesPerUid = 3 << 20
+      $0.limits.messageBytes = 1 << 20
+      $0.limits.unfinishedBytesPerUid = 3 << 20
     } _: { echo in
       let size = 1_000_000
       var halves: [UnixClient] = []

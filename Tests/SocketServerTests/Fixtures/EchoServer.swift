@@ -30,7 +30,7 @@ struct EchoServer: Sendable {
     let path = directory.file("s")
     var configuration = SocketServer.Configuration(endpoint: .path(path))
     // Longer than the machine pauses: a client that is about to send must not find the socket closed.
-    configuration.lingerTime = .seconds(10)
+    configuration.timeouts.linger = .seconds(10)
     configuration.rejection = { Array("\"rejected \($0)\"".utf8) }
     change(&configuration)
     let log = EventLog()
@@ -67,7 +67,7 @@ final class EchoDelegate: ConnectionDelegate {
   init(log: EventLog) { self.log = log }
 
   func received(_ events: [InboundEvent], on connection: Connection) {
-    if events.count > ConnectionChannelHandler.eventsPerCall { log.add("too many events") }
+    if events.count > InboundDelivery.eventsPerCall { log.add("too many events") }
     for event in events {
       switch event {
       case .text(let message, _): answer(String(decoding: message.bytes, as: UTF8.self), on: connection)

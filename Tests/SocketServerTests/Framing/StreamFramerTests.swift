@@ -69,7 +69,7 @@ struct StreamFramerTests {
 
   @Test("an endless text over the limit is not kept: the buffer does not grow with it")
   func discards() {
-    var framer = StreamFramer(limit: 1000, depth: 8)
+    var framer = InboundFramer(messageBytes: 1000, depth: 8)
     var events: [InboundEvent] = []
     framer.receive(MessageBytes(Array("[\"".utf8)), into: &events)
     let chunk = MessageBytes([UInt8](repeating: UInt8(ascii: "a"), count: 1 << 16))
@@ -110,7 +110,7 @@ struct StreamFramerTests {
     var events: [InboundEvent] = []
     let text = Array("[1,2,3,4,5,6,7]".utf8)
     framer.receive(MessageBytes(text + text.prefix(8)), into: &events)
-    framer.messageBytes = 10
+    framer.limitMessages(to: 10)
     framer.receive(MessageBytes(Array(text.dropFirst(8)) + Array("[1]".utf8)), into: &events)
     #expect(events.map(FramerRun.line) == ["=[1,2,3,4,5,6,7]", "+oversized: 10", "+=[1]"])
   }

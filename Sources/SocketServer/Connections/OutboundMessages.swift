@@ -1,0 +1,83 @@
+import NIOCore
+
+/// The messages of one connection that wait to be written, framed: small ones in one buffer, long ones in pieces.
+struct OutboundMessages {
+  /// The most that one message may have: ByteBuffer counts in 32 bits.
+  static let maximumMessage = 1 << 30
+
+  /// The most bytes of a message that are kept in one buffer: the memory of each is freed by itself.
+  static let pieceBytes = 256 << 10
+
+  /// The framing that messages go out in.
+  var framing = Framing.stream
+  /// Framed bytes; `pieces` come before them.
+  private(set) var buffer = ByteBuffer()
+  /// Long messages, and what was sent before them.
+  private var pieces: [ByteBuffer] = []
+  private var bytesInPieces = 0
+
+  /// How many bytes wait.
+  var byteCount: Int { bytesInPieces + buffer.readableBytes }
+
+  /// Frames `message` and takes it; false when it is too long.
+  mutating func append(_ message: UnsafeRawBufferPointer) -> Bool {
+    guard message.count <= Self.maximumMessage, buffer.readableBytes <= Self.maximumMessage else { return false }
+    switch framing {
+    case .stream:
+      buffer.reserveCapacity(minimumWritableBytes: message.count + 1)
+      buffer.writeBytes(message)
+      buffer.writeInteger(UInt8(ascii: "\n"))
+    case .headers:
+      buffer.reserveCapacity(minimumWritableBytes: message.count + 40)
+      buffer.writeStaticString("Content-Length: ")
+      buffer.writeString(String(message.count))
+      buffer.writeStaticString("\r\n\r\n")
+      buffer.writeBytes(message)
+    }
+    return true
+  }
+
+  /// Takes a message that was framed before; false when it is too long.
+  mutating func append(_ message: [ByteBuffer]) -> Bool {
+    let count = message.reduce(0) { $0 + $1.readableBytes }
+    guard count <= Self.maximumMessage else { return false }
+    if buffer.readableBytes > 0 {
+      pieces.append(buffer)
+      bytesInPieces += buffer.readableBytes
+      buffer = ByteBuffer()
+    }
+    pieces += message
+    bytesInPieces += count
+    return true
+  }
+
+  /// Hands over what waits: the pieces, and behind them what is in `taken` afterwards. What was in it is used again.
+  mutating func take(_ taken: inout ByteBuffer) -> [ByteBuffer] {
+    swap(&buffer, &taken)
+    defer { (pieces, bytesInPieces) = ([], 0) }
+    return pieces
+  }
+
+  /// Drops what waits.
+  mutating func removeAll() {
+    buffer = ByteBuffer()
+    (pieces, bytesInPieces) = ([], 0)
+  }
+
+  /// `message` framed, in pieces.
+  static func pieces(of message: UnsafeRawBufferPointer, framing: Framing) -> [ByteBuffer] {
+    var pieces: [ByteBuffer] = []
+    if framing == .headers { pieces.append(ByteBuffer(string: "Content-Length: \(message.count)\r\n\r\n")) }
+    var start = 0
+    while start < message.count {
+      let end = min(start + pieceBytes, message.count)
+      var piece = ByteBuffer()
+      piece.reserveCapacity(end - start)
+      piece.writeBytes(UnsafeRawBufferPointer(rebasing: message[start..<end]))
+      pieces.append(piece)
+      start = end
+    }
+    if framing == .stream { pieces.append(ByteBuffer(string: "\n")) }
+    return pieces
+  }
+}
