@@ -102,8 +102,8 @@ extension DecisionPoint.Settings {
   /// See `rateLimit`.
   @available(*, deprecated, renamed: "rateLimit")
   public var pace: DecisionRateLimiter? {
-    get { rateLimit }
-    set { rateLimit = newValue }
+    get { requests.rateLimit }
+    set { requests.rateLimit = newValue }
   }
 }
 

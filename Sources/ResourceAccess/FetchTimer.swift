@@ -16,7 +16,7 @@ struct FetchTimer {
   private let control: TransferControl?
 
   init(_ options: FetchOptions, _ server: ResourceServer, clock: any EngineClock) {
-    let timeout = min(options.timeout ?? server.timeout, ResourceServer.maxTimeout)
+    let timeout = min(options.timeout ?? server.bounds.timeout, ResourceServer.maxTimeout)
     started = clock.monotonicNow
     limit = options.deadline.earlier(Deadline(in: timeout, on: clock))
     isBoundByCaller = options.timeout != nil

@@ -105,8 +105,8 @@ public final class ResourceFetcher: Sendable {
     let policy =
       fetch.policy?.within(server)
       ?? AuthorizationPolicy(
-        validatingURL: [server.baseURL] + server.additionalOrigins, delegate: fetch.delegate,
-        accessManager: rules.accessManager, allowsPlainHTTPOnLoopback: server.allowsPlainHTTPOnLoopback)
+        validatingURL: server.locations.all, delegate: fetch.delegate,
+        accessManager: rules.accessManager, allowsPlainHTTPOnLoopback: server.locations.allowsPlainHTTPOnLoopback)
     return AdviceRounds(
       rules: rules, policy: policy, fetch: fetch, session: session, flights: flights,
       headers: HeaderRules(server), resource: server.name, observer: upstream.observer)
@@ -135,11 +135,10 @@ public final class ResourceFetcher: Sendable {
       }
       return try await TokenSource.tokens(of: session, .implicit)
     case .device:
-      guard let issuer = server.issuer else {
+      guard let grant = server.tokens.clientCredentials else {
         throw ResourceError(
           .deviceNotAuthenticated, "the resource is configured without an issuer", retryable: false)
       }
-      let grant = ClientCredentialsGrant(issuer: issuer, scope: server.scope, audience: server.audience)
       return .client(deviceTokens, grant)
     }
   }

@@ -21,8 +21,8 @@ struct CallCookies {
     self.jars = jars
     self.policy = policy
     key = CookieJars.Key(store: policy.store, scope: scope, authentication: authentication)
-    hosts = Set(([server.baseURL] + server.additionalOrigins).map(\.origin.host))
-    reserved = Set(server.reservedCookies.map { $0.lowercasedASCII() })
+    hosts = Set(server.locations.all.map(\.origin.host))
+    reserved = Set(server.callerFields.reservedCookies.map { $0.lowercasedASCII() })
   }
 
   private static func scope(_ session: FetchSession?) -> CookieScope? {

@@ -23,8 +23,8 @@ extension FetchResourceHandler {
       throw unknown
     }
     let server = try server(known.origin.resource, context).applying(known.origin.options)
-    guard server.baseURL == known.origin.baseURL else { throw unknown }
-    let session = try await engine.session(known.session.text, .user, server.issuer, context)
+    guard server.locations.baseURL == known.origin.baseURL else { throw unknown }
+    let session = try await engine.session(known.session.text, .user, server.tokens.issuer, context)
     context.audit?.note(server, session)
     // Before it is taken, so that a call that is rejected here can be retried.
     guard tasks.running(known.origin.task, of: context.uid) == nil else { throw Self.taskIsRunning }

@@ -67,7 +67,7 @@ struct FetchResourceHandler: Sendable {
     if let rules = server.advice, server.authentication == .user {
       // Without anything of this connection's: it may be gone by then.
       let kept = SuspendedFetches.Origin(
-        uid: uid, resource: server.name, baseURL: server.baseURL, request: request, options: options,
+        uid: uid, resource: server.name, baseURL: server.locations.baseURL, request: request, options: options,
         stream: stream, task: task, wait: rules.wait)
       options.advice = advice(rules, kept, progress, by: deadline, context)
     }
@@ -97,7 +97,7 @@ struct FetchResourceHandler: Sendable {
   /// The configured resource server, with the cookie that no caller may send.
   func server(_ name: String, _ context: CallContext) throws(RPCFault) -> ResourceServer {
     var server = try context.runtime.server(name)
-    server.reservedCookies.formUnion(cookieNames(of: server, context))
+    server.callerFields.reservedCookies.formUnion(cookieNames(of: server, context))
     return server
   }
 
@@ -127,7 +127,7 @@ struct FetchResourceHandler: Sendable {
       try await engine.rejectSession(params.session, context)
       return nil
     }
-    return try await engine.session(params.session, kind, server.issuer, context)
+    return try await engine.session(params.session, kind, server.tokens.issuer, context)
   }
 
   private func resourceName(_ params: FetchResource.Params, _ context: CallContext) throws(RPCFault) -> String {
