@@ -31,7 +31,7 @@ struct FetchOperation {
     self.exchange = exchange
     self.tokens = tokens
     followsRedirects = fetch.followsRedirects
-    trace = fetch.trace
+    trace = fetch.context.trace
     self.timer = timer
     self.advice = advice
   }

@@ -39,17 +39,19 @@ struct ResourceExchange {
     self.server = server
     self.method = method
     self.cookies = cookies
-    trace = fetch.trace
+    trace = fetch.context.trace
     longWork = fetch.longWork
-    policy = fetch.tokenPolicy?.within(server) ?? server.tokenPolicy(fetch.tokenDelegate)
+    policy = fetch.tokenRules.tokenPolicy?.within(server) ?? server.tokenPolicy(fetch.tokenRules.tokenDelegate)
     var options = TransferOptions(
-      deadline: .never, maxBodyBytes: server.bounds.maxBodyBytes, allowsPlainHTTP: server.locations.allowsPlainHTTPOnLoopback,
-      caFile: server.connections.caFile, clientIdentity: server.connections.clientIdentity, pins: server.connections.pins, control: fetch.task?.control,
-      peerID: fetch.peerID)
+      deadline: .never, maxBodyBytes: server.bounds.maxBodyBytes,
+      allowsPlainHTTP: server.locations.allowsPlainHTTPOnLoopback,
+      caFile: server.connections.caFile, clientIdentity: server.connections.clientIdentity,
+      pins: server.connections.pins, control: fetch.task?.control,
+      peerID: fetch.context.peerID)
     // A stream without an end is no fault as long as its pieces come, unless the caller bounds all of the fetch.
-    if fetch.deliver != nil, !isBoundByCaller {
+    if fetch.streaming.deliver != nil, !isBoundByCaller {
       options.streaming = StreamBounds(
-        silence: min(server.bounds.timeout, ResourceServer.maxTimeout), deadline: fetch.deadline)
+        silence: min(server.bounds.timeout, ResourceServer.maxTimeout), deadline: fetch.context.deadline)
     }
     self.options = options
   }

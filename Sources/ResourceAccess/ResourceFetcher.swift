@@ -41,7 +41,9 @@ public final class ResourceFetcher: Sendable {
   ) async throws(ResourceError) -> ResourceResponse {
     var options = options
     let server = server.applying(options)
-    if options.deliver != nil, options.task == nil { options.task = NetworkTask(request: request, clock: clock) }
+    if options.streaming.deliver != nil, options.task == nil {
+      options.task = NetworkTask(request: request, clock: clock)
+    }
     guard let task = options.task else { return try await carryOut(request, server, options) }
     return try await task.carryOut { [options] in
       do throws(ResourceError) {
@@ -55,12 +57,12 @@ public final class ResourceFetcher: Sendable {
   private func carryOut(
     _ request: ResourceRequest, _ server: ResourceServer, _ options: FetchOptions
   ) async throws(ResourceError) -> ResourceResponse {
-    if options.deliver != nil, server.payloadEncryption?.decryptsAnswers == true {
+    if options.streaming.deliver != nil, server.payloadEncryption?.decryptsAnswers == true {
       throw ResourceError(
         .payloadEncryptionFailed,
         "an encrypted response is authenticated at its end only: it cannot be delivered in pieces", retryable: false)
     }
-    let prepared = try PreparedRequest(request, to: server, trace: options.trace)
+    let prepared = try PreparedRequest(request, to: server, trace: options.context.trace)
     options.task?.began(prepared.message.url)
     try Self.checkPolicy(of: options, for: server, at: prepared.message.url)
     let timer = FetchTimer(options, server, clock: upstream.clock)
@@ -74,12 +76,12 @@ public final class ResourceFetcher: Sendable {
     var operation = FetchOperation(
       exchange, tokens: tokens, fetch: options, timer: timer,
       advice: adviceRounds(options, server, tokens?.sessionTokens?.handle))
-    guard let task = options.task, let deliver = options.deliver else {
+    guard let task = options.task, let deliver = options.streaming.deliver else {
       return try await operation.run(prepared.message)
     }
     task.control.takeBodies(
-      withHead: options.deliverHead != nil, where: server.streams(consultsDelegate: options.consultsDelegate))
-    let delivery = BodyDelivery(task: task, deliver: deliver, deliverHead: options.deliverHead)
+      withHead: options.streaming.deliverHead != nil, where: server.streams(consultsDelegate: options.consultsDelegate))
+    let delivery = BodyDelivery(task: task, deliver: deliver, deliverHead: options.streaming.deliverHead)
     async let taken = delivery.pump()
     // A fetch that fails has no use for the rest of the body: leaving cancels the pump and waits for it.
     defer { task.control.finish() }

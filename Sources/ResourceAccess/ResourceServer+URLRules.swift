@@ -20,7 +20,9 @@ extension ResourceServer {
     guard url.isSecure(allowingPlainHTTPOnLoopback: locations.allowsPlainHTTPOnLoopback) else {
       throw Self.invalid("must be https (plain http only on loopback addresses, and where the configuration allows it)")
     }
-    guard isAbsolute || url.lies(under: locations.baseURL) else { throw Self.invalid("leads out of the resource's base URL") }
+    guard isAbsolute || url.lies(under: locations.baseURL) else {
+      throw Self.invalid("leads out of the resource's base URL")
+    }
     if let fault = PathInspection.fault(in: url.path) { throw Self.invalid(fault) }
     guard covers(url) else {
       throw ResourceError(

@@ -51,7 +51,8 @@ public struct ResourceServer: Sendable {
     public var scope: String?
     /// The audience of the tokens; see `ClientCredentialsGrant`.
     public var audience: String?
-    /// How a token that is sent there must be bound. A token that is bound is always used as such, whatever is set here.
+    /// How a token that is sent there must be bound. A token that is bound is always used as such, whatever is set
+    /// here.
     public var senderConstraint: SenderConstraint
     /// The statuses at which a token is refreshed, whatever the challenge; nil: 401 with a challenge to the token.
     public var refreshOn: Set<Int>?
@@ -63,7 +64,7 @@ public struct ResourceServer: Sendable {
   }
 
   /// The header fields that callers may send.
-  public struct CallerFields: Sendable {
+  public struct HeaderPermissions: Sendable {
     /// Names of cookies a caller must not send: the single sign-on cookie.
     public var reservedCookies: Set<String>
     /// Names of header fields that callers may send although they override the request's target, method or host
@@ -85,7 +86,8 @@ public struct ResourceServer: Sendable {
     public var limits: OriginLimits?
     /// PEM file with the certificate authorities to trust instead of the system's.
     public var caFile: String?
-    /// The client certificate in TLS; nil: none. Where tokens are bound to a certificate (RFC 8705 section 3), that one.
+    /// The client certificate in TLS; nil: none. Where tokens are bound to a certificate (RFC 8705 section 3), that
+    /// one.
     public var clientIdentity: ClientIdentity?
     /// The pins of the server's certificate chain, its additional origins' too; nil: no pins.
     public var pins: KeyPins?
@@ -107,7 +109,7 @@ public struct ResourceServer: Sendable {
   /// How policy advice is dealt with; nil: it is an answer like any other.
   public var advice: AdviceRules?
   /// The header fields that callers may send.
-  public var callerFields: CallerFields
+  public var headers: HeaderPermissions
   /// How long a fetch may take, and how much it may receive.
   public var bounds: Bounds
   /// How requests get to its origins.
@@ -145,7 +147,7 @@ public struct ResourceServer: Sendable {
     self.authentication = authentication
     tokens = Tokens(
       issuer: issuer, scope: scope, audience: audience, senderConstraint: senderConstraint, refreshOn: refreshOn)
-    callerFields = CallerFields(reservedCookies: reservedCookies)
+    headers = HeaderPermissions(reservedCookies: reservedCookies)
     bounds = Bounds(timeout: timeout, maxBodyBytes: maxBodyBytes)
     connections = Connections(limits: limits, caFile: caFile, clientIdentity: clientIdentity, pins: pins)
     self.payloadEncryption = payloadEncryption
@@ -167,10 +169,10 @@ extension ResourceServer {
     set { tokens[keyPath: path] = newValue }
   }
 
-  /// A member of `callerFields`.
-  public subscript<Value>(dynamicMember path: WritableKeyPath<CallerFields, Value>) -> Value {
-    get { callerFields[keyPath: path] }
-    set { callerFields[keyPath: path] = newValue }
+  /// A member of `headers`.
+  public subscript<Value>(dynamicMember path: WritableKeyPath<HeaderPermissions, Value>) -> Value {
+    get { headers[keyPath: path] }
+    set { headers[keyPath: path] = newValue }
   }
 
   /// A member of `bounds`.

@@ -15,7 +15,7 @@ public struct PreauthorizationConfiguration: Sendable, Equatable {
     case accessManager = "access-manager"
   }
 
-  /// What is to be decided: an action of a subject on resources.
+  /// The question of requests: an action of a subject on resources.
   public struct Evaluation: Sendable, Equatable {
     /// The type of the resources (AuthZEN). Default `channel`.
     public var resourceType: String
@@ -45,7 +45,7 @@ public struct PreauthorizationConfiguration: Sendable, Equatable {
     }
   }
 
-  /// What is set for one kind of decision point alone; see also `AdobePassConfiguration`.
+  /// Settings of one kind of decision point alone; see also `AdobePassConfiguration`.
   public struct KindOptions: Sendable, Equatable {
     /// `authzen`: where the metadata are; nil: at the well-known location.
     public var metadataURL: String?
@@ -68,8 +68,8 @@ public struct PreauthorizationConfiguration: Sendable, Equatable {
   public var baseURL: String
   /// The name of the issuer whose session is the subject; nil takes `context.subject` of the call.
   public var issuer: String?
-  /// What is to be decided. Its keys, as those of `requests`, `options` and `adobePass`, are in the decision point's own
-  /// section.
+  /// The question of requests. Its keys, as those of `requests`, `options` and `adobePass`, are in the section of the
+  /// decision point.
   public var evaluation: Evaluation
   /// How requests are sent.
   public var requests: Requests
@@ -77,7 +77,7 @@ public struct PreauthorizationConfiguration: Sendable, Equatable {
   public var cache: DecisionCacheConfiguration
   /// How the sidecar authenticates at the decision point.
   public var credentials: DecisionCredentials
-  /// What is set for one kind of decision point alone.
+  /// Settings of one kind of decision point alone.
   public var options: KindOptions
   /// A fixed decision that replaces the decision point for a while.
   public var degradation: DegradationConfiguration?

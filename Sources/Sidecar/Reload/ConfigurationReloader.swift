@@ -190,7 +190,9 @@ final class ConfigurationReloader: Sendable {
   private func removeOutdated(
     _ changed: [String], from before: ConfigurationSnapshot, to next: ConfigurationSnapshot
   ) {
-    if !Set(changed).isDisjoint(with: ["issuers", "validation", "development"]) { engine.validators.verdicts.removeAll() }
+    if !Set(changed).isDisjoint(with: ["issuers", "validation", "development"]) {
+      engine.validators.verdicts.removeAll()
+    }
     engine.fetcher.cookies.forgetAll(but: next.cookies)
     for (name, point) in before.decisionPoints where next.decisionPoints[name] !== point {
       var selection = DecisionSelection()

@@ -23,7 +23,7 @@ extension SidecarService {
     package var audit: AuditLog?
     /// Where spans of sampled calls go; nil: nowhere.
     package var spans: SpanExporter?
-    /// What is known of the process itself.
+    /// The state of the process itself.
     package var process: ProcessState
     /// The errors of files that were replaced.
     package var replacements: FileReloadMonitor
@@ -66,7 +66,7 @@ extension SidecarService {
     package var state: (@Sendable () -> TransportState)?
   }
 
-  /// What is known of the process itself.
+  /// The state of the process itself.
   package struct ProcessState: Sendable {
     /// Versions of the libraries, for `getInfo`.
     package var libraries: LibraryVersions

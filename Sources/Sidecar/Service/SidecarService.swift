@@ -57,7 +57,8 @@ package final class SidecarService: Sendable {
       monitor,
       HealthReporter.Sources(
         keySets: engine.keySets, fileReloads: dependencies.replacements, trail: trail,
-        hardening: dependencies.process.hardening == nil ? nil : hardening, transportState: dependencies.transports.state),
+        hardening: dependencies.process.hardening == nil ? nil : hardening,
+        transportState: dependencies.transports.state),
       running, demand, hub: hub, clock: clock)
     readinessWatch = ReadinessWatch(
       running, engine, store: dependencies.storage.store, watchedStore, health, demand, logger: logger, clock: clock)

@@ -55,7 +55,9 @@ struct DecisionPointFactory {
     settings.requests.maxBatch = given.requests.maxBatch
     settings.requests.timeout = given.requests.timeout
     settings.requests.attempts = given.requests.attempts
-    settings.requests.rateLimit = given.requests.rateLimit.map { DecisionRateLimiter(perSecond: $0.perSecond, burst: $0.burst) }
+    settings.requests.rateLimit = given.requests.rateLimit.map {
+      DecisionRateLimiter(perSecond: $0.perSecond, burst: $0.burst)
+    }
     settings.permitLifetime = given.cache.permit
     settings.denyLifetime = given.cache.deny
     settings.allowsPlainHTTPOnLoopback = configuration.development.plainHTTPOnLoopback
@@ -91,7 +93,8 @@ struct DecisionPointFactory {
         if let metadata = given.options.metadataURL { settings.metadataURL = try HTTPURL(metadata) }
         settings.subjectType = given.evaluation.subjectType
         settings.resourceType = given.evaluation.resourceType
-        guard let reasons = AuthZENReasons(code: given.options.reasons.code, message: given.options.reasons.message) else {
+        guard let reasons = AuthZENReasons(code: given.options.reasons.code, message: given.options.reasons.message)
+        else {
           throw EngineFactory.problem("\(path).reasons", "must be JSON Pointers, as in /reason_code")
         }
         settings.reasons = reasons

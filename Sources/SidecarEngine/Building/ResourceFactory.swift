@@ -79,7 +79,7 @@ struct ResourceFactory {
         ? CookiePolicy(maxCookies: resource.cookies.maxCookies, maxBytes: resource.cookies.maxBytes) : nil,
       allowsPlainHTTPOnLoopback: configuration.development.plainHTTPOnLoopback)
     server.advice = adviceRules(resource, configured)
-    server.callerFields.allowedHeaders = try allowedHeaders(resource, path)
+    server.headers.allowedHeaders = try allowedHeaders(resource, path)
     return server
   }
 

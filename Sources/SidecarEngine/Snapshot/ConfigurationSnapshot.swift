@@ -57,7 +57,8 @@ package final class ConfigurationSnapshot: Sendable {
       if let kept { servers[name]?.cookies = kept.cookies }
       // It ends with the last call that has it.
       guard resource.http2 else { continue }
-      servers[name]?.connections.transport = (isShareKept ? kept?.connections.transport : nil) ?? http2Transport?(name, sharing)
+      servers[name]?.connections.transport =
+        (isShareKept ? kept?.connections.transport : nil) ?? http2Transport?(name, sharing)
     }
     decisions = ConfiguredDecisionPoints(
       points: try DecisionPointFactory(configuration: configuration, clock: clock)

@@ -3,7 +3,7 @@ package import PosternProtocol
 
 /// How the process protects itself, for `getInfo` and `health`: what is in force now.
 package struct HardeningReport: Sendable, Equatable {
-  /// What Landlock limits, landlock(7).
+  /// The limits set by Landlock, landlock(7).
   package struct Landlock: Sendable, Equatable {
     /// Its ABI as it is made use of; 0 for none.
     package var abi = 0
@@ -23,7 +23,7 @@ package struct HardeningReport: Sendable, Equatable {
   package var leavesCoreDumps = true
   /// Whether memory that was written can become code.
   package var allowsWritableCode = true
-  /// What Landlock limits.
+  /// The limits set by Landlock.
   package var landlock = Landlock()
   /// Whether system calls are filtered.
   package var filtersSystemCalls = false

@@ -32,9 +32,9 @@ extension FetchResourceHandler {
     let fetch = taken.value
     var options = fetch.origin.options
     options.session = session
-    options.deadline = context.deadline
+    options.context.deadline = context.deadline
     options.timeout = timeout ?? options.timeout
-    options.trace = context.traceContext
+    options.context.trace = context.traceContext
     do throws(RPCFault) {
       return try await carryOut(
         fetch.origin.request, server, options, fetch.origin.task, stream: fetch.origin.stream,

@@ -139,8 +139,10 @@ struct AccessTokenHandler: Sendable {
     guard scope != nil || server.tokens.audience != nil else { return false }
     func words(_ scope: String?) -> Set<Substring> { Set((scope ?? "").split(atByte: " ")) }
     return !context.runtime.hiddenServers.contains { hidden in
-      hidden.tokens.issuer?.identifier == server.tokens.issuer?.identifier && hidden.tokens.audience == server.tokens.audience
-        && (hidden.tokens.scope != nil || hidden.tokens.audience != nil) && words(hidden.tokens.scope).isSubset(of: words(scope))
+      hidden.tokens.issuer?.identifier == server.tokens.issuer?.identifier
+        && hidden.tokens.audience == server.tokens.audience
+        && (hidden.tokens.scope != nil || hidden.tokens.audience != nil)
+        && words(hidden.tokens.scope).isSubset(of: words(scope))
     }
   }
 
