@@ -33,15 +33,15 @@ extension FetchOptions {
   /// See `cookieScope`.
   @available(*, deprecated, renamed: "cookieScope")
   public var cookieOwner: CookieScope? {
-    get { cookieScope }
-    set { cookieScope = newValue }
+    get { context.cookieScope }
+    set { context.cookieScope = newValue }
   }
 
   /// See `peerID`.
   @available(*, deprecated, renamed: "peerID")
   public var requester: PeerID {
-    get { peerID }
-    set { peerID = newValue }
+    get { context.peerID }
+    set { context.peerID = newValue }
   }
 }
 
@@ -102,8 +102,8 @@ extension DecisionPoint.Settings {
   /// See `rateLimit`.
   @available(*, deprecated, renamed: "rateLimit")
   public var pace: DecisionRateLimiter? {
-    get { rateLimit }
-    set { rateLimit = newValue }
+    get { requests.rateLimit }
+    set { requests.rateLimit = newValue }
   }
 }
 

@@ -13,7 +13,7 @@ extension LoadingRules {
   /// token may be sent without a token policy, and no advice may be overlooked.
   func obstacle(for resource: ProtectedResource) -> ResourceError? {
     guard authorizationPolicy != nil else { return nil }
-    guard tokenManagementPolicy != nil || resource.options.tokenPolicy != nil else {
+    guard tokenManagementPolicy != nil || resource.options.tokenRules.tokenPolicy != nil else {
       return Self.unusable(
         "authorizationPolicy is set and tokenManagementPolicy is not: an authorization policy puts no token into "
           + "requests, so say with a TokenManagementPolicy which of them carry one")

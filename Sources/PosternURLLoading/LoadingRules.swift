@@ -21,7 +21,7 @@ struct LoadingRules: Sendable {
   /// Returns the options for the request to `resource`.
   func options(for resource: ProtectedResource) -> FetchOptions {
     var options = resource.options
-    options.tokenPolicy = tokenManagementPolicy ?? options.tokenPolicy
+    options.tokenRules.tokenPolicy = tokenManagementPolicy ?? options.tokenRules.tokenPolicy
     if let authorizationPolicy {
       var advice = options.advice ?? FetchAdvice()
       advice.policy = authorizationPolicy

@@ -14,7 +14,7 @@ public struct ProtectedResource: Sendable {
     self.fetcher = fetcher
     var options = options
     options.task = nil
-    options.deliver = nil
+    options.streaming.deliver = nil
     self.options = options
   }
 

@@ -31,7 +31,7 @@ struct FetchOperation {
     self.exchange = exchange
     self.tokens = tokens
     followsRedirects = fetch.followsRedirects
-    trace = fetch.trace
+    trace = fetch.context.trace
     self.timer = timer
     self.advice = advice
   }
@@ -159,7 +159,7 @@ struct FetchOperation {
 
   /// Whether the token may be sent to a resource that requires one bound to a key.
   private func satisfiesConstraint(_ token: AccessToken) -> Bool {
-    exchange.server.senderConstraint != .dpop || token.binding.key != nil
+    exchange.server.tokens.senderConstraint != .dpop || token.binding.key != nil
   }
 
   /// A newer token; nil when there is none, so that `answer` is the result. Cancellation and the deadline end the

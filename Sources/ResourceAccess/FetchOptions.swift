@@ -4,7 +4,40 @@ public import PosternSupport
 public import Sessions
 
 /// The options that a caller may set for one fetch.
+@dynamicMemberLookup
 public struct FetchOptions: Sendable {
+  /// The call that a fetch is part of.
+  public struct Context: Sendable {
+    /// The deadline of the caller, whatever `timeout` is.
+    public var deadline = Deadline.never
+    /// The caller's distributed trace.
+    public var trace: TraceContext?
+    /// The uid and session whose cookies are sent, where the resource keeps any; nil: those of `session`, where that
+    /// names one.
+    public var cookieScope: CookieScope?
+    /// The peer for which the fetch is made: of fetches that wait, those of the uid with the fewest in flight go first.
+    public var peerID = PeerID.process
+  }
+
+  /// The rules about tokens in place of the resource server's rules.
+  public struct TokenRules: Sendable {
+    /// Decides whether a response means that the token must be refreshed; nil: the resource's rule decides.
+    public var tokenDelegate: (any TokenManagementPolicyDelegate)?
+    /// The policy that replaces the resource's rules and `tokenDelegate`: which requests carry the token, and when it
+    /// must be refreshed. It covers none but the resource server's URLs. Nil: all of them carry it.
+    public var tokenPolicy: TokenManagementPolicy?
+  }
+
+  /// The receivers of a response in pieces.
+  public struct Streaming: Sendable {
+    /// Takes the body in pieces, in order, before the response is returned, which has none then; nil: the response has
+    /// it. What does not return lets the server wait; false ends the transfer, and the fetch as `request_cancelled`.
+    public var deliver: (@Sendable ([UInt8]) async -> Bool)?
+    /// With `deliver`: takes the response's head, once, before the first piece and as soon as it is certain that no
+    /// other request follows. False ends the fetch as it does there.
+    public var deliverHead: (@Sendable (HTTPResponseHead) async -> Bool)?
+  }
+
   /// The kind of token that the request carries; nil: the resource server's.
   public var authentication: ResourceServer.Authentication?
   /// The session whose token the request carries, with `user` and `implicit`.
@@ -12,22 +45,12 @@ public struct FetchOptions: Sendable {
   /// The time that the whole fetch may take, token, redirects and retry included; nil: the resource server's. At most
   /// `ResourceServer.maxTimeout`.
   public var timeout: Duration?
-  /// The deadline of the caller, whatever `timeout` is.
-  public var deadline: Deadline
+  /// The call that the fetch is part of.
+  public var context = Context()
   /// Whether redirects are followed.
   public var followsRedirects: Bool
-  /// The caller's distributed trace.
-  public var trace: TraceContext?
-  /// Decides whether a response means that the token must be refreshed; nil: the resource's rule decides.
-  public var tokenDelegate: (any TokenManagementPolicyDelegate)?
-  /// The policy that replaces the resource's rules and `tokenDelegate`: which requests carry the token, and when it
-  /// must be refreshed. It covers none but the resource server's URLs. Nil: all of them carry it.
-  public var tokenPolicy: TokenManagementPolicy?
-  /// The uid and session whose cookies are sent, where the resource keeps any; nil: those of `session`, where that
-  /// names one.
-  public var cookieScope: CookieScope?
-  /// The peer for which the fetch is made: of fetches that wait, those of the uid with the fewest in flight go first.
-  public var peerID = PeerID.process
+  /// The rules about tokens in place of the resource server's rules.
+  public var tokenRules = TokenRules()
   /// How policy advice that the fetch meets is satisfied, with a user's session, where the resource server has rules
   /// for it; nil: a response with advice is a response like any other.
   public var advice: FetchAdvice?
@@ -35,12 +58,8 @@ public struct FetchOptions: Sendable {
   public var task: NetworkTask?
   /// Where long bodies are encrypted and decrypted; nil: where the fetch is carried out.
   public var longWork: LongWork?
-  /// Takes the body in pieces, in order, before the response is returned, which has none then; nil: the response has
-  /// it. What does not return lets the server wait; false ends the transfer, and the fetch as `request_cancelled`.
-  public var deliver: (@Sendable ([UInt8]) async -> Bool)?
-  /// With `deliver`: takes the response's head, once, before the first piece and as soon as it is certain that no other
-  /// request follows. False ends the fetch as it does there.
-  public var deliverHead: (@Sendable (HTTPResponseHead) async -> Bool)?
+  /// The receivers of the response in pieces.
+  public var streaming = Streaming()
 
   /// Options; the defaults are those of a caller that chooses nothing.
   public init(
@@ -49,14 +68,14 @@ public struct FetchOptions: Sendable {
   ) {
     self.authentication = authentication
     self.timeout = timeout
-    self.deadline = deadline
+    context.deadline = deadline
+    context.trace = trace
     self.followsRedirects = followsRedirects
-    self.trace = trace
   }
 
   /// Whether a delegate decides about responses.
   var consultsDelegate: Bool {
-    tokenDelegate != nil || tokenPolicy?.hasDelegate == true || advice?.consultsDelegate == true
+    tokenRules.tokenDelegate != nil || tokenRules.tokenPolicy?.hasDelegate == true || advice?.consultsDelegate == true
   }
 
   /// The same with that token, and no other session's.
@@ -67,5 +86,26 @@ public struct FetchOptions: Sendable {
     options.authentication = authentication
     options.session = session
     return options
+  }
+}
+
+// The members of the groups are the options' as well.
+extension FetchOptions {
+  /// A member of `context`.
+  public subscript<Value>(dynamicMember path: WritableKeyPath<Context, Value>) -> Value {
+    get { context[keyPath: path] }
+    set { context[keyPath: path] = newValue }
+  }
+
+  /// A member of `tokenRules`.
+  public subscript<Value>(dynamicMember path: WritableKeyPath<TokenRules, Value>) -> Value {
+    get { tokenRules[keyPath: path] }
+    set { tokenRules[keyPath: path] = newValue }
+  }
+
+  /// A member of `streaming`.
+  public subscript<Value>(dynamicMember path: WritableKeyPath<Streaming, Value>) -> Value {
+    get { streaming[keyPath: path] }
+    set { streaming[keyPath: path] = newValue }
   }
 }

@@ -16,12 +16,12 @@ struct FetchTimer {
   private let control: TransferControl?
 
   init(_ options: FetchOptions, _ server: ResourceServer, clock: any EngineClock) {
-    let timeout = min(options.timeout ?? server.timeout, ResourceServer.maxTimeout)
+    let timeout = min(options.timeout ?? server.bounds.timeout, ResourceServer.maxTimeout)
     started = clock.monotonicNow
-    limit = options.deadline.earlier(Deadline(in: timeout, on: clock))
+    limit = options.context.deadline.earlier(Deadline(in: timeout, on: clock))
     isBoundByCaller = options.timeout != nil
     self.clock = clock
-    callerDeadline = options.deadline
+    callerDeadline = options.context.deadline
     control = options.task?.control
   }
 

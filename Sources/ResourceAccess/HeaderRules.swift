@@ -16,8 +16,8 @@ struct HeaderRules {
 
   /// The rules of `server`.
   init(_ server: ResourceServer) {
-    reservedCookies = server.reservedCookies
-    allowed = Set(server.allowedHeaders.map(HTTPFieldRules.canonical))
+    reservedCookies = server.headers.reservedCookies
+    allowed = Set(server.headers.allowedHeaders.map(HTTPFieldRules.canonical))
   }
 
   /// The fields as they are sent: values trimmed, `Accept-Encoding` left out, since content codings are negotiated and

@@ -33,23 +33,25 @@ struct ResourceExchange {
     upstream: Upstream, limiter: OriginLimiter, prover: DPoPProver, server: ResourceServer, method: HTTPMethod,
     cookies: CallCookies?, fetch: FetchOptions, isBoundByCaller: Bool
   ) {
-    self.upstream = upstream.carried(by: server.transport)
+    self.upstream = upstream.carried(by: server.connections.transport)
     self.limiter = limiter
     self.prover = prover
     self.server = server
     self.method = method
     self.cookies = cookies
-    trace = fetch.trace
+    trace = fetch.context.trace
     longWork = fetch.longWork
-    policy = fetch.tokenPolicy?.within(server) ?? server.tokenPolicy(fetch.tokenDelegate)
+    policy = fetch.tokenRules.tokenPolicy?.within(server) ?? server.tokenPolicy(fetch.tokenRules.tokenDelegate)
     var options = TransferOptions(
-      deadline: .never, maxBodyBytes: server.maxBodyBytes, allowsPlainHTTP: server.allowsPlainHTTPOnLoopback,
-      caFile: server.caFile, clientIdentity: server.clientIdentity, pins: server.pins, control: fetch.task?.control,
-      peerID: fetch.peerID)
+      deadline: .never, maxBodyBytes: server.bounds.maxBodyBytes,
+      allowsPlainHTTP: server.locations.allowsPlainHTTPOnLoopback,
+      caFile: server.connections.caFile, clientIdentity: server.connections.clientIdentity,
+      pins: server.connections.pins, control: fetch.task?.control,
+      peerID: fetch.context.peerID)
     // A stream without an end is no fault as long as its pieces come, unless the caller bounds all of the fetch.
-    if fetch.deliver != nil, !isBoundByCaller {
+    if fetch.streaming.deliver != nil, !isBoundByCaller {
       options.streaming = StreamBounds(
-        silence: min(server.timeout, ResourceServer.maxTimeout), deadline: fetch.deadline)
+        silence: min(server.bounds.timeout, ResourceServer.maxTimeout), deadline: fetch.context.deadline)
     }
     self.options = options
   }
@@ -74,7 +76,7 @@ struct ResourceExchange {
     _ attempt: Attempt, by terms: DPoPTerms?, _ proof: inout DPoPProof?
   ) async throws(ResourceError) -> HTTPResponse {
     try await waitUntilResumed(mayHaveHadEffect: attempt.followsRedirect)
-    guard let limits = server.limits else { return try await sendNow(attempt, by: terms, &proof) }
+    guard let limits = server.connections.limits else { return try await sendNow(attempt, by: terms, &proof) }
     let came = upstream.clock.monotonicNow
     let slot: OriginLimiter.Slot
     do throws(OriginLimiter.Rejection) {

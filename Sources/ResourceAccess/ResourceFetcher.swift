@@ -41,7 +41,9 @@ public final class ResourceFetcher: Sendable {
   ) async throws(ResourceError) -> ResourceResponse {
     var options = options
     let server = server.applying(options)
-    if options.deliver != nil, options.task == nil { options.task = NetworkTask(request: request, clock: clock) }
+    if options.streaming.deliver != nil, options.task == nil {
+      options.task = NetworkTask(request: request, clock: clock)
+    }
     guard let task = options.task else { return try await carryOut(request, server, options) }
     return try await task.carryOut { [options] in
       do throws(ResourceError) {
@@ -55,12 +57,12 @@ public final class ResourceFetcher: Sendable {
   private func carryOut(
     _ request: ResourceRequest, _ server: ResourceServer, _ options: FetchOptions
   ) async throws(ResourceError) -> ResourceResponse {
-    if options.deliver != nil, server.payloadEncryption?.decryptsAnswers == true {
+    if options.streaming.deliver != nil, server.payloadEncryption?.decryptsAnswers == true {
       throw ResourceError(
         .payloadEncryptionFailed,
         "an encrypted response is authenticated at its end only: it cannot be delivered in pieces", retryable: false)
     }
-    let prepared = try PreparedRequest(request, to: server, trace: options.trace)
+    let prepared = try PreparedRequest(request, to: server, trace: options.context.trace)
     options.task?.began(prepared.message.url)
     try Self.checkPolicy(of: options, for: server, at: prepared.message.url)
     let timer = FetchTimer(options, server, clock: upstream.clock)
@@ -74,12 +76,12 @@ public final class ResourceFetcher: Sendable {
     var operation = FetchOperation(
       exchange, tokens: tokens, fetch: options, timer: timer,
       advice: adviceRounds(options, server, tokens?.sessionTokens?.handle))
-    guard let task = options.task, let deliver = options.deliver else {
+    guard let task = options.task, let deliver = options.streaming.deliver else {
       return try await operation.run(prepared.message)
     }
     task.control.takeBodies(
-      withHead: options.deliverHead != nil, where: server.streams(consultsDelegate: options.consultsDelegate))
-    let delivery = BodyDelivery(task: task, deliver: deliver, deliverHead: options.deliverHead)
+      withHead: options.streaming.deliverHead != nil, where: server.streams(consultsDelegate: options.consultsDelegate))
+    let delivery = BodyDelivery(task: task, deliver: deliver, deliverHead: options.streaming.deliverHead)
     async let taken = delivery.pump()
     // A fetch that fails has no use for the rest of the body: leaving cancels the pump and waits for it.
     defer { task.control.finish() }
@@ -105,8 +107,8 @@ public final class ResourceFetcher: Sendable {
     let policy =
       fetch.policy?.within(server)
       ?? AuthorizationPolicy(
-        validatingURL: [server.baseURL] + server.additionalOrigins, delegate: fetch.delegate,
-        accessManager: rules.accessManager, allowsPlainHTTPOnLoopback: server.allowsPlainHTTPOnLoopback)
+        validatingURL: server.locations.all, delegate: fetch.delegate,
+        accessManager: rules.accessManager, allowsPlainHTTPOnLoopback: server.locations.allowsPlainHTTPOnLoopback)
     return AdviceRounds(
       rules: rules, policy: policy, fetch: fetch, session: session, flights: flights,
       headers: HeaderRules(server), resource: server.name, observer: upstream.observer)
@@ -135,11 +137,10 @@ public final class ResourceFetcher: Sendable {
       }
       return try await TokenSource.tokens(of: session, .implicit)
     case .device:
-      guard let issuer = server.issuer else {
+      guard let grant = server.tokens.clientCredentials else {
         throw ResourceError(
           .deviceNotAuthenticated, "the resource is configured without an issuer", retryable: false)
       }
-      let grant = ClientCredentialsGrant(issuer: issuer, scope: server.scope, audience: server.audience)
       return .client(deviceTokens, grant)
     }
   }

@@ -22,7 +22,7 @@ extension ResourceServer {
   /// arrives: not where the response may be a redirect, a rejected token, or a challenge. Those are small; where one
   /// is the last all the same, its body is delivered at its end.
   func streams(consultsDelegate: Bool) -> @Sendable (Int) -> Bool {
-    let refreshOn = refreshOn
+    let refreshOn = tokens.refreshOn
     return { status in
       if (300..<400).contains(status) || status == 401 || status == 403 { return false }
       if let refreshOn, refreshOn.contains(status) { return false }

@@ -13,14 +13,16 @@ extension ResourceServer {
     guard !path.utf8.starts(with: "//".utf8) else { throw Self.invalid("must not begin with two slashes") }
     let url: HTTPURL
     do throws(HTTPURLError) {
-      url = isAbsolute ? try HTTPURL(path) : try baseURL.appending(relativePath: path)
+      url = isAbsolute ? try HTTPURL(path) : try locations.baseURL.appending(relativePath: path)
     } catch {
       throw Self.invalid("\(error)")
     }
-    guard url.isSecure(allowingPlainHTTPOnLoopback: allowsPlainHTTPOnLoopback) else {
+    guard url.isSecure(allowingPlainHTTPOnLoopback: locations.allowsPlainHTTPOnLoopback) else {
       throw Self.invalid("must be https (plain http only on loopback addresses, and where the configuration allows it)")
     }
-    guard isAbsolute || url.lies(under: baseURL) else { throw Self.invalid("leads out of the resource's base URL") }
+    guard isAbsolute || url.lies(under: locations.baseURL) else {
+      throw Self.invalid("leads out of the resource's base URL")
+    }
     if let fault = PathInspection.fault(in: url.path) { throw Self.invalid(fault) }
     guard covers(url) else {
       throw ResourceError(
@@ -32,18 +34,13 @@ extension ResourceServer {
 
   /// Whether requests may go to `url`: under `baseURL` or an additional origin, secure, and without a path that another
   /// server could read differently. It applies to redirects, too.
-  public func covers(_ url: HTTPURL) -> Bool { coverage.covers(url) }
-
-  /// Where requests to this server may go.
-  var coverage: URLCoverage {
-    URLCoverage(locations: [baseURL] + additionalOrigins, allowsPlainHTTPOnLoopback: allowsPlainHTTPOnLoopback)
-  }
+  public func covers(_ url: HTTPURL) -> Bool { locations.coverage.covers(url) }
 
   /// The policy by which requests to this server carry tokens.
   func tokenPolicy(_ delegate: (any TokenManagementPolicyDelegate)? = nil) -> TokenManagementPolicy {
     TokenManagementPolicy(
-      validatingURL: [baseURL] + additionalOrigins, delegate: delegate, refreshOn: refreshOn,
-      allowsPlainHTTPOnLoopback: allowsPlainHTTPOnLoopback)
+      validatingURL: locations.all, delegate: delegate, refreshOn: tokens.refreshOn,
+      allowsPlainHTTPOnLoopback: locations.allowsPlainHTTPOnLoopback)
   }
 
   private static func invalid(_ fault: String) -> ResourceError {

@@ -2,6 +2,7 @@ public import HTTPMessages
 public import OAuthClient
 
 /// A configured resource server: where it is, and how requests to it are authenticated and bounded.
+@dynamicMemberLookup
 public struct ResourceServer: Sendable {
   /// The kind of token that a request carries.
   public enum Authentication: String, Sendable, Hashable, CaseIterable {
@@ -25,54 +26,98 @@ public struct ResourceServer: Sendable {
     case mtls
   }
 
+  /// Where requests may go.
+  public struct Locations: Sendable {
+    /// Below this every relative path lies.
+    public var baseURL: HTTPURL
+    /// Other locations that absolute URLs and redirects may lead to: an origin, or an origin with a path prefix.
+    public var additionalOrigins: [HTTPURL]
+    /// Whether `http` is accepted on loopback addresses; never elsewhere.
+    public var allowsPlainHTTPOnLoopback: Bool
+
+    /// All of them.
+    package var all: [HTTPURL] { [baseURL] + additionalOrigins }
+    /// The URLs below them.
+    var coverage: URLCoverage {
+      URLCoverage(locations: all, allowsPlainHTTPOnLoopback: allowsPlainHTTPOnLoopback)
+    }
+  }
+
+  /// The tokens that requests carry.
+  public struct Tokens: Sendable {
+    /// The issuer of the tokens.
+    public var issuer: Issuer?
+    /// The scope that tokens are requested with.
+    public var scope: String?
+    /// The audience of the tokens; see `ClientCredentialsGrant`.
+    public var audience: String?
+    /// How a token that is sent there must be bound. A token that is bound is always used as such, whatever is set
+    /// here.
+    public var senderConstraint: SenderConstraint
+    /// The statuses at which a token is refreshed, whatever the challenge; nil: 401 with a challenge to the token.
+    public var refreshOn: Set<Int>?
+
+    /// The grant for tokens of the client; nil without an issuer.
+    var clientCredentials: ClientCredentialsGrant? {
+      issuer.map { ClientCredentialsGrant(issuer: $0, scope: scope, audience: audience) }
+    }
+  }
+
+  /// The header fields that callers may send.
+  public struct HeaderPermissions: Sendable {
+    /// Names of cookies a caller must not send: the single sign-on cookie.
+    public var reservedCookies: Set<String>
+    /// Names of header fields that callers may send although they override the request's target, method or host
+    /// (`HTTPFieldRules.overridesRequest`); nothing else needs to be here, and nothing that is reserved can be allowed.
+    public var allowedHeaders: Set<String> = []
+  }
+
+  /// How long a fetch may take, and how much it may receive.
+  public struct Bounds: Sendable {
+    /// How long a fetch may take unless the call has a timeout.
+    public var timeout: Duration
+    /// Bound of a response's decoded body in bytes.
+    public var maxBodyBytes: Int
+  }
+
+  /// How requests get to its origins.
+  public struct Connections: Sendable {
+    /// The limits of each of its origins: concurrent requests, queue, and circuit breaker; nil: no limits.
+    public var limits: OriginLimits?
+    /// PEM file with the certificate authorities to trust instead of the system's.
+    public var caFile: String?
+    /// The client certificate in TLS; nil: none. Where tokens are bound to a certificate (RFC 8705 section 3), that
+    /// one.
+    public var clientIdentity: ClientIdentity?
+    /// The pins of the server's certificate chain, its additional origins' too; nil: no pins.
+    public var pins: KeyPins?
+    /// The transport of its requests; nil: the engine's.
+    public var transport: (any HTTPTransport)?
+  }
+
   /// The longest time a fetch may be given.
   public static let maxTimeout: Duration = .seconds(600)
 
   /// The name it has in the configuration.
   public var name: String
-  /// Below this every relative path lies.
-  public var baseURL: HTTPURL
-  /// Other locations that absolute URLs and redirects may lead to: an origin, or an origin with a path prefix.
-  public var additionalOrigins: [HTTPURL]
+  /// Where requests may go.
+  public var locations: Locations
   /// The kind of token that a request carries unless the call chooses another.
   public var authentication: Authentication
-  /// The issuer of the tokens.
-  public var issuer: Issuer?
-  /// The scope that tokens are requested with.
-  public var scope: String?
-  /// The audience of the tokens; see `ClientCredentialsGrant`.
-  public var audience: String?
-  /// How a token that is sent there must be bound. A token that is bound is always used as such, whatever is set here.
-  public var senderConstraint: SenderConstraint
-  /// The statuses at which a token is refreshed, whatever the challenge; nil: 401 with a challenge to the token.
-  public var refreshOn: Set<Int>?
+  /// The tokens that requests carry.
+  public var tokens: Tokens
   /// How policy advice is dealt with; nil: it is an answer like any other.
   public var advice: AdviceRules?
-  /// Names of cookies a caller must not send: the single sign-on cookie.
-  public var reservedCookies: Set<String>
-  /// Names of header fields that callers may send although they override the request's target, method or host
-  /// (`HTTPFieldRules.overridesRequest`); nothing else needs to be here, and nothing that is reserved can be allowed.
-  public var allowedHeaders: Set<String> = []
-  /// How long a fetch may take unless the call has a timeout.
-  public var timeout: Duration
-  /// Bound of a response's decoded body in bytes.
-  public var maxBodyBytes: Int
-  /// The limits of each of its origins: concurrent requests, queue, and circuit breaker; nil: no limits.
-  public var limits: OriginLimits?
-  /// PEM file with the certificate authorities to trust instead of the system's.
-  public var caFile: String?
-  /// The client certificate in TLS; nil: none. Where tokens are bound to a certificate (RFC 8705 section 3), that one.
-  public var clientIdentity: ClientIdentity?
-  /// The pins of the server's certificate chain, its additional origins' too; nil: no pins.
-  public var pins: KeyPins?
+  /// The header fields that callers may send.
+  public var headers: HeaderPermissions
+  /// How long a fetch may take, and how much it may receive.
+  public var bounds: Bounds
+  /// How requests get to its origins.
+  public var connections: Connections
   /// How bodies are encrypted; nil: not at all.
   public var payloadEncryption: PayloadEncryption?
   /// Which cookies are kept between requests; nil: none.
   public var cookies: CookiePolicy?
-  /// The transport of its requests; nil: the engine's.
-  public var transport: (any HTTPTransport)?
-  /// Whether `http` is accepted on loopback addresses; never elsewhere.
-  public var allowsPlainHTTPOnLoopback: Bool
 
   /// A resource server; the defaults are the configuration's.
   public init(
@@ -97,23 +142,48 @@ public struct ResourceServer: Sendable {
     allowsPlainHTTPOnLoopback: Bool = false
   ) {
     self.name = name
-    self.baseURL = baseURL
-    self.additionalOrigins = additionalOrigins
+    locations = Locations(
+      baseURL: baseURL, additionalOrigins: additionalOrigins, allowsPlainHTTPOnLoopback: allowsPlainHTTPOnLoopback)
     self.authentication = authentication
-    self.issuer = issuer
-    self.scope = scope
-    self.audience = audience
-    self.senderConstraint = senderConstraint
-    self.refreshOn = refreshOn
-    self.reservedCookies = reservedCookies
-    self.timeout = timeout
-    self.maxBodyBytes = maxBodyBytes
-    self.limits = limits
-    self.caFile = caFile
-    self.clientIdentity = clientIdentity
-    self.pins = pins
+    tokens = Tokens(
+      issuer: issuer, scope: scope, audience: audience, senderConstraint: senderConstraint, refreshOn: refreshOn)
+    headers = HeaderPermissions(reservedCookies: reservedCookies)
+    bounds = Bounds(timeout: timeout, maxBodyBytes: maxBodyBytes)
+    connections = Connections(limits: limits, caFile: caFile, clientIdentity: clientIdentity, pins: pins)
     self.payloadEncryption = payloadEncryption
     self.cookies = cookies
-    self.allowsPlainHTTPOnLoopback = allowsPlainHTTPOnLoopback
+  }
+}
+
+// The members of the groups are the server's as well.
+extension ResourceServer {
+  /// A member of `locations`.
+  public subscript<Value>(dynamicMember path: WritableKeyPath<Locations, Value>) -> Value {
+    get { locations[keyPath: path] }
+    set { locations[keyPath: path] = newValue }
+  }
+
+  /// A member of `tokens`.
+  public subscript<Value>(dynamicMember path: WritableKeyPath<Tokens, Value>) -> Value {
+    get { tokens[keyPath: path] }
+    set { tokens[keyPath: path] = newValue }
+  }
+
+  /// A member of `headers`.
+  public subscript<Value>(dynamicMember path: WritableKeyPath<HeaderPermissions, Value>) -> Value {
+    get { headers[keyPath: path] }
+    set { headers[keyPath: path] = newValue }
+  }
+
+  /// A member of `bounds`.
+  public subscript<Value>(dynamicMember path: WritableKeyPath<Bounds, Value>) -> Value {
+    get { bounds[keyPath: path] }
+    set { bounds[keyPath: path] = newValue }
+  }
+
+  /// A member of `connections`.
+  public subscript<Value>(dynamicMember path: WritableKeyPath<Connections, Value>) -> Value {
+    get { connections[keyPath: path] }
+    set { connections[keyPath: path] = newValue }
   }
 }

@@ -29,11 +29,13 @@ enum TokenSource: Sendable {
     case .session(let tokens, let kind, let issuer):
       do throws(SessionError) {
         let token = try await tokens.token(
-          scope: server.scope, audience: server.audience, replacing: rejected, deadline: deadline, trace: trace)
+          scope: server.tokens.scope, audience: server.tokens.audience, replacing: rejected, deadline: deadline,
+          trace: trace)
         // It was issued before there was a key to bind it to, or elsewhere: the next one is requested with a proof.
-        guard server.senderConstraint == .dpop, case .none = token.binding, issuer.usesDPoP else { return token }
+        guard server.tokens.senderConstraint == .dpop, case .none = token.binding, issuer.usesDPoP else { return token }
         return try await tokens.token(
-          scope: server.scope, audience: server.audience, replacing: token, deadline: deadline, trace: trace)
+          scope: server.tokens.scope, audience: server.tokens.audience, replacing: token, deadline: deadline,
+          trace: trace)
       } catch {
         throw ResourceError(error, kind: kind, issuer: issuer.name)
       }

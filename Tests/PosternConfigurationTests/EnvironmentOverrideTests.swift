@@ -58,9 +58,9 @@ struct EnvironmentOverrideTests {
       "POSTERN__RESOURCES__A__B__BASEURL": "https://d.example",
       "POSTERN__PREAUTHORIZATION__PASS__DEVICEINFO__OSNAME": "tvOS",
     ])
-    #expect(configuration.resources["billing"]?.baseURL == "https://b.example")
-    #expect(configuration.resources["my-api"]?.baseURL == "https://c.example")
-    #expect(configuration.resources["a__b"]?.baseURL == "https://d.example")
+    #expect(configuration.resources["billing"]?.locations.baseURL == "https://b.example")
+    #expect(configuration.resources["my-api"]?.locations.baseURL == "https://c.example")
+    #expect(configuration.resources["a__b"]?.locations.baseURL == "https://d.example")
     #expect(configuration.preauthorization["pass"]?.adobePass.deviceInfo == ["osName": "tvOS"])
   }
 

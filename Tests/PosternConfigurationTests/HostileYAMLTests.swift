@@ -129,11 +129,11 @@ struct HostileYAMLTests {
         four: { baseUrl: "https://four.example", auth: none, timeout: *timeout }
       """
     let resources = try Fixture(yaml).configuration().resources
-    #expect(resources["two"]?.baseURL == "https://two.example")
-    #expect(resources["two"]?.timeout == .seconds(5))
+    #expect(resources["two"]?.locations.baseURL == "https://two.example")
+    #expect(resources["two"]?.bounds.timeout == .seconds(5))
     #expect(resources["two"]?.advice.isEnabled == false)
-    #expect(resources["three"]?.timeout == .seconds(7))
-    #expect(resources["four"]?.timeout == .seconds(5))
+    #expect(resources["three"]?.bounds.timeout == .seconds(7))
+    #expect(resources["four"]?.bounds.timeout == .seconds(5))
   }
 
   @Test(

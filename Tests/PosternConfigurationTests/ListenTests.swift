@@ -24,7 +24,6 @@ struct ListenTests {
     let configuration = try Fixture("peers: [{ group: app, methods: [getInfo] }]").configuration()
     #expect(configuration.listen.directoryMode == nil && configuration.listen.drain == .seconds(30))
     #expect(configuration.peers?.map(\.gid) == [3000])
-    #expect(configuration.peerRule(uid: 5, gid: 3000) != nil && configuration.peerRule(uid: 5, gid: 3001) == nil)
   }
 
   @Test("Only a store that stays where it is takes its keys without a restart")

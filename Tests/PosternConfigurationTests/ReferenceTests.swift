@@ -184,26 +184,6 @@ struct ReferenceTests {
       Self.problems("resources: { a: { baseUrl: \"https://b.example\", auth: none } }\npeers: [\(rule)]") == problems)
   }
 
-  @Test("The first peer rule that matches decides, and no rule matching is nil")
-  func firstMatch() throws {
-    let configuration = try Fixture(
-      """
-      peers:
-        - { uid: 1, gid: 2, methods: [getInfo] }
-        - { uid: 1, methods: [health], resources: [] }
-        - { gid: 2, methods: ["*"] }
-      """
-    ).configuration()
-    #expect(configuration.peerRule(uid: 1, gid: 2)?.methods == ["getInfo"])
-    #expect(configuration.peerRule(uid: 1, gid: 3)?.methods == ["health"])
-    #expect(configuration.peerRule(uid: 9, gid: 2)?.methods == ["*"])
-    #expect(configuration.peerRule(uid: 9, gid: 9) == nil)
-    #expect(configuration.peerRule(uid: 9, gid: 2)?.permits(method: "anything") == true)
-    #expect(configuration.peerRule(uid: 9, gid: 2)?.permits(resource: "anything") == true)
-    #expect(configuration.peerRule(uid: 1, gid: 3)?.permits(method: "getInfo") == false)
-    #expect(configuration.peerRule(uid: 1, gid: 3)?.permits(resource: "a") == false)
-  }
-
   @Test(
     "What a decision point must have",
     arguments: [

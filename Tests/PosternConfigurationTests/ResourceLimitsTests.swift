@@ -10,7 +10,7 @@ import Testing
   @Test("nothing is limited unless it is configured, and what is left out has its default")
   func defaults() throws {
     func limits(_ text: String) throws -> ResourceLimitsConfiguration? {
-      try Self.load(text).configuration().resources["a"]?.limits
+      try Self.load(text).configuration().resources["a"]?.bounds.limits
     }
     #expect(try limits("") == nil)
     #expect(try limits(", limits: {}") == ResourceLimitsConfiguration())

@@ -14,7 +14,7 @@ struct ValueTests {
       ("\"1s\"", .seconds(1)), ("0010s", .seconds(10)),
     ])
   func duration(text: String, duration: Duration) throws {
-    #expect(try Self.resource("timeout", text).configuration().resources["a"]?.timeout == duration)
+    #expect(try Self.resource("timeout", text).configuration().resources["a"]?.bounds.timeout == duration)
   }
 
   @Test(
@@ -54,7 +54,7 @@ struct ValueTests {
       ("4096", 4096), ("\"4096\"", 4096), ("4096B", 4096), ("64KiB", 65_536), ("16MiB", 16 << 20), ("1GiB", 1 << 30),
     ])
   func size(text: String, bytes: Int) throws {
-    #expect(try Self.resource("maxBodyBytes", text).configuration().resources["a"]?.maxBodyBytes == bytes)
+    #expect(try Self.resource("maxBodyBytes", text).configuration().resources["a"]?.bounds.maxBodyBytes == bytes)
   }
 
   @Test(

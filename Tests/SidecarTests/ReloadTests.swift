@@ -98,7 +98,7 @@ struct ReloadTests {
   @Test("a reload that found no file descriptor leaves health degraded until a call requests the next one")
   func descriptors() async throws {
     let areOut = Locked(true)
-    let bench = try SidecarBench(Self.before, changing: { $0.areDescriptorsOut = { areOut.withLock { $0 } } })
+    let bench = try SidecarBench(Self.before, changing: { $0.process.areDescriptorsOut = { areOut.withLock { $0 } } })
     let listener = bench.connect()
     _ = await listener.call("subscribe", ["events": ["event.healthChanged"]])
     bench.write("resources: 1")

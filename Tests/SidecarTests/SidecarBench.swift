@@ -48,7 +48,7 @@ final class SidecarBench: Sendable {
       transport: transport, clock: clock, logger: logger,
       libraries: LibraryVersions(curl: "8", openssl: "3", jansson: "2", swift: "6"),
       storage: SessionStorage(store), loadConfiguration: load)
-    surroundings.hardening = hardening
+    surroundings.process.hardening = hardening
     change(&surroundings)
     service = try SidecarService(try load().configuration, surroundings)
   }

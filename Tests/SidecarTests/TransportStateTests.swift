@@ -21,7 +21,7 @@ struct TransportStateTests {
   @Test("health is degraded while no request can be set up, and metrics count what was thrown away")
   func health() async throws {
     let state = Locked(TransportState(connectionsDiscarded: 3, handlesRejected: 2, stalls: 4))
-    let bench = try SidecarBench("{}", changing: { $0.transportState = { state.withLock { $0 } } })
+    let bench = try SidecarBench("{}", changing: { $0.transports.state = { state.withLock { $0 } } })
     let connection = bench.connect()
     for problem in [nil, "libcurl rejects option 98", nil] {
       state.withLock { $0.problem = problem }
@@ -44,7 +44,7 @@ struct TransportStateTests {
         - { uid: 8, methods: ["*"], resources: [old] }
 
       """
-    let bench = try SidecarBench(peers + Self.resources, changing: { $0.transportState = { state.withLock { $0 } } })
+    let bench = try SidecarBench(peers + Self.resources, changing: { $0.transports.state = { state.withLock { $0 } } })
     // The second is no resource any more.
     state.withLock { $0.stalled = ["new": .seconds(2), "gone": .seconds(1)] }
     let all = await bench.connect(uid: 7).call("health")["result"]
@@ -94,7 +94,7 @@ struct TransportStateTests {
     let bench = try SidecarBench(
       Self.resources,
       changing: {
-        $0.http2Transport = { _, _ in
+        $0.transports.makeHTTP2 = { _, _ in
           let transport = ScriptedTransport { _, _ async throws(TransportError) in HTTPResponse(status: 204) }
           made.withLock { $0.append(transport) }
           return transport
@@ -125,7 +125,7 @@ struct TransportStateTests {
     let bench = try SidecarBench(
       Self.resources,
       changing: {
-        $0.http2Transport = { _, count in
+        $0.transports.makeHTTP2 = { _, count in
           counts.withLock { $0.append(count) }
           return ScriptedTransport { _, _ async throws(TransportError) in HTTPResponse(status: 204) }
         }

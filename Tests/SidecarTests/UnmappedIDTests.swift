@@ -45,7 +45,7 @@ struct UnmappedIDTests {
     """
 
   private static func bench(_ ids: UnmappedIDs) throws -> SidecarBench {
-    try SidecarBench(rules, changing: { $0.unmapped = ids })
+    try SidecarBench(rules, changing: { $0.process.unmapped = ids })
   }
 
   @Test(

@@ -103,14 +103,14 @@ public struct DecisionClient: Sendable {
     var request = request
     trace?.add(to: &request.fields)
     let options = TransferOptions(
-      deadline: Deadline(in: timeout ?? point.settings.timeout, on: clock).earlier(deadline),
+      deadline: Deadline(in: timeout ?? point.settings.requests.timeout, on: clock).earlier(deadline),
       maxBodyBytes: DecisionReply.maxBytes, allowsPlainHTTP: point.settings.allowsPlainHTTPOnLoopback,
       peerID: peerID, reusesConnections: purpose == .question)
     do throws(TransportError) {
       let response = try await upstream.send(request, options: options, for: .decision(point.name), trace: trace)
       if response.status == 429 {
         let pause = DecisionFault.pause(after: response)
-        point.settings.rateLimit?.pause(peerID.uid, for: pause, at: clock.monotonicNow, device: device)
+        point.settings.requests.rateLimit?.pause(peerID.uid, for: pause, at: clock.monotonicNow, device: device)
       }
       return response
     } catch {
@@ -122,7 +122,7 @@ public struct DecisionClient: Sendable {
     _ peerID: PeerID, _ device: String, mayWait: Bool
   ) async throws(DecisionFault) {
     guard !Task.isCancelled else { throw Self.cancelled }
-    guard let limiter = point.settings.rateLimit else { return }
+    guard let limiter = point.settings.requests.rateLimit else { return }
     let waiter = limiter.enqueue(for: peerID.uid, device: device)
     while true {
       let now = clock.monotonicNow

@@ -6,14 +6,8 @@ public import PosternSupport
 /// What is learnt of it is behind a lock. A changed configuration makes another decision point: no decision cached for
 /// the one is used for the other.
 public final class DecisionPoint: Sendable {
-  /// The settings of a decision point.
-  public struct Settings: Sendable {
-    /// The name of the issuer whose sessions are the subjects; nil when callers name the subjects.
-    public var issuer: String?
-    /// The claims of a session that are sent along.
-    public var subjectClaims: [String] = []
-    /// The action to decide about.
-    public var action = "view"
+  /// How requests are sent to a decision point.
+  public struct Requests: Sendable {
     /// The maximum number of resources in one request.
     public var maxBatch = 50
     /// The timeout of one request.
@@ -22,6 +16,25 @@ public final class DecisionPoint: Sendable {
     public var attempts = 3
     /// The rate limit of requests; nil for none.
     public var rateLimit: DecisionRateLimiter?
+
+    /// The defaults.
+    public init() {}
+
+    /// The timeout of a call that gives none.
+    var budget: Duration { timeout * attempts }
+  }
+
+  /// The settings of a decision point.
+  @dynamicMemberLookup
+  public struct Settings: Sendable {
+    /// The name of the issuer whose sessions are the subjects; nil when callers name the subjects.
+    public var issuer: String?
+    /// The claims of a session that are sent along.
+    public var subjectClaims: [String] = []
+    /// The action to decide about.
+    public var action = "view"
+    /// How requests are sent.
+    public var requests = Requests()
     /// The longest time for which a permit is cached.
     public var permitLifetime = Duration.seconds(60)
     /// The longest time for which a deny is cached.
@@ -35,6 +48,12 @@ public final class DecisionPoint: Sendable {
 
     /// The defaults.
     public init() {}
+
+    /// The members of `requests`.
+    public subscript<Value>(dynamicMember path: WritableKeyPath<Requests, Value>) -> Value {
+      get { requests[keyPath: path] }
+      set { requests[keyPath: path] = newValue }
+    }
   }
 
   /// A limit that a uid's requests have met.
@@ -88,12 +107,9 @@ public final class DecisionPoint: Sendable {
   }
 
   private func limit(_ learnt: Learnt?, at now: MonotonicInstant) -> Int {
-    guard let learnt, learnt.until > now else { return max(1, settings.maxBatch) }
+    guard let learnt, learnt.until > now else { return max(1, settings.requests.maxBatch) }
     return learnt.limit
   }
-
-  /// The timeout of a call that gives none.
-  var budget: Duration { settings.timeout * settings.attempts }
 }
 
 /// The credential of requests to a decision point.

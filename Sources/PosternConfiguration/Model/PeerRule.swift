@@ -34,20 +34,6 @@ public struct PeerRule: Sendable, Equatable {
     self.methods = methods
     self.resources = resources
   }
-
-  /// Whether the rule is about a caller with these ids.
-  public func matches(uid: UInt32, gid: UInt32) -> Bool {
-    (self.uid ?? uid) == uid && (self.gid ?? gid) == gid
-  }
-
-  /// Whether the rule lets its callers call `method`.
-  public func permits(method: String) -> Bool { methods.contains("*") || methods.contains(method) }
-
-  /// Whether the rule lets its callers use `resource`.
-  public func permits(resource: String) -> Bool {
-    guard let resources else { return true }
-    return resources.contains("*") || resources.contains(resource)
-  }
 }
 
 extension PeerRule: ConfigurationSection {

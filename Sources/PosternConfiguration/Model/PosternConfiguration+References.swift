@@ -30,9 +30,9 @@ extension PosternConfiguration {
   }
 
   private func check(_ resource: ResourceConfiguration, at path: ConfigurationPath, in context: ReadingContext) {
-    guard let name = resource.issuer else {
-      if resource.auth != .none {
-        context.problem("auth: \(resource.auth.rawValue) needs an issuer", at: path.key("auth"))
+    guard let name = resource.tokens.issuer else {
+      if resource.tokens.auth != .none {
+        context.problem("auth: \(resource.tokens.auth.rawValue) needs an issuer", at: path.key("auth"))
       }
       return
     }
@@ -40,18 +40,18 @@ extension PosternConfiguration {
       context.problem(Self.unknown("issuer", name, among: issuers.keys), at: path.key("issuer"))
       return
     }
-    if resource.auth != .none, issuer.clientID == nil {
-      context.problem("auth: \(resource.auth.rawValue) needs issuers.\(name).clientId", at: path.key("auth"))
+    if resource.tokens.auth != .none, issuer.clientID == nil {
+      context.problem("auth: \(resource.tokens.auth.rawValue) needs issuers.\(name).clientId", at: path.key("auth"))
     }
-    if resource.auth == .implicit, issuer.implicit == nil {
+    if resource.tokens.auth == .implicit, issuer.implicit == nil {
       context.problem("auth: implicit needs the section issuers.\(name).implicit", at: path.key("auth"))
     }
-    if resource.auth == .device, issuer.clientAuth == .none {
+    if resource.tokens.auth == .device, issuer.clientAuth == .none {
       let message =
         "issuers.\(name) has no client authentication; most issuers give device tokens to confidential clients only"
       context.warn("\(message) (RFC 6749 section 4.4)", at: path.key("auth"))
     }
-    if resource.senderConstraint == .mtls, let message = Self.bindingProblem(of: resource, issuer, named: name) {
+    if resource.tokens.senderConstraint == .mtls, let message = Self.bindingProblem(of: resource, issuer, named: name) {
       context.problem(message, at: path.key("senderConstraint"))
     }
   }
@@ -68,7 +68,7 @@ extension PosternConfiguration {
       return
         "tokens are bound to the certificate that issuers.\(name) authenticates with; leave tls.clientCertificateFile out"
     }
-    if resource.auth == .user || resource.auth == .implicit {
+    if resource.tokens.auth == .user || resource.tokens.auth == .implicit {
       return
         "users' tokens are bound to issuers.\(name).clientCertificateFile: give it, and leave tls.clientCertificateFile out"
     }

@@ -37,11 +37,6 @@ public struct PosternConfiguration: Sendable, Equatable {
 
   /// The configuration that an empty file makes.
   public init() { self = .allDefaults }
-
-  /// The first rule that matches a peer; nil when none does, or when there are no rules.
-  public func peerRule(uid: UInt32, gid: UInt32) -> PeerRule? {
-    peers?.first { $0.matches(uid: uid, gid: gid) }
-  }
 }
 
 extension PosternConfiguration: ConfigurationSection {

@@ -15,45 +15,70 @@ public struct PreauthorizationConfiguration: Sendable, Equatable {
     case accessManager = "access-manager"
   }
 
+  /// The question of requests: an action of a subject on resources.
+  public struct Evaluation: Sendable, Equatable {
+    /// The type of the resources (AuthZEN). Default `channel`.
+    public var resourceType: String
+    /// The action to decide about. Default `view`.
+    public var action: String
+    /// The subject's type. Default `user`.
+    public var subjectType: String
+    /// The claims of the session that requests send about the subject. Default none.
+    public var subjectClaims: [String]
+  }
+
+  /// How requests are sent: how many resources in each, how often, and how long a response may take.
+  public struct Requests: Sendable, Equatable {
+    /// How many resources go into one request. Default 50; 5 with `adobe-pass`.
+    public var maxBatch: Int
+    /// How long one call of the decision point may take. Default 5 seconds.
+    public var timeout: Duration
+    /// How often a retryable item is tried, the first time included. Default 3.
+    public var attempts: Int
+    /// The rate limit of requests; nil: none. Default with `adobe-pass`: 1 a second, bursts of 10.
+    public var rateLimit: RequestRateConfiguration?
+
+    static func defaultMaxBatch(of kind: Kind) -> Int { kind == .adobePass ? 5 : 50 }
+
+    static func defaultRateLimit(of kind: Kind) -> RequestRateConfiguration? {
+      kind == .adobePass ? RequestRateConfiguration(perSecond: 1, burst: 10) : nil
+    }
+  }
+
+  /// Settings of one kind of decision point alone; see also `AdobePassConfiguration`.
+  public struct KindOptions: Sendable, Equatable {
+    /// `authzen`: where the metadata are; nil: at the well-known location.
+    public var metadataURL: String?
+    /// `authzen`: where a decision contains the reason of a deny.
+    public var reasons: DecisionReasonsConfiguration
+    /// `opa`: the path of the rule below `/v1/data/`.
+    public var path: String?
+    /// `access-manager`: the policy set. Default `iPlanetAMWebAgentService`.
+    public var application: String
+    /// `access-manager`: the realm; nil: that of the issuer's access manager, else the root realm.
+    public var realm: String?
+    /// `access-manager`: the header and cookie of sessions; nil: that of the issuer's access manager, else
+    /// `iPlanetDirectoryPro`.
+    public var cookieName: String?
+  }
+
   /// The kind.
   public var kind: Kind
   /// The decision point's base URL.
   public var baseURL: String
   /// The name of the issuer whose session is the subject; nil takes `context.subject` of the call.
   public var issuer: String?
-  /// The type of the resources (AuthZEN). Default `channel`.
-  public var resourceType: String
-  /// The action to decide about. Default `view`.
-  public var action: String
-  /// How many resources go into one request. Default 50; 5 with `adobe-pass`.
-  public var maxBatch: Int
-  /// How long one call of the decision point may take. Default 5 seconds.
-  public var timeout: Duration
-  /// How often a retryable item is tried, the first time included. Default 3.
-  public var attempts: Int
-  /// The rate limit of requests; nil: none. Default with `adobe-pass`: 1 a second, bursts of 10.
-  public var rateLimit: RequestRateConfiguration?
+  /// The question of requests. Its keys, as those of `requests`, `options` and `adobePass`, are in the section of the
+  /// decision point.
+  public var evaluation: Evaluation
+  /// How requests are sent.
+  public var requests: Requests
   /// How long decisions are kept.
   public var cache: DecisionCacheConfiguration
   /// How the sidecar authenticates at the decision point.
   public var credentials: DecisionCredentials
-  /// The subject's type. Default `user`.
-  public var subjectType: String
-  /// The claims of the session that requests send about the subject. Default none.
-  public var subjectClaims: [String]
-  /// `authzen`: where the metadata are; nil: at the well-known location.
-  public var metadataURL: String?
-  /// `authzen`: where a decision contains the reason of a deny.
-  public var reasons: DecisionReasonsConfiguration
-  /// `opa`: the path of the rule below `/v1/data/`.
-  public var path: String?
-  /// `access-manager`: the policy set. Default `iPlanetAMWebAgentService`.
-  public var application: String
-  /// `access-manager`: the realm; nil: that of the issuer's access manager, else the root realm.
-  public var realm: String?
-  /// `access-manager`: the header and cookie of sessions; nil: that of the issuer's access manager, else
-  /// `iPlanetDirectoryPro`.
-  public var cookieName: String?
+  /// Settings of one kind of decision point alone.
+  public var options: KindOptions
   /// A fixed decision that replaces the decision point for a while.
   public var degradation: DegradationConfiguration?
   /// `adobe-pass`.
@@ -64,15 +89,10 @@ public struct PreauthorizationConfiguration: Sendable, Equatable {
     self = .allDefaults
     self.kind = kind
     self.baseURL = baseURL
-    maxBatch = Self.defaultMaxBatch(of: kind)
-    rateLimit = Self.defaultRateLimit(of: kind)
+    requests.maxBatch = Requests.defaultMaxBatch(of: kind)
+    requests.rateLimit = Requests.defaultRateLimit(of: kind)
   }
 
-  private static func defaultMaxBatch(of kind: Kind) -> Int { kind == .adobePass ? 5 : 50 }
-
-  private static func defaultRateLimit(of kind: Kind) -> RequestRateConfiguration? {
-    kind == .adobePass ? RequestRateConfiguration(perSecond: 1, burst: 10) : nil
-  }
 }
 
 extension PreauthorizationConfiguration: ConfigurationSection {
@@ -86,30 +106,8 @@ extension PreauthorizationConfiguration: ConfigurationSection {
       Name of the issuer whose session is the subject, and which issues the decision point's bearer token. Left out: the subject is the \
       call's context.subject; adobe-pass needs none.
       """, example: .shown("corp"))
-    resourceType = keys.value("resourceType", .text, default: "channel", "Type of the resources, for authzen and opa.")
-    action = keys.value("action", .text, default: "view", "Action to decide about.")
-    subjectType = keys.value(
-      "subjectType", .text, default: "user", "Type of the subject, for authzen and opa.",
-      example: .commented("user"))
-    subjectClaims = keys.list(
-      "subjectClaims", of: .text, default: [],
-      "Claims of the session's ID token that go along as properties of the subject, for authzen and opa.",
-      example: .commented(["roles"]))
-    maxBatch =
-      keys.optional(
-        "maxBatch", .integer(1...1000), "Resources in one request. Left out: 50, with adobe-pass 5.",
-        example: .shown(50))
-      ?? Self.defaultMaxBatch(of: kind)
-    timeout = keys.value(
-      "timeout", .duration(.milliseconds(1) ... .seconds(600)), default: .seconds(5),
-      "How long one request to the decision point may take.")
-    attempts = keys.value(
-      "attempts", .integer(1...10), default: 3, "How often a retryable item is tried, the first time included.")
-    rateLimit =
-      keys.optionalSection(
-        "pace", RequestRateConfiguration.self,
-        "Rate limit of requests. Left out: none; with adobe-pass one a second after a burst of 10.",
-        commented: true) ?? Self.defaultRateLimit(of: kind)
+    evaluation = Evaluation(reading: keys)
+    requests = Requests(reading: keys, of: kind)
     cache = keys.section("cache", DecisionCacheConfiguration.self, "How long decisions are kept.")
     credentials = keys.section(
       "credentials", DecisionCredentials.self, "How the sidecar authenticates at the decision point.")
@@ -117,25 +115,7 @@ extension PreauthorizationConfiguration: ConfigurationSection {
     if !isBearerGiven, credentials.token == nil, issuer != nil, kind == .authzen || kind == .opa {
       credentials.bearer = .device
     }
-    metadataURL = keys.optional(
-      "metadataUrl", .endpoint,
-      "authzen: where the metadata are. Left out: /.well-known/authzen-configuration before baseUrl's path.",
-      example: .commented("https://pdp.example.com/.well-known/authzen-configuration"))
-    reasons = keys.section(
-      "reasons", DecisionReasonsConfiguration.self, "authzen: where a decision contains the reason of a deny.",
-      commented: true)
-    path = keys.optional(
-      "path", .rulePath, "opa: path of the rule below /v1/data/.", example: .commented("pass/decisions"))
-    application = keys.value(
-      "application", .text, default: "iPlanetAMWebAgentService", "access-manager: policy set that is evaluated.",
-      example: .commented("iPlanetAMWebAgentService"))
-    realm = keys.optional(
-      "realm", .realm, "access-manager: realm. Left out: that of the issuer's accessManager, else the root realm.",
-      example: .commented("alpha"))
-    cookieName = keys.optional(
-      "cookieName", .cookieName,
-      "access-manager: name of the SSO cookie. Left out: that of the issuer's accessManager, else iPlanetDirectoryPro.",
-      example: .commented("iPlanetDirectoryPro"))
+    options = KindOptions(reading: keys)
     degradation = keys.optionalSection(
       "degradation", DegradationConfiguration.self, "What is answered in place of the decision point, for a while.",
       commented: true)
@@ -181,6 +161,64 @@ extension PreauthorizationConfiguration: ConfigurationSection {
       "deviceInfo",
     ]
     .map { ($0, .adobePass) }
+}
+
+extension PreauthorizationConfiguration.Evaluation: ConfigurationSection {
+  init(reading keys: SectionReader) {
+    resourceType = keys.value("resourceType", .text, default: "channel", "Type of the resources, for authzen and opa.")
+    action = keys.value("action", .text, default: "view", "Action to decide about.")
+    subjectType = keys.value(
+      "subjectType", .text, default: "user", "Type of the subject, for authzen and opa.",
+      example: .commented("user"))
+    subjectClaims = keys.list(
+      "subjectClaims", of: .text, default: [],
+      "Claims of the session's ID token that go along as properties of the subject, for authzen and opa.",
+      example: .commented(["roles"]))
+  }
+}
+
+extension PreauthorizationConfiguration.Requests {
+  init(reading keys: SectionReader, of kind: PreauthorizationConfiguration.Kind) {
+    maxBatch =
+      keys.optional(
+        "maxBatch", .integer(1...1000), "Resources in one request. Left out: 50, with adobe-pass 5.",
+        example: .shown(50))
+      ?? Self.defaultMaxBatch(of: kind)
+    timeout = keys.value(
+      "timeout", .duration(.milliseconds(1) ... .seconds(600)), default: .seconds(5),
+      "How long one request to the decision point may take.")
+    attempts = keys.value(
+      "attempts", .integer(1...10), default: 3, "How often a retryable item is tried, the first time included.")
+    rateLimit =
+      keys.optionalSection(
+        "pace", RequestRateConfiguration.self,
+        "Rate limit of requests. Left out: none; with adobe-pass one a second after a burst of 10.",
+        commented: true) ?? Self.defaultRateLimit(of: kind)
+  }
+}
+
+extension PreauthorizationConfiguration.KindOptions: ConfigurationSection {
+  init(reading keys: SectionReader) {
+    metadataURL = keys.optional(
+      "metadataUrl", .endpoint,
+      "authzen: where the metadata are. Left out: /.well-known/authzen-configuration before baseUrl's path.",
+      example: .commented("https://pdp.example.com/.well-known/authzen-configuration"))
+    reasons = keys.section(
+      "reasons", DecisionReasonsConfiguration.self, "authzen: where a decision contains the reason of a deny.",
+      commented: true)
+    path = keys.optional(
+      "path", .rulePath, "opa: path of the rule below /v1/data/.", example: .commented("pass/decisions"))
+    application = keys.value(
+      "application", .text, default: "iPlanetAMWebAgentService", "access-manager: policy set that is evaluated.",
+      example: .commented("iPlanetAMWebAgentService"))
+    realm = keys.optional(
+      "realm", .realm, "access-manager: realm. Left out: that of the issuer's accessManager, else the root realm.",
+      example: .commented("alpha"))
+    cookieName = keys.optional(
+      "cookieName", .cookieName,
+      "access-manager: name of the SSO cookie. Left out: that of the issuer's accessManager, else iPlanetDirectoryPro.",
+      example: .commented("iPlanetDirectoryPro"))
+  }
 }
 
 extension ValueForm where Value == String {

@@ -24,20 +24,42 @@ public struct ResourceConfiguration: Sendable, Equatable {
     case mtls
   }
 
-  /// The URL below which everything lies.
-  public var baseURL: String
-  /// Further origins, each with or without a path that ends in `/`. Default none.
-  public var additionalOrigins: [String]
-  /// The name of the issuer; nil only with `auth: none`.
-  public var issuer: String?
-  /// The kind of token in requests, unless a call names another. Default `user`.
-  public var auth: Authentication
-  /// The scope to ask for; nil takes the issuer's.
-  public var scope: String?
-  /// The resource indicator or audience to ask for (RFC 8707); part of the token's cache key.
-  public var audience: String?
-  /// How tokens are bound to the sidecar. Default `none`.
-  public var senderConstraint: SenderConstraint
+  /// Where requests may go.
+  public struct Locations: Sendable, Equatable {
+    /// The URL below which everything lies.
+    public var baseURL: String
+    /// Further origins, each with or without a path that ends in `/`. Default none.
+    public var additionalOrigins: [String]
+  }
+
+  /// The tokens of requests.
+  public struct Tokens: Sendable, Equatable {
+    /// The name of the issuer; nil only with `auth: none`.
+    public var issuer: String?
+    /// The kind of token in requests, unless a call names another. Default `user`.
+    public var auth: Authentication
+    /// The scope to ask for; nil takes the issuer's.
+    public var scope: String?
+    /// The resource indicator or audience to ask for (RFC 8707); part of the token's cache key.
+    public var audience: String?
+    /// How tokens are bound to the sidecar. Default `none`.
+    public var senderConstraint: SenderConstraint
+  }
+
+  /// How long a call may take, how much it may receive, and how many run at a time.
+  public struct Bounds: Sendable, Equatable {
+    /// How long a call may take, at most 10 minutes. Default 30 seconds.
+    public var timeout: Duration
+    /// The longest decoded body in bytes. Default 16 MiB.
+    public var maxBodyBytes: Int
+    /// Concurrency limit and circuit breaker; nil: none.
+    public var limits: ResourceLimitsConfiguration?
+  }
+
+  /// Where requests may go. Its keys, as those of `tokens` and `bounds`, are in the resource's own section.
+  public var locations: Locations
+  /// The tokens of requests.
+  public var tokens: Tokens
   /// Header fields that callers may send although they override the request's target, method or host. Default none.
   public var allowedHeaders: [String]
   /// Trust and client certificate in TLS.
@@ -48,12 +70,8 @@ public struct ResourceConfiguration: Sendable, Equatable {
   public var advice: AdviceConfiguration
   /// Whether HTTP/2 is offered. Default false.
   public var http2: Bool
-  /// How long a call may take, at most 10 minutes. Default 30 seconds.
-  public var timeout: Duration
-  /// The longest decoded body in bytes. Default 16 MiB.
-  public var maxBodyBytes: Int
-  /// Concurrency limit and circuit breaker; nil: none.
-  public var limits: ResourceLimitsConfiguration?
+  /// How long a call may take, how much it may receive, and how many run at a time.
+  public var bounds: Bounds
   /// Cookies between requests.
   public var cookies: CookiesConfiguration
   /// Encrypted bodies; nil for none.
@@ -62,34 +80,14 @@ public struct ResourceConfiguration: Sendable, Equatable {
   /// The resource server at that URL, and defaults for everything else.
   public init(baseURL: String) {
     self = .allDefaults
-    self.baseURL = baseURL
+    locations.baseURL = baseURL
   }
 }
 
 extension ResourceConfiguration: ConfigurationSection {
   init(reading keys: SectionReader) {
-    baseURL = keys.required(
-      "baseUrl", .baseURL, "URL below which everything lies; relative paths of calls are appended to it.",
-      example: .shown("https://api.example.com/billing/"))
-    additionalOrigins = keys.list(
-      "additionalOrigins", of: .originOrPrefix, default: [],
-      "Further origins that calls may name in full: https://host, or https://host/prefix/.")
-    issuer = keys.optional(
-      "issuer", .text, "Name of the issuer; may be left out with auth: none only.", example: .shown("corp"))
-    auth = keys.value(
-      "auth", .choice(Authentication.self, placeholder: .user), default: .user,
-      """
-      Kind of token in requests, unless a call names another: the user's, a registered profile's without its user (implicit), one from the \
-      client credentials grant (device), or none.
-      """)
-    scope = keys.optional(
-      "scope", .text, "Scope to ask for; device tokens never take the issuer's.", example: .shown("billing:read"))
-    audience = keys.optional(
-      "audience", .text, "Resource indicator (RFC 8707) or audience to ask for; part of the token's cache key.",
-      example: .shown("https://api.example.com"))
-    senderConstraint = keys.value(
-      "senderConstraint", .choice(SenderConstraint.self, placeholder: .none), default: .none,
-      "How tokens are bound to the sidecar: dpop (RFC 9449), mtls (RFC 8705), or nothing.")
+    locations = Locations(reading: keys)
+    tokens = Tokens(reading: keys)
     allowedHeaders = keys.list(
       "allowedHeaders", of: .text, default: [],
       """
@@ -105,6 +103,47 @@ extension ResourceConfiguration: ConfigurationSection {
     http2 = keys.value(
       "http2", .boolean, default: false,
       "Whether HTTP/2 is offered (over TLS), on connections and a thread of the resource's own.")
+    bounds = Bounds(reading: keys)
+    cookies = keys.section("cookies", CookiesConfiguration.self, "Cookies between requests.")
+    payloadEncryption = keys.optionalSection(
+      "payloadEncryption", PayloadEncryptionConfiguration.self, "Bodies encrypted as JWE (RFC 7516).", commented: true)
+  }
+}
+
+extension ResourceConfiguration.Locations: ConfigurationSection {
+  init(reading keys: SectionReader) {
+    baseURL = keys.required(
+      "baseUrl", .baseURL, "URL below which everything lies; relative paths of calls are appended to it.",
+      example: .shown("https://api.example.com/billing/"))
+    additionalOrigins = keys.list(
+      "additionalOrigins", of: .originOrPrefix, default: [],
+      "Further origins that calls may name in full: https://host, or https://host/prefix/.")
+  }
+}
+
+extension ResourceConfiguration.Tokens: ConfigurationSection {
+  init(reading keys: SectionReader) {
+    issuer = keys.optional(
+      "issuer", .text, "Name of the issuer; may be left out with auth: none only.", example: .shown("corp"))
+    auth = keys.value(
+      "auth", .choice(ResourceConfiguration.Authentication.self, placeholder: .user), default: .user,
+      """
+      Kind of token in requests, unless a call names another: the user's, a registered profile's without its user (implicit), one from the \
+      client credentials grant (device), or none.
+      """)
+    scope = keys.optional(
+      "scope", .text, "Scope to ask for; device tokens never take the issuer's.", example: .shown("billing:read"))
+    audience = keys.optional(
+      "audience", .text, "Resource indicator (RFC 8707) or audience to ask for; part of the token's cache key.",
+      example: .shown("https://api.example.com"))
+    senderConstraint = keys.value(
+      "senderConstraint", .choice(ResourceConfiguration.SenderConstraint.self, placeholder: .none), default: .none,
+      "How tokens are bound to the sidecar: dpop (RFC 9449), mtls (RFC 8705), or nothing.")
+  }
+}
+
+extension ResourceConfiguration.Bounds: ConfigurationSection {
+  init(reading keys: SectionReader) {
     timeout = keys.value(
       "timeout", .duration(.milliseconds(1) ... .seconds(600)), default: .seconds(30), "How long a call may take.")
     maxBodyBytes = keys.value(
@@ -112,9 +151,6 @@ extension ResourceConfiguration: ConfigurationSection {
     limits = keys.optionalSection(
       "limits", ResourceLimitsConfiguration.self,
       "Concurrency limit and circuit breaker of the resource. Left out: none.", commented: true)
-    cookies = keys.section("cookies", CookiesConfiguration.self, "Cookies between requests.")
-    payloadEncryption = keys.optionalSection(
-      "payloadEncryption", PayloadEncryptionConfiguration.self, "Bodies encrypted as JWE (RFC 7516).", commented: true)
   }
 }
 

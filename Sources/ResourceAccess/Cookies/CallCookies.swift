@@ -13,7 +13,7 @@ struct CallCookies {
 
   /// Nil where none are kept, and where a session's cookies would be but the session is not known.
   init?(_ jars: CookieJars, _ server: ResourceServer, _ options: FetchOptions) {
-    guard let policy = server.cookies, let scope = options.cookieScope ?? Self.scope(options.session) else {
+    guard let policy = server.cookies, let scope = options.context.cookieScope ?? Self.scope(options.session) else {
       return nil
     }
     let authentication = server.authentication
@@ -21,8 +21,8 @@ struct CallCookies {
     self.jars = jars
     self.policy = policy
     key = CookieJars.Key(store: policy.store, scope: scope, authentication: authentication)
-    hosts = Set(([server.baseURL] + server.additionalOrigins).map(\.origin.host))
-    reserved = Set(server.reservedCookies.map { $0.lowercasedASCII() })
+    hosts = Set(server.locations.all.map(\.origin.host))
+    reserved = Set(server.headers.reservedCookies.map { $0.lowercasedASCII() })
   }
 
   private static func scope(_ session: FetchSession?) -> CookieScope? {

@@ -22,6 +22,6 @@ extension ResourceExchange {
   private func hadHalfOfTheTime(since began: MonotonicInstant) -> Bool {
     let now = clock.monotonicNow
     let paused = control?.pausedTime(at: now) ?? .zero
-    return now - began - paused >= server.timeout / 2
+    return now - began - paused >= server.bounds.timeout / 2
   }
 }

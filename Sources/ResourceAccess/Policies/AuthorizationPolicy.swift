@@ -43,7 +43,7 @@ public struct AuthorizationPolicy: Sendable {
   /// The same, for no URLs but those of `server`, and no other access manager's advice than its.
   func within(_ server: ResourceServer) -> AuthorizationPolicy {
     var policy = self
-    policy.bounds = server.coverage
+    policy.bounds = server.locations.coverage
     policy.recognizer.accessManager = server.advice?.accessManager ?? recognizer.accessManager
     return policy
   }

@@ -89,11 +89,11 @@ final class ConfigurationReloader: Sendable {
   }
 
   private func reloadOnce(for uid: UInt32?) -> Result<[String], ReloadFailure> {
-    dependencies.onReload(.began)
+    dependencies.reload.onPhase(.began)
     do throws(ConfigurationProblems) {
       let changed = try replaceConfiguration(for: uid)
       metrics.reloaded("ok")
-      dependencies.onReload(.succeeded)
+      dependencies.reload.onPhase(.succeeded)
       return .success(changed)
     } catch {
       metrics.reloaded("failed")
@@ -103,8 +103,8 @@ final class ConfigurationReloader: Sendable {
       if let metadata = metadata(of: "configuration not reloaded", for: uid, changes: false, problems) {
         for problem in problems { logger.error("configuration not reloaded: \(problem)", metadata: metadata) }
       }
-      dependencies.onReload(.failed(error.problems.first?.description ?? "the configuration has problems"))
-      if dependencies.areDescriptorsOut() { retry() }
+      dependencies.reload.onPhase(.failed(error.problems.first?.description ?? "the configuration has problems"))
+      if dependencies.process.areDescriptorsOut() { retry() }
       return .failure(.problems(error))
     }
   }
@@ -138,11 +138,11 @@ final class ConfigurationReloader: Sendable {
   }
 
   private func replaceConfiguration(for uid: UInt32?) throws(ConfigurationProblems) -> [String] {
-    let loaded = try dependencies.loadConfiguration()
+    let loaded = try dependencies.reload.load()
     let before = running.current
     let next = try ConfigurationSnapshot(
       loaded.configuration, identity, clock: dependencies.clock, after: before,
-      replacements: dependencies.replacements, http2Transport: dependencies.http2Transport)
+      replacements: dependencies.replacements, http2Transport: dependencies.transports.makeHTTP2)
     let useStore = try dependencies.storage.prepare?(loaded.configuration.store)
     let changed = loaded.configuration.changedKeys(from: before.configuration)
     running.replace(with: next)
@@ -190,7 +190,9 @@ final class ConfigurationReloader: Sendable {
   private func removeOutdated(
     _ changed: [String], from before: ConfigurationSnapshot, to next: ConfigurationSnapshot
   ) {
-    if !Set(changed).isDisjoint(with: ["issuers", "validation", "development"]) { engine.verdicts.removeAll() }
+    if !Set(changed).isDisjoint(with: ["issuers", "validation", "development"]) {
+      engine.validators.verdicts.removeAll()
+    }
     engine.fetcher.cookies.forgetAll(but: next.cookies)
     for (name, point) in before.decisionPoints where next.decisionPoints[name] !== point {
       var selection = DecisionSelection()

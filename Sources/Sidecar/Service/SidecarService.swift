@@ -39,25 +39,26 @@ package final class SidecarService: Sendable {
     let writes = StoreWrites()
     let watchedStore = WatchedRecordStore(store: dependencies.storage.store, report: writes.report)
     engine = Engine(
-      transport: dependencies.transport, clock: clock,
+      transport: dependencies.transports.common, clock: clock,
       store: SessionStorage(watchedStore, isShared: dependencies.storage.isShared),
       maxBytesPerUid: configuration.limits.sessionBytesPerUid,
       observer: ServiceObserver(
         metrics: metrics, health: monitor, changes: changes, hub: hub, logger: logger, log: callersLog, trail: trail))
     let identity = ProcessIdentity(
-      startedAt: clock.wallNow, libraries: dependencies.libraries, unmapped: dependencies.unmapped)
+      startedAt: clock.wallNow, libraries: dependencies.process.libraries, unmapped: dependencies.process.unmapped)
     let snapshot = try ConfigurationSnapshot(
       configuration, identity, clock: clock, replacements: dependencies.replacements,
-      http2Transport: dependencies.http2Transport)
+      http2Transport: dependencies.transports.makeHTTP2)
     running = RunningConfiguration(snapshot, hub: hub)
 
-    let hardening = HardeningWatch(clock: clock, look: dependencies.hardening ?? { HardeningReport() })
+    let hardening = HardeningWatch(clock: clock, look: dependencies.process.hardening ?? { HardeningReport() })
     let demand = ReadinessDemand()
     health = HealthReporter(
       monitor,
       HealthReporter.Sources(
         keySets: engine.keySets, fileReloads: dependencies.replacements, trail: trail,
-        hardening: dependencies.hardening == nil ? nil : hardening, transportState: dependencies.transportState),
+        hardening: dependencies.process.hardening == nil ? nil : hardening,
+        transportState: dependencies.transports.state),
       running, demand, hub: hub, clock: clock)
     readinessWatch = ReadinessWatch(
       running, engine, store: dependencies.storage.store, watchedStore, health, demand, logger: logger, clock: clock)
@@ -68,13 +69,13 @@ package final class SidecarService: Sendable {
     exposition = MetricsExposition(
       metrics: metrics, hub: hub, callLimiter: callLimiter, running: running, engine: engine, suspended: suspended,
       trail: trail,
-      spans: dependencies.spans, transportState: dependencies.transportState, startedAt: identity.startedAt)
+      spans: dependencies.spans, transportState: dependencies.transports.state, startedAt: identity.startedAt)
 
     let pool = FairPool()
     let methods = SidecarMethods(
       engine: engine, health: health, exposition: exposition, reloader: reloader, hardening: hardening,
       suspended: suspended,
-      pool: pool, trail: trail, isTraced: dependencies.isTraced, clock: clock)
+      pool: pool, trail: trail, isTraced: dependencies.process.isTraced, clock: clock)
     let limiter = PeerRateLimiter(clock: clock)
     calls = CallEnvironment(
       methods: methods.table(), snapshot: { [running] in running.current }, clock: clock, pool: pool,

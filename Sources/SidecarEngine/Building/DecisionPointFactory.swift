@@ -22,9 +22,9 @@ struct DecisionPointFactory {
       }
       var settings = try settings(name, given, given.issuer.flatMap { issuers[$0]?.issuer })
       if let old = previous?.configuration.preauthorization[name], old.baseURL == given.baseURL,
-        old.rateLimit == given.rateLimit
+        old.requests.rateLimit == given.requests.rateLimit
       {
-        settings.rateLimit = previous?.decisionPoints[name]?.settings.rateLimit
+        settings.requests.rateLimit = previous?.decisionPoints[name]?.settings.rateLimit
       }
       points[name] = DecisionPoint(
         name: name, settings: settings, provider: try provider(name, given, devices[name]))
@@ -50,12 +50,14 @@ struct DecisionPointFactory {
   ) throws(ConfigurationProblems) -> DecisionPoint.Settings {
     var settings = DecisionPoint.Settings()
     settings.issuer = given.issuer
-    settings.subjectClaims = given.subjectClaims
-    settings.action = given.action
-    settings.maxBatch = given.maxBatch
-    settings.timeout = given.timeout
-    settings.attempts = given.attempts
-    settings.rateLimit = given.rateLimit.map { DecisionRateLimiter(perSecond: $0.perSecond, burst: $0.burst) }
+    settings.subjectClaims = given.evaluation.subjectClaims
+    settings.action = given.evaluation.action
+    settings.requests.maxBatch = given.requests.maxBatch
+    settings.requests.timeout = given.requests.timeout
+    settings.requests.attempts = given.requests.attempts
+    settings.requests.rateLimit = given.requests.rateLimit.map {
+      DecisionRateLimiter(perSecond: $0.perSecond, burst: $0.burst)
+    }
     settings.permitLifetime = given.cache.permit
     settings.denyLifetime = given.cache.deny
     settings.allowsPlainHTTPOnLoopback = configuration.development.plainHTTPOnLoopback
@@ -88,18 +90,19 @@ struct DecisionPointFactory {
       switch given.kind {
       case .authzen:
         var settings = AuthZENProvider.Settings(baseURL: baseURL, identifier: given.baseURL)
-        if let metadata = given.metadataURL { settings.metadataURL = try HTTPURL(metadata) }
-        settings.subjectType = given.subjectType
-        settings.resourceType = given.resourceType
-        guard let reasons = AuthZENReasons(code: given.reasons.code, message: given.reasons.message) else {
+        if let metadata = given.options.metadataURL { settings.metadataURL = try HTTPURL(metadata) }
+        settings.subjectType = given.evaluation.subjectType
+        settings.resourceType = given.evaluation.resourceType
+        guard let reasons = AuthZENReasons(code: given.options.reasons.code, message: given.options.reasons.message)
+        else {
           throw EngineFactory.problem("\(path).reasons", "must be JSON Pointers, as in /reason_code")
         }
         settings.reasons = reasons
         return try AuthZENProvider(settings, clock: clock)
       case .opa:
-        var settings = OPAProvider.Settings(baseURL: baseURL, path: given.path ?? "")
-        settings.subjectType = given.subjectType
-        settings.resourceType = given.resourceType
+        var settings = OPAProvider.Settings(baseURL: baseURL, path: given.options.path ?? "")
+        settings.subjectType = given.evaluation.subjectType
+        settings.resourceType = given.evaluation.resourceType
         return try OPAProvider(settings)
       case .accessManager:
         let own = given.issuer.flatMap { configuration.issuers[$0]?.accessManager }
@@ -108,10 +111,10 @@ struct DecisionPointFactory {
         }
         var settings = AccessManagerProvider.Settings(baseURL: baseURL, evaluator: evaluator)
         settings.realmPath =
-          given.realm.map { AccessManagerConfiguration(baseURL: "", realm: $0).realmPath } ?? own?.realmPath
+          given.options.realm.map { AccessManagerConfiguration(baseURL: "", realm: $0).realmPath } ?? own?.realmPath
           ?? settings.realmPath
-        settings.application = given.application
-        settings.cookieName = given.cookieName ?? own?.cookieName ?? settings.cookieName
+        settings.application = given.options.application
+        settings.cookieName = given.options.cookieName ?? own?.cookieName ?? settings.cookieName
         return try AccessManagerProvider(settings, clock: clock)
       case .adobePass:
         let pass = given.adobePass

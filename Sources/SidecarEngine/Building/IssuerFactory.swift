@@ -143,7 +143,7 @@ struct IssuerFactory {
 
   /// Whether one of the issuer's resources accepts only bound tokens: all its tokens are requested with proofs then.
   private func usesDPoP(_ issuer: String) -> Bool {
-    configuration.resources.values.contains { $0.issuer == issuer && $0.senderConstraint == .dpop }
+    configuration.resources.values.contains { $0.tokens.issuer == issuer && $0.tokens.senderConstraint == .dpop }
   }
 
   private func clientAuthentication(

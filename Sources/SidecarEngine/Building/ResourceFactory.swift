@@ -12,7 +12,7 @@ struct ResourceFactory {
   func servers(of issuers: [String: ConfiguredIssuer]) throws(ConfigurationProblems) -> [String: ResourceServer] {
     var servers: [String: ResourceServer] = [:]
     for (name, resource) in configuration.resources {
-      servers[name] = try server(name, resource, resource.issuer.flatMap { issuers[$0] })
+      servers[name] = try server(name, resource, resource.tokens.issuer.flatMap { issuers[$0] })
     }
     return servers
   }
@@ -44,14 +44,14 @@ struct ResourceFactory {
     _ name: String, _ resource: ResourceConfiguration, _ configured: ConfiguredIssuer?
   ) throws(ConfigurationProblems) -> ResourceServer {
     let path = "resources.\(name)"
-    let baseURL = try EngineFactory.url(resource.baseURL, "\(path).baseUrl")
+    let baseURL = try EngineFactory.url(resource.locations.baseURL, "\(path).baseUrl")
     var origins: [HTTPURL] = []
-    for origin in resource.additionalOrigins {
+    for origin in resource.locations.additionalOrigins {
       origins.append(try EngineFactory.url(origin, "\(path).additionalOrigins"))
     }
     var issuer = configured?.issuer
     var identity = EngineFactory.identity(resource.tls.clientCertificateFile, resource.tls.clientKey)
-    if resource.senderConstraint == .mtls {
+    if resource.tokens.senderConstraint == .mtls {
       guard ([baseURL] + origins).allSatisfy({ $0.origin.scheme == "https" }) else {
         throw EngineFactory.problem("\(path).senderConstraint", "mtls needs https: without TLS there is no certificate")
       }
@@ -62,16 +62,16 @@ struct ResourceFactory {
       name: name,
       baseURL: baseURL,
       additionalOrigins: origins,
-      authentication: ResourceServer.Authentication(resource.auth),
+      authentication: ResourceServer.Authentication(resource.tokens.auth),
       issuer: issuer,
-      scope: resource.scope,
-      audience: resource.audience,
-      senderConstraint: ResourceServer.SenderConstraint(resource.senderConstraint),
+      scope: resource.tokens.scope,
+      audience: resource.tokens.audience,
+      senderConstraint: ResourceServer.SenderConstraint(resource.tokens.senderConstraint),
       refreshOn: resource.refreshOn.map { Set($0.status) },
       reservedCookies: ssoCookie(resource),
-      timeout: resource.timeout,
-      maxBodyBytes: resource.maxBodyBytes,
-      limits: resource.limits.map { limits($0, resource.timeout) },
+      timeout: resource.bounds.timeout,
+      maxBodyBytes: resource.bounds.maxBodyBytes,
+      limits: resource.bounds.limits.map { limits($0, resource.bounds.timeout) },
       caFile: resource.tls.trust.caFile,
       clientIdentity: identity,
       pins: try EngineFactory.pins(resource.tls.trust, path),
@@ -79,7 +79,7 @@ struct ResourceFactory {
         ? CookiePolicy(maxCookies: resource.cookies.maxCookies, maxBytes: resource.cookies.maxBytes) : nil,
       allowsPlainHTTPOnLoopback: configuration.development.plainHTTPOnLoopback)
     server.advice = adviceRules(resource, configured)
-    server.allowedHeaders = try allowedHeaders(resource, path)
+    server.headers.allowedHeaders = try allowedHeaders(resource, path)
     return server
   }
 
@@ -117,7 +117,7 @@ struct ResourceFactory {
 
   /// The single sign-on cookie is the sidecar's to send, never a caller's.
   private func ssoCookie(_ resource: ResourceConfiguration) -> Set<String> {
-    guard let manager = resource.issuer.flatMap({ configuration.issuers[$0]?.accessManager }) else { return [] }
+    guard let manager = resource.tokens.issuer.flatMap({ configuration.issuers[$0]?.accessManager }) else { return [] }
     return [manager.cookieName ?? "iPlanetDirectoryPro"]
   }
 }

@@ -10,12 +10,7 @@ package struct Engine: Sendable {
   package let fetcher: ResourceFetcher
   package let clock: any EngineClock
   package let keySets: KeySetStore
-  package let verdicts = VerdictCache()
-  package let idTokens: IDTokenValidator
-  package let accessTokens: AccessTokenValidator
-  package let logoutTokens: LogoutTokenValidator
-  /// For tokens that are verified with callers' own keys: what they use up is a memory of its own.
-  package let foreignLogoutTokens: LogoutTokenValidator
+  package let validators: TokenValidators
   package let introspector: TokenIntrospector
   package let deviceTokens: ClientCredentialsTokens
   package let sessions: UserSessions
@@ -37,10 +32,7 @@ package struct Engine: Sendable {
     keySets = KeySetStore(
       transport: transport, clock: clock, observer: observer, userAgent: userAgent, discovery: discovery,
       keySetObserver: observer)
-    idTokens = IDTokenValidator(clock: clock, cache: verdicts)
-    accessTokens = AccessTokenValidator(clock: clock, cache: verdicts)
-    logoutTokens = LogoutTokenValidator(clock: clock)
-    foreignLogoutTokens = LogoutTokenValidator(clock: clock)
+    validators = TokenValidators(clock: clock)
     introspector = TokenIntrospector(
       transport: transport, clock: clock, observer: observer, userAgent: userAgent, discovery: discovery)
     preauthorizer = Preauthorizer(
@@ -52,5 +44,22 @@ package struct Engine: Sendable {
       sessionObserver: DecisionPurge(
         preauthorizer: preauthorizer, next: CookieForgetting(from: fetcher.cookies, then: observer)))
     journeys = Journeys(sessions: sessions)
+  }
+}
+
+/// The validators of tokens, with the cache that they share.
+package struct TokenValidators: Sendable {
+  package let verdicts = VerdictCache()
+  package let idTokens: IDTokenValidator
+  package let accessTokens: AccessTokenValidator
+  package let logoutTokens: LogoutTokenValidator
+  /// For tokens that are verified with callers' own keys: what they use up is a memory of its own.
+  package let foreignLogoutTokens: LogoutTokenValidator
+
+  init(clock: any EngineClock) {
+    idTokens = IDTokenValidator(clock: clock, cache: verdicts)
+    accessTokens = AccessTokenValidator(clock: clock, cache: verdicts)
+    logoutTokens = LogoutTokenValidator(clock: clock)
+    foreignLogoutTokens = LogoutTokenValidator(clock: clock)
   }
 }

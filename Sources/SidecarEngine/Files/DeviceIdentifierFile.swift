@@ -64,11 +64,11 @@ struct DeviceIdentifierFile {
   /// Written under a temporary name and then linked: a file with the final name is complete and on disk, and nothing is
   /// ever overwritten or written through a link.
   private func make() throws(Failure) -> Bool {
-    let unfinished = "\(path).\(Self.hexadecimal(SecureRandom.bytes(8)))"
+    let unfinished = "\(path).\(Hexadecimal.string(SecureRandom.bytes(8)))"
     let file = open(unfinished, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
     guard file >= 0 else { throw failure("cannot be made", errno) }
     defer { unlink(unfinished) }
-    let line = Array("\(Self.hexadecimal(SecureRandom.bytes(32)))\n".utf8)
+    let line = Array("\(Hexadecimal.string(SecureRandom.bytes(32)))\n".utf8)
     let isWritten = fchmod(file, 0o600) == 0 && write(file, line, line.count) == line.count && fsync(file) == 0
     let code = errno
     close(file)
@@ -91,10 +91,5 @@ struct DeviceIdentifierFile {
 
   private func failure(_ problem: String, _ code: Int32? = nil) -> Failure {
     Failure(message: "\(path) \(problem)\(code.map { ": \(SystemError.text($0))" } ?? "")")
-  }
-
-  private static func hexadecimal(_ bytes: [UInt8]) -> String {
-    let digits = Array("0123456789abcdef".utf8)
-    return String(decoding: bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
   }
 }

@@ -13,9 +13,6 @@ package import SidecarObservability
 package final class ConfigurationSnapshot: Sendable {
   package let configuration: PosternConfiguration
   package let access: AccessRules
-  package let limits: SessionLimits
-  /// The bounds on all calls together.
-  package let callLimits: ConcurrencyLimiter.Limits
   /// The answer to `getInfo`, but for what changes by itself.
   package let info: ProcessInfo
   /// Warnings at start: combinations that do not work well, and certificates that expire.
@@ -24,13 +21,9 @@ package final class ConfigurationSnapshot: Sendable {
   package let certificates: [ClientCertificate]
   /// The keys and key sets that callers may pass to validate a token.
   package let validation: ValidationRules
-  private let servers: [String: ResourceServer]
+  private let resources: ConfiguredResources
   package let issuers: [String: ConfiguredIssuer]
-  /// The decision points' devices.
-  let deviceIdentifiers: [String: Secret<String>]
-  private let payloadKeys: [String: PayloadKeys]
-  /// The decision points by name.
-  package let decisionPoints: [String: DecisionPoint]
+  private let decisions: ConfiguredDecisionPoints
 
   /// Throws when a value cannot be used after all. Resources that `previous` has just so keep their cookies. Files that
   /// are made when they are missing are made unless it `isTrial`.
@@ -41,13 +34,6 @@ package final class ConfigurationSnapshot: Sendable {
   ) throws(ConfigurationProblems) {
     self.configuration = configuration
     access = AccessRules(configuration.peers, ownUID: getuid(), unmapped: identity.unmapped)
-    limits = SessionLimits(
-      inFlight: configuration.limits.inFlightPerConnection, batch: configuration.limits.batch,
-      outgoing: configuration.limits.inFlightPerConnection,
-      messageBytes: configuration.limits.messageBytes, depth: configuration.limits.depth)
-    callLimits = ConcurrencyLimiter.Limits(
-      capacity: configuration.limits.inFlight, queue: configuration.limits.queue,
-      queueTime: configuration.limits.queueTime)
     let switches = configuration.development.activeSwitches.map { "development.\($0)" }
     let hardening = configuration.hardening
     let protections =
@@ -60,37 +46,57 @@ package final class ConfigurationSnapshot: Sendable {
     notes =
       access.notes + FeatureSupport(configuration).notes + certificates.compactMap { $0.warning(at: now) }
       + devices.sorted { $0.key < $1.key }.compactMap { $0.value.note(of: $0.key) }
-    deviceIdentifiers = devices.mapValues(\.value)
     issuers = try IssuerFactory(configuration: configuration, clock: clock).issuers(after: previous)
-    let resources = ResourceFactory(configuration: configuration)
-    var servers = try resources.servers(of: issuers)
+    let factory = ResourceFactory(configuration: configuration)
+    var servers = try factory.servers(of: issuers)
     // They share what descriptors there are: where their number changes, so does what each may take.
     let sharing = configuration.http2Resources
     let isShareKept = previous?.configuration.http2Resources == sharing
     for (name, resource) in configuration.resources {
-      let kept = previous?.configuration.resources[name] == resource ? previous?.servers[name] : nil
+      let kept = previous?.configuration.resources[name] == resource ? previous?.resources.servers[name] : nil
       if let kept { servers[name]?.cookies = kept.cookies }
       // It ends with the last call that has it.
       guard resource.http2 else { continue }
-      servers[name]?.transport = (isShareKept ? kept?.transport : nil) ?? http2Transport?(name, sharing)
+      servers[name]?.connections.transport =
+        (isShareKept ? kept?.connections.transport : nil) ?? http2Transport?(name, sharing)
     }
-    self.servers = servers
-    decisionPoints = try DecisionPointFactory(configuration: configuration, clock: clock)
-      .decisionPoints(of: issuers, devices, after: previous)
-    validation = try resources.validation()
-    payloadKeys = try resources.payloadKeys(replacements)
+    decisions = ConfiguredDecisionPoints(
+      points: try DecisionPointFactory(configuration: configuration, clock: clock)
+        .decisionPoints(of: issuers, devices, after: previous),
+      deviceIdentifiers: devices.mapValues(\.value))
+    validation = try factory.validation()
+    resources = ConfiguredResources(servers: servers, payloadKeys: try factory.payloadKeys(replacements))
   }
 
+  /// The bounds of one connection.
+  package var limits: SessionLimits {
+    let limits = configuration.limits
+    return SessionLimits(
+      inFlight: limits.inFlightPerConnection, batch: limits.batch, outgoing: limits.inFlightPerConnection,
+      messageBytes: limits.messageBytes, depth: limits.depth)
+  }
+
+  /// The bounds on all calls together.
+  package var callLimits: ConcurrencyLimiter.Limits {
+    let limits = configuration.limits
+    return ConcurrencyLimiter.Limits(capacity: limits.inFlight, queue: limits.queue, queueTime: limits.queueTime)
+  }
+
+  /// The decision points by name.
+  package var decisionPoints: [String: DecisionPoint] { decisions.points }
+
+  /// The decision points' devices.
+  var deviceIdentifiers: [String: Secret<String>] { decisions.deviceIdentifiers }
+
   /// Every resource server.
-  package var allServers: [ResourceServer] { Array(servers.values) }
+  package var allServers: [ResourceServer] { Array(resources.servers.values) }
 
   /// The cookies that are kept.
-  package var cookies: [CookiePolicy] { servers.values.compactMap(\.cookies) }
+  package var cookies: [CookiePolicy] { resources.servers.values.compactMap(\.cookies) }
 
   /// The resource server of that configured name.
   package func server(_ name: String) throws(RPCFault) -> ResourceServer {
-    guard var server = servers[name] else { throw Self.noSuchResource }
-    server.payloadEncryption = payloadKeys[name]?.current
+    guard let server = resources.server(name) else { throw Self.noSuchResource }
     return server
   }
 
@@ -118,6 +124,25 @@ package final class ConfigurationSnapshot: Sendable {
   static let noSuchIssuer = RPCFault(.issuerUnknown, data: ["path": "/issuer"])
   /// The same, for sessions.
   static let noSuchSessionIssuer = SessionError.issuerUnknown("no issuer of that name is configured")
+}
+
+/// The resource servers by name, with the keys of those whose bodies are encrypted: a replaced file has new ones.
+private struct ConfiguredResources: Sendable {
+  let servers: [String: ResourceServer]
+  let payloadKeys: [String: PayloadKeys]
+
+  /// The resource server of that name, with the keys of now.
+  func server(_ name: String) -> ResourceServer? {
+    guard var server = servers[name] else { return nil }
+    server.payloadEncryption = payloadKeys[name]?.current
+    return server
+  }
+}
+
+/// The decision points by name, with the devices of those that identify one.
+private struct ConfiguredDecisionPoints: Sendable {
+  let points: [String: DecisionPoint]
+  let deviceIdentifiers: [String: Secret<String>]
 }
 
 extension AccessRules {

@@ -29,7 +29,7 @@ enum AuditFact {
   static func bounded(_ text: String) -> String {
     guard text.utf8.count > maxBytes else { return text }
     let start = String(decoding: text.utf8.prefix(maxBytes / 2), as: UTF8.self)
-    return "\(start)… sha256:\(hexadecimal(HashFunction.sha256.hash(Array(text.utf8))))"
+    return "\(start)… sha256:\(Hexadecimal.string(HashFunction.sha256.hash(Array(text.utf8))))"
   }
 
   /// The digest that stands for a session: the hash under which it is stored, of which logs have the beginning.
@@ -39,11 +39,6 @@ enum AuditFact {
 
   /// As above.
   static func session(_ handle: SessionHandle) -> JSONValue {
-    .string(hexadecimal(HashFunction.sha256.hash(Array(handle.text.utf8))))
-  }
-
-  private static func hexadecimal(_ bytes: [UInt8]) -> String {
-    let digits = Array("0123456789abcdef".utf8)
-    return String(decoding: bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
+    .string(Hexadecimal.string(HashFunction.sha256.hash(Array(handle.text.utf8))))
   }
 }

@@ -3,6 +3,18 @@ package import PosternProtocol
 
 /// How the process protects itself, for `getInfo` and `health`: what is in force now.
 package struct HardeningReport: Sendable, Equatable {
+  /// The limits set by Landlock, landlock(7).
+  package struct Landlock: Sendable, Equatable {
+    /// Its ABI as it is made use of; 0 for none.
+    package var abi = 0
+    /// Whether it limits files.
+    package var limitsFiles = false
+    /// Whether it limits TCP ports.
+    package var limitsPorts = false
+    /// Whether abstract sockets of others, and signals to others, are forbidden.
+    package var isScoped = false
+  }
+
   /// Whether no program that is executed gains privileges.
   package var noNewPrivileges = false
   /// Whether its own user may trace the process and read its memory.
@@ -11,14 +23,8 @@ package struct HardeningReport: Sendable, Equatable {
   package var leavesCoreDumps = true
   /// Whether memory that was written can become code.
   package var allowsWritableCode = true
-  /// Landlock's ABI as it is made use of; 0 for none.
-  package var landlockABI = 0
-  /// Whether Landlock limits files.
-  package var limitsFiles = false
-  /// Whether Landlock limits TCP ports.
-  package var limitsPorts = false
-  /// Whether abstract sockets of others, and signals to others, are forbidden.
-  package var isScoped = false
+  /// The limits set by Landlock.
+  package var landlock = Landlock()
   /// Whether system calls are filtered.
   package var filtersSystemCalls = false
   /// Bytes of memory for secrets that cannot be swapped out.
@@ -37,7 +43,8 @@ package struct HardeningReport: Sendable, Equatable {
     GetInfo.Hardening(
       noNewPrivileges: noNewPrivileges, dumpable: isDumpable, coreDumps: leavesCoreDumps,
       writableCode: allowsWritableCode,
-      landlock: GetInfo.Landlock(abi: landlockABI, fileSystem: limitsFiles, network: limitsPorts, scope: isScoped),
+      landlock: GetInfo.Landlock(
+        abi: landlock.abi, fileSystem: landlock.limitsFiles, network: landlock.limitsPorts, scope: landlock.isScoped),
       seccomp: filtersSystemCalls,
       lockedMemory: GetInfo.LockedMemory(lockedBytes: lockedBytes, unlockedBytes: unlockedBytes), missing: missing)
   }

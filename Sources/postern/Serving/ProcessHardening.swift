@@ -61,10 +61,10 @@ final class ProcessHardening: Sendable {
     report.isDumpable = effect.isDumpable
     report.leavesCoreDumps = effect.leavesCoreDumps
     report.allowsWritableCode = !effect.forbidsWritableCode
-    report.landlockABI = effect.landlockABI
-    report.limitsFiles = effect.limitsFiles
-    report.limitsPorts = effect.limitsPorts
-    report.isScoped = effect.isScoped
+    report.landlock.abi = effect.landlockABI
+    report.landlock.limitsFiles = effect.limitsFiles
+    report.landlock.limitsPorts = effect.limitsPorts
+    report.landlock.isScoped = effect.isScoped
     report.filtersSystemCalls = effect.filtersSystemCalls && (isStarting || effect.filtersStartCalls)
     report.lockedBytes = memory.lockedBytes
     report.unlockedBytes = memory.unlockedBytes

@@ -99,16 +99,16 @@ struct ServerProcess {
     let spans = try TelemetryAssembly.exporter(loaded.configuration.telemetry, transport, logger)
     surroundings.spans = spans
     surroundings.replacements = replacements
-    surroundings.http2Transport = { transports.makeHTTP2($0, ofOneIn: $1) }
-    surroundings.transportState = { transports.condition }
-    surroundings.onReload = { manager.reload($0) }
+    surroundings.transports.makeHTTP2 = { transports.makeHTTP2($0, ofOneIn: $1) }
+    surroundings.transports.state = { transports.condition }
+    surroundings.reload.onPhase = { manager.reload($0) }
     let memory = MemoryReturn()
     surroundings.onCallEnd = { memory.used(bytes: $0) }
     let debugger = DebuggerCheck()
     // Without /proc a debugger cannot be detected: if the check is on, nothing is fetched.
-    surroundings.isTraced = { debugger?.isTraced ?? true }
-    surroundings.hardening = { hardening.report }
-    surroundings.unmapped = unmapped
+    surroundings.process.isTraced = { debugger?.isTraced ?? true }
+    surroundings.process.hardening = { hardening.report }
+    surroundings.process.unmapped = unmapped
     let service = try SidecarService(loaded.configuration, surroundings)
     // Before the first call: nothing is known to work yet.
     service.prepareWatch()

@@ -18,7 +18,7 @@ struct StoreAssembly {
   /// Whether something is configured that keeps sessions.
   static func isNeeded(by configuration: PosternConfiguration) -> Bool {
     configuration.store.kind == .redis
-      || configuration.resources.values.contains { $0.auth == .user || $0.auth == .implicit }
+      || configuration.resources.values.contains { $0.tokens.auth == .user || $0.tokens.auth == .implicit }
   }
 
   /// Throws when a key is none: that must not be found out with the first session.

@@ -23,8 +23,8 @@ extension FetchResourceHandler {
       throw unknown
     }
     let server = try server(known.origin.resource, context).applying(known.origin.options)
-    guard server.baseURL == known.origin.baseURL else { throw unknown }
-    let session = try await engine.session(known.session.text, .user, server.issuer, context)
+    guard server.locations.baseURL == known.origin.baseURL else { throw unknown }
+    let session = try await engine.session(known.session.text, .user, server.tokens.issuer, context)
     context.audit?.note(server, session)
     // Before it is taken, so that a call that is rejected here can be retried.
     guard tasks.running(known.origin.task, of: context.uid) == nil else { throw Self.taskIsRunning }
@@ -32,9 +32,9 @@ extension FetchResourceHandler {
     let fetch = taken.value
     var options = fetch.origin.options
     options.session = session
-    options.deadline = context.deadline
+    options.context.deadline = context.deadline
     options.timeout = timeout ?? options.timeout
-    options.trace = context.traceContext
+    options.context.trace = context.traceContext
     do throws(RPCFault) {
       return try await carryOut(
         fetch.origin.request, server, options, fetch.origin.task, stream: fetch.origin.stream,

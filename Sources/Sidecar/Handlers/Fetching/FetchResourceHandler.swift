@@ -38,8 +38,8 @@ struct FetchResourceHandler: Sendable {
     params.dropContent()
     var options = FetchOptions(deadline: context.deadline, followsRedirects: params.followRedirects ?? true)
     options.authentication = params.auth.map(ResourceServer.Authentication.init)
-    options.trace = context.traceContext
-    options.peerID = context.caller.peerID
+    options.context.trace = context.traceContext
+    options.context.peerID = context.caller.peerID
     options.timeout = try Self.timeout(params)
     let server = try server(name, context).applying(options)
     let stream = try BodyStream.requested(by: params)
@@ -48,7 +48,7 @@ struct FetchResourceHandler: Sendable {
     }
     options.session = try await session(params, server, context)
     context.audit?.note(server, options.session)
-    options.cookieScope = CookieScope(uid: context.uid, session: options.session?.handle)
+    options.context.cookieScope = CookieScope(uid: context.uid, session: options.session?.handle)
     guard params.task.map({ (1...128).contains($0.utf8.count) }) ?? true else {
       throw .invalidParams("A task's name has 1 to 128 bytes", path: "/task")
     }
@@ -63,15 +63,16 @@ struct FetchResourceHandler: Sendable {
   ) async throws(RPCFault) -> JSONValue {
     let uid = context.caller.peer.uid
     var options = options
-    let deadline = Deadline(instant: options.timeout.map { clock.monotonicNow + $0 }).earlier(options.deadline)
+    let deadline = Deadline(instant: options.timeout.map { clock.monotonicNow + $0 }).earlier(options.context.deadline)
     if let rules = server.advice, server.authentication == .user {
       // Without anything of this connection's: it may be gone by then.
       let kept = SuspendedFetches.Origin(
-        uid: uid, resource: server.name, baseURL: server.baseURL, request: request, options: options,
+        uid: uid, resource: server.name, baseURL: server.locations.baseURL, request: request, options: options,
         stream: stream, task: task, wait: rules.wait)
       options.advice = advice(rules, kept, progress, by: deadline, context)
     }
-    options.tokenDelegate = TokenRefreshDelegate(caller: context.caller, task: task, deadline: deadline, clock: clock)
+    options.tokenRules.tokenDelegate = TokenRefreshDelegate(
+      caller: context.caller, task: task, deadline: deadline, clock: clock)
     options.longWork = LongWork(from: JSONRPCConnection.longText) { [pool, caller = context.caller] in
       caller.executor(in: pool)
     }
@@ -79,8 +80,8 @@ struct FetchResourceHandler: Sendable {
     options.task = networkTask
     if let stream {
       let delivery = ChunkDelivery(to: context.caller, task: task)
-      options.deliver = delivery.deliver
-      if stream == .headAndPieces { options.deliverHead = delivery.deliver }
+      options.streaming.deliver = delivery.deliver
+      if stream == .headAndPieces { options.streaming.deliverHead = delivery.deliver }
     }
     guard tasks.begin(networkTask, for: server.name, of: uid) else { throw Self.taskIsRunning }
     defer { tasks.end(networkTask, of: uid) }
@@ -97,7 +98,7 @@ struct FetchResourceHandler: Sendable {
   /// The configured resource server, with the cookie that no caller may send.
   func server(_ name: String, _ context: CallContext) throws(RPCFault) -> ResourceServer {
     var server = try context.runtime.server(name)
-    server.reservedCookies.formUnion(cookieNames(of: server, context))
+    server.headers.reservedCookies.formUnion(cookieNames(of: server, context))
     return server
   }
 
@@ -127,7 +128,7 @@ struct FetchResourceHandler: Sendable {
       try await engine.rejectSession(params.session, context)
       return nil
     }
-    return try await engine.session(params.session, kind, server.issuer, context)
+    return try await engine.session(params.session, kind, server.tokens.issuer, context)
   }
 
   private func resourceName(_ params: FetchResource.Params, _ context: CallContext) throws(RPCFault) -> String {

@@ -29,7 +29,7 @@ struct TokenHandlers: Sendable {
     expectations.requiresAuthorizedParty = params.requireAzp
     expectations.now = try bounds.now(params.now)
     return try await decided(issuer, context) { [engine, expectations] () async throws(KeySetError) in
-      try await engine.idTokens.validate(
+      try await engine.validators.idTokens.validate(
         params.idToken, expecting: expectations, configuration: issuer.tokens, keys: issuer.keys,
         deadline: context.deadline)
     }
@@ -47,7 +47,7 @@ struct TokenHandlers: Sendable {
     expectations.clockSkew = try bounds.clockSkew(params.clockSkewSeconds)
     expectations.now = try bounds.now(params.now)
     return try await decided(issuer, context) { [engine, expectations] () async throws(KeySetError) in
-      try await engine.accessTokens.validate(
+      try await engine.validators.accessTokens.validate(
         params.accessToken, expecting: expectations, configuration: issuer.tokens, keys: issuer.keys,
         deadline: context.deadline)
     }
@@ -59,7 +59,7 @@ struct TokenHandlers: Sendable {
     let issuer = try TokenIssuer(params, context, engine.keySets)
     var expectations = LogoutTokenExpectations(clientID: try issuer.requiredClientID(), realm: issuer.realm)
     expectations.now = try InputLimits(rules: context.runtime.validation).now(params.now)
-    let validator = params.issuer == nil ? engine.foreignLogoutTokens : engine.logoutTokens
+    let validator = params.issuer == nil ? engine.validators.foreignLogoutTokens : engine.validators.logoutTokens
     return try await decided(issuer, context) { [expectations] () async throws(KeySetError) in
       try await validator.validate(
         params.logoutToken, expecting: expectations, configuration: issuer.tokens, keys: issuer.keys,
