@@ -49,7 +49,7 @@ extension CurlTransport {
     public var pollInterval: Duration = .seconds(1)
     /// How long the thread may be inside libcurl without coming back, before all its connections are shut down; nil is
     /// for ever, for where nothing keeps it there. Seconds, not less: undoing content codings may take one.
-    public var turnPatience: Duration?
+    public var longestIteration: Duration?
     /// Called each time that has happened, on a thread that does nothing else.
     public var stallReport: (@Sendable () -> Void)?
     /// The clock of the deadlines.

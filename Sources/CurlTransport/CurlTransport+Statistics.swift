@@ -25,7 +25,7 @@ extension CurlTransport {
     public internal(set) var connectionsDiscarded = 0
     /// Handles thrown away because libcurl rejected an option.
     public internal(set) var handlesRejected = 0
-    /// How often the thread was inside libcurl for longer than `turnPatience`, so that all connections were shut down.
+    /// How often the thread was inside libcurl for longer than `longestIteration`, so that all its connections closed.
     public internal(set) var stalls = 0
 
     /// Bytes of request bodies sent.
