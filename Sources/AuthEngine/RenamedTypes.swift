@@ -6,6 +6,7 @@ public import OAuthClient
 public import PosternJSON
 public import PosternSupport
 public import ResourceAccess
+public import SDKCompatibility
 public import SessionRecords
 public import Sessions
 public import StepUp
@@ -252,5 +253,18 @@ extension Journeys {
     try await resume(
       continuation, callbacks: callbacks, ownedBy: uid, issuer: issuer, answers: answers, deadline: deadline,
       trace: trace)
+  }
+}
+
+extension UserClient {
+  /// See `init(fetcher:server:sessions:issuer:uid:session:implicitSession:)`.
+  @available(*, deprecated, renamed: "init(fetcher:server:sessions:issuer:uid:session:implicitSession:)")
+  public init(
+    fetcher: ResourceFetcher, server: ResourceServer, sessions: UserSessions, issuer: SessionIssuer, owner: UInt32,
+    session: SessionHandle? = nil, implicitSession: SessionHandle? = nil
+  ) {
+    self.init(
+      fetcher: fetcher, server: server, sessions: sessions, issuer: issuer, uid: owner, session: session,
+      implicitSession: implicitSession)
   }
 }

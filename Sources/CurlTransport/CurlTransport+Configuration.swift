@@ -27,7 +27,7 @@ extension CurlTransport {
     public var pollInterval: Duration = .seconds(1)
     /// How long the thread may be inside libcurl without coming back, before all its connections are shut down; nil is
     /// for ever, for where nothing keeps it there. Seconds, not less: undoing content codings may take one.
-    public var turnPatience: Duration?
+    public var longestIteration: Duration?
     /// The clock of the deadlines.
     public var clock: any EngineClock
 

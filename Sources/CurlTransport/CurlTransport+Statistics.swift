@@ -27,7 +27,7 @@ extension CurlTransport {
     var bodyBytes = BodyBytes()
     /// Handles thrown away because libcurl rejected an option.
     public internal(set) var handlesRejected = 0
-    /// How often the thread was inside libcurl for longer than `turnPatience`, so that all connections were shut down.
+    /// How often the thread was inside libcurl for longer than `longestIteration`, so that all its connections closed.
     public internal(set) var stalls = 0
 
     /// Exchanges that wait for the thread to take them up, or for a connection.

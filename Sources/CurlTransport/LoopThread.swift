@@ -13,7 +13,7 @@ final class LoopThread: Sendable {
     let connections = ConnectionCount()
     do throws(SystemThread.StartError) {
       // First: without the loop it ends by itself.
-      if let patience = configuration.turnPatience {
+      if let patience = configuration.longestIteration {
         try LoopWatch.start(inbox, connections, patience: patience, report: configuration.stallReport)
       }
       handle = Locked(

@@ -14,18 +14,18 @@ public struct UserClient: Sendable {
   private let session: FetchSession
   private let implicitSession: FetchSession
 
-  /// A client of `server` for the sessions that `owner` has at `issuer`.
+  /// A client of `server` for the sessions that `uid` has at `issuer`.
   ///
   /// `session` and `implicitSession` are the sessions to use; nil: the uid's only one of that kind at the time of the
   /// request.
   public init(
-    fetcher: ResourceFetcher, server: ResourceServer, sessions: UserSessions, issuer: SessionIssuer, owner: UInt32,
+    fetcher: ResourceFetcher, server: ResourceServer, sessions: UserSessions, issuer: SessionIssuer, uid: UInt32,
     session: SessionHandle? = nil, implicitSession: SessionHandle? = nil
   ) {
     self.fetcher = fetcher
     self.server = server
-    self.session = FetchSession(handle: session, uid: owner, issuer: issuer, sessions: sessions)
-    self.implicitSession = FetchSession(handle: implicitSession, uid: owner, issuer: issuer, sessions: sessions)
+    self.session = FetchSession(handle: session, uid: uid, issuer: issuer, sessions: sessions)
+    self.implicitSession = FetchSession(handle: implicitSession, uid: uid, issuer: issuer, sessions: sessions)
   }
 
   /// Fetches with the token of a user who has logged in; `not_authenticated` when there is none, or a new login is

@@ -10,7 +10,7 @@ enum AuthenticateAnswer {
   /// The journey is completed. The token is nil where the answer has no `tokenId`, empty where it is in a cookie.
   case done(tokenID: String?)
   /// The access manager rejected the login.
-  case refused(JourneyFailure)
+  case rejected(JourneyFailure)
 
   /// The parts of the step that the next request contains again.
   struct Step: Sendable {
@@ -34,13 +34,13 @@ enum AuthenticateAnswer {
     let json = try? JSONParser(maxBytes: Self.maxBytes, maxDepth: 64).parse(response.body)
     guard let object = json?.objectValue else { throw malformed("is no JSON object (\(response.status))") }
     guard response.status == 200 else {
-      self = .refused(try Self.refusal(object, response.status))
+      self = .rejected(try Self.failure(object, response.status))
       return
     }
     guard let authID = object["authId"] else {
       let tokenID = object["tokenId"]
       if let text = tokenID?.stringValue, !text.isEmpty {
-        guard AccessManager.isToken(text) else { throw malformed("has a token that cannot stand in a cookie") }
+        guard AccessManager.isToken(text) else { throw malformed("has a token that cannot be in a cookie") }
         self = .done(tokenID: text)
         return
       }
@@ -62,7 +62,7 @@ enum AuthenticateAnswer {
   }
 
   /// Reads a failure: a failed login is an answer; anything that ends the journey otherwise is an error.
-  private static func refusal(_ object: JSONObject, _ status: Int) throws(JourneyError) -> JourneyFailure {
+  private static func failure(_ object: JSONObject, _ status: Int) throws(JourneyError) -> JourneyFailure {
     let detail = object["detail"]
     let code = detail?["errorCode"]?.stringValue ?? detail?["errorCode"]?.integerValue.map(String.init)
     let message = object["message"]?.stringValue ?? object["reason"]?.stringValue ?? ""

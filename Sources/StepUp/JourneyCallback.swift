@@ -12,6 +12,18 @@ public struct JourneyCallback: Sendable, Hashable {
     self.json = json
   }
 
+  /// The callback of a step whose user follows `url` in a browser.
+  static func redirect(to url: String) -> JSONValue {
+    [
+      "type": "RedirectCallback",
+      "output": [
+        ["name": "redirectUrl", "value": .string(url)], ["name": "redirectMethod", "value": "GET"],
+        ["name": "trackingCookie", "value": false],
+      ],
+      "input": [["name": "callbackUrl", "value": ""]],
+    ]
+  }
+
   /// The type: `NameCallback`, `ChoiceCallback` and so on; unknown types are handled as all others.
   public var type: String { json["type"]?.stringValue ?? "" }
 

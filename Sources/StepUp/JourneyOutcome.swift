@@ -31,11 +31,11 @@ public struct JourneyStep: Sendable {
 /// The result of a completed journey.
 public struct JourneyEnd: Sendable {
   /// The confirmed transaction, as far as it is known: only the resource decides whether it counts.
-  public let txId: String?
+  public internal(set) var txId: String?
   /// The session; nil where none was requested.
   public let session: SessionHandle?
   /// Whether the session has new tokens.
-  public let isUpgraded: Bool
+  public internal(set) var isUpgraded: Bool
   /// The request's tag.
   public var tag: String?
 }

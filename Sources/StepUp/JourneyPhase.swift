@@ -11,7 +11,7 @@ enum JourneyPhase: Sendable {
   /// Advices of the access manager's policies.
   case composite([PolicyAdvice])
   /// The last requirement of a paused authorization, which is continued after it.
-  case held([PolicyAdvice], SuspendedAuthorization)
+  case releasing([PolicyAdvice], SuspendedAuthorization)
   /// An authorization with a code, with the requirements of RFC 9470.
   case authorization(PolicyAdvice)
 
@@ -29,31 +29,33 @@ enum JourneyPhase: Sendable {
     case .tree(let name): name?.utf8.count ?? 0
     case .suspended(let id): id.utf8.count
     case .composite(let advices): advices.reduce(0) { $0 + $1.byteCount }
-    case .held(let advices, _): advices.reduce(SignOnRequest.maxBytes) { $0 + $1.byteCount }
+    case .releasing(let advices, _): advices.reduce(SignOnRequest.maxBytes) { $0 + $1.byteCount }
     case .authorization(let advice): advice.byteCount
     }
   }
 
   /// Returns the phases after which a suspended authorization can be continued.
-  static func phases(releasing held: SuspendedAuthorization) -> [JourneyPhase] {
-    var phases = phases(for: held.advices)
+  static func phases(releasing authorization: SuspendedAuthorization) -> [JourneyPhase] {
+    var phases = phases(for: authorization.advices)
     guard case .composite(let last)? = phases.popLast() else { return [] }
-    return phases + [.held(last, held)]
+    return phases + [.releasing(last, authorization)]
   }
 
   /// The access manager's advices that it satisfies.
   var advices: [PolicyAdvice]? {
     switch self {
-    case .composite(let advices), .held(let advices, _): advices
+    case .composite(let advices), .releasing(let advices, _): advices
     case .tree, .suspended, .authorization: nil
     }
   }
 
   /// The single sign-on token of the authorization that waits for it.
-  var heldToken: Secret<String>? { if case .held(_, let held) = self { held.token } else { nil } }
+  var releasedToken: Secret<String>? {
+    if case .releasing(_, let authorization) = self { authorization.token } else { nil }
+  }
 
   /// Whether an authorization waits for it.
-  var isHeld: Bool { if case .held = self { true } else { false } }
+  var isReleasing: Bool { if case .releasing = self { true } else { false } }
 
   /// The transaction it is about.
   var txId: String? { advices?.lazy.compactMap(\.txId).first }

@@ -21,8 +21,8 @@ public struct JourneyRequest: Sendable {
   }
 
   /// Continues an authorization that the access manager has paused, whose user is to have a session.
-  public static func signOn(_ held: SuspendedAuthorization) -> JourneyRequest {
-    JourneyRequest(phases: JourneyPhase.phases(releasing: held), session: nil, isOfGivenToken: true)
+  public static func signOn(_ authorization: SuspendedAuthorization) -> JourneyRequest {
+    JourneyRequest(phases: JourneyPhase.phases(releasing: authorization), session: nil, isOfGivenToken: true)
   }
 
   /// Steps `session` up by `advices`. Nil when no user can satisfy one of them, or there are none.
@@ -57,5 +57,17 @@ public struct JourneyRequest: Sendable {
     var request = JourneyRequest(self, phases: [.suspended(id: id)])
     request.tag = tag
     return request
+  }
+
+  /// Checks in advance what would fail in the end, before the user has to answer.
+  func check(at issuer: SessionIssuer) throws(JourneyError) {
+    let isBrowsers = phases.contains { if case .authorization = $0 { true } else { false } }
+    let isManagers = phases.contains { if case .authorization = $0 { false } else { true } }
+    guard !isManagers || issuer.accessManager != nil else {
+      throw JourneyError.grantNotSupported("the issuer is configured without an access manager")
+    }
+    guard !(isBrowsers || !isWithoutSession) || issuer.redirectURI != nil else {
+      throw JourneyError.grantNotSupported("the issuer is configured without redirectUri")
+    }
   }
 }

@@ -11,16 +11,34 @@ struct JourneyState: Sendable {
     /// The current phase has not started.
     case begin
     /// The access manager waits for these callbacks.
-    case asked(AuthenticateAnswer.Step)
+    case step(AuthenticateAnswer.Step)
     /// A browser follows a redirect, with this step instead of one of the access manager's.
     case authorizing([JSONValue])
   }
 
-  let owner: UInt32
-  /// The issuer's name in the configuration, and its configuration at that time.
-  let issuer: String
-  let issuerIdentifier: String
-  let accessManager: AccessManager?
+  /// The servers of a journey, as they were configured when it started.
+  struct Servers: Sendable {
+    /// The issuer's name in the configuration.
+    let issuerName: String
+    private let issuerIdentifier: String
+    private let accessManager: AccessManager?
+
+    init(_ issuer: SessionIssuer) {
+      issuerName = issuer.issuer.name
+      issuerIdentifier = issuer.issuer.identifier
+      accessManager = issuer.accessManager
+    }
+
+    /// Whether the same servers are configured now: input and tokens of the user are sent to no others.
+    func areThose(of issuer: SessionIssuer) -> Bool {
+      issuer.issuer.identifier == issuerIdentifier && issuer.accessManager == accessManager
+    }
+
+    var byteCount: Int { issuerName.utf8.count + issuerIdentifier.utf8.count }
+  }
+
+  let uid: UInt32
+  let servers: Servers
   let request: JourneyRequest
   /// The single sign-on token of the user, until the access manager gives another one.
   var token: Secret<String>?
@@ -29,37 +47,42 @@ struct JourneyState: Sendable {
   var position = Position.begin
   /// The access manager's own cookies, without which a server behind a load balancer does not find the journey.
   var cookies = JourneyCookies()
-  var isUpgraded = false
-  var txId: String?
+  /// The result so far.
+  var end: JourneyEnd
   /// The earliest time of the next request.
   var notBefore: MonotonicInstant?
   /// The lifetime of a step; nil for the access manager's own.
   let fixedLife: Duration?
-  /// The lifetime of the current step.
-  var life = Journeys.usualLife
 
-  init(_ request: JourneyRequest, owner: UInt32, issuer: SessionIssuer, token: Secret<String>?, life: Duration?) {
+  init(_ request: JourneyRequest, uid: UInt32, issuer: SessionIssuer, token: Secret<String>?, life: Duration?) {
     self.request = request
-    self.owner = owner
-    self.issuer = issuer.issuer.name
-    issuerIdentifier = issuer.issuer.identifier
-    accessManager = issuer.accessManager
+    self.uid = uid
+    servers = Servers(issuer)
+    end = JourneyEnd(txId: nil, session: request.session, isUpgraded: false, tag: request.tag)
     self.token = token
     fixedLife = life
     phases = request.phases[...]
+  }
+
+  /// Starts `phases` instead of the current one, which is completed.
+  mutating func start(_ next: ArraySlice<JourneyPhase>) {
+    end.txId = phases.first?.txId ?? end.txId
+    phases = next
+    position = .begin
+    notBefore = nil
   }
 
   /// The callbacks of the current step.
   var callbacks: [JSONValue] {
     switch position {
     case .begin: []
-    case .asked(let step): step.callbacks
+    case .step(let step): step.callbacks
     case .authorizing(let callbacks): callbacks
     }
   }
 
   /// The access manager's id of it.
-  var authID: String? { if case .asked(let step) = position { step.authID } else { nil } }
+  var authID: String? { if case .step(let step) = position { step.authID } else { nil } }
 
   /// The identity of its step when it comes again: its questions and its phase, without other texts.
   var shape: [String] {
@@ -69,9 +92,35 @@ struct JourneyState: Sendable {
 
   /// The approximate size in memory: of everything in it without a fixed size.
   var byteCount: Int {
-    var texts = [issuer, issuerIdentifier, token?.reveal(), txId, request.tag, authID]
-    if case .asked(let step) = position { texts += [step.stage, step.header, step.description] }
-    return 1024 + texts.reduce(0) { $0 + ($1?.utf8.count ?? 0) } + JSONValue.array(callbacks).byteCount
+    var texts = [token?.reveal(), end.txId, request.tag, authID]
+    if case .step(let step) = position { texts += [step.stage, step.header, step.description] }
+    return 1024 + servers.byteCount + texts.reduce(0) { $0 + ($1?.utf8.count ?? 0) }
+      + JSONValue.array(callbacks).byteCount
       + cookies.byteCount + phases.reduce(0) { $0 + $1.byteCount }
+  }
+}
+
+// MARK: - The delay that the access manager requested
+
+extension JourneyState {
+  /// Whether the delay is over at `deadline`.
+  func canWait(until deadline: Deadline) -> Bool {
+    guard let notBefore, let end = deadline.instant else { return true }
+    return notBefore < end
+  }
+
+  /// Waits for the end of the delay.
+  func wait(until deadline: Deadline, on clock: any EngineClock) async throws(JourneyError) {
+    guard let notBefore else { return }
+    let now = clock.monotonicNow
+    guard notBefore > now else { return }
+    guard canWait(until: deadline) else {
+      throw JourneyError(.deadlineExceeded, "the access manager requires a wait until after the deadline")
+    }
+    do {
+      try await clock.sleep(for: notBefore - now)
+    } catch {
+      throw JourneyError(.cancelled, "cancelled while waiting for the access manager")
+    }
   }
 }

@@ -7,12 +7,12 @@ extension JourneySubmission {
   init(for state: JourneyState, callbacks: [JSONValue]?, answers: JourneyAnswers) throws(JourneyError) {
     if case .begin = state.position {
       guard callbacks == nil else {
-        throw JourneyError(.invalid(path: ["callbacks"]), "no callbacks have been asked yet")
+        throw JourneyError(.invalid(path: ["callbacks"]), "the journey has no callbacks yet")
       }
       self = .begin
       return
     }
-    let asked = state.callbacks
+    let expected = state.callbacks
     guard let given = callbacks else {
       guard let submission = answers.submission(for: state, after: nil) ?? Self.unfilled(state) else {
         throw JourneyError(.invalid(path: ["callbacks"]), "the step's callbacks want to be filled in")
@@ -20,10 +20,10 @@ extension JourneySubmission {
       self = submission
       return
     }
-    guard given.count == asked.count else {
+    guard given.count == expected.count else {
       throw JourneyError(.invalid(path: ["callbacks"]), "as many callbacks are expected as the step has")
     }
-    for (index, pair) in zip(given, asked).enumerated() {
+    for (index, pair) in zip(given, expected).enumerated() {
       guard pair.0["type"]?.stringValue == pair.1["type"]?.stringValue else {
         throw JourneyError(
           .invalid(path: ["callbacks", .position(index), "type"]), "the callback has another type than in the step")
@@ -54,7 +54,7 @@ extension JourneySubmission {
 
   /// Returns the step unchanged, where nothing is to be filled in: after a wait, a redirect, a text.
   private static func unfilled(_ state: JourneyState) -> JourneySubmission? {
-    guard case .asked = state.position,
+    guard case .step = state.position,
       state.callbacks.allSatisfy({ JourneyCallback($0)?.inputNames.isEmpty ?? false })
     else { return nil }
     return .callbacks(state.callbacks, parameters: [])
@@ -70,7 +70,7 @@ extension JourneyAnswers {
     let isWait = callbacks.contains { JourneyCallback($0)?.waitTime != nil }
     if let answered, !isWait, answered.contains(next.shape) { return nil }
     if let submission = returning(to: next) { return submission }
-    guard case .asked = next.position, !isEmpty || isWait && answered == nil, let filled = filling(callbacks) else {
+    guard case .step = next.position, !isEmpty || isWait && answered == nil, let filled = filling(callbacks) else {
       return nil
     }
     return .callbacks(filled, parameters: [])
@@ -81,7 +81,7 @@ extension JourneyAnswers {
     switch state.position {
     case .begin: return nil
     case .authorizing: return self[Self.redirect]?.stringValue.map { .authorized(callback: $0) }
-    case .asked(let step):
+    case .step(let step):
       let types = step.callbacks.compactMap { JourneyCallback($0)?.type }
       if types.contains(Self.suspended), let text = self[Self.suspended]?.stringValue {
         return JourneySubmission.suspendedID(in: text).map { .suspended(id: $0) }

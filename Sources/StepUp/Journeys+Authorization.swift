@@ -1,7 +1,5 @@
 import AccessManagement
 import OAuthClient
-import PosternJSON
-import PosternSupport
 import Sessions
 
 extension Journeys {
@@ -14,13 +12,13 @@ extension Journeys {
     do throws(SessionError) {
       if case .authorized(let callback) = submission {
         try await sessions.stepUp.completeInBrowser(
-          of: handle, ownedBy: state.owner, at: walk.issuer, callback: callback, trace: walk.trace)
-        state.isUpgraded = true
+          of: handle, ownedBy: state.uid, at: walk.issuer, callback: callback, trace: walk.trace)
+        state.end.isUpgraded = true
       } else {
         let begun = try await sessions.stepUp.beginInBrowser(
-          of: handle, ownedBy: state.owner, at: walk.issuer, acrValues: advice.acrValues ?? [], maxAge: advice.maxAge,
+          of: handle, ownedBy: state.uid, at: walk.issuer, acrValues: advice.acrValues ?? [], maxAge: advice.maxAge,
           trace: walk.trace)
-        state.position = .authorizing([Self.redirect(to: begun.url)])
+        state.position = .authorizing([JourneyCallback.redirect(to: begun.url)])
         return .waiting(state)
       }
     } catch {
@@ -34,16 +32,5 @@ extension Journeys {
       }
     }
     return try await next(state, walk)
-  }
-
-  private static func redirect(to url: String) -> JSONValue {
-    [
-      "type": "RedirectCallback",
-      "output": [
-        ["name": "redirectUrl", "value": .string(url)], ["name": "redirectMethod", "value": "GET"],
-        ["name": "trackingCookie", "value": false],
-      ],
-      "input": [["name": "callbackUrl", "value": ""]],
-    ]
   }
 }

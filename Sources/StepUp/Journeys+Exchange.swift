@@ -10,7 +10,7 @@ extension Journeys {
   func exchange(
     _ state: JourneyState, _ submission: JourneySubmission, _ walk: JourneyWalk
   ) async throws(JourneyError) -> JourneyProgress {
-    guard let phase = state.phases.first else { return .over(.completed(end(of: state))) }
+    guard let phase = state.phases.first else { return .over(.completed(state.end)) }
     if case .authorization(let advice) = phase { return try await authorize(state, advice, submission, walk) }
     guard let manager = walk.issuer.accessManager else {
       throw JourneyError.grantNotSupported("the issuer is configured without an access manager").keepingStep()
@@ -24,7 +24,7 @@ extension Journeys {
     }
     let response: HTTPResponse
     do throws(TokenError) {
-      let message = Self.message(state, phase, submission)
+      let message = state.message(for: phase, submitting: submission)
       response = try await sessions.accessManagers.authenticate(
         message.body, message.query, cookie: state.cookies.field(name, state.token?.reveal()), of: manager,
         for: walk.issuer.issuer, trace: walk.trace)
@@ -35,11 +35,11 @@ extension Journeys {
     switch try answer(response, state) {
     case .step(let step):
       try rejectEcho(of: state.token, in: response)
-      state.position = .asked(step)
+      state.position = .step(step)
       let wait = step.callbacks.compactMap { JourneyCallback($0)?.waitTime }.max()
       state.notBefore = wait.map { clock.monotonicNow + min($0, Self.maxWait) }
       return .waiting(state)
-    case .refused(let failure):
+    case .rejected(let failure):
       try rejectEcho(of: state.token, in: response)
       forgetSuspended(by: state)
       return .over(.failed(failure))
@@ -49,39 +49,6 @@ extension Journeys {
       let cookie = isHidden && !state.request.isWithoutSession ? JourneyCookies.token(in: response, named: name) : nil
       let token = isHidden ? cookie : tokenID
       return try await finished(state, token.map { Secret($0) }, walk)
-    }
-  }
-
-  /// Returns body and query. The access manager takes realm and tree of a step from its `authId`; a suspended journey
-  /// has only its name.
-  private static func message(
-    _ state: JourneyState, _ phase: JourneyPhase, _ submission: JourneySubmission
-  ) -> (body: JSONValue, query: [(name: String, value: String)]) {
-    var query: [(name: String, value: String)] = []
-    switch phase {
-    case .tree(let name):
-      if let name { query += [(name: "authIndexType", value: "service"), (name: "authIndexValue", value: name)] }
-    case .composite(let advices), .held(let advices, _):
-      query += [
-        (name: "authIndexType", value: "composite_advice"),
-        (name: "authIndexValue", value: CompositeAdvice.xml(advices) ?? ""),
-      ]
-    case .suspended(let id): query.append((name: "suspendedId", value: id))
-    case .authorization: break
-    }
-    if state.request.isWithoutSession { query.append((name: "noSession", value: "true")) }
-    if state.request.isForced { query.append((name: "ForceAuth", value: "true")) }
-    switch submission {
-    case .suspended(let id): return ([:], [(name: "suspendedId", value: id)])
-    case .callbacks(let callbacks, let parameters):
-      guard case .asked(let step) = state.position else { return ([:], query) }
-      var body: JSONObject = ["authId": .string(step.authID), "callbacks": .array(callbacks)]
-      if let stage = step.stage { body["stage"] = .string(stage) }
-      if let header = step.header { body["header"] = .string(header) }
-      if let description = step.description { body["description"] = .string(description) }
-      if case .suspended = phase { query.removeAll { $0.name == "suspendedId" } }
-      return (.object(body), query + parameters)
-    case .begin, .authorized: return ([:], query)
     }
   }
 
@@ -111,17 +78,12 @@ extension Journeys {
       "the access manager's answer contains the single sign-on token")
   }
 
-  func end(of state: JourneyState) -> JourneyEnd {
-    JourneyEnd(txId: state.txId, session: state.request.session, isUpgraded: state.isUpgraded, tag: state.request.tag)
-  }
-
-  /// Removes the completed phase.
-  func next(_ state: JourneyState, _ walk: JourneyWalk) async throws(JourneyError) -> JourneyProgress {
+  /// Completes the current phase and starts the first of `phases`; nil: the one after it.
+  func next(
+    _ state: JourneyState, _ walk: JourneyWalk, phases: ArraySlice<JourneyPhase>? = nil
+  ) async throws(JourneyError) -> JourneyProgress {
     var state = state
-    state.txId = state.phases.first?.txId ?? state.txId
-    state.phases.removeFirst()
-    state.position = .begin
-    state.notBefore = nil
+    state.start(phases ?? state.phases.dropFirst())
     do throws(JourneyError) {
       return try await exchange(state, .begin, walk)
     } catch {

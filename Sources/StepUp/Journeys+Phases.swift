@@ -9,9 +9,11 @@ extension Journeys {
     var state = state
     let isNewer = token != nil && token != state.token
     if let token { state.token = token }
-    if case .held(_, let held)? = state.phases.first { return try await resume(with: held, state, walk) }
+    if case .releasing(_, let authorization)? = state.phases.first {
+      return try await resume(with: authorization, state, walk)
+    }
     // A requirement of a paused authorization.
-    guard !state.phases.contains(where: \.isHeld) else { return try await next(state, walk) }
+    guard !state.phases.contains(where: \.isReleasing) else { return try await next(state, walk) }
     if state.request.session == nil {
       guard !state.request.isWithoutSession else {
         // The token was not requested and is not used.
@@ -26,52 +28,38 @@ extension Journeys {
       guard let handle = state.request.session else { return try await login(state, releasing: nil, walk) }
       if isNewer, let token {
         try await sessions.stepUp.replaceLogin(
-          handle, ownedBy: state.owner, at: walk.issuer, with: token, trace: walk.trace)
-        state.isUpgraded = true
+          handle, ownedBy: state.uid, at: walk.issuer, with: token, trace: walk.trace)
+        state.end.isUpgraded = true
       } else if let advices = state.phases.first?.advices,
         // The same token: a transaction, or a login that was sufficient. Nothing else changes then.
         try await sessions.stepUp.release(
-          advices, of: handle, ownedBy: state.owner, at: walk.issuer, trace: walk.trace)
+          advices, of: handle, ownedBy: state.uid, at: walk.issuer, trace: walk.trace)
       {
-        state.isUpgraded = true
+        state.end.isUpgraded = true
       }
     } catch {
       // An authorization for another token of the session is not this journey's.
-      guard case .adviceRequired(let held) = error.kind, held.slot == .session else { throw JourneyError(error) }
-      return try await hold(state, held, walk)
+      guard case .adviceRequired(let authorization) = error.kind, authorization.slot == .session else {
+        throw JourneyError(error)
+      }
+      // The user has to meet its requirements first.
+      let required = JourneyPhase.phases(releasing: authorization)
+      return try await next(state, walk, phases: (required + state.phases.dropFirst())[...])
     }
     return try await next(state, walk)
   }
 
-  /// Requests the requirements of the paused authorization from the user.
-  private func hold(
-    _ state: JourneyState, _ held: SuspendedAuthorization, _ walk: JourneyWalk
-  ) async throws(JourneyError) -> JourneyProgress {
-    var state = state
-    let rest = state.phases.dropFirst()
-    state.txId = state.phases.first?.txId ?? state.txId
-    state.phases = (JourneyPhase.phases(releasing: held) + rest)[...]
-    state.position = .begin
-    state.notBefore = nil
-    do throws(JourneyError) {
-      return try await exchange(state, .begin, walk)
-    } catch {
-      // The step before it has been accepted.
-      throw error.keepingStep(false)
-    }
-  }
-
   /// Continues the authorization whose requirements the user has met.
   private func resume(
-    with held: SuspendedAuthorization, _ state: JourneyState, _ walk: JourneyWalk
+    with authorization: SuspendedAuthorization, _ state: JourneyState, _ walk: JourneyWalk
   ) async throws(JourneyError) -> JourneyProgress {
     var state = state
     do throws(SessionError) {
-      guard let handle = state.request.session else { return try await login(state, releasing: held, walk) }
+      guard let handle = state.request.session else { return try await login(state, releasing: authorization, walk) }
       try await sessions.stepUp.replaceLogin(
-        handle, ownedBy: state.owner, at: walk.issuer, with: state.token ?? held.token, releasing: held,
+        handle, ownedBy: state.uid, at: walk.issuer, with: state.token ?? authorization.token, releasing: authorization,
         trace: walk.trace)
-      state.isUpgraded = true
+      state.end.isUpgraded = true
     } catch {
       throw JourneyError(error)
     }
@@ -80,12 +68,15 @@ extension Journeys {
 
   /// Makes the session of a completed login.
   private func login(
-    _ state: JourneyState, releasing held: SuspendedAuthorization?, _ walk: JourneyWalk
+    _ state: JourneyState, releasing authorization: SuspendedAuthorization?, _ walk: JourneyWalk
   ) async throws(SessionError) -> JourneyProgress {
-    guard let token = state.token ?? held?.token else { throw SessionError(.expired, "the user has to log in again") }
+    guard let token = state.token ?? authorization?.token else {
+      throw SessionError(.expired, "the user has to log in again")
+    }
     do throws(SessionError) {
       let session = try await sessions.singleSignOn.create(
-        from: token, at: walk.issuer, scope: held?.pending.scope, uid: state.owner, releasing: held,
+        from: token, at: walk.issuer, scope: authorization?.request.pending.scope, uid: state.uid,
+        releasing: authorization,
         trace: walk.trace)
       return .over(
         .completed(JourneyEnd(txId: state.phases.first?.txId, session: session.handle, isUpgraded: false)))

@@ -65,8 +65,8 @@ public final class Journeys: Sendable {
   private func state(
     of request: JourneyRequest, at issuer: SessionIssuer, ownedBy uid: UInt32, _ life: Duration?
   ) async throws(JourneyError) -> JourneyState {
-    try Self.check(request, issuer)
-    var token = request.phases.last?.heldToken
+    try request.check(at: issuer)
+    var token = request.phases.last?.releasedToken
     if let handle = request.session {
       do throws(SessionError) {
         token = try await sessions.stepUp.ssoToken(of: handle, ownedBy: uid, at: issuer)
@@ -74,7 +74,7 @@ public final class Journeys: Sendable {
         throw JourneyError(error)
       }
     }
-    return JourneyState(request, owner: uid, issuer: issuer, token: token, life: life)
+    return JourneyState(request, uid: uid, issuer: issuer, token: token, life: life)
   }
 
   /// Continues a journey of `uid`: with the callbacks of its step filled in, with `answers`, or, where nothing is to
@@ -88,18 +88,17 @@ public final class Journeys: Sendable {
     let submission = try JourneySubmission(for: state, callbacks: callbacks, answers: answers)
     let configured: SessionIssuer
     do throws(SessionError) {
-      configured = try issuer(state.issuer)
+      configured = try issuer(state.servers.issuerName)
     } catch {
       throw JourneyError(error)
     }
-    // The user's input and the single sign-on token are sent to no other server.
-    guard configured.issuer.identifier == state.issuerIdentifier, configured.accessManager == state.accessManager else {
-      throw JourneyError.issuerUnknown("the issuer has been configured anew since the journey began")
+    guard state.servers.areThose(of: configured) else {
+      throw JourneyError.issuerUnknown("the issuer has been reconfigured since the journey started")
     }
     guard let taken = waiting.take(continuation, of: uid) else { throw .continuationUnknown }
     let walk = JourneyWalk(issuer: configured, answers: answers, deadline: deadline, trace: trace)
     do throws(JourneyError) {
-      try await wait(for: taken.value, by: deadline)
+      try await taken.value.wait(until: deadline, on: clock)
     } catch {
       waiting.putBack(taken)
       throw error
@@ -109,23 +108,11 @@ public final class Journeys: Sendable {
 
   /// Returns the issuer's name of the journey of `uid` that waits under `continuation`; nil when there is none.
   public func issuer(of continuation: String, ownedBy uid: UInt32) -> String? {
-    waiting.value(continuation, of: uid)?.issuer
+    waiting.value(continuation, of: uid)?.servers.issuerName
   }
 
   /// The number of journeys between their steps.
   public var waitingCount: Int { waiting.count }
-
-  /// Checks in advance what would fail in the end, before the user has to answer.
-  private static func check(_ request: JourneyRequest, _ issuer: SessionIssuer) throws(JourneyError) {
-    let isBrowsers = request.phases.contains { if case .authorization = $0 { true } else { false } }
-    let isManagers = request.phases.contains { if case .authorization = $0 { false } else { true } }
-    guard !isManagers || issuer.accessManager != nil else {
-      throw JourneyError.grantNotSupported("the issuer is configured without an access manager")
-    }
-    guard !(isBrowsers || !request.isWithoutSession) || issuer.redirectURI != nil else {
-      throw JourneyError.grantNotSupported("the issuer is configured without redirectUri")
-    }
-  }
 
   /// Takes one step after the other, as long as the answers are known. `taken` is the continuation that was used for
   /// the first.
@@ -150,10 +137,10 @@ public final class Journeys: Sendable {
         guard case .over(let outcome) = progress else { break }
         return outcome
       }
-      guard let more = walk.answers.submission(for: next, after: answered), canWait(for: next, by: patience)
+      guard let more = walk.answers.submission(for: next, after: answered), next.canWait(until: patience)
       else { return try keep(next) }
       answered.insert(next.shape)
-      try await wait(for: next, by: patience)
+      try await next.wait(until: patience, on: clock)
       state = next
       submission = more
     }
@@ -169,7 +156,7 @@ public final class Journeys: Sendable {
     // Whether the request has started; false: its caller left before, and it never will.
     let hasBegun = Locked<Bool?>(nil)
     do throws(SessionError) {
-      result = try await sessions.tasks.finish(for: state.owner, by: walk.deadline) {
+      result = try await sessions.tasks.finish(for: state.uid, by: walk.deadline) {
         [self] () async throws(SessionError) in
         guard hasBegun.decide(true) else { return .failure(JourneyError(.cancelled, "cancelled")) }
         do throws(JourneyError) {
@@ -188,36 +175,15 @@ public final class Journeys: Sendable {
 
   /// Stores a journey under a continuation.
   private func step(of state: JourneyState) throws(JourneyError) -> JourneyStep {
-    var state = state
-    state.life = state.fixedLife ?? AuthenticationID.life(of: state.authID, at: clock.wallNow)
+    let life = state.fixedLife ?? AuthenticationID.life(of: state.authID, at: clock.wallNow)
     let continuation = SessionHandle.random().text
-    guard waiting.keep(state, as: continuation, of: state.owner, byteCount: state.byteCount, for: state.life) else {
+    guard waiting.keep(state, as: continuation, of: state.uid, byteCount: state.byteCount, for: life) else {
       throw JourneyError(.overloaded(retryAfter: .seconds(10)), "too many journeys of this peer wait")
     }
-    let step: AuthenticateAnswer.Step? = if case .asked(let step) = state.position { step } else { nil }
+    let step: AuthenticateAnswer.Step? = if case .step(let step) = state.position { step } else { nil }
     return JourneyStep(
       continuation: continuation, callbacks: state.callbacks, stage: step?.stage, header: step?.header,
-      description: step?.description, expiresAt: clock.wallNow + state.life)
-  }
-
-  private func canWait(for state: JourneyState, by deadline: Deadline) -> Bool {
-    guard let instant = state.notBefore, let end = deadline.instant else { return true }
-    return instant < end
-  }
-
-  /// Waits for the delay that the access manager requested.
-  private func wait(for state: JourneyState, by deadline: Deadline) async throws(JourneyError) {
-    guard let instant = state.notBefore else { return }
-    let now = clock.monotonicNow
-    guard instant > now else { return }
-    guard canWait(for: state, by: deadline) else {
-      throw JourneyError(.deadlineExceeded, "the access manager wants to be asked later than that")
-    }
-    do {
-      try await clock.sleep(for: instant - now)
-    } catch {
-      throw JourneyError(.cancelled, "cancelled while waiting for the access manager")
-    }
+      description: step?.description, expiresAt: clock.wallNow + life)
   }
 }
 

@@ -33,7 +33,7 @@ def blank(text):
 
 
 def code_only(source):
-    """The source with comments replaced by spaces, and strings by a quotation mark and spaces. Offsets stay the same."""
+    """The source with comments replaced by spaces, and strings by a quotation mark and spaces; offsets stay."""
     parts, position = [], 0
     while match := TEXT_START.search(source, position):
         parts.append(source[position : match.start()])

@@ -114,7 +114,7 @@ def test_decision_records_are_numbered_without_gaps():
 
 
 def test_every_decision_record_is_in_the_index_and_names_what_amends_it():
-    """Catches a record that architecture.md does not list, and one that is silent about a later record that changes it."""
+    """Catches a record that architecture.md does not list, and one that does not name a later change."""
     records = sorted(path for path in (PAGES / "decisions").glob("*.md") if not path.name.startswith("0000"))
     index = re.findall(r"\| \[(\d{4})\]\(decisions/(\S+)\) \|$", (PAGES / "architecture.md").read_text(encoding="utf-8"), re.MULTILINE)
     assert index == [(path.name[:4], path.name) for path in records], "architecture.md: one row a record, in their order"

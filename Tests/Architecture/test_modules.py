@@ -187,7 +187,7 @@ def test_the_layers_of_the_diagram_are_read():
 
 
 def test_the_diagram_has_every_module_once_and_imports_go_down(targets):
-    """Catches a module that the diagram of architecture.md lost, and an import of a module of the same line or above."""
+    """Catches a module that the diagram of architecture.md lacks, and an import from the same line or above."""
     diagram = layers((ROOT / "proto-docs" / "architecture.md").read_text(encoding="utf-8"))
     shown = [name for _, line in diagram for name in line]
     product = {name for name, (kind, _, _) in targets.items() if kind != "test"} - DEVELOPMENT_ONLY
@@ -382,7 +382,7 @@ def test_product_modules_do_without_foundation():
 
 
 def test_no_lock_holds_a_closure_itself():
-    """Catches a closure as the value of a `Locked`: each access wraps it once more, until a call of it overflows the stack."""
+    """Catches a closure as the value of a `Locked`: each access wraps it once more, and a call overflows the stack."""
     of_closure = re.compile(r"\bLocked<[^<>{}\n]*->")
     assert of_closure.search("let a = Locked<(@Sendable () -> Void)?>(nil)") and not of_closure.search("Locked<Int>(0) -> Int")
     offences = [
@@ -506,7 +506,7 @@ def text_by_character(text):
 
 
 def assert_only_allowed(modules, scan, allowed):
-    """Fails for each line that `scan` finds in `modules` and no entry of `allowed` names, and for each entry that names none."""
+    """Fails for each line that `scan` finds in `modules` without an entry of `allowed`, and for each unused entry."""
     offences, used = [], set()
     for path in (path for module in modules for path in sorted((ROOT / "Sources" / module).rglob("*.swift"))):
         name = str(path.relative_to(ROOT / "Sources"))
@@ -537,8 +537,8 @@ def test_the_scan_for_characters_sees_them():
 def test_protocol_text_is_read_by_bytes():
     """Catches text of a protocol that is cut or compared by `Character`.
 
-    U+0600 makes one character of itself and the semicolon behind it, a combining scalar of itself and the one before it, and
-    U+212A is equal to `K`: what every other program reads as two cookies would be one here, which no rule looks at.
+    U+0600 makes one character of itself and the semicolon behind it, a combining scalar of itself and the one before
+    it, and U+212A is equal to `K`: two cookies of every other program would be one here, which no rule checks.
     """
     assert_only_allowed(READS_PROTOCOL_TEXT, text_by_character, CHARACTERS_ALLOWED)
 

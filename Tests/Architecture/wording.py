@@ -29,6 +29,7 @@ GENERATED = {
 # Old names that programs still use, and nothing else.
 OLD_NAMES = {
     "Sources/AuthEngine/RenamedTypes.swift",
+    "Sources/CurlTransport/CurlTransport+RenamedNames.swift",
     "Tests/Playground/Tests/PosternExamplesTests/DeprecatedNames.swift",
 }
 GENERATED_FOLDERS = ("proto-docs/reference/",)

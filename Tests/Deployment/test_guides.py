@@ -1,4 +1,4 @@
-"""What the guides show of containers: a Compose file and the sidecar's part of the configuration fit together, and let in whom they say."""
+"""The guides' container examples: the Compose file and the configuration fit together and admit the right users."""
 from __future__ import annotations
 
 import os
@@ -40,7 +40,7 @@ def shown(guide: str) -> Tuple[Dict[str, Any], Dict[str, Any]]:
 
 @pytest.mark.parametrize("guide", GUIDES)
 def test_both_files_fit_together(guide: str) -> None:
-    """Catches a sidecar that may not give its socket to the group, an application outside of it, and secrets that are not there."""
+    """Catches a sidecar that may not give its socket to the group, an application outside of it, missing secrets."""
     compose, configuration = shown(guide)
     sidecar, application = compose["services"]["postern"], compose["services"]["app"]
     group = configuration["listen"]["group"]

@@ -1,4 +1,4 @@
-"""A restart that no caller notices: the listening socket is held by somebody else, as systemd does, while the process is replaced."""
+"""A restart that no caller notices: another process keeps the listening socket, as systemd does, during the restart."""
 from __future__ import annotations
 
 import json
@@ -77,7 +77,7 @@ def manager(directory: Path, playground: Playground) -> Iterator[ServiceManager]
 
 
 class Callers:
-    """Each makes call after call through the Python client, or connects anew for each; what was refused or lost is kept."""
+    """Each makes call after call with the Python client, or connects for each; rejected and lost ones are recorded."""
 
     def __init__(self, path: str) -> None:
         self.path = path

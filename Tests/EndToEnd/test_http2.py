@@ -131,7 +131,7 @@ ENDS_WITHIN = DEADLINE + 3 + 7
 
 
 @pytest.mark.parametrize("kind", FLOODS)
-def test_frames_without_end_stop_nobody_else(
+def test_frames_without_end_stop_no_other_fetch(
     start: Start, serve: Callable[..., HTTP2Server], authority: Authority, kind: str
 ) -> None:
     def flood(connection: ssl.SSLSocket, number: int, stream: int) -> None:
@@ -234,7 +234,7 @@ def test_a_server_that_keeps_the_thread_busy_is_named(
 @needs_root
 @pytest.mark.parametrize("kind", ["next stream", "duplicate", "half of the next"])
 @pytest.mark.parametrize("moment", ["with the answer", "later"])
-def test_what_nobody_asked_for_answers_nothing(
+def test_unrequested_responses_answer_nothing(
     start: Start, serve: Callable[..., HTTP2Server], authority: Authority, kind: str, moment: str
 ) -> None:
     """The next stream's number is no secret: what comes for it before there is a request is not its answer."""

@@ -169,7 +169,7 @@ def test_events_go_to_the_user_they_are_about(alice: Connection, bob: Connection
     assert {message["method"] for message in alice.others()} == {"event.sessionRefreshed", "event.sessionEnded"}
 
 
-def test_a_delegate_is_asked_about_its_own_calls_only(alice: Connection, bob: Connection, playground: Playground) -> None:
+def test_a_delegate_gets_requests_about_its_own_calls_only(alice: Connection, bob: Connection, playground: Playground) -> None:
     """A delegate sees requests and answers, and decides whether a step-up is done."""
     bob.call("registerDelegate", {"methods": ["delegate.onPolicyAdviceReceived", "delegate.evaluateAuthorizationPolicy"]})
     journeys.session(alice, playground)
@@ -216,7 +216,7 @@ def test_answers_are_not_exchanged(sidecar: Sidecar) -> None:
         connection.close()
 
 
-def test_one_users_connections_leave_room_for_another(start: Start, settings: Dict[str, Any]) -> None:
+def test_one_users_connections_leave_capacity_for_another(start: Start, settings: Dict[str, Any]) -> None:
     """A user who takes all the connections there may be, half of them in the middle of a message."""
     sidecar = start({**settings, "limits": {"connections": 16, "connectionsPerUid": 8}})
     open_to_all(sidecar.directory)
@@ -229,7 +229,7 @@ def test_one_users_connections_leave_room_for_another(start: Start, settings: Di
         connection.close()
 
 
-def test_a_refused_user_learns_nothing(start: Start, settings: Dict[str, Any]) -> None:
+def test_a_rejected_user_learns_nothing(start: Start, settings: Dict[str, Any]) -> None:
     """A uid that no rule names may connect; every method there is gives it one answer."""
     sidecar = start({**settings, "peers": [{"uid": ALICE, "methods": ["*"]}]})
     open_to_all(sidecar.directory)

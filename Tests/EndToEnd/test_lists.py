@@ -124,7 +124,7 @@ def assert_undisturbed(times: Dict[str, Any]) -> None:
 
 @pytest.mark.thorough
 @pytest.mark.skipif(os.getuid() != 0, reason="needs another uid")
-def test_a_batch_of_lists_holds_up_no_other_user(shared: Sidecar, directory: Path) -> None:
+def test_a_batch_of_lists_delays_no_other_user(shared: Sidecar, directory: Path) -> None:
     make_tasks(shared, 4096)
     before = shared.resident_kilobytes()
     neighbour = Neighbour(shared, directory)
@@ -144,7 +144,7 @@ def test_a_batch_of_lists_holds_up_no_other_user(shared: Sidecar, directory: Pat
 @pytest.mark.thorough
 @pytest.mark.skipif(os.getuid() != 0, reason="needs another uid")
 @pytest.mark.parametrize("count", [2000, pytest.param(9984, marks=pytest.mark.slow)])
-def test_lists_of_many_sessions_hold_up_no_other_user(shared: Sidecar, directory: Path, count: int) -> None:
+def test_lists_of_many_sessions_delay_no_other_user(shared: Sidecar, directory: Path, count: int) -> None:
     make_sessions(shared, count)
     neighbour = Neighbour(shared, directory)
     callers = [shared.connect(timeout=120) for _ in range(8)]

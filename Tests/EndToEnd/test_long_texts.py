@@ -112,7 +112,7 @@ def assert_undisturbed(longest: List[float], took: float) -> None:
 
 
 @pytest.mark.thorough
-def test_an_answer_of_16_mib_holds_up_no_other_user(shared: Sidecar) -> None:
+def test_a_response_of_16_mib_delays_no_other_user(shared: Sidecar) -> None:
     with connect_as(ALICE, shared, timeout=120) as alice:
         neighbour = Neighbour(shared)
         begin = time.monotonic()
@@ -137,7 +137,7 @@ def test_a_long_answer_is_whole_and_others_follow(shared: Sidecar, framing: str)
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("kind", ["body", "parameters"])
-def test_a_message_of_16_mib_holds_up_no_other_user(shared: Sidecar, kind: str) -> None:
+def test_a_message_of_16_mib_delays_no_other_user(shared: Sidecar, kind: str) -> None:
     content: Dict[str, Any] = {"body": "\n" * (8 * MEBIBYTE - 1000)}
     if kind == "parameters":
         content = {"parameters": {"%0150d" % number: "v" for number in range(99_000)}}

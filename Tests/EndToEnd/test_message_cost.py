@@ -180,7 +180,7 @@ def test_a_message_of_16_mib_costs_little_and_gives_it_back(
 
 @needs_root
 @pytest.mark.parametrize("kind", ["empty objects", "nested arrays", "one string"])
-def test_a_message_of_somebody_without_a_rule_costs_nothing(shared: Sidecar, kind: str) -> None:
+def test_a_message_of_a_user_without_a_rule_costs_nothing(shared: Sidecar, kind: str) -> None:
     text = SHAPES[kind][0]().encode()
     with connect_as(65534, shared) as stranger:
         expect.fault(stranger.error("getInfo"), -32020)

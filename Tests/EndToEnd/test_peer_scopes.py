@@ -53,7 +53,7 @@ def without_trace(error: Dict[str, Any]) -> Dict[str, Any]:
     return {**error, "data": data}
 
 
-def test_what_is_hidden_is_told_in_the_words_of_what_is_missing(callers: Tuple[Connection, Connection]) -> None:
+def test_hidden_names_get_the_errors_of_missing_ones(callers: Tuple[Connection, Connection]) -> None:
     whole, part = callers
     grant = {"type": "tokens", "accessToken": "users", "expiresIn": 600}
     session = whole.call("createSession", {"issuer": "other", "grant": grant})["session"]

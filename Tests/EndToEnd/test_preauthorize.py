@@ -456,7 +456,7 @@ def test_a_reload_forgets_what_another_decision_point_decided(start: Start, doub
 
 
 @needs_root
-def test_at_a_pace_users_take_turns(start: Start, double: DecisionDouble) -> None:
+def test_a_rate_limit_serves_users_in_rotation(start: Start, double: DecisionDouble) -> None:
     """Whose questions are many would have those of all others run out of time."""
     authzen(double, lambda identifier: {"decision": True})
     point = {"kind": "authzen", "baseUrl": double.url, "pace": {"perSecond": 1, "burst": 2}}

@@ -267,7 +267,7 @@ def both(start: Start, resources: Dict[str, Any]) -> Iterator[Any]:
 
 
 @needs_root
-def test_places_that_one_user_holds_keep_no_other_away(start: Start, server: Server) -> None:
+def test_slots_of_one_user_keep_no_other_away(start: Start, server: Server) -> None:
     """Suspended tasks and slow requests would have all places for ever."""
     own = {**server.resource, "timeout": "4s", "limits": {"concurrency": 2, "queue": 1}}
     with both(start, {"own": own}) as (alice, bob):

@@ -62,7 +62,7 @@ def status_of(task: Path) -> Dict[str, str]:
     return dict(line.split(":\t", 1) for line in (task / "status").read_text().splitlines() if ":\t" in line)
 
 
-def test_the_kernel_says_the_same_of_every_thread(sidecar: Sidecar, connection: Connection) -> None:
+def test_the_kernel_reports_the_same_of_every_thread(sidecar: Sidecar, connection: Connection) -> None:
     assert connection.call("fetchResource", {"resource": "orders", "path": "echo"})["status"] == 200
     tasks = list(Path(f"/proc/{sidecar.process.pid}/task").iterdir())
     assert len(tasks) > 3

@@ -1,32 +1,36 @@
 """What the access manager's own SDKs are known to get wrong, by its name in their trackers or in the review of their
 sources, and the test that shows it done right here.
 
-| defect | test |
-|---|---|
-| the new session is ended by the old one's logout, or its cookies wiped (iOS #374, #376) | `test_the_old_login_is_ended_with_its_own_cookie_only` |
-| pins do not hold for what a policy sends (iOS #282), any certificate is accepted | `test_pins_and_certificates_hold_for_journeys` |
-| policies cannot be given URLs and delegates (iOS #58) | `AuthorizationPolicyTests`, `TokenManagementPolicyTests` in Swift |
-| a refresh token that is not rotated is lost (iOS #59, Android #77) | `test_a_refresh_token_that_is_not_rotated_stays` |
-| a session's logout is sent twice (iOS #67, #286) | `test_a_logout_is_sent_once` |
-| no clean-up after `invalid_grant` (Android #78) | `test_sso.py`: `test_the_refresh_token_goes_first_and_single_sign_on_after_invalid_grant` |
-| a token is refreshed twice (Android #447) | `test_sessions.py`: `test_any_number_of_refusals_cause_one_renewal` |
-| advice in headers and bodies is not understood (JS #306, #308, #361, iOS #207) | `test_fetch_advice.py`: `test_an_advice_stops_the_fetch_and_its_continuation_goes_on` |
-| the text of a script is dropped from what is submitted (SDKS-3226) | `test_a_scripts_text_is_submitted_with_its_page` |
-| an unknown callback ends the journey | `test_journeys.py`: `test_callbacks_of_every_kind_pass_untouched` |
-| advice is satisfied without end | `test_fetch_advice.py`: `test_rounds_end` |
-| only the first advice and the first element count | `test_every_advice_and_every_element_counts` |
-| values go into XML as they are | `test_a_value_cannot_leave_its_element` |
-| the header is split at commas and equals signs | `test_challenges_are_read_by_their_grammar` |
-| URLs that are listed for advice only get the token | `test_no_token_goes_where_advice_alone_is_expected` |
-| a request whose token cannot be had goes out without one | `test_a_fetch_without_its_token_does_not_go_out` |
-| any error falls back to single sign-on and wipes the credentials | `test_sso.py`: `test_an_outage_logs_nobody_out_and_a_lost_login_does` |
-| a cookie goes wherever the domain ends alike | `test_the_single_sign_on_cookie_goes_to_the_access_manager_alone` |
-| forms are not encoded | `test_forms_are_encoded` |
-| a user has 60 s for what takes 180 s | `test_a_user_has_as_long_as_a_transaction` |
-| tokens are logged | `test_neither_tokens_nor_what_users_type_is_logged` |
-| a token is refreshed before advice is looked for | `test_fetch_advice.py`: `test_no_token_is_renewed_for_advice` |
-| the realm goes into the path as it is | `test_a_realm_cannot_lead_elsewhere` |
-| a 200 of the access manager is taken for success | `test_fetch_advice.py`: `test_a_transaction_is_for_one_request` |
+- the new session is ended by the old one's logout, or its cookies wiped (iOS #374, #376):
+  `test_the_old_login_is_ended_with_its_own_cookie_only`
+- pins do not hold for what a policy sends (iOS #282), any certificate is accepted:
+  `test_pins_and_certificates_hold_for_journeys`
+- policies cannot be given URLs and delegates (iOS #58): `AuthorizationPolicyTests`, `TokenManagementPolicyTests` in
+  Swift
+- a refresh token that is not rotated is lost (iOS #59, Android #77): `test_a_refresh_token_that_is_not_rotated_stays`
+- a session's logout is sent twice (iOS #67, #286): `test_a_logout_is_sent_once`
+- no clean-up after `invalid_grant` (Android #78): `test_sso.py`:
+  `test_the_refresh_token_goes_first_and_single_sign_on_after_invalid_grant`
+- a token is refreshed twice (Android #447): `test_sessions.py`: `test_any_number_of_refusals_cause_one_renewal`
+- advice in headers and bodies is not understood (JS #306, #308, #361, iOS #207): `test_fetch_advice.py`:
+  `test_an_advice_stops_the_fetch_and_its_continuation_goes_on`
+- the text of a script is dropped from what is submitted (SDKS-3226): `test_a_scripts_text_is_submitted_with_its_page`
+- an unknown callback ends the journey: `test_journeys.py`: `test_callbacks_of_every_kind_pass_untouched`
+- advice is satisfied without end: `test_fetch_advice.py`: `test_rounds_end`
+- only the first advice and the first element count: `test_every_advice_and_every_element_counts`
+- values go into XML as they are: `test_a_value_cannot_leave_its_element`
+- the header is split at commas and equals signs: `test_challenges_are_read_by_their_grammar`
+- URLs that are listed for advice only get the token: `test_no_token_goes_where_advice_alone_is_expected`
+- a request whose token cannot be had goes out without one: `test_a_fetch_without_its_token_does_not_go_out`
+- any error falls back to single sign-on and wipes the credentials: `test_sso.py`:
+  `test_an_outage_logs_nobody_out_and_a_lost_login_does`
+- a cookie goes wherever the domain ends alike: `test_the_single_sign_on_cookie_goes_to_the_access_manager_alone`
+- forms are not encoded: `test_forms_are_encoded`
+- a user has 60 s for what takes 180 s: `test_a_user_has_as_long_as_a_transaction`
+- tokens are logged: `test_neither_tokens_nor_what_users_type_is_logged`
+- a token is refreshed before advice is looked for: `test_fetch_advice.py`: `test_no_token_is_renewed_for_advice`
+- the realm goes into the path as it is: `test_a_realm_cannot_lead_elsewhere`
+- a 200 of the access manager is taken for success: `test_fetch_advice.py`: `test_a_transaction_is_for_one_request`
 """
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ def test_what_everybody_goes_by_has_a_connection_of_its_own(
 
 
 @needs_root
-def test_health_shows_nobody_what_was_said_about_another(start: Start, double: DecisionDouble) -> None:
+def test_health_shows_no_error_about_another_user(start: Start, double: DecisionDouble) -> None:
     def script(method: str, path: str, headers: Dict[str, str], body: Any) -> Any:
         if method == "GET":
             return 404, {}, {}
@@ -97,7 +97,7 @@ def test_health_shows_nobody_what_was_said_about_another(start: Start, double: D
 
 
 @needs_root
-def test_a_429_about_one_user_holds_up_no_other(start: Start, double: DecisionDouble) -> None:
+def test_a_429_about_one_user_delays_no_other(start: Start, double: DecisionDouble) -> None:
     def script(method: str, path: str, headers: Dict[str, str], body: Any) -> Any:
         if method == "GET":
             return 404, {}, {}
@@ -138,7 +138,7 @@ def test_too_many_for_one_user_are_not_too_many_for_another(start: Start, double
 
 @pytest.mark.thorough
 @needs_root
-def test_what_one_user_asks_about_at_one_time_is_bounded(start: Start, double: DecisionDouble) -> None:
+def test_concurrent_questions_of_one_user_are_bounded(start: Start, double: DecisionDouble) -> None:
     """Would catch: hundreds of calls about ten thousand resources each, which took a gigabyte; or a few dozens
     refused."""
     def script(method: str, path: str, headers: Dict[str, str], body: Any) -> Any:

@@ -72,7 +72,7 @@ def test_what_cannot_be_made_a_directory_is_a_failure_at_start(start: Start, dir
 
 
 @needs_root
-def test_nobody_elses_lock_keeps_it_from_starting_and_ending(start: Start, directory: Path) -> None:
+def test_no_other_users_lock_keeps_it_from_starting_and_stopping(start: Start, directory: Path) -> None:
     own = directory / "shared"
     own.mkdir()
     for folder in (own, directory):

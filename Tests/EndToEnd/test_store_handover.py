@@ -102,7 +102,7 @@ def test_a_call_that_goes_on_without_the_store_renews_nothing(
     assert first.wait() == 0
 
 
-def test_a_renewal_under_way_at_the_end_is_stored_before_the_next_process_has_the_store(
+def test_a_refresh_in_progress_at_the_end_is_stored_before_the_next_process_has_the_store(
     start: Start, held: Dict[str, Any], playground: Playground, issuer: IssuerDouble, gate: threading.Event
 ) -> None:
     first = start(held)

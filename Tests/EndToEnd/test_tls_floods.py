@@ -29,7 +29,7 @@ def longest_of_twenty(connection: Connection) -> float:
 
 
 @pytest.mark.parametrize("kind", ["key updates", "session tickets"])
-def test_nobody_else_waits_for_their_end(start: Callable[..., Sidecar], tmp_path: Path, kind: str) -> None:
+def test_no_other_user_waits_for_their_end(start: Callable[..., Sidecar], tmp_path: Path, kind: str) -> None:
     """Without a bound what has gathered while the task was suspended is read in one go, and so is what comes
     meanwhile."""
     authority = Authority(tmp_path / "authority")

@@ -217,7 +217,8 @@ def test_the_server_chooses_no_prime_to_compute_with(
 ) -> None:
     """A Diffie-Hellman group of 10,000 bits takes the thread of all fetches a second for each handshake."""
     own = OwnCertificate(directory)
-    server = OpenSSLServer(own, "rsa", "-tls1_2", "-cipher", f"{exchange}-RSA-AES256-GCM-SHA384")  # type: ignore[arg-type]
+    cipher = f"{exchange}-RSA-AES256-GCM-SHA384"
+    server = OpenSSLServer(own, "rsa", "-tls1_2", "-cipher", cipher)  # type: ignore[arg-type]
     try:
         connection = start({"resources": {"r": resource(server, own)}}).connect()  # type: ignore[arg-type]
         answer = connection.answer_to(connection.request("fetchResource", {"resource": "r", "path": "x"}))

@@ -53,7 +53,7 @@ def launcher(directory: Path) -> List[str]:
     return [sys.executable, str(path)]
 
 
-def test_users_whom_the_namespace_does_not_map_share_nothing_for_they_are_refused(
+def test_users_whom_the_namespace_does_not_map_are_rejected_and_share_nothing(
     start: Start, launcher: List[str]
 ) -> None:
     sidecar = start({**BOTH, "peers": PEERS}, launcher=launcher)

@@ -7,7 +7,7 @@ enum ContractExample {
       path: /run/postern/postern.sock
       mode: "0660"                      # in force before the socket can be connected to; default 0600
       group: app
-    peers:                              # first match wins; no match: refused. Left out: the sidecar's own uid may do everything
+    peers:                              # first match wins; no match: rejected. Left out: the sidecar's own uid may do everything
       - { uid: 1000, methods: ["*"] }
       - { gid: 3000, methods: [fetchResource, preauthorize, validateIdToken], resources: [billing] }
     limits: { messageBytes: 16MiB, depth: 128, connections: 1024, connectionsPerUid: 256, inFlightPerConnection: 128, batch: 64 }
@@ -16,7 +16,7 @@ enum ContractExample {
     store:
       kind: file                        # file (embedded default) | memory | redis
       path: /var/lib/postern
-      keyFile: /run/secrets/postern-key # left out: a key is made beside the store, mode 0600, with a warning
+      keyFile: /run/secrets/postern-key # left out: a key is made next to the store, mode 0600, with a warning
       redis: { url: "rediss://cache:6379/0", passwordFile: /run/secrets/redis }
     validation:
       inlineJwks: true                  # callers may pass `jwks`
@@ -36,7 +36,7 @@ enum ContractExample {
         jwks: { minTtl: 1m, maxTtl: 1d, cooldown: 30s, staleIfError: 1h }
         implicit: { grant: token_exchange, scope: profile:read }   # token_exchange | jwt_bearer | client_credentials
         endpoints: { token: https://idp.example.com/token, authorization: https://idp.example.com/auth, jwks: https://idp.example.com/jwks, introspection: https://idp.example.com/introspect, revocation: https://idp.example.com/revoke, deviceAuthorization: https://idp.example.com/device, endSession: https://idp.example.com/logout }
-        accessManager: { baseUrl: https://am.example.com/am, realm: alpha, cookieName: iPlanetDirectoryPro }   # cookieName left out: asked of the server
+        accessManager: { baseUrl: https://am.example.com/am, realm: alpha, cookieName: iPlanetDirectoryPro }   # cookieName left out: requested from the server
         tls: { caFile: /etc/postern/ca.pem, pins: ["\(pin)"] }
     resources:
       billing:

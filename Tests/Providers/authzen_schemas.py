@@ -1,11 +1,14 @@
 """The messages of AuthZEN's Authorization API 1.0, as its working group's JSON schemas have them.
 
-Written anew after the files in `api/schemas` of https://github.com/openid/authzen: `access-evaluation-request.json`,
-`access-evaluations-request.json`, `access-evaluation-response.json`, `access-evaluations-response.json` and the four `*-base.json`
-(JSON Schema 2020-12, of the draft that became 1.0), and compared with the text of the specification, which wins in two places:
+Written after the files in `api/schemas` of https://github.com/openid/authzen: `access-evaluation-request.json`,
+`access-evaluations-request.json`, `access-evaluation-response.json`, `access-evaluations-response.json` and the four
+`*-base.json` (JSON Schema 2020-12, of the draft that became 1.0), and compared with the text of the specification,
+which takes precedence in two cases:
 
-- Section 7.1 has `context` among the defaults of a batch; the published schema of that request forgets it, and forbids it thereby.
-- The `context` of a decision holds anything (section 6.2); the published schema forbids every member, those of its own examples included.
+- Section 7.1 has `context` among the defaults of a batch; the published schema of that request lacks it, and so
+  forbids it.
+- The `context` of a decision contains anything (section 6.2); the published schema forbids every member, those of its
+  own examples included.
 
 `metadata` is section 9.1 in this form; no schema of it is published.
 """

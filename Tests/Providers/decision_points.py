@@ -1,17 +1,17 @@
 """Two real decision engines for the tests, each behind a thin HTTP front of this file's.
 
-Cedar (cedarpy) speaks the AuthZEN Authorization API 1.0, Rego (regopy) the data API of Open Policy Agent. What they decide is
-the engines' own doing; what of the protocols is between them and the wire is written here, so that a test with them proves
-round trips and faults, and not that another vendor's HTTP layer is understood.
+Cedar (cedarpy) speaks the AuthZEN Authorization API 1.0, Rego (regopy) the data API of Open Policy Agent. The engines
+make the decisions; the protocols between them and the wire are written here, so that a test with them proves round
+trips and faults, and not that another vendor's HTTP layer is understood.
 
     python decision_points.py
 
-Prints `{"authzen": URL, "opa": URL}` when both answer, and ends when its standard input does. Each keeps what it was asked:
-GET /log gives the requests as a JSON array, DELETE /log forgets them. What AuthZEN's schemas (authzen_schemas.py) find wrong with a
-request, or with its answer, is in its `problems`. Below `/one` the AuthZEN front has no batches.
+Prints `{"authzen": URL, "opa": URL}` when both answer, and exits when its standard input ends. Each records its
+requests: GET /log returns them as a JSON array, DELETE /log removes them. `problems` has the violations of AuthZEN's
+schemas (authzen_schemas.py) by a request or its response. Below `/one` the AuthZEN front has no batches.
 
-The Cedar policies are those of AuthZEN's certification scenario: alice and bob, record-1 (active) and record-2 (archived). What
-a resource is comes out of the engine's own store, whether a deletion is soft out of the context.
+The Cedar policies are those of AuthZEN's certification scenario: alice and bob, record-1 (active) and record-2
+(archived). The attributes of a resource come from the engine's own store, whether a deletion is soft from the context.
 """
 from __future__ import annotations
 

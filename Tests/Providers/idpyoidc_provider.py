@@ -1,4 +1,4 @@
-"""A second real OpenID provider for the tests: idpyoidc, the library of Identity Python, behind Python's own HTTP server.
+"""A second real OpenID provider for the tests: idpyoidc, the library of Identity Python, behind Python's HTTP server.
 
 It has what glewlwyd has not: ID tokens signed with Ed25519 (EdDSA, RFC 8037) and token exchange (RFC 8693). Everything
 that OpenID and OAuth ask for is the library's; this file carries requests to it and answers back.

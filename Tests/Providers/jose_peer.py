@@ -1,4 +1,4 @@
-"""Makes and reads compact JWEs with joserfc, which shares no code with the sidecar: one JSON object a line, one back."""
+"""Makes and reads compact JWEs with joserfc, which shares no code with the sidecar. One JSON object a line."""
 from __future__ import annotations
 
 import base64

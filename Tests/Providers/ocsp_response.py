@@ -1,6 +1,7 @@
-"""An OCSP response of any sort, made by cryptography: `openssl ocsp` makes none that has expired. Prints its DER in base64.
+"""Makes any OCSP response with `cryptography`: `openssl ocsp` makes no expired ones. Prints its DER in base64.
 
-usage: ocsp_response.py CERTIFICATE ISSUER SIGNER SIGNER_KEY good|revoked|unknown THIS_UPDATE NEXT_UPDATE   (seconds from now, or -)
+usage: ocsp_response.py CERTIFICATE ISSUER SIGNER SIGNER_KEY good|revoked|unknown THIS_UPDATE NEXT_UPDATE
+(times in seconds from now, or -)
 """
 from __future__ import annotations
 

@@ -28,10 +28,10 @@ import Testing
   }
 
   private func user(
-    _ session: SessionHandle? = nil, implicit: SessionHandle? = nil, owner: UInt32 = 1
+    _ session: SessionHandle? = nil, implicit: SessionHandle? = nil, uid: UInt32 = 1
   ) throws -> UserClient {
     UserClient(
-      fetcher: bench.fetcher, server: try server(), sessions: bench.sessions, issuer: issuer, owner: owner,
+      fetcher: bench.fetcher, server: try server(), sessions: bench.sessions, issuer: issuer, uid: uid,
       session: session, implicitSession: implicit)
   }
 
@@ -97,8 +97,8 @@ import Testing
     #expect(try await send(.user, client) == .notAuthenticated)
     let first = try await bench.userSession(at: issuer)
     #expect(try await send(.user, client) == nil)
-    #expect(try await send(.user, user(owner: 2)) == .notAuthenticated)
-    #expect(try await send(.user, user(first.handle, owner: 2)) == .sessionNotFound)
+    #expect(try await send(.user, user(uid: 2)) == .notAuthenticated)
+    #expect(try await send(.user, user(first.handle, uid: 2)) == .sessionNotFound)
     try await bench.userSession(at: issuer)
     #expect(try await send(.user, client) == .invalidRequest, "which of the two?")
     #expect(try await send(.user, user(first.handle)) == nil)
@@ -120,7 +120,7 @@ import Testing
     let (first, second) = (try await bench.userSession(at: issuer), try await bench.userSession(at: issuer))
     for session in [first, second, first] {
       let client = UserClient(
-        fetcher: bench.fetcher, server: server, sessions: bench.sessions, issuer: issuer, owner: 1,
+        fetcher: bench.fetcher, server: server, sessions: bench.sessions, issuer: issuer, uid: 1,
         session: session.handle)
       _ = try await client.sendAuthenticatedRequest(ResourceRequest(path: "c"))
     }

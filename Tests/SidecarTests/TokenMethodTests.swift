@@ -48,7 +48,7 @@ struct TokenMethodTests {
       ("introspectToken", "token"),
     ])
   func unknownIssuer(method: String, token: String) async throws {
-    var params: JSONObject = [token: "x", "issuer": "nobody"]
+    var params: JSONObject = [token: "x", "issuer": "unknown"]
     if method == "validateAccessToken" { params["audience"] = "api" }
     let error = try await Self.call(method, .object(params))["error"]
     #expect(error?["code"] == 2005)

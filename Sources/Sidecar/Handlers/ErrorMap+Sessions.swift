@@ -14,9 +14,9 @@ extension ErrorMap {
     case .tokenEndpoint(let failure): return session(.tokenEndpointError, error, failure)
     case .unreachable(let failure): return session(.tokenEndpointUnreachable, error, failure)
     case .authorizationFailed: return session(.authorizationFailed, error)
-    case .adviceRequired(let held):
+    case .adviceRequired(let authorization):
       var fault = session(.adviceRequired, error)
-      let advices = held.advices.compactMap { PolicyAdviceDescription($0).json }
+      let advices = authorization.advices.compactMap { PolicyAdviceDescription($0).json }
       fault.data["advice"] = advices.first
       fault.data["advices"] = .array(advices)
       return fault

@@ -31,13 +31,13 @@ package final class EventHub: Sendable {
   /// Sends an event to every subscribed connection whose peer has a rule that `isShown` accepts, and the uid `owner`
   /// where that is given; `at` is added.
   package func publish(
-    _ event: EventName, _ members: JSONObject = JSONObject(), to owner: UInt32? = nil,
+    _ event: EventName, _ members: JSONObject = JSONObject(), to uid: UInt32? = nil,
     where isShown: (PeerScope) -> Bool = { _ in true }
   ) {
     var params: JSONObject = ["at": .string(clock.wallNow.rfc3339)]
     for member in members.members { params[member.name] = member.value }
     let access = access.withLock { $0 }
-    for caller in connections where owner ?? caller.peer.uid == caller.peer.uid && caller.isSubscribed(to: event) {
+    for caller in connections where uid ?? caller.peer.uid == caller.peer.uid && caller.isSubscribed(to: event) {
       guard let scope = access.scope(of: caller.peer), isShown(scope) else { continue }
       caller.notify(event, .object(params))
     }

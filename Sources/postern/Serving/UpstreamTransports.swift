@@ -21,7 +21,7 @@ final class UpstreamTransports: Sendable {
   }
 
   /// How long frames without end keep the thread of a resource's own transport.
-  private static let turnPatience = Duration.seconds(3)
+  private static let longestIteration = Duration.seconds(3)
 
   /// The common one.
   let common: CurlTransport
@@ -54,7 +54,7 @@ final class UpstreamTransports: Sendable {
     }
     var configuration = Self.configuration(number, state, replacements, logger)
     configuration.allowsHTTP2 = true
-    configuration.turnPatience = Self.turnPatience
+    configuration.longestIteration = Self.longestIteration
     configuration.stallReport = { [stalled] in stalled.note(resource) }
     configuration.maxConnections = descriptors.connections(ofOneIn: count)
     let transport = LazyTransport(configuration) { [state] statistics in

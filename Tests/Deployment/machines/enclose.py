@@ -1,7 +1,7 @@
 """Becomes the first process of a container: enclose.py SPECIFICATION (JSON). Run in fresh namespaces, as root.
 
-The root is `root`, read-only; `mounts` are [source, target, options], with `tmpfs`, `proc` or a path as source. Then user and
-groups are set, every privilege is given up for good, and `command` takes the process's place.
+The root is `root`, read-only; `mounts` are [source, target, options], with `tmpfs`, `proc` or a path as source. Then
+user and groups are set, every privilege is given up, and `command` replaces the process.
 """
 from __future__ import annotations
 

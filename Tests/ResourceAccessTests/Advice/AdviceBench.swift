@@ -17,7 +17,7 @@ struct AdviceBench: Sendable {
   var server: ResourceServer
   let delegate = ScriptedDelegate()
   /// Continuations that are good.
-  let held = Locked<[String: AdviceStop]>([:])
+  let stops = Locked<[String: AdviceStop]>([:])
   private let names = Counter()
 
   init(rounds: Int = 3, timeout: Duration = .seconds(30)) throws {
@@ -37,7 +37,7 @@ struct AdviceBench: Sendable {
     grants.answer(path) { request, _ in answer(count.next(), request) }
   }
 
-  static func refusal(_ advices: (type: String, value: String)...) -> HTTPResponse {
+  static func rejection(_ advices: (type: String, value: String)...) -> HTTPResponse {
     let map = JSONObject(advices.map { ($0.type, .array([.string($0.value)])) })
     let encoded = Base64.string(JSONWriter().write(.object(map)))
     var answer = HTTPResponse.status(
@@ -53,22 +53,22 @@ struct AdviceBench: Sendable {
   func session() async throws -> Session { try await grants.userSession(at: issuer) }
 
   func fetch(
-    _ session: Session, _ path: String = "pay", headers: HTTPFields = HTTPFields(), asked: UInt64? = 1,
+    _ session: Session, _ path: String = "pay", headers: HTTPFields = HTTPFields(), delegateID: UInt64? = 1,
     delegate: (any AuthorizationPolicyDelegate)?? = nil,
     progress: AdviceProgress? = nil, timeout: Duration? = nil, deadline: Deadline = .never
   ) async throws(ResourceError) -> ResourceResponse {
     var options = FetchOptions(timeout: timeout, deadline: deadline)
     options.session = FetchSession(
       handle: session.handle, uid: 1, issuer: issuer, sessions: grants.sessions)
-    let (held, names) = (held, names)
+    let (stops, names) = (stops, names)
     options.advice = FetchAdvice(
-      delegate: delegate ?? self.delegate, progress: progress, delegateID: asked,
+      delegate: delegate ?? self.delegate, progress: progress, delegateID: delegateID,
       hold: { stop in
         let name = "c-\(names.next())"
-        held.withLock { $0[name] = stop }
+        stops.withLock { $0[name] = stop }
         return name
       },
-      release: { name in held.withLock { $0[name] = nil } })
+      release: { name in stops.withLock { $0[name] = nil } })
     return try await grants.fetcher.fetch(ResourceRequest(path: path, headers: headers), from: server, options: options)
   }
 

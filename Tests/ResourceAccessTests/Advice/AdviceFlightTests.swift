@@ -18,7 +18,7 @@ import Testing
     let isOpen = Locked(false)
     for number in 0..<50 {
       bench.answer("/shop/\(number)") { _, _ in
-        isOpen.withLock { $0 } ? HTTPResponse(status: 200) : Bench.refusal(advice)
+        isOpen.withLock { $0 } ? HTTPResponse(status: 200) : Bench.rejection(advice)
       }
     }
     let delegate = ScriptedDelegate(
@@ -43,7 +43,7 @@ import Testing
       for await status in group { #expect(status == 200) }
     }
     #expect(Set(delegate.questions.compactMap(\.session)) == Set(sessions.map(\.handle)))
-    #expect(delegate.questions.count == 2 && bench.held.withLock { $0.isEmpty })
+    #expect(delegate.questions.count == 2 && bench.stops.withLock { $0.isEmpty })
   }
 
   @Test("A transaction is shared: what a user agrees to for one request lets another through")
@@ -69,10 +69,10 @@ import Testing
     leader.cancel()
     #expect(await leader.value?.code == .requestCancelled)
     let continuation = try #require(delegate.questions.first?.continuation)
-    #expect(bench.held.withLock { $0[continuation] != nil }, "the user may still be answering")
+    #expect(bench.stops.withLock { $0[continuation] != nil }, "the user may still be answering")
     gate.open()
     #expect(try await follower.value == 200)
-    #expect(delegate.questions.count == 1 && bench.held.withLock { $0.isEmpty })
+    #expect(delegate.questions.count == 1 && bench.stops.withLock { $0.isEmpty })
   }
 
   @Test(
@@ -87,14 +87,14 @@ import Testing
     #expect(await eventually { gate.waiterCount == 1 && bench.grants.clock.sleeperCount > 0 })
     if isCancelled { first.cancel() } else { bench.grants.clock.advance(by: .seconds(9)) }
     #expect(await first.value?.code == (isCancelled ? .requestCancelled : .deadlineExceeded))
-    #expect(bench.held.withLock { $0.isEmpty }, "no fetch continues with it")
+    #expect(bench.stops.withLock { $0.isEmpty }, "no fetch continues with it")
     let second = ScriptedDelegate(update: { _, _ in nil })
-    bench.answer("/shop/1") { number, _ in number == 1 ? Bench.refusal(Bench.service()) : HTTPResponse(status: 200) }
+    bench.answer("/shop/1") { number, _ in number == 1 ? Bench.rejection(Bench.service()) : HTTPResponse(status: 200) }
     #expect(try await bench.fetch(session, "1", delegate: second).status == 200)
     #expect(second.questions.count == 1)
     gate.open()
     for _ in 0..<50 { await Task.yield() }
-    #expect(bench.held.withLock { $0.isEmpty })
+    #expect(bench.stops.withLock { $0.isEmpty })
   }
 
   @Test("A caller that does not answer silences another one that would have answered")
@@ -103,13 +103,13 @@ import Testing
     let session = try await bench.session()
     let gate = Gate()
     let silent = ScriptedDelegate([nil, nil], gate: gate)
-    let first = Task { await Bench.fault { _ = try await bench.fetch(session, "0", asked: 7, delegate: silent) } }
+    let first = Task { await Bench.fault { _ = try await bench.fetch(session, "0", delegateID: 7, delegate: silent) } }
     #expect(await eventually { gate.waiterCount == 1 })
-    let same = Task { await Bench.fault { _ = try await bench.fetch(session, "1", asked: 7, delegate: silent) } }
+    let same = Task { await Bench.fault { _ = try await bench.fetch(session, "1", delegateID: 7, delegate: silent) } }
     #expect(await bench.joined(2, session, Bench.service()))
     let talks = ScriptedDelegate(update: { _, _ in nil })
-    bench.answer("/shop/2") { number, _ in number == 1 ? Bench.refusal(Bench.service()) : HTTPResponse(status: 200) }
-    let other = Task { try await bench.fetch(session, "2", asked: 8, delegate: talks).status }
+    bench.answer("/shop/2") { number, _ in number == 1 ? Bench.rejection(Bench.service()) : HTTPResponse(status: 200) }
+    let other = Task { try await bench.fetch(session, "2", delegateID: 8, delegate: talks).status }
     #expect(await bench.joined(3, session, Bench.service()))
     gate.open()
     #expect(try await other.value == 200)
@@ -127,7 +127,7 @@ import Testing
     let session = try await bench.session()
     let gate = bench.grants.hold("/shop/late")
     bench.answer("/shop/late") { _, request in
-      request.fields["Authorization"] == "Bearer given" ? Bench.refusal(Bench.service()) : HTTPResponse(status: 200)
+      request.fields["Authorization"] == "Bearer given" ? Bench.rejection(Bench.service()) : HTTPResponse(status: 200)
     }
     let call = Task { try await bench.fetch(session, "late") }
     #expect(await eventually { gate.waiterCount == 1 })

@@ -18,13 +18,13 @@ import Testing
     let bench = try Bench(rounds: limit)
     let session = try await bench.session()
     bench.answer { number, _ in
-      var answer = Bench.refusal(Bench.service("tree-\(number)"))
+      var answer = Bench.rejection(Bench.service("tree-\(number)"))
       answer.body = Array("answer \(number)".utf8)
       return answer
     }
     let fault = await Bench.fault { _ = try await bench.fetch(session) }
     #expect(fault?.code == .adviceFailed && bench.delegate.questions.count == limit)
-    #expect(bench.requests.count == limit + 1 && bench.held.withLock { $0.isEmpty })
+    #expect(bench.requests.count == limit + 1 && bench.stops.withLock { $0.isEmpty })
     let stop = try #require(fault?.stop)
     let answer = try #require(stop.response)
     #expect(answer.body == Array("answer \(limit + 1)".utf8) && answer.status == 401)
@@ -36,7 +36,7 @@ import Testing
   func onceEach() async throws {
     let bench = try Bench(rounds: 10)
     let session = try await bench.session()
-    bench.answer { number, _ in Bench.refusal(Bench.transaction(["t-1", "t-2", "t-1"][min(number, 3) - 1])) }
+    bench.answer { number, _ in Bench.rejection(Bench.transaction(["t-1", "t-2", "t-1"][min(number, 3) - 1])) }
     let fault = await Bench.fault { _ = try await bench.fetch(session) }
     #expect(fault?.code == .adviceFailed)
     #expect(bench.delegate.questions.map { $0.advices.first?.txId } == ["t-1", "t-2"])
@@ -50,8 +50,8 @@ import Testing
     let session = try await bench.session()
     bench.answer { number, _ in
       switch number {
-      case 1: Bench.refusal(Bench.service())
-      case 2, 3: Bench.refusal(Bench.transaction("t/\(number)"))
+      case 1: Bench.rejection(Bench.service())
+      case 2, 3: Bench.rejection(Bench.transaction("t/\(number)"))
       default: HTTPResponse(status: 200)
       }
     }
@@ -68,7 +68,7 @@ import Testing
   func order() async throws {
     let bench = try Bench()
     let session = try await bench.session()
-    bench.answer { _, _ in Bench.refusal(Bench.transaction("t"), Bench.service()) }
+    bench.answer { _, _ in Bench.rejection(Bench.transaction("t"), Bench.service()) }
     let fault = await Bench.fault { _ = try await bench.fetch(session, delegate: .some(nil)) }
     #expect(fault?.code == .adviceRequired && fault?.stop?.advices.count == 2)
     #expect(fault?.stop?.first?.type == PolicyAdvice.Name.service)
@@ -78,7 +78,7 @@ import Testing
   func update() async throws {
     let bench = try Bench()
     let session = try await bench.session()
-    bench.answer { number, _ in number == 1 ? Bench.refusal(Bench.transaction("t")) : HTTPResponse(status: 200) }
+    bench.answer { number, _ in number == 1 ? Bench.rejection(Bench.transaction("t")) : HTTPResponse(status: 200) }
     let own = ScriptedDelegate { _, txId in
       RequestUpdate(url: "?x=1", headers: HTTPFields([.init(name: "X-TxID", value: txId ?? "")]))
     }
@@ -92,7 +92,7 @@ import Testing
       ),
       (RequestUpdate(url: "https://evil.test/shop/"), .invalidURL), (RequestUpdate(url: "/other"), .invalidURL),
     ] {
-      bench.answer { number, _ in number == 1 ? Bench.refusal(Bench.transaction("t")) : HTTPResponse(status: 200) }
+      bench.answer { number, _ in number == 1 ? Bench.rejection(Bench.transaction("t")) : HTTPResponse(status: 200) }
       let count = bench.requests.count
       let delegate = ScriptedDelegate { _, _ in update }
       let fault = await Bench.fault { _ = try await bench.fetch(session, delegate: delegate) }
@@ -110,7 +110,7 @@ import Testing
       ("a=b\u{37E} iPlanetDirectoryPro=x", "a=b; iPlanetDirectoryPro=x"),
       ("a=b", "a=b;iplanetDIRECTORYpro\u{9}=\u{301}"),
     ] {
-      bench.answer { number, _ in number == 1 ? Bench.refusal(Bench.transaction("t")) : HTTPResponse(status: 200) }
+      bench.answer { number, _ in number == 1 ? Bench.rejection(Bench.transaction("t")) : HTTPResponse(status: 200) }
       let count = bench.requests.count
       let delegate = ScriptedDelegate { _, _ in
         RequestUpdate(headers: HTTPFields([.init(name: "Cookie", value: after)]))
@@ -128,29 +128,29 @@ import Testing
   func declined() async throws {
     let bench = try Bench()
     let session = try await bench.session()
-    bench.answer { _, _ in Bench.refusal(Bench.service()) }
+    bench.answer { _, _ in Bench.rejection(Bench.service()) }
     let fault = await Bench.fault { _ = try await bench.fetch(session, delegate: ScriptedDelegate([false])) }
     #expect(fault?.code == .adviceFailed && bench.requests.count == 1)
     #expect(fault?.stop?.response?.body == Array("no".utf8) && fault?.stop?.continuation == nil)
-    #expect(bench.held.withLock { $0.isEmpty })
+    #expect(bench.stops.withLock { $0.isEmpty })
   }
 
   @Test("A fetch that is resumed forgets its rounds, its transaction, or what it was")
   func resumed() async throws {
     let bench = try Bench()
     let session = try await bench.session()
-    bench.answer { _, _ in Bench.refusal(Bench.service("again")) }
+    bench.answer { _, _ in Bench.rejection(Bench.service("again")) }
     var progress: AdviceProgress?
     for round in 1...3 {
       let fault = await Bench.fault { _ = try await bench.fetch(session, delegate: .some(nil), progress: progress) }
       let stop = try #require(fault?.stop)
       #expect(fault?.code == .adviceRequired && stop.progress.rounds == round)
-      #expect(stop.continuation.map { name in bench.held.withLock { $0[name] != nil } } == true)
+      #expect(stop.continuation.map { name in bench.stops.withLock { $0[name] != nil } } == true)
       progress = stop.progress
     }
     let last = await Bench.fault { _ = try await bench.fetch(session, delegate: .some(nil), progress: progress) }
     #expect(last?.code == .adviceFailed)
-    bench.answer { number, _ in number == 1 ? Bench.refusal(Bench.transaction("t")) : HTTPResponse(status: 200) }
+    bench.answer { number, _ in number == 1 ? Bench.rejection(Bench.transaction("t")) : HTTPResponse(status: 200) }
     let fault = await Bench.fault { _ = try await bench.fetch(session, delegate: .some(nil)) }
     let response = try await bench.fetch(session, delegate: .some(nil), progress: fault?.stop?.progress)
     #expect(bench.requests.last?.url.query == "_txid=t" && response.advicesSatisfied.map(\.txId) == ["t"])
@@ -163,7 +163,7 @@ import Testing
     bench.grants.answerTokens()
     bench.answer { number, _ in
       guard number == 1 else { return HTTPResponse(status: 200) }
-      var answer = Bench.refusal(Bench.service())
+      var answer = Bench.rejection(Bench.service())
       answer.fields.append("WWW-Authenticate", #"Bearer error="invalid_token""#)
       return answer
     }
@@ -176,8 +176,8 @@ import Testing
     let bench = try Bench()
     let session = try await bench.session()
     for advices in [
-      Bench.refusal((PolicyAdvice.Name.session, "deny")),
-      Bench.refusal(Bench.service(), (PolicyAdvice.Name.session, "deny")),
+      Bench.rejection((PolicyAdvice.Name.session, "deny")),
+      Bench.rejection(Bench.service(), (PolicyAdvice.Name.session, "deny")),
       .status(401, ("WWW-Authenticate", #"SSOADVICE advices="eyJBIjpbIngiXX0",am_uri="https://am.evil.test/""#)),
       .status(401, ("WWW-Authenticate", #"UMA ticket="t""#)),
     ] {
@@ -215,7 +215,7 @@ import Testing
     let session = try await bench.session()
     let clock = bench.grants.clock
     for (timeout, code) in [(nil, nil), (Duration.seconds(60), ResourceError.Code.deadlineExceeded)] {
-      bench.answer { number, _ in number == 1 ? Bench.refusal(Bench.service()) : HTTPResponse(status: 200) }
+      bench.answer { number, _ in number == 1 ? Bench.rejection(Bench.service()) : HTTPResponse(status: 200) }
       let gate = Gate()
       let delegate = ScriptedDelegate(gate: gate)
       let call = Task {

@@ -30,7 +30,7 @@ struct DecisionSubjectChoice {
       }
       guard !hasExpired(session) else { return Self.absent(.sessionExpired) }
       guard let subject = session.subject, !subject.isEmpty else {
-        return Self.absent(.sessionMissing("nobody knows whose session it is: it has no subject"))
+        return Self.absent(.sessionMissing("the session has no subject"))
       }
       let access = FetchSession(
         handle: handle, uid: context.uid, issuer: try context.runtime.issuerLookup(engine)(issuer),
@@ -71,7 +71,7 @@ struct DecisionSubjectChoice {
     _ params: Preauthorize.Params, _ point: DecisionPoint, _ attributes: inout JSONObject
   ) throws(RPCFault) -> Result<DecisionSubject, DecisionSubjectError> {
     guard params.session == nil else {
-      throw .invalidParams("The decision point has no issuer: context.subject says whom it is about", path: "/session")
+      throw .invalidParams("The decision point has no issuer: context.subject names the subject", path: "/session")
     }
     guard point.needsSubject else { return .success(DecisionSubject(id: "", uid: context.uid)) }
     guard let given = attributes["subject"] else {

@@ -48,7 +48,7 @@ public struct ResourceAccess: Sendable {
     let sessionIssuer = SessionIssuer(
       issuer: issuer, tokens: IDTokenConfiguration(issuer: issuerURL), keys: keys.source(for: issuer))
     let user = UserClient(
-      fetcher: fetcher, server: server, sessions: sessions, issuer: sessionIssuer, owner: getuid())
+      fetcher: fetcher, server: server, sessions: sessions, issuer: sessionIssuer, uid: getuid())
 
     self.fetcher = fetcher
     self.server = server

@@ -13,7 +13,7 @@ import Testing
 
 /// `rate` and `concurrency` of a rule of `peers`.
 @Suite("Limits of callers", .timeLimit(.minutes(1)))
-struct CallerLimitTests {
+struct PeerLimitTests {
   private static func rules(_ first: String) -> String {
     """
     peers:
