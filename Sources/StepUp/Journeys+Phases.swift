@@ -75,7 +75,7 @@ extension Journeys {
     }
     do throws(SessionError) {
       let session = try await sessions.singleSignOn.create(
-        from: token, at: walk.issuer, scope: authorization?.request.pending.scope, uid: state.uid,
+        from: token, at: walk.issuer, scope: authorization?.pending.scope, uid: state.uid,
         releasing: authorization,
         trace: walk.trace)
       return .over(

@@ -121,7 +121,7 @@ struct ServerProcess {
     do {
       var socket = Self.socketConfiguration(loaded.configuration, endpoint, service)
       socket.lock = lock
-      if descriptors.connections < socket.connections {
+      if descriptors.connections < socket.limits.connections {
         logger.warning(
           "fewer connections than limits.connections: the limit of open files is \(descriptors.limit)",
           metadata: ["connections": .stringConvertible(descriptors.connections)])
