@@ -1,8 +1,8 @@
 // The yardstick of a sidecar: `fetchResource` over a Unix socket as a careful C programmer would write it for speed
-// alone, without tokens, limits or rules. One thread, one epoll for callers and for libcurl's sockets, jansson for the
+// alone, without tokens, limits or rules. One thread, one epoll for its peers and for libcurl's sockets, jansson for the
 // requests, easy handles and connections that are used again.
 //
-// What it saves, beyond the obvious: one write for each connection and turn of the loop; no `epoll_ctl` while a
+// What it saves, beyond the obvious: one write for each connection and pass of the loop; no `epoll_ctl` while a
 // connection to the upstream goes from one transfer to the next; options of an easy handle are set only when they
 // differ from those of its last transfer; results are written straight into the output buffer.
 
@@ -22,7 +22,7 @@
 
 enum { READ_CHUNK = 64 * 1024, MESSAGE_LIMIT = 16 * 1024 * 1024, EVENTS = 256, MOST_FIELDS = 64 };
 
-enum kind { LISTENER, CALLER, UPSTREAM };
+enum kind { LISTENER, PEER, UPSTREAM };
 
 // What an epoll event points at; the first member of what it belongs to.
 struct source {
@@ -77,7 +77,7 @@ static size_t upstream_count;
 static CURLM *multi;
 static int epoll;
 static uint64_t timer = UINT64_MAX; // when libcurl wants to be called
-static uint64_t turn;               // the time at which this turn of the loop began
+static uint64_t awake;              // since when this pass of the loop runs
 static uint64_t task_number;
 
 static void on_termination(int signal_number) {
@@ -95,7 +95,7 @@ static void check(CURLMcode code) {
   if (code != CURLM_OK) die("%s", curl_multi_strerror(code));
 }
 
-// -- callers
+// -- peers
 
 static void mark_dirty(struct connection *c) {
   if (c->dirty) return;
@@ -114,7 +114,7 @@ static void free_connection(struct connection *c) {
   free(c);
 }
 
-// The connection ends; what it waits for is fetched to the end, for nobody.
+// The connection ends; what it waits for is fetched to the end and dropped.
 static void close_connection(struct connection *c) {
   if (!c->closed) close(c->source.fd);
   c->closed = true;
@@ -266,13 +266,13 @@ static void release_transfer(struct transfer *t) {
 
 static void begin_transfer(struct transfer *t) {
   t->body.length = t->field_text.length = t->reason_length = t->field_count = 0;
-  t->started = turn;
+  t->started = awake;
   running_transfers++;
   check(curl_multi_add_handle(multi, t->easy));
 }
 
 static void start(struct transfer *t) {
-  t->accepted = turn;
+  t->accepted = awake;
   t->connection->under_way++;
   if (running_transfers < most_transfers) {
     begin_transfer(t);
@@ -423,7 +423,7 @@ static int on_socket(CURL *unused, curl_socket_t fd, int what, void *also_unused
 }
 
 static void serve_upstream(struct upstream *u, uint32_t events) {
-  if (u->watched == 0) return; // closed earlier in this turn
+  if (u->watched == 0) return; // closed earlier in this pass
   if (u->wanted == 0) {        // the upstream ends an idle connection; libcurl notices when it looks for one
     control(EPOLL_CTL_DEL, &u->source, 0);
     u->watched = 0;
@@ -561,7 +561,7 @@ static void receive(struct connection *c) {
   if (c->in.length > MESSAGE_LIMIT) close_connection(c);
 }
 
-static void serve_caller(struct connection *c, uint32_t events) {
+static void serve_peer(struct connection *c, uint32_t events) {
   if (events & EPOLLIN)
     receive(c);
   else if (events & EPOLLOUT)
@@ -574,7 +574,7 @@ static void accept_connections(int listener) {
   int fd;
   while ((fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC)) >= 0) {
     struct connection *c = checked_calloc(1, sizeof *c);
-    c->source = (struct source){.kind = CALLER, .fd = fd};
+    c->source = (struct source){.kind = PEER, .fd = fd};
     c->watched = EPOLLIN;
     control(EPOLL_CTL_ADD, &c->source, EPOLLIN);
   }
@@ -593,18 +593,18 @@ static void run(void) {
   for (;;) {
     int running, count = epoll_wait(epoll, events, EVENTS, milliseconds_to_wait());
     if (count < 0 && errno != EINTR) die("epoll_wait: %s", strerror(errno));
-    turn = now_ns();
+    awake = now_ns();
     for (int i = 0; i < count; i++) {
       struct source *source = events[i].data.ptr;
       switch (source->kind) {
         case LISTENER: accept_connections(source->fd); break;
-        case CALLER: serve_caller((struct connection *)source, events[i].events); break;
+        case PEER: serve_peer((struct connection *)source, events[i].events); break;
         case UPSTREAM: serve_upstream((struct upstream *)source, events[i].events); break;
       }
     }
     finish_transfers();
-    // Requests are sent in the turn that read them: what was just added has a timer of 0.
-    while (timer <= turn) {
+    // Requests are sent in the pass that read them: what was just added has a timer of 0.
+    while (timer <= awake) {
       timer = UINT64_MAX;
       check(curl_multi_socket_action(multi, CURL_SOCKET_TIMEOUT, 0, &running));
       finish_transfers();
