@@ -68,9 +68,11 @@ class Report(unittest.TestCase):
 
     def test_targets(self) -> None:
         for count, in_flight, rate, p99, p50, cached, cold in [
-            (10, 16, 20_000, 1000, 1, True, None),
-            (10, 16, 19_999, 1000, 1, False, None),
-            (10, 16, 20_000, 1001, 1, False, None),
+            (10, 16, 45_000, 1000, 1, True, None),
+            (10, 16, 44_999, 1000, 1, False, None),
+            (10, 16, 45_000, 1001, 1, False, None),
+            (1, 1, 1, 1, 250, None, True),
+            (1, 1, 1, 1, 251, None, False),
             (10, 1, 1, 1, 400, None, True),
             (100, 1, 1, 1, 401, None, False),
             (100, 16, 1, 1, 1, None, None),

@@ -8,8 +8,8 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 # name, which of the program's series, target in microseconds
 CLIENTS = {
-    "python": [("Python, `Client`", "Client", 60), ("Python, `AsyncClient`", "AsyncClient", 120)],
-    "node": [("Node, `Client`", "client", 40)],
+    "python": [("Python, `Client`", "Client", 40), ("Python, `AsyncClient`", "AsyncClient", 80)],
+    "node": [("Node, `Client`", "client", 30)],
 }
 
 

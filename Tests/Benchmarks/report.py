@@ -12,7 +12,7 @@ import report_sessions
 import report_tokens
 from tables import compared, met, table
 
-START_MS, IDLE_MIB, FLAT_SHARE, FLAT_KIB = 30, 25, 0.05, 1024
+START_MS, IDLE_MIB, FLAT_SHARE, FLAT_KIB = 15, 18, 0.05, 1024
 
 
 def _startup(startup):

@@ -13,7 +13,7 @@ ISSUER, CLIENT = "https://idp.example.com", "bench"
 # name, what `openssl speed` calls it
 ALGORITHMS = [("RS256", "rsa2048"), ("ES256", "ecdsap256"), ("EdDSA", "ed25519")]
 LIBRARIES = ("pyjwt", "joserfc", "authlib")
-CONNECTIONS, PIPELINE, REPEATED = 16, 8, 64
+CONNECTIONS, PIPELINE, REPEATED = 16, 4, 64
 ALLOCATIONS_FROM, ALLOCATIONS_TO = 1000, 3000
 
 
@@ -143,6 +143,18 @@ class TokenBench:
                 requests.write(json.dumps({"method": "validateIdToken", "params": params}) + "\n")
         return path
 
+    def write_requests_with_keys(self, algorithm):
+        """The repeated tokens, each with the key set instead of the issuer's name."""
+        path = self.directory / f"{algorithm}.keys.requests"
+        keys = json.loads((self.directory / "jwks.json").read_text(encoding="ascii"))
+        issuer = {"expectedIssuer": ISSUER, "clientId": CLIENT, "algorithms": [algorithm], "jwks": keys}
+        with open(self.requests[algorithm, "repeated"], encoding="ascii") as lines, open(path, "w", encoding="ascii") as out:
+            for line in lines:
+                params = json.loads(line)["params"]
+                del params["issuer"]
+                out.write(json.dumps({"method": "validateIdToken", "params": issuer | params}) + "\n")
+        return path
+
     def check_socket_verdicts(self, configuration):
         server, path = self.bench.start_postern("tokens-check", configuration=configuration)
         with wait_for_socket(path, server, self.bench.log) as connection:
@@ -172,15 +184,15 @@ class TokenBench:
         path.unlink(missing_ok=True)
         return line
 
-    def repeated(self, algorithm, server, path):
+    def repeated(self, algorithm, server, path, kind="repeated", expect='"cached":true'):
         return self.bench.load_server(
             server,
             path,
             CONNECTIONS,
             PIPELINE,
             seconds=self.options.seconds,
-            requests_from=self.requests[algorithm, "repeated"],
-            expect='"cached":true',
+            requests_from=self.requests[algorithm, kind],
+            expect=expect,
         )
 
     # -- the sections
@@ -209,6 +221,8 @@ class TokenBench:
             for algorithm, _ in ALGORITHMS
             for kind, count in (("cold", self.options.tokens), ("repeated", REPEATED))
         }
+        for algorithm, _ in ALGORITHMS:
+            self.requests[algorithm, "keys"] = self.write_requests_with_keys(algorithm)
         server, path = self.bench.start_postern("tokens-repeated", configuration=configuration)
         wait_for_socket(path, server, self.bench.log).close()
         rows = []
@@ -219,6 +233,7 @@ class TokenBench:
             measured = {
                 "cold": lambda: self.cold(algorithm, configuration),
                 "repeated": lambda: self.repeated(algorithm, server, path),
+                "keys": lambda: self.repeated(algorithm, server, path, "keys", '"valid":true'),
             }
             for name, command in programs.items():
                 if name not in ("engine", "c"):
