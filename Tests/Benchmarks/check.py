@@ -261,6 +261,9 @@ class Page(unittest.TestCase):
 
     RESULTS = {
         "facts": [("Date", "today"), ("Postern", "1"), ("Load average at start", "0")],
+        "conditions": {
+            "sessions": {"date": "today", "cpu": "any", "loadAverage": [0.1, 0.2, 0.3], "othersShare": 0.06}
+        },
         "options": {"rounds": 5, "seconds": 3, "quick": False, "log_level": "info"},
         "sessions": {
             "cached": {"rows": [], "oidcAgent": None},
@@ -282,7 +285,8 @@ class Page(unittest.TestCase):
         titles = [line for line in merged.splitlines() if line.startswith("## ")]
         self.assertEqual([title[3:9] for title in titles], ["`valid", "Cached", "10,000", "Memory"])
         self.assertIn("## `validateIdToken` x\n\nkept\n", merged)
-        self.assertIn("today", merged)
+        self.assertIn("today, any; load average before 0.10 0.20 0.30, other programs had 6% of the proc", merged)
+        self.assertIn("not a quiet machine", merged)
         self.assertTrue(merged.startswith("# B\n\nhead\n") and merged.endswith("last"))
 
     def test_a_section_is_replaced_by_its_next_measurement(self):

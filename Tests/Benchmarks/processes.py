@@ -2,6 +2,7 @@
 
 import json
 import os
+import resource
 import shutil
 import signal
 import socket
@@ -54,6 +55,13 @@ class Children:
     def stop_all(self):
         for child in list(reversed(self._running)):
             self.stop(child)
+
+    def cpu_seconds(self):
+        """User and system time of this process and of everything it has started, whether that is running or not."""
+        own, ended = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+        running = {child.pid for child in self._running if child.poll() is None}
+        total = own.ru_utime + own.ru_stime + ended.ru_utime + ended.ru_stime
+        return total + _cpu_of_sessions(running, waited_for=True)
 
     def measure(self, command, timeout):
         """Runs a client to its end and returns the JSON line it prints."""
@@ -143,7 +151,12 @@ def cpu_seconds(pid):
 
 def session_cpu_seconds(leader):
     """User and system time of all processes of a session, as a server of several processes has it."""
-    total = 0.0
+    return _cpu_of_sessions({leader})
+
+
+def _cpu_of_sessions(leaders, waited_for=False):
+    """That of all processes of several sessions. `waited_for`: with that of their children that have exited."""
+    total = 0
     for entry in os.listdir("/proc"):
         if not entry.isdigit():
             continue
@@ -152,6 +165,6 @@ def session_cpu_seconds(leader):
                 fields = stat.read().rpartition(")")[2].split()
         except OSError:
             continue  # it is gone
-        if int(fields[3]) == leader:
-            total += (int(fields[11]) + int(fields[12])) / TICKS
-    return total
+        if int(fields[3]) in leaders:
+            total += sum(int(field) for field in fields[11 : 15 if waited_for else 13])
+    return total / TICKS

@@ -3,12 +3,16 @@
 import re
 import statistics
 
+import history
+import machine
 import report_clients
 import report_fairness
 import report_fetch
 import report_oauth
 import report_preauthorize
+import report_scale
 import report_sessions
+import report_sidecar
 import report_tokens
 from tables import compared, met, table
 
@@ -95,25 +99,29 @@ def head(results):
     ]
 
 
-def measured_later(results, key):
-    """The line of a section that was measured in another run than the page's."""
+def measured(results, key, of_its_own):
+    """When, on what, how quiet: the line of each section. `of_its_own`: the page is of another run."""
     facts, options = dict(results["facts"]), results["options"]
-    has_rounds = key in ("fetch", "preauthorize", "clients", "oauth")
+    has_rounds = not of_its_own or key in ("fetch", "sidecar", "preauthorize", "clients", "oauth", "scale")
     rounds = "" if has_rounds else f"; {options['rounds']} rounds of {options['seconds']:g} s"
-    return (
-        f"Measured by a run of its own: {facts['Date']}, {facts['Postern']}, load average at start "
-        f"{facts['Load average at start']}{rounds}."
-    )
+    by = f"Measured by a run of its own, {facts['Postern']}:" if of_its_own else "Measured:"
+    return f"{by} {machine.shown(results['conditions'][key])}{rounds}."
+
+
+def _blocks(results, of_its_own):
+    """Key, heading and text of each section, with the line of its measurement."""
+    for key, lines in sections(results):
+        for text in re.split(r"(?m)^(?=## )", "\n".join(lines))[1:]:
+            title, _, body = text.partition("\n")
+            # The chart has a date for each version.
+            line = "" if title == history.TITLE else f"\n{measured(results, key, of_its_own)}\n"
+            yield key, title, f"{title}\n{line}{body.rstrip()}\n\n"
 
 
 def merged(page, results):
     """`page` with the sections of `results` instead of those of the same name, or in the page's order where new."""
     head_text, *kept = re.split(r"(?m)^(?=## )", page)
-    fresh = {}
-    for key, lines in sections(results):
-        for text in re.split(r"(?m)^(?=## )", "\n".join(lines))[1:]:
-            title, _, body = text.partition("\n")
-            fresh[_name(title)] = (key, f"{title}\n\n{measured_later(results, key)}\n{body.rstrip()}\n\n")
+    fresh = {_name(title): (key, text) for key, title, text in _blocks(results, of_its_own=True)}
     blocks = [(_rank(text), text) for text in kept if _name(text.partition("\n")[0]) not in fresh]
     blocks += [(ORDER.index(key), text) for key, text in fresh.values()]
     return (head_text + "".join(text for _, text in sorted(blocks, key=lambda block: block[0]))).rstrip()
@@ -133,10 +141,7 @@ def _rank(text):
 
 def markdown(results):
     """The whole page."""
-    lines = head(results)
-    for _, section in sections(results):
-        lines += section
-    return "\n".join(lines).rstrip()
+    return ("\n".join(head(results)) + "\n" + "".join(text for *_, text in _blocks(results, of_its_own=False))).rstrip()
 
 
 def sections(results):
@@ -163,6 +168,10 @@ def _echo_section(rows):
     ]
 
 
+def _sidecar_section(sidecar):
+    return report_sidecar.sections(sidecar) + history.sections(sidecar.get("history", []))
+
+
 def _soak_section(soaks):
     return ["## Memory over many requests", "", *_soak(soaks)]
 
@@ -170,13 +179,15 @@ def _soak_section(soaks):
 MAKERS = {
     "startup": _startup_section,
     "echo": _echo_section,
+    "sidecar": _sidecar_section,
     "fetch": report_fetch.sections,
     "preauthorize": report_preauthorize.sections,
     "clients": report_clients.sections,
     "oauth": report_oauth.sections,
     "tokens": report_tokens.sections,
     "sessions": report_sessions.sections,
-    "fairness": report_fairness.sections,
+    "scale": report_scale.sections,
+    "fairness": lambda measured: report_fairness.sections(measured) if measured else [],
     "soak": _soak_section,
 }
 ORDER = list(MAKERS)
@@ -184,12 +195,14 @@ ORDER = list(MAKERS)
 HEADINGS = {
     "startup": ["Start and idle"],
     "echo": ["`getInfo`"],
+    "sidecar": ["C sidecar"],
     "fetch": ["`fetchResource`"],
     "preauthorize": ["`preauthorize`"],
     "clients": ["through the clients"],
     "oauth": ["authlib's OAuth2 session"],
     "tokens": ["ID-token validation", "`validateIdToken`"],
     "sessions": ["oidc-agent", "sessions in the file store"],
+    "scale": ["issuers and resources", "as its surroundings grow"],
     "fairness": ["during a flood"],
     "soak": ["Memory over many"],
 }

@@ -13,20 +13,22 @@ import tempfile
 import time
 import urllib.request
 
+import history
 import machine
 import report
+from c_sidecar import SHAPES, CSidecarBench
 from clients import ClientBench
 from fairness import FairnessBench
 from fetch import FetchBench
 from oauth import OAuthBench
 from preauthorize import PreauthorizeBench
 from processes import Children, Failed, call, cpu_seconds, resident_kib, tail, wait_for_socket
+from scale import ScaleBench
 from sessions import SessionBench
 from tokens import TokenBench
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
-SECTIONS = ("startup", "echo", "fetch", "preauthorize", "clients", "oauth", "tokens", "sessions", "fairness", "soak")
 
 # name, connections, requests in flight on each, target ratio
 ECHO = [
@@ -151,6 +153,7 @@ class Bench:
 
     def measure_startup(self):
         """Milliseconds from before fork to a connected socket, and to the first answer; the size of an idle process."""
+        say(f"start-up, {self.options.starts} starts")
         measured = {
             "Postern": self.start_postern,
             "C server": lambda name, guarded: self.start_c_server(name, 1, guarded=guarded),
@@ -274,29 +277,30 @@ class Bench:
 
     def run(self):
         results = {"facts": machine.facts(ROOT, self.programs, self.options.postern), "options": vars(self.options)}
+        results["conditions"] = {}
         self.start_upstream()
-        if "startup" in self.options.only:
-            say(f"start-up, {self.options.starts} starts")
-            results["startup"] = self.measure_startup()
-        if "echo" in self.options.only:
-            results["echo"] = self.measure_echo()
-        if "fetch" in self.options.only:
-            results["fetch"] = FetchBench(self).measure(say)
-        if "preauthorize" in self.options.only:
-            results["preauthorize"] = PreauthorizeBench(self).measure(say)
-        if "clients" in self.options.only:
-            results["clients"] = ClientBench(self).measure(say)
-        if "oauth" in self.options.only:
-            results["oauth"] = OAuthBench(self).measure(say)
-        if "tokens" in self.options.only:
-            results["tokens"] = TokenBench(self).measure(say)
-        if "sessions" in self.options.only:
-            results["sessions"] = SessionBench(self).measure(say)
-        if "fairness" in self.options.only and (fairness := FairnessBench(self).measure(say)):
-            results["fairness"] = fairness
-        if "soak" in self.options.only:
-            results["soak"] = self.measure_soak()
+        for name in (name for name in SECTIONS if name in self.options.only):
+            watch = machine.Watch(self.children)
+            results[name] = SECTIONS[name](self)
+            results["conditions"][name] = watch.conditions()
         return results
+
+
+# The parts of a run, in their order.
+SECTIONS = {
+    "startup": Bench.measure_startup,
+    "echo": Bench.measure_echo,
+    "sidecar": lambda bench: CSidecarBench(bench).measure(say),
+    "fetch": lambda bench: FetchBench(bench).measure(say),
+    "preauthorize": lambda bench: PreauthorizeBench(bench).measure(say),
+    "clients": lambda bench: ClientBench(bench).measure(say),
+    "oauth": lambda bench: OAuthBench(bench).measure(say),
+    "tokens": lambda bench: TokenBench(bench).measure(say),
+    "sessions": lambda bench: SessionBench(bench).measure(say),
+    "scale": lambda bench: ScaleBench(bench).measure(say),
+    "fairness": lambda bench: FairnessBench(bench).measure(say),
+    "soak": Bench.measure_soak,
+}
 
 
 def read_options():
@@ -403,6 +407,9 @@ def main():
             sys.exit(f"failed: {problem}\n{tail(bench.log)}")
         finally:
             children.stop_all()
+    is_kept = options.write and not options.quick and "sidecar" in results
+    if is_kept:
+        results["sidecar"]["history"] = history.appended(history.read(), history.entry(results))
     text = report.markdown(results)
     print(text)
     if options.json:
@@ -410,6 +417,11 @@ def main():
     if options.write:
         page = ROOT / "proto-docs/benchmarks.md"
         page.parent.mkdir(exist_ok=True)
+        if is_kept:
+            entries = results["sidecar"]["history"]
+            history.write(entries)
+            targets = {name: ratio for name, _, _, ratio, _ in SHAPES}
+            (page.parent / history.CHART).write_text(history.chart(entries, targets), encoding="utf-8")
         if set(options.only) != set(SECTIONS) and page.exists():
             text = report.merged(page.read_text(encoding="utf-8"), results)
         page.write_text(text + "\n", encoding="utf-8")

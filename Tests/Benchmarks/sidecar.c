@@ -1,6 +1,6 @@
 // The yardstick of a sidecar: `fetchResource` over a Unix socket as a careful C programmer would write it for speed
-// alone, without tokens, limits or rules. One thread, one epoll for its peers and for libcurl, jansson for requests, easy
-// handles and connections that are used again.
+// alone, without tokens, limits or rules. One thread, one epoll for its peers and for libcurl, jansson for requests,
+// easy handles and connections that are used again.
 //
 // What it saves, beyond the obvious: one write for each connection and pass of the loop; no `epoll_ctl` while a
 // connection to the upstream goes from one transfer to the next; options of an easy handle are set only when they

@@ -148,8 +148,8 @@ class TokenBench:
         path = self.directory / f"{algorithm}.keys.requests"
         keys = json.loads((self.directory / "jwks.json").read_text(encoding="ascii"))
         issuer = {"expectedIssuer": ISSUER, "clientId": CLIENT, "algorithms": [algorithm], "jwks": keys}
-        with open(self.requests[algorithm, "repeated"], encoding="ascii") as lines, open(path, "w", encoding="ascii") as out:
-            for line in lines:
+        with open(path, "w", encoding="ascii") as out:
+            for line in self.requests[algorithm, "repeated"].read_text(encoding="ascii").splitlines():
                 params = json.loads(line)["params"]
                 del params["issuer"]
                 out.write(json.dumps({"method": "validateIdToken", "params": issuer | params}) + "\n")
