@@ -221,7 +221,6 @@ class Report(unittest.TestCase):
 class History(unittest.TestCase):
     POSTERN = "postern 1.2, commit abc with changes"
     RESULTS = {"facts": [("Date", "2026-01-02 03:04 UTC"), ("CPU", "any"), ("Postern", POSTERN)]}
-    TARGETS = {name: ratio for name, _, _, ratio, _ in SHAPES}
 
     def entries(self, *commits: str) -> list[dict]:
         entries: list[dict] = []
@@ -234,7 +233,7 @@ class History(unittest.TestCase):
     def test_a_version_is_there_once(self) -> None:
         entries = self.entries("a", "b", "a")
         self.assertEqual([one["commit"] for one in entries], ["b", "a"])
-        self.assertEqual(entries[1]["ratio"], dict(zip(self.TARGETS, [0.3, 0.6, 0.9])))
+        self.assertEqual(entries[1]["ratio"], dict(zip(history.TARGETS, [0.3, 0.6, 0.9])))
         self.assertEqual((entries[1]["version"], entries[1]["changed"]), ("1.2", True))
 
     def test_the_file_is_read_as_it_was_written(self) -> None:
@@ -246,7 +245,7 @@ class History(unittest.TestCase):
 
     def test_the_chart_is_well_formed_and_inside_its_frame(self) -> None:
         for commits in (["a"], ["a<&\"", "b"], [str(number) for number in range(100)]):
-            drawn = xml.dom.minidom.parseString(history.chart(self.entries(*commits), self.TARGETS)).documentElement
+            drawn = xml.dom.minidom.parseString(history.chart(self.entries(*commits))).documentElement
             width, height = int(drawn.getAttribute("width")), int(drawn.getAttribute("height"))
             circles = drawn.getElementsByTagName("circle")
             self.assertEqual(len(circles), 9 * min(len(commits), history.KEPT))
@@ -254,10 +253,11 @@ class History(unittest.TestCase):
                 self.assertTrue(0 < float(circle.getAttribute("cx")) < width)
                 self.assertTrue(0 < float(circle.getAttribute("cy")) < height)
 
-    def test_the_recorded_history_can_be_drawn(self) -> None:
-        if entries := history.read():
-            xml.dom.minidom.parseString(history.chart(entries, self.TARGETS))
-            self.assertIn(history.CHART, "\n".join(history.sections(entries)))
+    def test_a_note_is_on_the_page(self) -> None:
+        self.assertIn("a+: busy.", "\n".join(history.sections([one | {"note": "busy"} for one in self.entries("a")])))
+
+    def test_the_chart_is_that_of_the_recorded_history(self) -> None:
+        self.assertEqual(history.CHART.read_text(encoding="utf-8"), history.chart(history.read()))
 
 
 if __name__ == "__main__":

@@ -1,14 +1,20 @@
-"""What was measured of earlier versions, and the chart of it. Standard library only."""
+"""What was measured of earlier versions, and the chart of it. Standard library only.
+
+    python3 Tests/Benchmarks/history.py    draws the chart again from history.json
+"""
 from __future__ import annotations
 
 import json
 import pathlib
 from html import escape
 
+from c_sidecar import SHAPES
 from tables import median, ratio_of
 
-FILE = pathlib.Path(__file__).resolve().parent / "history.json"
-CHART = "benchmarks.svg"  # next to the page
+HERE = pathlib.Path(__file__).resolve().parent
+FILE = HERE / "history.json"
+CHART = HERE.parent.parent / "proto-docs/benchmarks.svg"  # next to the page
+TARGETS = {name: ratio for name, _, _, ratio, _ in SHAPES}
 KEPT = 40  # versions in the chart
 TITLE = "## The C sidecar over the versions"
 
@@ -59,12 +65,13 @@ def sections(entries: list[dict]) -> list[str]:
     return [
         TITLE,
         "",
-        f"![Ratio to the C sidecar and processor time of a fetch, by version]({CHART})",
+        f"![Ratio to the C sidecar and processor time of a fetch, by version]({CHART.name})",
         "",
         f"A 1 KB fetch, `auth: none`, from {_label(first)} ({first['date']}) to {_label(last)} ({last['date']}), which "
         "is the table above. Top: Postern's requests/s divided by the C sidecar's of the same run, with the targets as "
         "dashes. Bottom: Postern's processor time of a fetch; grey is the C sidecar's, which shows how much faster or "
-        "busier the machine was. A plus sign marks a version with changes that were not committed.",
+        "busier the machine was. A plus sign marks a version with changes that were not committed."
+        + "".join(f" {_label(one)}: {one['note']}." for one in entries if "note" in one),
         "",
     ]
 
@@ -152,18 +159,18 @@ def _series(panel: _Panel, member: str, shapes: list[str], form: str) -> list[st
     return lines + panel.labels(names, heights, COLOURS)
 
 
-def chart(entries: list[dict], targets: dict[str, float]) -> str:
-    """An SVG of both panels. `targets`: the ratio that each shape has to reach."""
+def chart(entries: list[dict]) -> str:
+    """An SVG of both panels."""
     entries = entries[-KEPT:]
-    shapes = [shape for shape in targets if any(shape in one["ratio"] for one in entries)]
-    highest = max([*(one["ratio"][shape] for one in entries for shape in one["ratio"]), *targets.values()])
+    shapes = [shape for shape in TARGETS if any(shape in one["ratio"] for one in entries)]
+    highest = max([*(one["ratio"][shape] for one in entries for shape in one["ratio"]), *TARGETS.values()])
     ratios = _Panel(TOP, entries, "Requests/s, Postern divided by the C sidecar", _ceiling(highest))
     top = TOP + HEIGHT + TOP + GAP
     most = max(value for one in entries for member in ("cpuUs", "yardstickCpuUs") for value in one[member].values())
     times = _Panel(top, entries, "Processor time of a fetch, µs", _ceiling(most))
     lines = ratios.frame(".2f")
     for shape, colour in zip(shapes, COLOURS):
-        y = ratios.y(targets[shape])
+        y = ratios.y(TARGETS[shape])
         dashes = f'stroke="{colour}" stroke-dasharray="5 4"'
         lines.append(f'<line x1="{LEFT}" y1="{y:.1f}" x2="{LEFT + WIDTH}" y2="{y:.1f}" {dashes}/>')
     lines += _series(ratios, "ratio", shapes, ".2f")
@@ -188,3 +195,12 @@ def chart(entries: list[dict], targets: dict[str, float]) -> str:
             "",
         ]
     )
+
+
+def draw() -> None:
+    """The chart's file, as history.json has it."""
+    CHART.write_text(chart(read()), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    draw()

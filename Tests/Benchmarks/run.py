@@ -16,7 +16,7 @@ import urllib.request
 import history
 import machine
 import report
-from c_sidecar import SHAPES, CSidecarBench
+from c_sidecar import CSidecarBench
 from clients import ClientBench
 from fairness import FairnessBench
 from fetch import FetchBench
@@ -418,10 +418,8 @@ def main():
         page = ROOT / "proto-docs/benchmarks.md"
         page.parent.mkdir(exist_ok=True)
         if is_kept:
-            entries = results["sidecar"]["history"]
-            history.write(entries)
-            targets = {name: ratio for name, _, _, ratio, _ in SHAPES}
-            (page.parent / history.CHART).write_text(history.chart(entries, targets), encoding="utf-8")
+            history.write(results["sidecar"]["history"])
+            history.draw()
         if set(options.only) != set(SECTIONS) and page.exists():
             text = report.merged(page.read_text(encoding="utf-8"), results)
         page.write_text(text + "\n", encoding="utf-8")
