@@ -299,6 +299,7 @@ class Site:
             self.groups.insert(clients, ("Swift reference", [name for name in made if name.endswith("/README.md")]))
         self.known = {*self.files, *made}
         self.shown: Dict[str, None] = {EXAMPLE: None} if EXAMPLE in self.known else {}
+        self.pictures: Dict[str, str] = {}  # their paths on the site
 
     def link(self, source: str, target: str) -> Optional[str]:
         """A link of `source` as it is on the site; None if its target is not there."""
@@ -321,7 +322,15 @@ class Site:
             target = self.link(page.source, html.unescape(match.group(1)))
             return f'<a href="{html.escape(target)}">{match.group(2)}</a>' if target else match.group(2)
 
-        return re.sub(r'<a href="([^"]*)">(.*?)</a>', exchange, page.body, flags=re.DOTALL)
+        def picture(match: "re.Match[str]") -> str:
+            file = os.path.normpath(os.path.join(os.path.dirname(page.source), html.unescape(match.group(2))))
+            if file not in self.known:
+                return match.group(0)
+            self.pictures[file] = file.removeprefix("proto-docs/")
+            return f"{match.group(1)}{html.escape(relative(self.pictures[file], page.url))}"
+
+        body = re.sub(r'(<img [^>]*\bsrc=")([^"]*)', picture, page.body)
+        return re.sub(r'<a href="([^"]*)">(.*?)</a>', exchange, body, flags=re.DOTALL)
 
     # The frame
 
@@ -379,6 +388,9 @@ class Site:
             path = folder / url
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
+        for source, url in self.pictures.items():
+            (folder / url).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / source, folder / url)
         for asset in ASSETS.iterdir():
             if asset.suffix in {".css", ".js", ".svg"}:
                 shutil.copy(asset, folder / asset.name)
