@@ -106,6 +106,11 @@ class Report(unittest.TestCase):
                 self.assertIsNone(report_fetch.verdict(point, "httpx"))
                 self.assertIsNone(report_fetch.verdict(point, "node"))
 
+    def test_shared_connections_have_a_target_of_their_own(self) -> None:
+        for body, in_flight, rate, good in [("1 KB", 32, 70, True), ("1 KB", 32, 69, False), ("1 KB", 256, 70, False)]:
+            point = self.point(body, in_flight, self.line(rate, 1), self.line(100, 1)) | {"curlMultiplexes": True}
+            self.assertEqual(report_fetch.verdict(point, "curl")[1], good)
+
     def test_a_client_is_compared_with_postern_in_the_same_rounds(self) -> None:
         point = self.point("1 KB", 32, self.line(50, 1), self.line(100, 1))
         point["lines"]["postern"] += [self.line(500, 1)] * 2
