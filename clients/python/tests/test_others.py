@@ -246,6 +246,28 @@ def test_a_late_answer_is_nobodys_and_harmless(double: Double, callers: Callable
     assert (double.connections, own.connection._left) == (1, {})
 
 
+def test_all_threads_that_wait_for_a_late_call_return(double: Double) -> None:
+    """The first one cancelled the call; the others waited for ever for the response that it had given up."""
+    double.scripts = [lambda peer: list(peer.messages())]
+    with Client(double.path) as client:
+        call = client.start("getInfo", timeout=0.05)
+        late = 0
+
+        def wait() -> None:
+            nonlocal late
+            with pytest.raises(postern.DeadlineExceeded):
+                call.result()
+            late += 1
+
+        threads = [threading.Thread(target=wait, daemon=True) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(20)
+        assert late == 3
+        wait()
+
+
 # Streams
 
 

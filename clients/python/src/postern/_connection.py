@@ -24,7 +24,7 @@ from ._limits import OWED_BYTES, Deadline, Limits
 from ._pending import Message, Pending, blamed
 from ._slots import URGENT_SLOTS, Slots, is_urgent
 from ._wire import members
-from .errors import ConnectionLost, DeadlineExceeded, PosternError, ProtocolViolation, from_answer, inherited
+from .errors import Cancelled, ConnectionLost, DeadlineExceeded, PosternError, ProtocolViolation, from_answer, inherited
 
 _FLAGS = socket.MSG_DONTWAIT | getattr(socket, "MSG_NOSIGNAL", 0)
 _READ = 1 << 16
@@ -179,30 +179,28 @@ class Connection:
             while not pending.is_settled:
                 left = deadline.patience()
                 if not left:
-                    break
-                if self._keeper is None:
+                    text = f"no response to {pending.method} within {deadline.seconds:g} s"
+                    late = DeadlineExceeded(text, data={"outcome": "unknown"})
+                    # Another thread that has removed it settles it next.
+                    if not self.cancel(pending, late) and not pending.wait(1.0):
+                        raise late
+                elif self._keeper is None:
                     self._lead(pending, deadline, left)
                 else:
                     pending.wait(left)
         except BaseException:
-            self.cancel(pending)
+            self.cancel(pending, Cancelled("the thread that waited for the response was interrupted", -32800))
             raise
-        if not pending.is_settled and self.cancel(pending):
-            raise DeadlineExceeded(
-                f"no response to {pending.method} within {deadline.seconds:g} s", data={"outcome": "unknown"}
-            )
         return pending.result()
 
-    def cancel(self, pending: Pending) -> bool:
-        """Cancels a request on both sides. Returns False if it was already settled."""
+    def cancel(self, pending: Pending, error: PosternError) -> bool:
+        """Cancels a request on both sides and settles it with the error. Returns False if there is a response."""
         with self._lock:
             forgotten = self._pending.pop(pending.identifier, None)
-            if forgotten is not None:
-                self._left[pending.identifier] = forgotten
-        if forgotten is None:
-            while not pending.is_settled:  # the thread that removed it settles it next
-                pending.wait(1.0)
-            return False
+            if forgotten is None:
+                return False
+            self._left[pending.identifier] = forgotten
+        pending.settle(None, error)
         self.cancel_request(pending.identifier)
         self.keep()  # its response still comes
         return True
