@@ -160,3 +160,4 @@ def test_members_go_out_as_they_came_in() -> None:
             value = sample(schema)
             read = getattr(types, CLASSES[where]).from_json({**value, "ofANewerSidecar": 1})
             assert read.to_json() == value, where
+            assert dataclasses.replace(read) == read, where
