@@ -84,6 +84,17 @@ let package = Package(
         "PosternSupport",
       ]),
 
+    // MARK: - Layer 1: EventLoops
+
+    .target(name: "EventLoops", dependencies: ["CPosternLinux", "PosternSupport"]),
+    .testTarget(
+      name: "EventLoopsTests",
+      dependencies: [
+        "EventLoops",
+        "PosternSupport",
+        "PosternTestSupport",
+      ]),
+
     // MARK: - Layer 1: HTTPMessages
 
     .target(name: "HTTPMessages", dependencies: ["PosternSupport"]),
@@ -179,8 +190,8 @@ let package = Package(
       name: "SocketServer",
       dependencies: [
         "CPosternLinux",
+        "EventLoops",
         .product(name: "NIOCore", package: nio),
-        .product(name: "NIOPosix", package: nio),
         "PosternSupport",
       ]
     ),
@@ -201,7 +212,6 @@ let package = Package(
         .product(name: "NIOHTTP1", package: nio),
         .product(name: "NIOPosix", package: nio),
         "PosternSupport",
-        "SocketServer",
       ]
     ),
     .testTarget(

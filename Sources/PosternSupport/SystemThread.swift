@@ -23,6 +23,9 @@ public enum SystemThread {
       if pthread_equal(thread, pthread_self()) != 0 { pthread_detach(thread) } else { pthread_join(thread, nil) }
     }
 
+    /// Whether the caller runs on it.
+    public var isCurrent: Bool { pthread_equal(thread, pthread_self()) != 0 }
+
     /// Detaches it.
     public func detach() { pthread_detach(thread) }
   }

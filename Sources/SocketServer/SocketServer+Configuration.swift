@@ -1,4 +1,5 @@
 import NIOCore
+import PosternSupport
 
 extension SocketServer {
   /// The configuration of a server. The limits' defaults are those of the wire contract.

@@ -1,6 +1,5 @@
+import EventLoops
 import Glibc
-import NIOCore
-import NIOPosix
 import PosternSupport
 
 /// Listens on a Unix stream socket, admits connections and gives each a delegate. Knows bytes and peers only.
@@ -13,8 +12,8 @@ public final class SocketServer: Sendable {
   /// event loop wait.
   public let rejectsDescriptors: Bool
 
-  private let group: MultiThreadedEventLoopGroup
-  private let listener: any Channel
+  private let loops: [ServingLoop]
+  private let listener: Listener
   private let file: SocketFile?
   private let registry: ConnectionRegistry
   private let lifecycle = Locked(Lifecycle())
@@ -26,14 +25,13 @@ public final class SocketServer: Sendable {
   }
 
   private init(
-    path: String?, rejectsDescriptors: Bool, group: MultiThreadedEventLoopGroup, listener: any Channel,
-    file: SocketFile?, registry: ConnectionRegistry
+    _ listening: ListeningSocket, loops: [ServingLoop], listener: Listener, registry: ConnectionRegistry
   ) {
-    self.path = path
-    self.group = group
+    path = listening.path
+    file = listening.file
+    rejectsDescriptors = listening.rejectsDescriptors
+    self.loops = loops
     self.listener = listener
-    self.file = file
-    self.rejectsDescriptors = rejectsDescriptors
     self.registry = registry
   }
 
@@ -44,25 +42,40 @@ public final class SocketServer: Sendable {
     delegate: @escaping @Sendable (Connection) -> any ConnectionDelegate
   ) async throws(SocketServerError) -> SocketServer {
     let listening = try ListeningSocket(configuration.endpoint, lock: configuration.lock)
-    let group = MultiThreadedEventLoopGroup(numberOfThreads: max(1, configuration.eventLoops))
-    let schedulers = group.makeIterator().map { LoopScheduler(eventLoop: $0) }
-    let registry = ConnectionRegistry(configuration, schedulers: schedulers, delegate: delegate)
-    do {
-      for scheduler in schedulers { try await WakeupSocket.attach(to: scheduler) }
-      for loop in group.makeIterator() { registry.watchPeers(on: loop) }
-      let bound = bootstrap(group, registry).withBoundSocket(listening.descriptor)
-      // NIO has called listen() with a backlog of its own, on this thread; a later call sets the length again. At once:
-      // a non-blocking connect() to a full backlog fails.
-      _ = listen(listening.descriptor, ListeningSocket.backlog)
-      let listener = try await bound.get()
-      return SocketServer(
-        path: listening.path, rejectsDescriptors: listening.rejectsDescriptors, group: group, listener: listener,
-        file: listening.file, registry: registry)
+    let registry = ConnectionRegistry(configuration, delegate: delegate)
+    var loops: [ServingLoop] = []
+    do throws(EpollError) {
+      for _ in 0..<max(1, configuration.eventLoops) { loops.append(try ServingLoop()) }
+      for loop in loops { loop.loop.execute { registry.watchPeers(on: loop.loop) } }
+      let listener = try await listen(listening.descriptor, loops, registry)
+      return SocketServer(listening, loops: loops, listener: listener, registry: registry)
     } catch {
       listening.file?.remove()
-      try? await group.shutdownGracefully()
+      close(listening.descriptor)
+      end(loops)
       throw .eventLoop(reason: "\(error)")
     }
+  }
+
+  /// Accepts connections on the first loop, and deals them out to all of them in turn.
+  private static func listen(
+    _ descriptor: CInt, _ loops: [ServingLoop], _ registry: ConnectionRegistry
+  ) async throws(EpollError) -> Listener {
+    let result = await withCheckedContinuation { continuation in
+      loops[0].loop.execute {
+        var next = 0
+        continuation.resume(
+          returning: Result { () throws(EpollError) in
+            try Listener(descriptor, on: loops[0].loop) { connection in
+              next = (next + 1) % loops.count
+              let loop = loops[next]
+              guard !loop.loop.isCurrent else { return registry.admit(connection, on: loop) }
+              if !loop.loop.execute({ registry.admit(connection, on: loop) }) { close(connection) }
+            }
+          })
+      }
+    }
+    return try result.get()
   }
 
   /// How many connections are open.
@@ -71,8 +84,7 @@ public final class SocketServer: Sendable {
   /// Whether every event loop runs a new task within `time`: one that is stuck serves no connection.
   public func responds(within time: Duration) async -> Bool {
     let turned = Locked(0)
-    let loops = Array(group.makeIterator())
-    for loop in loops { loop.execute { turned.withLock { $0 += 1 } } }
+    for loop in loops { loop.loop.execute { turned.withLock { $0 += 1 } } }
     let clock = ContinuousClock()
     let end = clock.now.advanced(by: time)
     while turned.withLock({ $0 }) < loops.count {
@@ -85,8 +97,13 @@ public final class SocketServer: Sendable {
   public func stopListening() async {
     await once(\.stop) { [self] in
       file?.remove()
-      // The one error is that it is closed already.
-      try? await listener.close().get()
+      await withCheckedContinuation { continuation in
+        let isOpen = loops[0].loop.execute { [listener] in
+          listener.stop()
+          continuation.resume()
+        }
+        if !isOpen { continuation.resume() }
+      }
     }
   }
 
@@ -99,14 +116,21 @@ public final class SocketServer: Sendable {
     await stopListening()
     closeAll()
     await once(\.shutdown) { [self] in
-      registry.retireExecutors()
-      // Closes what slipped in; the one error is that it is shut down already.
-      try? await group.shutdownGracefully()
+      // Twice: what was being accepted is open now.
+      closeAll()
+      Self.end(loops)
     }
   }
 
-  /// Runs `body` the first time; later callers wait for that one run. NIO's own calls do not survive a second
-  /// time: a future of an event loop that has ended never completes.
+  private static func end(_ loops: [ServingLoop]) {
+    for loop in loops {
+      loop.scheduler.retire()
+      loop.loop.stop()
+    }
+    for loop in loops { loop.loop.join() }
+  }
+
+  /// Runs `body` the first time; later callers wait for that one run.
   private func once(
     _ step: WritableKeyPath<Lifecycle, Task<Void, Never>?>, _ body: @escaping @Sendable () async -> Void
   ) async {
@@ -118,36 +142,17 @@ public final class SocketServer: Sendable {
     }
     await task.value
   }
+}
 
-  private static func bootstrap(
-    _ group: MultiThreadedEventLoopGroup, _ registry: ConnectionRegistry
-  ) -> ServerBootstrap {
-    ServerBootstrap(group: group)
-      // Enough for the queue of those who wait to get on, and so few that those who are connected notice nothing.
-      .serverChannelOption(.maxMessagesPerRead, value: 16)
-      .serverChannelInitializer { channel in
-        channel.eventLoop.makeCompletedFuture {
-          try channel.pipeline.syncOperations.addHandler(AcceptPauseHandler())
-        }
-      }
-      .childChannelInitializer { channel in
-        channel.eventLoop.makeCompletedFuture {
-          try setOptions(of: channel)
-          try registry.admit(channel)
-        }
-      }
-  }
+/// An event loop with the scheduler of its connections' work.
+struct ServingLoop: Sendable {
+  let loop: EpollLoop
+  let scheduler: LoopScheduler
 
-  /// The options of every connection. Set here and not by the bootstrap, which takes a chain of futures for each
-  /// connection.
-  private static func setOptions(of channel: any Channel) throws {
-    guard let options = channel.syncOptions else { throw ChannelError.operationUnsupported }
-    try options.setOption(.allowRemoteHalfClosure, value: true)
-    // One read, then the next connection is read.
-    try options.setOption(.maxMessagesPerRead, value: 1)
-    try options.setOption(
-      .writeBufferWaterMark, value: .init(low: 1 << 16, high: ConnectionRegistry.highWaterMark))
-    try options.setOption(
-      .recvAllocator, value: AdaptiveRecvByteBufferAllocator(minimum: 1 << 11, initial: 1 << 12, maximum: 1 << 16))
+  /// Starts the loop's thread.
+  init() throws(EpollError) {
+    scheduler = LoopScheduler()
+    loop = try EpollLoop("postern-loop", worker: scheduler)
+    scheduler.attach(loop)
   }
 }

@@ -3,7 +3,6 @@ import NIOCore
 import NIOHTTP1
 import NIOPosix
 import PosternSupport
-import SocketServer
 
 /// Serves a few paths over plain HTTP, usually on a loopback address, for probes and for scrapers of metrics.
 ///

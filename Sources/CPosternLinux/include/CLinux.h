@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "CLinuxEvents.h"
 #include "CLinuxLandlock.h"
 #include "CLinuxProtection.h"
 #include "CLinuxServing.h"

@@ -1,5 +1,5 @@
+import EventLoops
 import NIOCore
-import NIOPosix
 import PosternSupport
 
 /// One peer's connection: what the layer above holds to answer on. Everything here may be called from any thread.
@@ -17,24 +17,24 @@ public final class Connection: Sendable {
   /// block.
   public let taskExecutor: any TaskExecutor
 
-  let channel: any Channel
+  let loop: EpollLoop
   /// The unread bytes of all connections of the peer's uid.
   let unread: ByteLedger
   /// The bytes of messages of all connections of the peer's uid that are not handled yet.
   let unfinished: ByteLedger
   private let pauses = Locked(0)
   private let outbox: Locked<Outbox>
-  private let handler: Locked<ConnectionChannelHandler?>
+  private let handler: Locked<ConnectionHandler?>
 
   init(
-    id: UInt64, peer: PeerCredentials, channel: any Channel, taskExecutor: any TaskExecutor, outbox: Outbox,
+    id: UInt64, peer: PeerCredentials, loop: EpollLoop, taskExecutor: any TaskExecutor, outbox: Outbox,
     unread: ByteLedger, unfinished: ByteLedger
   ) {
     self.unread = unread
     self.unfinished = unfinished
     self.id = id
     self.peer = peer
-    self.channel = channel
+    self.loop = loop
     self.taskExecutor = taskExecutor
     self.outbox = Locked(outbox)
     handler = Locked(nil)
@@ -44,10 +44,10 @@ public final class Connection: Sendable {
   public var framing: Framing { outbox.withLock { $0.framing } }
 
   /// Whether the caller runs on this connection's event loop.
-  public var isOnEventLoop: Bool { channel.eventLoop.inEventLoop }
+  public var isOnEventLoop: Bool { loop.isCurrent }
 
   /// Runs `body` on this connection's event loop, later even when called there.
-  public func execute(_ body: @escaping @Sendable () -> Void) { channel.eventLoop.execute(body) }
+  public func execute(_ body: @escaping @Sendable () -> Void) { loop.execute(body) }
 
   // MARK: - Sending
 
@@ -124,7 +124,7 @@ public final class Connection: Sendable {
       return pauses == 0
     }
     guard isLast, let handler = handler.withLock({ $0 }) else { return }
-    channel.eventLoop.execute { handler.inputResumes() }
+    loop.execute { handler.inputResumes() }
   }
 
   var isPaused: Bool { pauses.withLock { $0 > 0 } }
@@ -150,7 +150,7 @@ public final class Connection: Sendable {
     _ = outbox.withLock { $0.beginClosing() }
     resumeWaiters()
     guard let handler = handler.withLock({ $0 }) else { return }
-    channel.eventLoop.execute { handler.closeNow(reason) }
+    loop.execute { handler.closeNow(reason) }
   }
 
   private func resumeWaiters() {
@@ -170,13 +170,13 @@ public final class Connection: Sendable {
     return change != 0 && unread.add(change, of: self)
   }
 
-  // MARK: - Between the connection and its channel handler
+  // MARK: - Between the connection and its handler
 
-  func attach(_ handler: ConnectionChannelHandler) { self.handler.withLock { $0 = handler } }
+  func attach(_ handler: ConnectionHandler) { self.handler.withLock { $0 = handler } }
 
   func withOutbox<Result>(_ body: (inout Outbox) -> Result) -> Result { outbox.withLock(body) }
 
-  /// The channel is gone.
+  /// The socket is closed.
   func didClose() {
     handler.withLock { $0 = nil }
     unfinished.forget(self)
@@ -187,12 +187,12 @@ public final class Connection: Sendable {
     for waiter in waiters { waiter.resume(returning: false) }
   }
 
-  /// See `ConnectionChannelHandler.checkPeerProcess`; on the event loop.
+  /// See `ConnectionHandler.checkPeerProcess`; on the event loop.
   func checkPeerProcess() -> Bool { handler.withLock { $0 }?.checkPeerProcess() ?? true }
 
   private func scheduleDrain() {
     guard let handler = handler.withLock({ $0 }) else { return }
-    channel.eventLoop.execute { handler.drain() }
+    if loop.isCurrent { loop.atEndOfIteration(handler) } else { loop.execute { handler.drain() } }
   }
 }
 
@@ -200,14 +200,13 @@ extension Connection {
   /// The process that connected, with a descriptor of its own. Observed when needed, not for every connection: it costs
   /// a descriptor, and the kernel keeps the process that connected as long as the connection is open.
   public func peerProcess() async -> PeerProcess.Observation {
-    let channel = channel
-    let observed = channel.eventLoop.submit {
-      try channel.pipeline.syncOperations.withUnsafeTransportIfAvailable(of: NIOBSDSocket.Handle.self) { descriptor in
-        PeerProcess.observe(socket: descriptor)
+    await withCheckedContinuation { continuation in
+      let handler = handler
+      // A closed connection has no socket any more.
+      let isQueued = loop.execute {
+        continuation.resume(returning: handler.withLock { $0 }?.peerProcess ?? .unsupported)
       }
+      if !isQueued { continuation.resume(returning: .unsupported) }
     }
-    // A closed channel has no descriptor any more and throws.
-    guard let observation = try? await observed.get() else { return .unsupported }
-    return observation
   }
 }

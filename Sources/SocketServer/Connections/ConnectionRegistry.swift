@@ -1,12 +1,9 @@
-import NIOCore
-import NIOPosix
+import EventLoops
+import Glibc
 import PosternSupport
 
-/// The open connections of one server: admits new ones and sets up their pipelines.
+/// The open connections of one server: admits new ones and sets up their handlers.
 final class ConnectionRegistry: Sendable {
-  /// Over this many bytes waiting in the channel a peer counts as not reading.
-  static let highWaterMark = 1 << 20
-
   /// The peers whose bytes are counted together. A uid may be a stranger's by the groups of one of its processes and
   /// not by another's.
   private struct Party: Hashable {
@@ -25,14 +22,12 @@ final class ConnectionRegistry: Sendable {
   private let timeouts: SocketServer.Timeouts
   private let makeDelegate: @Sendable (Connection) -> any ConnectionDelegate
   private let state: Locked<State>
-  private let schedulers: [ObjectIdentifier: LoopScheduler]
 
   init(
-    _ configuration: SocketServer.Configuration, schedulers: [LoopScheduler],
+    _ configuration: SocketServer.Configuration,
     delegate: @escaping @Sendable (Connection) -> any ConnectionDelegate
   ) {
     self.configuration = configuration
-    self.schedulers = Dictionary(uniqueKeysWithValues: schedulers.map { (ObjectIdentifier($0.eventLoop), $0) })
     makeDelegate = delegate
     timeouts = configuration.timeouts.clamped
     let limits = configuration.limits
@@ -49,61 +44,59 @@ final class ConnectionRegistry: Sendable {
     for connection in state.withLock({ Array($0.open.values) }) { connection.close() }
   }
 
-  /// Looks after the callers' processes, for the connections of `eventLoop`, from time to time.
-  func watchPeers(on eventLoop: any EventLoop) {
-    let time = TimeAmount(configuration.peerCheck)
-    eventLoop.scheduleRepeatedTask(initialDelay: time, delay: time) { [weak self] task in
-      let connections = self?.state.withLock { state in state.open.values.filter(\.isOnEventLoop) } ?? []
-      if self == nil { task.cancel() }
+  /// Looks after the callers' processes, for the connections of `loop`, from time to time. On the loop.
+  func watchPeers(on loop: EpollLoop) {
+    loop.schedule(in: max(configuration.peerCheck, .milliseconds(1))) { [weak self] in
+      guard let self else { return }
       // Where the kernel cannot report it, or gives no descriptor, the next check tries again.
-      for connection in connections where !connection.checkPeerProcess() { break }
+      for connection in state.withLock({ state in state.open.values.filter { $0.loop === loop } }) {
+        guard connection.checkPeerProcess() else { break }
+      }
+      watchPeers(on: loop)
     }
   }
 
-  /// No task is run on an event loop any more.
-  func retireExecutors() {
-    for scheduler in schedulers.values { scheduler.retire() }
-  }
-
-  /// Decides about a channel that was just accepted and gives it its handler. On the channel's event loop.
-  func admit(_ channel: any Channel) throws {
-    let socket = try channel.pipeline.syncOperations.withUnsafeTransportIfAvailable(of: NIOBSDSocket.Handle.self) {
-      (descriptor: $0, peer: try PeerCredentials(socket: $0))
-    }
-    guard let (descriptor, peer) = socket, let scheduler = schedulers[ObjectIdentifier(channel.eventLoop)] else {
-      throw ChannelError.operationUnsupported
+  /// Decides about a connection that was just accepted and gives it its handler. On its event loop.
+  func admit(_ descriptor: CInt, on loop: ServingLoop) {
+    let peer: PeerCredentials
+    do throws(SocketServerError) {
+      peer = try PeerCredentials(socket: descriptor)
+    } catch {
+      close(descriptor)
+      return
     }
     let party = Party(uid: peer.uid, isStranger: configuration.isStranger(peer))
     switch state.withLock({ $0.ledger.admit(uid: party.uid, isStranger: party.isStranger) }) {
-    case .admitted(let id):
-      let executor = ConnectionTaskExecutor(scheduler, uid: peer.uid)
-      let (unread, unfinished) = ledgers(of: party)
-      let outbox = Outbox(
-        pendingLimit: configuration.limits.pendingBytes, highWaterMark: Self.highWaterMark, unread: unread)
-      let connection = Connection(
-        id: id, peer: peer, channel: channel, taskExecutor: executor, outbox: outbox, unread: unread,
-        unfinished: unfinished)
-      state.withLock { $0.open[id] = connection }
-      do {
-        try channel.pipeline.syncOperations.addHandler(
-          handler(for: connection, executor, descriptor: descriptor) { [self] in release($0, of: party) })
-      } catch {
-        // Closed in the meantime: the handler will not report it.
-        connection.didClose()
-        release(connection, of: party)
-        throw error
-      }
+    case .admitted(let id): open(descriptor, id, peer, of: party, on: loop)
     case .rejected(let reason, let lingers):
-      let handler = RejectionChannelHandler(
-        payload: configuration.rejection(reason),
-        linger: lingers ? timeouts.linger : nil,
-        onClosed: { [self] in releaseRejection(lingers) })
-      do {
-        try channel.pipeline.syncOperations.addHandler(handler)
-      } catch {
-        releaseRejection(lingers)
-        throw error
-      }
+      _ = RejectedConnection(
+        descriptor, on: loop.loop, payload: configuration.rejection(reason), linger: lingers ? timeouts.linger : nil
+      ) { [self] in releaseRejection(lingers) }
+    }
+  }
+
+  private func open(
+    _ descriptor: CInt, _ id: UInt64, _ peer: PeerCredentials, of party: Party, on loop: ServingLoop
+  ) {
+    let executor = ConnectionTaskExecutor(loop.scheduler, uid: peer.uid)
+    let (unread, unfinished) = ledgers(of: party)
+    let outbox = Outbox(
+      pendingLimit: configuration.limits.pendingBytes, highWaterMark: SendBacklog.highWaterMark, unread: unread)
+    let connection = Connection(
+      id: id, peer: peer, loop: loop.loop, taskExecutor: executor, outbox: outbox, unread: unread,
+      unfinished: unfinished)
+    state.withLock { $0.open[id] = connection }
+    let handler = ConnectionHandler(
+      connection: connection, executor: executor, descriptor: descriptor, framer: configuration.limits.framer(),
+      timeouts: timeouts
+    ) { [self] in release($0, of: party) }
+    do throws(EpollError) {
+      try handler.start(makeDelegate)
+    } catch {
+      // No memory to watch it.
+      close(descriptor)
+      connection.didClose()
+      release(connection, of: party)
     }
   }
 
@@ -131,19 +124,5 @@ final class ConnectionRegistry: Sendable {
 
   private func releaseRejection(_ lingered: Bool) {
     if lingered { state.withLock { $0.ledger.releaseRejection() } }
-  }
-
-  private func handler(
-    for connection: Connection, _ executor: ConnectionTaskExecutor, descriptor: CInt,
-    onClosed: @escaping @Sendable (Connection) -> Void
-  ) -> ConnectionChannelHandler {
-    ConnectionChannelHandler(
-      connection: connection,
-      executor: executor,
-      descriptor: descriptor,
-      framer: configuration.limits.framer(),
-      timeouts: timeouts,
-      makeDelegate: makeDelegate,
-      onClosed: onClosed)
   }
 }

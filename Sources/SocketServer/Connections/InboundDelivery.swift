@@ -1,10 +1,11 @@
+import EventLoops
 import NIOCore
 import PosternSupport
 
 /// Passes what one peer sends to the connection's delegate: frames the bytes that were read, and delivers events in
 /// groups, as long as the peer reads the responses and the scheduler allows.
 final class InboundDelivery: @unchecked Sendable {
-  // Sendable because every variable is touched on the channel's event loop only; the scheduler and timers hold the
+  // Sendable because every variable is touched on the event loop only; the scheduler and timers hold the
   // reference merely to get there.
 
   /// How many events one call of the delegate gets at most. Between the calls its answers are written, so that a read
@@ -28,7 +29,7 @@ final class InboundDelivery: @unchecked Sendable {
     case reported
   }
 
-  private let channel: ConnectionChannel
+  private let socket: ConnectionSocket
   private let writer: OutboxWriter
   /// The connection's share of the event loop.
   private let executor: ConnectionTaskExecutor
@@ -39,35 +40,32 @@ final class InboundDelivery: @unchecked Sendable {
   private var progress = Progress.idle
   private var inputEnd = InputEnd.open
   private var stall: StallWatch
-  private var stallTimer: Scheduled<Void>?
+  private var stallTimer: LoopTimers.ID?
 
   /// `stallTimeout` is how long a peer that has begun a message may be silent.
   init(
-    _ connection: Connection, _ channel: ConnectionChannel, _ writer: OutboxWriter, executor: ConnectionTaskExecutor,
+    _ connection: Connection, _ socket: ConnectionSocket, _ writer: OutboxWriter, executor: ConnectionTaskExecutor,
     framer: InboundFramer, stallTimeout: Duration
   ) {
-    self.channel = channel
+    self.socket = socket
     self.writer = writer
     self.executor = executor
     input = InboundBacklog(framer)
     pressure = InboundPressure(connection)
     stall = StallWatch(limit: stallTimeout)
-    // The channel is in the pipeline when it is called, and so is the handler that owns both.
+    // The handler that owns both is there when it is called.
     writer.whenEmpty = { [unowned self] in resume() }
   }
 
   private var connection: Connection { pressure.connection }
 
   /// Whether received bytes still become events.
-  private var acceptsInput: Bool { channel.isOpen && inputEnd == .open }
+  private var acceptsInput: Bool { socket.isOpen && inputEnd == .open }
 
   /// Whether more may be read, or delivered: the peer takes what is sent to it.
   private var mayTakeMore: Bool { pressure.allowsMore(output: writer.reported) }
 
   // MARK: - Reading
-
-  /// The channel may be read.
-  func read() { channel.read(isAllowed: mayTakeMore && input.isEmpty) }
 
   /// Bytes were read.
   func receive(_ bytes: ByteBuffer) {
@@ -76,7 +74,11 @@ final class InboundDelivery: @unchecked Sendable {
     input.add(bytes)
     deliver()
     if !settle(), input.framer.isMidMessage { giveUpMessage() }
+    writer.endBatch()
   }
+
+  /// Reads on, or stops reading, as what waits here and for the peer requires.
+  func updateReading() { socket.allowReading(mayTakeMore && input.isEmpty) }
 
   /// The peer has half-closed.
   func endInput() {
@@ -88,7 +90,7 @@ final class InboundDelivery: @unchecked Sendable {
 
   /// The connection was resumed.
   func unpause() {
-    guard channel.context != nil, !connection.isPaused else { return }
+    guard socket.isActive, !connection.isPaused else { return }
     pressure.longBytes = 0
     resume()
   }
@@ -99,20 +101,18 @@ final class InboundDelivery: @unchecked Sendable {
     deliver()
     settle()
     if progress != .delivering { writer.endBatch() }
-    resumeReading()
+    updateReading()
   }
 
   /// The connection is over: drops what was not delivered.
   func stop() {
-    stallTimer?.cancel()
+    if let stallTimer { socket.loop.cancel(stallTimer) }
     input.drop()
   }
 
-  private func resumeReading() { channel.resumeReading(isAllowed: mayTakeMore && input.isEmpty) }
-
   /// Reports the bytes of messages to the uid's ledger; false when there are too many.
   @discardableResult
-  private func settle() -> Bool { channel.context == nil || pressure.settle(keptBytes: input.keptBytes) }
+  private func settle() -> Bool { !socket.isActive || pressure.settle(keptBytes: input.keptBytes) }
 
   /// The uid has too much of unfinished messages here: the connection that goes on with one pays for all of them.
   private func giveUpMessage() {
@@ -126,7 +126,7 @@ final class InboundDelivery: @unchecked Sendable {
 
   /// Delivers now, or has the scheduler do it.
   private func deliver() {
-    // Writing between two groups can make the channel writable again, which ends up here.
+    // Writing between two groups can make the peer keep up again, which ends up here.
     guard progress == .idle else { return }
     guard let begin = executor.scheduler.beginHere() else { return queueUp() }
     var isMore = true
@@ -144,7 +144,7 @@ final class InboundDelivery: @unchecked Sendable {
     if isMore { return queueUp() }
     writer.endBatch()
     settle()
-    if channel.context != nil { resumeReading() }
+    if socket.isActive { updateReading() }
   }
 
   private func queueUp() {
@@ -166,7 +166,7 @@ final class InboundDelivery: @unchecked Sendable {
     }
     guard input.isEmpty else {
       writer.endBatch()
-      return channel.isActive && mayTakeMore
+      return socket.isActive && mayTakeMore
     }
     reportInputEnd()
     return false
@@ -174,7 +174,7 @@ final class InboundDelivery: @unchecked Sendable {
 
   private func frameNext(atMost limit: Int) {
     // What comes after the last answer is no longer wanted.
-    guard channel.phase == .open else { return input.drop() }
+    guard socket.phase == .open else { return input.drop() }
     let isFramed = input.frame(atMost: limit)
     if inputEnd != .open { input.end() }
     if isFramed, acceptsInput, input.unframedBytes == 0, input.framer.isMidMessage { watchStall() }
@@ -197,24 +197,21 @@ final class InboundDelivery: @unchecked Sendable {
 
   /// Bytes came and a message is incomplete: starts or feeds the stall clock.
   private func watchStall() {
-    guard let eventLoop = channel.context?.eventLoop else { return }
     stall.progressed(
-      ordinal: input.framer.message.ordinal, length: input.framer.message.length,
-      now: MonotonicInstant(eventLoop.now))
+      ordinal: input.framer.message.ordinal, length: input.framer.message.length, now: socket.loop.now)
     // One timer per connection, left to run: it looks at the clock again instead of being moved with every read.
     guard stallTimer == nil else { return }
-    stallTimer = eventLoop.scheduleTask(in: .init(stall.limit)) { self.checkStall() }
+    stallTimer = socket.loop.schedule(in: stall.limit) { self.checkStall() }
   }
 
   private func checkStall() {
     stallTimer = nil
-    guard acceptsInput, input.framer.isMidMessage, let eventLoop = channel.context?.eventLoop else { return }
-    let now = MonotonicInstant(eventLoop.now)
-    if channel.isReadSuppressed { stall.suspended(now: now) }
+    guard acceptsInput, input.framer.isMidMessage else { return }
+    let now = socket.loop.now
+    if socket.isReadSuppressed { stall.suspended(now: now) }
     switch stall.verdict(now: now) {
-    case .stalled: channel.closeNow(.stalled)
-    case .checkAgain(let delay):
-      stallTimer = eventLoop.scheduleTask(in: .init(delay)) { self.checkStall() }
+    case .stalled: socket.closeNow(.stalled)
+    case .checkAgain(let delay): stallTimer = socket.loop.schedule(in: delay) { self.checkStall() }
     }
   }
 }

@@ -10,7 +10,7 @@ struct InboundPressure {
 
   /// Whether the peer takes what is sent to it, and may cause more: what its uid does not read may have come to too
   /// much.
-  func allowsMore(output: ChannelBacklog) -> Bool {
+  func allowsMore(output: BacklogState) -> Bool {
     output.isWritable && !connection.isPaused && !(output.bytes > 0 && connection.unread.isStrained)
   }
 

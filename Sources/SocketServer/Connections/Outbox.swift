@@ -23,14 +23,14 @@ struct Outbox {
     case overflow
   }
 
-  /// The messages that are not with the channel yet.
+  /// The messages that were not given to the socket yet.
   private(set) var messages = OutboundMessages()
   /// The tasks that wait until the peer keeps up.
   private(set) var waiters = CapacityWaiters()
   /// Whether the event loop is going to drain: the rest of a batch, or a task on its way.
   var isDrainOwed = false
-  /// The channel's state at the latest report.
-  var channel = ChannelBacklog()
+  /// The state of the socket's backlog at the latest report.
+  var backlog = BacklogState()
   private(set) var phase = Phase.open
   private let pendingLimit: Int
   private let highWaterMark: Int
@@ -52,12 +52,12 @@ struct Outbox {
     set { messages.framing = newValue }
   }
 
-  /// Bytes waiting, here and in the channel.
-  var pendingBytes: Int { messages.byteCount + channel.bytes }
+  /// Bytes waiting, here and in the socket's backlog.
+  var pendingBytes: Int { messages.byteCount + backlog.bytes }
 
   /// Whether a sender that can wait should go on.
   var isWritable: Bool {
-    guard phase == .open, channel.isWritable, messages.byteCount < highWaterMark else { return false }
+    guard phase == .open, backlog.isWritable, messages.byteCount < highWaterMark else { return false }
     return pendingBytes == 0 || unread?.isStrained != true
   }
 
@@ -104,11 +104,11 @@ struct Outbox {
     return true
   }
 
-  /// The channel is gone: forgets everything and hands over the waiters, to be resumed with false.
+  /// The socket is closed: forgets everything and hands over the waiters, to be resumed with false.
   mutating func close() -> [CheckedContinuation<Bool, Never>] {
     phase = .closed
     messages.removeAll()
-    channel.bytes = 0
+    backlog.bytes = 0
     reportedBytes = 0
     return waiters.takeAll()
   }
@@ -136,8 +136,8 @@ struct Outbox {
   }
 }
 
-/// The part of a connection's output that NIO holds because the kernel does not take it.
-struct ChannelBacklog: Hashable {
+/// How much of a connection's output the kernel does not take yet.
+struct BacklogState: Hashable {
   var bytes = 0
   /// Whether that is little.
   var isWritable = true

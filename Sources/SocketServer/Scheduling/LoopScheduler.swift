@@ -1,4 +1,4 @@
-import NIOCore
+import EventLoops
 import PosternSupport
 
 /// Shares one event loop's time among its connections: fairly between uids, and between the connections of each.
@@ -6,8 +6,8 @@ import PosternSupport
 /// Everything that costs time goes through it: handling messages that were read, and the tasks of calls. It works for a
 /// bounded time, then lets the loop read the sockets. While nothing waits, messages are handled where they were read.
 /// It uses `FairQueue` and not `ConcurrencyLimiter`: callbacks of one thread have no slots, only a cost.
-final class LoopScheduler: @unchecked Sendable {
-  // Sendable because what is not behind the lock is touched on the event loop only, or never changes after `start`.
+final class LoopScheduler: LoopWorker, @unchecked Sendable {
+  // Sendable because what is not behind the lock is touched on the event loop only, or never changes after `attach`.
   typealias Flow = FairQueue<Work>.Flow
 
   /// A piece of work.
@@ -20,7 +20,6 @@ final class LoopScheduler: @unchecked Sendable {
 
   private struct State {
     var queue = FairQueue<Work>()
-    var isPumpDue = false
     var isRetired = false
   }
 
@@ -30,17 +29,15 @@ final class LoopScheduler: @unchecked Sendable {
   /// In each such time messages may be handled where they were read for as long as `quantum`.
   private static let window: Int64 = 1_000_000
 
-  let eventLoop: any EventLoop
   private let state = Locked(State())
-  private var nudge: WakeupSocket?
+  /// The loop that it works on, which releases it at its end.
+  private var loop: EpollLoop?
   private var windowStart: Int64 = 0
   private var handledHere: Int64 = 0
   private var costs = WorkCost()
 
-  init(eventLoop: any EventLoop) { self.eventLoop = eventLoop }
-
-  /// Sets the socket that wakes it; once, before it is used.
-  func attach(_ nudge: WakeupSocket) { self.nudge = nudge }
+  /// Sets the loop that it works on; once, before it is used.
+  func attach(_ loop: EpollLoop) { self.loop = loop }
 
   func open(uid: UInt32) -> Flow { state.withLock { $0.queue.open(uid: uid) } }
 
@@ -49,14 +46,15 @@ final class LoopScheduler: @unchecked Sendable {
   /// Queues work; from any thread. False when the event loop takes nothing more.
   @discardableResult
   func add(_ work: Work, of flow: Flow) -> Bool {
-    let mustPump = state.withLock { state -> Bool? in
+    let isFirst = state.withLock { state -> Bool? in
       guard !state.isRetired else { return nil }
-      state.queue.add(work, of: flow)
-      defer { state.isPumpDue = true }
-      return !state.isPumpDue
+      defer { state.queue.add(work, of: flow) }
+      return state.queue.isEmpty
     }
-    if mustPump == true { eventLoop.execute { self.pump() } }
-    return mustPump != nil
+    guard let isFirst else { return false }
+    // The loop itself comes here in any case before it waits.
+    if isFirst, let loop, !loop.isCurrent { loop.wake() }
+    return true
   }
 
   /// The event loop is to end: tasks come to their end on the shared pool, those that wait here included.
@@ -85,7 +83,7 @@ final class LoopScheduler: @unchecked Sendable {
       // share of its own.
       (windowStart, handledHere) = (now, max(0, handledHere - windows * Self.quantum))
     }
-    guard handledHere < Self.quantum, !state.withLock({ $0.isPumpDue }) else { return nil }
+    guard handledHere < Self.quantum, !isCrowded else { return nil }
     return now
   }
 
@@ -100,26 +98,21 @@ final class LoopScheduler: @unchecked Sendable {
     state.withLock { $0.queue.charge(flow, cost) }
   }
 
-  /// Works for a while. On the event loop.
-  func pump() {
+  /// Works for a while; true when there is more to do.
+  func work() -> Bool {
     var begin = Self.now
     let end = begin + Self.quantum
-    (windowStart, handledHere) = (begin, 0)
-    costs.beginRound()
     var done: (flow: Flow, cost: Int64)?
     while true {
       let isOver = begin >= end
       let (next, isMore) = state.withLock { state -> ((work: Work, flow: Flow)?, Bool) in
         if let done { state.queue.charge(done.flow, done.cost) }
-        let next = isOver ? nil : state.queue.next()
-        let isMore = isOver && !state.queue.isEmpty
-        if next == nil { state.isPumpDue = isMore }
-        return (next, isMore)
+        return (isOver ? nil : state.queue.next(), isOver && !state.queue.isEmpty)
       }
-      guard let next else {
-        // By way of the socket: tasks that follow each other would keep the loop from looking at the others.
-        if isMore, nudge?.send() != true { eventLoop.execute { self.pump() } }
-        return
+      guard let next else { return isMore }
+      if done == nil {
+        (windowStart, handledHere) = (begin, 0)
+        costs.beginRound()
       }
       switch next.work {
       case .job(let job, let executor): executor.run(job)
@@ -131,5 +124,7 @@ final class LoopScheduler: @unchecked Sendable {
     }
   }
 
-  private static var now: Int64 { Int64(clamping: NIODeadline.now().uptimeNanoseconds) }
+  func stop() { retire() }
+
+  private static var now: Int64 { SystemClock().monotonicNow.nanoseconds }
 }

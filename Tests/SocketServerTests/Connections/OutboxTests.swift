@@ -49,20 +49,20 @@ struct OutboxTests {
     #expect(outbox.pendingBytes == 17)
   }
 
-  @Test("what the channel holds counts as waiting")
+  @Test("what the socket does not take counts as waiting")
   func channelBytes() {
     var outbox = Outbox(pendingLimit: 10, highWaterMark: 5)
-    outbox.channel.bytes = 11
+    outbox.backlog.bytes = 11
     #expect(append("x", to: &outbox) == .overflow)
   }
 
-  @Test("writable means: open, the channel keeps up, and little waits")
+  @Test("writable means: open, the socket keeps up, and little waits")
   func writable() {
     var outbox = Outbox(pendingLimit: 100, highWaterMark: 5)
     #expect(outbox.isWritable)
-    outbox.channel.isWritable = false
+    outbox.backlog.isWritable = false
     #expect(!outbox.isWritable)
-    outbox.channel.isWritable = true
+    outbox.backlog.isWritable = true
     _ = append("01234", to: &outbox)
     #expect(!outbox.isWritable)
   }

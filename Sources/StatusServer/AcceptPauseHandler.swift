@@ -1,19 +1,19 @@
-package import NIOCore
+import NIOCore
 
 /// Pauses accepting after a failed `accept()`: without descriptors (EMFILE) the listening socket stays readable, and
 /// trying again at once would keep a processor busy until another connection ends. New peers wait in the backlog.
-package final class AcceptPauseHandler: ChannelInboundHandler, @unchecked Sendable {
+final class AcceptPauseHandler: ChannelInboundHandler, @unchecked Sendable {
   // Sendable because its variable is touched on the channel's event loop only.
-  package typealias InboundIn = any Channel
+  typealias InboundIn = any Channel
 
   /// How long to leave the backlog alone.
   static let pause = TimeAmount.milliseconds(100)
 
   private var isPaused = false
 
-  package init() {}
+  init() {}
 
-  package func errorCaught(context: ChannelHandlerContext, error: any Error) {
+  func errorCaught(context: ChannelHandlerContext, error: any Error) {
     // NIO closes the listener itself when the error is not one to recover from.
     guard context.channel.isActive, !isPaused else { return }
     isPaused = true

@@ -1,0 +1,43 @@
+import EventLoops
+import Glibc
+
+/// A connection over a limit: writes the reason, ends the write side, reads on for a moment so that the peer sees the
+/// reason and no reset, closes.
+final class RejectedConnection: ReadinessHandler {
+  private let descriptor: CInt
+  private let loop: EpollLoop
+  private let onClosed: () -> Void
+  private var isFinished = false
+
+  /// Writes `payload` as one line; without `linger` the connection is closed right behind it.
+  init(
+    _ descriptor: CInt, on loop: EpollLoop, payload: [UInt8], linger: Duration?, onClosed: @escaping () -> Void
+  ) {
+    self.descriptor = descriptor
+    self.loop = loop
+    self.onClosed = onClosed
+    let line = payload + [UInt8(ascii: "\n")]
+    _ = send(descriptor, line, line.count, CInt(MSG_NOSIGNAL) | CInt(MSG_DONTWAIT))
+    guard let linger, shutdown(descriptor, CInt(SHUT_WR)) == 0,
+      (try? loop.watch(descriptor, for: .readable, self)) != nil
+    else {
+      finish()
+      return
+    }
+    loop.schedule(in: linger) { self.finish() }
+  }
+
+  func ready(_ readiness: Readiness) {
+    guard !readiness.contains(.hungUp) else { return finish() }
+    let count = recv(descriptor, loop.scratch.baseAddress, loop.scratch.count, CInt(MSG_DONTWAIT))
+    if count == 0 || count < 0 && errno != EAGAIN && errno != EINTR { finish() }
+  }
+
+  private func finish() {
+    guard !isFinished else { return }
+    isFinished = true
+    loop.unwatch(descriptor)
+    close(descriptor)
+    onClosed()
+  }
+}
