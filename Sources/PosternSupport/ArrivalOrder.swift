@@ -1,5 +1,7 @@
 /// Names in the order in which they came, for lists that are read in pages: each has a number that never changes, so
 /// that a page goes on behind the last entry of the page before, whatever comes and goes meanwhile.
+///
+/// Inlinable, since every fetch adds entries.
 public struct ArrivalOrder<Name: Hashable & Sendable>: Sendable {
   /// A name and its number.
   public struct Entry: Sendable {
@@ -7,27 +9,35 @@ public struct ArrivalOrder<Name: Hashable & Sendable>: Sendable {
     public let name: Name
     /// Its position in the order.
     public let number: Int64
+
+    @inlinable
+    init(name: Name, number: Int64) {
+      self.name = name
+      self.number = number
+    }
   }
 
   /// How many entries of removed names are kept, in addition to as many as there are names.
-  private static var slack: Int { 64 }
+  @inlinable static var slack: Int { 64 }
 
-  private var numbers: [Name: Int64] = [:]
+  @usableFromInline var numbers: [Name: Int64] = [:]
   /// By number; entries of removed names are kept until there are too many.
-  private var entries: [Entry] = []
+  @usableFromInline var entries: [Entry] = []
   /// The entries before this index are all of removed names.
-  private var head = 0
+  @usableFromInline var head = 0
 
   /// An order of nothing.
+  @inlinable
   public init() {}
 
   /// How many names there are.
-  public var count: Int { numbers.count }
+  @inlinable public var count: Int { numbers.count }
 
   /// Whether there are none.
-  public var isEmpty: Bool { numbers.isEmpty }
+  @inlinable public var isEmpty: Bool { numbers.isEmpty }
 
   /// Adds a name after all others; `number` is greater than all numbers before. A name that is there already moves.
+  @inlinable
   public mutating func add(_ name: Name, number: Int64) {
     remove(name)
     numbers[name] = number
@@ -35,6 +45,7 @@ public struct ArrivalOrder<Name: Hashable & Sendable>: Sendable {
   }
 
   /// The name leaves.
+  @inlinable
   public mutating func remove(_ name: Name) {
     guard numbers.removeValue(forKey: name) != nil, entries.count > 2 * numbers.count + Self.slack else { return }
     let numbers = numbers
@@ -43,6 +54,7 @@ public struct ArrivalOrder<Name: Hashable & Sendable>: Sendable {
   }
 
   /// The one that has been here for longest.
+  @inlinable
   public mutating func first() -> Entry? {
     while head < entries.count {
       let entry = entries[head]

@@ -1,16 +1,20 @@
-import Glibc
+public import Glibc
 
 /// A value behind a pthread mutex.
 ///
 /// Not `Synchronization.Mutex`: ThreadSanitizer cannot see that one with this toolchain and reports false races.
 /// Never call out (resume a continuation, run a caller's closure) while holding it. Put a closure into a struct: as the
 /// value itself each access wraps it once more, until a call of it needs more stack than there is.
+///
+/// Inlinable, so that each use is compiled for its own value: every call takes some locks, and without that each of
+/// them looks up the types of value and result at run time.
 public final class Locked<Value>: @unchecked Sendable {
   // Sendable because `value` is only touched between lock and unlock of `mutex`.
-  private let mutex: UnsafeMutablePointer<pthread_mutex_t>
-  private var value: Value
+  @usableFromInline let mutex: UnsafeMutablePointer<pthread_mutex_t>
+  @usableFromInline var value: Value
 
   /// Takes ownership of `value`; afterwards it is reachable only through `withLock`.
+  @inlinable
   public init(_ value: sending Value) {
     mutex = .allocate(capacity: 1)
     mutex.initialize(to: pthread_mutex_t())
@@ -18,6 +22,7 @@ public final class Locked<Value>: @unchecked Sendable {
     self.value = value
   }
 
+  @inlinable
   deinit {
     pthread_mutex_destroy(mutex)
     mutex.deinitialize(count: 1)
@@ -25,6 +30,7 @@ public final class Locked<Value>: @unchecked Sendable {
   }
 
   /// Runs `body` with exclusive access to the value.
+  @inlinable
   public func withLock<Result: ~Copyable, Failure: Error>(
     _ body: (inout Value) throws(Failure) -> Result
   ) throws(Failure) -> Result {

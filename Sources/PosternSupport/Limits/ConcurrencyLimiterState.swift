@@ -85,7 +85,7 @@ public struct ConcurrencyLimiterState<Key: Hashable & Sendable, Waiter> {
   /// Takes a slot, if `peer` may have one now. With `overflow` a uid that has no slot gets one although none is free.
   public mutating func tryEnter(_ key: Key, for peer: PeerID, overflow: Bool = false) -> Bool {
     let line = Line(key: key, peer: peer)
-    guard lines[line] == nil, hasSlot(for: line, overflow) else { return false }
+    guard lines.isEmpty || lines[line] == nil, hasSlot(for: line, overflow) else { return false }
     take(line)
     return true
   }

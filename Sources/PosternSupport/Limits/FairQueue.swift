@@ -2,24 +2,25 @@
 ///
 /// The cost of a flow's work raises its start time, so that a flow with little work is next when it adds some: a busy
 /// neighbour delays it by the piece of work that is being done, not by the queue behind that. Unused capacity is not
-/// lost. Not synchronized: it belongs behind a lock.
+/// lost. Not synchronized: it belongs behind a lock. Every operation takes time logarithmic in the flows and uids that
+/// have work.
 ///
 /// It orders work whose cost is known only afterwards, in threads and event loops. Where operations take a slot for an
 /// unknown time, `ConcurrencyLimiter` counts slots instead.
 public struct FairQueue<Work> {
   /// A source of work, such as a connection. Its work stays in order.
-  public final class Flow: @unchecked Sendable {
+  public final class Flow: FairFlow, @unchecked Sendable {
     // Sendable because only its queue uses the variables, behind the queue's lock.
-    fileprivate let account: Account
-    fileprivate var start: Int64 = 0
-    fileprivate var work: [Work?] = []
-    fileprivate var next = 0
+    @usableFromInline var work: [Work?] = []
+    @usableFromInline var next = 0
 
-    fileprivate init(_ account: Account) { self.account = account }
+    @usableFromInline
+    override init(_ account: FairAccount) { super.init(account) }
 
-    fileprivate var isEmpty: Bool { next == work.count }
+    @inlinable var isEmpty: Bool { next == work.count }
 
-    fileprivate func take() -> Work? {
+    @inlinable
+    func take() -> Work? {
       let taken = work[next]
       work[next] = nil
       next += 1
@@ -34,87 +35,127 @@ public struct FairQueue<Work> {
     }
   }
 
-  /// A uid: its flows share what it gets.
-  fileprivate final class Account {
-    let uid: UInt32
-    var start: Int64 = 0
-    var now: Int64 = 0
-    var waiting: [Flow] = []
-    var flowCount = 0
-
-    init(uid: UInt32) { self.uid = uid }
-  }
-
-  private var accounts: [UInt32: Account] = [:]
-  private var waiting: [Account] = []
-  private var now: Int64 = 0
+  @usableFromInline var order = FairOrder()
 
   /// An empty queue.
+  @inlinable
   public init() {}
 
   /// Whether no work waits.
-  public var isEmpty: Bool { waiting.isEmpty }
+  @inlinable public var isEmpty: Bool { order.isEmpty }
 
   /// Opens a flow of `uid`; `close` must follow.
-  public mutating func open(uid: UInt32) -> Flow {
-    let account = accounts[uid] ?? Account(uid: uid)
-    accounts[uid] = account
-    account.flowCount += 1
-    return Flow(account)
-  }
+  @inlinable
+  public mutating func open(uid: UInt32) -> Flow { Flow(order.openAccount(of: uid)) }
 
   /// Closes the flow; work that it still adds is done as before.
-  public mutating func close(_ flow: Flow) {
-    flow.account.flowCount -= 1
-    if flow.account.flowCount == 0 { accounts[flow.account.uid] = nil }
-  }
+  @inlinable
+  public mutating func close(_ flow: Flow) { order.close(flow) }
 
   /// Adds work behind the earlier work of the flow.
+  @inlinable
   public mutating func add(_ work: Work, of flow: Flow) {
     let wasEmpty = flow.isEmpty
     flow.work.append(work)
-    guard wasEmpty else { return }
-    let account = flow.account
-    flow.start = max(flow.start, account.now)
-    account.waiting.append(flow)
-    guard account.waiting.count == 1 else { return }
-    account.start = max(account.start, now)
-    waiting.append(account)
+    if wasEmpty { order.add(flow) }
   }
 
   /// The next work and its flow. Report its cost with `charge`.
+  @inlinable
   public mutating func next() -> (work: Work, flow: Flow)? {
-    guard let index = Self.first(of: waiting) else { return nil }
-    let account = waiting[index]
-    now = max(now, account.start)
-    guard let flowIndex = Self.first(of: account.waiting) else { return nil }
-    let flow = account.waiting[flowIndex]
-    account.now = max(account.now, flow.start)
-    guard let work = flow.take() else { return nil }
-    if flow.isEmpty { account.waiting.remove(at: flowIndex) }
-    if account.waiting.isEmpty { waiting.remove(at: index) }
+    guard let flow = order.next().map({ unsafeDowncast($0, to: Flow.self) }), let work = flow.take() else { return nil }
+    if flow.isEmpty { order.remove(flow) }
     return (work, flow)
   }
 
   /// Adds the cost of work of `flow`, in any unit that is the same for all.
-  public mutating func charge(_ flow: Flow, _ cost: Int64) {
+  @inlinable
+  public mutating func charge(_ flow: Flow, _ cost: Int64) { order.charge(flow, cost) }
+}
+
+/// A flow without its work.
+public class FairFlow: FairParticipant {
+  fileprivate let account: FairAccount
+
+  @usableFromInline
+  init(_ account: FairAccount) {
+    self.account = account
+    super.init()
+  }
+}
+
+/// A uid: its flows share what it gets.
+@usableFromInline
+final class FairAccount: FairParticipant {
+  fileprivate let uid: UInt32
+  fileprivate var now: Int64 = 0
+  fileprivate var waiting = FairHeap()
+  fileprivate var flowCount = 0
+
+  fileprivate init(uid: UInt32) { self.uid = uid }
+}
+
+/// The order of the flows of a `FairQueue`: the part that does not depend on the kind of work.
+@usableFromInline
+struct FairOrder {
+  private var accounts: [UInt32: FairAccount] = [:]
+  private var waiting = FairHeap()
+  private var now: Int64 = 0
+
+  @usableFromInline
+  init() {}
+
+  @usableFromInline var isEmpty: Bool { waiting.isEmpty }
+
+  @usableFromInline
+  mutating func openAccount(of uid: UInt32) -> FairAccount {
+    let account = accounts[uid] ?? FairAccount(uid: uid)
+    accounts[uid] = account
+    account.flowCount += 1
+    return account
+  }
+
+  @usableFromInline
+  mutating func close(_ flow: FairFlow) {
+    flow.account.flowCount -= 1
+    if flow.account.flowCount == 0 { accounts[flow.account.uid] = nil }
+  }
+
+  /// The flow has work again.
+  @usableFromInline
+  mutating func add(_ flow: FairFlow) {
+    let account = flow.account
+    flow.start = max(flow.start, account.now)
+    let wasEmpty = account.waiting.isEmpty
+    account.waiting.add(flow)
+    guard wasEmpty else { return }
+    account.start = max(account.start, now)
+    waiting.add(account)
+  }
+
+  /// The flow whose work is next.
+  @usableFromInline
+  mutating func next() -> FairFlow? {
+    guard let account = waiting.first.map({ unsafeDowncast($0, to: FairAccount.self) }),
+      let flow = account.waiting.first.map({ unsafeDowncast($0, to: FairFlow.self) })
+    else { return nil }
+    now = max(now, account.start)
+    account.now = max(account.now, flow.start)
+    return flow
+  }
+
+  /// The flow has no work left.
+  @usableFromInline
+  mutating func remove(_ flow: FairFlow) {
+    flow.account.waiting.remove(flow)
+    if flow.account.waiting.isEmpty { waiting.remove(flow.account) }
+  }
+
+  @usableFromInline
+  mutating func charge(_ flow: FairFlow, _ cost: Int64) {
     flow.start += cost
+    flow.account.waiting.moveBack(flow)
     flow.account.start += cost
-  }
-
-  /// The account with the earliest start; of several, the one that has waited for longest.
-  private static func first(of accounts: [Account]) -> Int? {
-    guard var start = accounts.first?.start else { return nil }
-    var best = 0
-    for (index, account) in accounts.enumerated() where account.start < start { (best, start) = (index, account.start) }
-    return best
-  }
-
-  /// The same among the flows of a uid.
-  private static func first(of flows: [Flow]) -> Int? {
-    guard var start = flows.first?.start else { return nil }
-    var best = 0
-    for (index, flow) in flows.enumerated() where flow.start < start { (best, start) = (index, flow.start) }
-    return best
+    waiting.moveBack(flow.account)
   }
 }
