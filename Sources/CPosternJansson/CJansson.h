@@ -5,5 +5,4 @@
 
 static inline json_type postern_json_typeof(const json_t *value) { return json_typeof(value); }
 static inline size_t postern_json_error_code(const json_error_t *error) { return (size_t)json_error_code(error); }
-static inline size_t postern_json_real_precision(int digits) { return JSON_REAL_PRECISION(digits); }
 #endif

@@ -6,35 +6,32 @@ public struct JSONText: Sendable, Hashable {
   /// Writes `value`.
   public init(_ value: JSONValue) { bytes = JSONWriter().write(value) }
 
+  /// The value, read again: for the few that need it as a part of another one.
+  public var value: JSONValue {
+    (try? JSONParser(maxBytes: bytes.count, maxDepth: 512, allowsNUL: true, allowsScalar: true).parse(bytes)) ?? .null
+  }
+
   init(written bytes: [UInt8]) { self.bytes = bytes }
 }
 
-/// Writes a JSON text piece by piece, for responses that are sent so often that a tree of values, written by jansson,
-/// would cost more than the rest of their processing.
+/// Writes a JSON text piece by piece, for responses that are sent so often that a tree of values would cost more than
+/// the rest of their processing.
 ///
 /// Whether the pieces make a JSON text is not checked: tests must parse the result.
 public struct JSONComposer: ~Copyable {
-  private let text = WrittenText(spliced: [])
+  private let text: WrittenText
 
-  /// An empty text.
-  public init() {}
+  /// An empty text, of which about `capacity` bytes are expected.
+  public init(capacity: Int = 768) { text = WrittenText(capacity: capacity) }
 
   /// Appends `piece` as it is.
-  public func literal(_ piece: StaticString) {
-    text.write(UnsafeRawBufferPointer(start: piece.utf8Start, count: piece.utf8CodeUnitCount))
-  }
+  public func literal(_ piece: StaticString) { text.literal(piece) }
 
   /// Appends a string with its quotation marks, escaped as needed (RFC 8259 section 7).
-  public func string(_ value: String) {
-    literal("\"")
-    text.escape(value)
-    literal("\"")
-  }
+  public func string(_ value: String) { text.quote(value) }
 
   /// Appends any value, as `JSONWriter` writes it.
-  public func value(_ value: JSONValue) {
-    JSONWriter().withBytes(of: value) { text.write($0) }
-  }
+  public func value(_ value: JSONValue) { text.write(value) }
 
   /// Appends a value that has been written already.
   public func written(_ value: JSONText) {
@@ -42,23 +39,7 @@ public struct JSONComposer: ~Copyable {
   }
 
   /// Appends an integer.
-  public func integer(_ value: Int64) {
-    // The longest has a sign and 19 digits.
-    withUnsafeTemporaryAllocation(byteCount: 20, alignment: 1) { digits in
-      var start = digits.count
-      var rest = value.magnitude
-      repeat {
-        start -= 1
-        digits[start] = UInt8(ascii: "0") + UInt8(truncatingIfNeeded: rest % 10)
-        rest /= 10
-      } while rest > 0
-      if value < 0 {
-        start -= 1
-        digits[start] = UInt8(ascii: "-")
-      }
-      text.write(UnsafeRawBufferPointer(rebasing: digits[start...]))
-    }
-  }
+  public func integer(_ value: Int64) { text.write(value) }
 
   /// The text written so far.
   public func finished() -> JSONText { JSONText(written: Array(text.bytes)) }

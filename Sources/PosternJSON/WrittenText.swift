@@ -1,42 +1,24 @@
-import CPosternJansson
-
-/// A growing buffer for JSON text. jansson passes a few bytes at a time, so appending must be cheap.
+/// A growing buffer for JSON text.
 ///
 /// Used by one call of `JSONWriter.withBytes` or one `JSONComposer`, never shared.
 final class WrittenText {
-  /// The number of bytes of a long string that are escaped at a time; the buffer is grown for the worst case first.
+  /// The number of bytes of a string that are escaped at a time; the buffer is grown for the worst case first.
   private static let chunk = 4096
+  /// The most memory that is taken before there are bytes for it.
+  static let reservedAtMost = 4 << 20
 
   private var buffer: UnsafeMutableRawBufferPointer
   private var count = 0
-  private let spliced: [String]
 
-  init(spliced: [String]) {
-    self.spliced = spliced
-    let rest = spliced.isEmpty ? 1024 : 1024 + Self.chunk * JSONEscaping.longest
-    let expected = spliced.reduce(rest) { $0 + $1.utf8.count + $1.utf8.count / 16 }
-    buffer = .allocate(byteCount: expected, alignment: 1)
+  /// A buffer for a text of about `capacity` bytes.
+  init(capacity: Int) {
+    buffer = .allocate(byteCount: 256 + capacity + capacity / 16, alignment: 1)
   }
 
   deinit { buffer.deallocate() }
 
   /// The text so far; valid until something is appended.
   var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: buffer[..<count]) }
-
-  /// jansson's `json_dump_callback_t`.
-  static let append: json_dump_callback_t = { pointer, count, data in
-    guard let pointer, let data else { return -1 }
-    let piece = UnsafeRawBufferPointer(start: pointer, count: count)
-    Unmanaged<WrittenText>.fromOpaque(data).takeUnretainedValue().append(piece)
-    return 0
-  }
-
-  private func append(_ piece: UnsafeRawBufferPointer) {
-    if !spliced.isEmpty, let index = SplicePoint.index(of: piece), index < spliced.count {
-      return escape(spliced[index])
-    }
-    write(piece)
-  }
 
   /// Appends bytes as they are.
   func write(_ piece: UnsafeRawBufferPointer) {
@@ -45,8 +27,20 @@ final class WrittenText {
     count += piece.count
   }
 
+  /// Appends a constant as it is.
+  func literal(_ piece: StaticString) {
+    write(UnsafeRawBufferPointer(start: piece.utf8Start, count: piece.utf8CodeUnitCount))
+  }
+
+  /// Appends a string with its quotation marks, escaped as needed (RFC 8259 section 7).
+  func quote(_ string: String) {
+    literal("\"")
+    escape(string)
+    literal("\"")
+  }
+
   /// Appends the inside of a JSON string.
-  func escape(_ string: String) {
+  private func escape(_ string: String) {
     var string = string
     string.withUTF8 { text in
       let text = UnsafeRawBufferPointer(text)
