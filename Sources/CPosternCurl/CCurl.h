@@ -95,4 +95,14 @@ static inline CURLcode postern_curl_get_private(CURL *easy, char **value) {
 static inline CURLMcode postern_curl_multi_set_long(CURLM *multi, CURLMoption option, long value) {
   return curl_multi_setopt(multi, option, value);
 }
+
+static inline CURLMcode postern_curl_multi_set_socket(CURLM *multi, curl_socket_callback callback, void *data) {
+  CURLMcode code = curl_multi_setopt(multi, CURLMOPT_SOCKETDATA, data);
+  return code != CURLM_OK ? code : curl_multi_setopt(multi, CURLMOPT_SOCKETFUNCTION, callback);
+}
+
+static inline CURLMcode postern_curl_multi_set_timer(CURLM *multi, curl_multi_timer_callback callback, void *data) {
+  CURLMcode code = curl_multi_setopt(multi, CURLMOPT_TIMERDATA, data);
+  return code != CURLM_OK ? code : curl_multi_setopt(multi, CURLMOPT_TIMERFUNCTION, callback);
+}
 #endif

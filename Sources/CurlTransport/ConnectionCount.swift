@@ -21,6 +21,10 @@ final class ConnectionCount: Sendable {
   }
 
   private let state = Locked(State())
+  private let multi: MultiHandle?
+
+  /// Reports connections to `multi`, which watches them while they are idle.
+  init(_ multi: MultiHandle? = nil) { self.multi = multi }
 
   var open: Int { state.withLock { $0.paths.count } }
 
@@ -36,6 +40,7 @@ final class ConnectionCount: Sendable {
       state.paths[winner] = path
       state.connections[path] = connection
     }
+    multi?.establish(winner)
     return connection
   }
 
@@ -61,6 +66,7 @@ final class ConnectionCount: Sendable {
   }
 
   private func remove(_ descriptor: Int32) {
+    multi?.closed(descriptor)
     state.withLock { state in
       guard let path = state.paths.removeValue(forKey: descriptor) else { return }
       if state.connections[path]?.descriptor == descriptor { state.connections[path] = nil }

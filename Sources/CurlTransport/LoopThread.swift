@@ -10,7 +10,7 @@ final class LoopThread: Sendable {
   init(
     inbox: Inbox, multi: MultiHandle, configuration: CurlTransport.Configuration
   ) throws(CurlTransport.StartError) {
-    let connections = ConnectionCount()
+    let connections = ConnectionCount(multi)
     do throws(SystemThread.StartError) {
       // First: without the loop it ends by itself.
       if let patience = configuration.longestIteration {
