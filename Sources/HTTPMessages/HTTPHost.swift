@@ -98,15 +98,18 @@ public struct IPAddress: Sendable, Hashable {
   }
 }
 
-extension HTTPURL.Origin {
-  /// Whether the host is an address, not a name, and link-local in the sense of `IPAddress`.
-  public var isLinkLocalAddress: Bool {
-    if let quad = HTTPHost.dottedQuad(ArraySlice(host.utf8)) { return IPAddress(bytes: quad)?.isLinkLocal ?? false }
-    guard host.utf8.first == UInt8(ascii: "["), let address = IPv6Address(ArraySlice(host.utf8.dropFirst().dropLast()))
-    else {
-      return false
+extension IPAddress {
+  /// The address that a URL's host is; nil for a name.
+  init?(host: String) {
+    if let quad = HTTPHost.dottedQuad(ArraySlice(host.utf8)) {
+      self.init(bytes: quad)
+    } else if host.utf8.first == UInt8(ascii: "["),
+      let address = IPv6Address(ArraySlice(host.utf8.dropFirst().dropLast()))
+    {
+      self.init(bytes: address.bytes)
+    } else {
+      return nil
     }
-    return IPAddress(bytes: address.bytes)?.isLinkLocal ?? false
   }
 }
 

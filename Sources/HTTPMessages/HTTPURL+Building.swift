@@ -7,6 +7,10 @@ extension HTTPURL {
   /// An empty `text` gives this URL's own path. This URL's query is not kept. Dot segments are resolved, so the result
   /// can be outside of this URL: check it with `lies(under:)`.
   public func appending(relativePath text: String) throws(HTTPURLError) -> HTTPURL {
+    if Self.isNormalised(text) {
+      let start = path.utf8.last == Self.slash ? path : path + "/"
+      return try HTTPURL(origin: origin, path: start + text, query: nil).checkingLength()
+    }
     let bytes = Array(text.utf8)
     try Self.checkCharacters(bytes[...])
     let first = bytes.first
@@ -20,6 +24,20 @@ extension HTTPURL {
     joined += bytes
     let (joinedPath, query) = try Self.pathAndQuery(joined[...])
     return try HTTPURL(origin: origin, path: joinedPath, query: query).checkingLength()
+  }
+
+  /// Whether `text` is a relative path of which nothing is to be normalised, as nearly all are: segments of unreserved
+  /// characters, none of which begins with a dot.
+  private static func isNormalised(_ text: String) -> Bool {
+    var last = slash
+    for byte in text.utf8 {
+      guard ASCII.isUnreserved(byte) || byte == slash, last != slash || byte != slash && byte != UInt8(ascii: ".")
+      else {
+        return false
+      }
+      last = byte
+    }
+    return !text.isEmpty
   }
 
   /// The URL with `encoded` (names and values already percent-encoded) appended to its query, joined by `&`; the same

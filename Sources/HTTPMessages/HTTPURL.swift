@@ -14,29 +14,64 @@ public struct HTTPURL: Sendable, Hashable {
 
   /// An origin: scheme, host and effective port (RFC 6454).
   public struct Origin: Sendable, Hashable, CustomStringConvertible {
+    /// The three parts, and the facts derived from them once: each request needs them several times.
+    private final class Contents: Sendable {
+      let scheme: String
+      let host: String
+      let port: Int
+      let description: String
+      let isLoopbackAddress: Bool
+      let isLinkLocalAddress: Bool
+      /// The hash of the three parts; equal origins have the same.
+      let hash: Int
+
+      init(scheme: String, host: String, port: Int) {
+        self.scheme = scheme
+        self.host = host
+        self.port = port
+        description = port == HTTPURL.defaultPort(of: scheme) ? "\(scheme)://\(host)" : "\(scheme)://\(host):\(port)"
+        let address = IPAddress(host: host)
+        isLoopbackAddress = host == "[::1]" || HTTPHost.dottedQuad(ArraySlice(host.utf8))?.first == 127
+        isLinkLocalAddress = address?.isLinkLocal ?? false
+        var hasher = Hasher()
+        hasher.combine(port)
+        hasher.combine(host)
+        hasher.combine(scheme)
+        hash = hasher.finalize()
+      }
+    }
+
+    private let contents: Contents
+
     /// `http` or `https`.
-    public let scheme: String
+    public var scheme: String { contents.scheme }
     /// Lower-case host name, dotted-quad IPv4, or IPv6 in brackets in canonical form (RFC 5952).
-    public let host: String
+    public var host: String { contents.host }
     /// The effective port.
-    public let port: Int
+    public var port: Int { contents.port }
 
     /// `https://host` or `https://host:8443`.
-    public var description: String {
-      port == HTTPURL.defaultPort(of: scheme) ? "\(scheme)://\(host)" : "\(scheme)://\(host):\(port)"
-    }
+    public var description: String { contents.description }
 
     /// Whether the host is a loopback address: 127.0.0.0/8 or `[::1]`. A name never is, `localhost` included, because
     /// it may resolve to another address.
-    public var isLoopbackAddress: Bool {
-      host == "[::1]" || HTTPHost.dottedQuad(ArraySlice(host.utf8))?.first == 127
-    }
+    public var isLoopbackAddress: Bool { contents.isLoopbackAddress }
+
+    /// Whether the host is an address, not a name, and link-local in the sense of `IPAddress`.
+    public var isLinkLocalAddress: Bool { contents.isLinkLocalAddress }
 
     init(scheme: String, host: String, port: Int) {
-      self.scheme = scheme
-      self.host = host
-      self.port = port
+      contents = Contents(scheme: scheme, host: host, port: port)
     }
+
+    /// Whether both have the same scheme, host and port.
+    public static func == (left: Origin, right: Origin) -> Bool {
+      left.contents === right.contents
+        || left.port == right.port && left.host == right.host && left.scheme == right.scheme
+    }
+
+    /// Hashes the three parts.
+    public func hash(into hasher: inout Hasher) { hasher.combine(contents.hash) }
   }
 
   /// Scheme, host and port.
@@ -60,7 +95,10 @@ public struct HTTPURL: Sendable, Hashable {
 
 extension HTTPURL: CustomStringConvertible {
   /// The URL as text.
-  public var description: String { "\(origin)\(path)\(query.map { "?\($0)" } ?? "")" }
+  public var description: String {
+    guard let query else { return origin.description + path }
+    return "\(origin)\(path)?\(query)"
+  }
 }
 
 /// The reason why a text is not an acceptable URL. Never quotes the text, which may contain secrets.

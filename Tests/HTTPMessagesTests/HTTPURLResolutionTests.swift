@@ -60,3 +60,24 @@ struct HTTPURLResolutionTests {
     #expect(throws: HTTPURLError(reason)) { try base.resolving(reference: reference) }
   }
 }
+
+@Suite("A relative path is appended as the whole URL would be parsed")
+struct AppendedPathTests {
+  @Test(
+    "a path of which nothing is to be normalised differs from others in its result",
+    arguments: ["https://a", "https://a/", "https://a/b", "https://a/b/", "https://a/b/c.d/"])
+  func paths(base: String) throws {
+    let pieces = ["a", "B7", "-_~", "x.y", ".", "..", ".z", "..z", "", "%2e", "%41", "a;b", "é", "\\", "a?b=c", "#d"]
+    let url = try HTTPURL(base)
+    let slashed = base.hasSuffix("/") ? base : base + "/"
+    for first in pieces {
+      for second in pieces {
+        for text in ["\(first)/\(second)", "\(first)/\(second)/", "\(first)\(second)", "/\(first)/\(second)"]
+        where !text.isEmpty && text.first != "?" && text.first != "#" {
+          let whole = try? HTTPURL(slashed + (text.hasPrefix("/") ? String(text.dropFirst()) : text))
+          #expect((try? url.appending(relativePath: text)) == whole, "\(base) \(text)")
+        }
+      }
+    }
+  }
+}
