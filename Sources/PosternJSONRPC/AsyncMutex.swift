@@ -12,6 +12,8 @@ final class AsyncMutex: Sendable {
 
   /// Waits for the mutex; `unlock` must follow.
   func lock() async {
+    // Nearly always free: no continuation then.
+    if tryLock() { return }
     await withCheckedContinuation { continuation in
       let isFree = state.withLock { state in
         if state.isLocked {
@@ -22,6 +24,14 @@ final class AsyncMutex: Sendable {
         return true
       }
       if isFree { continuation.resume() }
+    }
+  }
+
+  private func tryLock() -> Bool {
+    state.withLock { state in
+      guard !state.isLocked else { return false }
+      state.isLocked = true
+      return true
     }
   }
 

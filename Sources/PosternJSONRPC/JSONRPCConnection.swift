@@ -259,12 +259,13 @@ public final class JSONRPCConnection: Sendable {
   private func start(_ call: Call) {
     // Only the method keeps the call's params from here on: the tasks below keep the key.
     let key = call.key
-    let executor = call.byteCount >= Self.longText ? output.longWork?() ?? output.executor : output.executor
+    let isLong = call.byteCount >= Self.longText
+    let executor = isLong ? output.longWork?() ?? output.executor : output.executor
     switch dispatcher.dispatch(call) {
     case .answered(let outcome):
       finish(key, with: outcome)
     case .work(let work):
-      let task = Task(executorPreference: executor) { [self] in
+      let body: @Sendable () async -> Void = { [self] in
         // A peer that does not read its responses gets no more work done. Never ready means that the
         // connection is ending, and this task is cancelled: the call still comes to its end by itself, and is counted.
         _ = await output.ready?()
@@ -274,6 +275,12 @@ public final class JSONRPCConnection: Sendable {
         await finish(key, with: outcome)?.value
         delivery.unlock()
       }
+      // Runs right here up to its first suspension: a call that need not wait, since what it requires is cached, is
+      // answered without a hop. One that came in a long text runs where long texts are parsed.
+      let task =
+        isLong
+        ? Task(executorPreference: executor) { await body() }
+        : Task.immediate(executorPreference: executor) { await body() }
       // The task may have ended already: noted down only while the machine still counts the call.
       let late = state.withLock { state in
         guard state.machine.isWorking(on: key) else { return false }

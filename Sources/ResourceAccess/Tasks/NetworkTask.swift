@@ -126,7 +126,8 @@ extension NetworkTask {
   ) async -> Result<ResourceResponse, ResourceError> {
     if let outcome = take() { return outcome }
     await withTaskGroup(of: Void.self) { group in
-      group.addTask { self.completed(await fetch()) }
+      // Right here up to where it waits.
+      group.addImmediateTask { self.completed(await fetch()) }
       await untilDecided()
       group.cancelAll()
     }
@@ -166,6 +167,7 @@ extension NetworkTask {
   }
 
   private func untilDecided() async {
+    guard isOpen else { return }
     await withCheckedContinuation { continuation in
       let isDecided = contents.withLock { contents in
         guard case .open = contents.course else { return true }
