@@ -4,7 +4,9 @@ import OAuthClient
 import PosternSupport
 
 /// One fetch from its first token to its last response: redirects, advice, and one retry with a newer token.
-struct FetchOperation {
+///
+/// A class, as `ResourceExchange` is, used by the fetch's task alone: values would be copied into each step's frame.
+final class FetchOperation {
   /// How far the fetch has come.
   private struct Progress {
     var attempts = 1
@@ -20,7 +22,7 @@ struct FetchOperation {
   private let tokens: TokenSource?
   private let followsRedirects: Bool
   private let trace: TraceContext?
-  private var exchange: ResourceExchange
+  private let exchange: ResourceExchange
   private var advice: AdviceRounds?
   private var timer: FetchTimer
   private var progress = Progress()
@@ -37,7 +39,7 @@ struct FetchOperation {
   }
 
   /// Carries `original` out.
-  mutating func run(_ original: HTTPRequest) async throws(ResourceError) -> ResourceResponse {
+  func run(_ original: HTTPRequest) async throws(ResourceError) -> ResourceResponse {
     var request = try await resumed(original)
     // Once a redirect has crossed origins the following requests have no token and no cookies: the way back may be the
     // other origin's idea.
@@ -85,7 +87,7 @@ struct FetchOperation {
   // MARK: - Advice
 
   /// The first request of a fetch that is resumed after advice.
-  private mutating func resumed(_ original: HTTPRequest) async throws(ResourceError) -> HTTPRequest {
+  private func resumed(_ original: HTTPRequest) async throws(ResourceError) -> HTTPRequest {
     guard var rounds = advice else { return original }
     defer { advice = rounds }
     guard let satisfied = rounds.resume() else { return original }
@@ -94,7 +96,7 @@ struct FetchOperation {
 
   /// The request to retry once the advice of `response` is satisfied; nil when it has none. It is the original request,
   /// wherever redirects have led.
-  private mutating func advised(
+  private func advised(
     _ response: HTTPResponse, to request: HTTPRequest, with token: AccessToken, _ original: HTTPRequest
   ) async throws(ResourceError) -> HTTPRequest? {
     guard let rounds = advice, let advices = await rounds.advices(in: response, from: request.url) else { return nil }
@@ -112,7 +114,7 @@ struct FetchOperation {
   }
 
   /// Has `advices` satisfied by the user.
-  private mutating func satisfy(
+  private func satisfy(
     _ advices: [PolicyAdvice], answer: ResourceResponse?, forToken: Bool = false
   ) async throws(ResourceError) {
     guard var rounds = advice else { return }
@@ -124,7 +126,7 @@ struct FetchOperation {
 
   // MARK: - Tokens
 
-  private mutating func firstToken() async throws(ResourceError) -> AccessToken? {
+  private func firstToken() async throws(ResourceError) -> AccessToken? {
     guard let tokens else { return nil }
     let token = try await token(from: tokens, replacing: nil)
     guard satisfiesConstraint(token) else {
@@ -138,7 +140,7 @@ struct FetchOperation {
 
   /// A token. Time does not pass while the fetch is paused. Where the issuer requires something of the user first, the
   /// user does it, or the fetch ends with `answer`.
-  private mutating func token(
+  private func token(
     from tokens: TokenSource, replacing rejected: AccessToken?, answer: ResourceResponse? = nil
   ) async throws(ResourceError) -> AccessToken {
     while true {
@@ -164,7 +166,7 @@ struct FetchOperation {
 
   /// A newer token; nil when there is none, so that `answer` is the result. Cancellation and the deadline end the
   /// fetch.
-  private mutating func replacement(
+  private func replacement(
     of rejected: AccessToken, answer: ResourceResponse
   ) async throws(ResourceError) -> AccessToken? {
     guard let tokens else { return nil }

@@ -4,7 +4,7 @@ import PosternSupport
 
 /// Sends the requests of one fetch to its resource server, within the limits of their origins: with the token and its
 /// proof, with cookies, and with encrypted bodies.
-struct ResourceExchange {
+final class ResourceExchange {
   /// One request of the fetch.
   struct Attempt {
     var request: HTTPRequest
@@ -62,7 +62,7 @@ struct ResourceExchange {
   var control: TransferControl? { options.control }
 
   /// One request and its response.
-  mutating func send(_ attempt: Attempt) async throws(ResourceError) -> HTTPResponse {
+  func send(_ attempt: Attempt) async throws(ResourceError) -> HTTPResponse {
     try await prover.retrying(DPoPRejection.init(ofResource:)) {
       (terms) async throws(ResourceError) -> (answer: HTTPResponse, response: HTTPResponse, proof: DPoPProof?) in
       var proof: DPoPProof?
@@ -72,7 +72,7 @@ struct ResourceExchange {
   }
 
   /// Sends when the limits of the resource's origin permit it.
-  private mutating func sendWithinLimits(
+  private func sendWithinLimits(
     _ attempt: Attempt, by terms: DPoPTerms?, _ proof: inout DPoPProof?
   ) async throws(ResourceError) -> HTTPResponse {
     try await waitUntilResumed(mayHaveHadEffect: attempt.followsRedirect)
@@ -110,7 +110,7 @@ struct ResourceExchange {
       .requestCancelled, "cancelled before the next request", outcome: mayHaveHadEffect ? .replied : .notSent)
   }
 
-  private mutating func sendNow(
+  private func sendNow(
     _ attempt: Attempt, by terms: DPoPTerms?, _ proof: inout DPoPProof?
   ) async throws(ResourceError) -> HTTPResponse {
     var request = policy.authorizing(attempt.request, with: attempt.token)

@@ -73,7 +73,7 @@ public final class ResourceFetcher: Sendable {
     let exchange = ResourceExchange(
       upstream: upstream, limiter: limiter, prover: prover, server: server, method: prepared.method,
       cookies: CallCookies(cookies, server, options), fetch: options, isBoundByCaller: timer.isBoundByCaller)
-    var operation = FetchOperation(
+    let operation = FetchOperation(
       exchange, tokens: tokens, fetch: options, timer: timer,
       advice: adviceRounds(options, server, tokens?.sessionTokens?.handle))
     guard let task = options.task, let deliver = options.streaming.deliver else {

@@ -1,8 +1,9 @@
 extension ResourceServer {
   /// The server as a fetch with `options` uses it: with the authentication that the options choose.
   package func applying(_ options: FetchOptions) -> ResourceServer {
+    guard let chosen = options.authentication, chosen != authentication else { return self }
     var server = self
-    server.authentication = options.authentication ?? authentication
+    server.authentication = chosen
     return server
   }
 

@@ -98,26 +98,41 @@ public struct ResourceServer: Sendable {
   /// The longest time a fetch may be given.
   public static let maxTimeout: Duration = .seconds(600)
 
-  /// The name it has in the configuration.
-  public var name: String
-  /// Where requests may go.
-  public var locations: Locations
+  /// Everything but the authentication.
+  private struct Parts: Sendable {
+    var name: String
+    var locations: Locations
+    var tokens: Tokens
+    var advice: AdviceRules?
+    var headers: HeaderPermissions
+    var bounds: Bounds
+    var connections: Connections
+    var payloadEncryption: PayloadEncryption?
+    var cookies: CookiePolicy?
+  }
+
+  /// Shared by all copies until one is changed: a fetch copies the server at each step, and changes the authentication
+  /// at most.
+  private final class Shared: @unchecked Sendable {
+    // Sendable because it is changed only while one copy has it.
+    var parts: Parts
+
+    init(_ parts: Parts) { self.parts = parts }
+  }
+
+  private var shared: Shared
+
+  /// The parts, of this copy alone when they are changed.
+  private var parts: Parts {
+    get { shared.parts }
+    _modify {
+      if !isKnownUniquelyReferenced(&shared) { shared = Shared(shared.parts) }
+      yield &shared.parts
+    }
+  }
+
   /// The kind of token that a request carries unless the call chooses another.
   public var authentication: Authentication
-  /// The tokens that requests carry.
-  public var tokens: Tokens
-  /// How policy advice is dealt with; nil: it is an answer like any other.
-  public var advice: AdviceRules?
-  /// The header fields that callers may send.
-  public var headers: HeaderPermissions
-  /// How long a fetch may take, and how much it may receive.
-  public var bounds: Bounds
-  /// How requests get to its origins.
-  public var connections: Connections
-  /// How bodies are encrypted; nil: not at all.
-  public var payloadEncryption: PayloadEncryption?
-  /// Which cookies are kept between requests; nil: none.
-  public var cookies: CookiePolicy?
 
   /// A resource server; the defaults are the configuration's.
   public init(
@@ -141,17 +156,74 @@ public struct ResourceServer: Sendable {
     cookies: CookiePolicy? = nil,
     allowsPlainHTTPOnLoopback: Bool = false
   ) {
-    self.name = name
-    locations = Locations(
-      baseURL: baseURL, additionalOrigins: additionalOrigins, allowsPlainHTTPOnLoopback: allowsPlainHTTPOnLoopback)
     self.authentication = authentication
-    tokens = Tokens(
-      issuer: issuer, scope: scope, audience: audience, senderConstraint: senderConstraint, refreshOn: refreshOn)
-    headers = HeaderPermissions(reservedCookies: reservedCookies)
-    bounds = Bounds(timeout: timeout, maxBodyBytes: maxBodyBytes)
-    connections = Connections(limits: limits, caFile: caFile, clientIdentity: clientIdentity, pins: pins)
-    self.payloadEncryption = payloadEncryption
-    self.cookies = cookies
+    shared = Shared(
+      Parts(
+        name: name,
+        locations: Locations(
+          baseURL: baseURL, additionalOrigins: additionalOrigins, allowsPlainHTTPOnLoopback: allowsPlainHTTPOnLoopback),
+        tokens: Tokens(
+          issuer: issuer, scope: scope, audience: audience, senderConstraint: senderConstraint, refreshOn: refreshOn),
+        headers: HeaderPermissions(reservedCookies: reservedCookies),
+        bounds: Bounds(timeout: timeout, maxBodyBytes: maxBodyBytes),
+        connections: Connections(limits: limits, caFile: caFile, clientIdentity: clientIdentity, pins: pins),
+        payloadEncryption: payloadEncryption, cookies: cookies))
+  }
+}
+
+extension ResourceServer {
+  /// The name it has in the configuration.
+  public var name: String {
+    get { shared.parts.name }
+    set { parts.name = newValue }
+  }
+
+  /// Where requests may go.
+  public var locations: Locations {
+    get { shared.parts.locations }
+    _modify { yield &parts.locations }
+  }
+
+  /// The tokens that requests carry.
+  public var tokens: Tokens {
+    get { shared.parts.tokens }
+    _modify { yield &parts.tokens }
+  }
+
+  /// How policy advice is dealt with; nil: it is an answer like any other.
+  public var advice: AdviceRules? {
+    get { shared.parts.advice }
+    set { parts.advice = newValue }
+  }
+
+  /// The header fields that callers may send.
+  public var headers: HeaderPermissions {
+    get { shared.parts.headers }
+    _modify { yield &parts.headers }
+  }
+
+  /// How long a fetch may take, and how much it may receive.
+  public var bounds: Bounds {
+    get { shared.parts.bounds }
+    _modify { yield &parts.bounds }
+  }
+
+  /// How requests get to its origins.
+  public var connections: Connections {
+    get { shared.parts.connections }
+    _modify { yield &parts.connections }
+  }
+
+  /// How bodies are encrypted; nil: not at all.
+  public var payloadEncryption: PayloadEncryption? {
+    get { shared.parts.payloadEncryption }
+    set { parts.payloadEncryption = newValue }
+  }
+
+  /// Which cookies are kept between requests; nil: none.
+  public var cookies: CookiePolicy? {
+    get { shared.parts.cookies }
+    set { parts.cookies = newValue }
   }
 }
 

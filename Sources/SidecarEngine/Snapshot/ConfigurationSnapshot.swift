@@ -94,6 +94,9 @@ package final class ConfigurationSnapshot: Sendable {
   /// The cookies that are kept.
   package var cookies: [CookiePolicy] { resources.servers.values.compactMap(\.cookies) }
 
+  /// Whether a resource server of that name is configured.
+  func hasResource(_ name: String) -> Bool { resources.servers.index(forKey: name) != nil }
+
   /// The resource server of that configured name.
   package func server(_ name: String) throws(RPCFault) -> ResourceServer {
     guard let server = resources.server(name) else { throw Self.noSuchResource }
@@ -134,7 +137,7 @@ private struct ConfiguredResources: Sendable {
   /// The resource server of that name, with the keys of now.
   func server(_ name: String) -> ResourceServer? {
     guard var server = servers[name] else { return nil }
-    server.payloadEncryption = payloadKeys[name]?.current
+    if let keys = payloadKeys[name] { server.payloadEncryption = keys.current }
     return server
   }
 }

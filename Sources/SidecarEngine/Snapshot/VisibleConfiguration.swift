@@ -43,7 +43,7 @@ package struct VisibleConfiguration: Sendable {
 
   /// Throws what a resource that is not configured is answered with, also for one that the rule hides.
   package func check(resource name: String) throws(RPCFault) {
-    guard scope.contains(resource: name), runtime.configuration.resources[name] != nil else {
+    guard scope.contains(resource: name), runtime.hasResource(name) else {
       throw ConfigurationSnapshot.noSuchResource
     }
   }
