@@ -11,7 +11,7 @@ extension ErrorMap {
     guard let stop = error.stop else { return fault }
     fault.data["advice"] = stop.first.flatMap { PolicyAdviceDescription($0).json }
     fault.data["advices"] = .array(stop.advices.compactMap { PolicyAdviceDescription($0).json })
-    fault.data["response"] = stop.response.map { FetchResult.make($0, task: task) }
+    fault.data["response"] = stop.response.map { FetchResult.text($0, task: task).value }
     if error.code == .adviceRequired, let continuation = stop.continuation, let wait {
       fault.data["continuation"] = .string(continuation)
       fault.data["expiresAt"] = .string((now + wait).rfc3339)

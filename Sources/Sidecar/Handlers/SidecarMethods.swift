@@ -32,7 +32,7 @@ struct SidecarMethods {
     addConnectionMethods(to: &table)
     let fetch = FetchResourceHandler(
       engine: engine, tasks: tasks, stopped: suspended, pool: pool, clock: clock, isTraced: isTraced, trail: trail)
-    table.waitingForValue(FetchResource.self) {
+    table.waitingForText(FetchResource.self) {
       (params: consuming FetchResource.Params, context) async throws(RPCFault) in
       try await fetch(params, context)
     }

@@ -13,7 +13,7 @@ extension FetchResourceHandler {
   /// Continues a fetch that was suspended at an advice: with the original request, on the current configuration.
   func resume(
     _ continuation: String, _ params: FetchResource.Params, _ context: CallContext
-  ) async throws(RPCFault) -> JSONValue {
+  ) async throws(RPCFault) -> JSONText {
     if let other = params.excludedByContinuation {
       throw .invalidParams("continuation excludes \(other)", path: "/\(other)")
     }

@@ -27,7 +27,7 @@ struct FetchResourceHandler: Sendable {
 
   func callAsFunction(
     _ params: consuming FetchResource.Params, _ context: CallContext
-  ) async throws(RPCFault) -> JSONValue {
+  ) async throws(RPCFault) -> JSONText {
     var params = params
     guard !context.runtime.checksForDebugger || !isTraced() else {
       throw RPCFault(.debuggerAttached, data: ["outcome": "not_sent", "retryable": false])
@@ -60,7 +60,7 @@ struct FetchResourceHandler: Sendable {
   func carryOut(
     _ request: ResourceRequest, _ server: ResourceServer, _ options: FetchOptions, _ task: String, stream: BodyStream?,
     progress: AdviceProgress? = nil, _ context: CallContext
-  ) async throws(RPCFault) -> JSONValue {
+  ) async throws(RPCFault) -> JSONText {
     let uid = context.caller.peer.uid
     var options = options
     let deadline = Deadline(instant: options.timeout.map { clock.monotonicNow + $0 }).earlier(options.context.deadline)
@@ -88,7 +88,7 @@ struct FetchResourceHandler: Sendable {
     do throws(ResourceError) {
       let response = try await engine.fetcher.fetch(request, from: server, options: options)
       return await pool.run(for: context.caller, if: response.body.count >= JSONRPCConnection.longText) {
-        FetchResult.make(response, task: task)
+        FetchResult.text(response, task: task)
       }
     } catch {
       throw ErrorMap.fault(error, task: task, wait: server.advice?.wait, at: clock.wallNow)
@@ -98,7 +98,7 @@ struct FetchResourceHandler: Sendable {
   /// The configured resource server, with the cookie that no caller may send.
   func server(_ name: String, _ context: CallContext) throws(RPCFault) -> ResourceServer {
     var server = try context.runtime.server(name)
-    server.headers.reservedCookies.formUnion(cookieNames(of: server, context))
+    if let name = cookieName(of: server, context) { server.headers.reservedCookies.insert(name) }
     return server
   }
 
@@ -112,9 +112,8 @@ struct FetchResourceHandler: Sendable {
 
   /// The single sign-on cookie whose name the access manager returned; callers may not send it, as with a configured
   /// name.
-  private func cookieNames(of server: ResourceServer, _ context: CallContext) -> [String] {
-    guard let manager = context.runtime.accessManager(behind: server) else { return [] }
-    return engine.sessions.cookieName(of: manager).map { [$0] } ?? []
+  private func cookieName(of server: ResourceServer, _ context: CallContext) -> String? {
+    context.runtime.accessManager(behind: server).flatMap { engine.sessions.cookieName(of: $0) }
   }
 
   private func session(

@@ -4,80 +4,98 @@ import PosternJSON
 import PosternProtocol
 import PosternSupport
 
-/// A resource's response as it goes over the wire: `FetchResource.Result`, built as a value because it is the hot path.
-/// A test decodes it as that type, strictly.
+/// A resource's response as it goes over the wire: `FetchResource.Result`, written piece by piece because it is the hot
+/// path. A test decodes it as that type, strictly.
 enum FetchResult {
-  static func make(_ response: ResourceResponse, task: String) -> JSONValue {
-    var members = head(task, response.status, response.reason, response.url, response.fields)
-    func add(_ name: String, _ value: JSONValue) { members.append(JSONObject.Member(name: name, value: value)) }
+  static func text(_ response: ResourceResponse, task: String) -> JSONText {
+    let text = JSONComposer(capacity: 768 + response.body.count + response.body.count / 8)
+    writeHead(task, response.status, response.reason, response.url, response.fields, to: text)
     if response.isStreamed {
       // It has gone out in pieces.
-    } else if let text = text(of: response) {
-      add("body", .string(text))
+    } else if let body = Self.body(of: response) {
+      text.literal(#","body":"#)
+      text.string(body)
     } else {
-      add("bodyBase64", .string(Base64.string(response.body)))
+      text.literal(#","bodyBase64":"#)
+      text.string(Base64.string(response.body))
     }
-    add("attempts", .integer(Int64(response.attempts)))
-    add("tokenRefreshed", .bool(response.tokenRefreshed))
-    add(
-      "advicesSatisfied",
-      .array(
-        response.advicesSatisfied.isEmpty
-          ? [] : response.advicesSatisfied.compactMap { PolicyAdviceDescription($0).json })
-    )
-    add("timing", timing(response.timing))
-    if let retryAfter = response.retryAfter { add("retryAfterMs", .integer(retryAfter.wholeMillisecondsUp)) }
-    return .object(JSONObject(distinct: members))
+    text.literal(#","attempts":"#)
+    text.integer(Int64(response.attempts))
+    text.literal(response.tokenRefreshed ? #","tokenRefreshed":true"# : #","tokenRefreshed":false"#)
+    text.literal(#","advicesSatisfied":"#)
+    text.value(.array(response.advicesSatisfied.compactMap { PolicyAdviceDescription($0).json }))
+    write(response.timing, to: text)
+    if let retryAfter = response.retryAfter {
+      text.literal(#","retryAfterMs":"#)
+      text.integer(retryAfter.wholeMillisecondsUp)
+    }
+    text.literal("}")
+    return text.finished()
   }
 
   /// The members of a result that are known before the body.
-  static func make(_ response: HTTPResponseHead, task: String) -> JSONValue {
-    .object(JSONObject(distinct: head(task, response.status, response.reason, response.url, response.fields)))
+  static func text(_ head: HTTPResponseHead, task: String) -> JSONText {
+    let text = JSONComposer()
+    writeHead(task, head.status, head.reason, head.url, head.fields, to: text)
+    text.literal("}")
+    return text.finished()
   }
 
-  private static func head(
-    _ task: String, _ status: Int, _ reason: String?, _ url: HTTPURL, _ fields: HTTPFields
-  ) -> [JSONObject.Member] {
-    var members: [JSONObject.Member] = []
-    members.reserveCapacity(11)
-    func add(_ name: String, _ value: JSONValue) { members.append(JSONObject.Member(name: name, value: value)) }
-    add("task", .string(task))
-    add("status", .integer(Int64(status)))
-    if let reason { add("reason", .string(reason)) }
-    add("url", .string("\(url)"))
-    add("headers", headers(fields))
-    return members
+  private static func writeHead(
+    _ task: String, _ status: Int, _ reason: String?, _ url: HTTPURL, _ fields: HTTPFields,
+    to text: borrowing JSONComposer
+  ) {
+    text.literal(#"{"task":"#)
+    text.string(task)
+    text.literal(#","status":"#)
+    text.integer(Int64(status))
+    if let reason {
+      text.literal(#","reason":"#)
+      text.string(reason)
+    }
+    text.literal(#","url":"#)
+    text.string(url.description)
+    text.literal(#","headers":"#)
+    write(fields, to: text)
   }
 
   /// Lower-case names to their values in order; names in the order of their first line.
-  static func headers(_ fields: HTTPFields) -> JSONValue {
-    var positions: [String: Int] = [:]
-    var found: [(name: String, values: [JSONValue])] = []
-    for line in fields.lines {
-      let name = line.name.lowercasedASCII()
-      if let position = positions[name] {
-        found[position].values.append(.string(line.value))
-      } else {
-        positions[name] = found.count
-        found.append((name, [.string(line.value)]))
-      }
-    }
-    return .object(JSONObject(distinct: found.map { JSONObject.Member(name: $0.name, value: .array($0.values)) }))
+  static func headers(_ fields: HTTPFields) -> JSONText {
+    let text = JSONComposer()
+    write(fields, to: text)
+    return text.finished()
   }
 
-  private static func timing(_ timing: HTTPResponse.Timing) -> JSONValue {
-    func part(_ name: String, _ duration: Duration) -> JSONObject.Member {
-      JSONObject.Member(name: name, value: .integer(duration.wholeMilliseconds))
+  private static func write(_ fields: HTTPFields, to text: borrowing JSONComposer) {
+    text.literal("{")
+    var isFirst = true
+    for group in FieldGroups(fields) {
+      text.literal(isFirst ? "" : ",")
+      isFirst = false
+      text.string(group.name)
+      for (position, value) in group.values.enumerated() {
+        text.literal(position == 0 ? ":[" : ",")
+        text.string(value)
+      }
+      text.literal("]")
     }
-    return .object(
-      JSONObject(distinct: [
-        part("totalMs", timing.total), part("queueMs", timing.queued), part("connectMs", timing.connect),
-        part("firstByteMs", timing.firstByte),
-      ]))
+    text.literal("}")
+  }
+
+  private static func write(_ timing: HTTPResponse.Timing, to text: borrowing JSONComposer) {
+    text.literal(#","timing":{"totalMs":"#)
+    text.integer(timing.total.wholeMilliseconds)
+    text.literal(#","queueMs":"#)
+    text.integer(timing.queued.wholeMilliseconds)
+    text.literal(#","connectMs":"#)
+    text.integer(timing.connect.wholeMilliseconds)
+    text.literal(#","firstByteMs":"#)
+    text.integer(timing.firstByte.wholeMilliseconds)
+    text.literal("}")
   }
 
   /// The body as text when its type is textual and its bytes are UTF-8; an empty body always is.
-  private static func text(of response: ResourceResponse) -> String? {
+  private static func body(of response: ResourceResponse) -> String? {
     if response.body.isEmpty { return "" }
     guard let type = response.fields["content-type"] else { return nil }
     // By far the most frequent one is not taken apart.
@@ -90,5 +108,38 @@ enum FetchResult {
     // Bytes that could be read as UTF-8 would make another text than the one meant.
     case .extendsASCII, .other: return nil
     }
+  }
+}
+
+/// Header fields by lower-case name, in the order of their first lines.
+private struct FieldGroups: Sequence, IteratorProtocol {
+  private let names: [String]
+  private let lines: [HTTPFields.Field]
+  /// The lines of each name that has several; nearly always there are none.
+  private var repeated: [String: [String]] = [:]
+  private var position = 0
+
+  init(_ fields: HTTPFields) {
+    lines = fields.lines
+    names = lines.map { $0.name.lowercasedASCII() }
+    guard Self.hasDuplicates(names) else { return }
+    for (name, line) in zip(names, lines) { repeated[name, default: []].append(line.value) }
+  }
+
+  private static func hasDuplicates(_ names: [String]) -> Bool {
+    guard names.count <= 16 else { return Set(names).count < names.count }
+    for (index, name) in names.enumerated() where names[..<index].contains(name) { return true }
+    return false
+  }
+
+  mutating func next() -> (name: String, values: [String])? {
+    while position < lines.count {
+      defer { position += 1 }
+      let name = names[position]
+      guard !repeated.isEmpty else { return (name, [lines[position].value]) }
+      // The first line takes the values of all.
+      if let values = repeated.updateValue([], forKey: name), !values.isEmpty { return (name, values) }
+    }
+    return nil
   }
 }

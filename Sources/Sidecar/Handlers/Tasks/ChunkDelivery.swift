@@ -19,7 +19,7 @@ final class ChunkDelivery: Sendable {
   /// False when the connection is gone.
   @Sendable func deliver(_ head: HTTPResponseHead) async -> Bool {
     guard let session = caller.session else { return false }
-    return await session.notifyInTurn("fetchResource.head", FetchResult.make(head, task: task))
+    return await session.notifyInTurn("fetchResource.head", FetchResult.text(head, task: task).value)
   }
 
   /// False when the connection is gone. Called by one at a time.

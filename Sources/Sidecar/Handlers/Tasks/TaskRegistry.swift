@@ -38,13 +38,14 @@ final class TaskRegistry: Sendable {
 
   /// The record of a task that has ended, without request and response.
   private struct Ended {
-    let description: TaskDescription
+    let record: TaskRecord
     let resource: String
     let at: MonotonicInstant
   }
 
-  /// The tasks of one uid.
-  private struct UIDTasks {
+  /// The tasks of one uid. A class, behind the registry's lock: each fetch changes it twice.
+  private final class UIDTasks: @unchecked Sendable {
+    // Sendable because it is used behind the registry's lock only.
     var running: [String: Running] = [:]
     var ended: [String: Ended] = [:]
     /// All of them as they began.
@@ -54,17 +55,17 @@ final class TaskRegistry: Sendable {
 
     func known(_ name: String) -> (task: Known, resource: String)? {
       if let running = running[name] { return (.running(running.task), running.resource) }
-      return ended[name].map { (.ended($0.description), $0.resource) }
+      return ended[name].map { (.ended($0.record.description), $0.resource) }
     }
 
-    mutating func forget(_ name: String) {
+    func forget(_ name: String) {
       guard ended.removeValue(forKey: name) != nil else { return }
       endings.remove(name)
       order.remove(name)
     }
 
     /// Forgets the one that ended first; false when there is none, or `now` is too early.
-    mutating func forgetOldest(at now: MonotonicInstant? = nil) -> Bool {
+    func forgetOldest(at now: MonotonicInstant? = nil) -> Bool {
       guard let name = endings.first()?.name, let oldest = ended[name],
         now.map({ oldest.at + TaskRegistry.memory <= $0 }) ?? true
       else { return false }
@@ -85,15 +86,20 @@ final class TaskRegistry: Sendable {
     }
 
     /// Changes what there is of one uid.
-    mutating func change<Result>(_ uid: UInt32, _ body: (inout UIDTasks) -> Result) -> Result {
-      var tasks = uids[uid] ?? UIDTasks()
+    mutating func change<Result>(_ uid: UInt32, _ body: (UIDTasks) -> Result) -> Result {
+      let tasks = tasks(of: uid)
       let before = tasks.ended.count
-      // So that there is one copy while it is changed.
-      uids[uid] = nil
-      let result = body(&tasks)
+      let result = body(tasks)
       endedCount += tasks.ended.count - before
-      uids[uid] = tasks.order.isEmpty ? nil : tasks
+      if tasks.order.isEmpty { uids[uid] = nil }
       return result
+    }
+
+    private mutating func tasks(of uid: UInt32) -> UIDTasks {
+      if let tasks = uids[uid] { return tasks }
+      let tasks = UIDTasks()
+      uids[uid] = tasks
+      return tasks
     }
   }
 
@@ -124,14 +130,14 @@ final class TaskRegistry: Sendable {
   /// The task has ended.
   func end(_ task: NetworkTask, of uid: UInt32) {
     let name = task.identifier
-    let description = TaskDescription(task)
+    let record = TaskRecord(task)
     let now = clock.monotonicNow
     state.withLock { state in
       let number = state.takeNumber()
       state.change(uid) { tasks in
         guard let running = tasks.running[name], running.task === task else { return }
         tasks.running[name] = nil
-        tasks.ended[name] = Ended(description: description, resource: running.resource, at: now)
+        tasks.ended[name] = Ended(record: record, resource: running.resource, at: now)
         tasks.endings.add(name, number: number)
       }
       Self.forget(&state, uid, now)
@@ -180,7 +186,6 @@ final class TaskRegistry: Sendable {
       state.sweptAt = now
       for uid in Array(state.uids.keys) { forget(&state, uid, now) }
     }
-    // The uid alone: with its tasks in hand, each change would copy them.
     while state.endedCount > capacity,
       let uid = state.uids.max(by: { $0.value.ended.count < $1.value.ended.count })?.key,
       state.change(uid, { $0.forgetOldest() })
@@ -188,21 +193,43 @@ final class TaskRegistry: Sendable {
   }
 }
 
-extension TaskDescription {
-  /// The task as its owner sees it.
+/// The facts about a task that lists show. Its texts are made when they are read: nearly no ended task is listed.
+private struct TaskRecord: Sendable {
+  private let identifier: String
+  private let state: NetworkTask.State
+  private let method: String
+  private let url: HTTPURL?
+  private let path: String
+  private let startedAt: Timestamp
+  private let progress: TransferControl.Progress
+
   init(_ task: NetworkTask) {
-    let progress = task.progress
-    self.init(
-      task: task.identifier, state: State(task.state),
-      method: Self.shortened(task.request.method, to: 32).uppercasedASCII(),
-      url: Self.shortened(task.url.map { "\($0)" } ?? task.request.path, to: 2048),
-      startedAt: task.startedAt.rfc3339, receivedBytes: progress.received, sentBytes: progress.sent)
+    identifier = task.identifier
+    state = task.state
+    method = Self.shortened(task.request.method, to: 32)
+    url = task.url
+    path = task.url == nil ? Self.shortened(task.request.path, to: 2048) : ""
+    startedAt = task.startedAt
+    progress = task.progress
+  }
+
+  /// The task as its owner sees it.
+  var description: TaskDescription {
+    TaskDescription(
+      task: identifier, state: TaskDescription.State(state), method: method.uppercasedASCII(),
+      url: url.map { Self.shortened("\($0)", to: 2048) } ?? path, startedAt: startedAt.rfc3339,
+      receivedBytes: progress.received, sentBytes: progress.sent)
   }
 
   /// Shortens a text: a request may have been rejected for its length, and its record must not be as long.
   private static func shortened(_ text: String, to bytes: Int) -> String {
     text.utf8.count <= bytes ? text : String(decoding: text.utf8.prefix(bytes), as: UTF8.self) + "…"
   }
+}
+
+extension TaskDescription {
+  /// The task as its owner sees it.
+  init(_ task: NetworkTask) { self = TaskRecord(task).description }
 }
 
 extension TaskDescription.State {
