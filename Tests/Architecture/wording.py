@@ -176,7 +176,7 @@ class WordScan:
         if len(words_of(token)) > 1:
             return True
         before, after = text[start - 1 : start], text[start + len(token) : start + len(token) + 1]
-        return before == after and before in {'"', "`", "'", "."} or after == ":" and before in {" ", "`", "\n"}
+        return before == after and before in {'"', "`", "'", "."} or after == ":" and before in {" ", "`", "\n", "."}
 
 
 def offsets(text, token):

@@ -45,7 +45,7 @@ public struct JourneyResult: RPCObject {
   public static let memberDocs = [
     "state": "callbacks: the user has to answer; completed: it is over; failed: the access manager rejected it",
     "continuation":
-      "With callbacks: takes the journey on, once. With completed: of a fetch that waits, for fetchResource",
+      "With callbacks: one-time value for the next call. With completed: the suspended fetch's; pass it to fetchResource",
     "callbacks": "The questions to the user: the access manager's own JSON, unchanged",
     "stage": "The name that the tree gives the page",
     "header": "The page's heading",

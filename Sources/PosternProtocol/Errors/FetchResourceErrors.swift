@@ -6,7 +6,7 @@ extension RPCErrorCode {
   public static let notImplicitlyAuthenticated = RPCErrorCode(
     1002, "not_implicitly_authenticated", "No live implicit session")
   public static let deviceNotAuthenticated = RPCErrorCode(
-    1003, "device_not_authenticated", "No device token could be had from the issuer")
+    1003, "device_not_authenticated", "The issuer returned no token for client credentials")
   public static let methodNotAllowed = RPCErrorCode(1004, "method_not_allowed", "Not an HTTP method this takes")
   public static let invalidHeaders = RPCErrorCode(1005, "invalid_headers", "A header is malformed or reserved")
   public static let invalidURL = RPCErrorCode(1006, "invalid_url", "Not an acceptable path or URL")
@@ -26,6 +26,6 @@ extension RPCErrorCode {
   public static let adviceRequired = RPCErrorCode(
     1017, "advice_required", "The user has to do something first: advice, continuation")
   public static let adviceFailed = RPCErrorCode(
-    1018, "advice_failed", "What the user did was not enough for the resource, or was not done")
+    1018, "advice_failed", "The required step-up failed or was not completed")
   public static let taskNotFound = RPCErrorCode(1016, "task_not_found", "No such task, for this peer")
 }

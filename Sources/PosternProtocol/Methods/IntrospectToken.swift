@@ -24,7 +24,7 @@ public enum IntrospectToken: RPCMethod {
       "token": "The token",
       "issuer": "A configured issuer's name",
       "tokenTypeHint": "access_token or refresh_token, passed on",
-      "audience": "Whom the token must be for",
+      "audience": "The expected audience",
       "requiredScopes": "Scopes that must all be granted; insufficient_scope otherwise",
     ]
   }

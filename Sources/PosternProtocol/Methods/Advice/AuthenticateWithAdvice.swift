@@ -26,7 +26,7 @@ public enum AuthenticateWithAdvice: RPCMethod {
       "advices": "Several",
       "response": "The response that contains them, received elsewhere",
       "answers": "Answers that are given without asking, as with authenticate",
-      "continuation": "Of the step to go on with",
+      "continuation": "The continuation of the step",
       "callbacks": "The step's callbacks with their inputs filled in",
     ]
   }

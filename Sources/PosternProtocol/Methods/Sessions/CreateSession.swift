@@ -65,7 +65,7 @@ public enum CreateSession: RPCMethod {
 
     public static let memberDocs = [
       "issuer": "A configured issuer's name",
-      "grant": "From what the session is made",
+      "grant": "The grant that creates the session",
     ]
   }
 
