@@ -21,8 +21,8 @@ public struct JourneyResult: RPCObject {
     }
 
     public static let memberDocs = [
-      "code": "Its code, that of the HTTP status",
-      "message": "Its words",
+      "code": "The access manager's code, that of the HTTP status",
+      "message": "The access manager's message",
       "detail": "Further details from it",
     ]
   }
@@ -50,10 +50,10 @@ public struct JourneyResult: RPCObject {
     "stage": "The name that the tree gives the page",
     "header": "The page's heading",
     "description": "The page's text",
-    "expiresAt": "Until when the continuation is good",
+    "expiresAt": "When the continuation expires",
     "txId": "The transaction that the journey was about; only the resource shows whether it was confirmed",
     "session": "The session's handle, with completed; not with noSession",
-    "sessionUpgraded": "Whether the session has new tokens now; with completed",
+    "sessionUpgraded": "Whether the session has new tokens; with completed",
     "error": "The rejection, with failed",
   ]
 }

@@ -11,7 +11,7 @@ extension RPCErrorCode {
   public static let jwksURLNotAllowed = RPCErrorCode(
     2006, "jwks_url_not_allowed", "The configuration does not allow key sets from that origin")
   public static let introspectionFailed = RPCErrorCode(
-    2007, "introspection_failed", "The authorization server could not say whether the token is active")
+    2007, "introspection_failed", "The authorization server could not determine whether the token is active")
 }
 
 extension RPCErrorCode {

@@ -4,7 +4,7 @@ public import PosternJSONRPC
 public enum Preauthorize: RPCMethod {
   public static let name = "preauthorize"
   public static let bounds: PeerBounds = [.issuers, .preauthorization]
-  public static let summary = "Requests from a decision point which resources the user may have"
+  public static let summary = "Returns a decision point's decisions about resources"
   public static let explanation =
     "A hint for what to show, never a gate in front of the resource. Decisions come in the order of the resources. A deny and a fault differ: both are authorized false with an error, and action retry or status 0 marks the fault. A missing session and an unreachable decision point are results, too: outcome failure. Large lists are split, a batch that one resource spoils is taken apart, and permits are cached for a while."
   public static let resultSummary = "A decision for each resource, or the status with the reason why there is none"
@@ -83,8 +83,8 @@ public enum Preauthorize: RPCMethod {
       "authorized": "true for a permit; for nothing else",
       "error": "Why it is no permit; always there then",
       "source": "local: cached here; backend: the decision point; degradation: an operator's rule",
-      "ageMs": "How old it is",
-      "expiresAt": "Until when it is cached here; left out when it is not",
+      "ageMs": "Age of the decision",
+      "expiresAt": "When the cached decision expires; left out when it is not cached",
     ]
   }
 

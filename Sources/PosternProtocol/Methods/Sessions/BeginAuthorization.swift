@@ -51,8 +51,8 @@ public enum BeginAuthorization: RPCMethod {
     public static let memberDocs = [
       "authorizationUrl": "Where to send the user's browser",
       "state": "The state of the authorization request; the callback contains it",
-      "expiresAt": "Until when the callback is taken",
-      "redirectUri": "Where the issuer sends the user back to, where the call left it out",
+      "expiresAt": "When the authorization expires",
+      "redirectUri": "The redirectUri that was used, when the call left it out",
     ]
   }
 }

@@ -46,7 +46,7 @@ public enum BeginDeviceAuthorization: RPCMethod {
       "userCode": "The code that the user types",
       "verificationUri": "The page on which the user types it",
       "verificationUriComplete": "The same with the code in it, for a link or a QR code",
-      "expiresAt": "Until when the user may decide",
+      "expiresAt": "When the code expires",
       "intervalMs": "How long to wait between two questions",
     ]
   }
