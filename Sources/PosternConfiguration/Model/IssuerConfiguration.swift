@@ -31,12 +31,6 @@ public struct IssuerConfiguration: Sendable, Equatable {
   public var accessManager: AccessManagerConfiguration?
   /// Which servers to trust.
   public var tls: TrustConfiguration
-
-  /// The issuer with that identifier, and defaults for everything else.
-  public init(issuer: String) {
-    self = .allDefaults
-    self.issuer = issuer
-  }
 }
 
 extension IssuerConfiguration: ConfigurationSection {

@@ -97,12 +97,6 @@ public struct CallRateConfiguration: Sendable, Equatable {
   public var perSecond: Double
   /// Calls at once after a pause.
   public var burst: Int
-
-  /// A rate.
-  public init(perSecond: Double, burst: Int) {
-    self.perSecond = perSecond
-    self.burst = burst
-  }
 }
 
 extension CallRateConfiguration: ConfigurationSection {

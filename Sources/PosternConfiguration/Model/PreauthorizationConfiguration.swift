@@ -83,16 +83,6 @@ public struct PreauthorizationConfiguration: Sendable, Equatable {
   public var degradation: DegradationConfiguration?
   /// `adobe-pass`.
   public var adobePass: AdobePassConfiguration
-
-  /// The decision point of that kind at that URL, and the kind's defaults for everything else.
-  public init(kind: Kind, baseURL: String) {
-    self = .allDefaults
-    self.kind = kind
-    self.baseURL = baseURL
-    requests.maxBatch = Requests.defaultMaxBatch(of: kind)
-    requests.rateLimit = Requests.defaultRateLimit(of: kind)
-  }
-
 }
 
 extension PreauthorizationConfiguration: ConfigurationSection {

@@ -76,12 +76,6 @@ public struct ResourceConfiguration: Sendable, Equatable {
   public var cookies: CookiesConfiguration
   /// Encrypted bodies; nil for none.
   public var payloadEncryption: PayloadEncryptionConfiguration?
-
-  /// The resource server at that URL, and defaults for everything else.
-  public init(baseURL: String) {
-    self = .allDefaults
-    locations.baseURL = baseURL
-  }
 }
 
 extension ResourceConfiguration: ConfigurationSection {

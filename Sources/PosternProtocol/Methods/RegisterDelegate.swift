@@ -10,9 +10,6 @@ public enum RegisterDelegate: RPCMethod {
   public struct Params: RPCObject {
     public let methods: [DelegateMethod]
 
-    /// The requests this connection answers.
-    public init(methods: [DelegateMethod]) { self.methods = methods }
-
     public static let memberDocs = ["methods": "The requests this connection answers"]
   }
 

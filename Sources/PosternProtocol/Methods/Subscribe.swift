@@ -10,9 +10,6 @@ public enum Subscribe: RPCMethod {
   public struct Params: RPCObject {
     public let events: [EventName]
 
-    /// The events to add.
-    public init(events: [EventName]) { self.events = events }
-
     public static let memberDocs = ["events": "The events' names"]
   }
 

@@ -16,12 +16,6 @@ public enum ListSessions: RPCMethod {
     public var sessions: [SessionDescription]
     public var nextCursor: String?
 
-    /// A result of the given parts.
-    public init(sessions: [SessionDescription], nextCursor: String? = nil) {
-      self.sessions = sessions
-      self.nextCursor = nextCursor
-    }
-
     public static let memberDocs = [
       "sessions": "The sessions",
       "nextCursor": "Where the next page begins; left out when there is none",
