@@ -148,7 +148,7 @@ pip-install = for attempt in 1 2 3; do $(1)/bin/pip install --quiet --disable-pi
 
 # A provider for the tests that Debian does not have, pinned, in a virtual environment of its own.
 PROVIDERS := .build/providers
-$(PROVIDERS)/installed: Tests/Providers/requirements.txt | deps
+$(PROVIDERS)/installed: Tests/Providers/requirements.txt | deps-test
 	$(PYTHON) -m venv $(PROVIDERS)
 	@$(call pip-install,$(PROVIDERS),$<)
 	@touch $@

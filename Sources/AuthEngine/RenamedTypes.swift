@@ -99,6 +99,12 @@ extension AdviceRecognizer.Scope {
 @available(*, deprecated, renamed: "DecisionRateLimiter")
 public typealias DecisionPace = DecisionRateLimiter
 
+extension DecisionCredential {
+  /// See `clientCredentials`.
+  @available(*, deprecated, renamed: "clientCredentials")
+  public static func device(_ grant: ClientCredentialsGrant) -> DecisionCredential { .clientCredentials(grant) }
+}
+
 extension DecisionPoint.Settings {
   /// See `rateLimit`.
   @available(*, deprecated, renamed: "rateLimit")

@@ -4,10 +4,10 @@ import PosternSupport
 /// The queue of records for the thread that writes them.
 final class AuditInbox: @unchecked Sendable {
   // Sendable because the pipe's descriptors are set once and only used in system calls.
-  /// A record, with the receipt of a task that waits until it is written.
+  /// A record, with the reply to a task that waits: whether it was written.
   struct Item: Sendable {
     let record: AuditRecord
-    let receipt: AuditReceipt?
+    let receipt: Reply<Bool>?
   }
 
   /// The work that the thread takes at a time.
@@ -112,42 +112,5 @@ final class AuditInbox: @unchecked Sendable {
   private func wake() {
     var byte: UInt8 = 1
     _ = write(ends.write, &byte, 1)
-  }
-}
-
-/// Reports to one waiting task whether a record was written.
-///
-/// The value is passed under a lock and not with the continuation, because ThreadSanitizer does not see the order of a
-/// continuation that is resumed before its task waits.
-final class AuditReceipt: Sendable {
-  private struct State {
-    var isWritten: Bool?
-    var waiter: CheckedContinuation<Void, Never>?
-  }
-
-  private let state = Locked(State())
-
-  /// Sets the result; only the first call counts.
-  func fill(_ isWritten: Bool) {
-    let waiter = state.withLock { state in
-      if state.isWritten == nil { state.isWritten = isWritten }
-      defer { state.waiter = nil }
-      return state.waiter
-    }
-    waiter?.resume()
-  }
-
-  /// Waits for the result.
-  func isWritten() async -> Bool {
-    while true {
-      if let isWritten = state.withLock({ $0.isWritten }) { return isWritten }
-      await withCheckedContinuation { continuation in
-        let isFilled = state.withLock { state in
-          if state.isWritten == nil { state.waiter = continuation }
-          return state.isWritten != nil
-        }
-        if isFilled { continuation.resume() }
-      }
-    }
   }
 }

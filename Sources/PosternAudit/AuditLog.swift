@@ -51,7 +51,7 @@ public final class AuditLog: Sendable {
   private let seal: AuditSeal
   private let inbox: AuditInbox
   private let status: AuditStatus
-  private let ended = AuditReceipt()
+  private let ended = Reply<Bool>()
   private let clock: any EngineClock
 
   /// Opens the log and starts its thread. `facts` are members of its first record; `report` is called on the thread,
@@ -99,7 +99,7 @@ public final class AuditLog: Sendable {
       submit(record)
       return true
     }
-    let receipt = AuditReceipt()
+    let receipt = Reply<Bool>()
     guard inbox.submit(AuditInbox.Item(record: record, receipt: receipt), limit: Self.queueLimit) else {
       return !failClosed
     }
@@ -108,13 +108,13 @@ public final class AuditLog: Sendable {
   }
 
   /// Waits for the receipt; false after `time`.
-  private func isFilled(_ receipt: AuditReceipt, within time: Duration = AuditStatus.patience) async -> Bool {
+  private func isFilled(_ receipt: Reply<Bool>, within time: Duration = AuditStatus.patience) async -> Bool {
     let clock = clock
     let watch = Task {
       if (try? await clock.sleep(for: time)) != nil { receipt.fill(false) }
     }
     defer { watch.cancel() }
-    return await receipt.isWritten()
+    return await receipt.value()
   }
 
   /// Queues a record without waiting. When the queue is full, the record is counted as lost.

@@ -15,7 +15,7 @@ public struct SessionError: Error, Sendable {
     case tokenEndpoint(TokenError)
     /// The token endpoint, or the issuer's metadata, is out of reach.
     case unreachable(TokenError)
-    /// The authorization did not go as it must: an error from the issuer, a wrong issuer, an ID token that is not
+    /// The authorization failed: an error from the issuer, a wrong issuer, an ID token that is not
     /// valid.
     case authorizationFailed
     /// The access manager wants the user to do something before it gives a code.

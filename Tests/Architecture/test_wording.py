@@ -250,6 +250,15 @@ def test_only_the_first_line_of_a_doc_comment_counts():
     assert [line for line, _ in wording.headless_findings(text)] == [5]
 
 
+def test_headless_strings_for_users_are_found():
+    """The first three were descriptions of members once."""
+    text = 'docs = [\n  "a": "Whom the token must be for",\n  "b": "By which it is found",\n]\nlet c = \"\"\"\n  Of the step to go on with\n  \"\"\"'
+    assert [line for line, _ in wording.headless_strings(text)] == [2, 3, 5]
+    assert not wording.headless_strings('"a": "The client", "Whether it is open", "One of: a, b"'.replace("One of", "one of"))
+    files = [name for name in wording.repository_files() if name.startswith(wording.STRINGS_FOR_USERS)]
+    assert len(files) > 80, "the scan of the strings finds too few files"
+
+
 def test_long_lines_count_where_they_are_comments():
     wide = "x" * 121
     swift = f"/// {wide}\nlet a = \"{wide} // no\"\nlet b = 1 // {wide}\n"

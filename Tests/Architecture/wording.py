@@ -1,4 +1,4 @@
-"""Finds the words that proto-docs/glossary.md replaces, headless doc comments, and comment lines that are too long.
+"""Finds the words that proto-docs/glossary.md replaces, headless doc comments and strings, and long comment lines.
 
 The rules are the tables of the glossary below "Words not used here"; this file decides what is scanned, and how.
 Standard library only. See test_wording.py for the test and the command line.
@@ -176,7 +176,7 @@ class WordScan:
         if len(words_of(token)) > 1:
             return True
         before, after = text[start - 1 : start], text[start + len(token) : start + len(token) + 1]
-        return before == after and before in {'"', "`", "'", "."} or after == ":" and before in {" ", "`", "\n"}
+        return before == after and before in {'"', "`", "'", "."} or after == ":" and before in {" ", "`", "\n", "."}
 
 
 def offsets(text, token):
@@ -370,6 +370,21 @@ def headless_findings(text):
     return found
 
 
+# What callers and operators read: summaries and members of the protocol, keys of the configuration, `--help`.
+STRINGS_FOR_USERS = ("Sources/PosternProtocol/", "Sources/PosternConfiguration/Model/", "Sources/postern/Commands/")
+SWIFT_STRING = re.compile(r'"""\n\s*(?P<block>[^\n]*)|"(?P<line>(?:[^"\\\n]|\\.)*)"')
+
+
+def headless_strings(text):
+    """(line, text) of each string of Swift whose first line is headless."""
+    found = []
+    for match in SWIFT_STRING.finditer(text):
+        line = match["block"] or match["line"] or ""
+        if is_headless(line):
+            found.append((text.count("\n", 0, match.start()) + 1, line))
+    return found
+
+
 # MARK: long comment lines
 
 
@@ -483,6 +498,8 @@ def scan(names=None):
                 found += [lines.at_offset("names", offset) for offset, _ in types.findings(held, suffix in CODE)]
             if suffix == ".swift":
                 found += [lines.at_line("headless", number) for number, _ in headless_findings(held)]
+                if name.startswith(STRINGS_FOR_USERS):
+                    found += [lines.at_line("headless", number) for number, _ in headless_strings(held)]
                 if wrong := types.file_name(name):
                     found.append(Finding("names", name, 1, f"the file is called after {wrong}"))
         findings += sorted(found, key=lambda finding: finding.line)

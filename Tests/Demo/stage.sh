@@ -138,7 +138,7 @@ issuers:                                  # they issue tokens; endpoints and key
     accessManager: { baseUrl: $base/am, realm: alpha }
 resources:                                # the servers that the tokens are for
   open:   { baseUrl: $open/, auth: none }
-  orders: { baseUrl: $resource/, auth: device, issuer: svc, scope: orders }
+  orders: { baseUrl: $resource/, auth: clientCredentials, issuer: svc, scope: orders }
   mine:   { baseUrl: $resource/, auth: user, issuer: shop, scope: orders }
   bank:   { baseUrl: $base/gateway/, auth: user, issuer: am, scope: orders }
 preauthorization:                         # the server that decides what a user may access

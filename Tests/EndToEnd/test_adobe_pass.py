@@ -26,7 +26,7 @@ from test_preauthorize import call, codes, permits
 
 Start = Callable[..., Sidecar]
 STATEMENT = "eyJhbGciOiJub25lIn0.eyJzb2Z0d2FyZV9pZCI6InBsYXlncm91bmQifQ.c2lnbmF0dXJl"
-FAST = {"pace": {"perSecond": 1000, "burst": 1000}}
+FAST = {"rateLimit": {"perSecond": 1000, "burst": 1000}}
 
 
 @pytest.fixture
@@ -380,7 +380,7 @@ def test_two_sidecars_on_one_store_register_once(
 def test_the_pace_keeps_below_the_servers_limit(start: Start, adobe: Playground, directory: Path) -> None:
     switch(adobe, throttle=True)
     changes = point(directory, adobe)
-    del changes["pace"]
+    del changes["rateLimit"]
     connection = start({"preauthorization": {"pass": changes}}).connect()
     began = time.monotonic()
     # Registration, token and eight questions go at once, the ninth and tenth wait a second each.

@@ -125,7 +125,7 @@ def test_decisions_are_recorded_with_who_what_and_outcome(
     assert (created["session"], created["issuer"], created["subject"]) == (digest, "shop", session["subject"])
     user, device = of(log, event="access", outcome="allowed")
     assert (user["resource"], user["auth"], user["status"], user["session"]) == ("mine", "user", 200, digest)
-    assert (device["resource"], device["auth"]) == ("orders", "device") and "session" not in device
+    assert (device["resource"], device["auth"]) == ("orders", "clientCredentials") and "session" not in device
     issued, = of(log, event="token", outcome="issued")
     assert (issued["resource"], issued["session"]) == ("mine", digest)
     refused, = of(log, event="access", outcome="fault")

@@ -42,8 +42,8 @@ def settings(playground: Playground, directory: Path) -> Dict[str, Any]:
             "mine": {
                 "baseUrl": base, "issuer": "bound", "auth": "user", "scope": "orders", "senderConstraint": "dpop"},
             "machine": {
-                "baseUrl": base, "issuer": "shop", "auth": "device", "scope": "orders", "senderConstraint": "dpop"},
-            "anyhow": {"baseUrl": base, "issuer": "shop", "auth": "device", "scope": "orders"},
+                "baseUrl": base, "issuer": "shop", "auth": "clientCredentials", "scope": "orders", "senderConstraint": "dpop"},
+            "anyhow": {"baseUrl": base, "issuer": "shop", "auth": "clientCredentials", "scope": "orders"},
         },
         "tokens": {"leaveTheSidecar": True},
     }

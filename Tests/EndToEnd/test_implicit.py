@@ -98,7 +98,7 @@ def test_each_precondition_has_its_own_error(connection: Connection, playground:
     named["session"] = session["session"]
     expect.fault(connection.error("fetchResource", {"resource": "mine", **named}), 1001)
     playground.faults(token={"kind": "refuseCredentials"})
-    device = {"resource": "orders", "path": "orders", "auth": "device"}
+    device = {"resource": "orders", "path": "orders", "auth": "clientCredentials"}
     expect.fault(connection.error("fetchResource", device), 1003)
 
 

@@ -24,7 +24,7 @@ def callers(
     secret.write_text("svcsecret")
     secret.chmod(0o600)
     issuer = {"issuer": playground.issuer, "clientId": "svc", "clientSecretFile": str(secret)}
-    resource = {"baseUrl": playground.base + "/resource/", "auth": "device"}
+    resource = {"baseUrl": playground.base + "/resource/", "auth": "clientCredentials"}
     point = {"kind": "authzen", "baseUrl": "http://127.0.0.1:9"}
     rule = {"resources": ["mine"], "issuers": ["own"], "preauthorization": ["films"]}
     sidecar = start({

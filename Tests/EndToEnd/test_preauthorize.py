@@ -455,11 +455,23 @@ def test_a_reload_forgets_what_another_decision_point_decided(start: Start, doub
         assert call(connection, "a")["decisions"][0]["source"] == "backend"
 
 
+@pytest.mark.parametrize("key", ["rateLimit", "pace"])
+def test_pace_is_accepted_as_the_former_name_of_rate_limit(
+    start: Start, connect: Connect, double: DecisionDouble, key: str
+) -> None:
+    authzen(double, lambda identifier: {"decision": True})
+    # A burst for the metadata and one decision.
+    point = {"kind": "authzen", "baseUrl": double.url, key: {"perSecond": 0.05, "burst": 2}}
+    connection = connect(start({**BOTH, "preauthorization": {"pdp": point}}))
+    assert permits(call(connection, "first")) == [True]
+    assert permits(call(connection, "second", timeoutMs=500)) != [True]
+
+
 @needs_root
 def test_a_rate_limit_serves_users_in_rotation(start: Start, double: DecisionDouble) -> None:
     """Whose questions are many would have those of all others run out of time."""
     authzen(double, lambda identifier: {"decision": True})
-    point = {"kind": "authzen", "baseUrl": double.url, "pace": {"perSecond": 1, "burst": 2}}
+    point = {"kind": "authzen", "baseUrl": double.url, "rateLimit": {"perSecond": 1, "burst": 2}}
     sidecar = start({**BOTH, "preauthorization": {"pdp": point}})
     open_to_all(sidecar.directory)
     with connect_as(ALICE, sidecar) as alice, connect_as(BOB, sidecar) as bob:

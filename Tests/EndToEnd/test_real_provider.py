@@ -37,7 +37,7 @@ def with_provider(start: Callable[..., Any], provider: Provider, resource: Resou
     def build(**issuer: Any) -> Any:
         corp = {"issuer": provider.issuer, "clientId": "svc", "clientSecret": "svcsecret", "scope": None, **issuer}
         corp = {name: value for name, value in corp.items() if value is not None}
-        orders = {"baseUrl": resource.base, "issuer": "corp", "auth": "device", "scope": "orders"}
+        orders = {"baseUrl": resource.base, "issuer": "corp", "auth": "clientCredentials", "scope": "orders"}
         return start({"issuers": {"corp": corp}, "resources": {"real": orders}})
 
     return build

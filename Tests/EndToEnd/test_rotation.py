@@ -85,7 +85,7 @@ def endpoint(issuer: IssuerDouble) -> TokenEndpoint:
 def client_of(issuer: IssuerDouble, **members: Any) -> Dict[str, Any]:
     return {
         "issuers": {"double": {"issuer": issuer.base, "clientId": "shop", **members}},
-        "resources": {"r": {"baseUrl": f"{issuer.base}/r/", "issuer": "double", "auth": "device"}},
+        "resources": {"r": {"baseUrl": f"{issuer.base}/r/", "issuer": "double", "auth": "clientCredentials"}},
     }
 
 

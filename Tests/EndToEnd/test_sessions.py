@@ -467,8 +467,8 @@ def test_a_session_goes_with_its_own_kind_of_token(
     connection = connect(start({**settings, "tokens": {"leaveTheSidecar": True}}))
     session = login(connection, playground)["session"]
     params = {"resource": "mine", "session": session}
-    expect.fault(connection.error("getAccessToken", {**params, "auth": "device"}), -32602, "/session")
-    expect.fault(connection.error("getAccessToken", {**params, "auth": "device", "session": "A" * 43}), 5001)
+    expect.fault(connection.error("getAccessToken", {**params, "auth": "clientCredentials"}), -32602, "/session")
+    expect.fault(connection.error("getAccessToken", {**params, "auth": "clientCredentials", "session": "A" * 43}), 5001)
     expect.fault(connection.error("getAccessToken", {**params, "auth": "implicit"}), 5001)
 
 

@@ -104,7 +104,7 @@ def test_a_429_about_one_user_delays_no_other(start: Start, double: DecisionDoub
         return (429, {}, {"Retry-After": "3600"}) if body["subject"]["id"] == "alice" else permits(body)
 
     double.script = script
-    point = {"kind": "authzen", "baseUrl": double.url, "pace": {"perSecond": 1000, "burst": 1000}}
+    point = {"kind": "authzen", "baseUrl": double.url, "rateLimit": {"perSecond": 1000, "burst": 1000}}
     sidecar = start({**BOTH, "preauthorization": {"pdp": point}})
     open_to_all(sidecar.directory)
     with connect_as(ALICE, sidecar) as alice, connect_as(BOB, sidecar) as bob:

@@ -64,7 +64,7 @@ def settings(issuer: IssuerDouble) -> Iterator[Dict[str, Any]]:
     issuer.answers.update({"/token": give, "/good": serve, "/refusing": serve})
     yield {
         "issuers": {"double": issuer.settings()},
-        "resources": {"r": {"baseUrl": issuer.base + "/", "auth": "device", "issuer": "double"}},
+        "resources": {"r": {"baseUrl": issuer.base + "/", "auth": "clientCredentials", "issuer": "double"}},
         "tokens": {"leaveTheSidecar": True}, **BOTH,
     }
 

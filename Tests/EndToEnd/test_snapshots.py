@@ -271,12 +271,12 @@ def fetches(stage: Stage) -> None:
         ("streamHead without stream", {"streamHead": True}), ("timeoutMs 0", {"timeoutMs": 0}),
         ("timeoutMs of a day", {"timeoutMs": 86_400_000}),
         ("a task's name of 1000", {"task": "x" * 1000}), ("auth user without issuer", {"auth": "user"}),
-        ("auth device without issuer", {"auth": "device"}), ("a session and auth none", {"session": HANDLE}),
+        ("auth clientCredentials without issuer", {"auth": "clientCredentials"}), ("a session and auth none", {"session": HANDLE}),
     ]
     stage.ask_each(connection, "fetchResource", cases, resource="open", path="echo")
     stage.ask_each(connection, "fetchResource", [
         ("auth user, no session", {"auth": "user"}), ("auth implicit, no session", {"auth": "implicit"}),
-        ("auth device and a session", {"auth": "device", "session": HANDLE}), ("auth none", {"auth": "none"}), ("auth device", {}),
+        ("auth clientCredentials and a session", {"auth": "clientCredentials", "session": HANDLE}), ("auth none", {"auth": "none"}), ("auth clientCredentials", {}),
     ], resource="orders", path="orders")
     redirects = [f"redirect?to={to}" for to in ["//evil.example/", "file:///etc/passwd", "/resource/orders", "http://127.0.0.1:9/"]]
     answers = ["redirects/11", *redirects, "bytes/1001", "status/401?challenge=bearer", "status/403", "status/404", "status/429",
@@ -333,13 +333,13 @@ def tls(stage: Stage) -> None:
     connection = stage.open({
         "resources": {
             **{names[one]: {"baseUrl": base + "/", "auth": "none", "tls": own} for one, (base, own) in bases.items()},
-            **{"by-" + issuer: {"baseUrl": peers.resource + "/", "auth": "device", "issuer": issuer,
+            **{"by-" + issuer: {"baseUrl": peers.resource + "/", "auth": "clientCredentials", "issuer": issuer,
                 "tls": trusted} for issuer in issuers}},
         "issuers": issuers, "tokens": {"leaveTheSidecar": True}})
     stage.ask_each(connection, "fetchResource", [(f"TLS: {one}", {"resource": names[one]}) for one in bases], path="x")
     for issuer in issuers:
         stage.ask(connection, "fetchResource", f"TLS, issuer: {issuer}", {"resource": "by-" + issuer, "path": "x"})
-        stage.ask(connection, "getAccessToken", f"TLS, issuer: {issuer}", {"issuer": issuer, "auth": "device"})
+        stage.ask(connection, "getAccessToken", f"TLS, issuer: {issuer}", {"issuer": issuer, "auth": "clientCredentials"})
     peers.stop()
 
 
@@ -460,7 +460,7 @@ def client_tokens(stage: Stage) -> None:
         kind = rest.partition("-")[0]
         if part != "gone":
             stage.playground.faults(**{part: {"kind": kind}})
-        condition = "auth device, the issuer is gone" if part == "gone" else f"auth device, {part} endpoint: {kind}"
+        condition = "auth clientCredentials, the issuer is gone" if part == "gone" else f"auth clientCredentials, {part} endpoint: {kind}"
         method, params = ("fetchResource", {"path": "orders"}) if name.endswith("-fetch") else ("getAccessToken", {})
         stage.ask(connection, method, condition, {"resource": name, **params})
         stage.playground.faults(token=None, discovery=None)
@@ -468,7 +468,7 @@ def client_tokens(stage: Stage) -> None:
     stage.ask_each(connection, "getAccessToken", [
         ("resource and issuer", {"issuer": "play", "resource": "orders"}), ("a negative time", {"minTtlSeconds": -1}),
         ("auth none", {"auth": "none"}), ("auth user, no session", {"auth": "user"}), ("auth implicit, no session", {"auth": "implicit"}),
-        ("auth device and a session", {"auth": "device", "session": HANDLE})], **{"resource": "orders"})
+        ("auth clientCredentials and a session", {"auth": "clientCredentials", "session": HANDLE})], **{"resource": "orders"})
 
 
 def shop(stage: Stage, **members: Any) -> Dict[str, Any]:
@@ -596,8 +596,8 @@ def sessions(stage: Stage) -> None:
         stage.ask(connection, method, "good", good)
     stage.ask(connection, "fetchResource", "auth user", {"resource": "mine", "path": "orders", **good})
     stage.ask(connection, "fetchResource", "auth user, a scope that is not granted", {"resource": "deep", "path": "orders", **good})
-    stage.ask(connection, "fetchResource", "auth device and a user's session",
-        {"resource": "mine", "path": "orders", "auth": "device", **good})
+    stage.ask(connection, "fetchResource", "auth clientCredentials and a user's session",
+        {"resource": "mine", "path": "orders", "auth": "clientCredentials", **good})
     stage.ask(connection, "fetchResource", "auth implicit and a user's session",
         {"resource": "mine", "path": "orders", "auth": "implicit", **good})
     for kind in SERVER_FAULTS:
@@ -772,7 +772,7 @@ def decisions(stage: Stage) -> None:
         "kind": "adobe-pass", "baseUrl": playground.base + "/adobe", "serviceProvider": "REF30", "mvpd": "x", "attempts": 1,
         "softwareStatementFile": stage.private("statement", "eyJhbGciOiJub25lIn0.e30.x\n"),
         "deviceIdFile": str(stage.directory / "device-id"),
-        "pace": {"perSecond": 1000, "burst": 1000}}
+        "rateLimit": {"perSecond": 1000, "burst": 1000}}
     changes = journeys.settings(playground, stage.directory)
     ways["policies"] = {
         "kind": "access-manager", "baseUrl": playground.base + "/am", "issuer": "am", "action": "GET", "cookieName": "playgroundSSO",

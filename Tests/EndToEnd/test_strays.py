@@ -157,7 +157,7 @@ def test_token_endpoints_see_each_connection_once(
             "issuer": server.base, "clientId": "shop", "clientAuth": "client_secret_basic",
             "clientSecretFile": str(secret), "endpoints": {"token": server.base + "/token"}}},
         "resources": {name: {
-            "baseUrl": f"{server.base}/{name}/", "auth": "device", "issuer": "corp", "scope": name} for name in names},
+            "baseUrl": f"{server.base}/{name}/", "auth": "clientCredentials", "issuer": "corp", "scope": name} for name in names},
     }))
     for name in names:
         assert fetch(connection, "x", name=name) == {"authorization": "Bearer token-" + name}

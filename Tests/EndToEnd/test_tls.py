@@ -57,8 +57,8 @@ def with_binding(peers: MutualTLS, **members: Any) -> Dict[str, Any]:
     return {
         "issuers": {"corp": own},
         "resources": {
-            "bound": resource(peers, issuer="corp", auth="device", senderConstraint="mtls"),
-            "unbound": resource(peers, issuer="corp", auth="device"),
+            "bound": resource(peers, issuer="corp", auth="clientCredentials", senderConstraint="mtls"),
+            "unbound": resource(peers, issuer="corp", auth="clientCredentials"),
         },
     }
 
@@ -234,7 +234,7 @@ def test_a_resources_own_certificate_binds_its_device_tokens(
     secret = directory / "secret"
     secret.write_text("s")
     secret.chmod(0o600)
-    own = resource(peers, issuer="corp", auth="device", senderConstraint="mtls", tls=client(peers.authority, "other"))
+    own = resource(peers, issuer="corp", auth="clientCredentials", senderConstraint="mtls", tls=client(peers.authority, "other"))
     confidential = issuer(peers, clientAuth="client_secret_basic", clientSecretFile=str(secret))
     connection = connect(start({"issuers": {"corp": confidential}, "resources": {"r": own}}))
     assert json.loads(fetch(connection, path="bound/x")["body"]) == {"client": "other", "bound": True}

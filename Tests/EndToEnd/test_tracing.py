@@ -44,7 +44,7 @@ def traced(start: Start, collector: Collector, resource: DecisionDouble) -> Side
 
 
 def settings(endpoint: str, resource: DecisionDouble, **otlp: Any) -> Dict[str, Any]:
-    mine = {"baseUrl": resource.url + "/", "issuer": "play", "auth": "device", "scope": "orders"}
+    mine = {"baseUrl": resource.url + "/", "issuer": "play", "auth": "clientCredentials", "scope": "orders"}
     return {
         "telemetry": {"serviceName": "shop-sidecar", "otlp": {"endpoint": endpoint, **otlp}},
         "resources": {"mine": mine},

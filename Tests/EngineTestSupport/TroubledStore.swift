@@ -40,6 +40,11 @@ package final class TroubledStore: RecordStore {
   /// From now on nothing is added, or everything again.
   package func failInsertions(_ fails: Bool = true) { rejectsInsertions.withLock { $0 = fails } }
 
+  private let profileConflicts = Locked(0)
+
+  /// The next `count` insertions of profiles fail as if another process had inserted the profile meanwhile.
+  package func failProfiles(_ count: Int) { profileConflicts.withLock { $0 = count } }
+
   private let rejectsReads = Locked(false)
 
   /// From now on nothing can be read, or everything again.
@@ -67,6 +72,13 @@ package final class TroubledStore: RecordStore {
 
   package func insert(_ record: StoredRecord, within allowance: RecordAllowance) async throws(StoreError) {
     guard !rejectsInsertions.withLock({ $0 }) else { throw StoreError(.unavailable, "no space left") }
+    if record.key.collection == .profile {
+      let conflicts = profileConflicts.withLock { count in
+        defer { count = max(0, count - 1) }
+        return count > 0
+      }
+      guard !conflicts else { throw StoreError(.conflict, "another process was first") }
+    }
     try await store.insert(record, within: allowance)
   }
 

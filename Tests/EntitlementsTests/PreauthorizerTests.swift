@@ -202,7 +202,7 @@ struct PreauthorizerTests {
     let fixed = try engine.point { $0.credential = .token(Secret("x")) }
     #expect(await engine.ask(["a"], at: fixed).status?.code == "access_token_unavailable")
     let grant = ClientCredentialsGrant(issuer: try .testing())
-    let device = try engine.point { $0.credential = .device(grant) }
+    let device = try engine.point { $0.credential = .clientCredentials(grant) }
     #expect(await engine.ask(["a"], at: device).decisions.first?.isAuthorized == true)
     #expect(counter.current == 2)
   }

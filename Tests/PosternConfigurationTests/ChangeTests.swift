@@ -8,7 +8,7 @@ struct ChangeTests {
   @Test("Nothing differs from itself, and each top-level key is compared")
   func same() {
     #expect(PosternConfiguration().changedKeys(from: PosternConfiguration()) == [])
-    #expect(PosternConfiguration.comparedKeys == ConfigurationSchema.root.keys.map(\.name))
+    #expect(PosternConfiguration.comparisons.map(\.key) == ConfigurationSchema.root.keys.map(\.name))
   }
 
   @Test(

@@ -1,4 +1,5 @@
-/// The example of the configuration contract, key for key, with its gaps (`…`) filled in.
+/// The example of the configuration contract, key for key, with its gaps (`…`) filled in. Its `pace` and `device` are
+/// the former names of `rateLimit` and `clientCredentials`.
 enum ContractExample {
   static let pin = "sha256/AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="
 

@@ -67,7 +67,7 @@ struct ContractTests {
     #expect(provider.kind == .authzen)
     #expect(provider.requests.maxBatch == 50)
     #expect(provider.requests.rateLimit == RequestRateConfiguration(perSecond: 1, burst: 10))
-    #expect(provider.credentials.bearer == .device)
+    #expect(provider.credentials.bearer == .clientCredentials)
   }
 
   @Test("The keys that the contract names in comments load for each kind of decision point")

@@ -18,9 +18,9 @@ struct ReferenceTests {
       ("auth: none", []),
       ("auth: none, issuer: corp", []),
       ("issuer: corp", []),
-      ("issuer: corp, auth: device", []),
+      ("issuer: corp, auth: clientCredentials", []),
       ("auth: user", ["resources.a.auth: auth: user needs an issuer"]),
-      ("auth: device", ["resources.a.auth: auth: device needs an issuer"]),
+      ("auth: clientCredentials", ["resources.a.auth: auth: clientCredentials needs an issuer"]),
       ("issuer: crop", ["resources.a.issuer: there is no issuer crop; did you mean corp?"]),
       ("issuer: other, auth: none", ["resources.a.issuer: there is no issuer other"]),
       ("issuer: corp, auth: implicit", ["resources.a.auth: auth: implicit needs the section issuers.corp.implicit"]),
@@ -30,7 +30,10 @@ struct ReferenceTests {
           "resources.a.senderConstraint: mtls needs a client certificate: tls.clientCertificateFile, or the issuer's clientCertificateFile"
         ]
       ),
-      ("issuer: corp, auth: device, senderConstraint: mtls, tls: { clientCertificateFile: /c, clientKeyFile: /k }", []),
+      (
+        "issuer: corp, auth: clientCredentials, senderConstraint: mtls, tls: { clientCertificateFile: /c, clientKeyFile: /k }",
+        []
+      ),
       (
         "issuer: corp, senderConstraint: mtls, tls: { clientCertificateFile: /c, clientKeyFile: /k }",
         [
@@ -74,7 +77,7 @@ struct ReferenceTests {
   func publicDevice() {
     let yaml = """
       issuers: { corp: { issuer: "https://a.example", clientId: shop } }
-      resources: { a: { baseUrl: "https://b.example", issuer: corp, auth: device } }
+      resources: { a: { baseUrl: "https://b.example", issuer: corp, auth: clientCredentials } }
       """
     #expect(Fixture(yaml).problems == [])
     #expect(Fixture(yaml).warnings.count == 1)
@@ -191,8 +194,8 @@ struct ReferenceTests {
       ("kind: authzen, issuer: corp", []),
       ("kind: authzen, issuer: gone", ["preauthorization.p.issuer: there is no issuer gone"]),
       (
-        "kind: authzen, credentials: { bearer: device }",
-        ["preauthorization.p.credentials.bearer: bearer: device needs an issuer the token comes from"]
+        "kind: authzen, credentials: { bearer: clientCredentials }",
+        ["preauthorization.p.credentials.bearer: bearer: clientCredentials needs an issuer the token comes from"]
       ),
       ("kind: authzen, credentials: { bearer: none, tokenFile: /t }", []),
       (
@@ -222,14 +225,14 @@ struct ReferenceTests {
         ]
       ),
       (
-        "kind: authzen, pace: { perSecond: 0, burst: 1 }",
-        ["preauthorization.p.pace.perSecond: out of range: must be above 0 and at most 100000"]
+        "kind: authzen, rateLimit: { perSecond: 0, burst: 1 }",
+        ["preauthorization.p.rateLimit.perSecond: out of range: must be above 0 and at most 100000"]
       ),
       (
-        "kind: authzen, pace: { perSecond: nan, burst: 1 }",
-        ["preauthorization.p.pace.perSecond: must be a number such as 1 or 0.5"]
+        "kind: authzen, rateLimit: { perSecond: nan, burst: 1 }",
+        ["preauthorization.p.rateLimit.perSecond: must be a number such as 1 or 0.5"]
       ),
-      ("kind: authzen, pace: { perSecond: 0.5 }", []),
+      ("kind: authzen, rateLimit: { perSecond: 0.5 }", []),
       ("", ["preauthorization.p: kind is missing"]),
     ] as [(String, [String])])
   func decisionPoints(keys: String, problems: [String]) {
@@ -252,7 +255,7 @@ struct ReferenceTests {
         c: { kind: authzen, baseUrl: "https://b.example", issuer: corp, credentials: { tokenFile: /t } }
       """
     let providers = try Fixture(yaml, files: ["/s": "x", "/t": "x"]).configuration().preauthorization
-    #expect(providers["a"]?.credentials.bearer == .device)
+    #expect(providers["a"]?.credentials.bearer == .clientCredentials)
     #expect(providers["b"]?.credentials.bearer == DecisionCredentials.Bearer.none)
     #expect(providers["c"]?.credentials.bearer == DecisionCredentials.Bearer.none)
   }

@@ -127,6 +127,20 @@ import Testing
     #expect(bench.events.names == ["troubled"])
   }
 
+  @Test(
+    "a profile that others write at the same time is written again, and reported when that fails, too",
+    arguments: [2, 3])
+  func profileConflicts(conflicts: Int) async throws {
+    let store = TroubledStore()
+    let bench = try GrantBench(store: store)
+    let issuer = try bench.issuer(implicit: Self.access(bench, .clientCredentials))
+    bench.answerTokens()
+    store.failProfiles(conflicts)
+    try await bench.userSession(at: issuer)
+    #expect(bench.events.names == (conflicts == 3 ? ["troubled"] : []))
+    #expect(try await store.count(in: .profile) == (conflicts == 3 ? 0 : 1))
+  }
+
   @Test("a client that cannot authenticate logs no user in", arguments: ImplicitAccess.Grant.allCases)
   func publicClient(grant: ImplicitAccess.Grant) async throws {
     let bench = try GrantBench()

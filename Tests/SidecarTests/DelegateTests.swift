@@ -8,7 +8,7 @@ import Testing
 struct DelegateTests {
   private static let device = """
     issuers: { corp: { issuer: "https://idp.test", clientId: shop, clientSecret: s, endpoints: { token: "https://idp.test/token" } } }
-    resources: { api: { baseUrl: "https://a.test/", issuer: corp, auth: device } }
+    resources: { api: { baseUrl: "https://a.test/", issuer: corp, auth: clientCredentials } }
     """
 
   private static func bench(status: Int, challenge: String? = nil) throws -> SidecarBench {

@@ -9,7 +9,7 @@ struct ObservabilityTests {
   private static let device = """
     issuers:
       corp: { issuer: "https://idp.test", clientId: shop, clientSecret: "client-secret-1" , endpoints: { token: "https://idp.test/token" } }
-    resources: { api: { baseUrl: "https://a.test/", issuer: corp, auth: device } }
+    resources: { api: { baseUrl: "https://a.test/", issuer: corp, auth: clientCredentials } }
     """
 
   private static func upstream(_ request: HTTPRequest) -> HTTPResponse {

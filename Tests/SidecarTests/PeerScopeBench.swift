@@ -35,15 +35,15 @@ struct PeerScopeBench: Sendable {
         endpoints: { token: "https://other.test/token", authorization: "https://other.test/authorize", jwks: "https://other.test/keys",
           deviceAuthorization: "https://other.test/device", introspection: "https://other.test/introspect", revocation: "https://other.test/revoke" }
     resources:
-      mine: { baseUrl: "https://mine.test/", issuer: own, auth: device, scope: "mine:read", limits: { concurrency: 2 } }
-      mine-too: { baseUrl: "https://mine.test/too/", issuer: other, auth: device, scope: "too:read" }
-      plain: { baseUrl: "https://plain.test/", issuer: own, auth: device }
-      twin: { baseUrl: "https://twin.test/", issuer: own, auth: device, scope: "a b" }
-      wide: { baseUrl: "https://wide.test/", issuer: own, auth: device, scope: "c b a" }
-      more: { baseUrl: "https://more.test/", issuer: own, auth: device, scope: "more" }
-      less: { baseUrl: "https://less.test/", issuer: own, auth: device, scope: "less:read less:write" }
-      hidden: { baseUrl: "https://hidden.test/", issuer: other, auth: device, scope: "hidden:read", limits: { concurrency: 2 } }
-      hidden-twin: { baseUrl: "https://hidden.test/twin/", issuer: own, auth: device, scope: "b a" }
+      mine: { baseUrl: "https://mine.test/", issuer: own, auth: clientCredentials, scope: "mine:read", limits: { concurrency: 2 } }
+      mine-too: { baseUrl: "https://mine.test/too/", issuer: other, auth: clientCredentials, scope: "too:read" }
+      plain: { baseUrl: "https://plain.test/", issuer: own, auth: clientCredentials }
+      twin: { baseUrl: "https://twin.test/", issuer: own, auth: clientCredentials, scope: "a b" }
+      wide: { baseUrl: "https://wide.test/", issuer: own, auth: clientCredentials, scope: "c b a" }
+      more: { baseUrl: "https://more.test/", issuer: own, auth: clientCredentials, scope: "more" }
+      less: { baseUrl: "https://less.test/", issuer: own, auth: clientCredentials, scope: "less:read less:write" }
+      hidden: { baseUrl: "https://hidden.test/", issuer: other, auth: clientCredentials, scope: "hidden:read", limits: { concurrency: 2 } }
+      hidden-twin: { baseUrl: "https://hidden.test/twin/", issuer: own, auth: clientCredentials, scope: "b a" }
       hidden-user: { baseUrl: "https://hidden.test/user/", issuer: own, auth: user }
     preauthorization:
       films: { kind: authzen, baseUrl: "https://films.test", issuer: own }

@@ -40,7 +40,7 @@ public struct DecisionClient: Sendable {
       var request = request
       request.fields["Authorization"] = "Bearer \(token.reveal())"
       return try Self.accepted(try await exchange(request, for: .question))
-    case .device, .user:
+    case .clientCredentials, .user:
       let use = try? await subject.session?.tokenUse()
       defer { use?.end() }
       let token = try await token(replacing: nil)
@@ -146,7 +146,7 @@ public struct DecisionClient: Sendable {
   private static let cancelled = DecisionFault(.networkError("cancelled"))
 
   private func token(replacing rejected: AccessToken?) async throws(DecisionFault) -> AccessToken {
-    if case .device(let grant) = point.settings.credential {
+    if case .clientCredentials(let grant) = point.settings.credential {
       do throws(TokenError) {
         guard let rejected else {
           return try await deviceTokens.token(for: grant, deadline: deadline, trace: trace)

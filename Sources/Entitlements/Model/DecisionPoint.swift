@@ -118,8 +118,8 @@ public enum DecisionCredential: Sendable {
   case none
   /// A fixed bearer token.
   case token(Secret<String>)
-  /// The sidecar's client credentials token.
-  case device(ClientCredentialsGrant)
+  /// A token from the client credentials grant.
+  case clientCredentials(ClientCredentialsGrant)
   /// The session's access token.
   case user
 }

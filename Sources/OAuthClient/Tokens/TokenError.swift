@@ -67,7 +67,7 @@ public struct TokenError: Error, Sendable {
   }
 
   /// Whether the same call may succeed later without anybody changing anything; nil where it was the caller who ended
-  /// it. A server that is not trusted or speaks for another issuer, and metadata that makes no sense, stay as they are.
+  /// it. A server that is not trusted, metadata of another issuer and invalid metadata stay as they are.
   public var isRetryable: Bool? {
     switch kind {
     case .unavailable, .deadlineExceeded: true

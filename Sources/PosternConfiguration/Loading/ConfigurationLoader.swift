@@ -76,8 +76,9 @@ public struct ConfigurationLoader: Sendable {
       throw ConfigurationProblems([Self.problem(error, in: path)])
     }
     let empty = SourceNode(content: .mapping([]), origin: .file(line: 1, column: 1))
-    var overrides = EnvironmentOverrides(document.root ?? empty)
-    overrides.apply(environment, to: ConfigurationSchema.root)
+    let schema = ConfigurationSchema.root
+    var overrides = EnvironmentOverrides(schema.withCurrentNames(document.root ?? empty))
+    overrides.apply(environment, to: schema)
 
     let dependencies = ConfigurationDependencies(
       directory: Self.directory(of: path), environment: environment, readFile: readFile,

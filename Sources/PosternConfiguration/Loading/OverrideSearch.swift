@@ -31,7 +31,7 @@ struct OverrideSearch {
   mutating func search(section: SectionSpecification, at node: SourceNode?, rest: Substring, path: ConfigurationPath) {
     var isFound = false
     for key in section.keys {
-      guard let rest = Self.rest(of: rest, behind: key.name) else { continue }
+      guard let rest = key.names.lazy.compactMap({ Self.rest(of: rest, behind: $0) }).first else { continue }
       isFound = true
       let path = path.key(key.name)
       switch key.form {

@@ -32,7 +32,7 @@ extension AccessManagerConfiguration: ConfigurationSection {
       "realm", .realm, "Realm: alpha stands for /realms/root/realms/alpha. Left out: the root realm.",
       example: .shown("alpha"))
     cookieName = keys.optional(
-      "cookieName", .cookieName, "Name of the SSO cookie. Left out: the server is requested for it.",
+      "cookieName", .cookieName, "Name of the SSO cookie. Default: read from the server (serverinfo).",
       example: .shown("iPlanetDirectoryPro"))
   }
 }

@@ -31,7 +31,7 @@ extension AdobePassConfiguration: ConfigurationSection {
     deviceInfo = keys.texts(
       "deviceInfo",
       """
-      adobe-pass: what X-Device-Info reports about the device: model, version, osName, osVersion, connectionType, primaryHardwareType, \
+      adobe-pass: members of X-Device-Info, which describes the device: model, version, osName, osVersion, connectionType, primaryHardwareType, \
       manufacturer, vendor, applicationId, … Left out: this sidecar on Linux.
       """,
       example: .commented(["model": "Settop", "osName": "Linux"]))

@@ -8,13 +8,13 @@ public struct DecisionCredentials: Sendable, Equatable {
     /// None.
     case none
     /// A token from the client credentials grant of the issuer.
-    case device
+    case clientCredentials
     /// The user's token.
     case user
   }
 
-  /// The bearer token to send. Default `device` for `authzen` and `opa` with an issuer and without a fixed token, else
-  /// `none`.
+  /// The bearer token to send. Default `clientCredentials` for `authzen` and `opa` with an issuer and without a
+  /// fixed token, else `none`.
   public var bearer: Bearer
   /// A fixed bearer token.
   public var token: ConfiguredSecret<String>?
@@ -32,10 +32,11 @@ public struct DecisionCredentials: Sendable, Equatable {
 extension DecisionCredentials: ConfigurationSection {
   init(reading keys: SectionReader) {
     let bearer = keys.optional(
-      "bearer", .choice(Bearer.self, placeholder: .none),
-      "Bearer token to send: the user's, one from the client credentials grant (device), or none. Left out: device for authzen and opa with "
-        + "an issuer, else none.",
-      example: .shown("device"))
+      "bearer", .choice(Bearer.self, formerly: ["device": .clientCredentials], placeholder: .none),
+      """
+      Bearer token to send: the user's, one from the client credentials grant, or none. Default: clientCredentials for authzen and opa with an \
+      issuer, else none.
+      """, example: .shown("clientCredentials"))
     self.bearer = bearer ?? .none
     token = keys.secret(
       "token", .line, "File with a fixed bearer token.", exampleFile: .commented("/run/secrets/pdp-token"))

@@ -31,12 +31,6 @@ public struct IssuerConfiguration: Sendable, Equatable {
   public var accessManager: AccessManagerConfiguration?
   /// Which servers to trust.
   public var tls: TrustConfiguration
-
-  /// The issuer with that identifier, and defaults for everything else.
-  public init(issuer: String) {
-    self = .allDefaults
-    self.issuer = issuer
-  }
 }
 
 extension IssuerConfiguration: ConfigurationSection {
@@ -64,7 +58,7 @@ extension IssuerConfiguration: ConfigurationSection {
       "redirectUri", .redirectURI, "Where the provider sends users back to, for the SSO grant and postern login.",
       example: .commented("http://127.0.0.1:8765/callback"))
     scope = keys.optional(
-      "scope", .text, "Scope to ask for, its parts separated by spaces.",
+      "scope", .text, "Scope to request, its parts separated by spaces.",
       example: .shown("openid profile offline_access"))
     clientAuth = authentication ?? (Self.hasSecret("clientSecret", keys) ? .clientSecretBasic : .none)
     idToken = keys.section("idToken", IDTokenConfiguration.self, "Requirements on ID tokens.")
@@ -194,7 +188,7 @@ extension ImplicitGrantConfiguration: ConfigurationSection {
       "grant", .choice(Grant.self, placeholder: .tokenExchange), "Grant that gets the token.",
       example: .shown("token_exchange"))
     scope = keys.optional(
-      "scope", .text, "Scope to ask for: less than what a user present may get.", example: .shown("profile:read"))
+      "scope", .text, "Scope to request: less than what a user present may get.", example: .shown("profile:read"))
   }
 }
 

@@ -31,7 +31,7 @@ extension LimitsConfiguration: ConfigurationSection {
       "Longest message; a longer one is answered with message_too_large and discarded.")
     jsonValues = keys.value(
       "jsonValues", .integer(1000...10_000_000), default: 100_000,
-      "JSON values in one message; one with more is answered with message_too_complex and discarded.")
+      "JSON values in one message; a message with more is answered with message_too_complex and discarded.")
     depth = keys.value(
       "depth", .integer(1...512), default: 128, "Deepest nesting of a message; a deeper one is a parse error.")
     connections = keys.value(
@@ -53,6 +53,6 @@ extension LimitsConfiguration: ConfigurationSection {
       "batch", .integer(1...10_000), default: 64, "Members of a batch; more are answered with batch_too_large.")
     sessionBytesPerUid = keys.value(
       "sessionBytesPerUid", .size((64 << 10)...(1 << 40)), default: 64 << 20,
-      "What the sessions and logins of one user id may hold in the store; beyond it no session is made (overloaded).")
+      "Bytes of the sessions and logins of one user id in the store; beyond it no session is created (overloaded).")
   }
 }

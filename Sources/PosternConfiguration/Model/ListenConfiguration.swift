@@ -54,7 +54,7 @@ extension ListenConfiguration: ConfigurationSection {
       """, example: .commented("2770"))
     drain = keys.value(
       "drain", .duration(.zero ... .seconds(600)), default: .seconds(30),
-      "How long pending calls may take after SIGTERM; what is left then is answered shutting_down.")
+      "How long pending calls may take after SIGTERM; the others are then answered with shutting_down.")
     if mode & 0o002 != 0 { keys.warn("every user of this machine can connect to the socket", at: "mode") }
   }
 }

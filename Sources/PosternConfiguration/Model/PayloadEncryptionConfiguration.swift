@@ -11,12 +11,6 @@ public struct PayloadEncryptionConfiguration: Sendable, Equatable {
   public var recipientKeyFile: String
   /// The private key that answers are encrypted to; nil where answers come in the clear.
   public var decryptionKey: ConfiguredSecret<String>?
-
-  /// Encryption to the key in `recipientKeyFile`, with the default algorithms.
-  public init(recipientKeyFile: String) {
-    self = .allDefaults
-    self.recipientKeyFile = recipientKeyFile
-  }
 }
 
 extension PayloadEncryptionConfiguration: ConfigurationSection {

@@ -58,7 +58,7 @@ extension PeerRule: ConfigurationSection {
       "issuers", of: .text, "Issuers these callers may name, and whose sessions they see. Left out: all.",
       example: .commented(["corp"]))
     preauthorization = keys.optionalList(
-      "preauthorization", of: .text, "Decision points these callers may ask. Left out: all.",
+      "preauthorization", of: .text, "Decision points these callers may use. Left out: all.",
       example: .commented(["streaming"]))
     rate = keys.optionalSection(
       "rate", CallRateConfiguration.self,
@@ -97,12 +97,6 @@ public struct CallRateConfiguration: Sendable, Equatable {
   public var perSecond: Double
   /// Calls at once after a pause.
   public var burst: Int
-
-  /// A rate.
-  public init(perSecond: Double, burst: Int) {
-    self.perSecond = perSecond
-    self.burst = burst
-  }
 }
 
 extension CallRateConfiguration: ConfigurationSection {

@@ -19,7 +19,7 @@ extension PosternConfiguration {
   }
 
   /// One comparison for each top-level key; a test holds the keys against the schema.
-  private static let comparisons: [Comparison] = [
+  static let comparisons: [Comparison] = [
     Comparison("listen") { $0.listen },
     Comparison("peers") { $0.peers },
     Comparison("limits") { $0.limits },
@@ -38,14 +38,12 @@ extension PosternConfiguration {
     Comparison("development") { $0.development },
   ]
 
-  /// The keys that can change.
-  static var comparedKeys: [String] { comparisons.map(\.key) }
-
-  private struct Comparison: Sendable {
+  /// A top-level key with the comparison of its values.
+  struct Comparison: Sendable {
     let key: String
-    let isSame: @Sendable (PosternConfiguration, PosternConfiguration) -> Bool
+    fileprivate let isSame: @Sendable (PosternConfiguration, PosternConfiguration) -> Bool
 
-    init(_ key: String, _ value: @escaping @Sendable (PosternConfiguration) -> some Equatable & Sendable) {
+    fileprivate init(_ key: String, _ value: @escaping @Sendable (PosternConfiguration) -> some Equatable & Sendable) {
       self.key = key
       isSame = { value($0) == value($1) }
     }

@@ -46,9 +46,9 @@ extension PosternConfiguration {
     if resource.tokens.auth == .implicit, issuer.implicit == nil {
       context.problem("auth: implicit needs the section issuers.\(name).implicit", at: path.key("auth"))
     }
-    if resource.tokens.auth == .device, issuer.clientAuth == .none {
+    if resource.tokens.auth == .clientCredentials, issuer.clientAuth == .none {
       let message =
-        "issuers.\(name) has no client authentication; most issuers give device tokens to confidential clients only"
+        "issuers.\(name) has no client authentication; most issuers permit client credentials to confidential clients only"
       context.warn("\(message) (RFC 6749 section 4.4)", at: path.key("auth"))
     }
     if resource.tokens.senderConstraint == .mtls, let message = Self.bindingProblem(of: resource, issuer, named: name) {

@@ -83,22 +83,12 @@ public struct PreauthorizationConfiguration: Sendable, Equatable {
   public var degradation: DegradationConfiguration?
   /// `adobe-pass`.
   public var adobePass: AdobePassConfiguration
-
-  /// The decision point of that kind at that URL, and the kind's defaults for everything else.
-  public init(kind: Kind, baseURL: String) {
-    self = .allDefaults
-    self.kind = kind
-    self.baseURL = baseURL
-    requests.maxBatch = Requests.defaultMaxBatch(of: kind)
-    requests.rateLimit = Requests.defaultRateLimit(of: kind)
-  }
-
 }
 
 extension PreauthorizationConfiguration: ConfigurationSection {
   init(reading keys: SectionReader) {
     kind = keys.required(
-      "kind", .choice(Kind.self, placeholder: .authzen), "What the decision point speaks.", example: .shown("authzen"))
+      "kind", .choice(Kind.self, placeholder: .authzen), "Protocol of the decision point.", example: .shown("authzen"))
     baseURL = keys.required("baseUrl", .baseURL, "Its base URL.", example: .shown("https://pdp.example.com"))
     issuer = keys.optional(
       "issuer", .text,
@@ -113,11 +103,11 @@ extension PreauthorizationConfiguration: ConfigurationSection {
       "credentials", DecisionCredentials.self, "How the sidecar authenticates at the decision point.")
     let isBearerGiven = keys.entry("credentials")?.value["bearer"] != nil
     if !isBearerGiven, credentials.token == nil, issuer != nil, kind == .authzen || kind == .opa {
-      credentials.bearer = .device
+      credentials.bearer = .clientCredentials
     }
     options = KindOptions(reading: keys)
     degradation = keys.optionalSection(
-      "degradation", DegradationConfiguration.self, "What is answered in place of the decision point, for a while.",
+      "degradation", DegradationConfiguration.self, "A temporary rule that answers instead of the decision point.",
       commented: true)
     adobePass = AdobePassConfiguration(reading: keys)
     check(keys)
@@ -191,7 +181,7 @@ extension PreauthorizationConfiguration.Requests {
       "attempts", .integer(1...10), default: 3, "How often a retryable item is tried, the first time included.")
     rateLimit =
       keys.optionalSection(
-        "pace", RequestRateConfiguration.self,
+        "rateLimit", formerly: "pace", RequestRateConfiguration.self,
         "Rate limit of requests. Left out: none; with adobe-pass one a second after a burst of 10.",
         commented: true) ?? Self.defaultRateLimit(of: kind)
   }

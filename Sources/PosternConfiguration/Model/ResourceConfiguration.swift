@@ -9,7 +9,7 @@ public struct ResourceConfiguration: Sendable, Equatable {
     /// The token of a registered profile whose user is not present.
     case implicit
     /// A token from the client credentials grant (RFC 6749 section 4.4).
-    case device
+    case clientCredentials
     /// None.
     case none
   }
@@ -76,12 +76,6 @@ public struct ResourceConfiguration: Sendable, Equatable {
   public var cookies: CookiesConfiguration
   /// Encrypted bodies; nil for none.
   public var payloadEncryption: PayloadEncryptionConfiguration?
-
-  /// The resource server at that URL, and defaults for everything else.
-  public init(baseURL: String) {
-    self = .allDefaults
-    locations.baseURL = baseURL
-  }
 }
 
 extension ResourceConfiguration: ConfigurationSection {
@@ -99,7 +93,8 @@ extension ResourceConfiguration: ConfigurationSection {
       "refreshOn", RefreshRule.self,
       "Responses after which the token is refreshed. Left out: 401 with a challenge to the token.",
       commented: true)
-    advice = keys.section("advice", AdviceConfiguration.self, "Policy advice: further steps an answer may ask for.")
+    advice = keys.section(
+      "advice", AdviceConfiguration.self, "Policy advice: further steps that a response may require.")
     http2 = keys.value(
       "http2", .boolean, default: false,
       "Whether HTTP/2 is offered (over TLS), on connections and a thread of the resource's own.")
@@ -126,15 +121,19 @@ extension ResourceConfiguration.Tokens: ConfigurationSection {
     issuer = keys.optional(
       "issuer", .text, "Name of the issuer; may be left out with auth: none only.", example: .shown("corp"))
     auth = keys.value(
-      "auth", .choice(ResourceConfiguration.Authentication.self, placeholder: .user), default: .user,
+      "auth",
+      .choice(
+        ResourceConfiguration.Authentication.self, formerly: ["device": .clientCredentials], placeholder: .user),
+      default: .user,
       """
       Kind of token in requests, unless a call names another: the user's, a registered profile's without its user (implicit), one from the \
-      client credentials grant (device), or none.
+      client credentials grant, or none.
       """)
     scope = keys.optional(
-      "scope", .text, "Scope to ask for; device tokens never take the issuer's.", example: .shown("billing:read"))
+      "scope", .text, "Scope to request; tokens from the client credentials grant never take the issuer's.",
+      example: .shown("billing:read"))
     audience = keys.optional(
-      "audience", .text, "Resource indicator (RFC 8707) or audience to ask for; part of the token's cache key.",
+      "audience", .text, "Resource indicator (RFC 8707) or audience to request; part of the token's cache key.",
       example: .shown("https://api.example.com"))
     senderConstraint = keys.value(
       "senderConstraint", .choice(ResourceConfiguration.SenderConstraint.self, placeholder: .none), default: .none,

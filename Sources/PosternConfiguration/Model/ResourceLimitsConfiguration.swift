@@ -37,7 +37,7 @@ extension ResourceLimitsConfiguration: ConfigurationSection {
       "concurrency", .integer(1...65_536), "Requests at a time to each origin of the resource.", example: .shown(16))
     queue = keys.value(
       "queue", .integer(0...65_536), default: 64,
-      "Requests that may wait for a slot, in the order of their arrival; more are answered with overloaded.")
+      "Requests that may wait for a slot; slots go to the user with the fewest. More are answered with overloaded.")
     breaker = keys.optionalSection(
       "breaker", Breaker.self, "A circuit breaker: an origin that fails again and again gets no requests for a while.")
     if keys.isGiven("queue"), !keys.isGiven("concurrency") {

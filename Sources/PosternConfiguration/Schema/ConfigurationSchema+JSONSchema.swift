@@ -17,14 +17,18 @@ extension ConfigurationSchema {
     var schema: JSONObject = ["type": ["object", "null"], "additionalProperties": false]
     let required = section.keys.filter(\.isRequired).map { JSONValue.string($0.name) }
     if !required.isEmpty { schema["required"] = .array(required) }
-    schema["properties"] = .object(JSONObject(section.keys.map { ($0.name, .object(property($0))) }))
+    schema["properties"] = .object(
+      JSONObject(section.keys.flatMap { key in key.names.map { ($0, .object(property(key, named: $0))) } }))
     let exclusions = exclusions(section)
     if !exclusions.isEmpty { schema["allOf"] = .array(exclusions) }
     return schema
   }
 
-  private static func property(_ key: KeySpecification) -> JSONObject {
+  private static func property(_ key: KeySpecification, named name: String) -> JSONObject {
     var schema: JSONObject = ["description": .string(key.documentation)]
+    if name != key.name {
+      schema = ["description": .string("The former name of \(key.name)."), "deprecated": true]
+    }
     let form: JSONObject =
       switch key.form {
       case .value(let value): value
@@ -39,14 +43,19 @@ extension ConfigurationSchema {
     return schema
   }
 
-  /// At most one of the ways of giving a secret. `required` alone would hold for an empty section, which is null.
+  /// At most one of the ways of giving a secret, and of the names of a key. `required` alone would hold for an empty
+  /// section, which is null.
   private static func exclusions(_ section: SectionSpecification) -> [JSONValue] {
     var exclusions: [JSONValue] = []
+    func exclude(_ name: String, _ other: String) {
+      let both: JSONValue = [.string(name), .string(other)]
+      exclusions.append(["not": ["type": "object", "required": both]])
+    }
     for (index, key) in section.keys.enumerated() {
+      if let formerName = key.formerName { exclude(key.name, formerName) }
       guard let secret = key.secretName else { continue }
       for other in section.keys[(index + 1)...] where other.secretName == secret {
-        let both: JSONValue = [.string(key.name), .string(other.name)]
-        exclusions.append(["not": ["type": "object", "required": both]])
+        exclude(key.name, other.name)
       }
     }
     return exclusions

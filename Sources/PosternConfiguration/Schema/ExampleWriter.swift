@@ -78,10 +78,11 @@ struct ExampleWriter {
     text += String(repeating: " ", count: indent) + (isCommented ? "#" : "") + line + "\n"
   }
 
-  /// The values of a closed set.
+  /// The values of a closed set, without those that have another name now.
   private static func choices(_ form: KeySpecification.Form) -> [String] {
     switch form {
-    case .value(let schema), .list(let schema): (schema["enum"]?.arrayValue ?? []).compactMap(\.stringValue)
+    case .value(let schema), .list(let schema):
+      ((schema["anyOf"]?.arrayValue?.first ?? .object(schema))["enum"]?.arrayValue ?? []).compactMap(\.stringValue)
     default: []
     }
   }

@@ -1,4 +1,5 @@
 import PosternJSON
+import PosternYAML
 
 /// One key as the parser, the JSON Schema, the annotated example and the environment overrides know it.
 struct KeySpecification: Sendable {
@@ -28,6 +29,8 @@ struct KeySpecification: Sendable {
 
   /// The key.
   var name: String
+  /// The name that it had earlier: accepted in files and in variables, absent from the annotated example.
+  var formerName: String?
   /// Its meaning, in one paragraph.
   var documentation: String
   /// The form of its value.
@@ -42,6 +45,9 @@ struct KeySpecification: Sendable {
   var isCommentedSection = false
   /// The name that `…`, `…File` and `…Env` of one secret share.
   var secretName: String?
+
+  /// The names under which the key is found.
+  var names: [String] { [name] + (formerName.map { [$0] } ?? []) }
 }
 
 /// The keys of a section, in the order in which documents list them.
@@ -51,4 +57,35 @@ struct SectionSpecification: Sendable {
 
   /// The key called `name`.
   subscript(name: String) -> KeySpecification? { keys.first { $0.name == name } }
+
+  /// `node` with the current names of its keys, at every level. Where a section has a key under both names, it keeps
+  /// both, for an error.
+  func withCurrentNames(_ node: SourceNode) -> SourceNode {
+    guard case .mapping(var entries) = node.content else { return node }
+    for index in entries.indices {
+      guard let key = keys.first(where: { $0.names.contains(entries[index].key) }) else { continue }
+      if !entries.contains(where: { $0.key == key.name }) { entries[index].key = key.name }
+      entries[index].value = key.form.withCurrentNames(entries[index].value)
+    }
+    var renamed = node
+    renamed.content = .mapping(entries)
+    return renamed
+  }
+}
+
+extension KeySpecification.Form {
+  fileprivate func withCurrentNames(_ node: SourceNode) -> SourceNode {
+    var renamed = node
+    switch (self, node.content) {
+    case (.section(let section), _):
+      renamed = section.withCurrentNames(node)
+    case (.sections(let section), .sequence(let items)):
+      renamed.content = .sequence(items.map(section.withCurrentNames))
+    case (.map(let section, _), .mapping(var entries)):
+      for index in entries.indices { entries[index].value = section.withCurrentNames(entries[index].value) }
+      renamed.content = .mapping(entries)
+    default: break
+    }
+    return renamed
+  }
 }

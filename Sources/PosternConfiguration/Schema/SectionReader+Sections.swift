@@ -10,9 +10,10 @@ extension SectionReader {
 
   /// A section that may be missing, which means something else than its defaults.
   func optionalSection<Section: ConfigurationSection>(
-    _ name: String, _: Section.Type, _ documentation: String, commented: Bool = false
+    _ name: String, formerly formerName: String? = nil, _: Section.Type, _ documentation: String,
+    commented: Bool = false
   ) -> Section? {
-    let section: Section = readSection(name, documentation, commented: commented)
+    let section: Section = readSection(name, formerly: formerName, documentation, commented: commented)
     return isGiven(name) ? section : nil
   }
 
@@ -60,14 +61,15 @@ extension SectionReader {
   }
 
   private func readSection<Section: ConfigurationSection>(
-    _ name: String, _ documentation: String, commented: Bool
+    _ name: String, formerly formerName: String? = nil, _ documentation: String, commented: Bool
   ) -> Section {
     let reader = SectionReader(entry(name)?.value, at: path.key(name), in: context)
     let section = Section(reading: reader)
     reader.finish()
     describe(
       KeySpecification(
-        name: name, documentation: documentation, form: .section(reader.specification), isCommentedSection: commented))
+        name: name, formerName: formerName, documentation: documentation, form: .section(reader.specification),
+        isCommentedSection: commented))
     return section
   }
 

@@ -49,8 +49,10 @@ final class SectionReader {
     let unknown = (entries ?? []).filter { !names.contains($0.key) }
     for (index, entry) in unknown.enumerated() {
       var message = "unknown key"
-      // A file of nothing but unknown keys is not worth a search for each of them.
-      if index < 100, let name = Suggestion.closest(to: entry.key, among: names) {
+      if let key = specifications.first(where: { $0.formerName == entry.key }) {
+        message = "is the former name of \(key.name), which is given, too: leave it out"
+      } else if index < 100, let name = Suggestion.closest(to: entry.key, among: names) {
+        // A file of nothing but unknown keys is not worth a search for each of them.
         message += "; did you mean \(name)?"
       }
       context.problem(message, at: path.key(entry.key), origin: entry.keyOrigin)

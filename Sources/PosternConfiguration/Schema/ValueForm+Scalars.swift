@@ -96,15 +96,17 @@ extension ValueForm where Value == String {
 }
 
 extension ValueForm where Value: RawRepresentable & CaseIterable, Value.RawValue == String {
-  /// Accepts a case of an enumeration, by its raw value.
-  static func choice(_: Value.Type, placeholder: Value) -> Self {
+  /// Accepts a case of an enumeration, by its raw value or by one of the names that cases had earlier.
+  static func choice(_: Value.Type, formerly formerNames: [String: Value] = [:], placeholder: Value) -> Self {
     let values = Value.allCases.map(\.rawValue)
+    let current: JSONObject = ["enum": .array(values.map(JSONValue.string))]
+    let former: JSONObject = ["enum": .array(formerNames.keys.sorted().map(JSONValue.string)), "deprecated": true]
     return ValueForm(
-      schema: ["enum": .array(values.map(JSONValue.string))],
+      schema: formerNames.isEmpty ? current : ["anyOf": [.object(current), .object(former)]],
       placeholder: placeholder,
       json: { .string($0.rawValue) },
       parse: { scalar, _ throws(ValueProblem) in
-        guard let value = Value(rawValue: scalar.text) else {
+        guard let value = formerNames[scalar.text] ?? Value(rawValue: scalar.text) else {
           throw ValueProblem(Suggestion.message(for: scalar.text, among: values))
         }
         return value

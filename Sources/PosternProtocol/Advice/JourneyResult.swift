@@ -21,8 +21,8 @@ public struct JourneyResult: RPCObject {
     }
 
     public static let memberDocs = [
-      "code": "Its code, that of the HTTP status",
-      "message": "Its words",
+      "code": "The access manager's code, that of the HTTP status",
+      "message": "The access manager's message",
       "detail": "Further details from it",
     ]
   }
@@ -45,15 +45,15 @@ public struct JourneyResult: RPCObject {
   public static let memberDocs = [
     "state": "callbacks: the user has to answer; completed: it is over; failed: the access manager rejected it",
     "continuation":
-      "With callbacks: takes the journey on, once. With completed: of a fetch that waits, for fetchResource",
+      "With callbacks: one-time value for the next call. With completed: the suspended fetch's; pass it to fetchResource",
     "callbacks": "The questions to the user: the access manager's own JSON, unchanged",
     "stage": "The name that the tree gives the page",
     "header": "The page's heading",
     "description": "The page's text",
-    "expiresAt": "Until when the continuation is good",
+    "expiresAt": "When the continuation expires",
     "txId": "The transaction that the journey was about; only the resource shows whether it was confirmed",
     "session": "The session's handle, with completed; not with noSession",
-    "sessionUpgraded": "Whether the session has new tokens now; with completed",
+    "sessionUpgraded": "Whether the session has new tokens; with completed",
     "error": "The rejection, with failed",
   ]
 }

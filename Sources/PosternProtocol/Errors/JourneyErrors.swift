@@ -11,7 +11,7 @@ extension RPCErrorCode {
   public static let accessManagerUnreachable = RPCErrorCode(
     3004, "access_manager_unreachable", "The access manager cannot be reached")
   public static let accessManagerError = RPCErrorCode(
-    3005, "access_manager_error", "The access manager answered with an error, or with what makes no sense")
+    3005, "access_manager_error", "The access manager returned an error or an invalid response")
 
   /// The errors of every method that continues a journey.
   static let journeys: [RPCErrorCode] = [

@@ -9,12 +9,13 @@ extension RPCErrorCode {
   public static let tokenEndpointUnreachable = RPCErrorCode(
     5004, "token_endpoint_unreachable", "The issuer cannot be reached")
   public static let authorizationFailed = RPCErrorCode(
-    5005, "authorization_failed", "The authorization did not go as it must")
+    5005, "authorization_failed", "The authorization failed")
   public static let stateUnknown = RPCErrorCode(
     5006, "state_unknown", "No authorization of that state is under way for this peer")
   public static let authorizationPending = RPCErrorCode(
     5007, "authorization_pending", "The user has not decided yet; ask again after retryAfterMs")
   public static let storeUnavailable = RPCErrorCode(5008, "store_unavailable", "The session store cannot be used now")
   public static let sessionIssuerUnknown = RPCErrorCode(5009, "issuer_unknown", "No such issuer is configured")
-  public static let grantNotSupported = RPCErrorCode(5010, "grant_not_supported", "That grant is not to be had here")
+  public static let grantNotSupported = RPCErrorCode(
+    5010, "grant_not_supported", "The issuer is not configured for this grant, or does not support it")
 }

@@ -16,9 +16,6 @@ public enum CancelRequest: RPCMethod {
   public struct Params: RPCObject {
     public let id: JSONValue
 
-    /// The id of the request to end.
-    public init(id: JSONValue) { self.id = id }
-
     public static let memberDocs = ["id": "The id of the request to end, a string or an integer"]
   }
 }

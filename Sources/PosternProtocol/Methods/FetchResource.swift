@@ -19,7 +19,14 @@ public enum FetchResource: RPCMethod {
 
   /// How the request is authenticated.
   public enum Authentication: String, SchemaEnumeration, Sendable {
-    case user, implicit, device, none
+    case user, implicit, clientCredentials, none
+
+    /// The kind of that name; `device` is the former name of `clientCredentials`.
+    public init?(rawValue: String) {
+      let name = rawValue == "device" ? "clientCredentials" : rawValue
+      guard let found = Self.allCases.first(where: { $0.rawValue == name }) else { return nil }
+      self = found
+    }
   }
 
   /// How `parameters` become a body.
@@ -50,7 +57,7 @@ public enum FetchResource: RPCMethod {
       "resource": "A configured resource server; may be left out when only one is configured",
       "path": "Appended to the resource's base URL; or an absolute URL whose origin the resource allows",
       "method": "GET (default), POST, PUT, PATCH, HEAD or DELETE, in any case",
-      "auth": "user, implicit, device or none; default: the resource's own",
+      "auth": "user, implicit, clientCredentials or none; default: the resource's own",
       "session": "A session handle, for user and implicit",
       "parameters": "With GET, HEAD and DELETE the query string, otherwise the body in parametersEncoding",
       "parametersEncoding": "json (default) or formUrl",
@@ -68,7 +75,7 @@ public enum FetchResource: RPCMethod {
         "With stream: status and headers come before the first piece, as a notification fetchResource.head {task, status, reason, url, headers}",
       "task": "The caller's name for the task; default: generated",
       "continuation":
-        "Of a fetch that ended in advice_required: goes on with it, once; excludes all the others but timeoutMs",
+        "Continues a fetch that ended in advice_required. Valid once; only timeoutMs may be combined with it",
     ]
   }
 
@@ -98,9 +105,9 @@ public enum FetchResource: RPCMethod {
 
     public static let memberDocs = [
       "totalMs": "The whole call, tokens and retries included",
-      "queueMs": "Waiting inside the sidecar before the last exchange began",
-      "connectMs": "Name resolution, TCP and TLS of the last exchange; 0 on a reused connection",
-      "firstByteMs": "Until the first byte of the last exchange's response",
+      "queueMs": "Total time that the call's requests waited for a slot or a connection",
+      "connectMs": "Total time of name resolution, TCP and TLS; 0 when every connection was reused",
+      "firstByteMs": "Total time until the first byte of each response",
     ]
   }
 

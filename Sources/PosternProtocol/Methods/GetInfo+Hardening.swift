@@ -33,7 +33,7 @@ extension GetInfo {
       "landlock": "Limits for files, TCP ports and what lies outside of the process",
       "seccomp": "Whether system calls that it never needs are forbidden",
       "lockedMemory": "The memory that secrets are kept in",
-      "missing": "What of it is not in force, and why, for people; empty when nothing is missing",
+      "missing": "Protections that are not in force, with the reason",
     ]
   }
 

@@ -4,7 +4,7 @@ public enum GetInfo: RPCMethod {
   public static let name = "getInfo"
   public static let bounds: PeerBounds = []
   public static let summary = "Name, version and build of the running sidecar"
-  public static let resultSummary = "What is running"
+  public static let resultSummary = "Name, version and build"
 
   /// Versions of the libraries it runs with.
   public struct Libraries: RPCObject {
@@ -61,8 +61,8 @@ public enum GetInfo: RPCMethod {
       "pid": "The sidecar's process id, in its own PID namespace",
       "startedAt": "When it started, RFC 3339 in UTC",
       "libraries": "Versions of the libraries it runs with",
-      "features": "What this build and configuration offer; `development.…` names a development switch that is on",
-      "hardening": "How the process protects itself: what is in force, as the kernel has it",
+      "features": "Features of this build and configuration; `development.…` names a development switch that is on",
+      "hardening": "Protections that are in force, as the kernel reports them",
     ]
   }
 }

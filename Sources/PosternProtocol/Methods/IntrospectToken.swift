@@ -5,7 +5,7 @@ public import PosternJSONRPC
 public enum IntrospectToken: RPCMethod {
   public static let name = "introspectToken"
   public static let bounds: PeerBounds = .issuers
-  public static let summary = "Requests from the issuer whether a token is active (RFC 7662)"
+  public static let summary = "Checks at the issuer whether a token is active (RFC 7662)"
   public static let explanation =
     "The answer may be signed (RFC 9701). It is requested again each time, so that a revocation is seen at once; calls at the same time share one request."
   public static let resultSummary = "The verdict"
@@ -24,7 +24,7 @@ public enum IntrospectToken: RPCMethod {
       "token": "The token",
       "issuer": "A configured issuer's name",
       "tokenTypeHint": "access_token or refresh_token, passed on",
-      "audience": "Whom the token must be for",
+      "audience": "The expected audience",
       "requiredScopes": "Scopes that must all be granted; insufficient_scope otherwise",
     ]
   }

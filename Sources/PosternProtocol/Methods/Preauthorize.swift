@@ -4,7 +4,7 @@ public import PosternJSONRPC
 public enum Preauthorize: RPCMethod {
   public static let name = "preauthorize"
   public static let bounds: PeerBounds = [.issuers, .preauthorization]
-  public static let summary = "Requests from a decision point which resources the user may have"
+  public static let summary = "Returns a decision point's decisions about resources"
   public static let explanation =
     "A hint for what to show, never a gate in front of the resource. Decisions come in the order of the resources. A deny and a fault differ: both are authorized false with an error, and action retry or status 0 marks the fault. A missing session and an unreachable decision point are results, too: outcome failure. Large lists are split, a batch that one resource spoils is taken apart, and permits are cached for a while."
   public static let resultSummary = "A decision for each resource, or the status with the reason why there is none"
@@ -35,7 +35,7 @@ public enum Preauthorize: RPCMethod {
     public var timeoutMs: Int?
 
     public static let memberDocs = [
-      "resources": "Ids or MRSS fragments, 1 to 10000; each is answered, repeated ones too",
+      "resources": "Ids or MRSS fragments, 1 to 10000; one decision for each, duplicates included",
       "disableFeatures":
         "LOCAL_CACHE: request decisions, whatever is cached here. REMOTE_CACHE: the decision point is not to answer from its cache, either",
       "provider": "A configured decision point; may be left out when only one is configured",
@@ -43,7 +43,7 @@ public enum Preauthorize: RPCMethod {
         "The session whose user it is about; may be left out when the peer has exactly one at the provider's issuer",
       "context":
         "Passed on to the decision point. With a provider that has no issuer, context.subject names the subject: an id, or an object with id, type and properties. With adobe-pass context.ip is the end user's IP address",
-      "timeoutMs": "Bounds the call in milliseconds, at most 600000; what is not decided by then is network_error",
+      "timeoutMs": "Bounds the call in milliseconds, at most 600000; the resources left then are network_error",
     ]
   }
 
@@ -59,13 +59,13 @@ public enum Preauthorize: RPCMethod {
 
     public static let memberDocs = [
       "status": "The HTTP-style status; 0 when the decision point did not say this",
-      "code": "What it is; an open set",
+      "code": "Error code; new codes may be added",
       "message": "For people",
       "details": "The decision point's own words",
       "helpUrl": "Where to read more",
-      "trace": "What the decision point's support needs to find the answer",
+      "trace": "The decision point's request id, for its support",
       "action":
-        "What is suggested: none, configuration, application-registration, authentication, authorization, degradation, retry, retry-after; an open set",
+        "Suggested action: none, configuration, application-registration, authentication, authorization, degradation, retry, retry-after; new ones may be added",
     ]
   }
 
@@ -83,8 +83,8 @@ public enum Preauthorize: RPCMethod {
       "authorized": "true for a permit; for nothing else",
       "error": "Why it is no permit; always there then",
       "source": "local: cached here; backend: the decision point; degradation: an operator's rule",
-      "ageMs": "How old it is",
-      "expiresAt": "Until when it is cached here; left out when it is not",
+      "ageMs": "Age of the decision",
+      "expiresAt": "When the cached decision expires; left out when it is not cached",
     ]
   }
 
@@ -98,7 +98,7 @@ public enum Preauthorize: RPCMethod {
       "outcome": "response: the decision point answered, if only with an error; failure: it could not be reached",
       "decisions": "One for each resource, in the order of the request; empty when there is a status",
       "status": "Why there are no decisions",
-      "unhonoredFeatures": "What was to be switched off and cannot be at this decision point",
+      "unhonoredFeatures": "Features of disableFeatures that this decision point cannot switch off",
     ]
   }
 }

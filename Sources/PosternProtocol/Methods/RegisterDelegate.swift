@@ -5,13 +5,10 @@ public enum RegisterDelegate: RPCMethod {
   public static let summary = "This connection answers the named requests of the sidecar from now on"
   public static let explanation =
     "Replaces what the connection registered before. No answer in time, or an error, means the request's default."
-  public static let resultSummary = "What is registered now"
+  public static let resultSummary = "The requests that the connection answers now"
 
   public struct Params: RPCObject {
     public let methods: [DelegateMethod]
-
-    /// The requests this connection answers.
-    public init(methods: [DelegateMethod]) { self.methods = methods }
 
     public static let memberDocs = ["methods": "The requests this connection answers"]
   }

@@ -8,7 +8,7 @@ public enum ReloadConfig: RPCMethod {
   public static let summary = "Reads the configuration again"
   public static let explanation =
     "Read and checked whole before anything changes: with any problem the running configuration stays. Calls in flight finish on the configuration they began with."
-  public static let resultSummary = "What changed"
+  public static let resultSummary = "The changed keys"
   public static let errors: [RPCErrorCode] = [.configurationInvalid]
 
   public struct Result: RPCObject {

@@ -5,13 +5,10 @@ public enum Subscribe: RPCMethod {
   public static let summary = "Sends the named events to this connection from now on"
   public static let explanation =
     "Events arrive as notifications whose method is the event's name. No connection gets any without asking."
-  public static let resultSummary = "What this connection is subscribed to now"
+  public static let resultSummary = "The events this connection is subscribed to now"
 
   public struct Params: RPCObject {
     public let events: [EventName]
-
-    /// The events to add.
-    public init(events: [EventName]) { self.events = events }
 
     public static let memberDocs = ["events": "The events' names"]
   }

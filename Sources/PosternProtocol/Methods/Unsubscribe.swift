@@ -5,5 +5,5 @@ public enum Unsubscribe: RPCMethod {
   public static let name = "unsubscribe"
   public static let bounds: PeerBounds = []
   public static let summary = "Stops the named events on this connection"
-  public static let resultSummary = "What this connection is still subscribed to"
+  public static let resultSummary = "The events this connection is still subscribed to"
 }

@@ -7,7 +7,7 @@ public enum ValidateAccessToken: RPCMethod {
   public static let bounds: PeerBounds = .issuers
   public static let summary = "Validates a JWT access token (RFC 9068)"
   public static let explanation =
-    "The token's typ must be at+jwt, so that no ID token passes. One that is bound to a key (cnf) is not valid unless confirmation names the key whose possession was shown."
+    "The token's typ must be at+jwt, so that no ID token passes. A token that is bound to a key (cnf) is not valid unless confirmation names the key whose possession was shown."
   public static let resultSummary = "The verdict"
   public static let errors = RPCErrorCode.keySources
 

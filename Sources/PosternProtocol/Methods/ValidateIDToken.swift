@@ -39,7 +39,7 @@ public enum ValidateIDToken: RPCMethod {
 
     public static let memberDocs = IssuerReferenceDocs.with([
       "idToken": "The token",
-      "clientId": "Whom the token must be for; default: the configured issuer's client",
+      "clientId": "The client that the token must be for; default: the configured issuer's client",
       "nonce": "The nonce of the authorization request; then it must be there and equal",
       "authorizationCode": "Compared with c_hash",
       "accessToken": "Compared with at_hash",

@@ -21,7 +21,7 @@ public enum ValidateLogoutToken: RPCMethod {
 
     public static let memberDocs = IssuerReferenceDocs.with([
       "logoutToken": "The token",
-      "clientId": "Whom the token must be for; default: the configured issuer's client",
+      "clientId": "The client that the token must be for; default: the configured issuer's client",
       "now": "Seconds since the epoch to judge by; only where development.callerClock is on",
     ])
   }

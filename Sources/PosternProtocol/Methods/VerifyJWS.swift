@@ -19,7 +19,7 @@ public enum VerifyJWS: RPCMethod {
 
     public static let memberDocs = [
       "jws": "The JWS in compact serialization",
-      "jwks": "A key set; one that mixes symmetric and asymmetric keys is rejected",
+      "jwks": "A key set; a mix of symmetric and asymmetric keys is rejected",
       "jwk": "A single key, which the header may or may not name",
       "algorithms": "The algorithms to accept; default: all that fit the key",
     ]

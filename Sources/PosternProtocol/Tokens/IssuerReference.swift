@@ -13,7 +13,7 @@ public protocol IssuerReference: Sendable {
 enum IssuerReferenceDocs {
   static let members = [
     "issuer": "A configured issuer's name; excludes expectedIssuer, jwks and jwksUrl",
-    "expectedIssuer": "Instead of issuer: what iss must be, with jwks or jwksUrl",
+    "expectedIssuer": "Instead of issuer: the expected iss, with jwks or jwksUrl",
     "jwks": "Instead of issuer: the key set, where the configuration allows it (validation.inlineJwks)",
     "jwksUrl": "Instead of issuer: where the key set is; its origin must be in validation.jwksOrigins",
   ]

@@ -12,7 +12,7 @@ public struct TokenViolation: RPCObject {
     "code": "The first failing check; callers switch on it",
     "message": "For people and logs",
     "claim": "The claim or header parameter concerned",
-    "expected": "What would have passed, where it may be shown",
-    "actual": "What was found, where it may be shown",
+    "expected": "The value that would have passed, where it may be shown",
+    "actual": "The value that was found, where it may be shown",
   ]
 }

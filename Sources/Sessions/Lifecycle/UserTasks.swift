@@ -60,18 +60,8 @@ package final class UserTasks: Sendable {
   }
 
   private func begin(for uid: UInt32, atMost most: Int) -> Bool {
-    counts.withLock { counts in
-      let count = counts[uid, default: 0]
-      guard count < most else { return false }
-      counts[uid] = count + 1
-      return true
-    }
+    counts.withLock { $0.countUp(uid, below: most) }
   }
 
-  private func end(for uid: UInt32) {
-    counts.withLock { counts in
-      let count = counts[uid, default: 1] - 1
-      counts[uid] = count > 0 ? count : nil
-    }
-  }
+  private func end(for uid: UInt32) { counts.withLock { $0.countDown(uid) } }
 }

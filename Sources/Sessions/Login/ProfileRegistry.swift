@@ -6,6 +6,9 @@ import TokenValidation
 
 /// Registers the users who have logged in, for implicit access.
 struct ProfileRegistry: Sendable {
+  /// How often a profile is written that other logins write at the same time.
+  private static let attempts = 3
+
   let writer: RecordWriter
   let clock: any EngineClock
   let observer: (any SessionObserver)?
@@ -27,15 +30,14 @@ struct ProfileRegistry: Sendable {
       lastLoginAt: clock.wallNow.millisecondsSinceEpoch, idToken: access.needsIDToken ? idToken : nil)
     let key = Profile.key(of: subject, at: issuer.issuer, ownedBy: uid)
     // Another login of the same user may write first: then that one counts, or is written over.
-    for _ in 0..<3 {
+    for attempt in 1...Self.attempts {
       do throws(StoreError) {
         return try await write(profile, key, uid)
       } catch {
-        guard error.kind == .conflict else {
-          observer?.observe(
-            .troubled("a profile cannot be registered", detail: "\(error) (issuer \(issuer.issuer.name))"))
-          return
-        }
+        if error.kind == .conflict, attempt < Self.attempts { continue }
+        observer?.observe(
+          .troubled("a profile cannot be registered", detail: "\(error) (issuer \(issuer.issuer.name))"))
+        return
       }
     }
   }

@@ -22,7 +22,7 @@ extension ErrorMap {
       code, error.detail, status: error.status, isRetryable: isRetryable, retryAfter: error.retryAfter)
   }
 
-  /// Why the authorization server could not say whether a token is active.
+  /// Why the authorization server could not determine whether a token is active.
   static func fault(_ error: IntrospectionError) -> RPCFault {
     switch error {
     case .undecided(let error): return fault(error)

@@ -13,7 +13,7 @@ extension VisibleConfiguration {
     }
   }
 
-  /// Whether the stopped fetch is one that the caller can go on with: neither its resource nor its session's issuer is
+  /// Whether the caller can continue the suspended fetch: neither its resource nor its session's issuer is
   /// hidden.
   func shows(_ fetch: SuspendedFetches.Fetch) -> Bool {
     guard scope.contains(resource: fetch.origin.resource) else { return false }

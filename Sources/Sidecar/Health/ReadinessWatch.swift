@@ -112,9 +112,11 @@ final class ReadinessWatch: Sendable {
   }
 
   private func watchStore() async {
-    var wait = Self.storeInterval
+    var backoff = Backoff(first: Self.storeInterval * 2, longest: .seconds(30))
     while !Task.isCancelled {
-      wait = await checkStore() ? Self.storeInterval : min(wait * 2, .seconds(30))
+      let isUsable = await checkStore()
+      if isUsable { backoff.succeed() }
+      let wait = isUsable ? Self.storeInterval : backoff.fail(at: clock.monotonicNow)
       // Only a write shows whether writing works again, and perhaps no call writes. Its outcome is reported.
       if health.monitor.isStoreUnwritable { _ = try? await watchedStore.checkWriting() }
       // Here and not when a write succeeds: where small writes succeed and large ones fail, that alternates with each

@@ -76,34 +76,21 @@ package final class PeerRateLimiter: Sendable {
     guard let limit = rule.concurrency else { return .success(nil) }
     let key = Key(rule, uid)
     return state.withLock { state in
-      let count = state.inFlight[key] ?? 0
-      guard count < limit else { return .failure(LimitReached(limit: limit)) }
-      state.inFlight[key] = count + 1
-      return .success(Slot(key: key))
+      state.inFlight.countUp(key, below: limit) ? .success(Slot(key: key)) : .failure(LimitReached(limit: limit))
     }
   }
 
   /// Gives a slot back.
   package func end(_ slot: Slot?) {
     guard let slot else { return }
-    state.withLock { Self.countDown(&$0.inFlight[slot.key]) }
+    state.withLock { $0.inFlight.countDown(slot.key) }
   }
 
   /// Counts a call that answers one of `questions`; false when as many do already.
   package func beginAnswering(uid: UInt32, among questions: Int) -> Bool {
-    state.withLock { state in
-      let count = state.answering[uid] ?? 0
-      guard count < questions else { return false }
-      state.answering[uid] = count + 1
-      return true
-    }
+    state.withLock { $0.answering.countUp(uid, below: questions) }
   }
 
   /// Counts the end of such a call.
-  package func endAnswering(uid: UInt32) { state.withLock { Self.countDown(&$0.answering[uid]) } }
-
-  private static func countDown(_ count: inout Int?) {
-    let left = (count ?? 1) - 1
-    count = left > 0 ? left : nil
-  }
+  package func endAnswering(uid: UInt32) { state.withLock { $0.answering.countDown(uid) } }
 }

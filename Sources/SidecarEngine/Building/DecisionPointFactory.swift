@@ -73,7 +73,8 @@ struct DecisionPointFactory {
       switch (given.credentials.bearer, issuer) {
       case (.none, _): break
       case (.user, _?): settings.credential = .user
-      case (.device, let issuer?): settings.credential = .device(ClientCredentialsGrant(issuer: issuer))
+      case (.clientCredentials, let issuer?):
+        settings.credential = .clientCredentials(ClientCredentialsGrant(issuer: issuer))
       case (_, nil): throw EngineFactory.problem("preauthorization.\(name).credentials.bearer", "needs an issuer")
       }
     }

@@ -2,8 +2,8 @@ package import Logging
 package import PosternSupport
 import SidecarAccess
 
-/// A log of what callers can bring about as often as they like: of each kind of line only so many of each user, the
-/// first ones among them. The next one that is written contains the number of those that were not.
+/// A log for events that callers can cause at will. Rate-limited for each kind of line and user; the next line states
+/// how many were suppressed.
 package struct BoundedLog: Sendable {
   /// A kind of line: the text, and the name in the configuration that it is about.
   private struct Kind: Hashable {
@@ -39,7 +39,7 @@ package struct BoundedLog: Sendable {
     logger.log(level: level, "\(text)", metadata: Self.metadata(metadata(), more))
   }
 
-  /// How many lines of that kind before this one were not written; nil when this one is not to be either.
+  /// The number of lines of that kind that were suppressed before this one; nil when this one is, too.
   package func admit(_ text: String, about name: String = "", of uid: UInt32? = nil) -> Int64? {
     let kind = Kind(text: text, name: name)
     let ledger = ledgers.withLock { ledgers in
@@ -51,7 +51,7 @@ package struct BoundedLog: Sendable {
     return ledger.admit(uid ?? CurrentPeer.uid ?? PeerID.process.uid)
   }
 
-  /// The metadata of a line before which so many of its kind were not written.
+  /// Adds `notLogged`, the number of suppressed lines.
   package static func metadata(_ metadata: Logger.Metadata, _ more: Int64) -> Logger.Metadata {
     more > 0 ? metadata.merging(["notLogged": .stringConvertible(more)]) { $1 } : metadata
   }

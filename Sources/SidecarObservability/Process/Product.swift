@@ -14,7 +14,7 @@ package enum Product {
     "authenticateWithAdvice",
     "decryptJwe",
     "dpop",
-    "fetchResource.device",
+    "fetchResource.clientCredentials",
     "fetchResource.implicit",
     "fetchResource.none",
     "fetchResource.user",

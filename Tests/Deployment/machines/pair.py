@@ -57,7 +57,7 @@ class Deployment:
             },
             "resources": {
                 "orders": {
-                    "baseUrl": playground.base + "/resource/", "issuer": "svc", "auth": "device", "scope": "orders",
+                    "baseUrl": playground.base + "/resource/", "issuer": "svc", "auth": "clientCredentials", "scope": "orders",
                     "audience": playground.base + "/resource",
                 },
                 "mine": {"baseUrl": playground.base + "/resource/", "issuer": "shop", "auth": "user", "scope": "orders"},

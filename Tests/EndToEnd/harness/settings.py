@@ -9,7 +9,7 @@ from .playground import Playground
 
 
 def standard(directory: Path, playground: Playground) -> Dict[str, Any]:
-    """The playground as issuer `play`, its resource server as `orders` (device) and its open half as `open` (none)."""
+    """The playground as issuer `play`, its resource server as `orders` (client credentials), `open` its open half."""
     secret = directory / "client-secret"
     secret.write_text("svcsecret")
     secret.chmod(0o600)
@@ -28,7 +28,7 @@ def standard(directory: Path, playground: Playground) -> Dict[str, Any]:
             "orders": {
                 "baseUrl": playground.base + "/resource/",
                 "issuer": "play",
-                "auth": "device",
+                "auth": "clientCredentials",
                 "scope": "orders",
                 "audience": playground.base + "/resource",
             },

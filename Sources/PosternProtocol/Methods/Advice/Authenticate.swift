@@ -29,7 +29,7 @@ public enum Authenticate: RPCMethod {
         "Answers by callback type, number (_id), input name or id, given without asking; a choice by its index or its text, an object fills several inputs. RedirectCallback: the URL that it led back to; SuspendedTextOutputCallback, or suspendedId to begin with: the link's URL",
       "noSession": "Whether the login is only tried: no session comes of it",
       "forceAuth": "Whether the user has to authenticate although they are logged in",
-      "continuation": "Of the step to go on with; excludes what begins a journey",
+      "continuation": "The continuation of the step; excludes issuer, service and tree",
       "callbacks": "The step's callbacks with their inputs filled in",
     ]
   }

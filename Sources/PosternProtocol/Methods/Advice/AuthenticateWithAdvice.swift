@@ -21,12 +21,12 @@ public enum AuthenticateWithAdvice: RPCMethod {
     public var callbacks: [JSONValue]?
 
     public static let memberDocs = [
-      "session": "The session to step up; may be left out when the peer has one only that it can be",
+      "session": "The session to step up; may be left out when only one of the peer's sessions qualifies",
       "advice": "The advice to satisfy; exactly one of advice, advices, response and continuation",
-      "advices": "Several",
+      "advices": "Several advices to satisfy",
       "response": "The response that contains them, received elsewhere",
       "answers": "Answers that are given without asking, as with authenticate",
-      "continuation": "Of the step to go on with",
+      "continuation": "The continuation of the step",
       "callbacks": "The step's callbacks with their inputs filled in",
     ]
   }

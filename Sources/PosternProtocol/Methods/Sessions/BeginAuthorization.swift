@@ -29,8 +29,8 @@ public enum BeginAuthorization: RPCMethod {
       "prompt": "none, login, consent or select_account",
       "acrValues": "Authentication contexts, of which the ID token must have one",
       "maxAge": "How many seconds ago the user may have authenticated at most",
-      "loginHint": "Who will log in, as far as it is known",
-      "resource": "Whom the token is for (RFC 8707)",
+      "loginHint": "The user who will log in, if known",
+      "resource": "The resource that the token is for (RFC 8707)",
     ]
   }
 
@@ -50,9 +50,9 @@ public enum BeginAuthorization: RPCMethod {
 
     public static let memberDocs = [
       "authorizationUrl": "Where to send the user's browser",
-      "state": "By which the callback is recognised",
-      "expiresAt": "Until when the callback is taken",
-      "redirectUri": "Where the issuer sends the user back to, where the call left it out",
+      "state": "The state of the authorization request; the callback contains it",
+      "expiresAt": "When the authorization expires",
+      "redirectUri": "The redirectUri that was used, when the call left it out",
     ]
   }
 }

@@ -5,7 +5,7 @@ public enum BeginDeviceAuthorization: RPCMethod {
   public static let name = "beginDeviceAuthorization"
   public static let bounds: PeerBounds = .issuers
   public static let summary = "Begins a login on another device (RFC 8628)"
-  public static let resultSummary = "What the user has to be shown"
+  public static let resultSummary = "The code and the URL to show to the user"
   public static let errors: [RPCErrorCode] = [
     .tokenEndpointError, .tokenEndpointUnreachable, .storeUnavailable, .sessionIssuerUnknown, .grantNotSupported,
   ]
@@ -43,10 +43,10 @@ public enum BeginDeviceAuthorization: RPCMethod {
 
     public static let memberDocs = [
       "handle": "The handle to pass to completeDeviceAuthorization",
-      "userCode": "What the user types in",
-      "verificationUri": "Where the user types it in",
+      "userCode": "The code that the user types",
+      "verificationUri": "The page on which the user types it",
       "verificationUriComplete": "The same with the code in it, for a link or a QR code",
-      "expiresAt": "Until when the user may decide",
+      "expiresAt": "When the code expires",
       "intervalMs": "How long to wait between two questions",
     ]
   }

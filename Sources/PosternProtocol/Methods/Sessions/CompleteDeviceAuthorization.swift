@@ -17,7 +17,7 @@ public enum CompleteDeviceAuthorization: RPCMethod {
     public var handle: String
 
     public static let memberDocs = [
-      "handle": "What beginDeviceAuthorization answered"
+      "handle": "The handle that beginDeviceAuthorization returned"
     ]
   }
 

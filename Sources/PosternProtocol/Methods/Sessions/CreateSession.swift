@@ -4,9 +4,9 @@ public import PosternJSONRPC
 public enum CreateSession: RPCMethod {
   public static let name = "createSession"
   public static let bounds: PeerBounds = .issuers
-  public static let summary = "Makes a session"
+  public static let summary = "Creates a session"
   public static let explanation =
-    "The caller gets a handle; the tokens stay in the sidecar. Handles belong to the user id of the peer that made them."
+    "The caller gets a handle; the tokens stay in the sidecar. Handles belong to the user id of the peer that created them."
   public static let resultSummary = "The session"
   public static let errors: [RPCErrorCode] = [
     .tokenEndpointError, .tokenEndpointUnreachable, .authorizationFailed, .storeUnavailable, .sessionIssuerUnknown,
@@ -50,7 +50,7 @@ public enum CreateSession: RPCMethod {
       "ssoToken": "tokens, sso: a single sign-on token of the access manager",
       "subjectToken": "token_exchange: the token to exchange (RFC 8693)",
       "subjectTokenType": "token_exchange: its type; default an access token",
-      "actorToken": "token_exchange: an access token of who acts",
+      "actorToken": "token_exchange: an access token of the acting party",
       "assertion": "jwt_bearer: the assertion (RFC 7523 section 2.1)",
       "code": "authorization_code: the code",
       "codeVerifier": "authorization_code: the verifier of PKCE",
@@ -65,7 +65,7 @@ public enum CreateSession: RPCMethod {
 
     public static let memberDocs = [
       "issuer": "A configured issuer's name",
-      "grant": "From what the session is made",
+      "grant": "The grant that creates the session",
     ]
   }
 

@@ -7,7 +7,7 @@ public enum EndSession: RPCMethod {
   public static let summary = "Ends a session, here at once and then at the issuer"
   public static let explanation =
     "Its tokens are revoked (RFC 7009) and the end of the session is reported to the issuer. Here it is gone even when the network fails."
-  public static let resultSummary = "What became of it at the issuer"
+  public static let resultSummary = "Result of the logout at the issuer"
   public static let errors: [RPCErrorCode] = [.sessionNotFound, .storeUnavailable]
 
   public struct Params: RPCObject {

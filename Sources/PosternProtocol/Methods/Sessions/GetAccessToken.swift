@@ -26,8 +26,9 @@ public enum GetAccessToken: RPCMethod {
 
     public static let memberDocs = [
       "resource": "The resource the token is for",
-      "issuer": "Without resource: whose token",
-      "auth": "user, implicit or device; default: the resource's own, else user with a session and device without",
+      "issuer": "The issuer of the token, without resource",
+      "auth":
+        "user, implicit or clientCredentials; default: the resource's, else user with a session and clientCredentials without",
       "session": "The session's handle; may be left out when the peer has exactly one",
       "minTtlSeconds": "How long it must live at least",
     ]

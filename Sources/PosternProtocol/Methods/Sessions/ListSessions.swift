@@ -6,7 +6,7 @@ public enum ListSessions: RPCMethod {
   public static let bounds: PeerBounds = .issuers
   public static let summary = "Lists the sessions of the caller's user id"
   public static let explanation =
-    "A page of them, and where the next one begins. A session that is there all the time is on one page, whatever comes and goes meanwhile."
+    "A page of them, and where the next one begins. A session that exists during the whole listing is on exactly one page."
   public static let resultSummary = "The sessions, the oldest first"
   public static let errors: [RPCErrorCode] = [.storeUnavailable]
 
@@ -15,12 +15,6 @@ public enum ListSessions: RPCMethod {
   public struct Result: RPCObject {
     public var sessions: [SessionDescription]
     public var nextCursor: String?
-
-    /// A result of the given parts.
-    public init(sessions: [SessionDescription], nextCursor: String? = nil) {
-      self.sessions = sessions
-      self.nextCursor = nextCursor
-    }
 
     public static let memberDocs = [
       "sessions": "The sessions",

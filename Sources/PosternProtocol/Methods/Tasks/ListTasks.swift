@@ -16,12 +16,6 @@ public enum ListTasks: RPCMethod {
     public var tasks: [TaskDescription]
     public var nextCursor: String?
 
-    /// The given tasks.
-    public init(tasks: [TaskDescription], nextCursor: String? = nil) {
-      self.tasks = tasks
-      self.nextCursor = nextCursor
-    }
-
     public static let memberDocs = [
       "tasks": "The tasks",
       "nextCursor": "Where the next page begins; left out when there is none",

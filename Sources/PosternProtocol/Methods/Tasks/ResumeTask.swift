@@ -4,7 +4,7 @@ public import PosternJSONRPC
 public enum ResumeTask: RPCMethod {
   public static let name = "resumeTask"
   public static let bounds: PeerBounds = .resources
-  public static let summary = "Lets a suspended task go on"
+  public static let summary = "Resumes a suspended task"
   public static let explanation =
     "Only a suspended task is resumed; any other stays as it is."
   public static let resultSummary = "The task as it is now"

@@ -4,7 +4,7 @@ public import PosternJSONRPC
 public enum SuspendTask: RPCMethod {
   public static let name = "suspendTask"
   public static let bounds: PeerBounds = .resources
-  public static let summary = "Holds a task still"
+  public static let summary = "Suspends a running task"
   public static let explanation =
     "No bytes move while it is suspended, and timeoutMs is paused. Only a running task is suspended; any other stays as it is."
   public static let resultSummary = "The task as it is now"

@@ -116,7 +116,7 @@ struct JourneyHandlers: Sendable {
   private func resume(
     _ continuation: String, _ callbacks: [JSONValue]?, _ answers: JourneyAnswers, _ context: CallContext
   ) async throws(RPCFault) -> JourneyResult {
-    // One at an issuer that the rule hides is as unknown as one that is not there.
+    // A journey at an issuer that the rule hides is reported as unknown.
     if let issuer = engine.journeys.issuer(of: continuation, ownedBy: context.uid),
       !context.runtime.scope.contains(issuer: issuer)
     {

@@ -7,7 +7,7 @@ import SidecarCalls
 import SidecarEngine
 
 extension Engine {
-  /// The session of that handle. One of an issuer that the call's rule hides is as unknown as one that is not there.
+  /// The session of that handle. A session of an issuer that the call's rule hides is reported as not found.
   func visibleSession(_ handle: SessionHandle, _ context: CallContext) async throws(SessionError) -> Session {
     let session = try await sessions.session(handle, ownedBy: context.uid)
     guard context.runtime.scope.contains(issuer: session.issuer) else { throw .notFound }

@@ -218,7 +218,7 @@ struct SessionHandlers: Sendable {
 }
 
 extension SessionHandle {
-  /// The handle of a call; one that can be none is as unknown as one that is not there.
+  /// The handle of a call; a text that cannot be a handle is reported as not found.
   static func given(_ text: String) throws(RPCFault) -> SessionHandle {
     guard let handle = try? SessionHandle(text) else { throw RPCFault(.sessionNotFound, data: ["path": "/session"]) }
     return handle

@@ -11,16 +11,16 @@ struct InspectToken: ParsableCommand {
     abstract: "Shows a token's header and claims, and the reasons for which a validation would reject it.",
     discussion: """
       Nothing it prints is trusted: a token that shows no fault here may still be forged. With --jwks the signature is \
-      checked too. Exit code: 0 when it could be looked at, whatever was found; 2 when an option is unusable.
+      checked too. Exit code: 0 when a report was printed, 2 for an invalid option.
       """)
 
   @Option(help: "File with a JWK Set to check the signature with.")
   var jwks: KeyFile?
 
-  @Option(help: "What iss must be.")
+  @Option(help: "Expected issuer (iss).")
   var issuer: String?
 
-  @Option(help: "Whom the token must be for: the client's id, or the resource of an access token.")
+  @Option(help: "Expected audience: the client's id, or the resource of an access token.")
   var audience: String?
 
   @OptionGroup var token: TokenArgument

@@ -9,9 +9,9 @@ struct Login: ParsableCommand {
     commandName: "login",
     abstract: "Logs a user in with a browser and prints the session.",
     discussion: """
-      Opens the browser at the issuer, or prints the address to open, and waits for it to come back to a port of this \
-      machine: to the redirectUri that is configured for the issuer, where that is a loopback address. Else, or with --port, \
-      the issuer must know http://127.0.0.1/callback as a redirect URI, at any port or at the one of --port.
+      Opens the browser at the issuer, or prints the address to open, and waits for the redirect to a local port: the \
+      issuer's redirectUri if that is a loopback address; otherwise, or with --port, http://127.0.0.1[:PORT]/callback, \
+      which must be registered at the issuer (without --port: for any port).
       Exit code: 0 there is a session, 1 the login failed, 2 no sidecar, or the browser did not come back in time.
       """)
 
@@ -20,13 +20,13 @@ struct Login: ParsableCommand {
   @Argument(help: "The issuer's name in the configuration.")
   var issuer: String
 
-  @Option(help: "The scope to ask for; default: the issuer's.")
+  @Option(help: "Scope to request; default: the issuer's.")
   var scope: String?
 
-  @Option(help: "The port to come back to; 0 takes any that is free. Default: that of the issuer's redirectUri.")
+  @Option(help: "Port for the redirect; 0 takes any free one. Default: the port of the issuer's redirectUri.")
   var port: UInt16?
 
-  @Option(help: "How many seconds the user has.")
+  @Option(help: "How many seconds to wait for the user.")
   var wait: Int = 300
 
   @Flag(inversion: .prefixedNo, help: "Whether to open a browser; the address is printed in any case.")
@@ -94,7 +94,7 @@ struct Login: ParsableCommand {
         }
         visit.answer(.notThisLogin)
         let came =
-          code == Self.stateUnknown ? "of another login came, or of one that took too long" : "came that cannot be read"
+          code == Self.stateUnknown ? "of another or expired login came" : "came that cannot be read"
         FailureNote.print("a callback \(came); still waiting")
       } catch {
         visit.answer(.failed)

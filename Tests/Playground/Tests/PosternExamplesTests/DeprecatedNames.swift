@@ -40,6 +40,7 @@ private func deprecatedSessionMembers(
   _ journeys: Journeys, _ live: Session, _ fault: TokenFault
 ) async throws {
   _ = session.owner
+  _ = DecisionCredential.device(ClientCredentialsGrant(issuer: session.issuer.issuer))
   _ = FetchSession(owner: 0, issuer: session.issuer, sessions: sessions)
   _ = record.owner
   _ = StoredRecord(key: record.key, owner: 0, version: 1, expiresAt: nil, contents: record.contents)

@@ -179,7 +179,7 @@ class Methods:
         :param resource: A configured resource server; may be left out when only one is configured.
         :param path: Appended to the resource's base URL; or an absolute URL whose origin the resource allows.
         :param method: GET (default), POST, PUT, PATCH, HEAD or DELETE, in any case.
-        :param auth: user, implicit, device or none; default: the resource's own.
+        :param auth: user, implicit, clientCredentials or none; default: the resource's own.
         :param session: A session handle, for user and implicit.
         :param parameters: With GET, HEAD and DELETE the query string, otherwise the body in parametersEncoding.
         :param parameters_encoding: json (default) or formUrl.
@@ -191,8 +191,8 @@ class Methods:
             resource's timeout.
         :param follow_redirects: Whether redirects are followed (default true); credentials never cross origins.
         :param task: The caller's name for the task; default: generated.
-        :param continuation: Of a fetch that ended in advice_required: goes on with it, once; excludes all the
-            others but timeoutMs.
+        :param continuation: Continues a fetch that ended in advice_required. Valid once; only timeoutMs may be
+            combined with it.
         """
         params: dict[str, Any] = present(
             {
@@ -241,7 +241,7 @@ class Methods:
         :param resource: A configured resource server; may be left out when only one is configured.
         :param path: Appended to the resource's base URL; or an absolute URL whose origin the resource allows.
         :param method: GET (default), POST, PUT, PATCH, HEAD or DELETE, in any case.
-        :param auth: user, implicit, device or none; default: the resource's own.
+        :param auth: user, implicit, clientCredentials or none; default: the resource's own.
         :param session: A session handle, for user and implicit.
         :param parameters: With GET, HEAD and DELETE the query string, otherwise the body in parametersEncoding.
         :param parameters_encoding: json (default) or formUrl.
@@ -282,7 +282,7 @@ class Methods:
     ) -> Task:
         """Shows a task.
 
-        A task belongs to its caller's uid, on whatever connection. One that has ended is known for a minute.
+        A task belongs to its caller's uid, on whatever connection. A task that has ended is known for a minute.
 
         :param task: The task's name.
         """
@@ -316,7 +316,7 @@ class Methods:
         timeout: float | None = None,
         traceparent: str | None = None,
     ) -> Task:
-        """Holds a task still.
+        """Suspends a running task.
 
         No bytes move while it is suspended, and timeoutMs is paused. Only a running task is suspended; any other
         stays as it is.
@@ -333,7 +333,7 @@ class Methods:
         timeout: float | None = None,
         traceparent: str | None = None,
     ) -> Task:
-        """Lets a suspended task go on.
+        """Resumes a suspended task.
 
         Only a suspended task is resumed; any other stays as it is.
 
@@ -371,14 +371,14 @@ class Methods:
         timeout: float | None = None,
         traceparent: str | None = None,
     ) -> Preauthorization:
-        """Requests from a decision point which resources the user may have.
+        """Returns a decision point's decisions about resources.
 
         A hint for what to show, never a gate in front of the resource. Decisions come in the order of the
         resources. A deny and a fault differ: both are authorized false with an error, and action retry or status 0
         marks the fault. A missing session and an unreachable decision point are results, too: outcome failure.
         Large lists are split, a batch that one resource spoils is taken apart, and permits are cached for a while.
 
-        :param resources: Ids or MRSS fragments, 1 to 10000; each is answered, repeated ones too.
+        :param resources: Ids or MRSS fragments, 1 to 10000; one decision for each, duplicates included.
         :param disable_features: LOCAL_CACHE: request decisions, whatever is cached here. REMOTE_CACHE: the decision
             point is not to answer from its cache, either.
         :param provider: A configured decision point; may be left out when only one is configured.
@@ -387,7 +387,7 @@ class Methods:
         :param context: Passed on to the decision point. With a provider that has no issuer, context.subject names
             the subject: an id, or an object with id, type and properties. With adobe-pass context.ip is the end
             user's IP address.
-        :param timeout_ms: Bounds the call in milliseconds, at most 600000; what is not decided by then is
+        :param timeout_ms: Bounds the call in milliseconds, at most 600000; the resources left then are
             network_error.
         """
         params: dict[str, Any] = present(
@@ -455,8 +455,8 @@ class Methods:
 
         :param id_token: The token.
         :param issuer: A configured issuer's name; excludes expectedIssuer, jwks and jwksUrl.
-        :param expected_issuer: Instead of issuer: what iss must be, with jwks or jwksUrl.
-        :param client_id: Whom the token must be for; default: the configured issuer's client.
+        :param expected_issuer: Instead of issuer: the expected iss, with jwks or jwksUrl.
+        :param client_id: The client that the token must be for; default: the configured issuer's client.
         :param jwks: Instead of issuer: the key set, where the configuration allows it (validation.inlineJwks).
         :param jwks_url: Instead of issuer: where the key set is; its origin must be in validation.jwksOrigins.
         :param nonce: The nonce of the authorization request; then it must be there and equal.
@@ -518,13 +518,13 @@ class Methods:
     ) -> TokenVerdict:
         """Validates a JWT access token (RFC 9068).
 
-        The token's typ must be at+jwt, so that no ID token passes. One that is bound to a key (cnf) is not valid
-        unless confirmation names the key whose possession was shown.
+        The token's typ must be at+jwt, so that no ID token passes. A token that is bound to a key (cnf) is not
+        valid unless confirmation names the key whose possession was shown.
 
         :param access_token: The token.
         :param audience: The resource the token must be for.
         :param issuer: A configured issuer's name; excludes expectedIssuer, jwks and jwksUrl.
-        :param expected_issuer: Instead of issuer: what iss must be, with jwks or jwksUrl.
+        :param expected_issuer: Instead of issuer: the expected iss, with jwks or jwksUrl.
         :param client_id: The client that presents the token, where it is known.
         :param jwks: Instead of issuer: the key set, where the configuration allows it (validation.inlineJwks).
         :param jwks_url: Instead of issuer: where the key set is; its origin must be in validation.jwksOrigins.
@@ -569,8 +569,8 @@ class Methods:
 
         :param logout_token: The token.
         :param issuer: A configured issuer's name; excludes expectedIssuer, jwks and jwksUrl.
-        :param expected_issuer: Instead of issuer: what iss must be, with jwks or jwksUrl.
-        :param client_id: Whom the token must be for; default: the configured issuer's client.
+        :param expected_issuer: Instead of issuer: the expected iss, with jwks or jwksUrl.
+        :param client_id: The client that the token must be for; default: the configured issuer's client.
         :param jwks: Instead of issuer: the key set, where the configuration allows it (validation.inlineJwks).
         :param jwks_url: Instead of issuer: where the key set is; its origin must be in validation.jwksOrigins.
         :param now: Seconds since the epoch to judge by; only where development.callerClock is on.
@@ -599,7 +599,7 @@ class Methods:
         timeout: float | None = None,
         traceparent: str | None = None,
     ) -> IntrospectionVerdict:
-        """Requests from the issuer whether a token is active (RFC 7662).
+        """Checks at the issuer whether a token is active (RFC 7662).
 
         The answer may be signed (RFC 9701). It is requested again each time, so that a revocation is seen at once;
         calls at the same time share one request.
@@ -607,7 +607,7 @@ class Methods:
         :param token: The token.
         :param issuer: A configured issuer's name.
         :param token_type_hint: access_token or refresh_token, passed on.
-        :param audience: Whom the token must be for.
+        :param audience: The expected audience.
         :param required_scopes: Scopes that must all be granted; insufficient_scope otherwise.
         """
         params: dict[str, Any] = present(
@@ -636,7 +636,7 @@ class Methods:
         For tooling and conformance vectors: only the signature is checked, no claim. Exactly one of jwks and jwk.
 
         :param jws: The JWS in compact serialization.
-        :param jwks: A key set; one that mixes symmetric and asymmetric keys is rejected.
+        :param jwks: A key set; a mix of symmetric and asymmetric keys is rejected.
         :param jwk: A single key, which the header may or may not name.
         :param algorithms: The algorithms to accept; default: all that fit the key.
         """
@@ -672,13 +672,13 @@ class Methods:
         timeout: float | None = None,
         traceparent: str | None = None,
     ) -> Session:
-        """Makes a session.
+        """Creates a session.
 
         The caller gets a handle; the tokens stay in the sidecar. Handles belong to the user id of the peer that
-        made them.
+        created them.
 
         :param issuer: A configured issuer's name.
-        :param grant: From what the session is made.
+        :param grant: The grant that creates the session.
         """
         params: dict[str, Any] = present({"issuer": issuer, "grant": wire(grant)})
         return self._invoke("createSession", params, Session.from_json, timeout, traceparent)
@@ -708,8 +708,8 @@ class Methods:
         :param prompt: none, login, consent or select_account.
         :param acr_values: Authentication contexts, of which the ID token must have one.
         :param max_age: How many seconds ago the user may have authenticated at most.
-        :param login_hint: Who will log in, as far as it is known.
-        :param resource: Whom the token is for (RFC 8707).
+        :param login_hint: The user who will log in, if known.
+        :param resource: The resource that the token is for (RFC 8707).
         """
         params: dict[str, Any] = present(
             {
@@ -770,7 +770,7 @@ class Methods:
         Answers authorization_pending with retryAfterMs until then; a call before that sends no request to the
         issuer.
 
-        :param handle: What beginDeviceAuthorization answered.
+        :param handle: The handle that beginDeviceAuthorization returned.
         """
         params: dict[str, Any] = present({"handle": handle})
         return self._invoke("completeDeviceAuthorization", params, Session.from_json, timeout, traceparent)
@@ -799,8 +799,8 @@ class Methods:
     ) -> SessionList:
         """Lists the sessions of the caller's user id.
 
-        A page of them, and where the next one begins. A session that is there all the time is on one page, whatever
-        comes and goes meanwhile.
+        A page of them, and where the next one begins. A session that exists during the whole listing is on exactly
+        one page.
 
         :param limit: How many entries at most, from 1 to 1,000; default 100. There may be fewer where they are
             large.
@@ -857,9 +857,9 @@ class Methods:
         (DPoP): the key never leaves the sidecar.
 
         :param resource: The resource the token is for.
-        :param issuer: Without resource: whose token.
-        :param auth: user, implicit or device; default: the resource's own, else user with a session and device
-            without.
+        :param issuer: The issuer of the token, without resource.
+        :param auth: user, implicit or clientCredentials; default: the resource's, else user with a session and
+            clientCredentials without.
         :param session: The session's handle; may be left out when the peer has exactly one.
         :param min_ttl_seconds: How long it must live at least.
         """
@@ -943,7 +943,7 @@ class Methods:
             SuspendedTextOutputCallback, or suspendedId to begin with: the link's URL.
         :param no_session: Whether the login is only tried: no session comes of it.
         :param force_auth: Whether the user has to authenticate although they are logged in.
-        :param continuation: Of the step to go on with; excludes what begins a journey.
+        :param continuation: The continuation of the step; excludes issuer, service and tree.
         :param callbacks: The step's callbacks with their inputs filled in.
         """
         params: dict[str, Any] = present(
@@ -981,12 +981,12 @@ class Methods:
         the issuer led back to. When the access manager gives another login the session gets new tokens, all at
         once.
 
-        :param session: The session to step up; may be left out when the peer has one only that it can be.
+        :param session: The session to step up; may be left out when only one of the peer's sessions qualifies.
         :param advice: The advice to satisfy; exactly one of advice, advices, response and continuation.
-        :param advices: Several.
+        :param advices: Several advices to satisfy.
         :param response: The response that contains them, received elsewhere.
         :param answers: Answers that are given without asking, as with authenticate.
-        :param continuation: Of the step to go on with.
+        :param continuation: The continuation of the step.
         :param callbacks: The step's callbacks with their inputs filled in.
         """
         params: dict[str, Any] = present(

@@ -62,7 +62,7 @@ __all__ = [
     "Violation",
 ]
 
-Auth = Literal["user", "implicit", "device", "none"]
+Auth = Literal["user", "implicit", "clientCredentials", "none"]
 DelegateName = Literal[
     "delegate.onPolicyAdviceReceived",
     "delegate.evaluateAuthorizationPolicy",
@@ -199,7 +199,7 @@ class Hardening:
     seccomp: bool
     #: The memory that secrets are kept in.
     locked_memory: LockedMemory
-    #: What of it is not in force, and why, for people; empty when nothing is missing.
+    #: Protections that are not in force, with the reason.
     missing: list[str]
 
     @classmethod
@@ -249,9 +249,9 @@ class Info:
     started_at: datetime
     #: Versions of the libraries it runs with.
     libraries: Libraries
-    #: What this build and configuration offer; `development.…` names a development switch that is on.
+    #: Features of this build and configuration; `development.…` names a development switch that is on.
     features: list[str]
-    #: How the process protects itself: what is in force, as the kernel has it.
+    #: Protections that are in force, as the kernel reports them.
     hardening: Hardening
 
     @classmethod
@@ -463,11 +463,11 @@ class Timing:
 
     #: The whole call, tokens and retries included.
     total_ms: int
-    #: Waiting inside the sidecar before the last exchange began.
+    #: Total time that the call's requests waited for a slot or a connection.
     queue_ms: int
-    #: Name resolution, TCP and TLS of the last exchange; 0 on a reused connection.
+    #: Total time of name resolution, TCP and TLS; 0 when every connection was reused.
     connect_ms: int
-    #: Until the first byte of the last exchange's response.
+    #: Total time until the first byte of each response.
     first_byte_ms: int
 
     @classmethod
@@ -643,18 +643,18 @@ class Status:
 
     #: The HTTP-style status; 0 when the decision point did not say this.
     status: int
-    #: What it is; an open set.
+    #: Error code; new codes may be added.
     code: str
     #: For people.
     message: str
-    #: What is suggested: none, configuration, application-registration, authentication, authorization, degradation,
-    #: retry, retry-after; an open set.
+    #: Suggested action: none, configuration, application-registration, authentication, authorization, degradation,
+    #: retry, retry-after; new ones may be added.
     action: str
     #: The decision point's own words.
     details: str | None = None
     #: Where to read more.
     help_url: str | None = None
-    #: What the decision point's support needs to find the answer.
+    #: The decision point's request id, for its support.
     trace: str | None = None
 
     @classmethod
@@ -696,11 +696,11 @@ class Decision:
     authorized: bool
     #: local: cached here; backend: the decision point; degradation: an operator's rule.
     source: Literal["local", "backend", "degradation"]
-    #: How old it is.
+    #: Age of the decision.
     age_ms: int
     #: Why it is no permit; always there then.
     error: Status | None = None
-    #: Until when it is cached here; left out when it is not.
+    #: When the cached decision expires; left out when it is not cached.
     expires_at: datetime | None = None
 
     @classmethod
@@ -738,7 +738,7 @@ class Preauthorization:
     outcome: Literal["response", "failure"]
     #: One for each resource, in the order of the request; empty when there is a status.
     decisions: list[Decision]
-    #: What was to be switched off and cannot be at this decision point.
+    #: Features of disableFeatures that this decision point cannot switch off.
     unhonored_features: list[Literal["LOCAL_CACHE", "REMOTE_CACHE"]]
     #: Why there are no decisions.
     status: Status | None = None
@@ -832,9 +832,9 @@ class Violation:
     message: str
     #: The claim or header parameter concerned.
     claim: str | None = None
-    #: What would have passed, where it may be shown.
+    #: The value that would have passed, where it may be shown.
     expected: Any | None = None
-    #: What was found, where it may be shown.
+    #: The value that was found, where it may be shown.
     actual: Any | None = None
 
     @classmethod
@@ -1068,7 +1068,7 @@ class Grant(GrantForms):
     subject_token: str | None = field(default=None, repr=False)
     #: token_exchange: its type; default an access token.
     subject_token_type: str | None = None
-    #: token_exchange: an access token of who acts.
+    #: token_exchange: an access token of the acting party.
     actor_token: str | None = field(default=None, repr=False)
     #: jwt_bearer: the assertion (RFC 7523 section 2.1).
     assertion: str | None = field(default=None, repr=False)
@@ -1196,11 +1196,11 @@ class AuthorizationRequest:
 
     #: Where to send the user's browser.
     authorization_url: str = field(repr=False)
-    #: By which the callback is recognised.
+    #: The state of the authorization request; the callback contains it.
     state: str = field(repr=False)
-    #: Until when the callback is taken.
+    #: When the authorization expires.
     expires_at: datetime
-    #: Where the issuer sends the user back to, where the call left it out.
+    #: The redirectUri that was used, when the call left it out.
     redirect_uri: str | None = None
 
     @classmethod
@@ -1232,11 +1232,11 @@ class DeviceAuthorization:
 
     #: The handle to pass to completeDeviceAuthorization.
     handle: str = field(repr=False)
-    #: What the user types in.
+    #: The code that the user types.
     user_code: str
-    #: Where the user types it in.
+    #: The page on which the user types it.
     verification_uri: str
-    #: Until when the user may decide.
+    #: When the code expires.
     expires_at: datetime
     #: How long to wait between two questions.
     interval_ms: int
@@ -1471,9 +1471,9 @@ class ParsedAdvice:
 class JourneyFailure:
     """The access manager's rejection."""
 
-    #: Its code, that of the HTTP status.
+    #: The access manager's code, that of the HTTP status.
     code: int
-    #: Its words.
+    #: The access manager's message.
     message: str
     #: Further details from it.
     detail: Any | None = None
@@ -1505,7 +1505,8 @@ class JourneyStep(JourneyAnswers):
 
     #: callbacks: the user has to answer; completed: it is over; failed: the access manager rejected it.
     state: Literal["callbacks", "completed", "failed"]
-    #: With callbacks: takes the journey on, once. With completed: of a fetch that waits, for fetchResource.
+    #: With callbacks: one-time value for the next call. With completed: the suspended fetch's; pass it to
+    #: fetchResource.
     continuation: str | None = field(default=None, repr=False)
     #: The questions to the user: the access manager's own JSON, unchanged.
     callbacks: list[dict[str, Any]] | None = field(default=None, repr=False)
@@ -1515,13 +1516,13 @@ class JourneyStep(JourneyAnswers):
     header: dict[str, Any] | None = None
     #: The page's text.
     description: str | None = None
-    #: Until when the continuation is good.
+    #: When the continuation expires.
     expires_at: datetime | None = None
     #: The transaction that the journey was about; only the resource shows whether it was confirmed.
     tx_id: str | None = None
     #: The session's handle, with completed; not with noSession.
     session: str | None = field(default=None, repr=False)
-    #: Whether the session has new tokens now; with completed.
+    #: Whether the session has new tokens; with completed.
     session_upgraded: bool | None = None
     #: The rejection, with failed.
     error: JourneyFailure | None = None

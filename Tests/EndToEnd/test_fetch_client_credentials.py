@@ -1,4 +1,4 @@
-"""Section 4.1 with `auth: device`: tokens by client credentials, renewed once and never twice."""
+"""Section 4.1 with `auth: clientCredentials`: tokens by client credentials, renewed once and never twice."""
 from __future__ import annotations
 
 import json
@@ -41,6 +41,23 @@ def test_a_protected_resource_is_fetched(connection: Connection, playground: Pla
     counters = playground.statistics()
     assert counters["tokenRequests"] == 1
     assert counters["clients"]["svc"] == {"requests": 1, "client_secret_basic": 1, "client_secret_post": 0}
+
+
+@pytest.mark.parametrize("configured", ["clientCredentials", "device"])
+@pytest.mark.parametrize("given", [None, "clientCredentials", "device"])
+def test_device_is_accepted_as_the_former_name(
+    start: Start, connect: Connect, playground: Playground, configured: str, given: Optional[str]
+) -> None:
+    sidecar = start({"resources": {"orders": {"auth": configured}}})
+    connection = connect(sidecar)
+    params = {"auth": given} if given else {}
+    assert fetch(connection, **params)["status"] == 200
+    assert playground.statistics()["clients"]["svc"]["requests"] == 1
+    features = connection.call("getInfo")["features"]
+    assert "fetchResource.clientCredentials" in features and "fetchResource.device" not in features
+    # Errors name the current name only.
+    assert "device" not in connection.error("fetchResource", {"resource": "orders", "path": "x", "auth": "devise"})["message"]
+    assert "device" not in sidecar.log(), "accepted without a word"
 
 
 def test_the_token_is_cached(connection: Connection, playground: Playground) -> None:
@@ -157,7 +174,7 @@ def test_the_retry_carries_the_same_request(connection: Connection, playground: 
 
 def test_scope_and_audience_are_part_of_what_a_token_is_for(start: Start, connect: Connect, playground: Playground) -> None:
     def resource(**changes: Any) -> Dict[str, Any]:
-        return {"baseUrl": playground.base + "/resource/", "issuer": "play", "auth": "device", "scope": "orders", **changes}
+        return {"baseUrl": playground.base + "/resource/", "issuer": "play", "auth": "clientCredentials", "scope": "orders", **changes}
 
     here = playground.base + "/resource"
     resources = {
