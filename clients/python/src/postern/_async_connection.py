@@ -18,7 +18,7 @@ from ._chunks import STREAMED
 from ._connection import lost
 from ._dial import address, failure
 from ._limits import OWED_BYTES, Deadline, Limits
-from ._pending import Message, blamed
+from ._pending import Message, Sent, blamed
 from ._slots import URGENT_SLOTS, AsyncSlots, is_urgent
 from ._wire import members
 from .errors import ConnectionLost, DeadlineExceeded, PosternError, ProtocolViolation, from_answer, inherited
@@ -40,18 +40,17 @@ class AsyncHandler(Protocol):
     def on_end(self, connection: AsyncConnection, error: PosternError) -> None: ...
 
 
-class AsyncPending:
+class AsyncPending(Sent):
     """One request in progress."""
 
-    __slots__ = ("deadline", "future", "identifier", "method", "size", "slots", "values")
+    __slots__ = ("deadline", "future", "slots")
 
     def __init__(
         self, identifier: int, method: str, line: bytes, future: asyncio.Future[Settled], slots: AsyncSlots | None
     ) -> None:
         self.identifier = identifier
         self.method = method
-        self.size = len(line)
-        self.values = _framing.most_values(line)
+        self.line = line
         self.future = future
         #: Its slot is given back to them with its response.
         self.slots = slots

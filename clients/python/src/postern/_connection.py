@@ -67,8 +67,9 @@ class Connection:
     another. This saves a switch of threads in every call. Once messages may come without a waiting call (`keep`), a
     thread of its own reads.
 
-    `_lock` guards the requests in progress and the end; the reading thread has `_reading`, the writing one `_writing`.
+    `_lock` guards the end and what is started once; the reading thread has `_reading`, the writing one `_writing`.
     A thread that reads for others never writes, so that it never waits for a sidecar that waits for us to read.
+    Requests in progress need none: only one thread gets a request out of `_pending`, and settles it.
     """
 
     def __init__(self, path: str, limits: Limits, handler: Handler, in_flight: int | None = None) -> None:
@@ -83,7 +84,6 @@ class Connection:
         self._is_sending = False
         self._keeper: threading.Thread | None = None
         self._lines = _framing.Lines(limits.answer_bytes)
-        self._buffer = memoryview(bytearray(_READ))
         self._pending: dict[int, Pending] = {}
         self.slots = Slots(in_flight or limits.in_flight, limits.queued)
         self._urgent = Slots(URGENT_SLOTS, limits.queued)
@@ -93,6 +93,7 @@ class Connection:
         self.registered: frozenset[str] = frozenset()
         self.is_leaving = False
         self._identifiers = itertools.count(1)
+        self.is_open = True
         self._error: PosternError | None = None
         self._farewell: PosternError | None = None
         #: Bytes of responses that wait to be sent.
@@ -112,10 +113,6 @@ class Connection:
             raise failure(path, error) from error
         self._readable = select.poll()
         self._readable.register(self._socket, select.POLLIN)
-
-    @property
-    def is_open(self) -> bool:
-        return self._error is None
 
     @property
     def is_inherited(self) -> bool:
@@ -156,14 +153,13 @@ class Connection:
             identifier = next(self._identifiers)
             line = _framing.request(identifier, method, params, self._limits.request_bytes, timeout_ms)
             pending = Pending(identifier, method, line, on_settled, slots)
-            with self._lock:
-                if self._error is not None:
-                    raise lost(self._error, "not_sent")
-                self._pending[identifier] = pending
+            self._pending[identifier] = pending
             try:
+                if self._error is not None:  # read after the request was added: see `close`
+                    raise lost(self._error, "not_sent")
                 self._write(line, deadline)
             except BaseException:
-                self._forget(identifier)
+                self._pending.pop(identifier, None)
                 raise
         except BaseException:
             if slots is not None:
@@ -173,7 +169,7 @@ class Connection:
 
     def result(self, pending: Pending, deadline: Deadline) -> Any:
         """Waits for a response; a timeout, and an interrupt, cancel the request."""
-        if self.is_inherited:
+        if self._process != os.getpid():
             raise inherited("this is a call")
         try:
             while not pending.is_settled:
@@ -182,12 +178,12 @@ class Connection:
                     text = f"no response to {pending.method} within {deadline.seconds:g} s"
                     late = DeadlineExceeded(text, data={"outcome": "unknown"})
                     # Another thread that has removed it settles it next.
-                    if not self.cancel(pending, late) and not pending.wait(1.0):
+                    if not self.cancel(pending, late) and not self._wait(pending, 1.0):
                         raise late
                 elif self._keeper is None:
                     self._lead(pending, deadline, left)
                 else:
-                    pending.wait(left)
+                    self._wait(pending, left)
         except BaseException:
             self.cancel(pending, Cancelled("the thread that waited for the response was interrupted", -32800))
             raise
@@ -195,13 +191,17 @@ class Connection:
 
     def cancel(self, pending: Pending, error: PosternError) -> bool:
         """Cancels a request on both sides and settles it with the error. Returns False if there is a response."""
+        identifier = pending.identifier
         with self._lock:
-            forgotten = self._pending.pop(pending.identifier, None)
-            if forgotten is None:
+            if identifier in self._left:  # cancelled by another thread
                 return False
-            self._left[pending.identifier] = forgotten
+            # It is always in one of the two: its response may come at this moment.
+            self._left[identifier] = pending
+            if self._pending.pop(identifier, None) is None:
+                self._left.pop(identifier, None)
+                return False
         pending.settle(None, error)
-        self.cancel_request(pending.identifier)
+        self.cancel_request(identifier)
         self.keep()  # its response still comes
         return True
 
@@ -316,11 +316,13 @@ class Connection:
 
     def _lead(self, pending: Pending, deadline: Deadline, left: float) -> None:
         """Reads until the response has come, or waits while another thread reads."""
-        # Before trying to read: a thread that stops reading looks for waiters after it has stopped.
-        pending.has_waiter = True
-        if not self._reading.acquire(blocking=False):
-            pending.wait(left)
-            return
+        if not self._reading.acquire(False):
+            with self._lock:
+                pending.expect()
+            # A thread that stops reading looks for waiters after that: it may have done so just before.
+            if not self._reading.acquire(False):
+                pending.wait(left)
+                return
         try:
             while left and self._error is None:
                 self._read(left)
@@ -331,16 +333,21 @@ class Connection:
                 self._dispose()
         finally:
             self._reading.release()
-            pending.has_waiter = False
             if self._pending:
-                self._hand_over()
+                self._hand_over(pending)
 
-    def _hand_over(self) -> None:
-        """Makes one of the waiting threads read from now on."""
+    def _wait(self, pending: Pending, left: float) -> bool:
+        """Waits while another thread reads. Returns whether the request is settled."""
+        with self._lock:
+            pending.expect()
+        pending.wait(left)
+        return pending.is_settled
+
+    def _hand_over(self, own: Pending | None = None) -> None:
+        """Makes one of the waiting threads read from now on, but not that of `own`."""
         if self._keeper is not None:
             return
-        with self._lock:
-            heir = next((pending for pending in self._pending.values() if pending.has_waiter), None)
+        heir = next((one for one in list(self._pending.values()) if one is not own and one.has_waiter), None)
         if heir is not None:
             heir.wake()
 
@@ -370,9 +377,9 @@ class Connection:
             flags = int(socket.MSG_DONTWAIT)
         error: PosternError
         try:
-            size = self._socket.recv_into(self._buffer, _READ, flags)
-            if size:
-                for line in self._lines.feed(self._buffer[:size].tobytes()):
+            data = self._socket.recv(_READ, flags)
+            if data:
+                for line in self._lines.feed(data):
                     self._take(_framing.decoded(line))
                 return
             where = "within a response" if self._lines.is_within else ""
@@ -404,17 +411,16 @@ class Connection:
                 self._handler.on_notification(self, message)
             return
         identifier = message.get("id")
-        is_error = "error" in message
-        is_whole = ("result" in message) != is_error and (not is_error or members(message["error"]) is not None)
-        if identifier is None and is_error and is_whole:
-            self._blame(from_answer(message["error"]))
-            return
+        is_whole = "result" in message
+        if "error" in message:
+            is_whole = not is_whole and members(message["error"]) is not None
+            if identifier is None and is_whole:
+                self._blame(from_answer(message["error"]))
+                return
         if type(identifier) is not int or not is_whole:  # True is 1 to a dictionary
             raise ProtocolViolation("a response of another shape came from the socket")
-        with self._lock:
-            pending = self._pending.pop(identifier, None)
-            left = self._left.pop(identifier, None) if pending is None else None
-        answered = pending or left
+        pending = self._pending.pop(identifier, None)
+        answered = pending or self._left.pop(identifier, None)
         if answered is None:  # each response comes once: this one may belong to another request
             raise ProtocolViolation("a response without a request came from the socket")
         if answered.slots is not None:
@@ -443,10 +449,6 @@ class Connection:
 
     # The end
 
-    def _forget(self, identifier: int) -> Pending | None:
-        with self._lock:
-            return self._pending.pop(identifier, None)
-
     def close(self, error: PosternError) -> None:
         """Ends the connection, and all waiting calls with `error`. A second call has no effect."""
         if sys.is_finalizing():  # threads and their locks are gone; the system closes the rest
@@ -456,9 +458,7 @@ class Connection:
         with self._lock:
             if self._error is not None:
                 return
-            self._error = error
-            waiting: list[Pending] = list(self._pending.values())
-            self._pending.clear()
+            self._error, self.is_open = error, False
             if self._errands is not None:
                 self._errands.put(None)
         with contextlib.suppress(OSError):  # already closed
@@ -466,8 +466,11 @@ class Connection:
         self.slots.end()
         self._urgent.end()
         outcome = str(error.data.get("outcome") or "unknown")
-        for pending in waiting:
-            pending.settle(None, lost(error, outcome))
+        # Who adds a request from now on finds the error.
+        for identifier in list(self._pending):
+            pending = self._pending.pop(identifier, None)
+            if pending is not None:
+                pending.settle(None, lost(error, outcome))
         self._handler.on_end(self, error)
         if self._reading.acquire(blocking=False):  # otherwise the reading thread does it
             try:

@@ -34,7 +34,7 @@ _decode = json.JSONDecoder().raw_decode
 
 def encoded(message: Any, limit: int | None = None) -> bytes:
     """The line of a message. Values that the sidecar would reject are rejected here, where the caller is known."""
-    return _checked(_text(message), limit)
+    return _checked(_text(message) + "\n", limit)
 
 
 def _text(value: Any) -> str:
@@ -80,7 +80,7 @@ def _check_names(members: dict[Any, Any]) -> None:
 
 
 def _checked(text: str, limit: int | None) -> bytes:
-    line = text.encode("utf-8") + b"\n"
+    line = text.encode()
     if limit is not None and len(line) > limit:
         raise RequestError(
             f"the request has {len(line)} bytes, more than {limit}",
@@ -97,7 +97,7 @@ def request(
     text = _text(params) if params else "{}"
     if timeout_ms is not None:  # composing text is faster than copying the params
         text = f'{text[:-1]}{"," if params else ""}"meta":{{"timeoutMs":{timeout_ms}}}}}'
-    return _checked(f'{{"jsonrpc":"2.0","id":{identifier},"method":{_quoted(method)},"params":{text}}}', limit)
+    return _checked(f'{{"jsonrpc":"2.0","id":{identifier},"method":{_quoted(method)},"params":{text}}}\n', limit)
 
 
 @functools.lru_cache(maxsize=256)
@@ -121,10 +121,11 @@ def most_values(line: bytes) -> int:
 def decoded(line: bytes) -> dict[str, Any]:
     """The message of a line."""
     try:
-        text = line.decode("utf-8")
+        text = line.decode()
+        message: dict[str, Any]
         message, end = _decode(text)
-        if isinstance(message, dict) and (end + 1 >= len(text) or not text[end:].strip()):
-            return cast("dict[str, Any]", message)
+        if type(message) is dict and (end + 1 >= len(text) or not text[end:].strip()):
+            return message
     except (ValueError, RecursionError):
         pass
     raise ProtocolViolation("a message from the socket is no JSON-RPC message")

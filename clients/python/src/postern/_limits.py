@@ -50,15 +50,14 @@ class Deadline:
     __slots__ = ("last", "moment", "seconds")
 
     def __init__(self, seconds: float | None) -> None:
-        if seconds is not None and not seconds > 0:
+        if seconds is None:
+            seconds = math.inf
+        if not seconds > 0:
             raise ValueError("timeout must be more than 0 seconds")
-        if seconds is None or seconds == math.inf:
-            self.seconds = self.moment = self.last = math.inf
-        else:
-            self.seconds = seconds
-            self.moment = time.monotonic() + seconds
-            #: The client waits a little longer than the sidecar, whose error has more information.
-            self.last = self.moment + min(2.0, 0.5 + seconds / 10)
+        self.seconds = seconds
+        self.moment = moment = time.monotonic() + seconds
+        #: The client waits a little longer than the sidecar, whose error has more information.
+        self.last = moment + (2.0 if seconds >= 15 else 0.5 + seconds / 10)
 
     def left(self) -> float:
         """Seconds until then, infinite without one, never negative."""
@@ -68,7 +67,10 @@ class Deadline:
     def left_ms(self) -> int | None:
         """For `meta.timeoutMs`."""
         moment = self.moment
-        return None if moment == math.inf else max(1, int((moment - time.monotonic()) * 1000))
+        if moment == math.inf:
+            return None
+        left = int((moment - time.monotonic()) * 1000)
+        return left if left > 0 else 1
 
     def patience(self) -> float:
         """Seconds until `last`, infinite without one, never negative."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Iterable
-from typing import Any, Callable, Protocol, TypeVar
+from typing import Any, Callable, TypeVar
 
 from ._framing import most_values
 from ._slots import Slots
@@ -13,14 +14,24 @@ from .errors import PosternError, from_answer
 Message = dict[str, Any]
 
 
-class Sent(Protocol):
-    """The properties of a request that was sent."""
+class Sent:
+    """A request that was sent. Its line is kept, as counting its values for each call would cost more."""
+
+    __slots__ = ("identifier", "line", "method")
 
     identifier: int
-    #: Its size in bytes.
-    size: int
-    #: An upper bound of the number of its JSON values.
-    values: int
+    method: str
+    line: bytes
+
+    @property
+    def size(self) -> int:
+        """Its size in bytes."""
+        return len(self.line)
+
+    @property
+    def values(self) -> int:
+        """An upper bound of the number of its JSON values."""
+        return most_values(self.line)
 
 
 _Sent = TypeVar("_Sent", bound=Sent)
@@ -37,13 +48,10 @@ def blamed(error: PosternError, sent: Iterable[_Sent]) -> _Sent | None:
     return found[0] if len(found) == 1 else None
 
 
-class Pending:
+class Pending(Sent):
     """One request in progress. Settled once, by the thread that reads its response."""
 
-    __slots__ = (
-        *("_lock", "_on_settled", "answer", "error", "has_waiter", "identifier"),
-        *("method", "slots", "size", "values"),
-    )
+    __slots__ = ("_news", "_on_settled", "answer", "error", "is_settled", "slots")
 
     def __init__(
         self,
@@ -55,44 +63,50 @@ class Pending:
     ) -> None:
         self.identifier = identifier
         self.method = method
-        self.size = len(line)
-        self.values = most_values(line)
+        self.line = line
         #: Its slot is given back to them with its response.
         self.slots = slots
         self.answer: Message | None = None
         self.error: PosternError | None = None
-        #: Whether a thread waits that would read when it is woken.
-        self.has_waiter = False
+        self.is_settled = False
         self._on_settled = on_settled
-        # Locked until there is news: the cheapest way to wait.
-        self._lock = threading.Lock()
-        self._lock.acquire()
+        # Locked until there is news: the cheapest way to wait. A thread that reads its response itself needs none.
+        self._news: threading.Lock | None = None
 
     def settle(self, answer: Message | None, error: PosternError | None = None) -> None:
         """Called at most once, after the request was removed from those in progress."""
         self.answer = answer
         self.error = error
-        self.wake()
+        self.is_settled = True
+        if self._news is not None:
+            self.wake()
         if self._on_settled is not None:
             self._on_settled(self)
 
-    @property
-    def is_settled(self) -> bool:
-        return self.answer is not None or self.error is not None
-
     def wake(self) -> None:
         """Makes `wait` return: there is a response, or no thread reads any more."""
-        try:  # noqa: SIM105 - on the path of every response
-            self._lock.release()
-        except RuntimeError:
-            pass  # already woken, and not running yet
+        if self._news is not None:
+            with contextlib.suppress(RuntimeError):  # already woken, and not running yet
+                self._news.release()
 
-    def wait(self, seconds: float) -> bool:
-        """Waits for news. Returns whether there was any in time."""
-        woken = self._lock.acquire(timeout=min(seconds, threading.TIMEOUT_MAX))
-        if woken and self.is_settled:
+    @property
+    def has_waiter(self) -> bool:
+        """Whether a thread waits that would read when it is woken."""
+        return self._news is not None
+
+    def expect(self) -> None:
+        """From now on news wake the thread that waits. Called by one thread at a time."""
+        if self._news is None:
+            news = threading.Lock()
+            news.acquire()
+            self._news = news
+
+    def wait(self, seconds: float) -> None:
+        """Waits for news, which must be expected."""
+        assert self._news is not None
+        # News that came before they were expected have woken no thread.
+        if not self.is_settled and self._news.acquire(timeout=min(seconds, threading.TIMEOUT_MAX)) and self.is_settled:
             self.wake()  # another thread may wait for the same response
-        return woken
 
     def failure(self) -> PosternError | None:
         """The error of a settled request."""
@@ -103,7 +117,9 @@ class Pending:
 
     def result(self) -> Any:
         """The result of a settled request; raises its error."""
+        answer = self.answer
+        if answer is not None and "result" in answer:
+            return answer["result"]
         error = self.failure()
-        if error is not None:
-            raise error
-        return (self.answer or {})["result"]
+        assert error is not None
+        raise error

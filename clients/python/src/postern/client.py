@@ -30,6 +30,7 @@ from .types import DelegateName, EventName, Session, Subscription, Task
 __all__ = ["Call", "Client"]
 
 _Result = TypeVar("_Result")
+_NO_PARAMS: dict[str, Any] = {}
 #: Locked while a client of a parent process is adopted by a forked child.
 _adopting = threading.Lock()
 
@@ -99,8 +100,8 @@ class Client(Methods):
             try:
                 connection = self._connected(deadline)
                 slots = connection.take_slot(method, deadline)
-                sent = bounded(own, deadline, traceparent)
-                return connection.result(connection.start(method, *sent, deadline, None, slots), deadline)
+                sent, left = bounded(own, deadline, traceparent)
+                return connection.result(connection.start(method, sent, left, deadline, None, slots), deadline)
             except PosternError as error:
                 retries = retries or Retries(method, own, deadline, self._limits.reconnect)
                 pause = retries.pause_after(error)
@@ -123,8 +124,8 @@ class Client(Methods):
         connection = self._connected(deadline)
         connection.keep()
         slots = connection.take_slot(method, deadline)
-        sent = bounded(own, deadline, traceparent)
-        return Call(connection, connection.start(method, *sent, deadline, None, slots), deadline)
+        sent, left = bounded(own, deadline, traceparent)
+        return Call(connection, connection.start(method, sent, left, deadline, None, slots), deadline)
 
     def cancel_request(self, identifier: int) -> None:
         """Ends the request of that id (`Call.identifier`) on this connection: it raises `Cancelled`."""
@@ -482,10 +483,11 @@ def new_task() -> str:
 
 def parameters(method: str, params: Mapping[str, Any] | None) -> Mapping[str, Any]:
     """The params, checked before a slot is taken, and not only by the sidecar's parser."""
-    own = params or {}
-    if not _is_mapping(own) or not _is_mapping(own.get("meta") or {}):
+    if not params:
+        return _NO_PARAMS
+    if not _is_mapping(params) or ("meta" in params and not _is_mapping(params["meta"] or _NO_PARAMS)):
         raise TypeError(f"the params of {method}, and their meta, must be mappings")
-    return own
+    return params
 
 
 def _is_mapping(value: object) -> bool:
