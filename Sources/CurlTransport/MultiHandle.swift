@@ -6,11 +6,12 @@ import PosternSupport
 /// libcurl's multi handle: made before the thread starts, then used and cleaned up by the thread alone, except for
 /// the wake-up.
 ///
-/// It waits for libcurl's descriptors with epoll(7) and passes on what is ready (`curl_multi_socket_action`): the cost of
-/// an iteration is that of the transfers that can move on, not of all that are open. libcurl has a connection watched
-/// while it is in use; an established one stays watched in between, which saves two system calls for each exchange.
-// Sendable because the pointer never changes, the wake-up is a descriptor that any thread may write, and the loop cleans
-// up only after the last waker has left; everything else is used by the loop's thread alone.
+/// It waits for libcurl's descriptors with epoll(7) and passes on what is ready (`curl_multi_socket_action`): the cost
+/// of an iteration is that of the transfers that can move on, not of all that are open. libcurl has a connection
+/// watched while it is in use; an established one stays watched in between, which saves two system calls for each
+/// exchange.
+// Sendable because the pointer never changes, the wake-up is a descriptor that any thread may write, and the loop
+// cleans up only after the last waker has left; everything else is used by the loop's thread alone.
 final class MultiHandle: @unchecked Sendable {
   private let pointer: UnsafeMutableRawPointer
   private let events: CInt
