@@ -194,7 +194,7 @@ def test_a_watchdog_for_another_process_is_not_answered(
 PTRACE_DETACH, PTRACE_SEIZE, PTRACE_INTERRUPT = 17, 0x4206, 0x4207
 
 
-@pytest.mark.parametrize("thread", ["postern-curl", "NIO-"])
+@pytest.mark.parametrize("thread", ["postern-curl", "postern-loop"])
 def test_one_thread_that_hangs_is_enough_for_no_sign_of_life(
     directory: Path, playground: Playground, manager: NotifySocket, thread: str
 ) -> None:

@@ -13,6 +13,9 @@ final class InboundDelivery: @unchecked Sendable {
   static let eventsPerCall = 32
   /// How many it gets while work of other connections waits.
   static let eventsPerRound = 8
+  /// How many are handled before the clock is read: a call may be carried out where its event is handled, and what one
+  /// group costs is what other connections wait.
+  private static let eventsAtOnce = 4
 
   private enum Progress {
     case idle
@@ -181,9 +184,14 @@ final class InboundDelivery: @unchecked Sendable {
   }
 
   private func deliverEvents(atMost limit: Int) {
-    delegate?.received(input.take(atMost: limit), on: connection)
-    pressure.longBytes = connection.isPaused ? pressure.longBytes + input.longBytesTaken : 0
-    input.didDeliver()
+    let begin = LoopScheduler.now
+    var left = limit
+    repeat {
+      delegate?.received(input.take(atMost: min(left, Self.eventsAtOnce)), on: connection)
+      pressure.longBytes = connection.isPaused ? pressure.longBytes + input.longBytesTaken : 0
+      input.didDeliver()
+      left -= Self.eventsAtOnce
+    } while left > 0 && input.hasEvents && !connection.isPaused && LoopScheduler.now - begin < LoopScheduler.quantum
   }
 
   /// All is delivered, or no longer wanted.

@@ -126,5 +126,6 @@ final class LoopScheduler: LoopWorker, @unchecked Sendable {
 
   func stop() { retire() }
 
-  private static var now: Int64 { SystemClock().monotonicNow.nanoseconds }
+  /// The boot clock, in nanoseconds.
+  static var now: Int64 { SystemClock().monotonicNow.nanoseconds }
 }
