@@ -45,8 +45,14 @@ class AsyncPending(Sent):
 
     __slots__ = ("deadline", "future", "slots")
 
-    def __init__(
-        self, identifier: int, method: str, line: bytes, future: asyncio.Future[Settled], slots: AsyncSlots | None
+    def __init__(  # noqa: PLR0917 - on the path of every call
+        self,
+        identifier: int,
+        method: str,
+        line: bytes,
+        future: asyncio.Future[Settled],
+        slots: AsyncSlots | None,
+        deadline: Deadline | None,
     ) -> None:
         self.identifier = identifier
         self.method = method
@@ -54,8 +60,7 @@ class AsyncPending(Sent):
         self.future = future
         #: Its slot is given back to them with its response.
         self.slots = slots
-        #: The deadline of the response. A stream has none: it may last as long as data arrives.
-        self.deadline: Deadline | None = None
+        self.deadline = deadline
 
     @property
     def last(self) -> float:
@@ -95,10 +100,12 @@ class AsyncConnection(asyncio.BufferedProtocol):
         self.registered: frozenset[str] = frozenset()
         self.is_leaving = False
         self._identifiers = itertools.count(1)
+        self.is_open = True
         self._error: PosternError | None = None
         self._farewell: PosternError | None = None
         self._transport: asyncio.WriteTransport | None = None
-        self._may_write: asyncio.Future[None] | None = None
+        #: While the sidecar has not read the earlier requests: settled when it has. See `drain`.
+        self.may_write: asyncio.Future[None] | None = None
         #: Bytes of responses since the sidecar last read everything.
         self._owed = 0
         self._timer: asyncio.TimerHandle | None = None
@@ -125,10 +132,6 @@ class AsyncConnection(asyncio.BufferedProtocol):
         return connection
 
     @property
-    def is_open(self) -> bool:
-        return self._error is None
-
-    @property
     def is_inherited(self) -> bool:
         """Whether this is a forked child, and the connection its parent's."""
         return self._process != os.getpid()
@@ -147,12 +150,9 @@ class AsyncConnection(asyncio.BufferedProtocol):
         self.streams.pop(task, None)
         self.slots.give()
 
-    async def take_slot(self, method: str, deadline: Deadline) -> AsyncSlots:
-        """Waits until a call may be sent; pass the returned value to `ask`."""
-        slots = self._urgent if is_urgent(method) else self.slots
-        if not slots.try_take():
-            await slots.take(deadline)
-        return slots
+    def slots_for(self, method: str) -> AsyncSlots:
+        """Of these, a call takes a slot before it is sent; pass them to `ask`."""
+        return self._urgent if is_urgent(method) else self.slots
 
     async def ask(
         self,
@@ -163,31 +163,27 @@ class AsyncConnection(asyncio.BufferedProtocol):
         slots: AsyncSlots | None = None,
     ) -> Any:
         """Sends a request and waits for its response; a timeout, and a cancellation, cancel it."""
-        if self._may_write is not None:
-            try:
-                await self.drain(deadline)
-            except BaseException:
-                if slots is not None:
-                    slots.give()
-                raise
-        pending = self.start(method, params, timeout_ms, slots)
-        pending.deadline = deadline
-        if deadline.last < self._timer_moment:
-            self._set_timer(deadline.last)
+        if self.may_write is not None:
+            await self.drain(deadline, slots)
+        pending = self.start(method, params, timeout_ms, slots, deadline)
         try:
-            settled = await pending.future
+            return result_of(await pending.future)
         except asyncio.CancelledError:
             self.cancel(pending)
             raise
-        return result_of(settled)
 
-    async def drain(self, deadline: Deadline) -> None:
-        """Waits until the sidecar has read the earlier requests."""
-        while self._may_write is not None and self._error is None:
-            left = deadline.left()
-            done, _ = await asyncio.wait({self._may_write}, timeout=None if left == math.inf else left)
-            if not done:
-                raise DeadlineExceeded("the request could not be sent in time", data={"outcome": "not_sent"})
+    async def drain(self, deadline: Deadline, slots: AsyncSlots | None = None) -> None:
+        """Waits until the sidecar has read the earlier requests. If this raises, the slot was given back."""
+        try:
+            while self.may_write is not None and self._error is None:
+                left = deadline.left()
+                done, _ = await asyncio.wait({self.may_write}, timeout=None if left == math.inf else left)
+                if not done:
+                    raise DeadlineExceeded("the request could not be sent in time", data={"outcome": "not_sent"})
+        except BaseException:
+            if slots is not None:
+                slots.give()
+            raise
 
     def start(
         self,
@@ -195,8 +191,12 @@ class AsyncConnection(asyncio.BufferedProtocol):
         params: Mapping[str, Any],
         timeout_ms: int | None = None,
         slots: AsyncSlots | None = None,
+        deadline: Deadline | None = None,
     ) -> AsyncPending:
-        """Sends a request; its response settles the returned object. If this raises, it was not sent."""
+        """Sends a request; its response settles the returned object. If this raises, it was not sent.
+
+        A call has a deadline. A stream has none: it may last as long as data arrives.
+        """
         identifier = next(self._identifiers)
         try:
             line = _framing.request(identifier, method, params, self._limits.request_bytes, timeout_ms)
@@ -206,8 +206,10 @@ class AsyncConnection(asyncio.BufferedProtocol):
                 slots.give()
             raise
         # In the loop's own thread no response can come before this.
-        pending = AsyncPending(identifier, method, line, self.loop.create_future(), slots)
+        pending = AsyncPending(identifier, method, line, self.loop.create_future(), slots, deadline)
         self._pending[identifier] = pending
+        if deadline is not None and deadline.last < self._timer_moment:
+            self._set_timer(deadline.last)
         return pending
 
     def _set_timer(self, moment: float) -> None:
@@ -250,7 +252,7 @@ class AsyncConnection(asyncio.BufferedProtocol):
     def answer(self, message: Message) -> None:
         """Responds to a request of the sidecar. If the sidecar reads no responses, the connection is closed."""
         line = _framing.encoded(message, self._limits.request_bytes)
-        if self._may_write is None:
+        if self.may_write is None:
             self._owed = 0
         elif self._owed > OWED_BYTES:
             fault = ProtocolViolation("the sidecar sends requests, and does not read the responses")
@@ -260,14 +262,13 @@ class AsyncConnection(asyncio.BufferedProtocol):
         self._write(line)
 
     def _write(self, line: bytes) -> None:
-        if self.is_inherited:
+        if self._process != os.getpid():
             raise lost(inherited("this is a connection"), "not_sent")
         transport = self._transport
         if self._error is not None or transport is None or transport.is_closing():
             raise lost(self._error or ConnectionLost("the sidecar is gone"), "not_sent")
-        was_empty = transport.get_write_buffer_size() == 0
         transport.write(line)
-        if was_empty and transport.is_closing():  # its first write failed
+        if transport.is_closing():  # it was written at once, which failed
             raise ConnectionLost("the sidecar is gone", data={"outcome": "not_sent"})
 
     # Called by asyncio
@@ -277,12 +278,12 @@ class AsyncConnection(asyncio.BufferedProtocol):
         self._transport = transport
 
     def pause_writing(self) -> None:
-        self._may_write = self.loop.create_future()
+        self.may_write = self.loop.create_future()
 
     def resume_writing(self) -> None:
-        if self._may_write is not None and not self._may_write.done():
-            self._may_write.set_result(None)
-        self._may_write = None
+        if self.may_write is not None and not self.may_write.done():
+            self.may_write.set_result(None)
+        self.may_write = None
 
     def get_buffer(self, sizehint: int) -> memoryview:
         return self._buffer
@@ -319,11 +320,12 @@ class AsyncConnection(asyncio.BufferedProtocol):
                 self._handler.on_notification(self, message)
             return
         identifier = message.get("id")
-        is_error = "error" in message
-        is_whole = ("result" in message) != is_error and (not is_error or members(message["error"]) is not None)
-        if identifier is None and is_error and is_whole:
-            self._blame(from_answer(message["error"]))
-            return
+        is_whole = "result" in message
+        if "error" in message:
+            is_whole = not is_whole and members(message["error"]) is not None
+            if identifier is None and is_whole:
+                self._blame(from_answer(message["error"]))
+                return
         if type(identifier) is not int or not is_whole:  # True is 1 to a dictionary
             raise ProtocolViolation("a response of another shape came from the socket")
         answered = self._pending.pop(identifier, None) or self._left.pop(identifier, None)
@@ -352,7 +354,7 @@ class AsyncConnection(asyncio.BufferedProtocol):
         """Ends the connection, and all waiting calls with `error`. A second call has no effect."""
         if self._error is not None:
             return
-        self._error = error
+        self._error, self.is_open = error, False
         if self._timer is not None:
             self._timer.cancel()
         if self._transport is not None:
@@ -369,7 +371,7 @@ class AsyncConnection(asyncio.BufferedProtocol):
 
     def drop(self) -> None:
         """Shuts the socket down after its loop was closed, so that the sidecar notices."""
-        self._error = self._error or ConnectionLost("the event loop is closed")
+        self._error, self.is_open = self._error or ConnectionLost("the event loop is closed"), False
         own = None if self._transport is None else self._transport.get_extra_info("socket")
         if own is not None and not self.is_inherited:
             with contextlib.suppress(OSError):  # already closed

@@ -105,11 +105,7 @@ class AsyncResourceStream:
         self._connection, self._pending = connection, None
         connection.streams[task] = weakly(self._take)
         try:
-            try:
-                await connection.drain(deadline)
-            except BaseException:
-                connection.slots.give()
-                raise
+            await connection.drain(deadline, connection.slots)
             self._pending = connection.start("fetchResource", params, None, connection.slots)
         except BaseException:
             connection.streams.pop(task, None)

@@ -14,7 +14,7 @@ from typing import Any, Callable, TypeVar
 
 from . import delegates
 from ._address import Path, socket_path
-from ._async_connection import AsyncConnection
+from ._async_connection import AsyncConnection, result_of
 from ._async_dispatch import AsyncAsking, AsyncDispatch, AsyncEventStream
 from ._async_methods import AsyncMethods
 from ._async_streams import AsyncBeginning, AsyncResourceStream
@@ -89,8 +89,19 @@ class AsyncClient(AsyncMethods):
             connection: AsyncConnection | None = None
             try:
                 connection = self._current() or await self._connected(deadline)
-                slots = await connection.take_slot(method, deadline)
-                return await connection.ask(method, *bounded(own, deadline, traceparent), deadline, slots)
+                slots = connection.slots_for(method)
+                if not slots.try_take():
+                    await slots.take(deadline)
+                if connection.may_write is not None:
+                    await connection.drain(deadline, slots)
+                sent, left = bounded(own, deadline, traceparent)
+                pending = connection.start(method, sent, left, slots, deadline)
+                # As `ask` does: to wait here saves a coroutine in every call.
+                try:
+                    return result_of(await pending.future)
+                except asyncio.CancelledError:
+                    connection.cancel(pending)
+                    raise
             except PosternError as error:
                 retries = retries or Retries(method, own, deadline, self._limits.reconnect)
                 pause = retries.pause_after(error)
