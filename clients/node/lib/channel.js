@@ -3,7 +3,7 @@
 const { GRACE_MS, checkedTimeout, withMeta } = require("./call-options.js");
 const { Connection } = require("./connection.js");
 const { ConnectionError, DeadlineError, UnavailableError, fromAnswer, notSent } = require("./errors.js");
-const { requestTail } = require("./message.js");
+const { requestTail, requestText, sizeOf } = require("./message.js");
 const { onlyReads, URGENT } = require("./methods.js");
 const { onAbort } = require("./signals.js");
 
@@ -25,6 +25,8 @@ class Channel {
     this.nextId = 1;
     this.live = 0;
     this.backoffMs = 0;
+    // One timer for all calls, set for the one that expires first: one for each would cost more than its text.
+    this.expiry = Infinity;
     /** @type {Promise<void> | undefined} */
     this.closed = undefined;
   }
@@ -51,8 +53,7 @@ class Channel {
       const call = { method, tail, urgent, resolve, reject, sends: 0, losses: 0, reads };
       this.#live(1);
       if (signal) call.stopListening = onAbort(signal, () => this.#abandon(call, signal.reason));
-      const waitMs = timeoutMs === undefined ? BACKSTOP_MS : timeoutMs + GRACE_MS;
-      call.timer = setTimeout(() => this.#expire(call), waitMs).unref();
+      this.#watch(call, timeoutMs === undefined ? BACKSTOP_MS : timeoutMs + GRACE_MS);
       const mayGo = this.connection?.isReady && (urgent || this.queue.size === 0);
       if (mayGo && this.#hasSlot(call)) this.#send(this.connection, call);
       else this.#enqueue(call);
@@ -65,7 +66,7 @@ class Channel {
       const tail = requestTail(method, params, this.options.maxRequestBytes);
       this.#live(1);
       const call = { method, tail, resolve, reject, sends: 0, losses: 0, reads: false, urgent: true, isBound: true };
-      call.timer = setTimeout(() => this.#expire(call), this.options.stallMs).unref();
+      this.#watch(call, this.options.stallMs);
       this.#send(connection, call);
     });
   }
@@ -99,7 +100,8 @@ class Channel {
     this.closing = true;
     this.hasEnded = true;
     clearTimeout(this.retry);
-    for (const connection of [this.connection, ...this.draining]) connection?.destroy(error);
+    clearTimeout(this.timer);
+    for (const connection of this.#connections()) connection.destroy(error);
     this.#failQueue((call) => own(error, call));
     this.onIdle?.();
   }
@@ -236,11 +238,32 @@ class Channel {
     call.id = this.nextId++;
     call.sends += 1;
     call.connection = connection;
-    const text = `{"jsonrpc":"2.0","id":${call.id}${call.tail}`;
-    call.bytes = Buffer.byteLength(text);
     call.batch = connection.batch;
     connection.pending.set(call.id, call);
-    connection.send(text);
+    connection.send(requestText(call));
+  }
+
+  #watch(call, waitMs) {
+    call.expiresAt = performance.now() + waitMs;
+    if (call.expiresAt < this.expiry) this.#setTimer(call.expiresAt);
+  }
+
+  #setTimer(expiry) {
+    clearTimeout(this.timer);
+    this.expiry = expiry;
+    if (expiry === Infinity) return;
+    this.timer = setTimeout(() => this.#expireDue(), expiry - performance.now()).unref();
+  }
+
+  #expireDue() {
+    const calls = [...this.queue, ...this.#connections().flatMap(({ pending }) => [...pending.values()])];
+    const now = performance.now();
+    for (const call of calls) if (call.expiresAt <= now) this.#expire(call);
+    this.#setTimer(calls.reduce((first, call) => (call.done ? first : Math.min(first, call.expiresAt)), Infinity));
+  }
+
+  #connections() {
+    return [this.connection, ...this.draining].filter((connection) => connection !== undefined);
   }
 
   #expire(call) {
@@ -251,7 +274,9 @@ class Channel {
 
   /** The caller leaves; the call is cancelled, and its response still frees a slot for the next call. */
   #abandon(call, reason) {
-    if (!this.#settle(call)) return;
+    if (call.done) return;
+    call.bytes = sizeOf(call); // its text goes now
+    this.#settle(call);
     if (!this.queue.delete(call)) this.notify("$/cancelRequest", { id: call.id }, call.connection);
     call.reject(reason);
   }
@@ -259,7 +284,6 @@ class Channel {
   #settle(call) {
     if (call.done) return false;
     call.done = true;
-    clearTimeout(call.timer);
     call.stopListening?.();
     call.tail = undefined;
     this.#live(-1);

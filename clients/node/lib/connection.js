@@ -3,7 +3,7 @@
 const net = require("node:net");
 const { ConnectionError, fromAnswer, notSent } = require("./errors.js");
 const { Splitter } = require("./framing.js");
-const { mostValues } = require("./message.js");
+const { mostValues, sizeOf } = require("./message.js");
 
 // `sun_path` has 108 bytes, with the NUL after the path.
 const MAX_PATH_BYTES = 107;
@@ -56,7 +56,7 @@ class Connection {
    * none before the system has accepted the previous ones: then no byte of the others was sent.
    */
   send(text) {
-    if (this.outgoing === "" && !this.isWriting) process.nextTick(() => this.#flush());
+    if (this.outgoing === "" && !this.isWriting) process.nextTick(this.#flush);
     this.outgoing += text;
   }
 
@@ -93,18 +93,21 @@ class Connection {
     this.socket?.unref();
   }
 
-  #flush() {
+  // Functions of the connection, because one is passed on with every message.
+  #flush = () => {
     const text = this.outgoing;
     if (this.hasEnded || text === "") return;
     this.outgoing = "";
     this.owed = 0;
     this.batch += 1;
     this.isWriting = true;
-    this.socket.write(text, (error) => {
-      this.isWriting = false;
-      if (!error && !this.socket.destroyed) this.#flush();
-    });
-  }
+    this.socket.write(text, this.#written);
+  };
+
+  #written = (error) => {
+    this.isWriting = false;
+    if (!error && !this.socket.destroyed) this.#flush();
+  };
 
   #data(chunk) {
     if (this.hasEnded) return;
@@ -170,7 +173,7 @@ class Connection {
     const { limitBytes, limitValues } = data ?? {};
     const sent = [...this.pending.values()];
     // If there are several, each is rejected, in order.
-    if (code === -32007) return sent.filter(({ bytes }) => bytes > limitBytes).slice(0, 1);
+    if (code === -32007) return sent.filter((call) => (call.bytes ?? sizeOf(call)) > limitBytes).slice(0, 1);
     if (code !== -32025) return [];
     // Only the size of a cancelled call is known.
     const found = sent.filter(({ tail, bytes }) => (tail === undefined ? bytes : mostValues(tail)) > limitValues);

@@ -53,4 +53,14 @@ function requestTail(method, params, maxBytes) {
   return tail;
 }
 
-module.exports = { mostValues, requestTail };
+/** The message of a call. */
+function requestText({ id, tail }) {
+  return `{"jsonrpc":"2.0","id":${id}${tail}`;
+}
+
+/** The bytes of a call's message: counted for an error without an id, and not for every call. */
+function sizeOf(call) {
+  return Buffer.byteLength(requestText(call));
+}
+
+module.exports = { mostValues, requestTail, requestText, sizeOf };

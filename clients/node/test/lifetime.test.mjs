@@ -105,6 +105,19 @@ test("a call's own time and signal end the waiting for a sidecar that is away", 
   assert.equal((await rejection(client.getInfo({}, { timeoutMs: 20 }), 4)).reason, "deadline_exceeded");
 });
 
+test("a call that has timed out ends no other, and later ones time out as well", async () => {
+  const { server, client } = await fake({ onRequest: () => {} });
+  const patient = client.getInfo();
+  for (const timeoutMs of [40, 20, 20]) {
+    assert.equal((await rejection(client.getInfo({}, { timeoutMs }), 4)).reason, "deadline_exceeded");
+  }
+  const together = [20, 60, 40].map((timeoutMs) => rejection(client.getInfo({}, { timeoutMs }), 4));
+  for (const error of await Promise.all(together)) assert.equal(error.reason, "deadline_exceeded");
+  const [socket] = server.sockets;
+  answer(socket, server.requests[0].id, { name: "postern" });
+  assert.equal((await within(patient)).name, "postern");
+});
+
 test("clients and streams are disposed of", async () => {
   const asyncDispose = Symbol.asyncDispose ?? Symbol.for("nodejs.asyncDispose");
   const { server, client } = await fake({ onRequest: () => {} });
