@@ -72,7 +72,7 @@ if (process.argv.includes("--json")) {
 } else {
   console.log(`raw socket: p50 ${at("raw", 0).toFixed(1)} µs, p99 ${at("raw", 1).toFixed(1)} µs`);
   console.log(`client:     p50 ${at("client", 0).toFixed(1)} µs, p99 ${at("client", 1).toFixed(1)} µs`);
-  console.log(`overhead:   p50 ${overhead.toFixed(1)} µs (target: 40 µs)`);
+  console.log(`overhead:   p50 ${overhead.toFixed(1)} µs (target: 30 µs)`);
 }
 raw.close();
 await client.close();

@@ -29,7 +29,7 @@ from harness.sidecar import Sidecar
 from postern import AsyncClient, Client
 
 #: Microseconds at the median, over the raw socket.
-BOUNDS = {"Client": 60.0, "AsyncClient": 120.0}
+BOUNDS = {"Client": 40.0, "AsyncClient": 80.0}
 REQUEST = b'{"jsonrpc":"2.0","id":1,"method":"getInfo","params":{"meta":{"timeoutMs":60000}}}\n'
 
 
