@@ -8,7 +8,7 @@ package final class AuditEntry: Sendable {
   private struct State {
     var facts: JSONObject
     var decisions: [JSONValue] = []
-    /// The decision point's own word for the whole call, where there are no decisions.
+    /// The word for the whole call, where its result does not have one.
     var outcome: String?
   }
 
@@ -39,6 +39,18 @@ package final class AuditEntry: Sendable {
       state.facts["resource"] = .string(AuditFact.bounded(server.name))
       state.facts["auth"] = .string(server.authentication.rawValue)
       if let handle = session?.handle { state.facts["session"] = AuditFact.session(handle) }
+    }
+  }
+
+  /// Adds the response to a fetch.
+  package func note(_ response: ResourceResponse) {
+    state.withLock { state in
+      state.outcome = "allowed"
+      state.facts["status"] = .integer(Int64(response.status))
+      state.facts["attempts"] = .integer(Int64(response.attempts))
+      state.facts["tokenRefreshed"] = .bool(response.tokenRefreshed)
+      let advices = response.advicesSatisfied.count
+      if advices > 0 { state.facts["advicesSatisfied"] = .integer(Int64(advices)) }
     }
   }
 

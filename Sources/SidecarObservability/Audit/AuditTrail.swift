@@ -105,11 +105,11 @@ package struct AuditTrail: Sendable {
   ) -> [JSONObject] {
     var (facts, decisions, noted) = entry.contents
     var members: JSONObject = ["event": .string(entry.event)]
+    // Nothing is decided about a request without a token.
+    if case .success = outcome, method == FetchResource.name, entry.carriesNoToken { return [] }
     switch outcome {
     case .success(.value(let result)):
       let (word, more) = AuditedMethod.outcome(of: method, result)
-      // Nothing is decided about a request without a token.
-      if method == FetchResource.name, entry.carriesNoToken { return [] }
       members["outcome"] = .string(noted ?? word)
       for member in more.members { facts[member.name] = member.value }
     case .success(.text): members["outcome"] = .string(noted ?? "decided")

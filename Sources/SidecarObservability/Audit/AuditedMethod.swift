@@ -38,12 +38,6 @@ enum AuditedMethod {
       facts["key"] = result["key"]
       facts["subject"] = result["claims"]?["sub"].flatMap(AuditFact.bounded)
       return (result["valid"] == true ? "valid" : "invalid", facts)
-    case FetchResource.name:
-      copy("status", "attempts", "tokenRefreshed")
-      if let advices = result["advicesSatisfied"]?.arrayValue, !advices.isEmpty {
-        facts["advicesSatisfied"] = .integer(Int64(advices.count))
-      }
-      return ("allowed", facts)
     case GetAccessToken.name:
       copy("scope", "expiresAt")
       return ("issued", facts)

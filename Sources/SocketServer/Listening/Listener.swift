@@ -23,6 +23,8 @@ final class Listener: ReadinessHandler, @unchecked Sendable {
     self.descriptor = descriptor
     self.loop = loop
     self.onAccept = onAccept
+    // A service manager may pass one that waits: the second `accept` of an iteration would stop the loop.
+    _ = fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) | O_NONBLOCK)
     try loop.watch(descriptor, for: .readable, self)
   }
 

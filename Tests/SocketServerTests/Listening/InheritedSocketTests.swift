@@ -46,12 +46,13 @@ struct InheritedSocketTests {
     #expect(throws: SocketServerError.self) { try take(["LISTEN_PID": "4711", "LISTEN_FDS": "1"], first: descriptor) }
   }
 
-  @Test("a server on a passed socket serves it, marks it close-on-exec and leaves the file alone")
+  @Test("a server on a passed socket, one that waits, serves it, marks it close-on-exec and leaves the file alone")
   func serves() async throws {
     let directory = try TemporaryDirectory()
     let path = directory.file("s")
     let made = try ListeningSocket(.path(path, mode: 0o666))
     #expect(fcntl(made.descriptor, F_SETFD, 0) == 0)
+    #expect(fcntl(made.descriptor, F_SETFL, fcntl(made.descriptor, F_GETFL) & ~O_NONBLOCK) == 0)
     let inherited = try #require(try take(["LISTEN_PID": "4711", "LISTEN_FDS": "1"], first: made.descriptor))
     #expect(inherited.path == path)
     #expect(fcntl(made.descriptor, F_GETFD) & FD_CLOEXEC != 0)

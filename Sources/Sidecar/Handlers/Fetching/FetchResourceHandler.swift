@@ -123,7 +123,7 @@ struct FetchResourceHandler: Sendable {
     switch server.authentication {
     case .user: kind = .user
     case .implicit: kind = .implicit
-    case .device, .none:
+    case .clientCredentials, .none:
       try await engine.rejectSession(params.session, context)
       return nil
     }
