@@ -99,6 +99,12 @@ extension AdviceRecognizer.Scope {
 @available(*, deprecated, renamed: "DecisionRateLimiter")
 public typealias DecisionPace = DecisionRateLimiter
 
+extension ResourceServer.Authentication {
+  /// See `clientCredentials`.
+  @available(*, deprecated, renamed: "clientCredentials")
+  public static var device: ResourceServer.Authentication { .clientCredentials }
+}
+
 extension DecisionCredential {
   /// See `clientCredentials`.
   @available(*, deprecated, renamed: "clientCredentials")

@@ -174,7 +174,7 @@ extension ResourceServer.Authentication {
     switch self {
     case .user, .none: .notAuthenticated
     case .implicit: .notImplicitlyAuthenticated
-    case .device: .deviceNotAuthenticated
+    case .clientCredentials: .deviceNotAuthenticated
     }
   }
 }

@@ -136,7 +136,7 @@ public final class ResourceFetcher: Sendable {
         throw ResourceError(.notImplicitlyAuthenticated, "no live implicit session")
       }
       return try await TokenSource.tokens(of: session, .implicit)
-    case .device:
+    case .clientCredentials:
       guard let grant = server.tokens.clientCredentials else {
         throw ResourceError(
           .deviceNotAuthenticated, "the resource is configured without an issuer", retryable: false)

@@ -11,7 +11,7 @@ public struct ResourceServer: Sendable {
     /// The token of a user who is recognised without interaction.
     case implicit
     /// A token of the client (client credentials).
-    case device = "clientCredentials"
+    case clientCredentials
     /// No token.
     case none
   }

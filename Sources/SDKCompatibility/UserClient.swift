@@ -83,7 +83,7 @@ public struct DeviceClient: Sendable {
   public func sendAuthenticatedRequest(
     _ request: ResourceRequest, options: FetchOptions = FetchOptions()
   ) async throws(ResourceError) -> ResourceResponse {
-    try await fetcher.fetch(request, from: server, options: options.authenticated(.device))
+    try await fetcher.fetch(request, from: server, options: options.authenticated(.clientCredentials))
   }
 
   /// Fetches as the async form does, with a task to watch, pause and cancel it by.
@@ -91,7 +91,7 @@ public struct DeviceClient: Sendable {
   public func sendAuthenticatedRequest(
     _ request: ResourceRequest, options: FetchOptions = FetchOptions(), completion: @escaping Completion
   ) -> NetworkTask {
-    fetcher.fetch(request, from: server, options: options.authenticated(.device), completion: completion)
+    fetcher.fetch(request, from: server, options: options.authenticated(.clientCredentials), completion: completion)
   }
 
   /// Fetches without a token. Pins, origins and every other rule apply all the same.

@@ -55,7 +55,7 @@ extension Issuer {
 extension ResourceServer {
   package static func testing(
     baseURL: String = "https://api.test/base/", additionalOrigins: [String] = [],
-    authentication: Authentication = .device, issuer: Issuer? = nil, allowsPlainHTTPOnLoopback: Bool = false
+    authentication: Authentication = .clientCredentials, issuer: Issuer? = nil, allowsPlainHTTPOnLoopback: Bool = false
   ) throws -> ResourceServer {
     try ResourceServer(
       name: "billing", baseURL: HTTPURL(baseURL), additionalOrigins: additionalOrigins.map { try HTTPURL($0) },

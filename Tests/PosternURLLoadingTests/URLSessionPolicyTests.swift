@@ -55,7 +55,7 @@ extension URLSessionTests {
 
   @Test(
     "an authorization policy for requests without a user's token is an error",
-    arguments: [ResourceServer.Authentication.device, .implicit, .none])
+    arguments: [ResourceServer.Authentication.clientCredentials, .implicit, .none])
   func noUser(_ authentication: ResourceServer.Authentication) async throws {
     let bench = try await LoadingBench(authentication: authentication) { _ in LoadingBench.reply(200) }
     try setPolicies()

@@ -310,7 +310,7 @@ import Testing
     #expect(try await code(.implicit, nil) == .notImplicitlyAuthenticated)
     #expect(try await code(.user, nil) == .notAuthenticated)
     bench.answer("/token") { _, _ in .json(#"{"error":"invalid_client"}"#, status: 401) }
-    #expect(try await code(.device, nil) == .deviceNotAuthenticated)
+    #expect(try await code(.clientCredentials, nil) == .deviceNotAuthenticated)
   }
 }
 

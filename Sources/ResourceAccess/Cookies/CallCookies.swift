@@ -17,7 +17,7 @@ struct CallCookies {
       return nil
     }
     let authentication = server.authentication
-    guard scope.session != nil || authentication == .device || authentication == .none else { return nil }
+    guard scope.session != nil || authentication == .clientCredentials || authentication == .none else { return nil }
     self.jars = jars
     self.policy = policy
     key = CookieJars.Key(store: policy.store, scope: scope, authentication: authentication)

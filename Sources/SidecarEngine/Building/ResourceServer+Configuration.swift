@@ -12,7 +12,7 @@ extension ResourceServer.Authentication {
       switch configured {
       case .user: .user
       case .implicit: .implicit
-      case .clientCredentials: .device
+      case .clientCredentials: .clientCredentials
       case .none: .none
       }
   }
@@ -23,7 +23,7 @@ extension ResourceServer.Authentication {
       switch given {
       case .user: .user
       case .implicit: .implicit
-      case .clientCredentials: .device
+      case .clientCredentials: .clientCredentials
       case .none: .none
       }
   }

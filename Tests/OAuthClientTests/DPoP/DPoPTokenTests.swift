@@ -8,7 +8,8 @@ import Testing
 extension ResourceServer {
   /// A resource that takes none but bound tokens, of an issuer that gives them.
   static func binding(
-    additionalOrigins: [String] = [], authentication: Authentication = .device, issuerHost: String = "idp.test"
+    additionalOrigins: [String] = [], authentication: Authentication = .clientCredentials,
+    issuerHost: String = "idp.test"
   ) throws -> ResourceServer {
     var server = try testing(
       additionalOrigins: additionalOrigins, authentication: authentication,

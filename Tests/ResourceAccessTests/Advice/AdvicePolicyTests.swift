@@ -31,7 +31,8 @@ import Testing
   func withoutTheRest() async throws {
     let changes: [(String, @Sendable (inout ResourceServer) -> Void)] = [
       ("no rules for advice", { $0.advice = nil }), ("no access manager", { $0.advice = AdviceRules() }),
-      ("no user's token", { $0.authentication = .device }), ("no user's token", { $0.authentication = .none }),
+      ("no user's token", { $0.authentication = .clientCredentials }),
+      ("no user's token", { $0.authentication = .none }),
       ("no user's token", { $0.authentication = .implicit }),
     ]
     for (words, change) in changes {

@@ -99,7 +99,7 @@ struct EncryptedRequestTests {
     }
     _ = try await engine.fetcher.fetch(
       ResourceRequest(path: "x", method: "POST", parameters: ["a": 1]),
-      from: resource.server(authentication: .device, origins: ["https://cdn.test"]))
+      from: resource.server(authentication: .clientCredentials, origins: ["https://cdn.test"]))
     let requests = engine.transport.requests.filter { $0.url.origin.host != "idp.test" }
     #expect(requests.count == 3)
     #expect(Set(requests.map { $0.body ?? [] }).count == 3)

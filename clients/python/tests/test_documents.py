@@ -29,7 +29,7 @@ def test_examples(
     sidecar = start(
         {
             "resources": {
-                "billing": {**resource, "issuer": "play", "auth": "device", "scope": "orders"},
+                "billing": {**resource, "issuer": "play", "auth": "clientCredentials", "scope": "orders"},
                 "profile": {**resource, "issuer": "am", "auth": "user", "scope": "orders"},
                 "payments": {**resource, "baseUrl": playground.base + "/gateway/", "issuer": "am", "auth": "user"},
             }

@@ -79,7 +79,7 @@ class Types:
         literal = "Literal[" + ", ".join(f'"{value}"' for value in values) + "]"
         names = {
             ("ok", "degraded", "down"): "HealthStatus",
-            ("user", "implicit", "device", "none"): "Auth",
+            ("user", "implicit", "clientCredentials", "none"): "Auth",
             ("user", "implicit"): "SessionKind",
         }
         first = str(values[0])

@@ -87,6 +87,7 @@ struct FetchResourceHandler: Sendable {
     defer { tasks.end(networkTask, of: uid) }
     do throws(ResourceError) {
       let response = try await engine.fetcher.fetch(request, from: server, options: options)
+      context.audit?.note(response)
       return await pool.run(for: context.caller, if: response.body.count >= JSONRPCConnection.longText) {
         FetchResult.text(response, task: task)
       }

@@ -31,7 +31,7 @@ struct AccessTokenHandler: Sendable {
     let token: AccessToken
     switch target.authentication {
     case .none: throw .invalidParams("a resource with auth: none has no token", path: "/auth")
-    case .device:
+    case .clientCredentials:
       try await engine.rejectSession(params.session, context)
       token = try await deviceToken(target, .seconds(minimum), context)
     case .user: token = try await sessionToken(params, .user, missing: .notAuthenticated, target, minimum, context)
@@ -118,7 +118,7 @@ struct AccessTokenHandler: Sendable {
     }
     let issuer = try context.runtime.sessionIssuer(name, engine)
     return Target(
-      issuer: issuer.issuer, authentication: wish ?? (params.session == nil ? .device : .user), scope: nil,
+      issuer: issuer.issuer, authentication: wish ?? (params.session == nil ? .clientCredentials : .user), scope: nil,
       audience: nil, senderConstraint: .none, narrowed: nil)
   }
 

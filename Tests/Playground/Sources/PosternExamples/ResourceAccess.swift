@@ -36,8 +36,8 @@ public struct ResourceAccess: Sendable {
       clientAuthentication: ClientSecretBasic(secret: Secret("svcsecret")),
       allowsPlainHTTPOnLoopback: true)
     let server = ResourceServer(
-      name: "billing", baseURL: try HTTPURL(baseURL), authentication: .device, issuer: issuer, scope: "orders",
-      allowsPlainHTTPOnLoopback: true)
+      name: "billing", baseURL: try HTTPURL(baseURL), authentication: .clientCredentials, issuer: issuer,
+      scope: "orders", allowsPlainHTTPOnLoopback: true)
     let device = DeviceClient(fetcher: fetcher, server: server)
 
     let sessions = UserSessions(

@@ -62,7 +62,7 @@ function configuration(directory, playground) {
       orders: {
         baseUrl: `${baseUrl}/resource/`,
         issuer: "play",
-        auth: "device",
+        auth: "clientCredentials",
         scope: "orders",
         audience: `${baseUrl}/resource`,
       },
