@@ -101,6 +101,15 @@ static inline CURLMcode postern_curl_multi_set_socket(CURLM *multi, curl_socket_
   return code != CURLM_OK ? code : curl_multi_setopt(multi, CURLMOPT_SOCKETFUNCTION, callback);
 }
 
+// Moves all transfers on, and has the interest in their descriptors reported. Deprecated for its cost, and without a
+// successor: curl_multi_perform does not report descriptors.
+static inline CURLMcode postern_curl_multi_socket_all(CURLM *multi, int *running) {
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+  return curl_multi_socket_all(multi, running);
+#pragma GCC diagnostic pop
+}
+
 static inline CURLMcode postern_curl_multi_set_timer(CURLM *multi, curl_multi_timer_callback callback, void *data) {
   CURLMcode code = curl_multi_setopt(multi, CURLMOPT_TIMERDATA, data);
   return code != CURLM_OK ? code : curl_multi_setopt(multi, CURLMOPT_TIMERFUNCTION, callback);

@@ -25,6 +25,9 @@ final class MultiHandle: @unchecked Sendable {
   /// The events of the last wait that were not passed on yet.
   private var ready: [clinux_event]
   private var readyCount = 0
+  /// A connection attempt may have ended. libcurl 7.88 opens the socket of the next address only when it looks at the
+  /// transfer again, and has nothing watched and no timer for that.
+  private var mustLookAtAll = false
   /// When libcurl's next timer is due; nil: it has none.
   private var timer: MonotonicInstant?
   private let clock = SystemClock()
@@ -98,12 +101,18 @@ final class MultiHandle: @unchecked Sendable {
       timer = nil
       isWell = act(CURL_SOCKET_TIMEOUT, 0) && isWell
     }
+    if mustLookAtAll {
+      mustLookAtAll = false
+      var running: Int32 = 0
+      isWell = postern_curl_multi_socket_all(pointer, &running) == CURLM_OK && isWell
+    }
     return isWell
   }
 
   /// Waits until something can move on, a wake-up, or at most `milliseconds`.
   func poll(milliseconds: Int32) -> Bool {
-    let own = timer.map { max(.zero, $0 - clock.monotonicNow).wholeMillisecondsUp } ?? .max
+    let due = timer.map { max(.zero, $0 - clock.monotonicNow).wholeMillisecondsUp } ?? .max
+    let own = mustLookAtAll ? 0 : due
     let count = ready.withUnsafeMutableBufferPointer {
       clinux_events_wait(events, $0.baseAddress, Self.eventsPerIteration, CInt(clamping: min(Int64(milliseconds), own)))
     }
@@ -157,7 +166,10 @@ final class MultiHandle: @unchecked Sendable {
   private func watch(_ descriptor: curl_socket_t, _ action: Int32) {
     guard action != CURL_POLL_REMOVE else {
       used.remove(descriptor)
-      if !established.contains(descriptor) { unwatch(descriptor) }
+      if !established.contains(descriptor) {
+        unwatch(descriptor)
+        mustLookAtAll = true
+      }
       return
     }
     var readiness: UInt32 = 0

@@ -29,7 +29,7 @@ public final class EpollLoop: @unchecked Sendable {
   private let clock = SystemClock()
 
   /// A buffer for reads of the loop's handlers, used by one at a time.
-  public let scratch = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 16, alignment: 16)
+  public let scratch: UnsafeMutableRawBufferPointer
 
   /// The time at which the current iteration began, on the boot clock. On the loop.
   public private(set) var now = MonotonicInstant(nanoseconds: 0)
@@ -41,22 +41,22 @@ public final class EpollLoop: @unchecked Sendable {
     let events = clinux_events_open()
     guard events >= 0 else { throw EpollError(call: "epoll_create1", errno: -events) }
     do throws(EpollError) {
-      mailbox = try Mailbox()
+      let mailbox = try Mailbox()
+      let code = clinux_events_change(events, CLINUX_WATCH, mailbox.descriptor, readable, Self.wakeupToken)
+      guard code == 0 else { throw EpollError(call: "epoll_ctl", errno: code) }
+      self.mailbox = mailbox
     } catch {
       close(events)
       throw error
     }
     self.events = events
     self.worker = worker
-    guard clinux_events_change(events, CLINUX_WATCH, mailbox.descriptor, readable, Self.wakeupToken) == 0 else {
-      let code = errno
-      close(events)
-      throw EpollError(call: "epoll_ctl", errno: code)
-    }
+    scratch = .allocate(byteCount: 1 << 16, alignment: 16)
     do throws(SystemThread.StartError) {
       thread = try SystemThread.startJoinable(name) { [self] in run() }
     } catch {
       close(events)
+      scratch.deallocate()
       throw EpollError(call: "pthread_create", errno: error.code)
     }
   }
@@ -139,7 +139,8 @@ public final class EpollLoop: @unchecked Sendable {
       if isOver { break }
       while let body = timers.next(at: now) { body() }
       isMore = worker?.work() ?? false
-      endIteration()
+      // Work that was added meanwhile wakes nothing: the loop itself has added it.
+      if endIteration(), worker?.hasWork == true { isMore = true }
     }
     worker?.stop()
     // The handlers may keep the loop.
@@ -147,13 +148,16 @@ public final class EpollLoop: @unchecked Sendable {
     close(events)
   }
 
-  private func endIteration() {
+  /// Does the deferred work; false when there was none.
+  private func endIteration() -> Bool {
+    guard !iterationEnds.isEmpty else { return false }
     // What comes of it may come again: until nothing does.
     while !iterationEnds.isEmpty {
       let ends = iterationEnds
       iterationEnds.removeAll(keepingCapacity: true)
       for end in ends { end.endIteration() }
     }
+    return true
   }
 
   private func handle(_ ready: ArraySlice<clinux_event>) {
@@ -179,6 +183,8 @@ private let readable = UInt32(CLINUX_READABLE)
 public protocol LoopWorker: AnyObject, Sendable {
   /// Works for a while, on the loop. True when there is more to do now.
   func work() -> Bool
+  /// Whether there is something to do now.
+  var hasWork: Bool { get }
   /// The loop is over; on its thread.
   func stop()
 }

@@ -116,7 +116,8 @@ public final class SocketServer: Sendable {
     await stopListening()
     closeAll()
     await once(\.shutdown) { [self] in
-      // Twice: what was being accepted is open now.
+      // What was being accepted is open, and closed, after this.
+      for loop in loops { await loop.settle() }
       closeAll()
       Self.end(loops)
     }
@@ -154,5 +155,12 @@ struct ServingLoop: Sendable {
     scheduler = LoopScheduler()
     loop = try EpollLoop("postern-loop", worker: scheduler)
     scheduler.attach(loop)
+  }
+
+  /// Returns when the loop has run all closures that it has been given.
+  func settle() async {
+    await withCheckedContinuation { continuation in
+      if !loop.execute({ continuation.resume() }) { continuation.resume() }
+    }
   }
 }

@@ -162,7 +162,26 @@ struct EpollLoopTests {
       }
     }
 
+    var hasWork: Bool { left.withLock { $0 > 0 } }
+
     func stop() { hasStopped.withLock { $0 = true } }
+  }
+
+  private final class Adder: IterationEnd {
+    private let counter: Counter
+
+    init(_ counter: Counter) { self.counter = counter }
+
+    func endIteration() { counter.left.withLock { $0 = 3 } }
+  }
+
+  @Test("work that is added at the end of an iteration waits for something else to wake the loop")
+  func lateWork() async throws {
+    let counter = Counter()
+    try await withLoop(worker: counter) { loop in
+      _ = await on(loop) { loop.atEndOfIteration(Adder(counter)) }
+      #expect(await eventually { counter.left.withLock { $0 == 0 } && !loop.isCurrent })
+    }
   }
 
   @Test("a worker with more to do keeps the loop from its sockets, waits for them, or is not stopped at the end")

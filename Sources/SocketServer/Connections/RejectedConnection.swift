@@ -8,6 +8,7 @@ final class RejectedConnection: ReadinessHandler {
   private let loop: EpollLoop
   private let onClosed: () -> Void
   private var isFinished = false
+  private var timer: LoopTimers.ID?
 
   /// Writes `payload` as one line; without `linger` the connection is closed right behind it.
   init(
@@ -24,7 +25,12 @@ final class RejectedConnection: ReadinessHandler {
       finish()
       return
     }
-    loop.schedule(in: linger) { self.finish() }
+    timer = loop.schedule(in: linger) { self.finish() }
+  }
+
+  /// The loop ended first.
+  deinit {
+    if !isFinished { close(descriptor) }
   }
 
   func ready(_ readiness: Readiness) {
@@ -36,6 +42,7 @@ final class RejectedConnection: ReadinessHandler {
   private func finish() {
     guard !isFinished else { return }
     isFinished = true
+    if let timer { loop.cancel(timer) }
     loop.unwatch(descriptor)
     close(descriptor)
     onClosed()

@@ -45,9 +45,10 @@ final class Listener: ReadinessHandler, @unchecked Sendable {
   }
 
   private func rest() {
-    loop.rewatch(descriptor, for: [])
+    loop.unwatch(descriptor)
     loop.schedule(in: Self.pause) { [self] in
-      if isOpen { loop.rewatch(descriptor, for: .readable) }
+      // Without memory to watch it, the next attempt is as far away.
+      if isOpen, (try? loop.watch(descriptor, for: .readable, self)) == nil { rest() }
     }
   }
 

@@ -52,7 +52,7 @@ final class LoopScheduler: LoopWorker, @unchecked Sendable {
       return state.queue.isEmpty
     }
     guard let isFirst else { return false }
-    // The loop itself comes here in any case before it waits.
+    // The loop itself looks at the queue before it waits.
     if isFirst, let loop, !loop.isCurrent { loop.wake() }
     return true
   }
@@ -123,6 +123,8 @@ final class LoopScheduler: LoopWorker, @unchecked Sendable {
       begin = now
     }
   }
+
+  var hasWork: Bool { isCrowded }
 
   func stop() { retire() }
 

@@ -92,7 +92,11 @@ struct FetchResourceHandler: Sendable {
         FetchResult.text(response, task: task)
       }
     } catch {
-      throw ErrorMap.fault(error, task: task, wait: server.advice?.wait, at: clock.wallNow)
+      // It has the response with the advice.
+      let length = error.stop?.response?.body.count ?? 0
+      throw await pool.run(for: context.caller, if: length >= JSONRPCConnection.longText) { [clock] in
+        ErrorMap.fault(error, task: task, wait: server.advice?.wait, at: clock.wallNow)
+      }
     }
   }
 
