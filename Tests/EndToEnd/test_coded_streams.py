@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
+import threading
 import zlib
 from pathlib import Path
 from typing import Callable, Iterator, List
@@ -29,21 +30,27 @@ def bomb(mebibytes: int) -> bytes:
 
 
 class BombServer:
-    """Answers with a bomb and notes what it was asked for."""
+    """Notes what it was asked for; answers with a bomb when more requests have come than fit: an answer that came earlier
+    would keep the sidecar from reading the other requests of the connection."""
 
     def __init__(self) -> None:
         body = bomb(128)
         self.answer = b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % len(body) + body
         self.requests: List[str] = []
+        self._all_are_there = threading.Event()
         self._loopback = Loopback(self._serve)
         self.base = f"http://127.0.0.1:{self._loopback.port}/"
         self._loopback.start()
 
     def stop(self) -> None:
+        self._all_are_there.set()
         self._loopback.stop()
 
     def _serve(self, connection: socket.socket, _: int) -> None:
         self.requests.append(connection.recv(65536).decode().lower())
+        if len(self.requests) > ROOM:
+            self._all_are_there.set()
+        self._all_are_there.wait()
         connection.sendall(self.answer)
         connection.recv(1)
 
@@ -60,7 +67,7 @@ def resident(sidecar: Sidecar) -> int:
 
 
 def ask(connection: Connection, count: int) -> None:
-    """So many streams, asked for in one go: before the first unread answers keep the connection from being read."""
+    """So many streams, asked for in one go."""
     requests = [{"jsonrpc": "2.0", "id": number, "method": "fetchResource", "params": STREAM} for number in range(count)]
     connection.send_text("\n".join(json.dumps(request) for request in requests))
 
