@@ -97,22 +97,6 @@ extension CurlTransport.Configuration {
     set { connections.lifetime = newValue }
   }
 
-  /// Bound of a response's header section in bytes: status lines, interim responses and trailers included.
-  public var maxFieldBytes: Int {
-    get { headLimits.bytes }
-    set { headLimits.bytes = newValue }
-  }
-  /// Bound of the number of field lines, interim responses and trailers included.
-  public var maxFieldCount: Int {
-    get { headLimits.lines }
-    set { headLimits.lines = newValue }
-  }
-  /// Bound of the interim (1xx) responses before the final one.
-  public var maxInterimResponses: Int {
-    get { headLimits.interim }
-    set { headLimits.interim = newValue }
-  }
-
   /// Called when a replaced file of certificates is not valid, so that the content before stays in force (with the
   /// reason), and when it is valid again (nil). On the transport's thread.
   public var fileReport: CurlTransport.FileReport? {

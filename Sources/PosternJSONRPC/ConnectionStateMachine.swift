@@ -42,7 +42,7 @@ struct ConnectionStateMachine {
     /// Whether a text was rejected that was complete by its brackets: what shares its line is dropped.
     private var lineIsSpoiled = false
 
-    func isDropped(_ input: SessionInput) -> Bool { lineIsSpoiled && input.sharesLine }
+    func isDropped(_ input: ConversationInput) -> Bool { lineIsSpoiled && input.sharesLine }
 
     mutating func wellFormed() { self = TextQuality() }
 
@@ -60,7 +60,7 @@ struct ConnectionStateMachine {
     var open: Int
   }
 
-  let limits: SessionLimits
+  let limits: ConversationLimits
   private var inFlight: [UInt64: InFlight] = [:]
   private var batches: [UInt64: Batch] = [:]
   private var outgoing: [RPCID: UInt64] = [:]
@@ -72,7 +72,7 @@ struct ConnectionStateMachine {
   private var draining = false
   private var closed = false
 
-  init(limits: SessionLimits) { self.limits = limits }
+  init(limits: ConversationLimits) { self.limits = limits }
 
   /// Whether a further call is rejected in any case, because too many are in flight.
   var isFull: Bool { inFlight.count >= limits.inFlight }
@@ -89,7 +89,7 @@ struct ConnectionStateMachine {
   // MARK: - Events
 
   /// The transport delivered something.
-  mutating func receive(_ input: SessionInput, _ act: inout [Action]) {
+  mutating func receive(_ input: ConversationInput, _ act: inout [Action]) {
     guard !closed else { return }
     guard !textQuality.isDropped(input) else { return }
     switch input {
@@ -323,7 +323,7 @@ struct ConnectionStateMachine {
 }
 
 /// An input of one connection, as the transport delivers it without framing.
-public enum SessionInput: Sendable {
+public enum ConversationInput: Sendable {
   /// One complete text, parsed. `sharesLine`: there was no line feed between the text before and this one.
   case text(Result<JSONValue, JSONParseError>, sharesLine: Bool)
   /// Bytes that cannot be a JSON text; the framing skips to the next line feed by itself.

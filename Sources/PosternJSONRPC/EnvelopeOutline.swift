@@ -17,7 +17,7 @@ struct EnvelopeOutline {
   private(set) var json = JSONValue.null
 
   /// Reads one request or a batch of them.
-  init?(_ text: UnsafeRawBufferPointer, limits: SessionLimits) {
+  init?(_ text: UnsafeRawBufferPointer, limits: ConversationLimits) {
     guard let elements = JSONOutline.elements(of: text, atMost: limits.batch) else {
       guard let request = request(text) else { return nil }
       json = request

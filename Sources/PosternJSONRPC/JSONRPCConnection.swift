@@ -65,12 +65,12 @@ public final class JSONRPCConnection: Sendable {
   private let dispatcher: any CallDispatcher
   private let output: Output
   private let parser: JSONParser
-  private let limits: SessionLimits
+  private let limits: ConversationLimits
   /// Orders the responses.
   private let delivery = AsyncMutex()
 
   /// A conversation that has not begun.
-  public init(limits: SessionLimits, dispatcher: any CallDispatcher, output: Output) {
+  public init(limits: ConversationLimits, dispatcher: any CallDispatcher, output: Output) {
     state = Locked(State(machine: ConnectionStateMachine(limits: limits)))
     self.limits = limits
     self.dispatcher = dispatcher
@@ -111,7 +111,7 @@ public final class JSONRPCConnection: Sendable {
   }
 
   /// The transport delivered something.
-  public func receive(_ input: SessionInput) { perform { $0.receive(input, &$1) } }
+  public func receive(_ input: ConversationInput) { perform { $0.receive(input, &$1) } }
 
   /// The caller closed its sending side.
   public func endInput() { perform { $0.endInput(&$1) } }

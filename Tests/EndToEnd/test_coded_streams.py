@@ -30,8 +30,8 @@ def bomb(mebibytes: int) -> bytes:
 
 
 class BombServer:
-    """Notes what it was asked for; answers with a bomb when more requests have come than fit: an answer that came earlier
-    would keep the sidecar from reading the other requests of the connection."""
+    """Notes the requests; answers with a bomb when more of them have come than fit: an answer that came earlier would
+    keep the sidecar from reading the other requests of the connection."""
 
     def __init__(self) -> None:
         body = bomb(128)

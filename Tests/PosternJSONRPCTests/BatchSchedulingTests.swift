@@ -22,17 +22,17 @@ struct BatchSchedulingTests {
   private let dispatcher = Dispatcher()
   private let written = Locked<[String]>([])
 
-  private func session() -> JSONRPCConnection {
+  private func conversation() -> JSONRPCConnection {
     let written = written
     return JSONRPCConnection(
-      limits: SessionLimits(), dispatcher: dispatcher,
+      limits: ConversationLimits(), dispatcher: dispatcher,
       output: JSONRPCConnection.Output(
         executor: executor, write: { bytes in written.withLock { $0.append(String(decoding: bytes, as: UTF8.self)) } },
         close: {}))
   }
 
-  private static func send(_ text: String, to session: JSONRPCConnection) {
-    Array(text.utf8).withUnsafeBytes { session.receive(text: $0, sharesLine: false) }
+  private static func send(_ text: String, to conversation: JSONRPCConnection) {
+    Array(text.utf8).withUnsafeBytes { conversation.receive(text: $0, sharesLine: false) }
   }
 
   private static func batch(_ count: Int) -> String {
@@ -41,8 +41,8 @@ struct BatchSchedulingTests {
 
   @Test("all members of a batch are scheduled as one, so that others wait for all of them")
   func members() {
-    let session = session()
-    Self.send(Self.batch(64), to: session)
+    let conversation = conversation()
+    Self.send(Self.batch(64), to: conversation)
     #expect(dispatcher.methods.withLock { $0 } == ["m0"])
     // A call of another connection is scheduled between two members on the loop that they share.
     for number in 1..<64 {
@@ -55,17 +55,17 @@ struct BatchSchedulingTests {
     #expect(answers.count == 1)
     let ids = (try? JSONParser().parse(answers.first ?? ""))?.arrayValue?.compactMap { $0["id"]?.integerValue }
     #expect(ids == Array(0..<64))
-    #expect(session.inFlightCount == 0)
+    #expect(conversation.inFlightCount == 0)
   }
 
   @Test("members that were cancelled meanwhile are still carried out")
   func ended() {
-    let session = session()
-    Self.send(Self.batch(10), to: session)
+    let conversation = conversation()
+    Self.send(Self.batch(10), to: conversation)
     #expect(executor.runOne())
-    session.close()
+    conversation.close()
     while executor.runOne() {}
     #expect(dispatcher.methods.withLock { $0 } == ["m0", "m1"])
-    #expect(session.inFlightCount == 0)
+    #expect(conversation.inFlightCount == 0)
   }
 }

@@ -11,7 +11,7 @@ private struct Bench {
   /// The outcomes in the errors that were written, in order.
   private(set) var outcomes: [String] = []
 
-  init(_ limits: SessionLimits = SessionLimits()) { machine = ConnectionStateMachine(limits: limits) }
+  init(_ limits: ConversationLimits = ConversationLimits()) { machine = ConnectionStateMachine(limits: limits) }
 
   mutating func receive(_ text: String, sharesLine: Bool = false) {
     let parser = JSONParser(allowsNUL: true, allowsScalar: true)
@@ -162,7 +162,7 @@ struct ConnectionStateMachineTests {
 
   @Test("a batch of notifications answers nothing; one over the limit is rejected whole")
   func batchEdges() {
-    var bench = Bench(SessionLimits(batch: 2))
+    var bench = Bench(ConversationLimits(batch: 2))
     bench.receive(#"[{"jsonrpc":"2.0","method":"n"},{"jsonrpc":"2.0","method":"o"}]"#)
     bench.complete("n")
     bench.complete("o")
@@ -173,7 +173,7 @@ struct ConnectionStateMachineTests {
 
   @Test("requests over the in-flight limit are rejected at once, and capacity comes back")
   func inFlightLimit() {
-    var bench = Bench(SessionLimits(inFlight: 1))
+    var bench = Bench(ConversationLimits(inFlight: 1))
     bench.receive(#"{"jsonrpc":"2.0","id":1,"method":"a"}"#)
     bench.receive(#"[{"jsonrpc":"2.0","id":2,"method":"b"},{"jsonrpc":"2.0","method":"n"}]"#)
     #expect(bench.take() == ["invoke:a", "unseen", "unseen", "[2:-32009]"])
@@ -198,7 +198,7 @@ struct ConnectionStateMachineTests {
 
   @Test("a cancelled call counts towards the limit until it has really ended")
   func cancelledStillCounts() {
-    var bench = Bench(SessionLimits(inFlight: 1))
+    var bench = Bench(ConversationLimits(inFlight: 1))
     bench.receive(#"{"jsonrpc":"2.0","id":1,"method":"a"}"#)
     bench.receive(#"{"jsonrpc":"2.0","method":"$/cancelRequest","params":{"id":1}}"#)
     bench.receive(#"{"jsonrpc":"2.0","id":2,"method":"b"}"#)
@@ -351,7 +351,7 @@ struct ConnectionStateMachineEndTests {
   @Test(
     "requests of ours are matched with their answers, rejected when the caller cannot answer, and given up at the end")
   func outgoing() {
-    var bench = Bench(SessionLimits(outgoing: 2))
+    var bench = Bench(ConversationLimits(outgoing: 2))
     var keys: [UInt64?] = []
     for _ in 0..<3 { bench.act { keys.append($0.request("delegate.x", [:], &$1)) } }
     #expect(keys.map { $0 != nil } == [true, true, false])

@@ -6,7 +6,7 @@ import Testing
 @Suite("The outline of a large message")
 struct EnvelopeOutlineTests {
   private static func outline(_ text: String, batch: Int = 2) -> EnvelopeOutline? {
-    Array(text.utf8).withUnsafeBytes { EnvelopeOutline($0, limits: SessionLimits(batch: batch)) }
+    Array(text.utf8).withUnsafeBytes { EnvelopeOutline($0, limits: ConversationLimits(batch: batch)) }
   }
 
   @Test("ids and methods are read, escapes in names too, and no params")

@@ -29,18 +29,18 @@ struct LongTextTests {
   private let events = Locked<[String]>([])
   private let pauses = Locked(0)
 
-  private func session() -> JSONRPCConnection {
+  private func conversation() -> JSONRPCConnection {
     let (events, pauses, aside) = (events, pauses, aside)
     var output = JSONRPCConnection.Output(
       executor: loop, pause: { begins in pauses.withLock { $0 += begins ? 1 : -1 } },
       write: { bytes in events.withLock { $0.append(bytes.count >= JSONRPCConnection.longText ? "long" : "short") } },
       close: { events.withLock { $0.append("close") } })
     output.longWork = { aside }
-    return JSONRPCConnection(limits: SessionLimits(), dispatcher: Dispatcher(), output: output)
+    return JSONRPCConnection(limits: ConversationLimits(), dispatcher: Dispatcher(), output: output)
   }
 
-  private static func send(_ text: String, to session: JSONRPCConnection) {
-    Array(text.utf8).withUnsafeBytes { session.receive(text: $0, sharesLine: false) }
+  private static func send(_ text: String, to conversation: JSONRPCConnection) {
+    Array(text.utf8).withUnsafeBytes { conversation.receive(text: $0, sharesLine: false) }
   }
 
   private static func call(_ method: String, _ id: Int = 1, params: String = "{}") -> String {
@@ -58,21 +58,21 @@ struct LongTextTests {
 
   @Test("a long answer is written on the event loop, where everybody else waits for it")
   func longAnswer() {
-    let session = session()
-    Self.send(Self.call("long"), to: session)
+    let conversation = conversation()
+    Self.send(Self.call("long"), to: conversation)
     runLoop()
     #expect(written.isEmpty && aside.count == 1)
     #expect(pauses.withLock { $0 } == 1)
     runAside()
     #expect(written == ["long"])
     #expect(pauses.withLock { $0 } == 0)
-    #expect(session.inFlightCount == 0)
+    #expect(conversation.inFlightCount == 0)
   }
 
   @Test("a long answer without work is written on the event loop")
   func atOnce() {
-    let session = session()
-    Self.send(Self.call("at once"), to: session)
+    let conversation = conversation()
+    Self.send(Self.call("at once"), to: conversation)
     #expect(written.isEmpty)
     runAside()
     #expect(written == ["long"])
@@ -80,17 +80,17 @@ struct LongTextTests {
 
   @Test("a short answer takes the long way")
   func shortAnswer() {
-    let session = session()
-    Self.send(Self.call("short"), to: session)
+    let conversation = conversation()
+    Self.send(Self.call("short"), to: conversation)
     runLoop()
     #expect(written == ["short"] && aside.count == 0)
   }
 
   @Test("short answers wait behind a long one that is being written")
   func overtaking() {
-    let session = session()
-    Self.send(Self.call("at once", 1), to: session)
-    Self.send(Self.call("short", 2), to: session)
+    let conversation = conversation()
+    Self.send(Self.call("at once", 1), to: conversation)
+    Self.send(Self.call("short", 2), to: conversation)
     runLoop()
     #expect(written == ["short"])
     runAside()
@@ -99,10 +99,10 @@ struct LongTextTests {
 
   @Test("the connection is closed before a long answer has been written")
   func closing() {
-    let session = session()
-    Self.send(Self.call("at once", 1), to: session)
-    Self.send(Self.call("short", 2), to: session)
-    session.endInput()
+    let conversation = conversation()
+    Self.send(Self.call("at once", 1), to: conversation)
+    Self.send(Self.call("short", 2), to: conversation)
+    conversation.endInput()
     runLoop()
     #expect(written == ["short"])
     runAside()
@@ -111,8 +111,8 @@ struct LongTextTests {
 
   @Test("a batch with a long answer is written on the event loop when a short one comes last")
   func batch() {
-    let session = session()
-    Self.send("[\(Self.call("at once", 1)),\(Self.call("short", 2))]", to: session)
+    let conversation = conversation()
+    Self.send("[\(Self.call("at once", 1)),\(Self.call("short", 2))]", to: conversation)
     runLoop()
     #expect(written.isEmpty)
     runAside()
@@ -121,9 +121,9 @@ struct LongTextTests {
 
   @Test("a call that came in a long text is carried out on the event loop")
   func longCall() {
-    let session = session()
+    let conversation = conversation()
     let padding = #"{"a":"\#(String(repeating: "x", count: JSONRPCConnection.longText))"}"#
-    Self.send(Self.call("short", params: padding), to: session)
+    Self.send(Self.call("short", params: padding), to: conversation)
     runLoop()
     #expect(written.isEmpty && aside.count == 1)
     runAside()

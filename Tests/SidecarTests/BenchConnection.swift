@@ -14,7 +14,7 @@ extension SidecarBench {
 /// One connection of a `SidecarBench`.
 final class BenchConnection: Sendable {
   private let answers: AsyncStream<JSONValue>
-  let session: JSONRPCConnection
+  let conversation: JSONRPCConnection
   let number: UInt64
   private let nextID = Locked<Int64>(1)
   private let iterator: Locked<AsyncStream<JSONValue>.Iterator>
@@ -24,7 +24,7 @@ final class BenchConnection: Sendable {
     self.answers = answers
     self.number = number
     iterator = Locked(answers.makeAsyncIterator())
-    session = bench.service.open(
+    conversation = bench.service.open(
       connection: number, peer: peer,
       output: JSONRPCConnection.Output(
         write: { bytes in
@@ -35,7 +35,7 @@ final class BenchConnection: Sendable {
 
   /// Sends one text.
   func send(_ text: String) {
-    Array(text.utf8).withUnsafeBytes { session.receive(text: $0, sharesLine: false) }
+    Array(text.utf8).withUnsafeBytes { conversation.receive(text: $0, sharesLine: false) }
   }
 
   /// The next text the sidecar sends; nil when it has closed.

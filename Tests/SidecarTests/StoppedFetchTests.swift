@@ -91,7 +91,7 @@ import Testing
       #expect(await other.call(method, ["continuation": continuation])["error"]?["code"] == 3002)
     }
     isOpen.withLock { $0 = true }
-    bench.service.closed(connection: connection.number, session: connection.session)
+    bench.service.closed(connection: connection.number, conversation: connection.conversation)
     let answer = await bench.connect().call("fetchResource", ["continuation": continuation])
     #expect(answer["result"]?["status"] == 200, "its own user's, on another connection")
   }
@@ -168,7 +168,7 @@ import Testing
         connection.send(#"{"jsonrpc":"2.0","method":"$/cancelRequest","params":{"id":\#(id)}}"#)
         #expect(await connection.next()?["error"]?["code"] == -32800)
       } else {
-        bench.service.closed(connection: connection.number, session: connection.session)
+        bench.service.closed(connection: connection.number, conversation: connection.conversation)
       }
       isOpen.withLock { $0 = true }
       let other = bench.connect()

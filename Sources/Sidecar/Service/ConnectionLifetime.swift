@@ -31,21 +31,21 @@ final class ConnectionLifetime: Sendable {
     let caller = PeerConnection(connection: connection, peer: peer, openedAt: calls.clock.monotonicNow)
     var output = output
     output.longWork = { [pool] in caller.executor(in: pool) }
-    let session = JSONRPCConnection(
+    let conversation = JSONRPCConnection(
       limits: runtime.limits, dispatcher: CallChain(caller: caller, environment: calls), output: output)
-    caller.attach(session)
+    caller.attach(conversation)
     hub.add(caller)
     calls.log.metrics.connectionOpened()
     // It may have been opened while `drain` went through the others.
-    if isDraining { session.drain() }
-    return session
+    if isDraining { conversation.drain() }
+    return conversation
   }
 
   /// Cancels what the connection alone owned.
-  func closed(connection: UInt64, session: JSONRPCConnection) {
+  func closed(connection: UInt64, conversation: JSONRPCConnection) {
     // First, so that what is cancelled sees that its connection is gone.
     hub.remove(connection)?.attach(nil)
-    session.close()
+    conversation.close()
   }
 
   /// Whether no new requests are accepted any more.
@@ -54,14 +54,14 @@ final class ConnectionLifetime: Sendable {
   /// Accepts no new requests from here on.
   func drain() {
     draining.withLock { $0 = true }
-    for caller in hub.connections { caller.session?.drain() }
+    for caller in hub.connections { caller.conversation?.drain() }
   }
 
   /// Stops the calls that are still pending; returns their number.
   func finish() -> Int {
-    let sessions = hub.connections.compactMap(\.session)
-    let count = sessions.reduce(0) { $0 + $1.inFlightCount }
-    for session in sessions { session.finish() }
+    let conversations = hub.connections.compactMap(\.conversation)
+    let count = conversations.reduce(0) { $0 + $1.inFlightCount }
+    for conversation in conversations { conversation.finish() }
     return count
   }
 }

@@ -26,7 +26,8 @@ struct MetricsExposition: Sendable {
     let own =
       metrics.exposition(
         for: scope, openConnections: connections.count,
-        inFlight: connections.reduce(0) { $0 + ($1.session?.inFlightCount ?? 0) }, waiting: callLimiter.waitingCount,
+        inFlight: connections.reduce(0) { $0 + ($1.conversation?.inFlightCount ?? 0) },
+        waiting: callLimiter.waitingCount,
         startedAt: startedAt, version: Product.version)
       + OriginMetrics.exposition(
         running.current.allServers.filter { scope.contains(resource: $0.name) }, engine.fetcher.originStates)

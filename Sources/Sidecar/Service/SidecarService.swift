@@ -138,8 +138,8 @@ extension SidecarService {
   }
 
   /// Cancels what the connection alone owned, after it was closed.
-  package func closed(connection: UInt64, session: JSONRPCConnection) {
-    lifetime.closed(connection: connection, session: session)
+  package func closed(connection: UInt64, conversation: JSONRPCConnection) {
+    lifetime.closed(connection: connection, conversation: conversation)
   }
 
   /// Logs why a connection was closed that neither side had closed.

@@ -8,7 +8,7 @@ package final class PeerConnection: Sendable {
   private struct State {
     var events: Set<EventName> = []
     var delegates: Set<DelegateMethod> = []
-    var session: JSONRPCConnection?
+    var conversation: JSONRPCConnection?
     var executors: [ObjectIdentifier: PoolExecutor] = [:]
   }
 
@@ -27,10 +27,10 @@ package final class PeerConnection: Sendable {
     self.openedAt = openedAt
   }
 
-  /// Given once the session exists; taken away when the connection is gone.
-  package func attach(_ session: JSONRPCConnection?) { state.withLock { $0.session = session } }
+  /// Given once the conversation exists; taken away when the connection is gone.
+  package func attach(_ conversation: JSONRPCConnection?) { state.withLock { $0.conversation = conversation } }
 
-  package var session: JSONRPCConnection? { state.withLock { $0.session } }
+  package var conversation: JSONRPCConnection? { state.withLock { $0.conversation } }
 
   /// Its share of the threads of `pool`, which lives as long as the service.
   package func executor(in pool: FairPool) -> PoolExecutor {
@@ -54,9 +54,9 @@ package final class PeerConnection: Sendable {
   /// Replaces what it registered.
   package func register(_ delegates: Set<DelegateMethod>) { state.withLock { $0.delegates = delegates } }
 
-  /// The session to ask, when this connection answers `method`.
+  /// The conversation to send a request in, when this connection answers `method`.
   package func delegate(for method: DelegateMethod) -> JSONRPCConnection? {
-    state.withLock { $0.delegates.contains(method) ? $0.session : nil }
+    state.withLock { $0.delegates.contains(method) ? $0.conversation : nil }
   }
 
   /// Whether it is subscribed to the event.
@@ -64,7 +64,7 @@ package final class PeerConnection: Sendable {
 
   /// Sends an event if it is subscribed to.
   func notify(_ event: EventName, _ params: JSONValue) {
-    let session = state.withLock { $0.events.contains(event) ? $0.session : nil }
-    session?.notify(event.rawValue, params)
+    let conversation = state.withLock { $0.events.contains(event) ? $0.conversation : nil }
+    conversation?.notify(event.rawValue, params)
   }
 }

@@ -84,7 +84,7 @@ package struct ConcurrencyStep: Sendable {
     if Self.exempt.contains(method) { return .always }
     guard Self.answering.contains(method) else { return nil }
     let questions = hub.connections.reduce(0) {
-      $0 + ($1.peer.uid == uid ? $1.session?.openQuestionCount ?? 0 : 0)
+      $0 + ($1.peer.uid == uid ? $1.conversation?.openQuestionCount ?? 0 : 0)
     }
     return peers.beginAnswering(uid: uid, among: questions) ? .answering : nil
   }

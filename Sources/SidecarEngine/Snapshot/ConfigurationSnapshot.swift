@@ -69,9 +69,9 @@ package final class ConfigurationSnapshot: Sendable {
   }
 
   /// The bounds of one connection.
-  package var limits: SessionLimits {
+  package var limits: ConversationLimits {
     let limits = configuration.limits
-    return SessionLimits(
+    return ConversationLimits(
       inFlight: limits.inFlightPerConnection, batch: limits.batch, outgoing: limits.inFlightPerConnection,
       messageBytes: limits.messageBytes, depth: limits.depth)
   }

@@ -9,7 +9,7 @@ final class SocketBridge: ConnectionDelegate {
   private let service: SidecarService
   private let memory: MemoryReturn
   private let peer: Peer
-  private let session: JSONRPCConnection
+  private let conversation: JSONRPCConnection
   /// An answer was so large that its memory is to be given back.
   private let hasWrittenLarge: Locked<Bool>
 
@@ -19,7 +19,7 @@ final class SocketBridge: ConnectionDelegate {
     peer = Peer(connection.peer)
     let hasWrittenLarge = Locked(false)
     self.hasWrittenLarge = hasWrittenLarge
-    session = service.open(
+    conversation = service.open(
       connection: connection.id, peer: peer,
       output: JSONRPCConnection.Output(
         executor: connection.taskExecutor,
@@ -37,24 +37,24 @@ final class SocketBridge: ConnectionDelegate {
     for event in events {
       switch event {
       case .text(let text, let sharesLine):
-        if event.isLong, let executor = session.longWork {
+        if event.isLong, let executor = conversation.longWork {
           receive(text, sharesLine, on: connection, executor)
         } else {
-          text.withUnsafeBytes { session.receive(text: $0, sharesLine: sharesLine) }
+          text.withUnsafeBytes { conversation.receive(text: $0, sharesLine: sharesLine) }
           memory.used(bytes: text.count)
         }
-      case .malformed(let reason, let sharesLine): session.receive(.malformed(reason, sharesLine: sharesLine))
+      case .malformed(let reason, let sharesLine): conversation.receive(.malformed(reason, sharesLine: sharesLine))
       case .oversized(let limit, let sharesLine):
-        session.receive(.oversized(limit: limit, sharesLine: sharesLine))
+        conversation.receive(.oversized(limit: limit, sharesLine: sharesLine))
         memory.used(bytes: limit)
       case .tooComplex(let limit, let sharesLine):
-        session.receive(.tooComplex(limit: limit, sharesLine: sharesLine))
+        conversation.receive(.tooComplex(limit: limit, sharesLine: sharesLine))
         // How many bytes came before the one value too many is not known.
         memory.used(bytes: .max)
       case .crowded(let limit):
-        session.receive(.crowded(limit: limit))
+        conversation.receive(.crowded(limit: limit))
         memory.used(bytes: .max)
-      case .violation(let reason): session.receive(.violation(reason))
+      case .violation(let reason): conversation.receive(.violation(reason))
       }
     }
   }
@@ -64,8 +64,8 @@ final class SocketBridge: ConnectionDelegate {
     _ text: MessageBytes, _ sharesLine: Bool, on connection: Connection, _ executor: any TaskExecutor
   ) {
     connection.pause()
-    Task(executorPreference: executor) { [session, memory] in
-      text.withUnsafeBytes { session.receive(text: $0, sharesLine: sharesLine) }
+    Task(executorPreference: executor) { [conversation, memory] in
+      text.withUnsafeBytes { conversation.receive(text: $0, sharesLine: sharesLine) }
       memory.used(bytes: text.count)
       connection.resume()
     }
@@ -73,7 +73,7 @@ final class SocketBridge: ConnectionDelegate {
 
   func messageBytes(on connection: Connection) -> Int? { service.messageBytes(for: peer) }
 
-  func inputEnded(on connection: Connection) { session.endInput() }
+  func inputEnded(on connection: Connection) { conversation.endInput() }
 
   func closed(_ connection: Connection, reason: CloseReason) {
     switch reason {
@@ -82,7 +82,7 @@ final class SocketBridge: ConnectionDelegate {
       service.connectionBroke(connection: connection.id, of: peer, why: "the caller's process has exited")
     default: service.connectionBroke(connection: connection.id, of: peer, why: "\(reason)")
     }
-    service.closed(connection: connection.id, session: session)
+    service.closed(connection: connection.id, conversation: conversation)
     // What it has not read goes only now.
     if hasWrittenLarge.withLock({ $0 }) { memory.used(bytes: .max) }
   }

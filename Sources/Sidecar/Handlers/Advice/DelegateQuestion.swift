@@ -8,13 +8,13 @@ enum DelegateQuestion {
   /// The answer; nil when it comes late, is an error, or never comes because the connection is gone. `deadline` is the
   /// call's own.
   static func ask(
-    _ session: JSONRPCConnection, _ method: DelegateMethod, _ params: JSONObject, within patience: Duration,
+    _ conversation: JSONRPCConnection, _ method: DelegateMethod, _ params: JSONObject, within patience: Duration,
     by deadline: Deadline, _ clock: any EngineClock
   ) async -> JSONValue? {
     let request = JSONValue.object(params)
     let patience = min(patience, deadline.remaining(on: clock) ?? patience)
     return await withTaskGroup(of: JSONValue?.self) { group in
-      group.addTask { try? await session.request(method.rawValue, request) }
+      group.addTask { try? await conversation.request(method.rawValue, request) }
       group.addTask {
         try? await clock.sleep(for: patience)
         return nil

@@ -67,7 +67,7 @@ extension FetchResourceHandler {
       extend: { [stopped] in stopped.stop($0, of: origin.uid) },
       // The delegate may come back on another connection.
       abandon: { [stopped, caller = context.caller] in
-        if caller.session != nil { stopped.release($0) }
+        if caller.conversation != nil { stopped.release($0) }
       })
   }
 }

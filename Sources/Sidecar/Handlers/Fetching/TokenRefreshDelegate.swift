@@ -12,15 +12,15 @@ struct TokenRefreshDelegate: TokenManagementPolicyDelegate {
   /// How long the caller has to answer.
   static let patience = Duration.seconds(180)
 
-  private let session: JSONRPCConnection
+  private let conversation: JSONRPCConnection
   private let task: String
   private let deadline: Deadline
   private let clock: any EngineClock
 
   /// Nil when the connection has not registered for it.
   init?(caller: PeerConnection, task: String, deadline: Deadline, clock: any EngineClock) {
-    guard let session = caller.delegate(for: .evaluateTokenRefresh) else { return nil }
-    self.session = session
+    guard let conversation = caller.delegate(for: .evaluateTokenRefresh) else { return nil }
+    self.conversation = conversation
     self.task = task
     self.deadline = deadline
     self.clock = clock
@@ -34,7 +34,7 @@ struct TokenRefreshDelegate: TokenManagementPolicyDelegate {
     ]
     if let text = String(validating: response.body, as: UTF8.self), !text.isEmpty { params["body"] = .string(text) }
     let answer = await DelegateQuestion.ask(
-      session, .evaluateTokenRefresh, params, within: Self.patience, by: deadline, clock)
+      conversation, .evaluateTokenRefresh, params, within: Self.patience, by: deadline, clock)
     return answer?["refresh"]?.boolValue
   }
 }

@@ -18,18 +18,18 @@ final class ChunkDelivery: Sendable {
 
   /// False when the connection is gone.
   @Sendable func deliver(_ head: HTTPResponseHead) async -> Bool {
-    guard let session = caller.session else { return false }
-    return await session.notifyInTurn("fetchResource.head", FetchResult.text(head, task: task).value)
+    guard let conversation = caller.conversation else { return false }
+    return await conversation.notifyInTurn("fetchResource.head", FetchResult.text(head, task: task).value)
   }
 
   /// False when the connection is gone. Called by one at a time.
   @Sendable func deliver(_ piece: [UInt8]) async -> Bool {
-    guard let session = caller.session else { return false }
+    guard let conversation = caller.conversation else { return false }
     let number = sequence.withLock { sequence in
       defer { sequence += 1 }
       return sequence
     }
-    return await session.notifyInTurn(
+    return await conversation.notifyInTurn(
       "fetchResource.chunk",
       ["task": .string(task), "sequence": .integer(number), "dataBase64": .string(Base64.string(piece))])
   }

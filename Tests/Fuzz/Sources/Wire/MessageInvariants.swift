@@ -5,7 +5,7 @@ public enum MessageInvariants {
   private static let maxBytes = 400
   private static let maxDepth = 6
   private static let maxValues = 24
-  private static let limits = SessionLimits(batch: 4)
+  private static let limits = ConversationLimits(batch: 4)
 
   /// Checks an input: its first byte is the size of the pieces in which the others arrive. Returns how many of its
   /// messages are JSON.

@@ -1,5 +1,5 @@
 /// The bounds of one connection's conversation.
-public struct SessionLimits: Sendable, Hashable {
+public struct ConversationLimits: Sendable, Hashable {
   /// Requests and notifications in flight; more are rejected with `overloaded`.
   public var inFlight: Int
   /// Members of a batch; a larger one is rejected with `batch_too_large`.
