@@ -184,6 +184,17 @@ let package = Package(
         "PosternTestSupport",
       ]),
 
+    // MARK: - Layer 2: BodyDescriptors
+
+    .target(name: "BodyDescriptors", dependencies: ["CPosternLinux", "EventLoops", "PosternSupport"]),
+    .testTarget(
+      name: "BodyDescriptorsTests",
+      dependencies: [
+        "BodyDescriptors",
+        "PosternSupport",
+        "PosternTestSupport",
+      ]),
+
     // MARK: - Layer 2: SocketServer
 
     .target(
@@ -660,6 +671,7 @@ let package = Package(
       name: "Sidecar",
       dependencies: [
         "AuthEngine",
+        "BodyDescriptors",
         "HTTPMessages",
         "JOSE",
         .product(name: "Logging", package: "swift-log"),

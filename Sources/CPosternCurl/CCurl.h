@@ -43,6 +43,10 @@ static inline CURLcode postern_curl_set_sink(CURL *easy, CURLoption option, curl
   return curl_easy_setopt(easy, option, callback);
 }
 
+static inline CURLcode postern_curl_set_source(CURL *easy, curl_read_callback callback) {
+  return curl_easy_setopt(easy, CURLOPT_READFUNCTION, callback);
+}
+
 static inline CURLcode postern_curl_set_before_request(CURL *easy, curl_prereq_callback callback) {
   return curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, callback);
 }

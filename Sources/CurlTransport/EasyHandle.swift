@@ -156,7 +156,7 @@ final class EasyHandle {
     settings.set(CURLOPT_URL, request.url.description)
     settings.set(CURLOPT_HTTP_CONTENT_DECODING, shape.mayStream ? 1 : 0)
     // Called often, and only of interest where there is a body and a control.
-    let isWatched = options.control != nil && request.body?.isEmpty == false
+    let isWatched = options.control != nil && (shape.streamsBody || request.body?.isEmpty == false)
     settings.set(CURLOPT_NOPROGRESS, isWatched ? 0 : 1)
     do {
       settings.setFields(try fieldLines.build(request.fields, hasBody: shape.hasBody))
@@ -164,7 +164,13 @@ final class EasyHandle {
       throw TransportError(
         code: .protocolError, outcome: .notSent, detail: "the request's fields cannot be sent: \(error)")
     }
-    if shape.hasBody, shape.method != "HEAD" { setBody(request.body, in: &settings) }
+    if let body = request.streamedBody {
+      // Without fields libcurl calls the read function; without a length it sends chunks.
+      settings.set(CURLOPT_POSTFIELDS, nil)
+      settings.set(CURLOPT_POSTFIELDSIZE_LARGE, offset: curl_off_t(body.length ?? -1))
+    } else if shape.hasBody, shape.method != "HEAD" {
+      setBody(request.body, in: &settings)
+    }
   }
 
   /// libcurl reads the body where it lies until the transfer ends.
@@ -181,6 +187,7 @@ final class EasyHandle {
 
   /// libcurl does not come to read the body any more, and must not find it when it is gone.
   func forgetBody() {
+    guard shape?.streamsBody != true else { return }
     var settings = Settings(easy: pointer)
     setBody(nil, in: &settings)
   }

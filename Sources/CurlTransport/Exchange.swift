@@ -32,6 +32,9 @@ final class Exchange: @unchecked Sendable {
     }
   }
 
+  /// Whether all of the request's body is still there to be sent.
+  var bodyIsWhole: Bool { request.streamedBody == nil || options.control?.hasBegunUpload == false }
+
   var isCancelled = false
   var hasArrived = false
   var continuation: Continuation?

@@ -21,6 +21,9 @@ struct ReceiveFlow {
   /// The bytes that libcurl hands over are not taken: it pauses.
   mutating func pause() { paused |= CURLPAUSE_RECV }
 
+  /// There is nothing of the request's body yet: libcurl pauses.
+  mutating func pauseSending() { paused |= CURLPAUSE_SEND }
+
   /// The same, until `leaveQueue`.
   mutating func enterQueue() {
     isQueued = true
@@ -36,7 +39,11 @@ struct ReceiveFlow {
   /// The directions that libcurl has to pause for `control` from now on; nil when it does so already.
   mutating func change(for control: TransferControl?) -> Int32? {
     let takesBytes = !isQueued && control?.takesBytes != false
-    let wanted = control?.isPaused == true ? CURLPAUSE_ALL : takesBytes ? CURLPAUSE_CONT : CURLPAUSE_RECV
+    let waitsForBody = paused & CURLPAUSE_SEND != 0 && control?.hasUpload == false
+    let wanted =
+      control?.isPaused == true
+      ? CURLPAUSE_ALL
+      : (takesBytes ? CURLPAUSE_CONT : CURLPAUSE_RECV) | (waitsForBody ? CURLPAUSE_SEND : CURLPAUSE_CONT)
     guard wanted != paused else { return nil }
     paused = wanted
     return wanted

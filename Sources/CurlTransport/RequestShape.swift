@@ -7,6 +7,8 @@ import PosternSupport
 struct RequestShape: Equatable {
   let method: String
   let hasBody: Bool
+  /// Whether the body comes from the request's control.
+  let streamsBody: Bool
   /// Whether the response's body may be taken in pieces.
   let mayStream: Bool
   let isSecure: Bool
@@ -22,7 +24,8 @@ struct RequestShape: Equatable {
     _ exchange: Exchange, _ configuration: CurlTransport.Configuration, _ files: TrustFiles
   ) throws(TransportError) {
     method = exchange.request.method
-    hasBody = exchange.request.body != nil || Self.impliesBody(exchange.request.method)
+    streamsBody = exchange.request.streamedBody != nil
+    hasBody = streamsBody || exchange.request.body != nil || Self.impliesBody(exchange.request.method)
     mayStream = exchange.options.control?.takesBodies == true
     isSecure = exchange.request.url.origin.scheme == "https"
     allowsPlainHTTP = exchange.options.allowsPlainHTTP
@@ -50,7 +53,7 @@ struct RequestShape: Equatable {
     if !FieldSyntax.isToken(method.utf8) {
       return TransportError(code: .protocolError, outcome: .notSent, detail: "the method is no token")
     }
-    if method == "HEAD", let body = request.body, !body.isEmpty {
+    if method == "HEAD", streamsBody || request.body?.isEmpty == false {
       return TransportError(code: .protocolError, outcome: .notSent, detail: "HEAD with a body")
     }
     return nil

@@ -229,6 +229,9 @@ final class ResponseReception {
     return false
   }
 
+  /// libcurl waits for more of the request's body.
+  func pauseSending() { flow.pauseSending() }
+
   /// Pauses or resumes libcurl, as the control and the receive queue require.
   func obeyControl() {
     guard let directions = flow.change(for: exchange?.options.control) else { return }

@@ -76,9 +76,27 @@ final class Transfer {
         if let pointer { Unmanaged<Transfer>.fromOpaque(pointer).takeUnretainedValue().report(sent: Int64(sent)) }
         return 0
       }, CURLOPT_XFERINFOFUNCTION)
+    settings.set(CURLOPT_READDATA, pointer: this)
+    settings.note(
+      postern_curl_set_source(settings.easy) { bytes, size, count, pointer in
+        guard let bytes, let pointer else { return Int(CURL_READFUNC_ABORT) }
+        let buffer = UnsafeMutableRawBufferPointer(start: bytes, count: size * count)
+        return Unmanaged<Transfer>.fromOpaque(pointer).takeUnretainedValue().readBody(into: buffer)
+      }, CURLOPT_READFUNCTION)
     opener.attach(in: &settings)
     reception.attach(in: &settings)
     check.attach(in: &settings)
+  }
+
+  /// Gives libcurl the next bytes of a request's body that is streamed.
+  private func readBody(into buffer: UnsafeMutableRawBufferPointer) -> Int {
+    switch exchange?.options.control?.takeUpload(into: buffer) {
+    case .bytes(let count): return count
+    case .waiting:
+      reception.pauseSending()
+      return Int(CURL_READFUNC_PAUSE)
+    case .failed, nil: return Int(CURL_READFUNC_ABORT)
+    }
   }
 
   /// How much of the request's body has gone out by now.

@@ -188,7 +188,7 @@ final class TransferLoop {
   /// tried often enough.
   private func beginAgain(_ transfer: Transfer) -> Bool {
     guard let exchange = transfer.exchange, exchange.discards < Self.maxDiscards,
-      !transfer.check.hasSent || exchange.isIdempotent
+      !transfer.check.hasSent || exchange.isIdempotent, exchange.bodyIsWhole
     else { return false }
     exchange.discards += 1
     exchange.hasLeft = exchange.hasLeft || transfer.check.hasSent

@@ -17,6 +17,9 @@ public struct HTTPRequest: Sendable {
   /// The body; nil sends none (not even `Content-Length: 0`, unless the method calls for it).
   public var body: [UInt8]?
 
+  /// The body that comes from `TransferOptions.control` while the request is sent, in place of `body`.
+  public var streamedBody: StreamedRequestBody?
+
   /// A request; fields are not checked here, but by `HTTPFieldRules`.
   public init(method: String, url: HTTPURL, fields: HTTPFields = HTTPFields(), body: [UInt8]? = nil) {
     self.method = method
@@ -24,6 +27,15 @@ public struct HTTPRequest: Sendable {
     self.fields = fields
     self.body = body
   }
+}
+
+/// A request's body that is read while it is sent.
+public struct StreamedRequestBody: Sendable, Hashable {
+  /// How many bytes it has; nil: that is not known before its end.
+  public var length: Int64?
+
+  /// A body of that length.
+  public init(length: Int64?) { self.length = length }
 }
 
 /// A complete response, without interim (1xx) responses and trailers, with content codings undone.

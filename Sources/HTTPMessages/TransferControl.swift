@@ -66,6 +66,7 @@ public final class TransferControl: Sendable {
     var progress = Progress()
     var pause = Pause()
     var stream = BodyStream()
+    var upload = BodyUpload()
     /// Notifies the running exchange of a change.
     var wake: (@Sendable () -> Void)?
   }
@@ -244,6 +245,131 @@ public final class TransferControl: Sendable {
       return nil
     }
     reader?.resume(returning: .piece(Array(bytes)))
+  }
+}
+
+// MARK: - The request's body
+
+extension TransferControl {
+  /// A request's body on its way from its source to the transport.
+  struct BodyUpload {
+    var pieces: ArraySlice<[UInt8]> = []
+    /// How much of the first piece the transport has.
+    var taken = 0
+    var waitingBytes = 0
+    var end: UploadEnd?
+    /// Whether the transport has taken anything since the upload began.
+    var hasBegun = false
+    /// The source, which waits for capacity.
+    var source: CheckedContinuation<Bool, Never>?
+
+    var isFull: Bool { waitingBytes >= TransferControl.window }
+
+    mutating func takeSource() -> CheckedContinuation<Bool, Never>? {
+      defer { source = nil }
+      return source
+    }
+
+    /// Copies the next bytes; their number.
+    mutating func move(into buffer: UnsafeMutableRawBufferPointer) -> Int {
+      var count = 0
+      while count < buffer.count, let piece = pieces.first {
+        let length = min(buffer.count - count, piece.count - taken)
+        piece.withUnsafeBytes { bytes in
+          UnsafeMutableRawBufferPointer(rebasing: buffer[count..<count + length])
+            .copyMemory(from: UnsafeRawBufferPointer(rebasing: bytes[taken..<taken + length]))
+        }
+        (count, taken) = (count + length, taken + length)
+        if taken == piece.count {
+          pieces.removeFirst()
+          taken = 0
+        }
+      }
+      waitingBytes -= count
+      return count
+    }
+  }
+
+  /// How the source of a request's body has ended.
+  public enum UploadEnd: Sendable {
+    /// All of it was read.
+    case complete
+    /// It cannot be read to its end: the request must not pass for complete.
+    case failed
+  }
+
+  /// What the transport gets of a request's body.
+  public enum UploadRead: Sendable {
+    /// So many bytes; none at the end.
+    case bytes(Int)
+    /// None yet; the transport is woken when there are some.
+    case waiting
+    /// The body cannot be read.
+    case failed
+  }
+
+  /// Starts the body of one request; the body before, if there was one, is gone.
+  public func beginUpload() {
+    state.withLock { state in
+      let source = state.upload.takeSource()
+      state.upload = BodyUpload()
+      return source
+    }?.resume(returning: false)
+  }
+
+  /// Passes bytes of the body to the transport, and waits until it has capacity for more; false when the request has
+  /// ended. Called by one task at a time, which `endUpload` resumes.
+  public func upload(_ bytes: [UInt8]) async -> Bool {
+    await withCheckedContinuation { continuation in
+      let (isOver, wake) = state.withLock { state -> (Bool?, (@Sendable () -> Void)?) in
+        guard state.upload.end == nil else { return (false, nil) }
+        let wasEmpty = state.upload.waitingBytes == 0
+        state.upload.pieces.append(bytes)
+        state.upload.waitingBytes += bytes.count
+        if state.upload.isFull { state.upload.source = continuation }
+        return (state.upload.isFull ? nil : true, wasEmpty ? state.wake : nil)
+      }
+      wake?()
+      if let isOver { continuation.resume(returning: isOver) }
+    }
+  }
+
+  /// The source has ended, or the request has: nothing more comes.
+  public func endUpload(_ end: UploadEnd) {
+    let (source, wake) = state.withLock { state in
+      if state.upload.end == nil { state.upload.end = end }
+      return (state.upload.takeSource(), state.wake)
+    }
+    source?.resume(returning: false)
+    wake?()
+  }
+
+  /// The request has ended: what is left of its body is not needed.
+  public func finishUpload() {
+    let source = state.withLock { state in
+      defer { state.upload = BodyUpload(end: .complete, hasBegun: state.upload.hasBegun) }
+      return state.upload.takeSource()
+    }
+    source?.resume(returning: false)
+  }
+
+  /// Whether the transport would get something of the request's body now.
+  public var hasUpload: Bool { state.withLock { $0.upload.waitingBytes > 0 || $0.upload.end != nil } }
+
+  /// Whether the transport has got any byte of the request's body.
+  public var hasBegunUpload: Bool { state.withLock { $0.upload.hasBegun } }
+
+  /// Copies the next bytes of the request's body.
+  public func takeUpload(into buffer: UnsafeMutableRawBufferPointer) -> UploadRead {
+    let (read, source) = state.withLock { state -> (UploadRead, CheckedContinuation<Bool, Never>?) in
+      if case .failed = state.upload.end { return (.failed, nil) }
+      guard state.upload.waitingBytes > 0 else { return (state.upload.end == nil ? .waiting : .bytes(0), nil) }
+      let count = state.upload.move(into: buffer)
+      state.upload.hasBegun = true
+      return (.bytes(count), state.upload.isFull ? nil : state.upload.takeSource())
+    }
+    source?.resume(returning: true)
+    return read
   }
 }
 

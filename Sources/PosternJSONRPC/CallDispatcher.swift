@@ -1,4 +1,5 @@
 public import PosternJSON
+public import PosternSupport
 
 /// The result of dispatching a call: a response at once, or work.
 public enum Dispatch: Sendable {
@@ -15,6 +16,8 @@ public protocol CallDispatcher: Sendable {
   /// Whether a call of `method` would be rejected now whatever its params are. Called for large messages before they
   /// are parsed.
   func rejects(method: String) -> Bool
+  /// How many of the descriptors that the peer has passed a call claims, whatever becomes of it.
+  func descriptorCount(of method: String, _ params: JSONValue?) -> Int
   /// A call was rejected without being dispatched, because the connection has too many in flight.
   func rejectedUnread()
 }
@@ -22,6 +25,9 @@ public protocol CallDispatcher: Sendable {
 extension CallDispatcher {
   /// Looks at the whole call.
   public func rejects(method: String) -> Bool { false }
+
+  /// None.
+  public func descriptorCount(of method: String, _ params: JSONValue?) -> Int { 0 }
 }
 
 /// One request or notification to carry out.
@@ -36,14 +42,19 @@ public struct Call: Sendable {
   public let params: JSONValue?
   /// How long the text is that it came in; of a batch, the whole one.
   public var byteCount = 0
+  /// Where in a batch it came; 0 for a call by itself.
+  let position: Int
+  /// The descriptors that it has claimed.
+  public var descriptors: [PassedDescriptor] = []
   /// The params were not read, because the call would be rejected in any case; it must not be carried out.
   public var isUnread = false
 
   /// A call of the given parts.
-  public init(key: UInt64, id: RPCID?, method: String, params: JSONValue?) {
+  public init(key: UInt64, id: RPCID?, method: String, params: JSONValue?, position: Int = 0) {
     self.key = key
     self.id = id
     self.method = method
     self.params = params
+    self.position = position
   }
 }

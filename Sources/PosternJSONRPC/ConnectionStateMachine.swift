@@ -214,7 +214,7 @@ struct ConnectionStateMachine {
     switch envelope {
     case .request(let id, let method, let params):
       guard let key = admit(id, batch, slot, &act) else { return }
-      act.append(.invoke(Call(key: key, id: id, method: method, params: params)))
+      act.append(.invoke(Call(key: key, id: id, method: method, params: params, position: slot)))
     case .notification("$/cancelRequest", let params):
       if let id = params?["id"].flatMap(RPCID.init) { cancel(id, &act) }
     case .notification(let method, let params):
@@ -223,7 +223,7 @@ struct ConnectionStateMachine {
       let key = takeKey()
       inFlight[key] = InFlight(id: nil, batch: nil, slot: 0)
       pending += 1
-      act.append(.invoke(Call(key: key, id: nil, method: method, params: params)))
+      act.append(.invoke(Call(key: key, id: nil, method: method, params: params, position: slot)))
     case .response(let id, let result):
       if let key = outgoing.removeValue(forKey: id) { act.append(.resolve(key, result)) }
     case .invalid(let id, let fault):

@@ -1,5 +1,5 @@
 public import PosternJSON
-import PosternSupport
+public import PosternSupport
 
 /// One connection's conversation: drives `ConnectionStateMachine`, runs the calls, writes the answers.
 ///
@@ -22,6 +22,38 @@ public final class JSONRPCConnection: Sendable {
     public var longWork: (@Sendable () -> any TaskExecutor)?
     /// Has the transport deliver nothing more, until each is undone with `false`.
     public let pause: (@Sendable (Bool) -> Void)?
+    /// The descriptors that the peer has passed and no call has claimed; nil: the transport passes none.
+    public var descriptors: Descriptors?
+    /// Sends bytes as they are; nil: the transport cannot.
+    public var frames: Frames?
+
+    /// Frames with header fields, for bytes that are no JSON.
+    public struct Frames: Sendable {
+      let areSpoken: @Sendable () -> Bool
+      let write: @Sendable (_ fields: String, _ bytes: UnsafeRawBufferPointer) -> Bool
+
+      /// Frames as the transport has them; `areSpoken`: whether this peer's framing has header fields. `write` gets
+      /// fields in addition to the length, each line with its end, and returns false when nothing was sent.
+      public init(
+        areSpoken: @escaping @Sendable () -> Bool,
+        write: @escaping @Sendable (_ fields: String, _ bytes: UnsafeRawBufferPointer) -> Bool
+      ) {
+        self.areSpoken = areSpoken
+        self.write = write
+      }
+    }
+
+    /// The descriptors that the peer has passed and no call has claimed, in their order.
+    public struct Descriptors: Sendable {
+      let areThere: @Sendable () -> Bool
+      let take: @Sendable (Int) -> [PassedDescriptor]
+
+      /// Descriptors as the transport has them; `take` claims the first ones.
+      public init(areThere: @escaping @Sendable () -> Bool, take: @escaping @Sendable (Int) -> [PassedDescriptor]) {
+        self.areThere = areThere
+        self.take = take
+      }
+    }
 
     /// An output of the given parts.
     public init(
@@ -91,19 +123,41 @@ public final class JSONRPCConnection: Sendable {
   ///
   /// A large one whose calls would all be rejected (by the rate limit, the methods the caller may use, or too many in
   /// flight) is not parsed: its envelope is sufficient.
+  ///
+  /// Calls claim the descriptors that the peer has passed in the order of the calls, also those that are rejected. With
+  /// a text that cannot be read it is not known whose the descriptors are: they go unused.
   public func receive(text: UnsafeRawBufferPointer, sharesLine: Bool) {
-    if text.count >= EnvelopeOutline.threshold, let outline = EnvelopeOutline(text, limits: limits), rejects(outline) {
+    let descriptors = output.descriptors.flatMap { $0.areThere() ? $0 : nil }
+    if descriptors == nil, text.count >= EnvelopeOutline.threshold, let outline = EnvelopeOutline(text, limits: limits),
+      rejects(outline)
+    {
       return perform(text.count, isUnread: true) {
         $0.receive(.text(.success(outline.json), sharesLine: sharesLine), &$1)
       }
     }
     let parsed: Result<JSONValue, JSONParseError>
+    var claimed: [Int: [PassedDescriptor]] = [:]
     do {
-      parsed = .success(try parser.parse(text))
+      let json = try parser.parse(text)
+      if let descriptors { claimed = claims(of: json, from: descriptors) }
+      parsed = .success(json)
     } catch {
+      _ = descriptors?.take(.max)
       parsed = .failure(error)
     }
-    perform(text.count) { $0.receive(.text(parsed, sharesLine: sharesLine), &$1) }
+    perform(text.count, claimed) { $0.receive(.text(parsed, sharesLine: sharesLine), &$1) }
+  }
+
+  /// The descriptors of each call of a text, by its position.
+  private func claims(of json: JSONValue, from descriptors: Output.Descriptors) -> [Int: [PassedDescriptor]] {
+    var claimed: [Int: [PassedDescriptor]] = [:]
+    let members = if case .array(let members) = json { members } else { [json] }
+    for (position, member) in members.enumerated() {
+      guard let method = member["method"]?.stringValue else { continue }
+      let count = dispatcher.descriptorCount(of: method, member["params"])
+      if count > 0 { claimed[position] = descriptors.take(count) }
+    }
+    return claimed
   }
 
   private func rejects(_ outline: EnvelopeOutline) -> Bool {
@@ -111,7 +165,10 @@ public final class JSONRPCConnection: Sendable {
   }
 
   /// The transport delivered something.
-  public func receive(_ input: ConversationInput) { perform { $0.receive(input, &$1) } }
+  public func receive(_ input: ConversationInput) {
+    _ = output.descriptors?.take(.max)
+    perform { $0.receive(input, &$1) }
+  }
 
   /// The caller closed its sending side.
   public func endInput() { perform { $0.endInput(&$1) } }
@@ -149,6 +206,17 @@ public final class JSONRPCConnection: Sendable {
     return true
   }
 
+  /// Whether the peer's framing has header fields, so that bytes can be sent that are no JSON.
+  public var hasFrames: Bool { output.frames?.areSpoken() ?? false }
+
+  /// Sends bytes of ours that are no JSON when the peer keeps up; false when the connection is ending, or has no frames.
+  public func frameInTurn(_ fields: String, _ bytes: [UInt8]) async -> Bool {
+    await delivery.lock()
+    defer { delivery.unlock() }
+    guard await output.ready?() ?? true else { return false }
+    return bytes.withUnsafeBytes { output.frames?.write(fields, $0) ?? false }
+  }
+
   /// Sends the caller a request of ours and waits for its answer. Throws `PeerError` when the caller answers with an
   /// error or cannot answer any more, `CancellationError` when the waiting task is cancelled.
   public func request(_ method: String, _ params: JSONValue) async throws -> JSONValue {
@@ -184,29 +252,30 @@ public final class JSONRPCConnection: Sendable {
   }
 
   private func perform(
-    _ byteCount: Int = 0, isUnread: Bool = false,
+    _ byteCount: Int = 0, _ claimed: [Int: [PassedDescriptor]] = [:], isUnread: Bool = false,
     _ event: (inout ConnectionStateMachine, inout [ConnectionStateMachine.Action]) -> Void
   ) {
     var actions: [ConnectionStateMachine.Action] = []
     state.withLock { $0.perform(&actions, event) }
-    carryOut(actions, byteCount, isUnread: isUnread)
+    carryOut(actions, byteCount, claimed, isUnread: isUnread)
   }
 
   /// Carries actions out in their order; with a long text to write among them elsewhere, by the task that is returned.
   @discardableResult
   private func carryOut(
-    _ actions: [ConnectionStateMachine.Action], _ byteCount: Int = 0, isUnread: Bool = false
+    _ actions: [ConnectionStateMachine.Action], _ byteCount: Int = 0, _ claimed: [Int: [PassedDescriptor]] = [:],
+    isUnread: Bool = false
   ) -> Task<Void, Never>? {
     guard !actions.isEmpty else { return nil }
     guard actions.contains(where: \.isLong), let executor = output.longWork?() else {
-      act(actions, byteCount, isUnread: isUnread)
+      act(actions, byteCount, claimed, isUnread: isUnread)
       endList()
       return nil
     }
     // So that the peer cannot request more responses than it reads.
     output.pause?(true)
     return Task(executorPreference: executor) { [self] in
-      act(actions, byteCount, isUnread: isUnread)
+      act(actions, byteCount, claimed, isUnread: isUnread)
       output.pause?(false)
       endList()
     }
@@ -223,13 +292,16 @@ public final class JSONRPCConnection: Sendable {
     if closes { output.close() }
   }
 
-  private func act(_ actions: [ConnectionStateMachine.Action], _ byteCount: Int, isUnread: Bool) {
+  private func act(
+    _ actions: [ConnectionStateMachine.Action], _ byteCount: Int, _ claimed: [Int: [PassedDescriptor]], isUnread: Bool
+  ) {
     var hasBegun = false
     for action in actions {
       switch action {
       case .invoke(var call):
         call.byteCount = byteCount
         call.isUnread = isUnread
+        call.descriptors = claimed[call.position] ?? []
         // Each member of a batch is scheduled on its own: it must not run before earlier calls of other connections.
         if hasBegun, let executor = output.executor {
           Task(executorPreference: executor) { [self, call] in startScheduled(call) }

@@ -62,12 +62,16 @@ final class FetchOperation {
           return result(response, from: request)
         }
         exchange.observer.observe(.tokenRejected(resource: exchange.server.name))
+        progress.tokenRefreshed = true
+        // With a body that can be read once only the next call has the newer token.
+        guard exchange.canRetry(request) else { return result(response, from: request) }
         token = newer
         progress.attempts += 1
-        progress.tokenRefreshed = true
         continue
       }
-      guard followsRedirects, let step = RedirectRules.next(after: request, response, within: exchange.server) else {
+      guard followsRedirects, let step = RedirectRules.next(after: request, response, within: exchange.server),
+        exchange.canRetry(step.request)
+      else {
         return result(response, from: request)
       }
       progress.redirects += 1
@@ -99,7 +103,9 @@ final class FetchOperation {
   private func advised(
     _ response: HTTPResponse, to request: HTTPRequest, with token: AccessToken, _ original: HTTPRequest
   ) async throws(ResourceError) -> HTTPRequest? {
-    guard let rounds = advice, let advices = await rounds.advices(in: response, from: request.url) else { return nil }
+    guard let rounds = advice, let advices = await rounds.advices(in: response, from: request.url),
+      exchange.canRetry(original)
+    else { return nil }
     // The user may have satisfied it for another fetch since the request was sent.
     if !advices.contains(where: \.isTransaction), !progress.hasTriedNewer, let newer = try await firstToken(),
       newer.value != token.value

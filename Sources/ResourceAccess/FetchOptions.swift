@@ -3,6 +3,33 @@ public import OAuthClient
 public import PosternSupport
 public import Sessions
 
+/// The body of a request, read while it is sent.
+public struct BodySupply: Sendable {
+  /// A step of reading it.
+  public enum Read: Sendable {
+    /// The next bytes; none at the end.
+    case bytes([UInt8])
+    /// It cannot be read to its end: the fetch fails with this clause for people.
+    case failed(String)
+  }
+
+  /// How many bytes it has; nil: that is known at its end only, and it is sent in chunks.
+  public var length: Int64?
+  /// Reads the next bytes; `failed` when the calling task is cancelled.
+  public var next: @Sendable () async -> Read
+  /// Starts again from the beginning, for a request that is sent again; false when that is not possible.
+  public var rewind: @Sendable () -> Bool
+
+  /// A body of the given parts.
+  public init(
+    length: Int64?, next: @escaping @Sendable () async -> Read, rewind: @escaping @Sendable () -> Bool = { false }
+  ) {
+    self.length = length
+    self.next = next
+    self.rewind = rewind
+  }
+}
+
 /// The options that a caller may set for one fetch.
 @dynamicMemberLookup
 public struct FetchOptions: Sendable {
@@ -28,7 +55,7 @@ public struct FetchOptions: Sendable {
     public var tokenPolicy: TokenManagementPolicy?
   }
 
-  /// The receivers of a response in pieces.
+  /// The receivers of a response in pieces, and the source of a request in pieces.
   public struct Streaming: Sendable {
     /// Takes the body in pieces, in order, before the response is returned, which has none then; nil: the response has
     /// it. What does not return lets the server wait; false ends the transfer, and the fetch as `request_cancelled`.
@@ -36,6 +63,8 @@ public struct FetchOptions: Sendable {
     /// With `deliver`: takes the response's head, once, before the first piece and as soon as it is certain that no
     /// other request follows. False ends the fetch as it does there.
     public var deliverHead: (@Sendable (HTTPResponseHead) async -> Bool)?
+    /// The request's body, in place of the request's own; nil: that one.
+    public var supply: BodySupply?
   }
 
   /// The kind of token that the request carries; nil: the resource server's.

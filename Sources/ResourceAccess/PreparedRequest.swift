@@ -14,7 +14,9 @@ struct PreparedRequest {
   /// The longest multipart body: what the largest message may hold, and the parts' own lines.
   private static let maxMultipartBytes = 1 << 30
 
-  init(_ request: ResourceRequest, to server: ResourceServer, trace: TraceContext?) throws(ResourceError) {
+  init(
+    _ request: ResourceRequest, to server: ResourceServer, supply: BodySupply?, trace: TraceContext?
+  ) throws(ResourceError) {
     method = try HTTPMethod(named: request.method)
     var fields = try HeaderRules(server).checked(request.headers)
     var url = try server.url(forPath: request.path)
@@ -23,7 +25,7 @@ struct PreparedRequest {
       let multipart = try Self.multipart(parts, of: request, method, fields)
       body = multipart.bytes
       fields["Content-Type"] = multipart.contentType
-    } else if body == nil, let parameters = request.parameters {
+    } else if body == nil, supply == nil, let parameters = request.parameters {
       if method.takesParametersInQuery {
         let query = try Self.encoded(parameters, limit: Self.maxQueryBytes)
         do throws(HTTPURLError) {
@@ -39,7 +41,27 @@ struct PreparedRequest {
     }
     if body != nil, server.payloadEncryption != nil { try PayloadEncryption.check(fields) }
     trace?.add(to: &fields)
-    message = HTTPRequest(method: method.rawValue, url: url, fields: fields, body: body)
+    var message = HTTPRequest(method: method.rawValue, url: url, fields: fields, body: body)
+    if let supply {
+      try Self.check(supply, instead: body, of: method, server)
+      message.streamedBody = StreamedRequestBody(length: supply.length)
+    }
+    self.message = message
+  }
+
+  private static func check(
+    _ supply: BodySupply, instead body: [UInt8]?, of method: HTTPMethod, _ server: ResourceServer
+  ) throws(ResourceError) {
+    guard method != .get, method != .head else {
+      throw ResourceError(.invalidRequest, "a body does not go with GET and HEAD", path: ["bodyFrom"])
+    }
+    guard body == nil else {
+      throw ResourceError(.invalidRequest, "a body that is read excludes another one", path: ["bodyFrom"])
+    }
+    guard server.payloadEncryption == nil else {
+      throw ResourceError(
+        .invalidRequest, "the resource's bodies are encrypted, which needs them whole", path: ["bodyFrom"])
+    }
   }
 
   private static func multipart(

@@ -27,6 +27,7 @@ enum RedirectRules {
     if becomesGET(request.method, response.status) {
       next.method = "GET"
       next.body = nil
+      next.streamedBody = nil
       next.fields.removeAll { $0.startsWithBytes(of: "content-") }
     }
     let crosses = target.origin != request.url.origin

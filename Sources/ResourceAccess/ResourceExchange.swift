@@ -25,6 +25,9 @@ final class ResourceExchange {
   private let options: TransferOptions
   private let trace: TraceContext?
   private let longWork: LongWork?
+  private let supply: BodySupply?
+  /// Whether a request of the fetch has begun to read `supply`.
+  private var hasReadBody = false
   /// The cookies of the fetch; nil once a redirect has crossed origins, and where none are kept.
   var cookies: CallCookies?
   private(set) var timing = HTTPResponse.Timing()
@@ -41,6 +44,7 @@ final class ResourceExchange {
     self.cookies = cookies
     trace = fetch.context.trace
     longWork = fetch.longWork
+    supply = fetch.streaming.supply
     policy = fetch.tokenRules.tokenPolicy?.within(server) ?? server.tokenPolicy(fetch.tokenRules.tokenDelegate)
     var options = TransferOptions(
       deadline: .never, maxBodyBytes: server.bounds.maxBodyBytes,
@@ -63,12 +67,24 @@ final class ResourceExchange {
 
   /// One request and its response.
   func send(_ attempt: Attempt) async throws(ResourceError) -> HTTPResponse {
-    try await prover.retrying(DPoPRejection.init(ofResource:)) {
+    var first: HTTPResponse?
+    return try await prover.retrying(DPoPRejection.init(ofResource:)) {
       (terms) async throws(ResourceError) -> (answer: HTTPResponse, response: HTTPResponse, proof: DPoPProof?) in
+      // A body that can be read once only: the rejection is the answer.
+      if let first, !canRetry(attempt.request) { return (first, first, nil) }
       var proof: DPoPProof?
       let response = try await sendWithinLimits(attempt, by: terms, &proof)
+      first = response
       return (response, response, proof)
     }
+  }
+
+  /// Whether `request` may be sent again: its body is there, or can be read from its beginning once more.
+  func canRetry(_ request: HTTPRequest) -> Bool {
+    guard request.streamedBody != nil, hasReadBody, let supply else { return true }
+    guard supply.rewind() else { return false }
+    hasReadBody = false
+    return true
   }
 
   /// Sends when the limits of the resource's origin permit it.
@@ -126,9 +142,10 @@ final class ResourceExchange {
     options.deadline = attempt.timer.limit
     // The configuration names every address that a request goes to: a link-local one only if it is written there.
     options.allowsLinkLocal = request.url.origin.isLinkLocalAddress
+    let result = try await transmit(request, options)
     let response: HTTPResponse
     do throws(TransportError) {
-      response = try await upstream.send(request, options: options, for: .resource(server.name), trace: trace)
+      response = try result.get()
     } catch {
       throw ResourceError(error, method: method, mayHaveHadEffect: attempt.followsRedirect)
     }
@@ -137,6 +154,32 @@ final class ResourceExchange {
     timing.firstByte += response.timing.firstByte
     cookies?.keep(response, from: request.url, now: upstream.clock.wallNow)
     return try await opened(response)
+  }
+
+  /// Hands the request to the transport, with the body that is read meanwhile.
+  private func transmit(
+    _ request: HTTPRequest, _ options: TransferOptions
+  ) async throws(ResourceError) -> Result<HTTPResponse, TransportError> {
+    guard request.streamedBody != nil, let supply, let control = options.control else {
+      return await deliver(request, options)
+    }
+    hasReadBody = true
+    let (result, failure) = await BodySending(supply: supply, control: control).send {
+      await deliver(request, options)
+    }
+    guard let failure else { return result }
+    var outcome = TransportError.Outcome.replied
+    if case .failure(let error) = result { outcome = error.outcome }
+    throw ResourceError(.invalidRequest, failure, path: ["bodyFrom"], outcome: outcome, retryable: false)
+  }
+
+  private func deliver(_ request: HTTPRequest, _ options: TransferOptions) async -> Result<HTTPResponse, TransportError>
+  {
+    do throws(TransportError) {
+      return .success(try await upstream.send(request, options: options, for: .resource(server.name), trace: trace))
+    } catch {
+      return .failure(error)
+    }
   }
 
   /// The proof that goes with a token that is bound to a key (RFC 9449 section 7.1).

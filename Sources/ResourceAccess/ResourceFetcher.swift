@@ -41,7 +41,7 @@ public final class ResourceFetcher: Sendable {
   ) async throws(ResourceError) -> ResourceResponse {
     var options = options
     let server = server.applying(options)
-    if options.streaming.deliver != nil, options.task == nil {
+    if options.streaming.deliver != nil || options.streaming.supply != nil, options.task == nil {
       options.task = NetworkTask(request: request, clock: clock)
     }
     guard let task = options.task else { return try await carryOut(request, server, options) }
@@ -62,7 +62,8 @@ public final class ResourceFetcher: Sendable {
         .payloadEncryptionFailed,
         "an encrypted response is authenticated at its end only: it cannot be delivered in pieces", retryable: false)
     }
-    let prepared = try PreparedRequest(request, to: server, trace: options.context.trace)
+    let prepared = try PreparedRequest(
+      request, to: server, supply: options.streaming.supply, trace: options.context.trace)
     options.task?.began(prepared.message.url)
     try Self.checkPolicy(of: options, for: server, at: prepared.message.url)
     let timer = FetchTimer(options, server, clock: upstream.clock)

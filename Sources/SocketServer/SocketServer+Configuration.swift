@@ -38,6 +38,8 @@ extension SocketServer {
     public var connections = 1024
     /// How many of them may belong to one uid.
     public var connectionsPerUid = 256
+    /// How many descriptors of one uid may be open here, those of its calls and those that are being closed.
+    public var descriptorsPerUid = 256
     /// Bytes that may wait for one peer; who sends more to it loses the connection.
     public var pendingBytes = 256 << 20
     /// Bytes that may wait for all connections of one uid. From half of it on nothing is read from those of its

@@ -8,9 +8,6 @@ import PosternSupport
 public final class SocketServer: Sendable {
   /// The path clients connect to; nil when the inherited socket has none.
   public let path: String?
-  /// Whether the kernel rejects descriptors that clients send (Linux 6.16). Where it does not, a client can make an
-  /// event loop wait.
-  public let rejectsDescriptors: Bool
 
   private let loops: [ServingLoop]
   private let listener: Listener
@@ -29,7 +26,6 @@ public final class SocketServer: Sendable {
   ) {
     path = listening.path
     file = listening.file
-    rejectsDescriptors = listening.rejectsDescriptors
     self.loops = loops
     self.listener = listener
     self.registry = registry

@@ -21,7 +21,7 @@ CONFINED = {
     "CPosternHiredis": {"SessionStore"},
     "CPosternJansson": {"PosternJSON"},
     "CPosternOpenSSL": {"PosternCrypto"},
-    "CPosternLinux": {"CurlTransport", "EventLoops", "PosternHardening", "SocketServer", "PosternSupport", "postern"},
+    "CPosternLinux": {"BodyDescriptors", "CurlTransport", "EventLoops", "PosternHardening", "SocketServer", "PosternSupport", "postern"},
     "CPosternSQLite": {"SessionStore"},
     "CPosternTLS": {"CurlTransport"},
     "CPosternYAML": {"PosternYAML"},

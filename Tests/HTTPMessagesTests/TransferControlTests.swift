@@ -125,3 +125,57 @@ extension TransferControl {
     return piece
   }
 }
+
+@Suite("A request's body through its control")
+struct BodyUploadTests {
+  private func take(_ control: TransferControl, _ count: Int) -> [UInt8]? {
+    var bytes = [UInt8](repeating: 0, count: count)
+    switch bytes.withUnsafeMutableBytes({ control.takeUpload(into: $0) }) {
+    case .bytes(let length): return Array(bytes.prefix(length))
+    case .waiting, .failed: return nil
+    }
+  }
+
+  @Test("bytes are lost or doubled between pieces, or the end comes before the last of them")
+  func pieces() async {
+    let control = TransferControl()
+    control.beginUpload()
+    #expect(take(control, 4) == nil && !control.hasUpload && !control.hasBegunUpload)
+    for piece: [UInt8] in [[1, 2, 3], [4], [5, 6]] { #expect(await control.upload(piece)) }
+    #expect(control.hasUpload)
+    #expect(take(control, 2) == [1, 2])
+    control.endUpload(.complete)
+    #expect(take(control, 3) == [3, 4, 5])
+    #expect(take(control, 3) == [6])
+    #expect(take(control, 3) == [] && control.hasBegunUpload)
+  }
+
+  @Test("a source does not wait for the transport, or waits for ever for one that has ended")
+  func capacity() async {
+    let control = TransferControl()
+    control.beginUpload()
+    let big = [UInt8](repeating: 7, count: TransferControl.window)
+    async let first = control.upload(big)
+    while !control.hasUpload { await Task.yield() }
+    #expect(take(control, 1000)?.count == 1000)
+    #expect(await first)
+    async let second = control.upload(big)
+    while take(control, 1000)?.count == 1000, control.hasUpload { await Task.yield() }
+    control.finishUpload()
+    _ = await second
+    #expect(await !control.upload([1]))
+  }
+
+  @Test("a body that cannot be read to its end passes for a whole one")
+  func failure() async {
+    let control = TransferControl()
+    control.beginUpload()
+    #expect(await control.upload([1, 2]))
+    control.endUpload(.failed)
+    #expect(take(control, 10) == nil)
+    // The next request of the fetch starts from the beginning.
+    control.beginUpload()
+    #expect(await control.upload([3]))
+    #expect(take(control, 10) == [3])
+  }
+}

@@ -6,7 +6,8 @@ extension FetchResource.Params {
       ("session", session != nil), ("parameters", parameters != nil),
       ("parametersEncoding", parametersEncoding != nil), ("body", body != nil), ("bodyBase64", bodyBase64 != nil),
       ("multipart", multipart != nil), ("headers", headers != nil), ("followRedirects", followRedirects != nil),
-      ("stream", stream != nil), ("task", task != nil),
+      ("stream", stream != nil), ("streamHead", streamHead != nil), ("bodyFrom", bodyFrom != nil),
+      ("contentLength", contentLength != nil), ("bodyAs", bodyAs != nil), ("task", task != nil),
     ]
     return members.first { $0.1 }?.0
   }

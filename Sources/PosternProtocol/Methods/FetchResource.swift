@@ -34,6 +34,21 @@ public enum FetchResource: RPCMethod {
     case json, formUrl
   }
 
+  /// Where a body goes to or comes from, besides the message.
+  public enum BodyPath: String, SchemaEnumeration, Sendable {
+    case fd
+  }
+
+  /// How the pieces of a streamed body are sent.
+  public enum BodyFormat: String, SchemaEnumeration, Sendable {
+    case frames
+  }
+
+  /// How many passed descriptors a call with these params claims, whether they are valid or not.
+  public static func descriptorCount(_ params: JSONValue?) -> Int {
+    ["bodyFrom", "bodyTo"].count { params?[$0]?.stringValue == BodyPath.fd.rawValue }
+  }
+
   public struct Params: RPCObject {
     public var resource: String?
     public var path: String?
@@ -50,6 +65,10 @@ public enum FetchResource: RPCMethod {
     public var followRedirects: Bool?
     public var stream: Bool?
     public var streamHead: Bool?
+    public var bodyTo: BodyPath?
+    public var bodyFrom: BodyPath?
+    public var contentLength: Int64?
+    public var bodyAs: BodyFormat?
     public var task: String?
     public var continuation: String?
 
@@ -73,9 +92,17 @@ public enum FetchResource: RPCMethod {
         "The body comes in pieces before the result, as notifications fetchResource.chunk {task, sequence, dataBase64}; the result has none then",
       "streamHead":
         "With stream: status and headers come before the first piece, as a notification fetchResource.head {task, status, reason, url, headers}",
+      "bodyTo":
+        "fd: the response's body is written to a descriptor that comes with the request (SCM_RIGHTS); the result has bodyBytes and no body. Not with stream",
+      "bodyFrom":
+        "fd: the request's body is read from a descriptor that comes with the request, before that of bodyTo. Not with GET, HEAD or another body",
+      "contentLength":
+        "With bodyFrom: how many bytes are read; default: what a file has from its offset on, otherwise all until the end, sent in chunks",
+      "bodyAs":
+        "frames, with stream and in header framing: pieces come as frames of application/octet-stream with the field Postern-Task, not as fetchResource.chunk",
       "task": "The caller's name for the task; default: generated",
       "continuation":
-        "Continues a fetch that ended in advice_required. Valid once; only timeoutMs may be combined with it",
+        "Continues a fetch that ended in advice_required. Valid once; only timeoutMs and bodyTo may be combined with it",
     ]
   }
 
@@ -119,6 +146,7 @@ public enum FetchResource: RPCMethod {
     public var headers: JSONValue
     public var body: String?
     public var bodyBase64: String?
+    public var bodyBytes: Int64?
     public var attempts: Int
     public var tokenRefreshed: Bool
     public var advicesSatisfied: [JSONValue]
@@ -133,6 +161,7 @@ public enum FetchResource: RPCMethod {
       "headers": "Lower-case name to an array of values, in order",
       "body": "The body when it is textual and UTF-8",
       "bodyBase64": "The body otherwise",
+      "bodyBytes": "With bodyTo: how many bytes were written",
       "attempts": "How many requests the resource got, redirects not counted",
       "tokenRefreshed": "Whether a rejected token was refreshed",
       "advicesSatisfied": "The policy advices satisfied on the way",

@@ -1,4 +1,4 @@
-import PosternJSON
+package import PosternJSON
 package import PosternJSONRPC
 import PosternProtocol
 import PosternSupport
@@ -45,7 +45,7 @@ package final class CallChain: CallDispatcher {
       var context = CallContext(
         key: call.key, caller: caller, runtime: VisibleConfiguration(snapshot, scope: rule.scope),
         deadline: meta.timeoutMs.map { Deadline(in: .milliseconds($0), on: environment.clock) } ?? .never,
-        trace: .none)
+        trace: .none, descriptors: ClaimedDescriptors(call.descriptors))
       switch handler {
       case .immediate(let body):
         traceparent = meta.traceparent
@@ -103,6 +103,10 @@ package final class CallChain: CallDispatcher {
       environment.methods[method] != nil
     else { return true }
     return environment.rateLimit.wouldReject(method, rule, caller.peer)
+  }
+
+  package func descriptorCount(of method: String, _ params: JSONValue?) -> Int {
+    method == FetchResource.name ? FetchResource.descriptorCount(params) : 0
   }
 
   /// Counts a call that the connection rejected without reading it.

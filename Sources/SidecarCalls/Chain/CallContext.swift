@@ -19,8 +19,25 @@ package struct CallContext: Sendable {
   package var trace: CallTrace
   /// Reports the requests that the call causes; nil when its trace is not sampled.
   package var tracer: CallTracer?
+  /// The descriptors that the call has claimed.
+  package let descriptors: ClaimedDescriptors
   /// The call's entry in the audit log; nil when it is not recorded.
   package var audit: AuditEntry?
+}
+
+/// The descriptors that a call has claimed, until its handler takes them. What is left is closed with the call.
+package final class ClaimedDescriptors: Sendable {
+  private let claimed: Locked<[PassedDescriptor]>
+
+  package init(_ descriptors: [PassedDescriptor] = []) { claimed = Locked(descriptors) }
+
+  /// Takes them.
+  package func take() -> [PassedDescriptor] {
+    claimed.withLock { claimed in
+      defer { claimed = [] }
+      return claimed
+    }
+  }
 }
 
 extension CallContext {

@@ -1,6 +1,6 @@
 import EventLoops
 import NIOCore
-import PosternSupport
+public import PosternSupport
 
 /// One peer's connection: what the layer above holds to answer on. Everything here may be called from any thread.
 ///
@@ -22,6 +22,8 @@ public final class Connection: Sendable {
   let unread: ByteLedger
   /// The bytes of messages of all connections of the peer's uid that are not handled yet.
   let unfinished: ByteLedger
+  /// The descriptors that the peer has passed and no call has claimed.
+  let unclaimed = UnclaimedDescriptors()
   private let pauses = Locked(0)
   private let outbox: Locked<Outbox>
   private let handler: Locked<ConnectionHandler?>
@@ -63,10 +65,16 @@ public final class Connection: Sendable {
     let pieces =
       message.count > OutboundMessages.pieceBytes
       ? OutboundMessages.pieces(of: message, framing: framing) : nil
-    let (outcome, isTooMuch) = outbox.withLock { outbox in
-      let outcome = pieces.map { outbox.append($0) } ?? outbox.append(message)
-      return (outcome, report(&outbox))
-    }
+    return finish(
+      outbox.withLock { outbox in
+        let outcome = pieces.map { outbox.append($0) } ?? outbox.append(message)
+        return (outcome, report(&outbox))
+      })
+  }
+
+  /// Does what comes of a message that was queued, or was not; false when it was not.
+  private func finish(_ result: (outcome: Outbox.Outcome, isTooMuch: Bool)) -> Bool {
+    let (outcome, isTooMuch) = result
     if isTooMuch { unread.takeSlowest()?.close(.overflow) }
     switch outcome {
     case .queued: return true
@@ -83,6 +91,13 @@ public final class Connection: Sendable {
   /// Sends one message; see `send(_: UnsafeRawBufferPointer)`.
   @discardableResult
   public func send(_ message: [UInt8]) -> Bool { message.withUnsafeBytes { send($0) } }
+
+  /// Sends bytes as they are, in a frame with more header fields, each line with its end; false also when the peer does
+  /// not speak in frames. At most as many bytes as fit into one piece.
+  public func send(_ bytes: UnsafeRawBufferPointer, inFrameWith fields: String) -> Bool {
+    guard framing == .headers else { return false }
+    return finish(outbox.withLock { outbox in (outbox.append(bytes, fields: fields), report(&outbox)) })
+  }
 
   /// Bytes waiting to be written, as last seen: a slow peer's progress is looked at every few seconds.
   var pendingWriteBytes: Int { outbox.withLock { $0.pendingBytes } }
@@ -111,6 +126,14 @@ public final class Connection: Sendable {
   private func cancelWaiter(_ ticket: Int) {
     outbox.withLock { $0.removeWaiter(ticket) }?.resume(returning: false)
   }
+
+  // MARK: - Descriptors
+
+  /// Whether the peer has passed descriptors that no call has claimed.
+  public var hasDescriptors: Bool { !unclaimed.isEmpty }
+
+  /// Claims the first `count` descriptors that the peer has passed, or as many as there are.
+  public func takeDescriptors(_ count: Int) -> [PassedDescriptor] { unclaimed.take(count) }
 
   // MARK: - Pausing
 
@@ -193,20 +216,5 @@ public final class Connection: Sendable {
   private func scheduleDrain() {
     guard let handler = handler.withLock({ $0 }) else { return }
     if loop.isCurrent { loop.atEndOfIteration(handler) } else { loop.execute { handler.drain() } }
-  }
-}
-
-extension Connection {
-  /// The process that connected, with a descriptor of its own. Observed when needed, not for every connection: it costs
-  /// a descriptor, and the kernel keeps the process that connected as long as the connection is open.
-  public func peerProcess() async -> PeerProcess.Observation {
-    await withCheckedContinuation { continuation in
-      let handler = handler
-      // A closed connection has no socket any more.
-      let isQueued = loop.execute {
-        continuation.resume(returning: handler.withLock { $0 }?.peerProcess ?? .unsupported)
-      }
-      if !isQueued { continuation.resume(returning: .unsupported) }
-    }
   }
 }

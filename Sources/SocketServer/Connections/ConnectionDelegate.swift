@@ -42,6 +42,8 @@ public enum CloseReason: Sendable, Hashable {
   case writeTimeout
   /// More was waiting to be written than `pendingBytes` allows.
   case overflow
+  /// The peer passed more descriptors than its calls claimed, or than its uid may have.
+  case descriptors
   /// The socket failed with this `errno`; 0 when there was none.
   case failed(errno: CInt)
 }

@@ -13,12 +13,12 @@ final class ConnectionHandler: ReadinessHandler, IterationEnd, @unchecked Sendab
   private let onClosed: @Sendable (Connection) -> Void
 
   init(
-    connection: Connection, executor: ConnectionTaskExecutor, descriptor: CInt, framer: InboundFramer,
-    timeouts: SocketServer.Timeouts, onClosed: @escaping @Sendable (Connection) -> Void
+    connection: Connection, executor: ConnectionTaskExecutor, descriptor: CInt, reader: SocketReader,
+    framer: InboundFramer, timeouts: SocketServer.Timeouts, onClosed: @escaping @Sendable (Connection) -> Void
   ) {
     self.connection = connection
     self.onClosed = onClosed
-    socket = ConnectionSocket(descriptor: descriptor, loop: connection.loop, lingerTime: timeouts.linger)
+    socket = ConnectionSocket(descriptor, of: connection, reader, lingerTime: timeouts.linger)
     writer = OutboxWriter(connection, socket, timeout: timeouts.write)
     delivery = InboundDelivery(
       connection, socket, writer, executor: executor, framer: framer, stallTimeout: timeouts.stall)
@@ -103,9 +103,4 @@ final class ConnectionHandler: ReadinessHandler, IterationEnd, @unchecked Sendab
 
   /// See `ConnectionSocket.checkPeerProcess`.
   func checkPeerProcess() -> Bool { socket.checkPeerProcess() }
-
-  /// The process that connected.
-  var peerProcess: PeerProcess.Observation {
-    socket.isActive ? PeerProcess.observe(socket: socket.descriptor) : .unsupported
-  }
 }

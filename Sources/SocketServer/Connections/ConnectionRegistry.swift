@@ -1,3 +1,4 @@
+import CPosternLinux
 import EventLoops
 import Glibc
 import PosternSupport
@@ -21,6 +22,7 @@ final class ConnectionRegistry: Sendable {
   private let configuration: SocketServer.Configuration
   private let timeouts: SocketServer.Timeouts
   private let makeDelegate: @Sendable (Connection) -> any ConnectionDelegate
+  private let passed: PassedDescriptors
   private let state: Locked<State>
 
   init(
@@ -31,6 +33,7 @@ final class ConnectionRegistry: Sendable {
     makeDelegate = delegate
     timeouts = configuration.timeouts.clamped
     let limits = configuration.limits
+    passed = PassedDescriptors(limit: limits.descriptorsPerUid)
     state = Locked(
       State(
         ledger: ConnectionLimits(connections: limits.connections, connectionsPerUid: limits.connectionsPerUid)))
@@ -69,8 +72,11 @@ final class ConnectionRegistry: Sendable {
     switch state.withLock({ $0.ledger.admit(uid: party.uid, isStranger: party.isStranger) }) {
     case .admitted(let id): open(descriptor, id, peer, of: party, on: loop)
     case .rejected(let reason, let lingers):
+      // Where the kernel knows how (Linux 6.16), it takes none of its descriptors.
+      _ = clinux_reject_descriptors(descriptor)
       _ = RejectedConnection(
-        descriptor, on: loop.loop, payload: configuration.rejection(reason), linger: lingers ? timeouts.linger : nil
+        descriptor, SocketReader(passed: passed, uid: peer.uid), on: loop.loop,
+        payload: configuration.rejection(reason), linger: lingers ? timeouts.linger : nil
       ) { [self] in releaseRejection(lingers) }
     }
   }
@@ -87,8 +93,8 @@ final class ConnectionRegistry: Sendable {
       unfinished: unfinished)
     state.withLock { $0.open[id] = connection }
     let handler = ConnectionHandler(
-      connection: connection, executor: executor, descriptor: descriptor, framer: configuration.limits.framer(),
-      timeouts: timeouts
+      connection: connection, executor: executor, descriptor: descriptor,
+      reader: SocketReader(passed: passed, uid: peer.uid), framer: configuration.limits.framer(), timeouts: timeouts
     ) { [self] in release($0, of: party) }
     do throws(EpollError) {
       try handler.start(makeDelegate)

@@ -20,6 +20,8 @@ final class ConnectionSocket: @unchecked Sendable {
   let descriptor: CInt
   let loop: EpollLoop
   private let lingerTime: Duration
+  private let reader: SocketReader
+  private let unclaimed: UnclaimedDescriptors
   /// The bytes that the kernel does not take yet.
   private(set) var backlog = SendBacklog()
   /// False when the descriptor is closed.
@@ -36,9 +38,11 @@ final class ConnectionSocket: @unchecked Sendable {
   /// Called once, when the connection is over.
   private var onClosed: () -> Void = {}
 
-  init(descriptor: CInt, loop: EpollLoop, lingerTime: Duration) {
+  init(_ descriptor: CInt, of connection: Connection, _ reader: SocketReader, lingerTime: Duration) {
     self.descriptor = descriptor
-    self.loop = loop
+    self.reader = reader
+    loop = connection.loop
+    unclaimed = connection.unclaimed
     self.lingerTime = lingerTime
   }
 
@@ -74,25 +78,24 @@ final class ConnectionSocket: @unchecked Sendable {
 
   /// Reads once, by way of the loop's own buffer: what is kept of it is as large as what came. Nil when that ended the
   /// connection.
-  ///
-  /// Descriptors that come along are closed unseen by the kernel.
   func read() -> Read? {
-    var count = 0
-    repeat {
-      count = recv(descriptor, loop.scratch.baseAddress, loop.scratch.count, CInt(MSG_DONTWAIT))
-    } while count < 0 && errno == EINTR
-    guard count >= 0 else {
-      let code = errno
+    let outcome = reader.read(descriptor, into: loop.scratch)
+    guard outcome.count >= 0 else {
+      let code = CInt(-outcome.count)
       if code == EAGAIN || code == EWOULDBLOCK { return .nothing }
       closeNow(.failed(errno: code))
       return nil
     }
-    guard count > 0 else {
+    guard let descriptors = outcome.descriptors, descriptors.isEmpty || unclaimed.add(descriptors) else {
+      closeNow(.descriptors)
+      return nil
+    }
+    guard outcome.count > 0 else {
       hasReadAll = true
       watch()
       return .end
     }
-    return .bytes(ByteBuffer(bytes: UnsafeRawBufferPointer(rebasing: loop.scratch[..<count])))
+    return .bytes(ByteBuffer(bytes: UnsafeRawBufferPointer(rebasing: loop.scratch[..<outcome.count])))
   }
 
   /// Has the socket read when `isAllowed`; after this side's end everything is read.
@@ -154,7 +157,8 @@ final class ConnectionSocket: @unchecked Sendable {
     if let lingerTimer { loop.cancel(lingerTimer) }
     backlog = SendBacklog()
     loop.unwatch(descriptor)
-    close(descriptor)
+    reader.close(descriptor)
+    _ = unclaimed.take(.max)
     onClosed()
     onClosed = {}
   }

@@ -27,14 +27,26 @@ struct OutboundMessages {
       buffer.reserveCapacity(minimumWritableBytes: message.count + 1)
       buffer.writeBytes(message)
       buffer.writeInteger(UInt8(ascii: "\n"))
-    case .headers:
-      buffer.reserveCapacity(minimumWritableBytes: message.count + 40)
-      buffer.writeStaticString("Content-Length: ")
-      buffer.writeString(String(message.count))
-      buffer.writeStaticString("\r\n\r\n")
-      buffer.writeBytes(message)
+    case .headers: frame(message)
     }
     return true
+  }
+
+  /// Frames `bytes` with more header fields, each line with its end, and takes them; false when they are too long.
+  mutating func append(_ bytes: UnsafeRawBufferPointer, fields: String) -> Bool {
+    guard bytes.count <= Self.maximumMessage, buffer.readableBytes <= Self.maximumMessage else { return false }
+    frame(bytes, fields: fields)
+    return true
+  }
+
+  private mutating func frame(_ bytes: UnsafeRawBufferPointer, fields: String = "") {
+    buffer.reserveCapacity(minimumWritableBytes: bytes.count + fields.utf8.count + 40)
+    buffer.writeStaticString("Content-Length: ")
+    buffer.writeString(String(bytes.count))
+    buffer.writeStaticString("\r\n")
+    buffer.writeString(fields)
+    buffer.writeStaticString("\r\n")
+    buffer.writeBytes(bytes)
   }
 
   /// Takes a message that was framed before; false when it is too long.

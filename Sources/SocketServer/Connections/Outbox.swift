@@ -68,6 +68,13 @@ struct Outbox {
     return oweDrain() ? .drainNeeded : .queued
   }
 
+  /// Takes bytes as they are, in a frame with more header fields.
+  mutating func append(_ bytes: UnsafeRawBufferPointer, fields: String) -> Outcome {
+    guard phase == .open else { return .dropped }
+    guard pendingBytes <= pendingLimit, messages.append(bytes, fields: fields) else { return .overflow }
+    return oweDrain() ? .drainNeeded : .queued
+  }
+
   /// Takes a message that was framed before, by `OutboundMessages.pieces`.
   mutating func append(_ message: [ByteBuffer]) -> Outcome {
     guard phase == .open else { return .dropped }

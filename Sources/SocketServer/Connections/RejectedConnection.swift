@@ -5,6 +5,7 @@ import Glibc
 /// reason and no reset, closes.
 final class RejectedConnection: ReadinessHandler {
   private let descriptor: CInt
+  private let reader: SocketReader
   private let loop: EpollLoop
   private let onClosed: () -> Void
   private var isFinished = false
@@ -12,9 +13,11 @@ final class RejectedConnection: ReadinessHandler {
 
   /// Writes `payload` as one line; without `linger` the connection is closed right behind it.
   init(
-    _ descriptor: CInt, on loop: EpollLoop, payload: [UInt8], linger: Duration?, onClosed: @escaping () -> Void
+    _ descriptor: CInt, _ reader: SocketReader, on loop: EpollLoop, payload: [UInt8], linger: Duration?,
+    onClosed: @escaping () -> Void
   ) {
     self.descriptor = descriptor
+    self.reader = reader
     self.loop = loop
     self.onClosed = onClosed
     let line = payload + [UInt8(ascii: "\n")]
@@ -30,13 +33,13 @@ final class RejectedConnection: ReadinessHandler {
 
   /// The loop ended first.
   deinit {
-    if !isFinished { close(descriptor) }
+    if !isFinished { reader.close(descriptor) }
   }
 
   func ready(_ readiness: Readiness) {
     guard !readiness.contains(.hungUp) else { return finish() }
-    let count = recv(descriptor, loop.scratch.baseAddress, loop.scratch.count, CInt(MSG_DONTWAIT))
-    if count == 0 || count < 0 && errno != EAGAIN && errno != EINTR { finish() }
+    let count = reader.read(descriptor, into: loop.scratch).count
+    if count == 0 || count < 0 && count != -Int(EAGAIN) { finish() }
   }
 
   private func finish() {
@@ -44,7 +47,7 @@ final class RejectedConnection: ReadinessHandler {
     isFinished = true
     if let timer { loop.cancel(timer) }
     loop.unwatch(descriptor)
-    close(descriptor)
+    reader.close(descriptor)
     onClosed()
   }
 }

@@ -1,4 +1,3 @@
-import CPosternLinux
 import Glibc
 
 /// A listening Unix stream socket, ready to be given to the event loop, which then owns the descriptor.
@@ -10,25 +9,19 @@ struct ListeningSocket: Sendable {
   /// The file we made; nil for an inherited socket, whose file is the service manager's.
   let file: SocketFile?
   let path: String?
-  /// Whether the kernel rejects descriptors that are sent here (SO_PASSRIGHTS, Linux 6.16).
-  ///
-  /// Without that the reading thread closes what is sent, and a socket can make its close wait for as long as its owner
-  /// likes (SO_LINGER).
-  let rejectsDescriptors: Bool
 
   /// Listens at `endpoint`; `lock` is that of its path, opened here when it was not before.
   init(_ endpoint: SocketServer.Endpoint, lock: SocketLock? = nil) throws(SocketServerError) {
     switch endpoint {
     case .inherited(let socket):
       descriptor = socket.descriptor
-      rejectsDescriptors = clinux_reject_descriptors(descriptor) == 0
       file = nil
       path = socket.path
     case .path(let path, let mode, let group):
       let address = try UnixAddress(path: path)
       let directory = try DirectoryLock(for: address, by: lock ?? SocketLock(address))
       try SocketFile.clearStale(address, in: directory)
-      (descriptor, file, rejectsDescriptors) = try Self.bind(address, mode: mode & 0o777, group: group, in: directory)
+      (descriptor, file) = try Self.bind(address, mode: mode & 0o777, group: group, in: directory)
       self.path = path
     }
   }
@@ -39,10 +32,9 @@ struct ListeningSocket: Sendable {
   /// so it is changed for that one call only, and by no more bits than `mode` has.
   private static func bind(
     _ address: UnixAddress, mode: UInt32, group: UInt32?, in directory: borrowing DirectoryLock
-  ) throws(SocketServerError) -> (CInt, SocketFile, rejectsDescriptors: Bool) {
+  ) throws(SocketServerError) -> (CInt, SocketFile) {
     let socket = try Descriptor(
       "socket", socket(AF_UNIX, CInt(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue), 0))
-    let rejectsDescriptors = clinux_reject_descriptors(socket.number) == 0
     guard fchmod(socket.number, mode) == 0 else { throw .system(call: "fchmod", errno: errno) }
     let mask = umask(0o077)
     umask(mask & ~mode)
@@ -67,7 +59,7 @@ struct ListeningSocket: Sendable {
       unlinkat(directory.descriptor, address.name, 0)
       throw error
     }
-    return (socket.release(), file, rejectsDescriptors)
+    return (socket.release(), file)
   }
 }
 

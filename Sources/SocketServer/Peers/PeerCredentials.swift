@@ -9,7 +9,7 @@ public struct PeerCredentials: Sendable, Hashable {
   /// The effective group id.
   public let gid: UInt32
   /// The process id; nil when the peer's PID namespace cannot be seen from here (two containers of one pod). A number
-  /// for logs only: the process may be gone and its number used again. `Connection.peerProcess()` has no such gap.
+  /// for logs only: the process may be gone and its number used again.
   public let pid: Int32?
   /// The supplementary group ids.
   public let groups: [UInt32]
@@ -21,9 +21,6 @@ public struct PeerCredentials: Sendable, Hashable {
     self.pid = pid
     self.groups = groups
   }
-
-  /// Whether the peer is in the group `gid`, be it as its effective or as a supplementary one.
-  public func isMember(of gid: UInt32) -> Bool { self.gid == gid || groups.contains(gid) }
 
   /// Reads the credentials of the peer of a connected Unix socket from the kernel.
   init(socket descriptor: CInt) throws(SocketServerError) {

@@ -133,9 +133,6 @@ struct ServerProcess {
     }
     do throws(Failure) {
       for missing in try hardening.endStart() { logger.notice("hardening: \(missing)") }
-      if !server.rejectsDescriptors {
-        logger.notice("hardening: SO_PASSRIGHTS needs Linux 6.16: a user who sends descriptors can make others wait")
-      }
     } catch {
       await server.shutdown()
       throw error

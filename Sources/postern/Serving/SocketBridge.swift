@@ -19,18 +19,21 @@ final class SocketBridge: ConnectionDelegate {
     peer = Peer(connection.peer)
     let hasWrittenLarge = Locked(false)
     self.hasWrittenLarge = hasWrittenLarge
-    conversation = service.open(
-      connection: connection.id, peer: peer,
-      output: JSONRPCConnection.Output(
-        executor: connection.taskExecutor,
-        ready: { if connection.isWritable { true } else { await connection.writable() } },
-        pause: { $0 ? connection.pause() : connection.resume() },
-        write: { text in
-          connection.send(text)
-          guard text.count > MemoryReturn.threshold else { return }
-          hasWrittenLarge.withLock { $0 = true }
-          memory.used(bytes: text.count)
-        }, close: { connection.closeAfterFlush() }))
+    var output = JSONRPCConnection.Output(
+      executor: connection.taskExecutor,
+      ready: { if connection.isWritable { true } else { await connection.writable() } },
+      pause: { $0 ? connection.pause() : connection.resume() },
+      write: { text in
+        connection.send(text)
+        guard text.count > MemoryReturn.threshold else { return }
+        hasWrittenLarge.withLock { $0 = true }
+        memory.used(bytes: text.count)
+      }, close: { connection.closeAfterFlush() })
+    output.descriptors = JSONRPCConnection.Output.Descriptors(
+      areThere: { connection.hasDescriptors }, take: { connection.takeDescriptors($0) })
+    output.frames = JSONRPCConnection.Output.Frames(
+      areSpoken: { connection.framing == .headers }, write: { connection.send($1, inFrameWith: $0) })
+    conversation = service.open(connection: connection.id, peer: peer, output: output)
   }
 
   func received(_ events: [InboundEvent], on connection: Connection) {

@@ -111,47 +111,6 @@ struct ConnectionLifeTests {
       var groups = [gid_t](repeating: 0, count: 1024)
       let count = getgroups(CInt(groups.count), &groups)
       #expect(Set(peer.groups) == Set(groups.prefix(Int(max(0, count)))))
-      #expect(peer.isMember(of: getegid()))
-      #expect(!peer.isMember(of: 4_000_000_000))
-    }
-  }
-
-  @Test("the peer's process can be watched, also after it has ended", .enabled(if: access("/usr/bin/socat", X_OK) == 0))
-  func peerProcess() async throws {
-    try await EchoServer.run { echo in
-      let client = try echo.client()
-      try await client.send("[]")
-      _ = try await client.line()
-      guard case .observable(let own) = await echo.connection().peerProcess() else { return }
-      #expect(own.isAlive)
-
-      // A child that connects and waits for its input to end, which is when this side closes the pipe.
-      var pipes: [CInt] = [0, 0]
-      #expect(pipe(&pipes) == 0)
-      for descriptor in pipes { _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC) }
-      var actions = posix_spawn_file_actions_t()
-      posix_spawn_file_actions_init(&actions)
-      posix_spawn_file_actions_adddup2(&actions, pipes[0], 0)
-      defer { posix_spawn_file_actions_destroy(&actions) }
-      var child = pid_t()
-      let words = ["socat", "-u", "STDIN", "UNIX-CONNECT:\(echo.path)"]
-      var arguments: [UnsafeMutablePointer<CChar>?] = words.map { strdup($0) } + [nil]
-      defer { for argument in arguments { free(argument) } }
-      #expect(posix_spawn(&child, "/usr/bin/socat", &actions, nil, &arguments, environ) == 0)
-      Glibc.close(pipes[0])
-      write(pipes[1], "[\"note\"]", 8)
-      await echo.log.first("note")
-      guard case .observable(let process) = await echo.connection(1).peerProcess() else {
-        Issue.record("the child cannot be observed")
-        return
-      }
-      #expect(process.isAlive)
-      #expect(echo.connection(1).peer.pid == child)
-      Glibc.close(pipes[1])
-      var entry = pollfd(fd: process.descriptor, events: Int16(POLLIN), revents: 0)
-      #expect(poll(&entry, 1, 30_000) == 1)
-      #expect(!process.isAlive)
-      waitpid(child, nil, 0)
     }
   }
 

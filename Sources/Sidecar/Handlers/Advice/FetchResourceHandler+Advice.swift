@@ -12,7 +12,7 @@ import SidecarObservability
 extension FetchResourceHandler {
   /// Continues a fetch that was suspended at an advice: with the original request, on the current configuration.
   func resume(
-    _ continuation: String, _ params: FetchResource.Params, _ context: CallContext
+    _ continuation: String, _ params: FetchResource.Params, _ descriptors: [PassedDescriptor], _ context: CallContext
   ) async throws(RPCFault) -> JSONText {
     if let other = params.excludedByContinuation {
       throw .invalidParams("continuation excludes \(other)", path: "/\(other)")
@@ -26,6 +26,7 @@ extension FetchResourceHandler {
     guard server.locations.baseURL == known.origin.baseURL else { throw unknown }
     let session = try await engine.session(known.session.text, .user, server.tokens.issuer, context)
     context.audit?.note(server, session)
+    let bodies = try await bodies(params, descriptors, known.origin.options, server)
     // Before it is taken, so that a call that is rejected here can be retried.
     guard tasks.running(known.origin.task, of: context.uid) == nil else { throw Self.taskIsRunning }
     guard let taken = stopped.take(continuation, of: context.uid) else { throw unknown }
@@ -37,8 +38,8 @@ extension FetchResourceHandler {
     options.context.trace = context.traceContext
     do throws(RPCFault) {
       return try await carryOut(
-        fetch.origin.request, server, options, fetch.origin.task, stream: fetch.origin.stream,
-        progress: fetch.progress, context)
+        fetch.origin.request, server, options, fetch.origin.task, stream: bodies == nil ? fetch.origin.stream : nil,
+        bodies, progress: fetch.progress, context)
     } catch {
       // What the user has agreed to is as good as it was, unless the fetch waits under another continuation already.
       if error.data["outcome"] == .string(TransportError.Outcome.notSent.rawValue), error.data["continuation"] == nil {

@@ -1,4 +1,5 @@
 import AuthEngine
+import BodyDescriptors
 import HTTPMessages
 import PosternConfiguration
 import PosternJSON
@@ -19,6 +20,7 @@ struct FetchResourceHandler: Sendable {
   let engine: Engine
   let tasks: TaskRegistry
   let stopped: SuspendedFetches
+  let waits = DescriptorWaits()
   /// Where long bodies become results.
   let pool: FairPool
   let clock: any EngineClock
@@ -29,23 +31,25 @@ struct FetchResourceHandler: Sendable {
     _ params: consuming FetchResource.Params, _ context: CallContext
   ) async throws(RPCFault) -> JSONText {
     var params = params
+    let descriptors = context.descriptors.take()
     guard !context.runtime.checksForDebugger || !isTraced() else {
       throw RPCFault(.debuggerAttached, data: ["outcome": "not_sent", "retryable": false])
     }
-    if let continuation = params.continuation { return try await resume(continuation, params, context) }
+    if let continuation = params.continuation { return try await resume(continuation, params, descriptors, context) }
     let name = try resourceName(params, context)
     let request = try ResourceRequest(params)
-    params.dropContent()
     var options = FetchOptions(deadline: context.deadline, followsRedirects: params.followRedirects ?? true)
     options.authentication = params.auth.map(ResourceServer.Authentication.init)
     options.context.trace = context.traceContext
     options.context.peerID = context.caller.peerID
     options.timeout = try Self.timeout(params)
     let server = try server(name, context).applying(options)
-    let stream = try BodyStream.requested(by: params)
+    let stream = try BodyStream.requested(by: params, hasFrames: context.caller.conversation?.hasFrames ?? false)
     if stream != nil, server.payloadEncryption?.decryptsAnswers == true {
       throw .invalidParams("The resource's answers are encrypted, which cannot be streamed", path: "/stream")
     }
+    let bodies = try await bodies(params, descriptors, options, server)
+    params.dropContent()
     options.session = try await session(params, server, context)
     context.audit?.note(server, options.session)
     options.context.cookieScope = CookieScope(uid: context.uid, session: options.session?.handle)
@@ -53,18 +57,19 @@ struct FetchResourceHandler: Sendable {
       throw .invalidParams("A task's name has 1 to 128 bytes", path: "/task")
     }
     let task = params.task ?? NetworkTask.generatedIdentifier()
-    return try await carryOut(request, server, options, task, stream: stream, context)
+    return try await carryOut(request, server, options, task, stream: stream, bodies, context)
   }
 
   /// Runs a fetch as a task of the caller's.
   func carryOut(
     _ request: ResourceRequest, _ server: ResourceServer, _ options: FetchOptions, _ task: String, stream: BodyStream?,
-    progress: AdviceProgress? = nil, _ context: CallContext
+    _ bodies: FetchBodies?, progress: AdviceProgress? = nil, _ context: CallContext
   ) async throws(RPCFault) -> JSONText {
     let uid = context.caller.peer.uid
     var options = options
     let deadline = Deadline(instant: options.timeout.map { clock.monotonicNow + $0 }).earlier(options.context.deadline)
-    if let rules = server.advice, server.authentication == .user {
+    // A body that is read once is gone when the fetch continues.
+    if let rules = server.advice, server.authentication == .user, bodies?.hasReader != true {
       // Without anything of this connection's: it may be gone by then.
       let kept = SuspendedFetches.Origin(
         uid: uid, resource: server.name, baseURL: server.locations.baseURL, request: request, options: options,
@@ -78,26 +83,40 @@ struct FetchResourceHandler: Sendable {
     }
     let networkTask = NetworkTask(identifier: task, request: request, clock: clock)
     options.task = networkTask
-    if let stream {
-      let delivery = ChunkDelivery(to: context.caller, task: task)
+    if case .pieces(let withHead, let asFrames) = stream {
+      let delivery = ChunkDelivery(to: context.caller, task: task, asFrames: asFrames)
       options.streaming.deliver = delivery.deliver
-      if stream == .headAndPieces { options.streaming.deliverHead = delivery.deliver }
+      if withHead { options.streaming.deliverHead = delivery.deliver }
     }
+    bodies?.apply(to: &options)
     guard tasks.begin(networkTask, for: server.name, of: uid) else { throw Self.taskIsRunning }
     defer { tasks.end(networkTask, of: uid) }
     do throws(ResourceError) {
       let response = try await engine.fetcher.fetch(request, from: server, options: options)
       context.audit?.note(response)
       return await pool.run(for: context.caller, if: response.body.count >= JSONRPCConnection.longText) {
-        FetchResult.text(response, task: task)
+        FetchResult.text(response, task: task, bodyBytes: bodies?.bytesWritten)
       }
     } catch {
+      if let fault = bodies?.fault(behind: error) { throw fault }
       // It has the response with the advice.
       let length = error.stop?.response?.body.count ?? 0
       throw await pool.run(for: context.caller, if: length >= JSONRPCConnection.longText) { [clock] in
         ErrorMap.fault(error, task: task, wait: server.advice?.wait, at: clock.wallNow)
       }
     }
+  }
+
+  /// The descriptors for the call's bodies; nil: the bodies are in its messages.
+  func bodies(
+    _ params: FetchResource.Params, _ descriptors: [PassedDescriptor], _ options: FetchOptions, _ server: ResourceServer
+  ) async throws(RPCFault) -> FetchBodies? {
+    guard params.bodyTo != nil || params.bodyFrom != nil || params.contentLength != nil else { return nil }
+    if params.bodyTo != nil, server.payloadEncryption?.decryptsAnswers == true {
+      throw .invalidParams("The resource's answers are encrypted, which are decrypted as a whole", path: "/bodyTo")
+    }
+    return try await FetchBodies(
+      params, descriptors, waits, patience: options.timeout ?? server.bounds.timeout)
   }
 
   /// The configured resource server, with the cookie that no caller may send.

@@ -7,10 +7,14 @@ import PosternSupport
 /// A resource's response as it goes over the wire: `FetchResource.Result`, written piece by piece because it is the hot
 /// path. A test decodes it as that type, strictly.
 enum FetchResult {
-  static func text(_ response: ResourceResponse, task: String) -> JSONText {
+  /// `bodyBytes`: how many bytes of the body were written to a descriptor; nil: it was not.
+  static func text(_ response: ResourceResponse, task: String, bodyBytes: Int64? = nil) -> JSONText {
     let text = JSONComposer(capacity: 768 + response.body.count + response.body.count / 8)
     writeHead(task, response.status, response.reason, response.url, response.fields, to: text)
-    if response.isStreamed {
+    if let bodyBytes {
+      text.literal(#","bodyBytes":"#)
+      text.integer(bodyBytes)
+    } else if response.isStreamed {
       // It has gone out in pieces.
     } else if let body = Self.body(of: response) {
       text.literal(#","body":"#)

@@ -1,0 +1,105 @@
+import AuthEngine
+import BodyDescriptors
+import HTTPMessages
+import PosternJSON
+import PosternJSONRPC
+import PosternProtocol
+import PosternSupport
+
+/// The descriptors that the bodies of one fetch come from and go to, instead of through messages.
+struct FetchBodies: Sendable {
+  private var reader: BodyReader?
+  private var writer: BodyWriter?
+
+  /// The bodies that `params` want from and in `descriptors`, which the call has claimed.
+  init(
+    _ params: FetchResource.Params, _ descriptors: [PassedDescriptor], _ waits: DescriptorWaits, patience: Duration
+  ) async throws(RPCFault) {
+    try Self.check(params)
+    var left = descriptors[...]
+    if params.bodyFrom != nil {
+      let descriptor = try Self.next(&left, for: "bodyFrom")
+      do throws(DescriptorError) {
+        reader = try await BodyReader(descriptor, length: params.contentLength, waits, patience: patience)
+      } catch {
+        throw Self.fault(error, at: "/bodyFrom")
+      }
+    }
+    if params.bodyTo != nil {
+      let descriptor = try Self.next(&left, for: "bodyTo")
+      do throws(DescriptorError) {
+        writer = try BodyWriter(descriptor, waits, patience: patience)
+      } catch {
+        throw Self.fault(error, at: "/bodyTo")
+      }
+    }
+  }
+
+  /// Whether the request's body comes from a descriptor.
+  var hasReader: Bool { reader != nil }
+
+  /// How many bytes of the response's body were written; nil: it is in the result.
+  var bytesWritten: Int64? { writer?.bytes }
+
+  /// Has a fetch with `options` use the descriptors.
+  func apply(to options: inout FetchOptions) {
+    if let writer { options.streaming.deliver = writer.write }
+    guard let reader else { return }
+    options.streaming.supply = BodySupply(
+      length: reader.length,
+      next: {
+        if let bytes = await reader.next() { return .bytes(bytes) }
+        return .failed(reader.failure?.description ?? "reading was cancelled")
+      }, rewind: reader.rewind)
+  }
+
+  /// The error of a fetch that failed because of the response's descriptor; nil: it failed for another reason.
+  func fault(behind error: ResourceError) -> RPCFault? {
+    guard let failure = writer?.failure else { return nil }
+    var fault = Self.fault(failure, at: "/bodyTo")
+    fault.data["outcome"] = .string(error.outcome.rawValue)
+    return fault
+  }
+
+  private static func check(_ params: FetchResource.Params) throws(RPCFault) {
+    if params.bodyTo != nil, params.stream == true {
+      throw .invalidParams("bodyTo does not go with stream", path: "/bodyTo")
+    }
+    guard params.bodyFrom != nil else {
+      guard params.contentLength == nil else {
+        throw .invalidParams("contentLength goes with bodyFrom", path: "/contentLength")
+      }
+      return
+    }
+    if params.body != nil || params.bodyBase64 != nil || params.multipart != nil {
+      throw .invalidParams("bodyFrom excludes another body", path: "/bodyFrom")
+    }
+    if let length = params.contentLength, length < 0 {
+      throw .invalidParams("contentLength must not be negative", path: "/contentLength")
+    }
+  }
+
+  private static func next(
+    _ descriptors: inout ArraySlice<PassedDescriptor>, for member: String
+  ) throws(RPCFault) -> PassedDescriptor {
+    guard let next = descriptors.popFirst() else {
+      throw .invalidParams("No descriptor has come with the call (SCM_RIGHTS)", path: "/\(member)")
+    }
+    return next
+  }
+
+  private static func fault(_ error: DescriptorError, at path: String) -> RPCFault {
+    let code: RPCErrorCode =
+      switch error {
+      case .unusable, .failed, .short: .invalidParams
+      case .readerGone: .requestCancelled
+      case .silent: .deadlineExceeded
+      case .exhausted: .overloaded
+      }
+    var path = path
+    if case .short = error { path = "/contentLength" }
+    return RPCFault(
+      code, error.description,
+      data: ["path": .string(path), "outcome": "not_sent", "retryable": .bool(code == .overloaded)])
+  }
+}

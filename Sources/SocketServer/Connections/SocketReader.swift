@@ -1,0 +1,39 @@
+import CPosternLinux
+import Glibc
+import PosternSupport
+
+/// Reads a peer's socket together with the descriptors that it passes. Read without them, the kernel would close them
+/// in the thread that reads, which may block for as long as their owner likes.
+struct SocketReader {
+  let passed: PassedDescriptors
+  let uid: UInt32
+
+  /// A read of the socket.
+  struct Outcome {
+    /// The number of bytes, or the negative error number.
+    let count: Int
+    /// The descriptors that came along; nil when the uid has too many, or some were lost for want of numbers.
+    let descriptors: [PassedDescriptor]?
+  }
+
+  /// Reads once without blocking.
+  func read(_ socket: CInt, into buffer: UnsafeMutableRawBufferPointer) -> Outcome {
+    withUnsafeTemporaryAllocation(of: CInt.self, capacity: Int(CLINUX_MAX_DESCRIPTORS)) { numbers in
+      var (count, isLossy): (CInt, CInt) = (0, 0)
+      let length = clinux_receive(socket, buffer.baseAddress, buffer.count, numbers.baseAddress, &count, &isLossy)
+      let taken = passed.take(UnsafeBufferPointer(rebasing: numbers[..<Int(count)]), of: uid)
+      return Outcome(count: length, descriptors: isLossy == 0 ? taken : nil)
+    }
+  }
+
+  /// Closes the peer's socket: where bytes are left unread, there may be descriptors among them, which the kernel
+  /// closes with it.
+  func close(_ socket: CInt) {
+    guard clinux_has_unread(socket) != 0 else {
+      Glibc.close(socket)
+      return
+    }
+    shutdown(socket, CInt(SHUT_RDWR))
+    passed.closeUncounted(socket, of: uid)
+  }
+}

@@ -1,0 +1,51 @@
+import Glibc
+import PosternSupport
+import PosternTestSupport
+import Testing
+
+@Suite("Passed descriptors")
+struct PassedDescriptorTests {
+  @Test("a descriptor outlives its last reference, or a uid's count what it counts")
+  func life() async {
+    let descriptors = PassedDescriptors(limit: 2)
+    var pipes: [PassedPipe]? = [
+      PassedPipe(passesInput: true, of: 7, to: descriptors), PassedPipe(passesInput: true, of: 7, to: descriptors),
+    ]
+    let own = pipes?.map(\.own) ?? []
+    #expect(descriptors.count(of: 7) == 2)
+    #expect(descriptors.count(of: 8) == 0)
+    // One more than it may have: rejected and closed. Another uid's is not.
+    var more: [CInt] = [dup(own[0])]
+    #expect(more.withUnsafeMutableBufferPointer { descriptors.take(UnsafeBufferPointer($0), of: 7) } == nil)
+    _ = PassedPipe(passesInput: true, of: 8, to: descriptors)
+    pipes = nil
+    #expect(await eventually { descriptors.count(of: 7) == 0 && descriptors.count(of: 8) == 0 })
+    // The other ends are the last ones.
+    var byte: UInt8 = 0
+    for end in own {
+      #expect(read(end, &byte, 1) == 0)
+      close(end)
+    }
+    #expect(fcntl(more[0], F_GETFD) < 0)
+  }
+
+  @Test("what a descriptor is, or what it is open for, is mistaken")
+  func kinds() throws {
+    let pipe = PassedPipe(passesInput: true)
+    #expect(pipe.passed.kind == .pipe && pipe.passed.isWritable && !pipe.passed.isReadable)
+    var pair: [CInt] = [0, 0]
+    #expect(socketpair(AF_UNIX, CInt(SOCK_STREAM.rawValue), 0, &pair) == 0)
+    #expect(take(pair[0]).kind == .socket)
+    close(pair[1])
+    #expect(take(socket(AF_UNIX, CInt(SOCK_STREAM.rawValue), 0)).kind == .other)
+    #expect(take(socket(AF_UNIX, CInt(SOCK_DGRAM.rawValue), 0)).kind == .other)
+    #expect(take(memoryFile()).kind == .memoryFile)
+    let null = take(open("/dev/null", O_RDONLY))
+    #expect(null.kind == .device && null.isReadable && !null.isWritable)
+    #expect(take(open("/proc/self/status", O_RDONLY)).kind == .file)
+    #expect(take(open("/", O_RDONLY)).kind == .other)
+    // O_PATH.
+    let path = take(open("/proc/self/status", 0o10000000))
+    #expect(!path.isReadable && !path.isWritable)
+  }
+}

@@ -1,0 +1,85 @@
+import Glibc
+import PosternJSON
+import PosternSupport
+import Testing
+
+@testable import PosternJSONRPC
+
+/// Each call of `take` claims one descriptor.
+private final class Dispatcher: CallDispatcher {
+  let claimed = Locked<[String: [CInt]]>([:])
+
+  func dispatch(_ call: Call) -> Dispatch {
+    claimed.withLock { $0[call.id.map { "\($0.jsonValue)" } ?? "none"] = call.descriptors.map(\.number) }
+    return .answered(.success(.value("done")))
+  }
+
+  func descriptorCount(of method: String, _ params: JSONValue?) -> Int { method == "take" ? 1 : 0 }
+
+  func rejectedUnread() {}
+}
+
+@Suite("The descriptors of calls")
+struct DescriptorClaimTests {
+  private let dispatcher = Dispatcher()
+  private let waiting = Locked<[PassedDescriptor]>([])
+
+  /// A conversation whose peer has passed so many descriptors, and their numbers.
+  private func conversation(_ count: Int) -> (JSONRPCConnection, [CInt]) {
+    var numbers = (0..<count).map { _ in open("/dev/null", O_RDONLY) }
+    let descriptors = PassedDescriptors(limit: 100)
+    let taken = numbers.withUnsafeMutableBufferPointer { descriptors.take(UnsafeBufferPointer($0), of: 1) } ?? []
+    let waiting = waiting
+    waiting.withLock { $0 = taken }
+    var output = JSONRPCConnection.Output(write: { _ in }, close: {})
+    output.descriptors = JSONRPCConnection.Output.Descriptors(
+      areThere: { waiting.withLock { !$0.isEmpty } },
+      take: { count in
+        waiting.withLock { waiting in
+          defer { waiting.removeFirst(min(count, waiting.count)) }
+          return Array(waiting.prefix(count))
+        }
+      })
+    let limits = ConversationLimits(inFlight: 100, batch: 8, messageBytes: 1 << 20)
+    return (JSONRPCConnection(limits: limits, dispatcher: dispatcher, output: output), numbers)
+  }
+
+  private func send(_ text: String, to conversation: JSONRPCConnection) {
+    Array(text.utf8).withUnsafeBytes { conversation.receive(text: $0, sharesLine: false) }
+  }
+
+  private func call(_ id: Int, _ method: String, version: String = "2.0") -> String {
+    #"{"jsonrpc":"\#(version)","id":\#(id),"method":"\#(method)"}"#
+  }
+
+  @Test("a call gets another one's descriptor, or the claim of a rejected call goes to the next")
+  func order() {
+    let (conversation, numbers) = conversation(4)
+    let batch = [call(1, "take"), call(2, "other"), call(3, "take", version: "1.0"), call(4, "take")]
+    send("[" + batch.joined(separator: ",") + "]", to: conversation)
+    send(call(5, "take"), to: conversation)
+    send(call(6, "take"), to: conversation)
+    let claimed = dispatcher.claimed.withLock { $0 }
+    #expect(claimed.count == 5)
+    #expect(Set(claimed.values) == [[numbers[0]], [], [numbers[2]], [numbers[3]]])
+    #expect(claimed.values.count { $0.isEmpty } == 2)
+  }
+
+  @Test("after a text that cannot be read the next call takes a descriptor that may be another call's")
+  func malformed() {
+    let (conversation, _) = conversation(2)
+    send("{", to: conversation)
+    #expect(waiting.withLock { $0.isEmpty })
+    send(call(1, "take"), to: conversation)
+    #expect(dispatcher.claimed.withLock { Array($0.values) } == [[]])
+  }
+
+  @Test("a large call that would be rejected unread leaves its descriptor to the next")
+  func unread() {
+    let (conversation, numbers) = conversation(2)
+    let padding = String(repeating: "x", count: EnvelopeOutline.threshold)
+    send(#"{"jsonrpc":"2.0","id":1,"method":"take","params":{"x":"\#(padding)"}}"#, to: conversation)
+    send(call(2, "take"), to: conversation)
+    #expect(Set(dispatcher.claimed.withLock { $0.values }) == Set(numbers.map { [$0] }))
+  }
+}
